@@ -1,0 +1,1 @@
+"""mvsim: a numerical simulator for the multi-view theory of Midpoint Mixup."""

@@ -1,0 +1,23 @@
+"""The errors mvsim raises on purpose; each one has an exit code on the command line."""
+
+
+class MvsimError(Exception):
+    """Base of every error that mvsim raises on purpose."""
+
+
+class UsageError(MvsimError, ValueError):
+    """Bad usage or input (exit code 2).
+
+    The message is one line: ``field=value: what is allowed; what to do``. Several wrong fields are joined by ``"; "``.
+    """
+
+
+class DivergedError(MvsimError):
+    """Non-finite values were met (exit code 3).
+
+    The message names the step and the quantity; the last good state has been saved.
+    """
+
+
+class Interrupted(MvsimError):  # noqa: N818 - an event that was handled, not a fault
+    """Ctrl-C or SIGTERM was handled and the state saved (exit code 130)."""
