@@ -1,0 +1,8 @@
+"""Runs on disk: one self-contained NetCDF4 file per run, replaced whole at every save. Knows nothing of how a run is made."""
+
+from mvsim.archive.lock import lock_run
+from mvsim.archive.provenance import collect_provenance
+from mvsim.archive.run_file import read_run, write_run
+from mvsim.archive.writable import ensure_writable
+
+__all__ = ["collect_provenance", "ensure_writable", "lock_run", "read_run", "write_run"]

@@ -1,0 +1,51 @@
+"""One process at a time works on a run."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+from mvsim.archive.atomic import remove_stale
+from mvsim.archive.writable import check_place
+from mvsim.errors import UsageError
+
+
+@contextlib.contextmanager
+def lock_run(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Hold the run ``path`` for this process alone, and clear away what killed processes left beside it.
+
+    The lock belongs to the process and ends with it, however it ends: a lock file left by a killed process locks nothing. Reading a run
+    needs no lock, because saves replace the file as a whole.
+
+    Parameters
+    ----------
+    path : str or path
+        File of the run; it need not exist yet. Two names of one file (a link, a relative path) share the lock.
+
+    Raises
+    ------
+    UsageError
+        If the run is locked already, or no lock file can be created beside it.
+    """
+    from filelock import FileLock, Timeout, UnixFileLock
+
+    target = check_place(path)
+    lock_file = target.with_name(f".{target.name}.lock")
+    lock = FileLock(lock_file, blocking=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise UsageError(f"{path}: another process is working on this run; wait for it, stop it, or choose another file") from None
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be locked, {lock_file}: {error.strerror}; choose another file") from None
+    try:
+        remove_stale(target)
+        yield
+    finally:
+        # Removed before the release: a process that opened the file earlier then finds it without a name and does not take it for the
+        # lock. The substitute for file systems without flock removes its file itself.
+        if isinstance(lock, UnixFileLock):
+            with contextlib.suppress(OSError):
+                lock_file.unlink()
+        lock.release()

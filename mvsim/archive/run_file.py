@@ -1,0 +1,141 @@
+"""Write and read the file of a run."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from mvsim.archive.atomic import write_atomically
+from mvsim.archive.content_hash import content_hash
+from mvsim.archive.provenance_json import provenance_from_text, provenance_text
+from mvsim.archive.schema import FORMAT, find_problem
+from mvsim.errors import UsageError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+ATTRIBUTE = "mvsim"
+"""Name of the one attribute of a run file; it holds the provenance as JSON text."""
+
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+_RESTORE = "restore it from a copy, or make the run again"
+
+
+def write_run(path: str | os.PathLike[str], dataset: xr.Dataset, provenance: dict[str, Any]) -> None:
+    """Save a run as one NetCDF4 file, as a whole or not at all.
+
+    The file is not compressed: correlations hardly shrink (4 % by gzip), and saving would take three times as long.
+
+    Parameters
+    ----------
+    path : str or path
+        File to create or replace.
+    dataset : xarray.Dataset
+        The variables that `mvsim.archive.schema` lists, any other numeric ones, and no attributes of its own; it is not changed.
+    provenance : dict
+        The entries that `mvsim.archive.schema` lists; ``format`` and ``sha256`` are set here, in the file only.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be written (disk full, directory gone): what was saved before is then as it was, and nothing is left beside it.
+    ValueError
+        If `read_run` would refuse the result; nothing has been written then.
+    """
+    plain = provenance_from_text(provenance_text({**provenance, "format": FORMAT}))  # as it will be read: lists for tuples, string keys
+    problem = find_problem(dataset, plain)
+    if problem:
+        raise ValueError(f"this is not a complete run: {problem}")
+    text = provenance_text({**plain, "sha256": content_hash(dataset, plain)})
+    stored = dataset.drop_encoding()
+    stored.attrs = {ATTRIBUTE: text}
+    # Built in memory, so that all that meets the disk is plain writing of bytes, whose errors are clear. Without a fill value NaN is
+    # a value like any other and keeps its bits.
+    data = stored.to_netcdf(engine="h5netcdf", encoding={name: {"_FillValue": None} for name in stored.variables})
+    try:
+        write_atomically(path, data)
+    except OSError as error:
+        advice = "what was saved before is unchanged; mend that and continue with --resume"
+        raise UsageError(f"{path}: could not be saved: {error.strerror or error}; {advice}") from error
+
+
+def read_run(path: str | os.PathLike[str]) -> tuple[xr.Dataset, dict[str, Any]]:
+    """Read a run, complete and checked, into memory. It may be in use by the process that makes it.
+
+    Parameters
+    ----------
+    path : str or path
+        File of the run.
+
+    Returns
+    -------
+    xarray.Dataset
+        Its variables, bit for bit as they were saved.
+    dict
+        Its provenance.
+
+    Raises
+    ------
+    UsageError
+        If there is no such file, or it is not a run, is truncated, was edited, or has the format of a newer mvsim.
+    """
+    with _open(path) as file:
+        if file.read(len(_SIGNATURE)) != _SIGNATURE:
+            raise UsageError(f"{path}: not a NetCDF4 file; give a run made by `mvsim simulate --out`")
+        file.seek(0)
+        dataset, provenance = _load(path, file)
+    problem = find_problem(dataset, provenance)
+    if problem:
+        raise UsageError(f"{path}: not a complete run: {problem}; {_RESTORE}")
+    if content_hash(dataset, provenance) != provenance.get("sha256"):
+        raise UsageError(f"{path}: its contents do not match its hash: it was edited or damaged after it was saved; {_RESTORE}")
+    return dataset, provenance
+
+
+def _open(path: str | os.PathLike[str]) -> IO[bytes]:
+    give = "give a run made by `mvsim simulate --out`"
+    try:
+        mode = Path(path).stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise UsageError(f"{path}: is a directory; {give}")
+        if not stat.S_ISREG(mode):  # opening a pipe would wait for ever
+            raise UsageError(f"{path}: not an ordinary file; {give}")
+        return Path(path).open("rb")
+    except FileNotFoundError:
+        raise UsageError(f"{path}: no such file; {give}") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{str(path)!r}: cannot be opened: {getattr(error, 'strerror', None) or error}; {give}") from None
+
+
+def _load(path: str | os.PathLike[str], file: IO[bytes]) -> tuple[xr.Dataset, dict[str, Any]]:
+    """Return variables and provenance of the open ``file``, the latter of a format this version reads."""
+    import xarray as xr
+
+    try:
+        # From the open file, not from its name: xarray takes some names for addresses on the web.
+        with xr.open_dataset(file, engine="h5netcdf", mask_and_scale=False, decode_times=False, decode_timedelta=False) as stored:
+            provenance = _provenance(path, stored.attrs.get(ATTRIBUTE))
+            dataset = stored.load().drop_encoding()
+    except UsageError:
+        raise
+    except Exception as error:  # damaged files make h5py and xarray raise nearly anything
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:100]}"
+        raise UsageError(f"{path}: cannot be read as NetCDF4, truncated or damaged ({reason}); {_RESTORE}") from None
+    return dataset, provenance
+
+
+def _provenance(path: str | os.PathLike[str], text: object) -> dict[str, Any]:
+    if not isinstance(text, str):
+        raise UsageError(f"{path}: not a run of mvsim, it has no attribute {ATTRIBUTE}; give a run made by `mvsim simulate --out`")
+    try:
+        provenance = provenance_from_text(text)
+    except (ValueError, RecursionError):
+        raise UsageError(f"{path}: its attribute {ATTRIBUTE} is not a JSON object: it was edited or damaged; {_RESTORE}") from None
+    version = provenance.get("format")
+    if type(version) is not int or version < 1:
+        raise UsageError(f"{path}: its provenance has no valid format number: it was edited or damaged; {_RESTORE}")
+    if version > FORMAT:
+        raise UsageError(f"{path}: has format {version}, made by a newer mvsim; this version reads up to {FORMAT}: install a newer mvsim")
+    return provenance

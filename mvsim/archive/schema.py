@@ -1,0 +1,122 @@
+"""What the file of a run has to contain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+FORMAT = 1
+"""Number of the layout described here; a change that older versions cannot read adds one."""
+
+STATUSES = ("running", "finished", "interrupted", "diverged")
+
+VARIABLES: dict[str, tuple[tuple[str, ...], str]] = {
+    "time": (("time",), "float64"),
+    "class": (("class",), "int64"),
+    "view": (("view",), "int64"),
+    "step": (("time",), "int64"),
+    "loss": (("time",), "float64"),
+    "training_accuracy": (("time",), "float64"),
+    "gradient_norm": (("time",), "float64"),
+    "own_correlations": (("time", "class", "neuron", "view"), "float64"),
+    "max_correlation": (("time", "class", "view"), "float64"),
+    "total_correlation": (("time", "class", "view"), "float64"),
+    "active_neurons": (("time", "class", "view"), "int64"),
+    "feature_learned": (("time", "class", "view"), "float64"),
+    "view_gap": (("time", "class"), "float64"),
+    "softmax_gap": (("time", "class"), "float64"),
+    "off_diagonal_max": (("time", "class"), "float64"),
+    "off_diagonal_min": (("time", "class"), "float64"),
+    "off_diagonal_rms": (("time", "class"), "float64"),
+    "signal_strength": (("class", "view"), "float64"),
+    "correlations": (("snapshot", "class", "neuron", "feature_class", "view"), "float64"),
+    "snapshot_time": (("snapshot",), "float64"),
+    "snapshot_step": (("snapshot",), "int64"),
+    "final_correlations": (("class", "neuron", "feature_class", "view"), "float64"),
+    "final_step": ((), "int64"),
+    "final_time": ((), "float64"),
+}
+"""Dimensions and type of every variable that a run has; it may have more, of any numeric type."""
+
+_ENTRIES: dict[str, tuple[type, ...]] = {
+    "version": (str,),
+    "parameters": (dict,),
+    "method": (str,),
+    "seed": (int,),
+    "integrator": (dict,),
+    "options": (dict,),
+    "regime": (list,),
+    "status": (str,),
+    "settled": (bool, type(None)),
+    "summary": (str,),
+    "git_revision": (str, type(None)),
+    "command": (str,),
+    "versions": (dict,),
+    "platform": (str,),
+    "created": (str,),
+    "wall_seconds": (int, float),
+}
+
+
+def find_problem(dataset: xr.Dataset, provenance: dict[str, Any]) -> str | None:
+    """Return what is wrong with a run of format `FORMAT`, in a few words, or None if nothing is.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        The variables of the run.
+    provenance : dict
+        Its provenance in JSON types; ``format`` and ``sha256`` are not looked at.
+    """
+    return _provenance_problem(provenance) or _variables_problem(dataset) or _sizes_problem(dataset, provenance["parameters"])
+
+
+def _provenance_problem(provenance: dict[str, Any]) -> str | None:
+    for name, types in _ENTRIES.items():
+        if name not in provenance:
+            return f"its provenance has no {name}"
+        if type(provenance[name]) not in types:
+            return f"{name} in its provenance is of type {type(provenance[name]).__name__}"
+    if provenance["status"] not in STATUSES:
+        return f"status {provenance['status']!r} in its provenance is unknown"
+    for name in ("k", "m"):
+        if type(provenance["parameters"].get(name)) is not int:
+            return f"its parameters have no integer {name}"
+    if not all(_is_deviation(entry) for entry in provenance["regime"]):
+        return "regime in its provenance is not a list of deviations"
+    return None
+
+
+def _is_deviation(entry: object) -> bool:
+    if not isinstance(entry, dict) or entry.keys() != {"name", "value", "assumed", "statement"}:
+        return False
+    return all(isinstance(text, str) for text in entry.values())
+
+
+def _variables_problem(dataset: xr.Dataset) -> str | None:
+    for name, (dims, dtype) in VARIABLES.items():
+        if name not in dataset.variables:
+            return f"variable {name} is missing"
+        variable = dataset.variables[name]
+        if variable.dims != dims or variable.dtype != dtype:
+            return f"variable {name} is {variable.dtype} {variable.dims} instead of {dtype} {dims}"
+    for name in map(str, dataset.variables):
+        if dataset.variables[name].dtype.kind not in "biuf":
+            return f"variable {name} is not numeric"
+    return None
+
+
+def _sizes_problem(dataset: xr.Dataset, parameters: dict[str, Any]) -> str | None:
+    k, m = parameters["k"], parameters["m"]
+    for dim, size in {"class": k, "neuron": m, "feature_class": k, "view": 2}.items():
+        if dataset.sizes[dim] != size:
+            return f"dimension {dim} has size {dataset.sizes[dim]}, its parameters (k={k}, m={m}) ask for {size}"
+    for dim in ("time", "snapshot"):
+        if dataset.sizes[dim] == 0:
+            return f"dimension {dim} is empty"
+    for dim in ("class", "view"):
+        if dataset.variables[dim].values.tolist() != list(range(dataset.sizes[dim])):
+            return f"coordinate {dim} does not count from 0"
+    return None

@@ -1,0 +1,61 @@
+"""Find out before anything is computed whether a run can be saved where it should be."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from mvsim.archive.atomic import create_temporary, is_special, target_of
+from mvsim.errors import UsageError
+
+
+def ensure_writable(path: str | os.PathLike[str], force: bool = False, resume: bool = False) -> None:
+    """Refuse a place where a run could not be saved, or could only be saved by destroying another one.
+
+    Call it while holding `lock_run`: otherwise another process may put a finished run there between the check and the first save.
+
+    Parameters
+    ----------
+    path : str or path
+        File of the run.
+    force : bool
+        Whether an existing file may be overwritten.
+    resume : bool
+        Whether an existing file is to be continued; a missing one is no error, the run then starts from the beginning.
+
+    Raises
+    ------
+    UsageError
+        If the file exists and neither ``force`` nor ``resume`` is given, or both are; if it is no ordinary file or is read-only; if the
+        directory is missing or nothing can be created in it.
+    """
+    if force and resume:
+        raise UsageError("force=True, resume=True: one discards the saved run and the other continues it; give only one of them")
+    target = check_place(path)
+    if target.exists():
+        if not force and not resume:
+            raise UsageError(f"{path}: exists already; continue it with --resume, overwrite it with --force, or choose another file")
+        if not os.access(target, os.W_OK):
+            raise UsageError(f"{path}: is read-only; make it writable or choose another file")
+    try:
+        descriptor, temporary = create_temporary(target)
+    except OSError as error:
+        raise UsageError(f"{path}: nothing can be created in {target.parent}: {error.strerror}; choose another file") from None
+    os.close(descriptor)
+    temporary.unlink()
+
+
+def check_place(path: str | os.PathLike[str]) -> Path:
+    """Return the file that ``path`` names, links followed, or raise `UsageError` if no run can be there."""
+    if not os.fspath(path) or "\0" in os.fspath(path):
+        raise UsageError(f"{os.fspath(path)!r}: not a file name; give the file of the run, for example run.nc")
+    target = target_of(path)
+    try:
+        if is_special(target):
+            kind = "a directory" if target.is_dir() else "not an ordinary file"
+            raise UsageError(f"{path}: is {kind}; give the file of the run, for example run.nc")
+        if not target.parent.is_dir():
+            raise UsageError(f"{path}: the directory {target.parent} does not exist; create it or choose another file")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be used: {error.strerror}; choose another file") from None
+    return target

@@ -1,0 +1,108 @@
+"""A run: what was simulated, how, and what came of it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mvsim.archive import read_run
+from mvsim.errors import UsageError
+from mvsim.parameters import Deviation, Parameters
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run:
+    """A finished, interrupted or still running simulation, as far as it has been saved.
+
+    Attributes
+    ----------
+    dataset : xarray.Dataset
+        Trajectory and final state, with dimensions time, class, neuron, feature_class, view, snapshot; every value is dimensionless.
+    provenance : dict
+        Parameters, method, seed, versions and the rest that makes the run repeatable.
+    path : Path or None
+        File of the run, if it has one.
+    """
+
+    dataset: xr.Dataset
+    provenance: dict[str, Any]
+    path: Path | None = None
+
+    def __repr__(self) -> str:
+        place = "" if self.path is None else f", path={str(self.path)!r}"
+        return f"Run(k={self.provenance['parameters']['k']}, method={self.method!r}, seed={self.seed}, status={self.status!r}{place})"
+
+    @property
+    def parameters(self) -> Parameters:
+        """Hyper-parameters of the run, validated."""
+        return Parameters(**self.provenance["parameters"])
+
+    @property
+    def method(self) -> str:
+        """Name of the objective: erm, midpoint, ..."""
+        return self.provenance["method"]
+
+    @property
+    def seed(self) -> int:
+        """The one seed that fixed data, initial weights and fresh draws."""
+        return self.provenance["seed"]
+
+    @property
+    def regime(self) -> list[Deviation]:
+        """The ways in which the run departs from Assumption 4.3, as recorded when it was made."""
+        return [Deviation(**entry) for entry in self.provenance["regime"]]
+
+    @property
+    def status(self) -> str:
+        """One of running, finished, interrupted, diverged; a killed run stays running."""
+        return self.provenance["status"]
+
+    @property
+    def settled(self) -> bool | None:
+        """Whether what is measured had stopped changing at the end; None if that was not asked."""
+        return self.provenance["settled"]
+
+    @property
+    def summary(self) -> str:
+        """The outcome in words."""
+        return self.provenance["summary"]
+
+    @property
+    def final_correlations(self) -> NDArray[np.float64]:
+        """Correlations c[y, r, s, l] at the last save, shape (k, m, k, 2), dimensionless."""
+        return self.dataset["final_correlations"].to_numpy()
+
+
+def open_run(path: str | os.PathLike[str]) -> Run:
+    """Read a run from its file; it may be still running.
+
+    Parameters
+    ----------
+    path : str or path
+        File of the run.
+
+    Returns
+    -------
+    Run
+        The run as last saved, in memory; later saves do not change it.
+
+    Raises
+    ------
+    UsageError
+        If there is no such file, or it is not a run of mvsim, or is damaged, or comes from a newer version.
+    """
+    dataset, provenance = read_run(path)
+    run = Run(dataset, provenance, Path(path))
+    try:
+        run.parameters  # noqa: B018 - validates them once, where the file can be named
+    except UsageError as error:
+        raise UsageError(f"{path}: its parameters are not valid: {error}; make the run again") from None
+    return run
