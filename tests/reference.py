@@ -1,0 +1,281 @@
+"""The slow, obvious oracle: every definition written as loops over points, neurons and patches in full R^{P x d}.
+
+Nothing here knows of correlation coordinates, codebooks or kernels. A point is an array ``x`` of shape (P, d), the weights are an array
+``weights`` of shape (k, m, d), ``features`` has shape (k, 2, d). Formulas and their numbers are those of the Midpoint Mixup paper
+(Definitions 4.1, 4.2 and 4.5, Equations 2.1 to 2.3, Calculations A.6, A.9 and A.10).
+
+Every function up to the gradients also takes complex weights: the branch of the activation is chosen on the real part, so
+``imag(f(w + i h u)) / h`` with a tiny h is the directional derivative of f along u without any subtraction.
+
+A new objective gets its two definitions here and one line in ``REFERENCES``; the tests find it by its name.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+COMPLEX_STEP = 1e-30
+
+
+def smoothed_relu(z, rho, alpha):
+    """R(z) of Section 4.1 by its three cases."""
+    if z.real <= 0:
+        return 0 * z
+    if z.real <= rho:
+        return z**alpha / (alpha * rho ** (alpha - 1))
+    return z - (1 - 1 / alpha) * rho
+
+
+def smoothed_relu_derivative(z, rho, alpha):
+    """R'(z), each of the three cases differentiated."""
+    if z.real <= 0:
+        return 0 * z
+    if z.real <= rho:
+        return z ** (alpha - 1) / rho ** (alpha - 1)
+    return 1 + 0 * z
+
+
+def outputs(weights, x, rho, alpha):
+    """g_y(x) for every class y (Definition 4.2)."""
+    k, m, _ = weights.shape
+    g = np.zeros(k, dtype=weights.dtype)
+    for y in range(k):
+        for r in range(m):
+            for patch in x:
+                g[y] += smoothed_relu(np.dot(weights[y, r], patch), rho, alpha)
+    return g
+
+
+def output_gradient(weights, x, y, r, rho, alpha):
+    """Gradient of g_y(x) with respect to w_{y,r} (Calculation A.6)."""
+    total = np.zeros(weights.shape[2], dtype=weights.dtype)
+    for patch in x:
+        total = total + smoothed_relu_derivative(np.dot(weights[y, r], patch), rho, alpha) * patch
+    return total
+
+
+def log_softmax(g):
+    """log phi_y(g) for every class y; the largest real part is taken out first so that no exponential overflows."""
+    shifted = g - max(value.real for value in g)
+    total = 0
+    for value in shifted:
+        total = total + np.exp(value)
+    return shifted - np.log(total)
+
+
+def softmax(g):
+    """phi_y(g) for every class y (Equation 2.1)."""
+    return np.exp(log_softmax(g))
+
+
+def mixed_point(x_i, x_j, lam):
+    """z_{i,j} = lam x_i + (1 - lam) x_j, patch by patch."""
+    return lam * x_i + (1 - lam) * x_j
+
+
+def erm_loss(weights, points, labels, rho, alpha):
+    """J(g) of Equation 2.1."""
+    N = len(points)
+    total = 0
+    for x, label in zip(points, labels, strict=True):
+        total = total + log_softmax(outputs(weights, x, rho, alpha))[label]
+    return -total / N
+
+
+def erm_gradient(weights, points, labels, rho, alpha):
+    """Gradient of J (Calculation A.9), shape (k, m, d)."""
+    k, m, _ = weights.shape
+    N = len(points)
+    gradient = np.zeros_like(weights)
+    for x, label in zip(points, labels, strict=True):
+        phi = softmax(outputs(weights, x, rho, alpha))
+        for y in range(k):
+            for r in range(m):
+                gradient[y, r] -= ((label == y) - phi[y]) * output_gradient(weights, x, y, r, rho, alpha) / N
+    return gradient
+
+
+def midpoint_loss(weights, points, labels, rho, alpha):
+    """J_MM(g): all N^2 ordered pairs, a point with itself included."""
+    N = len(points)
+    total = 0
+    for i in range(N):
+        for j in range(N):
+            log_phi = log_softmax(outputs(weights, mixed_point(points[i], points[j], 0.5), rho, alpha))
+            total = total + log_phi[labels[i]] + log_phi[labels[j]]
+    return -total / (2 * N**2)
+
+
+def midpoint_gradient(weights, points, labels, rho, alpha):
+    """Gradient of J_MM (Calculation A.10), shape (k, m, d)."""
+    k, m, _ = weights.shape
+    N = len(points)
+    gradient = np.zeros_like(weights)
+    for i in range(N):
+        for j in range(N):
+            z = mixed_point(points[i], points[j], 0.5)
+            phi = softmax(outputs(weights, z, rho, alpha))
+            for y in range(k):
+                residual = int(labels[i] == y) + int(labels[j] == y) - 2 * phi[y]
+                for r in range(m):
+                    gradient[y, r] -= residual * output_gradient(weights, z, y, r, rho, alpha) / (2 * N**2)
+    return gradient
+
+
+def mixup_loss(weights, points, labels, rho, alpha, lam):
+    """J_M(g) of Equation 2.2 for a law of lambda that is the point mass at ``lam``."""
+    N = len(points)
+    total = 0
+    for i in range(N):
+        for j in range(N):
+            log_phi = log_softmax(outputs(weights, mixed_point(points[i], points[j], lam), rho, alpha))
+            total = total + lam * log_phi[labels[i]] + (1 - lam) * log_phi[labels[j]]
+    return -total / N**2
+
+
+def mixup_gradient(weights, points, labels, rho, alpha, lam):
+    """Gradient of ``mixup_loss``: Calculation A.9 applied to both terms of every pair, shape (k, m, d)."""
+    k, m, _ = weights.shape
+    N = len(points)
+    gradient = np.zeros_like(weights)
+    for i in range(N):
+        for j in range(N):
+            z = mixed_point(points[i], points[j], lam)
+            phi = softmax(outputs(weights, z, rho, alpha))
+            for y in range(k):
+                residual = lam * int(labels[i] == y) + (1 - lam) * int(labels[j] == y) - phi[y]
+                for r in range(m):
+                    gradient[y, r] -= residual * output_gradient(weights, z, y, r, rho, alpha) / N**2
+    return gradient
+
+
+def hessian_vector_product(gradient, weights, direction, *arguments):
+    """Complex-step derivative of ``gradient(weights, *arguments)`` along ``direction`` (both of shape (k, m, d))."""
+    return np.imag(gradient(weights + 1j * COMPLEX_STEP * direction, *arguments)) / COMPLEX_STEP
+
+
+class Reference(NamedTuple):
+    """The definition of an objective, and whether on copies of one point it must equal ERM (true of every law of lambda)."""
+
+    loss: Callable
+    gradient: Callable
+    equals_erm_on_copies: bool
+
+
+REFERENCES = {
+    "erm": Reference(erm_loss, erm_gradient, equals_erm_on_copies=True),
+    "midpoint": Reference(midpoint_loss, midpoint_gradient, equals_erm_on_copies=True),
+}
+
+
+def reference(name):
+    """The reference of the objective ``name``."""
+    if name not in REFERENCES:
+        raise LookupError(f"objective {name!r} has no reference loss and gradient: write them as loops in {__file__} and list them in REFERENCES")
+    return REFERENCES[name]
+
+
+# ---- diagnostics --------------------------------------------------------------------------------------------------------------------
+
+
+def correlations(weights, features):
+    """c[y, r, s, l] = <w_{y,r}, v_{s,l}>; also projects a gradient on the features."""
+    k, m, _ = weights.shape
+    c = np.zeros((k, m, len(features), 2))
+    for y in range(k):
+        for r in range(m):
+            for s in range(len(features)):
+                for view in range(2):
+                    c[y, r, s, view] = np.dot(weights[y, r], features[s, view])
+    return c
+
+
+def orthogonal_part(weights, features):
+    """The part of every weight vector (or gradient) that is orthogonal to all features, shape (k, m, d)."""
+    rest = weights.copy()
+    for y in range(weights.shape[0]):
+        for r in range(weights.shape[1]):
+            for s in range(len(features)):
+                for view in range(2):
+                    rest[y, r] -= np.dot(weights[y, r], features[s, view]) * features[s, view]
+    return rest
+
+
+def without_view(x, y, removed, features):
+    """x' of Definition 4.5: x with every instance of v_{y,removed} replaced by the zero vector."""
+    v = features[y, removed]
+    return np.array([patch - np.dot(patch, v) * v for patch in x])
+
+
+def feature_is_learned(weights, x, y, view, features, rho, alpha):
+    """Definition 4.5 on one point: class y alone has the largest output once the other view is gone; a tie is not a win."""
+    g = outputs(weights, without_view(x, y, 1 - view, features), rho, alpha)
+    return all(g[y] > g[s] for s in range(len(g)) if s != y)
+
+
+def max_correlation(c, y, view):
+    """Lambda_{y,l} = max_r <w_{y,r}, v_{y,l}>."""
+    return max(c[y, r, y, view] for r in range(c.shape[1]))
+
+
+def signal_strength(patches, labels, y, view, alpha):
+    """S_{y,l} = (1/N) sum over points of class y and patches p in P_{y,l} of beta_{i,p}^alpha, from coefficients (N, P, k, 2)."""
+    total = 0.0
+    for x, label in zip(patches, labels, strict=True):
+        if label == y:
+            for patch in x:
+                if patch[y, view] > 0:
+                    total += patch[y, view] ** alpha
+    return total / len(labels)
+
+
+def active_neurons(c, y, view, threshold):
+    """B_{y,l}: the neurons r with <w_{y,r}, v_{y,l}> >= threshold."""
+    return {r for r in range(c.shape[1]) if c[y, r, y, view] >= threshold}
+
+
+def total_correlation(c, y, view, threshold):
+    """C_{y,l} = sum over B_{y,l} of <w_{y,r}, v_{y,l}>."""
+    return sum(c[y, r, y, view] for r in active_neurons(c, y, view, threshold))
+
+
+# ---- from feature coordinates to R^d ------------------------------------------------------------------------------------------------
+
+
+def orthonormal_features(k, d, rng):
+    """2k orthonormal vectors in R^d by Gram-Schmidt, every projection taken out twice to stay orthogonal to rounding; (k, 2, d)."""
+    basis = []
+    for _ in range(2 * k):
+        v = rng.standard_normal(d)
+        for _ in range(2):
+            for u in basis:
+                v = v - np.dot(v, u) * u
+        basis.append(v / np.sqrt(np.dot(v, v)))
+    return np.array(basis).reshape(k, 2, d)
+
+
+def embed(c, features, rng):
+    """Weights in R^d with correlations ``c`` and a random part of about the size of the initial weights orthogonal to all features."""
+    k, m = c.shape[:2]
+    d = features.shape[2]
+    weights = rng.standard_normal((k, m, d)) / np.sqrt(d)
+    weights = orthogonal_part(orthogonal_part(weights, features), features)
+    for y in range(k):
+        for r in range(m):
+            for s in range(k):
+                for view in range(2):
+                    weights[y, r] += c[y, r, s, view] * features[s, view]
+    return weights
+
+
+def embed_patches(patches, features):
+    """Points (N, P, d) whose patches have the feature coefficients ``patches`` (N, P, k, 2)."""
+    N, P, k, _ = patches.shape
+    points = np.zeros((N, P, features.shape[2]))
+    for i in range(N):
+        for p in range(P):
+            for s in range(k):
+                for view in range(2):
+                    points[i, p] += patches[i, p, s, view] * features[s, view]
+    return points

@@ -1,0 +1,464 @@
+"""Every registered objective on every backend: against the loops in R^{P x d}, against differences, and under the symmetries of the theory.
+
+Nothing here names an objective except where the statement is about one. A new one is registered in OBJECTIVES, gets its definition in
+tests/reference.py, and is tested.
+"""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import problems
+import pytest
+import reference
+from compare import assert_close, assert_components_close
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tolerances import (
+    CENTRAL_DIFFERENCE,
+    CENTRAL_DIFFERENCE_STEP,
+    COMPONENT_ABSOLUTE,
+    HESSIAN_ROUNDOFF,
+    OUTSIDE_SPAN,
+    ROUNDOFF,
+)
+
+import mvsim
+from mvsim.objectives import OBJECTIVES
+
+every_objective = pytest.mark.parametrize("name", sorted(OBJECTIVES))
+every_backend = pytest.mark.parametrize("backend", ["numpy", "numba"])
+every_problem = pytest.mark.parametrize("case", sorted(problems.PARAMETERS))
+
+
+def objective(name, problem, backend, **options):
+    return mvsim.objective(name, problem.parameters, problem.data, backend=backend, **options)
+
+
+# ---- against the loops in R^{P x d} -------------------------------------------------------------------------------------------------
+
+
+@cache
+def expected(name, case):
+    """Loss, gradient, Hessian-vector product and outputs of the reference, the middle two in R^d."""
+    return reference_values(name, problems.problem(case))
+
+
+def reference_values(name, problem):
+    loss, gradient, _ = reference.reference(name)
+    direction = reference.embed(problem.direction, problem.features, np.random.default_rng(13))
+    return (
+        loss(problem.weights, *problem.arguments),
+        gradient(problem.weights, *problem.arguments),
+        reference.hessian_vector_product(gradient, problem.weights, direction, *problem.arguments),
+        np.array([reference.outputs(problem.weights, x, *problem.arguments[2:]) for x in problem.points]).T,
+    )
+
+
+def assert_agrees(tested, problem, values):
+    """Assert that loss, gradient, Hessian-vector product and outputs are those of the reference."""
+    loss, gradient, product, outputs = values
+    assert_close(tested.loss(problem.c), loss, ROUNDOFF)
+    projected = reference.correlations(gradient, problem.features)
+    assert_close(tested.gradient(problem.c), projected, ROUNDOFF)
+    assert_components_close(tested.gradient(problem.c), projected, ROUNDOFF, COMPONENT_ABSOLUTE * np.max(np.abs(projected)))
+    both = tested.loss_and_gradient(problem.c)
+    assert_close(both[0], loss, ROUNDOFF)
+    assert_close(both[1], projected, ROUNDOFF)
+    product = reference.correlations(product, problem.features)
+    assert_close(tested.hessian_vector_product(problem.c, problem.direction), product, HESSIAN_ROUNDOFF)
+    assert_close(tested.outputs(problem.c), outputs, ROUNDOFF)
+
+
+@every_objective
+@every_backend
+@every_problem
+def test_agrees_with_the_loops(name, backend, case):
+    problem = problems.problem(case)
+    assert_agrees(objective(name, problem, backend), problem, expected(name, case))
+
+
+@every_objective
+@every_problem
+def test_the_reference_gradient_lies_in_the_span_of_the_features(name, case):
+    """The reduction to correlations: the part of w orthogonal to the features gets no gradient and no curvature."""
+    problem = problems.problem(case)
+    _, gradient, product, _ = expected(name, case)
+    for vector in (gradient, product):
+        rest = reference.orthogonal_part(vector, problem.features)
+        assert np.max(np.abs(rest)) <= OUTSIDE_SPAN * np.max(np.abs(vector))
+
+
+def own(p, value):
+    """Correlations that are ``value`` on the own class and -0.3 value elsewhere."""
+    c = np.full((p.k, p.m, p.k, 2), -0.3 * value)
+    for y in range(p.k):
+        c[y, :, y] = value
+    return c
+
+
+STATES = {
+    "initial": lambda p, rng: problems.random_correlations(p, rng, 0.05),  # far inside the polynomial part
+    "learned": lambda p, rng: own(p, 3.0) + 0.1 * rng.standard_normal((p.k, p.m, p.k, 2)),
+    "unlearned": lambda p, rng: own(p, -3.0) + 0.1 * rng.standard_normal((p.k, p.m, p.k, 2)),  # confident and wrong
+    "huge": lambda p, rng: problems.random_correlations(p, rng, 1e5),  # exp of an output would overflow
+}
+
+
+@every_objective
+@every_backend
+@pytest.mark.parametrize("case", ["random codebook", "random point noise", "random patch noise"])
+@pytest.mark.parametrize("state", STATES)
+def test_agrees_with_the_loops_in_other_states(name, backend, case, state):
+    problem = problems.problem(case)
+    problem = problems.with_data(problem, problem.data, STATES[state](problem.parameters, np.random.default_rng(21)))
+    assert_agrees(objective(name, problem, backend), problem, reference_values(name, problem))
+
+
+@every_objective
+@every_backend
+@pytest.mark.parametrize("case", ["random codebook", "random patch noise"])
+def test_weights_zero(name, backend, case):
+    """All outputs are 0 there: the loss is log k, and no neuron moves because R'(0) = 0."""
+    problem = problems.problem(case)
+    zero = np.zeros_like(problem.c)
+    tested = objective(name, problem, backend)
+    assert_close(tested.loss(zero), np.log(problem.parameters.k), ROUNDOFF)
+    np.testing.assert_array_equal(tested.gradient(zero), zero)
+    np.testing.assert_array_equal(tested.outputs(zero), 0.0)
+
+
+# ---- against differences: needs no reference ----------------------------------------------------------------------------------------
+
+
+def central_difference(function, c, direction):
+    h = CENTRAL_DIFFERENCE_STEP
+    return (function(c + h * direction) - function(c - h * direction)) / (2 * h)
+
+
+@every_objective
+@every_backend
+@every_problem
+def test_gradient_is_the_slope_of_the_loss(name, backend, case):
+    problem = problems.problem(case)
+    tested = objective(name, problem, backend)
+    gradient = tested.gradient(problem.c)
+    rng = np.random.default_rng(31)
+    for _ in range(3):
+        direction = rng.standard_normal(problem.c.shape)
+        error = central_difference(tested.loss, problem.c, direction) - np.vdot(gradient, direction)
+        assert abs(error) <= CENTRAL_DIFFERENCE * np.linalg.norm(gradient) * np.linalg.norm(direction)
+
+
+@every_objective
+@every_backend
+@every_problem
+def test_hessian_vector_product_is_the_slope_of_the_gradient(name, backend, case):
+    problem = problems.problem(case)
+    tested = objective(name, problem, backend)
+    difference = central_difference(tested.gradient, problem.c, problem.direction)
+    assert_close(tested.hessian_vector_product(problem.c, problem.direction), difference, CENTRAL_DIFFERENCE)
+
+
+# ---- properties ---------------------------------------------------------------------------------------------------------------------
+
+both_backends = settings(max_examples=12)
+seeds = st.integers(0, 2**32 - 1)
+
+
+@every_objective
+@every_backend
+@both_backends
+@given(problem=problems.random_problems())
+def test_random_problems_agree_with_the_loops(name, backend, problem):
+    assert_agrees(objective(name, problem, backend), problem, reference_values(name, problem))
+
+
+@every_objective
+@every_backend
+@both_backends
+@given(problem=problems.random_problems(), seed=seeds)
+def test_renaming_the_classes_renames_the_gradient(name, backend, problem, seed):
+    new = np.random.default_rng(seed).permutation(problem.parameters.k)  # class y becomes class new[y]
+    old = np.argsort(new)
+    data = problem.data
+    if isinstance(data, mvsim.data.SharedNoiseDataset):
+        renamed = replace(data, labels=new[data.labels], patterns=np.ascontiguousarray(data.patterns[:, old]))
+    else:
+        renamed = mvsim.Dataset.from_patches(new[data.labels], data.patches[:, :, old])
+    np.testing.assert_array_equal(renamed.to_patches(), data.to_patches()[:, :, old])
+    before, after = objective(name, problem, backend), objective(name, problems.with_data(problem, renamed), backend)
+    c = problem.c[old][:, :, old]
+    assert_close(after.loss(c), before.loss(problem.c), ROUNDOFF)
+    assert_close(after.gradient(c), before.gradient(problem.c)[old][:, :, old], ROUNDOFF)
+    assert_close(after.outputs(c), before.outputs(problem.c)[old], ROUNDOFF)
+
+
+@every_objective
+@every_backend
+@both_backends
+@given(problem=problems.random_problems(), seed=seeds)
+def test_the_order_of_patches_points_and_neurons_does_not_matter(name, backend, problem, seed):
+    rng = np.random.default_rng(seed)
+    place, order, neurons = (rng.permutation(n) for n in (problem.parameters.P, problem.parameters.N, problem.parameters.m))
+    data = problem.data
+    if isinstance(data, mvsim.data.SharedNoiseDataset):
+        moved = replace(
+            data,
+            labels=data.labels[order],
+            signal_coefficients=data.signal_coefficients[order],
+            signal_patches=np.argsort(place)[data.signal_patches[order]],
+            pattern_index=data.pattern_index[order],
+        )
+    else:
+        moved = mvsim.Dataset.from_patches(data.labels[order], data.patches[order][:, place])
+    np.testing.assert_array_equal(moved.to_patches(), data.to_patches()[order][:, place])
+    before, after = objective(name, problem, backend), objective(name, problems.with_data(problem, moved), backend)
+    c = problem.c[:, neurons]
+    assert_close(after.loss(c), before.loss(problem.c), ROUNDOFF)
+    assert_close(after.gradient(c), before.gradient(problem.c)[:, neurons], ROUNDOFF)
+    assert_close(after.outputs(c), before.outputs(problem.c)[:, order], ROUNDOFF)
+
+
+@every_objective
+@every_backend
+@both_backends
+@given(problem=problems.random_problems(), seed=seeds)
+def test_a_rotation_of_space_changes_nothing(name, backend, problem, seed):
+    """Rotate weights, features and points of R^d together; what mvsim is given are the scalar products after the rotation."""
+    rotation = np.linalg.qr(np.random.default_rng(seed).standard_normal((problems.D, problems.D)))[0]
+    features, weights, points = (vectors @ rotation.T for vectors in (problem.features, problem.weights, problem.points))
+    patches = np.einsum("ipd,sld->ipsl", points, features)
+    data = mvsim.Dataset.from_patches(problem.data.labels, patches)
+    rotated = problems.with_data(problem, data, reference.correlations(weights, features))
+    before, after = objective(name, problem, backend), objective(name, rotated, backend)
+    assert_close(after.loss(rotated.c), before.loss(problem.c), ROUNDOFF)
+    assert_close(after.gradient(rotated.c), before.gradient(problem.c), ROUNDOFF)
+
+
+@every_objective
+@every_backend
+@both_backends
+@given(problem=problems.random_problems(), seed=seeds)
+def test_a_rotation_among_the_features_rotates_the_gradient(name, backend, problem, seed):
+    """Only scalar products of weights and patches count, so any orthonormal basis of the span of the features will do."""
+    k = problem.parameters.k
+    rotation = np.linalg.qr(np.random.default_rng(seed).standard_normal((2 * k, 2 * k)))[0]
+
+    def rotate(array):
+        return (array.reshape(*array.shape[:2], 2 * k) @ rotation.T).reshape(array.shape)
+
+    data = mvsim.Dataset.from_patches(problem.data.labels, rotate(problem.data.to_patches()))
+    before, after = objective(name, problem, backend), objective(name, problems.with_data(problem, data), backend)
+    assert_close(after.loss(rotate(problem.c)), before.loss(problem.c), ROUNDOFF)
+    assert_close(after.gradient(rotate(problem.c)), rotate(before.gradient(problem.c)), ROUNDOFF)
+    product = before.hessian_vector_product(problem.c, problem.direction)
+    assert_close(after.hessian_vector_product(rotate(problem.c), rotate(problem.direction)), rotate(product), HESSIAN_ROUNDOFF)
+
+
+@every_objective
+@every_backend
+@both_backends
+@given(problem=problems.random_problems(), seed=seeds)
+def test_a_neuron_common_to_all_classes_is_invisible(name, backend, problem, seed):
+    """The softmax sees differences only: sum_y dL/dg_y = 0.
+
+    Give every class one more neuron, the same for all. It adds the same number to every output: loss and gradients of the other neurons
+    stay, and its own gradients sum to zero over the classes.
+    """
+    p = problem.parameters
+    common = 6 * p.rho * np.random.default_rng(seed).standard_normal((p.k, 2))
+    extended = np.concatenate([problem.c, np.broadcast_to(common, (p.k, 1, p.k, 2))], axis=1)
+    before = objective(name, problem, backend)
+    after = mvsim.objective(name, p.replace(m=p.m + 1), problem.data, backend=backend)
+    assert_close(after.loss(extended), before.loss(problem.c), ROUNDOFF)
+    gradient = after.gradient(extended)
+    scale = np.max(np.abs(gradient))
+    assert_components_close(gradient[:, : p.m], before.gradient(problem.c), ROUNDOFF, ROUNDOFF * scale)
+    assert np.max(np.abs(gradient[:, p.m].sum(axis=0))) <= ROUNDOFF * scale
+
+
+@pytest.mark.parametrize("name", [name for name in sorted(OBJECTIVES) if reference.reference(name).equals_erm_on_copies])
+@every_backend
+@both_backends
+@given(problem=problems.random_problems(), copies=st.integers(1, 4))
+def test_on_copies_of_one_point_mixing_is_erm(name, backend, problem, copies):
+    p, data = problem.parameters.replace(N=copies), problem.data
+    if isinstance(data, mvsim.data.SharedNoiseDataset):
+        first = np.zeros(copies, dtype=np.int64)
+        parts = ("labels", "signal_coefficients", "signal_patches", "pattern_index")
+        same = replace(data, **{part: getattr(data, part)[first] for part in parts})
+    else:
+        same = mvsim.Dataset.from_patches(data.labels[[0] * copies], data.patches[[0] * copies])
+    tested, erm = (mvsim.objective(which, p, same, backend=backend) for which in (name, "erm"))
+    assert_close(tested.loss(problem.c), erm.loss(problem.c), ROUNDOFF)
+    assert_close(tested.gradient(problem.c), erm.gradient(problem.c), ROUNDOFF)
+    products = (which.hessian_vector_product(problem.c, problem.direction) for which in (tested, erm))
+    assert_close(*products, HESSIAN_ROUNDOFF)
+
+
+@every_objective
+@every_backend
+@both_backends
+@given(problem=problems.random_problems(), seed=seeds)
+def test_dead_neurons_stay_dead(name, backend, problem, seed):
+    """A neuron whose pre-activation is <= 0 on every patch has gradient and curvature exactly 0, and so never moves."""
+    problem = problems.with_data(problem, mvsim.Dataset.from_patches(problem.data.labels, np.abs(problem.data.to_patches())))
+    check_dead(name, backend, problem, seed)
+
+
+@every_objective
+@every_backend
+@pytest.mark.parametrize("case", ["random codebook", "random point noise", "crowded", "fixed codebook", "plain ReLU"])
+def test_dead_neurons_stay_dead_on_structured_data(name, backend, case):
+    check_dead(name, backend, problems.problem(case), seed=0)
+
+
+def check_dead(name, backend, problem, seed):
+    c = problem.c.copy()
+    dead = np.random.default_rng(seed).random(c.shape[:2]) < 0.5
+    dead[0, 0] = True
+    c[dead] = -np.abs(c[dead])
+    tested = objective(name, problem, backend)
+    assert np.all(tested.gradient(c)[dead] == 0.0)
+    assert np.all(tested.hessian_vector_product(c, problem.direction)[dead] == 0.0)
+
+
+def test_the_check_of_dead_neurons_fails_for_live_ones():
+    problem = problems.problem("random codebook")
+    tested = objective("erm", problem, "numpy")
+    assert np.count_nonzero(tested.gradient(problem.c)) > 0.9 * problem.c.size
+
+
+@every_objective
+@every_backend
+@both_backends
+@given(problem=problems.random_problems(), seed=seeds)
+def test_the_hessian_is_symmetric_and_linear(name, backend, problem, seed):
+    rng = np.random.default_rng(seed)
+    u, v = rng.standard_normal((2, *problem.c.shape))
+    tested = objective(name, problem, backend)
+    hu, hv = (tested.hessian_vector_product(problem.c, direction) for direction in (u, v))
+    assert abs(np.vdot(u, hv) - np.vdot(v, hu)) <= HESSIAN_ROUNDOFF * np.linalg.norm(u) * np.linalg.norm(hv)
+    combined = tested.hessian_vector_product(problem.c, 2.0 * u - 3.0 * v)
+    assert np.max(np.abs(combined - (2.0 * hu - 3.0 * hv))) <= HESSIAN_ROUNDOFF * max(np.max(np.abs(hu)), np.max(np.abs(hv)))
+
+
+# ---- backends, threads, calls -------------------------------------------------------------------------------------------------------
+
+LARGER = {
+    "codebook": {"k": 6, "m": 4, "P": 12, "N": 60, "G": 5, "Q": 3},
+    "point": {"k": 6, "m": 4, "P": 12, "N": 40, "noise": "point", "Q": 3},
+    "patch": {"k": 5, "m": 3, "P": 9, "N": 25, "noise": "patch", "Q": 3},
+}
+
+
+@cache
+def larger(kind):
+    """Problems too large for the loops, with more points than any block or thread takes at once."""
+    p = mvsim.Parameters(**{**problems.BASE, **LARGER[kind]})
+    rng = np.random.default_rng(41)
+    c = problems.random_correlations(p, rng)
+    return problems.Problem(kind, p, mvsim.sample_dataset(p, seed=1), c, rng.standard_normal(c.shape))
+
+
+def everything(tested, problem):
+    return [
+        np.asarray(tested.loss(problem.c)),
+        tested.gradient(problem.c),
+        tested.hessian_vector_product(problem.c, problem.direction),
+        tested.outputs(problem.c),
+    ]
+
+
+@every_objective
+@pytest.mark.parametrize("kind", LARGER)
+def test_backends_agree(name, kind):
+    problem = larger(kind)
+    results = [everything(objective(name, problem, backend), problem) for backend in ("numpy", "numba")]
+    for numpy_result, numba_result, rtol in zip(*results, [ROUNDOFF, ROUNDOFF, HESSIAN_ROUNDOFF, ROUNDOFF], strict=True):
+        assert_close(numba_result, numpy_result, rtol)
+
+
+@every_objective
+@every_backend
+@pytest.mark.parametrize("kind", LARGER)
+def test_structure_of_the_noise_is_an_optimisation_only(name, backend, kind):
+    """The same points given as plain patches take another path through the code and give the same numbers."""
+    problem = larger(kind)
+    plain = problems.with_data(problem, mvsim.Dataset.from_patches(problem.data.labels, problem.data.to_patches()))
+    results = [everything(objective(name, each, backend), each) for each in (plain, problem)]
+    for from_patches, from_structure, rtol in zip(*results, [ROUNDOFF, ROUNDOFF, HESSIAN_ROUNDOFF, ROUNDOFF], strict=True):
+        assert_close(from_structure, from_patches, rtol)
+
+
+@every_objective
+@every_backend
+@pytest.mark.parametrize("kind", LARGER)
+def test_bits_do_not_depend_on_the_number_of_threads(name, backend, kind):
+    problem = larger(kind)
+    one, two = (everything(objective(name, problem, backend, threads=threads), problem) for threads in (1, 2))
+    for first, second in zip(one, two, strict=True):
+        np.testing.assert_array_equal(first, second)
+
+
+@every_objective
+@every_backend
+@pytest.mark.parametrize("kind", LARGER)
+def test_calls_repeat_bit_for_bit_and_leave_their_arguments_alone(name, backend, kind):
+    problem = larger(kind)
+    c, direction = problem.c.copy(), problem.direction.copy()
+    tested = objective(name, problem, backend)
+    first = everything(tested, problem)
+    kept = [result.copy() for result in first]
+    tested.gradient(2.0 * problem.c)  # must not write into what was returned before
+    tested.outputs(2.0 * problem.c)
+    for result, copy, again in zip(first, kept, everything(tested, problem), strict=True):
+        np.testing.assert_array_equal(result, copy)
+        np.testing.assert_array_equal(again, copy)
+    loss, gradient = tested.loss_and_gradient(problem.c)
+    assert_close(loss, first[0], ROUNDOFF)
+    assert_close(gradient, first[1], ROUNDOFF)
+    np.testing.assert_array_equal(problem.c, c)
+    np.testing.assert_array_equal(problem.direction, direction)
+
+
+@every_objective
+@every_backend
+def test_memory_layout_of_the_argument_does_not_matter(name, backend):
+    problem = larger("codebook")
+    tested = objective(name, problem, backend)
+    expected_gradient = tested.gradient(problem.c)
+    assert isinstance(tested.loss(problem.c), float)
+    strided = np.repeat(problem.c, 2, axis=3)[..., ::2]
+    for c in (np.asfortranarray(problem.c), strided):
+        assert not c.flags.c_contiguous
+        np.testing.assert_array_equal(tested.gradient(c), expected_gradient)
+
+
+@every_objective
+@every_backend
+@pytest.mark.parametrize("case", ["random codebook", "random patch noise"])
+def test_correlations_of_a_wrong_shape_are_refused(name, backend, case):
+    problem = problems.problem(case)
+    tested = objective(name, problem, backend)
+    for wrong in (problem.c[:, :, :, :1], problem.c[:-1], problem.c[:, :, :-1], problem.c[0], problem.c[0, 0, 0, 0]):
+        for function in (tested.loss, tested.gradient, tested.outputs, lambda c: tested.hessian_vector_product(problem.c, c)):
+            with pytest.raises(mvsim.UsageError, match="shape"):
+                function(wrong)
+
+
+@pytest.mark.parametrize(("fields", "named"), [({"name": "erm "}, "erm "), ({"backend": "abacus"}, "backend"), ({"threads": 0}, "threads")])
+def test_unknown_choices_are_refused(fields, named):
+    problem = problems.problem("random codebook")
+    options = {"name": "erm", "backend": "auto", "threads": None, **fields}
+    with pytest.raises(mvsim.UsageError, match=named) as caught:
+        mvsim.objective(options.pop("name"), problem.parameters, problem.data, **options)
+    assert "\n" not in str(caught.value)
+
+
+@every_objective
+def test_data_of_another_number_of_classes_are_refused(name):
+    problem = problems.problem("random codebook")
+    with pytest.raises(mvsim.UsageError, match="k"):
+        mvsim.objective(name, problem.parameters.replace(k=4), problem.data)

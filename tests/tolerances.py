@@ -1,0 +1,34 @@
+"""Every tolerance of the tests, each with its reason. A relative error is max|a - b| / max|b| unless a name says otherwise.
+
+The unit is float64 round-off, 1.1e-16. A sum of n terms of one size carries about sqrt(n) units, at most n. The test problems add up to
+about 1e3 terms per output and 1e2 outputs per loss, and raise pre-activations to powers up to 8, which multiplies their error by 8.
+"""
+
+# Two ways to add the same up to 1e4 numbers, with a power of 8 in between and cancellation in the softmax residual: some tens of units.
+# A wrong coefficient in any single term of the test problems shows at 1e-6 or more.
+ROUNDOFF = 1e-13
+
+# A quantity computed by the same few operations in another order (activation, powers, sums of at most ten numbers).
+FEW_OPERATIONS = 1e-14
+
+# The second derivative in the polynomial regime divides by rho once more and multiplies round-off by alpha - 1 = 7 again; on top, the
+# oracle's complex powers go through polar coordinates, good to some ten units.
+HESSIAN_ROUNDOFF = 1e-12
+
+# Central differences of step h = 1e-6 times the scale of the argument: truncation h^2 f'''/6 ~ 1e-12 times (alpha/u)^2, cancellation
+# 1e-16/h = 1e-10 relative to the function, which is up to 1e3 times its directional derivative; a junction of the activation that falls
+# inside the step costs up to h R'' ~ 1e-6 for its one patch among many.
+CENTRAL_DIFFERENCE_STEP = 1e-6
+CENTRAL_DIFFERENCE = 1e-6
+
+# Orthonormality of 2k vectors of length d <= 1e4 from a QR factorisation: a few sqrt(d) units.
+ORTHONORMAL = 1e-12
+
+# Component of a gradient in R^d outside the span of the features, relative to the gradient: a few units from each patch and projection.
+OUTSIDE_SPAN = 1e-14
+
+# Absolute slack for one component beside others of size one (small components are sums of cancelling large ones).
+COMPONENT_ABSOLUTE = 1e-14
+
+# Level below which a seeded statistical test fails: the seed is fixed, so this is a threshold on one number, not a rate of false alarms.
+SIGNIFICANCE = 1e-3
