@@ -1,1 +1,48 @@
-"""mvsim: a numerical simulator for the multi-view theory of Midpoint Mixup."""
+"""mvsim: exact simulation of feature learning under ERM and Midpoint Mixup, in weight-feature correlation coordinates."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from mvsim.version import __version__
+
+# Public name -> module, imported on first use: `mvsim --help` must not wait for numba, scipy or xarray.
+_PUBLIC = {
+    "Parameters": "mvsim.parameters",
+    "Deviation": "mvsim.parameters",
+    "UniformLaw": "mvsim.laws",
+    "SymmetricBetaLaw": "mvsim.laws",
+    "DiscreteLaw": "mvsim.laws",
+    "Dataset": "mvsim.data",
+    "sample_dataset": "mvsim.data",
+    "random_features": "mvsim.data",
+    "embed": "mvsim.data",
+    "initial_correlations": "mvsim.initialisation",
+    "smoothed_relu": "mvsim.activation",
+    "smoothed_relu_derivative": "mvsim.activation",
+    "smoothed_relu_second_derivative": "mvsim.activation",
+    "objective": "mvsim.objectives",
+    "feature_learned": "mvsim.learning",
+    "simulate": "mvsim.simulate",
+    "Run": "mvsim.run",
+    "open_run": "mvsim.run",
+    "MvsimError": "mvsim.errors",
+    "UsageError": "mvsim.errors",
+    "DivergedError": "mvsim.errors",
+    "Interrupted": "mvsim.errors",
+}
+
+__all__ = ["__version__", *_PUBLIC]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'mvsim' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_PUBLIC[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

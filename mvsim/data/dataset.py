@@ -1,0 +1,183 @@
+"""Data sets in feature coordinates.
+
+A patch is a vector of R^d in the span of the 2k orthonormal features, so it is stored as its (k, 2) coefficients. `SharedNoiseDataset`
+keeps the structure of Definition 4.1 when all noise patches of a point are equal; `PatchDataset` holds any patches whatever.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mvsim.errors import UsageError
+
+
+class Dataset(ABC):
+    """Labelled points x_i = (x_i^(1), ..., x_i^(P)) in feature coordinates.
+
+    Attributes
+    ----------
+    labels : numpy.ndarray
+        (N,) int64, classes 0 .. k - 1.
+    k, P, N : int
+        Number of classes, patches per point, points.
+    """
+
+    labels: np.ndarray
+
+    @property
+    @abstractmethod
+    def k(self) -> int:
+        """Number of classes."""
+
+    @property
+    @abstractmethod
+    def P(self) -> int:
+        """Patches per point."""
+
+    @property
+    def N(self) -> int:
+        """Number of points."""
+        return len(self.labels)
+
+    @abstractmethod
+    def to_patches(self) -> np.ndarray:
+        """Return (N, P, k, 2) float64: the coefficient of v_{s,l} in each patch. Takes 16 N P k bytes."""
+
+    @abstractmethod
+    def own_coefficients(self, view: int) -> np.ndarray:
+        """Return (N, n) coefficients of v_{y_i, view} in the patches of point i that can hold it (0 where it is absent)."""
+
+    @abstractmethod
+    def keep_view(self, view: int) -> Dataset:
+        """Return x' of Definition 4.5: the same points with every instance of v_{y, 1 - view} replaced by zero."""
+
+    @staticmethod
+    def from_patches(labels: ArrayLike, patches: ArrayLike) -> PatchDataset:
+        """Make a data set from any patches in feature coordinates; no structure is assumed.
+
+        Parameters
+        ----------
+        labels : array_like of int, shape (N,)
+            Classes 0 .. k - 1.
+        patches : array_like, shape (N, P, k, 2)
+            Coefficient of feature v_{s,l} in each patch, dimensionless.
+
+        Returns
+        -------
+        PatchDataset
+
+        Raises
+        ------
+        UsageError
+            If shapes disagree, a label is out of range or a coefficient is not finite.
+        """
+        labels = np.asarray(labels)
+        try:
+            patches = np.ascontiguousarray(patches, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise UsageError("patches: must be numbers in an array of shape (N, P, k, 2)") from None
+        if patches.ndim != 4 or patches.shape[3] != 2 or min(patches.shape) < 1 or patches.shape[2] < 2:
+            raise UsageError(f"patches has shape {patches.shape}: must be (N, P, k, 2) with N, P >= 1 and k >= 2")
+        if labels.shape != patches.shape[:1]:
+            raise UsageError(f"labels has shape {labels.shape}: must be ({patches.shape[0]},), one label for each point")
+        if labels.dtype.kind not in "iu":
+            raise UsageError(f"labels has dtype {labels.dtype}: must be integers 0 .. {patches.shape[2] - 1}")
+        if labels.min() < 0 or labels.max() >= patches.shape[2]:
+            raise UsageError(f"labels range from {labels.min()} to {labels.max()}: must lie in 0 .. {patches.shape[2] - 1}")
+        if not np.isfinite(patches).all():
+            raise UsageError("patches: every coefficient must be finite")
+        return PatchDataset(labels.astype(np.int64), patches)
+
+
+@dataclass(frozen=True, eq=False)
+class SharedNoiseDataset(Dataset):
+    """Points of Definition 4.1 whose noise patches are all the same vector, one of G patterns.
+
+    Attributes
+    ----------
+    labels : numpy.ndarray
+        (N,) int64.
+    signal_coefficients : numpy.ndarray
+        (N, 2, C_P) float64: [i, 0, p] = beta_p, [i, 1, p] = delta2 - beta_p (0 where a view has been removed).
+    signal_patches : numpy.ndarray
+        (N, 2, C_P) int64: the position of that patch; [i, 0, p] and [i, 1, p] are paired by the bijection F.
+    patterns : numpy.ndarray
+        (G, k, 2) float64: noise vectors.
+    pattern_index : numpy.ndarray
+        (N,) int64: which of them point i has in its P - 2 C_P noise patches.
+    patch_count : int
+        P.
+    """
+
+    labels: np.ndarray
+    signal_coefficients: np.ndarray
+    signal_patches: np.ndarray
+    patterns: np.ndarray
+    pattern_index: np.ndarray
+    patch_count: int
+
+    @property
+    def k(self) -> int:
+        """Number of classes."""
+        return self.patterns.shape[1]
+
+    @property
+    def P(self) -> int:
+        """Patches per point."""
+        return self.patch_count
+
+    def to_patches(self) -> np.ndarray:
+        """Return (N, P, k, 2) float64: the coefficient of v_{s,l} in each patch. Takes 16 N P k bytes."""
+        patches = np.repeat(self.patterns[self.pattern_index][:, None], self.P, axis=1)
+        points = np.arange(self.N)[:, None]
+        for view in (0, 1):
+            position = self.signal_patches[:, view]
+            patches[points, position] = 0.0
+            patches[points, position, self.labels[:, None], view] = self.signal_coefficients[:, view]
+        return patches
+
+    def own_coefficients(self, view: int) -> np.ndarray:
+        """Return (N, C_P): beta_{i,p} for p in P_{y_i, view}."""
+        return self.signal_coefficients[:, view]
+
+    def keep_view(self, view: int) -> SharedNoiseDataset:
+        """Return x' of Definition 4.5; noise never holds own features, so only the signal patches change."""
+        kept = self.signal_coefficients.copy()
+        kept[:, 1 - view] = 0.0
+        return replace(self, signal_coefficients=kept)
+
+
+@dataclass(frozen=True, eq=False)
+class PatchDataset(Dataset):
+    """Points with arbitrary patches: (N, P, k, 2) coefficients of the features."""
+
+    labels: np.ndarray
+    patches: np.ndarray
+
+    @property
+    def k(self) -> int:
+        """Number of classes."""
+        return self.patches.shape[2]
+
+    @property
+    def P(self) -> int:
+        """Patches per point."""
+        return self.patches.shape[1]
+
+    def to_patches(self) -> np.ndarray:
+        """Return a copy of the (N, P, k, 2) coefficients."""
+        return self.patches.copy()
+
+    def own_coefficients(self, view: int) -> np.ndarray:
+        """Return (N, P): the coefficient of v_{y_i, view} in every patch."""
+        return self.patches[np.arange(self.N), :, self.labels, view]
+
+    def keep_view(self, view: int) -> PatchDataset:
+        """Return x' of Definition 4.5: every instance of v_{y, 1 - view}, wherever it stands, replaced by zero."""
+        kept = self.patches.copy()
+        kept[np.arange(self.N), :, self.labels, 1 - view] = 0.0
+        return PatchDataset(self.labels, kept)

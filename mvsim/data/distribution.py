@@ -1,0 +1,127 @@
+"""The distribution D of Definition 4.1, and draws from it.
+
+D is a function of the parameters alone. What the definition leaves open is decided by fields of `Parameters`:
+
+===================  =====================================================================================================
+where signals lie    ``signal_layout``: a uniformly random set of 2 C_P positions for each point (the pairing F is then a
+                     uniformly random bijection), or always the first 2 C_P positions, view 0 first
+noise classes        Q distinct classes without the own one, uniformly at random: one set for each codebook pattern
+                     (``noise="codebook"``) or for each point (``"point"``, ``"patch"``)
+noise coefficients   uniform on [delta3, delta4]: for each pattern, for each point, or for each patch of a point
+law of beta          ``beta_law``, symmetric about delta2 / 2, one for all classes or one for each
+===================  =====================================================================================================
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mvsim.data.dataset import Dataset, PatchDataset, SharedNoiseDataset
+from mvsim.errors import UsageError
+from mvsim.parameters import Parameters
+from mvsim.streams import stream
+
+
+def sample_dataset(parameters: Parameters, seed: int) -> Dataset:
+    """Draw N i.i.d. points of Definition 4.1.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        They fix D, the noise codebook included.
+    seed : int
+        Fixes the draw; independent of the initial correlations of the same seed.
+
+    Returns
+    -------
+    Dataset
+        A `SharedNoiseDataset` unless ``noise="patch"``, then a `PatchDataset` (16 N P k bytes).
+
+    Raises
+    ------
+    UsageError
+        If the seed is not an integer >= 0.
+    """
+    labels = stream(seed, "labels").integers(parameters.k, size=parameters.N)
+    return sample_points(parameters, stream(seed, "points"), labels)
+
+
+def codebook(parameters: Parameters) -> np.ndarray:
+    """Return the (G, k, 2) noise patterns of D: Q classes each, coefficients uniform on [delta3, delta4].
+
+    The classes are dealt to the patterns in turn and a pattern never contains a class dealt to it, so every class has a pattern that it may use;
+    otherwise the Q classes of a pattern are uniformly random.
+    """
+    p = parameters
+    rng = stream(p.codebook_seed, "codebook")
+    dealt = rng.permutation(p.k)
+    patterns = np.zeros((p.G, p.k, 2))
+    for g in range(p.G):
+        allowed = np.setdiff1d(np.arange(p.k), dealt[g :: p.G])
+        classes = rng.choice(allowed, size=p.Q, replace=False)
+        patterns[g, classes] = rng.uniform(p.delta3, p.delta4, size=(p.Q, 2))
+    return patterns
+
+
+def sample_points(parameters: Parameters, rng: np.random.Generator, labels: np.ndarray) -> Dataset:
+    """Draw one point of D for each of the given labels.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        They fix D.
+    rng : numpy.random.Generator
+        Source of the draw.
+    labels : numpy.ndarray
+        (n,) int, the class of each point.
+
+    Returns
+    -------
+    Dataset
+        n points.
+    """
+    p = parameters
+    labels = np.asarray(labels, dtype=np.int64)
+    if labels.ndim != 1 or len(labels) == 0 or labels.min() < 0 or labels.max() >= p.k:
+        raise UsageError(f"labels: must be a non-empty list of classes in 0 .. {p.k - 1}")
+    coefficients = _signal_coefficients(p, rng, labels)
+    positions = _signal_positions(p, rng, len(labels))
+    if p.noise == "codebook":
+        patterns = codebook(p)
+        usable = patterns.any(axis=2) if p.delta4 > 0 else np.zeros((p.G, p.k), dtype=bool)
+        index = np.array([rng.choice(np.flatnonzero(~usable[:, y])) for y in labels], dtype=np.int64)
+        return SharedNoiseDataset(labels, coefficients, positions, patterns, index, p.P)
+    noise = np.zeros((len(labels), p.k, 2)) if p.noise == "point" else np.zeros((len(labels), p.P, p.k, 2))
+    for i, y in enumerate(labels):
+        classes = rng.choice(p.k - 1, size=p.Q, replace=False)
+        classes += classes >= y  # skips the own class
+        if p.noise == "point":
+            noise[i, classes] = rng.uniform(p.delta3, p.delta4, size=(p.Q, 2))
+        else:
+            noise[i][:, classes] = rng.uniform(p.delta3, p.delta4, size=(p.P, p.Q, 2))
+    if p.noise == "point":
+        return SharedNoiseDataset(labels, coefficients, positions, noise, np.arange(len(labels)), p.P)
+    points = np.arange(len(labels))[:, None]
+    for view in (0, 1):
+        noise[points, positions[:, view]] = 0.0
+        noise[points, positions[:, view], labels[:, None], view] = coefficients[:, view]
+    return PatchDataset(labels, noise)
+
+
+def _signal_coefficients(p: Parameters, rng: np.random.Generator, labels: np.ndarray) -> np.ndarray:
+    """Return (n, 2, C_P): beta in view 0 and delta2 - beta in view 1, beta by the law of the own class."""
+    unit = np.empty((len(labels), p.C_P))
+    if isinstance(p.beta_law, tuple):
+        for i, y in enumerate(labels):
+            unit[i] = p.beta_law_of(int(y)).sample(rng, p.C_P)
+    else:
+        unit[:] = p.beta_law.sample(rng, unit.size).reshape(unit.shape)
+    beta = p.delta1 + unit * (p.delta2 - 2.0 * p.delta1)
+    return np.stack([beta, p.delta2 - beta], axis=1)
+
+
+def _signal_positions(p: Parameters, rng: np.random.Generator, n: int) -> np.ndarray:
+    """Return (n, 2, C_P): the patch that holds each signal coefficient."""
+    if p.signal_layout == "fixed":
+        return np.tile(np.arange(2 * p.C_P).reshape(2, p.C_P), (n, 1, 1))
+    return np.stack([rng.choice(p.P, size=2 * p.C_P, replace=False) for _ in range(n)]).reshape(n, 2, p.C_P).astype(np.int64)

@@ -1,0 +1,80 @@
+"""What the proofs track: pure functions of the correlations c (k, m, k, 2), named as in the proofs. Everything is dimensionless."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mvsim.data import Dataset
+from mvsim.parameters import Parameters
+
+
+def own_correlations(c: np.ndarray) -> np.ndarray:
+    """Return (k, m, 2): c[y, r, y, l], the correlations of the neurons of class y with its own features."""
+    return np.ascontiguousarray(np.einsum("yryl->yrl", c))
+
+
+def off_diagonal_correlations(c: np.ndarray) -> np.ndarray:
+    """Return (k, m, k - 1, 2): c[y, r, s, l] for s != y."""
+    k, m = c.shape[:2]
+    return c[~np.eye(k, dtype=bool)[:, None, :].repeat(m, axis=1)].reshape(k, m, k - 1, 2)
+
+
+def max_correlation(c: np.ndarray) -> np.ndarray:
+    """Return (k, 2): Lambda_{y,l} = max_r c[y, r, y, l] (Equation B.1)."""
+    return own_correlations(c).max(axis=1)
+
+
+def signal_strength(parameters: Parameters, data: Dataset) -> np.ndarray:
+    """Return (k, 2): S_{y,l} = (1/N) sum_{i in N_y} sum_{p in P_{y,l}} beta_{i,p}^alpha."""
+    powers = np.stack([(data.own_coefficients(view) ** parameters.alpha).sum(axis=1) for view in (0, 1)], axis=1)
+    S = np.zeros((data.k, 2))
+    np.add.at(S, data.labels, powers)
+    return S / data.N
+
+
+def active_threshold(parameters: Parameters, mixes: bool) -> float:
+    """Return the correlation from which a neuron is certainly linear on its feature: rho / delta1, twice that if points are mixed."""
+    return (2.0 if mixes else 1.0) * parameters.rho / parameters.delta1
+
+
+def active_neurons(c: np.ndarray, threshold: float) -> np.ndarray:
+    """Return (k, m, 2) bool: r in B_{y,l}, that is c[y, r, y, l] >= threshold (see `active_threshold`)."""
+    return own_correlations(c) >= threshold
+
+
+def total_correlation(c: np.ndarray, threshold: float) -> np.ndarray:
+    """Return (k, 2): C_{y,l} = sum_{r in B_{y,l}} c[y, r, y, l]."""
+    own = own_correlations(c)
+    return np.where(own >= threshold, own, 0.0).sum(axis=1)
+
+
+def view_gap(c: np.ndarray, threshold: float) -> np.ndarray:
+    """Return (k,): Delta_y = |C_{y,1} - C_{y,2}|, the stronger view named first."""
+    total = total_correlation(c, threshold)
+    return np.abs(total[:, 0] - total[:, 1])
+
+
+def correct(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return (N,) bool: argmax_s g_s(x_i) = y_i for outputs (k, N). A tie for the largest output is not a win."""
+    points = np.arange(len(labels))
+    others = outputs.copy()
+    own = outputs[labels, points]
+    others[labels, points] = -np.inf
+    return own > others.max(axis=0)
+
+
+def softmax_gap(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return (N,): 1 - phi_{y_i}(g(x_i)) for outputs (k, N), computed without cancellation."""
+    points = np.arange(len(labels))
+    relative = outputs - outputs[labels, points]
+    relative[labels, points] = -np.inf
+    top = np.maximum(relative.max(axis=0), 0.0)
+    rest = np.exp(relative - top).sum(axis=0)
+    return rest / (np.exp(-top) + rest)
+
+
+def class_mean(values: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
+    """Return (k,) means of values (N,) over the points of each class, NaN for a class without points."""
+    counts = np.bincount(labels, minlength=k)
+    with np.errstate(invalid="ignore"):
+        return np.bincount(labels, weights=values, minlength=k) / np.where(counts > 0, counts, np.nan)

@@ -1,0 +1,30 @@
+"""Initial weights w ~ N(0, I_d / d) of Definition 4.2, as far as anything depends on them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mvsim.parameters import Parameters
+from mvsim.streams import stream
+
+
+def initial_correlations(parameters: Parameters, seed: int) -> np.ndarray:
+    """Draw the correlations c[y, r, s, l] = <w_{y,r}(0), v_{s,l}>.
+
+    The features are orthonormal, so for w ~ N(0, I_d / d) these are i.i.d. N(0, 1/d) exactly, whatever the features are, and the rest of w never
+    moves and never matters: every patch, hence every gradient, lies in the span of the features.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        k, m and d are used.
+    seed : int
+        Fixes the draw; independent of the data of the same seed.
+
+    Returns
+    -------
+    numpy.ndarray
+        (k, m, k, 2) float64, dimensionless.
+    """
+    p = parameters
+    return stream(seed, "initial correlations").standard_normal((p.k, p.m, p.k, 2)) / float(p.d) ** 0.5

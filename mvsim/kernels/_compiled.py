@@ -1,0 +1,259 @@
+"""Numba loops over the neurons of one class: no threads, no choice of algorithm.
+
+Conventions. A *source* is a vector over the neurons r of class y: ``columns[n, r]`` is the correlation with feature n = 2 s + l for n < 2k and
+the pre-activation of noise pattern n - 2k after that. Every pre-activation is ``a * columns[first, r] + b * columns[second, r]``, so one
+*term* is (first, a, second, b) and contributes ``sum_r R(...)`` to an output.
+
+The power alpha of the activation travels in the *type* of the argument ``power`` (a tuple of alpha zeros if alpha is a small integer), so
+that the compiler sees a constant exponent and vectorises; any other alpha travels as a float and costs a call to pow.
+
+Loops that call each other live in this one file, because a cached function does not notice that a helper in another file has changed.
+Reassociation and contraction are allowed (``reassoc``, ``contract``): sums over neurons or patches vectorise only with them; NaN and
+infinity keep their meaning. Bits depend on the machine's vector width, never on the number of threads.
+"""
+
+# ruff: noqa: PLR0913 - compiled loops take plain arrays
+
+from __future__ import annotations
+
+from numba import njit, types
+from numba.extending import overload
+
+_OPTIONS = {"cache": True, "nogil": True, "fastmath": {"reassoc", "contract"}, "error_model": "numpy"}
+_LARGEST_UNROLLED_POWER = 16
+
+
+def power_tag(alpha: float) -> tuple[int, ...] | float:
+    """Return alpha in the form in which the loops of this file take it."""
+    if float(alpha).is_integer() and 1 <= alpha <= _LARGEST_UNROLLED_POWER:
+        return (0,) * int(alpha)
+    return float(alpha)
+
+
+def _to_power(u, power, less):
+    """Return u^(alpha - less); only its compiled form below is ever called."""
+    raise NotImplementedError
+
+
+@overload(_to_power, inline="always", prefer_literal=True)
+def _compile_to_power(u, power, less):
+    if isinstance(power, types.BaseTuple):
+        exponent = power.count - less.literal_value
+        if exponent <= 0:  # alpha = 1: R' is a step and R'' is 0, which the callers' conditions on z provide
+            return lambda u, power, less: 1.0
+        return lambda u, power, less: u**exponent
+    return lambda u, power, less: u ** (power - less)
+
+
+@njit(inline="always", **_OPTIONS)
+def _relu(z, rho, alpha, power):
+    u = min(max(z / rho, 0.0), 1.0)
+    return (rho / alpha) * _to_power(u, power, 0) + max(z - rho, 0.0)
+
+
+@njit(inline="always", **_OPTIONS)
+def _relu_1(z, rho, power):
+    u = min(max(z / rho, 0.0), 1.0)
+    return _to_power(u, power, 1) if z > 0.0 else 0.0
+
+
+@njit(inline="always", **_OPTIONS)
+def _relu_2(z, rho, alpha, power):
+    u = min(max(z / rho, 0.0), 1.0)
+    return (alpha - 1.0) / rho * _to_power(u, power, 2) if 0.0 < z < rho else 0.0
+
+
+# One term: its value, its pull-back, its tangent, its second-order pull-back ---------------------------------------------------------
+
+
+@njit(inline="always", **_OPTIONS)
+def _value(columns, first, a, second, b, rho, alpha, power):
+    total = 0.0
+    for r in range(columns.shape[1]):
+        total += _relu(a * columns[first, r] + b * columns[second, r], rho, alpha, power)
+    return total
+
+
+@njit(inline="always", **_OPTIONS)
+def _pull_back(columns, first, a, second, b, weight, out, rho, power):
+    wa, wb = weight * a, weight * b
+    for r in range(columns.shape[1]):
+        slope = _relu_1(a * columns[first, r] + b * columns[second, r], rho, power)
+        out[first, r] += wa * slope
+        out[second, r] += wb * slope
+
+
+@njit(inline="always", **_OPTIONS)
+def _tangent(columns, moves, first, a, second, b, rho, power):
+    total = 0.0
+    for r in range(columns.shape[1]):
+        slope = _relu_1(a * columns[first, r] + b * columns[second, r], rho, power)
+        total += slope * (a * moves[first, r] + b * moves[second, r])
+    return total
+
+
+@njit(inline="always", **_OPTIONS)
+def _pull_back_tangent(columns, moves, first, a, second, b, weight, move, out, rho, alpha, power):
+    for r in range(columns.shape[1]):
+        z = a * columns[first, r] + b * columns[second, r]
+        dz = a * moves[first, r] + b * moves[second, r]
+        w = move * _relu_1(z, rho, power) + weight * _relu_2(z, rho, alpha, power) * dz
+        out[first, r] += a * w
+        out[second, r] += b * w
+
+
+# Lists of terms: outputs[e] = sum over the terms t of point e of count[t] * value(t) ---------------------------------------------------
+
+
+@njit(**_OPTIONS)
+def term_values(y0, y1, columns, point, count, first, a, second, b, outputs, rho, alpha, power):
+    """Add every term to outputs[y, point], shape (k, E)."""
+    for y in range(y0, y1):
+        for t in range(len(point)):
+            outputs[y, point[t]] += count[t] * _value(columns[y], first[t], a[t], second[t], b[t], rho, alpha, power)
+
+
+@njit(**_OPTIONS)
+def term_pull_back(y0, y1, columns, point, count, first, a, second, b, residual, out, rho, alpha, power):
+    """Add the adjoint of `term_values` at residual (k, E) to out, the shape of columns."""
+    for y in range(y0, y1):
+        for t in range(len(point)):
+            _pull_back(columns[y], first[t], a[t], second[t], b[t], count[t] * residual[y, point[t]], out[y], rho, power)
+
+
+@njit(**_OPTIONS)
+def term_tangents(y0, y1, columns, moves, point, count, first, a, second, b, outputs, rho, alpha, power):
+    """Add the directional derivative of `term_values` along moves to outputs."""
+    for y in range(y0, y1):
+        for t in range(len(point)):
+            outputs[y, point[t]] += count[t] * _tangent(columns[y], moves[y], first[t], a[t], second[t], b[t], rho, power)
+
+
+@njit(**_OPTIONS)
+def term_pull_back_tangent(y0, y1, columns, moves, point, count, first, a, second, b, residual, change, out, rho, alpha, power):
+    """Add the directional derivative of `term_pull_back` along (moves, change of residual) to out."""
+    for y in range(y0, y1):
+        for t in range(len(point)):
+            weight, move = count[t] * residual[y, point[t]], count[t] * change[y, point[t]]
+            _pull_back_tangent(columns[y], moves[y], first[t], a[t], second[t], b[t], weight, move, out[y], rho, alpha, power)
+
+
+# The table of signal patches on noise patterns: table[y, i, g] = sum_p sum_r R(lam * signal_{i,p} + (1 - lam) * noise_g) ------------------
+
+
+@njit(**_OPTIONS)
+def table_values(y0, y1, columns, feature, signal, lam, table, rho, alpha, power):
+    """Fill table (k, N, G); feature (N, S) and signal (N, S) name the S signal patches of each point."""
+    base = columns.shape[1] - table.shape[2]
+    for y in range(y0, y1):
+        for i in range(table.shape[1]):
+            for g in range(table.shape[2]):
+                total = 0.0
+                for p in range(feature.shape[1]):
+                    total += _value(columns[y], feature[i, p], lam * signal[i, p], base + g, 1.0 - lam, rho, alpha, power)
+                table[y, i, g] = total
+
+
+@njit(**_OPTIONS)
+def table_pull_back(y0, y1, columns, feature, signal, lam, residual, out, rho, alpha, power):
+    """Add the adjoint of `table_values` at residual (k, N, G) to out."""
+    base = columns.shape[1] - residual.shape[2]
+    for y in range(y0, y1):
+        for i in range(residual.shape[1]):
+            for p in range(feature.shape[1]):
+                for g in range(residual.shape[2]):
+                    _pull_back(columns[y], feature[i, p], lam * signal[i, p], base + g, 1.0 - lam, residual[y, i, g], out[y], rho, power)
+
+
+@njit(**_OPTIONS)
+def table_tangents(y0, y1, columns, moves, feature, signal, lam, table, rho, alpha, power):
+    """Fill table with the directional derivative of `table_values` along moves."""
+    base = columns.shape[1] - table.shape[2]
+    for y in range(y0, y1):
+        for i in range(table.shape[1]):
+            for g in range(table.shape[2]):
+                total = 0.0
+                for p in range(feature.shape[1]):
+                    total += _tangent(columns[y], moves[y], feature[i, p], lam * signal[i, p], base + g, 1.0 - lam, rho, power)
+                table[y, i, g] = total
+
+
+@njit(**_OPTIONS)
+def table_pull_back_tangent(y0, y1, columns, moves, feature, signal, lam, residual, change, out, rho, alpha, power):
+    """Add the directional derivative of `table_pull_back` along (moves, change of residual) to out."""
+    base = columns.shape[1] - residual.shape[2]
+    for y in range(y0, y1):
+        for i in range(residual.shape[1]):
+            for p in range(feature.shape[1]):
+                for g in range(residual.shape[2]):
+                    _pull_back_tangent(
+                        columns[y], moves[y], feature[i, p], lam * signal[i, p], base + g, 1.0 - lam,
+                        residual[y, i, g], change[y, i, g], out[y], rho, alpha, power,
+                    )  # fmt: skip
+
+
+# Arbitrary patches: a[i, p] is the pre-activation of one neuron on patch p of point i. Row i0 + n of a band meets the points j of its columns:
+# all of them, only j >= i (UPPER: lam = 1/2), or only j = i in a single column (DIAGONAL: the points themselves) ------------------------
+
+ALL, UPPER, DIAGONAL = 0, 1, 2
+
+
+@njit(inline="always", **_OPTIONS)
+def _columns_of(i, points, visit):
+    """Return the range of j and the j that stands in column 0."""
+    if visit == DIAGONAL:
+        return i, i + 1, i
+    return (i if visit == UPPER else 0), points, 0
+
+
+@njit(**_OPTIONS)
+def band_values(a, i0, i1, lam, visit, outputs, rho, alpha, power):
+    """Add sum_p R(lam a[i, p] + (1 - lam) a[j, p]) to the outputs (i1 - i0, columns) of the band."""
+    for i in range(i0, i1):
+        j0, j1, base = _columns_of(i, a.shape[0], visit)
+        for j in range(j0, j1):
+            total = 0.0
+            for p in range(a.shape[1]):
+                total += _relu(lam * a[i, p] + (1.0 - lam) * a[j, p], rho, alpha, power)
+            outputs[i - i0, j - base] += total
+
+
+@njit(**_OPTIONS)
+def band_pull_back(a, i0, i1, lam, visit, residual, out, rho, alpha, power):
+    """Add the adjoint of `band_values` at residual (i1 - i0, columns) to out, the shape of a."""
+    for i in range(i0, i1):
+        j0, j1, base = _columns_of(i, a.shape[0], visit)
+        for j in range(j0, j1):
+            first, second = lam * residual[i - i0, j - base], (1.0 - lam) * residual[i - i0, j - base]
+            for p in range(a.shape[1]):
+                slope = _relu_1(lam * a[i, p] + (1.0 - lam) * a[j, p], rho, power)
+                out[i, p] += first * slope
+                out[j, p] += second * slope
+
+
+@njit(**_OPTIONS)
+def band_tangents(a, da, i0, i1, lam, visit, outputs, rho, alpha, power):
+    """Add the directional derivative of `band_values` along da to outputs."""
+    for i in range(i0, i1):
+        j0, j1, base = _columns_of(i, a.shape[0], visit)
+        for j in range(j0, j1):
+            total = 0.0
+            for p in range(a.shape[1]):
+                slope = _relu_1(lam * a[i, p] + (1.0 - lam) * a[j, p], rho, power)
+                total += slope * (lam * da[i, p] + (1.0 - lam) * da[j, p])
+            outputs[i - i0, j - base] += total
+
+
+@njit(**_OPTIONS)
+def band_pull_back_tangent(a, da, i0, i1, lam, visit, residual, change, out, rho, alpha, power):
+    """Add the directional derivative of `band_pull_back` along (da, change of residual) to out."""
+    for i in range(i0, i1):
+        j0, j1, base = _columns_of(i, a.shape[0], visit)
+        for j in range(j0, j1):
+            weight, move = residual[i - i0, j - base], change[i - i0, j - base]
+            for p in range(a.shape[1]):
+                z = lam * a[i, p] + (1.0 - lam) * a[j, p]
+                dz = lam * da[i, p] + (1.0 - lam) * da[j, p]
+                w = move * _relu_1(z, rho, power) + weight * _relu_2(z, rho, alpha, power) * dz
+                out[i, p] += lam * w
+                out[j, p] += (1.0 - lam) * w

@@ -1,0 +1,49 @@
+"""What every kernel offers. A kernel is bound to one data set and knows neurons; losses know only outputs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Protocol
+
+import numpy as np
+
+from mvsim.kernels.points import Points
+
+
+class PointwiseLoss(Protocol):
+    """A loss of the outputs g(z) at one point with soft label t; every array is (k, n), one column for each point."""
+
+    def value(self, outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """Return (n,) losses."""
+
+    def residual(self, outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """Return (k, n): the derivative of the loss by each output."""
+
+    def curvature(self, outputs: np.ndarray, targets: np.ndarray, tangent: np.ndarray) -> np.ndarray:
+        """Return (k, n): the second derivative of the loss applied to ``tangent``."""
+
+
+class Kernel(ABC):
+    """Outputs, loss, gradient and Hessian-vector product on one data set, in correlation coordinates c of shape (k, m, k, 2)."""
+
+    name: str
+
+    @abstractmethod
+    def outputs(self, c: np.ndarray) -> np.ndarray:
+        """Return (k, N): g_y(x_i) on the unmixed points."""
+
+    @abstractmethod
+    def loss(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss) -> float:
+        """Return the weighted sum of the pointwise loss over ``points``."""
+
+    @abstractmethod
+    def loss_and_gradient(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss) -> tuple[float, np.ndarray]:
+        """Return the loss and its gradient by c, (k, m, k, 2)."""
+
+    @abstractmethod
+    def hessian_vector_product(self, c: np.ndarray, v: np.ndarray, points: Points, pointwise: PointwiseLoss) -> np.ndarray:
+        """Return the derivative of the gradient along v, (k, m, k, 2)."""
+
+    @abstractmethod
+    def describe(self, points: Points) -> str:
+        """Say in words which algorithm serves these points."""

@@ -1,0 +1,86 @@
+"""Laws of the signal coefficient beta (Definition 4.1, item 2).
+
+Every law lives on the unit interval and is symmetric about 1/2; a draw ``x`` becomes
+``beta = delta1 + x (delta2 - 2 delta1)``, which lies in ``[delta1, delta2 - delta1]`` and is symmetric about ``delta2 / 2``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class _Law(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class UniformLaw(_Law):
+    """Uniform on the whole interval: the standard choice of the paper."""
+
+    kind: Literal["uniform"] = "uniform"
+
+    @property
+    def anti_concentrated(self) -> bool:
+        """Whether small sets have small probability, as Definition 4.1 asks."""
+        return True
+
+    def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
+        """Draw ``size`` values in [0, 1], dimensionless."""
+        return rng.random(size)
+
+
+class SymmetricBetaLaw(_Law):
+    """Beta(a, a) on the interval: a -> 0 piles up at the ends, a = 1 is uniform, a -> infinity is constant."""
+
+    kind: Literal["beta"] = "beta"
+    a: Annotated[float, Field(gt=0, description="shape parameter of Beta(a, a)")]
+
+    @property
+    def anti_concentrated(self) -> bool:
+        """Whether small sets have small probability, as Definition 4.1 asks."""
+        return True
+
+    def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
+        """Draw ``size`` values in [0, 1], dimensionless."""
+        return rng.beta(self.a, self.a, size)
+
+
+class DiscreteLaw(_Law):
+    """Finitely many atoms: a control, because it is *not* anti-concentrated (one atom at 1/2 is a constant beta)."""
+
+    kind: Literal["discrete"] = "discrete"
+    atoms: Annotated[tuple[Annotated[float, Field(ge=0, le=1)], ...], Field(min_length=1)]
+    probabilities: tuple[Annotated[float, Field(ge=0, le=1)], ...] | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> DiscreteLaw:
+        weights = self._weights()
+        if len(weights) != len(self.atoms):
+            raise ValueError(f"probabilities has {len(weights)} entries for {len(self.atoms)} atoms; give one per atom")
+        if not math.isclose(sum(weights), 1.0, abs_tol=1e-9):
+            raise ValueError(f"probabilities sum to {sum(weights):g}; they must sum to 1")
+        mass: dict[float, float] = {}
+        for atom, weight in zip(self.atoms, weights, strict=True):
+            mass[round(atom, 12)] = mass.get(round(atom, 12), 0.0) + weight
+        for atom, weight in mass.items():
+            if not math.isclose(mass.get(round(1.0 - atom, 12), 0.0), weight, abs_tol=1e-9):
+                raise ValueError(f"atom {atom:g} has no mirror image {1 - atom:g} of equal probability; the law must be symmetric about 1/2")
+        return self
+
+    def _weights(self) -> tuple[float, ...]:
+        return self.probabilities if self.probabilities is not None else (1.0 / len(self.atoms),) * len(self.atoms)
+
+    @property
+    def anti_concentrated(self) -> bool:
+        """Whether small sets have small probability, as Definition 4.1 asks."""
+        return False
+
+    def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
+        """Draw ``size`` values in [0, 1], dimensionless."""
+        return rng.choice(np.asarray(self.atoms), size=size, p=np.asarray(self._weights()))
+
+
+BetaLaw = Annotated[UniformLaw | SymmetricBetaLaw | DiscreteLaw, Field(discriminator="kind")]

@@ -1,0 +1,97 @@
+"""What an objective is: a pointwise loss summed over a set of (mixed) points.
+
+Conventions, fixed once for all objectives
+    c, v, gradient    (k, m, k, 2) float64, c[y, r, s, l] = <w_{y,r}, v_{s,l}>
+    outputs           (k, N) float64, g_y(x_i) on the unmixed training points
+    gradient          of the loss by c, not its negative. Since the features are orthonormal, entry [y, r, s, l] is also the correlation
+                      <grad_{w_{y,r}} J, v_{s,l}> of the gradient in R^d, and the gradient has no other component.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import numpy as np
+
+from mvsim.data import Dataset
+from mvsim.errors import UsageError
+from mvsim.kernels import CrossEntropy, PointwiseLoss, Points, make_kernel
+from mvsim.parameters import Parameters
+
+
+class Objective(ABC):
+    """A loss of the correlations on one data set.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        m, alpha and rho are used; k must agree with the data.
+    data : Dataset
+        Any data set.
+    backend : {"auto", "numpy", "numba"}
+        ``numba`` compiled, ``numpy`` the readable oracle, ``auto`` the fastest that is there.
+    threads : int, optional
+        Threads of the compiled kernel; default all cores available. The bits do not depend on it.
+
+    Raises
+    ------
+    UsageError
+        If the data do not fit the parameters or the backend is unknown.
+    """
+
+    name: ClassVar[str]
+    mixes: ClassVar[bool]
+    """Whether training points are mixed: decides the threshold of B_{y,l}, rho / delta1 or 2 rho / delta1."""
+    pointwise: PointwiseLoss = CrossEntropy()
+
+    def __init__(self, parameters: Parameters, data: Dataset, backend: str = "auto", threads: int | None = None) -> None:
+        if data.k != parameters.k:
+            raise UsageError(f"k={parameters.k}: the data have {data.k} classes; they must agree")
+        self.parameters = parameters
+        self.data = data
+        self.kernel = make_kernel(parameters, data, backend, threads)
+
+    @property
+    @abstractmethod
+    def points(self) -> tuple[tuple[float, Points], ...]:
+        """The sets of points summed over, each with its weight."""
+
+    def outputs(self, c: np.ndarray) -> np.ndarray:
+        """Return (k, N): g_y(x_i) on the unmixed training points (Definition 4.2)."""
+        return self.kernel.outputs(self._checked(c))
+
+    def loss(self, c: np.ndarray) -> float:
+        """Return the loss, dimensionless."""
+        c = self._checked(c)
+        return sum(weight * self.kernel.loss(c, points, self.pointwise) for weight, points in self.points)
+
+    def gradient(self, c: np.ndarray) -> np.ndarray:
+        """Return the gradient of the loss by c, (k, m, k, 2)."""
+        return self.loss_and_gradient(c)[1]
+
+    def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the loss and its gradient, at little more than the price of the gradient."""
+        c = self._checked(c)
+        loss, gradient = 0.0, np.zeros_like(c)
+        for weight, points in self.points:
+            value, slope = self.kernel.loss_and_gradient(c, points, self.pointwise)
+            loss += weight * value
+            gradient += weight * slope
+        return loss, gradient
+
+    def hessian_vector_product(self, c: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return the derivative of the gradient at c along v, (k, m, k, 2)."""
+        c, v = self._checked(c), self._checked(v, "v")
+        return sum((weight * self.kernel.hessian_vector_product(c, v, points, self.pointwise) for weight, points in self.points), np.zeros_like(c))
+
+    def describe(self) -> str:
+        """Say in words which algorithm computes this objective."""
+        return "; ".join(dict.fromkeys(self.kernel.describe(points) for _, points in self.points))
+
+    def _checked(self, c: np.ndarray, name: str = "c") -> np.ndarray:
+        p = self.parameters
+        c = np.ascontiguousarray(c, dtype=np.float64)
+        if c.shape != (p.k, p.m, p.k, 2):
+            raise UsageError(f"{name} has shape {c.shape}: must be (k, m, k, 2) = {(p.k, p.m, p.k, 2)}")
+        return c

@@ -1,0 +1,228 @@
+"""Hyper-parameters of Definitions 4.1 and 4.2, with their letters, domains and the scalings of Assumption 4.3."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
+
+from mvsim.errors import UsageError
+from mvsim.laws import BetaLaw, UniformLaw
+
+DEFAULT_R0 = 0.3
+"""Largest initial correlation over the threshold, sqrt(2 ln m / d) / rho, at the default d. Dimensionless."""
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """One way in which parameters depart from Assumption 4.3 or Definition 4.1.
+
+    Attributes
+    ----------
+    name : str
+        Letter of the parameter.
+    value : str
+        Its value here.
+    assumed : str
+        What the assumption asks for.
+    statement : str
+        The departure in words, with the constant that Theta hides.
+    """
+
+    name: str
+    value: str
+    assumed: str
+    statement: str
+
+    def as_dict(self) -> dict[str, str]:
+        """Return the four fields as a plain dict."""
+        return asdict(self)
+
+
+def default_dimension(m: int, rho: float) -> int:
+    """Return the d at which r0 = sqrt(2 ln m / d) / rho equals `DEFAULT_R0` (m = 1 counts as 2)."""
+    return math.ceil(2.0 * math.log(max(m, 2)) / (DEFAULT_R0 * rho) ** 2)
+
+
+def _one_law_or_many(value: Any) -> str:
+    return "one law per class" if isinstance(value, (list, tuple)) else "one law"
+
+
+_BetaLaws = Annotated[
+    Annotated[BetaLaw, Tag("one law")] | Annotated[tuple[BetaLaw, ...], Tag("one law per class")],
+    Discriminator(_one_law_or_many),
+]
+
+
+class Parameters(BaseModel):
+    """Hyper-parameters of the data (Definition 4.1), the network (Definition 4.2) and their scalings (Assumption 4.3).
+
+    Frozen and validated; every quantity is dimensionless. Only ``k`` is required: the other defaults follow the scalings of Assumption 4.3
+    in k, with constants chosen by measurement, except d, for which k^20 is replaced by the d that makes the largest initial correlation
+    about 0.3 of the activation threshold (`deviations` says so for every run). `assumption_4_3` gives the literal assumption.
+
+    Raises
+    ------
+    UsageError
+        If any field is out of its domain; all wrong fields are named in the one message.
+
+    Examples
+    --------
+    >>> p = Parameters(k=10)
+    >>> p.P, p.m, p.C_P
+    (100, 10, 2)
+    >>> p.replace(d=20_000).d
+    20000
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=False, revalidate_instances="always")
+
+    k: Annotated[int, Field(ge=2, description="number of classes")]
+    m: Annotated[int, Field(ge=1, description="neurons per class; assumed Theta(k); default k")]
+    d: Annotated[int, Field(ge=1, description="dimension of a patch, enters only through the initial correlations N(0, 1/d); assumed Omega(k^20); default makes sqrt(2 ln m / d) / rho = 0.3")]
+    P: Annotated[int, Field(ge=2, description="patches per point; assumed Theta(k^2); default k^2, at least 2 C_P")]
+    C_P: Annotated[int, Field(ge=1, description="patches that carry each feature of the own class; assumed Theta(1); default 2")]
+    Q: Annotated[int, Field(ge=1, description="classes in the feature noise of a point; assumed Theta(1); default 2 (1 if k = 2), less than k")]
+    N: Annotated[int, Field(ge=1, description="training points; assumed large; default max(200, 10 k)")]
+    alpha: Annotated[float, Field(ge=1, le=64, description="power of the smoothed ReLU; assumed 8; default 8")]
+    rho: Annotated[float, Field(gt=0, description="threshold of the smoothed ReLU; assumed Theta(1/k); default 1/k")]
+    delta1: Annotated[float, Field(gt=0, description="least signal coefficient; assumed Theta(1); default 0.1")]
+    delta2: Annotated[float, Field(gt=0, description="sum of the two signal coefficients of paired patches; assumed Theta(1); default 1, at least 2 delta1")]
+    delta3: Annotated[float, Field(ge=0, description="least noise coefficient; assumed Theta(k^-1.5); default 0.05 k^-1.5")]
+    delta4: Annotated[float, Field(ge=0, description="largest noise coefficient; assumed Theta(k^-1.5); default 0.1 k^-1.5, at least delta3")]
+    signal_layout: Annotated[Literal["random", "fixed"], Field(description="where the signal patches of a point lie: random = drawn for each point, fixed = the first 2 C_P positions")] = "random"
+    noise: Annotated[
+        Literal["codebook", "point", "patch"],
+        Field(description="feature noise: codebook = one of G patterns, shared by the patches of a point; point = drawn for each point, shared by its patches; patch = classes drawn for each point, coefficients for each patch"),
+    ] = "codebook"
+    G: Annotated[int, Field(ge=1, description="patterns in the noise codebook (used when noise = codebook); default 25")] = 25
+    beta_law: Annotated[
+        _BetaLaws,
+        Field(description='law of the signal coefficients on [delta1, delta2 - delta1], symmetric: {"kind": "uniform"}, {"kind": "beta", "a": 2} or {"kind": "discrete", "atoms": [0.5]}; one law, or a list of k laws, one per class'),
+    ] = UniformLaw()
+    codebook_seed: Annotated[int, Field(ge=0, description="fixes the noise codebook, a part of the distribution D; default 0")] = 0
+
+    def __init__(self, **fields: Any) -> None:
+        try:
+            super().__init__(**_with_defaults(fields))
+        except ValidationError as error:
+            raise UsageError("; ".join(_describe(item) for item in error.errors())) from None
+
+    @model_validator(mode="after")
+    def _check_relations(self) -> Parameters:
+        wrong = []
+        if 2 * self.C_P > self.P:
+            wrong.append(f"P={self.P}: must be at least 2 C_P = {2 * self.C_P}, the signal patches of a point")
+        if self.Q >= self.k:
+            wrong.append(f"Q={self.Q}: must be less than k = {self.k}, because the own class is never in the noise")
+        if 2 * self.delta1 > self.delta2:
+            wrong.append(f"delta1={self.delta1:g}: must be at most delta2 / 2 = {self.delta2 / 2:g}, else [delta1, delta2 - delta1] is empty")
+        if self.delta3 > self.delta4:
+            wrong.append(f"delta3={self.delta3:g}: must be at most delta4 = {self.delta4:g}")
+        if self.noise == "codebook" and self.Q < self.k and self.G * (self.k - self.Q) < self.k:
+            wrong.append(f"G={self.G}: at least {math.ceil(self.k / (self.k - self.Q))} patterns are needed so that every class has one without its own features")
+        if isinstance(self.beta_law, tuple) and len(self.beta_law) != self.k:
+            wrong.append(f"beta_law has {len(self.beta_law)} entries: give one law, or one for each of the k = {self.k} classes")
+        if wrong:
+            raise ValueError("; ".join(wrong))
+        return self
+
+    def replace(self, **fields: Any) -> Parameters:
+        """Return a copy with some fields changed, validated again; fields not named keep their present values."""
+        return Parameters(**{**self.model_dump(), **fields})
+
+    @classmethod
+    def assumption_4_3(cls, k: int, **fields: Any) -> Parameters:
+        """Return the literal Assumption 4.3 with every hidden constant 1: d = k^20, P = k^2, delta3 = delta4 = k^-1.5, rho = 1/k, alpha = 8.
+
+        C_P = 2, Q = 2, delta1 = 0.1 and delta2 = 1 are constants as assumed. Any field can be overridden.
+        """
+        if isinstance(k, bool) or not isinstance(k, int) or k < 2:
+            raise UsageError(f"k={k!r}: must be an integer >= 2")
+        return cls(**{"k": k, "d": k**20, "delta3": k**-1.5, "delta4": k**-1.5, **fields})
+
+    def beta_law_of(self, y: int) -> BetaLaw:
+        """Return the law of beta for class ``y``."""
+        return self.beta_law[y] if isinstance(self.beta_law, tuple) else self.beta_law
+
+    @property
+    def r0(self) -> float:
+        """Largest initial correlation over the threshold, sqrt(2 ln m / d) / rho (m = 1 counts as 2). Dimensionless."""
+        return math.sqrt(2.0 * math.log(max(self.m, 2))) / (math.sqrt(self.d) * self.rho)
+
+    def deviations(self) -> list[Deviation]:
+        """List the ways in which these parameters depart from Assumption 4.3 or Definition 4.1.
+
+        A Theta that holds with constant 1 is not listed; one that holds with another constant is, with that constant, because at one k
+        nothing but the constant can be seen. C_P, Q, delta1 and delta2 are Theta(1) at any value and are never listed.
+        """
+        k = self.k
+        found = []
+        if self.d < k**20:
+            found.append(Deviation("d", str(self.d), "Omega(k^20)", f"d = {self.d} instead of k^20 = {float(k) ** 20:.2g}; r0 = {self.r0:.3g} instead of {self.r0 * math.sqrt(self.d / k**20):.2g}"))
+        scalings = [
+            ("P", self.P, k**2, "Theta(k^2)", "k^2"),
+            ("m", self.m, k, "Theta(k)", "k"),
+            ("rho", self.rho, 1 / k, "Theta(1/k)", "1/k"),
+            ("delta3", self.delta3, k**-1.5, "Theta(k^-1.5)", "k^-1.5"),
+            ("delta4", self.delta4, k**-1.5, "Theta(k^-1.5)", "k^-1.5"),
+        ]
+        for name, value, scale, assumed, formula in scalings:
+            if not math.isclose(value, scale, rel_tol=1e-12):
+                found.append(Deviation(name, f"{value:g}", assumed, f"{name} = {value:.3g} = {value / scale:.3g} {formula}"))
+        if self.alpha != 8:
+            found.append(Deviation("alpha", f"{self.alpha:g}", "8", f"alpha = {self.alpha:g} instead of 8"))
+        laws = self.beta_law if isinstance(self.beta_law, tuple) else (self.beta_law,)
+        if not all(law.anti_concentrated for law in laws) or self.delta2 == 2 * self.delta1:
+            found.append(Deviation("beta_law", "discrete", "anti-concentrated", "the law of beta has atoms, Definition 4.1 asks for anti-concentration"))
+        return found
+
+
+def _with_defaults(fields: dict[str, Any]) -> dict[str, Any]:
+    """Fill in the defaults that depend on other fields; leave anything malformed for the validator to name."""
+    filled = dict(fields)
+    k = _number(fields.get("k"), least=2)
+    if k is None:
+        k = 2.0  # any legal value: the validator reports k itself, and the other fields still get checked
+    k_int = int(k)
+    filled.setdefault("m", k_int)
+    filled.setdefault("C_P", 2)
+    C_P = _number(filled["C_P"], least=1) or 1
+    filled.setdefault("P", max(k_int**2, 2 * int(C_P)))
+    filled.setdefault("Q", min(2, k_int - 1))
+    filled.setdefault("N", max(200, 10 * k_int))
+    filled.setdefault("alpha", 8.0)
+    filled.setdefault("rho", 1.0 / k)
+    m, rho = _number(filled["m"], least=1) or 1, _number(filled["rho"], least=1e-150) or 1.0
+    filled.setdefault("d", default_dimension(int(m), rho))
+    filled.setdefault("delta1", 0.1)
+    filled.setdefault("delta2", 1.0)
+    filled.setdefault("delta3", 0.05 * k**-1.5)
+    filled.setdefault("delta4", max(0.1 * k**-1.5, _number(filled["delta3"], least=0) or 0.0))
+    return filled
+
+
+def _number(value: Any, least: float) -> float | None:
+    """Return ``value`` as a float if it is a usable number >= least, else None."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) and number >= least else None
+
+
+def _describe(item: Any) -> str:
+    """Turn one pydantic error into ``field=value: what is allowed``."""
+    tags = {"one law", "one law per class", "uniform", "beta", "discrete"}
+    path = ".".join(str(part) for part in item["loc"] if part not in tags)
+    message = item["msg"].removeprefix("Value error, ")
+    if not path:
+        return message
+    if item["type"] == "missing":
+        return f"{path}: is required"
+    if item["type"] == "extra_forbidden":
+        return f"{path}: is not a parameter; the parameters are {', '.join(Parameters.model_fields)}"
+    text = repr(item.get("input"))
+    return f"{path}={text if len(text) <= 60 else text[:57] + '...'}: {message[0].lower()}{message[1:]}"
