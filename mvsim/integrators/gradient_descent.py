@@ -1,0 +1,63 @@
+"""Gradient descent as the paper has it: full batch, fixed learning rate (Equation 4.2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mvsim.errors import DivergedError, UsageError
+from mvsim.integrators.base import Integrator, State, next_log_mark
+
+
+class GradientDescent(Integrator):
+    """c <- c - eta grad J(c), literally; time is eta times the number of steps.
+
+    Parameters
+    ----------
+    gradient : callable
+        c -> grad J(c), both (k, m, k, 2).
+    learning_rate : float
+        eta > 0, dimensionless.
+    """
+
+    name = "gd"
+
+    def __init__(self, gradient: Callable[[np.ndarray], np.ndarray], learning_rate: float) -> None:
+        if not (isinstance(learning_rate, (int, float)) and math.isfinite(learning_rate) and learning_rate > 0):
+            raise UsageError(f"eta={learning_rate!r}: must be a finite number > 0")
+        self.gradient = gradient
+        self.learning_rate = float(learning_rate)
+
+    def options(self) -> dict[str, Any]:
+        """Return what fixes the steps."""
+        return {"name": self.name, "learning_rate": self.learning_rate}
+
+    def steps_until(self, t_end: float) -> int:
+        """Return the number of steps that reach t_end."""
+        return math.ceil(t_end / self.learning_rate * (1.0 - 1e-12))
+
+    def next_mark(self, state: State, t_end: float) -> int:
+        """Return the next step at which to record."""
+        return min(next_log_mark(state.step), self.steps_until(t_end))
+
+    def is_mark(self, state: State) -> bool:
+        """Whether this step is one of the log-spaced ones (or step 0)."""
+        return state.step == 0 or next_log_mark(state.step - 1) == state.step
+
+    def advance(self, state: State, mark: float, after_step: Callable[[State], None]) -> State:
+        """Take steps until step number ``mark``."""
+        while state.step < mark:
+            with np.errstate(over="ignore", invalid="ignore"):  # the next line names what numpy would only warn of
+                c = state.c - self.learning_rate * self.gradient(state.c)
+            if not np.isfinite(c).all():
+                raise DivergedError(
+                    f"eta={self.learning_rate:g}: the correlations are not finite after step {state.step + 1}; "
+                    "use a smaller step size (the run's sharpness tells the limit 2 / lambda_max)"
+                )
+            step = state.step + 1
+            state = State(step, step * self.learning_rate, c)
+            after_step(state)
+        return state

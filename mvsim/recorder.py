@@ -1,0 +1,145 @@
+"""What is kept of a trajectory, and as which variables. Knows nothing of how the trajectory is made or where it is saved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mvsim import diagnostics
+from mvsim.integrators import State
+from mvsim.learning import FeatureTest
+from mvsim.objectives import Objective
+from mvsim.sharpness import largest_eigenvalue
+from mvsim.streams import stream
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+SHARPNESS_EVERY = 10
+"""Records between two estimates of the sharpness, which costs a few Hessian-vector products."""
+
+# Every recorded quantity: its dimensions after time, and the function that measures it. A new one needs a line here and nothing else.
+Measure = Callable[["Recorder", State, dict[str, Any]], Any]
+MEASURES: dict[str, tuple[tuple[str, ...], Measure]] = {
+    "step": ((), lambda self, state, now: np.int64(state.step)),
+    "loss": ((), lambda self, state, now: now["loss"]),
+    "training_accuracy": ((), lambda self, state, now: diagnostics.correct(now["outputs"], self.labels).mean()),
+    "gradient_norm": ((), lambda self, state, now: np.linalg.norm(now["gradient"])),
+    "sharpness": ((), lambda self, state, now: self.sharpness(state)),
+    "own_correlations": (("class", "neuron", "view"), lambda self, state, now: diagnostics.own_correlations(state.c)),
+    "max_correlation": (("class", "view"), lambda self, state, now: diagnostics.max_correlation(state.c)),
+    "total_correlation": (("class", "view"), lambda self, state, now: diagnostics.total_correlation(state.c, self.threshold)),
+    "active_neurons": (("class", "view"), lambda self, state, now: diagnostics.active_neurons(state.c, self.threshold).sum(axis=1)),
+    "feature_learned": (("class", "view"), lambda self, state, now: self.feature_test.fraction_learned(state.c)),
+    "view_gap": (("class",), lambda self, state, now: diagnostics.view_gap(state.c, self.threshold)),
+    "softmax_gap": (("class",), lambda self, state, now: self.mean_softmax_gap(now["outputs"])),
+    "off_diagonal_max": (("class",), lambda self, state, now: now["off_diagonal"].max(axis=1)),
+    "off_diagonal_min": (("class",), lambda self, state, now: now["off_diagonal"].min(axis=1)),
+    "off_diagonal_rms": (("class",), lambda self, state, now: np.sqrt((now["off_diagonal"] ** 2).mean(axis=1))),
+}
+
+
+class Recorder:
+    """Measures states and keeps the results.
+
+    Parameters
+    ----------
+    objective : Objective
+        Training loss, with its data.
+    feature_test : FeatureTest
+        Fresh draws for Definition 4.5.
+    seed : int
+        Seed of the run.
+    """
+
+    def __init__(self, objective: Objective, feature_test: FeatureTest, seed: int) -> None:
+        self.objective = objective
+        self.labels = objective.data.labels
+        self.feature_test = feature_test
+        self.threshold = diagnostics.active_threshold(objective.parameters, objective.mixes)
+        self.times: list[float] = []
+        self.records: dict[str, list[Any]] = {name: [] for name in MEASURES}
+        self.snapshots: list[State] = []
+        self._seed = seed
+
+    def record(self, state: State) -> None:
+        """Measure a state and keep the results."""
+        loss, gradient = self.objective.loss_and_gradient(state.c)
+        k = len(state.c)
+        now = {
+            "loss": loss,
+            "gradient": gradient,
+            "outputs": self.objective.outputs(state.c),
+            "off_diagonal": diagnostics.off_diagonal_correlations(state.c).reshape(k, -1),
+        }
+        values = {name: measure(self, state, now) for name, (_, measure) in MEASURES.items()}
+        self.times.append(state.time)
+        for name, value in values.items():
+            self.records[name].append(value)
+        if _is_power_of_ten(state.step):
+            self.snapshots.append(state)
+
+    def drop_last(self) -> None:
+        """Forget the last record: it lay where an earlier t_end cut, not on a mark."""
+        step = self.records["step"][-1]
+        del self.times[-1]
+        for values in self.records.values():
+            del values[-1]
+        self.snapshots = [state for state in self.snapshots if state.step != step]
+
+    def last(self, name: str) -> Any:
+        """Return the last recorded value of a quantity."""
+        return self.records[name][-1]
+
+    def sharpness(self, state: State) -> float:
+        """Return the largest eigenvalue of the Hessian on every `SHARPNESS_EVERY`-th record, else NaN."""
+        if len(self.times) % SHARPNESS_EVERY:
+            return float("nan")
+        start = stream(self._seed, "power iteration").standard_normal(state.c.shape)
+        return largest_eigenvalue(lambda v: self.objective.hessian_vector_product(state.c, v), start)[0]
+
+    def mean_softmax_gap(self, outputs: np.ndarray) -> np.ndarray:
+        """Return (k,): mean of 1 - phi_y over the training points of each class."""
+        return diagnostics.class_mean(diagnostics.softmax_gap(outputs, self.labels), self.labels, len(outputs))
+
+    def settled_since(self) -> float | None:
+        """Return the time from which training accuracy has been 1 and Definition 4.5 has given the same answer for every feature, None if not now."""
+        accuracy = np.asarray(self.records["training_accuracy"])
+        learned = np.asarray(self.records["feature_learned"]) >= 1.0
+        same = (accuracy == 1.0) & (learned == learned[-1]).all(axis=(1, 2))
+        if not same[-1]:
+            return None
+        changes = np.flatnonzero(~same)
+        return self.times[changes[-1] + 1] if len(changes) else self.times[0]
+
+    def to_dataset(self, state: State) -> xr.Dataset:
+        """Return everything recorded, with ``state`` as the final one."""
+        import xarray as xr
+
+        p = self.objective.parameters
+        variables: dict[str, Any] = {name: (("time", *dims), np.asarray(self.records[name])) for name, (dims, _) in MEASURES.items()}
+        variables["signal_strength"] = (("class", "view"), diagnostics.signal_strength(p, self.objective.data))
+        dims = ("class", "neuron", "feature_class", "view")
+        variables["correlations"] = (("snapshot", *dims), np.stack([s.c for s in self.snapshots]))
+        variables["snapshot_time"] = (("snapshot",), np.array([s.time for s in self.snapshots]))
+        variables["snapshot_step"] = (("snapshot",), np.array([s.step for s in self.snapshots], dtype=np.int64))
+        variables["final_correlations"] = (dims, state.c)
+        variables["final_step"] = ((), np.int64(state.step))
+        variables["final_time"] = ((), np.float64(state.time))
+        return xr.Dataset(variables, {"time": np.asarray(self.times), "class": np.arange(p.k), "view": np.arange(2)})
+
+    def restore(self, dataset: xr.Dataset) -> State:
+        """Take over the records of a saved run and return its final state."""
+        self.times = dataset["time"].values.tolist()
+        self.records = {name: list(dataset[name].values) for name in MEASURES}
+        self.snapshots = [
+            State(int(step), float(time), c.copy())
+            for step, time, c in zip(dataset["snapshot_step"].values, dataset["snapshot_time"].values, dataset["correlations"].values, strict=True)
+        ]
+        return State(int(dataset["final_step"]), float(dataset["final_time"]), dataset["final_correlations"].values.copy())
+
+
+def _is_power_of_ten(step: int) -> bool:
+    return step == 0 or step == 10 ** (len(str(step)) - 1)

@@ -1,0 +1,48 @@
+"""The largest eigenvalue of the Hessian of the loss, which limits the step size of gradient descent: eta < 2 / lambda_max."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+
+def largest_eigenvalue(
+    hessian_vector_product: Callable[[np.ndarray], np.ndarray], start: np.ndarray, products: int = 30, tolerance: float = 1e-2
+) -> tuple[float, np.ndarray]:
+    """Estimate lambda_max by power iteration.
+
+    The Rayleigh quotient v.Hv / v.v of the last iterate is returned: a lower bound on the largest eigenvalue, so a step size above 2 over it is certainly
+    above the limit. Power iteration finds the eigenvalue of largest modulus; where that is negative (early, in the polynomial regime) the
+    number returned is negative and sets no limit.
+
+    Parameters
+    ----------
+    hessian_vector_product : callable
+        v -> H v.
+    start : numpy.ndarray
+        First direction, any shape, not zero.
+    products : int
+        Most products to spend.
+    tolerance : float
+        Relative change of the estimate at which to stop.
+
+    Returns
+    -------
+    float
+        The estimate, dimensionless.
+    numpy.ndarray
+        The direction, of norm 1, shape of ``start``: a good start for the next estimate along a trajectory.
+    """
+    v = start / np.linalg.norm(start)
+    estimate = 0.0
+    for _ in range(products):
+        w = hessian_vector_product(v)
+        previous, estimate = estimate, float(np.vdot(v, w))
+        norm = np.linalg.norm(w)
+        if not norm > 0.0:
+            return 0.0, v
+        v = w / norm
+        if abs(estimate - previous) <= tolerance * abs(estimate):
+            break
+    return estimate, v

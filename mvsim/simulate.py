@@ -1,0 +1,294 @@
+"""The one loop over time: draws the problem, steps it, records it, saves it."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import warnings
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Protocol
+
+from mvsim.archive import collect_provenance, ensure_writable, lock_run, read_run, write_run
+from mvsim.data import sample_dataset
+from mvsim.errors import DivergedError, Interrupted, UsageError
+from mvsim.initialisation import initial_correlations
+from mvsim.integrators import INTEGRATORS, GradientDescent, Integrator, State
+from mvsim.kernels import BACKENDS
+from mvsim.learning import FeatureTest, count_classes
+from mvsim.memory import check_memory
+from mvsim.objectives import OBJECTIVES, Objective
+from mvsim.parameters import Parameters
+from mvsim.recorder import Recorder
+from mvsim.run import Run
+from mvsim.streams import check_seed
+from mvsim.summary import summarise
+
+SETTLED_FACTOR = 10.0
+"""A run has settled when what it measures has stayed the same while time grew by this factor."""
+
+DEFAULT_STEPS = 10_000
+"""Steps of gradient descent after which a run without t_end stops even if it has not settled."""
+
+
+class Progress(Protocol):
+    """What `simulate` tells a display; see `mvsim.cli.progress` for two."""
+
+    def start(self, info: dict[str, Any]) -> None:
+        """The run is about to step; ``info["compiling"]`` says that kernels are being compiled first."""
+
+    def update(self, status: dict[str, Any]) -> None:
+        """A step was taken."""
+
+    def finish(self, summary: dict[str, Any]) -> None:
+        """The run ended."""
+
+
+class _Silent:
+    def start(self, info: dict[str, Any]) -> None: ...
+    def update(self, status: dict[str, Any]) -> None: ...
+    def finish(self, summary: dict[str, Any]) -> None: ...
+
+
+def simulate(
+    parameters: Parameters,
+    method: str = "midpoint",
+    seed: int = 0,
+    integrator: str = "gd",
+    learning_rate: float | None = None,
+    t_end: float | None = None,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    force: bool = False,
+    backend: str = "auto",
+    n_test: int = 20,
+    checkpoint_seconds: float = 10.0,
+    progress: Progress | None = None,
+) -> Run:
+    """Train one network from ``initial_correlations(parameters, seed)`` on ``sample_dataset(parameters, seed)`` and record the trajectory.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        The problem.
+    method : str
+        Training loss, a key of `mvsim.objectives.OBJECTIVES`.
+    seed : int
+        Fixes data, initial weights and fresh draws.
+    integrator : str
+        A key of `mvsim.integrators.INTEGRATORS`.
+    learning_rate : float, optional
+        Step size eta of gradient descent; default `default_learning_rate`.
+    t_end : float, optional
+        Time (eta times steps) to stop at. Without it a run goes on until it has settled, that is, until training accuracy is 1 and the answer of
+        Definition 4.5 has not changed for any feature while time grew tenfold, but not beyond `DEFAULT_STEPS` steps.
+    out : path, optional
+        Run file; without it nothing is saved.
+    resume : bool
+        Continue the run in ``out``, or start it if nothing was saved.
+    force : bool
+        Overwrite ``out``.
+    backend : {"auto", "numpy", "numba"}
+        See `mvsim.objective`.
+    n_test : int
+        Fresh draws for each class on which Definition 4.5 is tested.
+    checkpoint_seconds : float
+        Seconds between two saves.
+    progress : Progress, optional
+        Is told how the run goes.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    UsageError
+        If an argument is out of its domain, the problem does not fit in memory, or the file cannot be used.
+    DivergedError
+        If a value is not finite; the last good state has been saved.
+    Interrupted
+        If SIGINT arrives while stepping; the last state has been saved.
+    """
+    check_seed(seed)
+    for name, value, known in (("method", method, OBJECTIVES), ("integrator", integrator, INTEGRATORS), ("backend", backend, BACKENDS)):
+        if value not in known:
+            raise UsageError(f"{name}={value!r}: must be one of {', '.join(known)}")
+    if t_end is not None and not 0 < t_end < float("inf"):
+        raise UsageError(f"t_end={t_end!r}: must be a finite number > 0")
+    if not checkpoint_seconds > 0:
+        raise UsageError(f"checkpoint_seconds={checkpoint_seconds!r}: must be > 0")
+    if resume and out is None:
+        raise UsageError("resume=True: needs out, the run file to continue")
+    check_memory(parameters, OBJECTIVES[method].mixes, backend, n_test)
+    with ExitStack() as stack:
+        if out is not None:
+            stack.enter_context(lock_run(out))
+            ensure_writable(out, force=force, resume=resume)
+        saved = read_run(out) if out is not None and resume and Path(out).exists() else None
+        session = _Session(parameters, method, seed, integrator, learning_rate, t_end, out, backend, n_test, checkpoint_seconds, progress or _Silent(), saved)
+        return session.run()
+
+
+def default_learning_rate(parameters: Parameters) -> float:
+    """Return the default step size of gradient descent: `LEARNING_RATE_PER_CLASS` times k, which stays below 2 / lambda_max in the default regime."""
+    return LEARNING_RATE_PER_CLASS * parameters.k
+
+
+LEARNING_RATE_PER_CLASS = 6.0
+
+
+class _Session:
+    """One call of `simulate` after its arguments have been checked."""
+
+    def __init__(
+        self, parameters: Parameters, method: str, seed: int, integrator: str, learning_rate: float | None, t_end: float | None,
+        out: str | os.PathLike[str] | None, backend: str, n_test: int, checkpoint_seconds: float, progress: Progress, saved: Any,
+    ) -> None:  # fmt: skip
+        self.parameters, self.method, self.seed, self.out, self.progress = parameters, method, seed, out, progress
+        self.checkpoint_seconds = checkpoint_seconds
+        if learning_rate is None:
+            learning_rate = saved[1]["integrator"]["learning_rate"] if saved else default_learning_rate(parameters)
+        data = sample_dataset(parameters, seed)
+        self.objective: Objective = OBJECTIVES[method](parameters, data, backend)
+        self.integrator: Integrator = GradientDescent(self.objective.gradient, learning_rate)
+        self.t_end = t_end
+        self.horizon = t_end if t_end is not None else DEFAULT_STEPS * learning_rate
+        self.recorder = Recorder(self.objective, FeatureTest(parameters, n_test, seed), seed)
+        self.n_test = n_test
+        self.provenance: dict[str, Any] = {
+            **collect_provenance(),
+            "parameters": parameters.model_dump(mode="json"),
+            "method": method,
+            "seed": int(seed),
+            "integrator": {**self.integrator.options(), "t_end": t_end},
+            "options": {"n_test": n_test, "backend": backend, "algorithm": self.objective.describe()},
+            "regime": [deviation.as_dict() for deviation in parameters.deviations()],
+            "settled": None,
+            "wall_seconds": 0.0,
+        }
+        self.saved = saved
+        if saved:
+            _refuse_other_run(self.provenance, saved[1], out)
+        self.warned = False
+
+    def run(self) -> Run:
+        self._begin()
+        try:
+            while not self._finished():
+                mark = self.integrator.next_mark(self.state, self.horizon)
+                self.state = self.integrator.advance(self.state, mark, self._after_step)
+                self._record()
+        except DivergedError as error:
+            self._save("diverged", f"Stopped: {error}.")
+            raise
+        except KeyboardInterrupt:
+            self._save("interrupted", "Interrupted; continue it with --resume.")
+            raise Interrupted(f"interrupted at step {self.state.step}, t = {self.state.time:.4g}" + ("" if self.out is None else f"; saved in {self.out}")) from None
+        run = self._save("finished", self._ending())
+        self.progress.finish({"summary": run.summary})
+        return run
+
+    def _begin(self) -> None:
+        """Compile, restore or start, and take the first record."""
+        self.started = self.last_saved = self.last_update = time.monotonic()
+        notice = threading.Timer(1.0, self.progress.start, [{"compiling": True}])
+        notice.daemon = True
+        notice.start()
+        c = initial_correlations(self.parameters, self.seed)
+        if self.saved:
+            self.state = self.recorder.restore(self.saved[0])
+            self.wall_before = self.saved[1]["wall_seconds"]
+            if self.state.step == self.recorder.last("step") and not self.integrator.is_mark(self.state) and self.state.time < self.horizon:
+                self.recorder.drop_last()
+            self.objective.gradient(self.state.c)
+        else:
+            self.state, self.wall_before = State(0, 0.0, c), 0.0
+            self.recorder.record(self.state)
+        notice.cancel()
+        if not notice.finished.is_set() or not notice.is_alive():
+            self.progress.start({"compiling": False})
+        self.first_step, self.stepping_since = self.state.step, time.monotonic()
+
+    def _finished(self) -> bool:
+        reached = self.state.time >= self.horizon * (1.0 - 1e-12)
+        return reached or (self.t_end is None and self._settled())
+
+    def _settled(self) -> bool:
+        since = self.recorder.settled_since()
+        return since is not None and self.recorder.times[-1] >= SETTLED_FACTOR * max(since, self.recorder.times[min(1, len(self.recorder.times) - 1)])
+
+    def _after_step(self, state: State) -> None:
+        self.state = state
+        now = time.monotonic()
+        if now - self.last_update >= 0.2:
+            self.last_update = now
+            self.progress.update(self._status())
+        if self.out is not None and now - self.last_saved >= self.checkpoint_seconds:
+            self._save("running", "Still running when this was saved.")
+
+    def _record(self) -> None:
+        self.recorder.record(self.state)
+        limit = 2.0 / self.recorder.last("sharpness") if self.recorder.last("sharpness") > 0 else float("inf")
+        rate = self.integrator.options()["learning_rate"]
+        if rate > limit and not self.warned:
+            self.warned = True
+            warnings.warn(f"eta={rate:g} exceeds 2 / lambda_max = {limit:.4g} at step {self.state.step}: gradient descent need not follow the loss downhill", stacklevel=4)
+
+    def _status(self) -> dict[str, Any]:
+        elapsed = time.monotonic() - self.stepping_since
+        rate = (self.state.step - self.first_step) / elapsed if elapsed > 0 else 0.0
+        steps = self.integrator.steps_until(self.horizon)
+        return {
+            "step": self.state.step,
+            "steps": steps,
+            "time": self.state.time,
+            "t_end": self.horizon,
+            "loss": float(self.recorder.last("loss")),
+            "training_accuracy": float(self.recorder.last("training_accuracy")),
+            **count_classes(self.recorder.last("feature_learned")),
+            "rate": rate,
+            "eta_seconds": (steps - self.state.step) / rate if steps is not None and rate > 0 else None,
+        }
+
+    def _ending(self) -> str:
+        if self._settled():
+            return f"Settled: training accuracy 1 and no change by Definition 4.5 since t = {self.recorder.settled_since():.4g}."
+        since = self.recorder.settled_since()
+        why = "training accuracy is below 1" if self.recorder.last("training_accuracy") < 1 else f"the last change by Definition 4.5 was at t = {since:.4g}"
+        limit = "t_end" if self.t_end is not None else f"the default limit of {DEFAULT_STEPS} steps (give --t-end for more)"
+        return f"Not settled at {limit}: {why}."
+
+    def _save(self, status: str, ending: str) -> Run:
+        """Put the run together as it stands and write it, if it has a file."""
+        self.last_saved = time.monotonic()
+        clock = f"{self.state.step} steps of gradient descent with eta = {self.integrator.options()['learning_rate']:g}"
+        summary = summarise(
+            self.parameters, self.method, self.seed, count_classes(self.recorder.last("feature_learned")),
+            float(self.recorder.last("training_accuracy")), self.n_test, self.state.time, clock, ending,
+        )  # fmt: skip
+        wall = self.wall_before + self.last_saved - self.started
+        settled = self._settled() if status == "finished" else None
+        provenance = {**self.provenance, "status": status, "summary": summary, "wall_seconds": wall, "settled": settled}
+        dataset = self.recorder.to_dataset(self.state)
+        if self.out is not None:
+            write_run(self.out, dataset, provenance)
+        return Run(dataset, provenance, None if self.out is None else Path(self.out))
+
+
+def _refuse_other_run(now: dict[str, Any], saved: dict[str, Any], out: Any) -> None:
+    """Raise `UsageError` if the saved run is not the one that is asked for."""
+    differences = [
+        f"{name}={now['parameters'][name]!r} (saved: {saved['parameters'].get(name)!r})"
+        for name in now["parameters"]
+        if now["parameters"][name] != saved["parameters"].get(name)
+    ]
+    differences += [f"{name}={now[name]!r} (saved: {saved[name]!r})" for name in ("method", "seed") if now[name] != saved[name]]
+    fixed = [name for name in now["integrator"] if name != "t_end"]
+    differences += [f"{name}={now['integrator'][name]!r} (saved: {saved['integrator'].get(name)!r})" for name in fixed if now["integrator"][name] != saved["integrator"].get(name)]
+    for name in ("n_test", "backend"):
+        if now["options"][name] != saved["options"].get(name):
+            differences.append(f"{name}={now['options'][name]!r} (saved: {saved['options'].get(name)!r})")
+    if differences:
+        raise UsageError(f"{out}: holds another run: {'; '.join(differences)}; give the saved values, another file, or --force to overwrite")
