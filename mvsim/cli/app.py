@@ -1,0 +1,23 @@
+"""The commands of ``mvsim``; each is imported when it is called, not before."""
+
+from __future__ import annotations
+
+from cyclopts import App
+
+from mvsim.cli.config import apply_config
+from mvsim.version import __version__
+
+app = App(
+    name="mvsim",
+    help="Simulate the training dynamics of ERM and Midpoint Mixup on multi-view data, exactly, in correlation coordinates.",
+    version=__version__,
+    group_parameters="Options",
+    config=apply_config,
+    help_format="plaintext",
+    print_error=False,
+    exit_on_error=False,
+    suppress_keyboard_interrupt=False,
+    result_action="return_value",
+)
+app.command("mvsim.cli.simulate:simulate", name="simulate", help="Train one network and keep its trajectory in a run file.")
+app.command("mvsim.cli.plot:plot", name="plot", help="Draw one or several run files as one picture.")

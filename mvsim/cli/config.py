@@ -1,0 +1,56 @@
+"""Read options from a TOML file; what is given on the command line wins."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+from cyclopts.config import Dict
+
+from mvsim.errors import UsageError
+
+if TYPE_CHECKING:
+    from cyclopts import App
+    from cyclopts.argument import ArgumentCollection
+
+
+def apply_config(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Fill in options that were not given from the file named by ``--config``; a cyclopts configuration source.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be read, is not TOML, or has a key that is no option of this command.
+    """
+    option = next((argument for argument in arguments if argument.name == "--config"), None)
+    if option is None or not option.tokens:
+        return
+    path = option.tokens[-1].value
+    values = _read(path)
+    allowed = [name.removeprefix("--") for argument in arguments if argument is not option for name in argument.names[:1]]
+    for key in values:
+        if key.replace("_", "-") not in {name.replace("_", "-") for name in allowed}:
+            raise UsageError(f"{path}: {key} is not an option{_closest(key, allowed)}; the options are {', '.join(allowed)}")
+    Dict({key: _text(value) for key, value in values.items()}, source=path, use_commands_as_keys=False)(app, commands, arguments)
+
+
+def _read(path: str) -> dict[str, Any]:
+    try:
+        with open(path, "rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise UsageError(f"config={path}: {error.strerror}; give the name of a readable TOML file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"config={path}: not a TOML file ({error})") from None
+
+
+def _text(value: Any) -> Any:
+    """Write tables and arrays as JSON, the form that they have on the command line."""
+    return json.dumps(value) if isinstance(value, dict | list) else value
+
+
+def _closest(key: str, allowed: list[str]) -> str:
+    matches = difflib.get_close_matches(key, allowed, n=1)
+    return f", did you mean {matches[0]}?" if matches else ""

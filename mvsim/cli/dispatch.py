@@ -1,0 +1,61 @@
+"""Run the app; turn every expected failure into one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from mvsim.cli.app import app
+from mvsim.cli.outcome import DONE, HANDLED, exit_code, message
+
+
+def dispatch(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; see `mvsim.cli.main`."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    _accept_any_locale()
+    with _sigterm_is_ctrl_c():
+        try:
+            app(words)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Results are printed after everything is saved, so a reader that left (`| head`) has lost nothing but lines.
+            _silence_stdout()
+        except HANDLED as error:
+            _say(f"mvsim: {message(error, words)}")
+            return exit_code(error)
+    return DONE
+
+
+def _accept_any_locale() -> None:
+    """Let streams that cannot encode a character print its escape instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def _sigterm_is_ctrl_c() -> Iterator[None]:
+    """Treat SIGTERM like Ctrl-C, so that a job scheduler's warning also saves the state."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _say(line: str) -> None:
+    with suppress(OSError):  # if nobody reads stderr, the exit code still tells
+        print(line, file=sys.stderr, flush=True)
+
+
+def _silence_stdout() -> None:
+    """Point stdout at nothing, or the interpreter complains once more when it flushes at exit."""
+    with suppress(OSError, ValueError):  # a stdout without a file descriptor has nothing to flush
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,32 @@
+"""``mvsim plot``: run files to a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+
+def plot(
+    *runs: Annotated[Path, Parameter(name="RUN", required=True, help="Run files; several are drawn side by side on the same axes.")],
+    output: Annotated[
+        Path | None, Parameter(name=["--output", "-o"], help="Picture: .png, .svg or .pdf; by default a .png beside the first run.")
+    ] = None,
+    force: Annotated[bool, Parameter(help="Overwrite the picture.", negative="", show_default=False)] = False,
+) -> None:
+    """Draw one or several run files as one picture."""
+    from mvsim.plotting import run_figure, save_figure
+    from mvsim.plotting.output import check_output
+    from mvsim.run import open_run
+
+    picture = check_output(output or default_picture(runs), force)
+    save_figure(run_figure([open_run(path) for path in runs]), picture, force)
+    print(f"saved in {picture}")
+
+
+def default_picture(runs: tuple[Path, ...]) -> Path:
+    """Return where the picture of these runs goes if nobody says: beside the first run, named after what it shows."""
+    first, *others = runs
+    rest = "" if not others else f"-and-{others[0].stem}" if len(others) == 1 else f"-and-{len(others)}-others"
+    return first.with_name(f"{first.stem}{rest}.png")

@@ -1,0 +1,90 @@
+"""``mvsim simulate``: one run, from options to a file."""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+import mvsim
+from mvsim.cli.fields import given_fields, with_fields
+from mvsim.cli.progress import progress_on
+from mvsim.integrators import INTEGRATORS
+from mvsim.learning import count_classes
+from mvsim.objectives import OBJECTIVES
+from mvsim.parameters import Parameters
+
+FLAG = Parameter(negative="", show_default=False)
+
+
+@with_fields(Parameters, "Parameters (Definitions 4.1 and 4.2, Assumption 4.3)")
+def simulate(
+    *,
+    method: Annotated[str, Parameter(help="Training loss.", choices=tuple(OBJECTIVES))] = "midpoint",
+    seed: Annotated[int, Parameter(help="Fixes data, initial weights and everything else that is drawn.")] = 0,
+    out: Annotated[Path | None, Parameter(help="Run file; default mvsim-k<k>-<method>-seed<seed>.nc here.")] = None,
+    integrator: Annotated[str, Parameter(help="How time is stepped.", choices=tuple(INTEGRATORS))] = "gd",
+    eta: Annotated[float | None, Parameter(help="Step size; by default chosen for these parameters.")] = None,
+    t_end: Annotated[
+        float | None, Parameter(help="Time to stop at, eta times steps; by default when what is measured has settled.")
+    ] = None,
+    resume: Annotated[bool, FLAG, Parameter(help="Continue the run in the file, or start it if nothing was saved.")] = False,
+    force: Annotated[bool, FLAG, Parameter(help="Overwrite the file.")] = False,
+    config: Annotated[Path | None, Parameter(help="TOML file with any of these options; the command line wins.")] = None,
+    backend: Annotated[Literal["auto", "numpy", "numba"], Parameter(help="Kernels to compute with.")] = "auto",
+    n_test: Annotated[int, Parameter(help="Fresh draws per class that decide which features are learned (Definition 4.5).")] = 20,
+    checkpoint_seconds: Annotated[float, Parameter(help="Seconds between two saves.")] = 10.0,
+    json_: Annotated[bool, FLAG, Parameter(name="--json", help="Print one JSON object instead of words.")] = False,
+    quiet: Annotated[bool, FLAG, Parameter(help="No progress on stderr.")] = False,
+    **fields: str | None,
+) -> None:
+    """Train one network and keep its trajectory in a run file.
+
+    ``config`` has been applied before this is called (`mvsim.cli.config.apply_config`).
+    """
+    parameters = Parameters(**given_fields(fields))
+    path = out or Path(f"mvsim-k{parameters.k}-{method}-seed{seed}.nc")
+    with nullcontext() if quiet else progress_on() as progress:
+        run = mvsim.simulate(
+            parameters,
+            method=method,
+            seed=seed,
+            integrator=integrator,
+            learning_rate=eta,
+            t_end=t_end,
+            out=path,
+            resume=resume,
+            force=force,
+            backend=backend,
+            n_test=n_test,
+            checkpoint_seconds=checkpoint_seconds,
+            progress=progress,
+        )
+    print(json.dumps(outcome(run), allow_nan=False) if json_ else f"{run.summary}\nsaved in {path}")
+
+
+def outcome(run: mvsim.Run) -> dict[str, Any]:
+    """Return what became of a run, for machines: where it ended, what was learned, and in which regime.
+
+    ``classes`` counts those with both, exactly one and no feature learned (Definition 4.5).
+    """
+    last = run.dataset.isel(time=-1)
+    return {
+        "file": str(run.path),
+        "status": run.status,
+        "settled": run.settled,
+        "method": run.method,
+        "seed": run.seed,
+        "parameters": run.provenance["parameters"],
+        "integrator": run.provenance["integrator"],
+        "regime": run.provenance["regime"],
+        "step": int(last["step"]),
+        "time": float(last["time"]),
+        "loss": float(last["loss"]),
+        "training_accuracy": float(last["training_accuracy"]),
+        "classes": count_classes(last["feature_learned"].to_numpy()),
+        "wall_seconds": run.provenance["wall_seconds"],
+    }

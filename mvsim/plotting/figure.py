@@ -1,0 +1,112 @@
+"""The picture of one run, or of several side by side on the same axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from mvsim.errors import UsageError
+from mvsim.plotting.labels import regime_text, run_title
+from mvsim.plotting.panels import PANELS, TIME_PANELS
+from mvsim.plotting.style import styled
+
+if TYPE_CHECKING:
+    import numpy as np
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from mvsim.run import Run
+
+Panel = Callable[["Axes", "Run"], None]
+
+
+def run_figure(runs: Sequence[Run], panels: Sequence[Panel] = PANELS) -> Figure:
+    """Draw what happened in one run, or in several side by side.
+
+    By default: correlations, loss and learned classes over time, and the two total correlations of every class at the end.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        One run fills a picture of two columns; several get one column each, with shared axes in each row.
+    panels : sequence of callable
+        Which of `mvsim.plotting.PANELS` to draw.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Free of any global state of matplotlib; `save_figure` writes it to a file.
+
+    Raises
+    ------
+    UsageError
+        If there is no run.
+    """
+    if not runs:
+        raise UsageError("runs=[]: give at least one run to draw")
+    with styled():
+        figure, grid = _one(runs[0], len(panels)) if len(runs) == 1 else _side_by_side(runs, len(panels))
+        for row, panel in zip(grid, panels, strict=True):
+            for axes, run in zip(row, runs, strict=True):
+                panel(axes, run)
+            if panel in TIME_PANELS:
+                _share_time(row, runs)
+            else:
+                _share_square(row)
+        for axes in grid[:, 1:].flat:  # the first column names what the whole row shows
+            axes.set_ylabel("")
+            if axes.get_legend() is not None:
+                axes.get_legend().remove()
+    return figure
+
+
+def _one(run: Run, panels: int) -> tuple[Figure, np.ndarray]:
+    """Return a figure for one run, and its axes as a column."""
+    from matplotlib.figure import Figure
+
+    rows = (panels + 1) // 2
+    figure = Figure(figsize=(7.0, 0.6 + 2.5 * rows))
+    figure.suptitle(f"{run_title(run)}\n{regime_text(run, 110)}", fontsize=8)
+    grid = figure.subplots(rows, 2).reshape(-1, 1)
+    for spare in grid[panels:].flat:
+        spare.remove()
+    return figure, grid[:panels]
+
+
+def _side_by_side(runs: Sequence[Run], panels: int) -> tuple[Figure, np.ndarray]:
+    """Return a figure with one column for each run, and its axes, one row for each panel."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(0.6 + 3.2 * len(runs), 0.6 + 2.05 * panels))
+    grid = figure.subplots(panels, len(runs), sharey="row", squeeze=False)
+    common = len({regime_text(run, 50) for run in runs}) == 1
+    if common:
+        figure.suptitle(regime_text(runs[0], 55 * len(runs)), fontsize=8)
+    for axes, run in zip(grid[0], runs, strict=True):
+        axes.set_title(run_title(run) if common else f"{run_title(run)}\n{regime_text(run, 50)}", fontsize=9 if common else 7)
+    return figure, grid
+
+
+def _share_time(row: Sequence[Axes], runs: Sequence[Run]) -> None:
+    """Give panels over time the same logarithmic axis; if no run has two records after time 0, there is one time to show."""
+    last = max(float(run.dataset["time"][-1]) for run in runs)
+    first = min((float(time) for run in runs for time in run.dataset["time"][:2] if time > 0), default=last)
+    for axes in row:
+        axes.set_xlabel("time $t$")
+        if first < last:
+            axes.set_xscale("log")
+            axes.set_xlim(first, last)
+        else:
+            axes.set_xlim(last - 1, last + 1)
+            axes.set_xticks([last])
+
+
+def _share_square(row: Sequence[Axes]) -> None:
+    """Give both axes of all panels the same range from 0, so that the diagonal is where the two views are equal."""
+    from matplotlib.ticker import MaxNLocator
+
+    largest = max(max(axes.dataLim.x1, axes.dataLim.y1) for axes in row)
+    for axes in row:
+        axes.set(xlim=(0, 1.05 * largest or 1.0), ylim=(0, 1.05 * largest or 1.0), box_aspect=1)
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.yaxis.set_major_locator(MaxNLocator(5))

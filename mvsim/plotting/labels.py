@@ -1,0 +1,47 @@
+"""What a picture says about the run it shows."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mvsim.run import Run
+
+METHOD_NAMES = {"erm": "ERM", "midpoint": "Midpoint Mixup"}
+"""How methods are called in titles; one that is not listed keeps its own name."""
+
+_TYPESETTING = (
+    (r"(\d(?:\.\d+)?)e\+?(-?)0*(\d+)", r"$\1\\times10^{\2\3}$"),
+    (r"\bk\^(-?[\d.]*\d)", r"$k^{\1}$"),
+    (r"\bdelta(\d)", r"$\\delta_\1$"),
+    (r"\brho\b", r"$\\rho$"),
+    (r"\br0\b", r"$r_0$"),
+    (r"\balpha\b", r"$\\alpha$"),
+    (r"\b([dmP]) =", r"$\1$ ="),
+)
+
+
+def run_title(run: Run) -> str:
+    """Say which run this is, and whether it went on to its end."""
+    ended = "" if run.status == "finished" else f" ({run.status})"
+    return f"{METHOD_NAMES.get(run.method, run.method)}, $k$ = {run.parameters.k}, seed {run.seed}{ended}"
+
+
+def regime_text(run: Run, width: int) -> str:
+    """Say in which ways the run departs from Assumption 4.3, all of them, in lines of about ``width`` characters."""
+    if not run.regime:
+        return "As in Assumption 4.3, all hidden constants 1"
+    pieces = "; ".join(deviation.statement for deviation in run.regime).split("; ")
+    # No-break spaces keep each equation on one line; lines end after a semicolon.
+    text = "; ".join(piece.replace(" ", "\N{NO-BREAK SPACE}") for piece in pieces)
+    lines = textwrap.wrap(f"Departs from Assumption 4.3: {text}", width, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(_typeset(line.replace("\N{NO-BREAK SPACE}", " ")) for line in lines)
+
+
+def _typeset(statement: str) -> str:
+    """Turn the plain letters of a deviation into mathematical ones."""
+    for pattern, replacement in _TYPESETTING:
+        statement = re.sub(pattern, replacement, statement)
+    return statement

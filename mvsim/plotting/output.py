@@ -1,0 +1,74 @@
+"""Write a figure to a file: whole or not at all, never over another file unasked, the same bytes every time."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mvsim.archive import ensure_writable
+from mvsim.archive.atomic import write_atomically
+from mvsim.errors import UsageError
+from mvsim.plotting.style import styled
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = ("png", "svg", "pdf")
+"""What a picture can be written as, told by the end of the file name."""
+
+# Dates and the version of matplotlib would make files differ from one day or machine to the next.
+_METADATA: dict[str, dict[str, str | None]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+
+
+def check_output(path: str | os.PathLike[str], force: bool = False) -> Path:
+    """Return ``path`` if a picture may be written there.
+
+    Raises
+    ------
+    UsageError
+        If the name does not end in one of `FORMATS`, the file exists and ``force`` is not set, or nothing can be written there.
+    """
+    path = Path(path)
+    if path.suffix.lower().removeprefix(".") not in FORMATS:
+        raise UsageError(f"{path}: a picture's name must end in {', '.join('.' + name for name in FORMATS)}")
+    if path.is_file() and not force:
+        raise UsageError(f"{path}: exists already; overwrite it with --force, or choose another file")
+    ensure_writable(path, force=True)
+    return path
+
+
+def save_figure(figure: Figure, path: str | os.PathLike[str], force: bool = False) -> Path:
+    """Write ``figure`` to ``path`` as the end of its name says.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        Made by `run_figure`.
+    path : str or path
+        Ends in one of `FORMATS`.
+    force : bool
+        Whether an existing file may be overwritten.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    UsageError
+        If the file may not be written; see `check_output`.
+    """
+    path = check_output(path, force)
+    form = path.suffix.lower().removeprefix(".")
+    picture = io.BytesIO()
+    with styled():
+        figure.savefig(picture, format=form, metadata=_METADATA[form])
+    write_atomically(path, picture.getvalue())
+    return path

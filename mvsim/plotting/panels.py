@@ -1,0 +1,127 @@
+"""The panels of a run's picture; each draws one quantity of one run into one pair of axes.
+
+To add a panel, write a function of (axes, run) and list it in `PANELS` (and in `TIME_PANELS` if its horizontal axis is time).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mvsim.data import sample_dataset
+from mvsim.diagnostics import active_threshold
+from mvsim.learning import count_classes
+from mvsim.objectives import OBJECTIVES
+from mvsim.plotting.style import BOTH, MARK, NONE, ONE, STRONG, WEAK
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from mvsim.run import Run
+
+
+def correlations(axes: Axes, run: Run) -> None:
+    """Draw the largest correlation of each class with its two features, Lambda_{y,1} and Lambda_{y,2}, over time."""
+    times, keep = _times(run)
+    values = run.dataset["max_correlation"].to_numpy()
+    # The stronger view of a class is the one that leads over most of the picture: at the end midpoint has made the two equal.
+    stronger = np.log(np.maximum(values, np.finfo(float).tiny)).sum(axis=0).argmax(axis=1)
+    classes = np.arange(values.shape[1])
+    for name, colour, view in (("stronger view", STRONG, stronger), ("weaker view", WEAK, 1 - stronger)):
+        chosen = values[keep][:, classes, view]
+        median = np.median(chosen, axis=1)
+        axes.plot(times, _positive(chosen), color=colour, linewidth=0.5, alpha=0.35, **_marker(times))
+        axes.plot(times, _positive(median), color=colour, label=f"{name}, median", **_marker(times))
+    p, mixes = run.parameters, OBJECTIVES[run.method].mixes
+    _mark(axes, p.rho, r"$\rho$")
+    _mark(axes, active_threshold(p, mixes), r"$2\rho/\delta_1$" if mixes else r"$\rho/\delta_1$")
+    axes.set_yscale("log")
+    axes.set_ylabel(r"max correlation $\Lambda_{y,\ell}$")
+    axes.legend(loc="best")
+
+
+def loss(axes: Axes, run: Run) -> None:
+    """Draw the training loss over time, with the value that no outputs go below if mixing makes that positive."""
+    times, keep = _times(run)
+    axes.plot(times, run.dataset["loss"].to_numpy()[keep], color="black", **_marker(times))
+    floor = loss_floor(run)
+    if floor > 0:
+        _mark(axes, floor, "lower bound", below=True)
+    axes.axhline(0.0, linewidth=0.0).sticky_edges.y.append(0.0)  # the axis starts at 0, whatever the runs beside this one need at the top
+    axes.set_ylabel("training loss")
+
+
+def learned_classes(axes: Axes, run: Run) -> None:
+    """Draw the number of classes with both features, exactly one, or none learned (Definition 4.5) over time."""
+    from matplotlib.ticker import MaxNLocator
+
+    times, keep = _times(run)
+    counts = [count_classes(fractions) for fractions in run.dataset["feature_learned"].to_numpy()[keep]]
+    both, one = (np.array([count[name] for count in counts]) for name in ("both", "one"))
+    edges = [np.zeros_like(both), both, both + one, np.full_like(both, run.parameters.k)]
+    for low, high, colour, name in zip(edges, edges[1:], (BOTH, ONE, NONE), ("both features", "exactly one", "none"), strict=False):
+        if len(times) == 1:
+            axes.bar(times, high - low, bottom=low, color=colour, label=name)
+        else:
+            axes.fill_between(times, low, high, step="post", color=colour, label=name, linewidth=0)
+    axes.margins(y=0)
+    axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.set_ylabel("classes, by features learned")
+    axes.legend(loc="upper left")
+
+
+def total_correlations(axes: Axes, run: Run) -> None:
+    """Draw the total correlation of the two views at the end, C_{y,1} against C_{y,2}, one dot per class."""
+    final = run.dataset["total_correlation"].to_numpy()[-1]
+    axes.axline((0, 0), slope=1, color=MARK, linewidth=0.7, linestyle="--", zorder=1)
+    axes.scatter(final[:, 0], final[:, 1], s=14, color="black", alpha=0.6, linewidths=0, zorder=2, clip_on=False)
+    axes.set_xlabel(r"final total correlation $C_{y,1}$")
+    axes.set_ylabel(r"final total correlation $C_{y,2}$")
+
+
+TIME_PANELS = (correlations, loss, learned_classes)
+"""Panels over time; in a picture they share one time axis."""
+
+PANELS = (*TIME_PANELS, total_correlations)
+"""All panels, from top to bottom."""
+
+
+def loss_floor(run: Run) -> float:
+    """Return a value that the training loss of ``run`` cannot go below, whatever the outputs are. Dimensionless.
+
+    0 for ERM. Under Midpoint Mixup a pair with different labels costs at least log 2, at softmax 1/2 for both; a pair with equal labels
+    costs more than 0. Over all ordered pairs: log 2 (1 - sum_y (N_y / N)^2), about log 2 (1 - 1/k).
+    """
+    if run.method != "midpoint":
+        return 0.0
+    data = sample_dataset(run.parameters, run.seed)
+    share = np.bincount(data.labels, minlength=data.k) / data.N
+    return float(np.log(2.0) * (1.0 - share @ share))
+
+
+def _times(run: Run) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return the times to draw and which records they are: time 0 has no place on a log axis, unless there is nothing else."""
+    times = run.dataset["time"].to_numpy()
+    keep = times > 0
+    if not keep.any():
+        keep = np.ones_like(keep)
+    return times[keep], keep
+
+
+def _positive(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(values > 0, values, np.nan)
+
+
+def _marker(times: NDArray[np.float64]) -> dict[str, Any]:
+    """Draw a lone record as a dot, because a line through one point is invisible."""
+    return {"marker": "."} if len(times) == 1 else {}
+
+
+def _mark(axes: Axes, height: float, name: str, below: bool = False) -> None:
+    """Draw a dashed line at ``height`` with its name at the right end."""
+    axes.axhline(height, color=MARK, linewidth=0.7, linestyle="--", zorder=0)
+    offset, side = ((0, -2), "top") if below else ((0, 1), "bottom")
+    place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "ha": "right", "va": side}
+    axes.annotate(name, (1.0, height), offset, fontsize=7, color=MARK, **place)

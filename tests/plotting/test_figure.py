@@ -1,0 +1,103 @@
+"""The picture of runs: what it shows, for any number of runs and records."""
+
+import numpy as np
+import pytest
+from synthetic import synthetic_run
+
+import mvsim
+from mvsim.plotting import PANELS, run_figure, save_figure
+from mvsim.plotting.panels import loss_floor
+
+
+def texts(figure):
+    """Return all titles of a figure as one string."""
+    titles = [axes.get_title() for axes in figure.axes]
+    return " ".join([figure.get_suptitle(), *titles])
+
+
+def test_one_run_has_all_panels_and_says_what_it_is():
+    figure = run_figure([synthetic_run("midpoint", k=10, seed=4)])
+    assert len(figure.axes) == len(PANELS)
+    assert "Midpoint Mixup, $k$ = 10, seed 4" in texts(figure)
+
+
+def test_title_lists_every_deviation_from_assumption_4_3():
+    run = synthetic_run("erm", k=5)
+    title = texts(run_figure([run]))
+    assert "Departs from Assumption 4.3" in title
+    assert f"{run.parameters.d} instead of" in title
+    assert r"\delta_3" in title
+    assert r"\delta_4" in title
+
+
+def test_title_does_not_claim_deviations_that_are_not_there():
+    assert "As in Assumption 4.3" in texts(run_figure([synthetic_run("erm", k=5, regime=[])]))
+
+
+def test_unfinished_run_is_marked_so():
+    assert "(interrupted)" in texts(run_figure([synthetic_run("erm", k=5, status="interrupted")]))
+
+
+def test_several_runs_are_columns_with_the_same_axes():
+    runs = [synthetic_run("erm", k=5), synthetic_run("midpoint", k=5), synthetic_run("midpoint", k=7, records=30)]
+    figure = run_figure(runs)
+    assert len(figure.axes) == len(PANELS) * len(runs)
+    rows = np.array(figure.axes).reshape(len(PANELS), len(runs))
+    for row in rows:
+        assert len({axes.get_xlim() for axes in row}) == 1
+        assert len({axes.get_ylim() for axes in row}) == 1
+    assert rows[1, 0].get_ylim()[0] == 0
+    assert rows[1, 0].get_ylim()[1] >= np.log(7)
+    assert rows[2, 0].get_ylim() == (0, 7)
+
+
+@pytest.mark.parametrize("records", [1, 2, 3])
+def test_short_runs_are_drawn(records, tmp_path):
+    run = synthetic_run("midpoint", k=3, records=records)
+    assert run.dataset.sizes["time"] == records
+    figure = run_figure([run, run])
+    save_figure(figure, tmp_path / "short.png")
+    for axes in figure.axes:
+        assert np.isfinite([*axes.get_xlim(), *axes.get_ylim()]).all()
+
+
+def test_drawn_trajectories_are_those_of_the_run():
+    run = synthetic_run("midpoint", k=4, records=20)
+    axes = run_figure([run], panels=PANELS[:1]).axes[0]
+    drawn = [line.get_ydata() for line in axes.get_lines()]
+    after_0 = run.dataset["max_correlation"].to_numpy()[1:]  # time 0 has no place on a log axis
+    for trajectory in after_0.reshape(len(after_0), -1).T:
+        assert any(np.array_equal(trajectory, line) for line in drawn)
+
+
+def test_dots_are_the_final_total_correlations():
+    run = synthetic_run("erm", k=4)
+    axes = run_figure([run]).axes[-1]
+    dots = axes.collections[0].get_offsets()
+    assert np.array_equal(dots, run.dataset["total_correlation"].to_numpy()[-1])
+
+
+def test_negative_correlations_do_not_break_the_log_axis(tmp_path):
+    run = synthetic_run("erm", k=3)
+    run.dataset["max_correlation"][:, 0, 0] = -0.1
+    save_figure(run_figure([run]), tmp_path / "negative.png")
+
+
+def test_no_runs_are_refused():
+    with pytest.raises(mvsim.UsageError, match="at least one run"):
+        run_figure([])
+
+
+def test_loss_floor_is_reached_by_the_best_outputs_and_not_passed():
+    """Outputs that put 1/2 on each label of a mixed pair, and 1 on an unmixed one, cost the floor."""
+    run = synthetic_run("midpoint", k=3, seed=1)
+    labels = mvsim.sample_dataset(run.parameters, run.seed).labels
+    targets = (np.eye(3)[labels][:, None] + np.eye(3)[labels][None]) / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        best = -np.nansum(targets * np.log(targets)) / len(labels) ** 2
+    assert loss_floor(run) == pytest.approx(best, rel=1e-12)
+    assert best < np.log(2)
+
+
+def test_loss_floor_of_erm_is_zero():
+    assert loss_floor(synthetic_run("erm", k=3)) == 0
