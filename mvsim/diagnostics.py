@@ -25,8 +25,8 @@ def max_correlation(c: np.ndarray) -> np.ndarray:
 
 
 def signal_strength(parameters: Parameters, data: Dataset) -> np.ndarray:
-    """Return (k, 2): S_{y,l} = (1/N) sum_{i in N_y} sum_{p in P_{y,l}} beta_{i,p}^alpha."""
-    powers = np.stack([(data.own_coefficients(view) ** parameters.alpha).sum(axis=1) for view in (0, 1)], axis=1)
+    """Return (k, 2): S_{y,l} = (1/N) sum_{i in N_y} sum_{p in P_{y,l}} beta_{i,p}^alpha; P_{y,l} are the patches with beta > 0."""
+    powers = np.stack([(np.maximum(data.own_coefficients(view), 0.0) ** parameters.alpha).sum(axis=1) for view in (0, 1)], axis=1)
     S = np.zeros((data.k, 2))
     np.add.at(S, data.labels, powers)
     return S / data.N

@@ -56,17 +56,30 @@ def output_gradient(weights, x, y, r, rho, alpha):
 
 
 def log_softmax(g):
-    """log phi_y(g) for every class y; the largest real part is taken out first so that no exponential overflows."""
-    shifted = g - max(value.real for value in g)
-    total = 0
-    for value in shifted:
-        total = total + np.exp(value)
-    return shifted - np.log(total)
+    """log phi_y(g) for every class y.
+
+    The largest output is taken out first, so that no exponential overflows; its own exponential is then 1, and log(1 + the others) keeps
+    the digits of a loss of 1e-300.
+    """
+    top = max(range(len(g)), key=lambda s: g[s].real)
+    shifted = g - g[top]
+    others = 0.0
+    for s in range(len(g)):
+        if s != top:
+            others = others + np.exp(shifted[s])
+    return shifted - np.log1p(others)
 
 
 def softmax(g):
     """phi_y(g) for every class y (Equation 2.1)."""
     return np.exp(log_softmax(g))
+
+
+def residual(label, phi, y):
+    """1[label = y] - phi_y; for the label itself 1 - phi_y is the sum of the others, so that a gap of 1e-300 keeps its digits."""
+    if label != y:
+        return -phi[y]
+    return sum(phi[s] for s in range(len(phi)) if s != y)
 
 
 def mixed_point(x_i, x_j, lam):
@@ -92,7 +105,7 @@ def erm_gradient(weights, points, labels, rho, alpha):
         phi = softmax(outputs(weights, x, rho, alpha))
         for y in range(k):
             for r in range(m):
-                gradient[y, r] -= ((label == y) - phi[y]) * output_gradient(weights, x, y, r, rho, alpha) / N
+                gradient[y, r] -= residual(label, phi, y) * output_gradient(weights, x, y, r, rho, alpha) / N
     return gradient
 
 
@@ -117,9 +130,9 @@ def midpoint_gradient(weights, points, labels, rho, alpha):
             z = mixed_point(points[i], points[j], 0.5)
             phi = softmax(outputs(weights, z, rho, alpha))
             for y in range(k):
-                residual = int(labels[i] == y) + int(labels[j] == y) - 2 * phi[y]
+                both = residual(labels[i], phi, y) + residual(labels[j], phi, y)
                 for r in range(m):
-                    gradient[y, r] -= residual * output_gradient(weights, z, y, r, rho, alpha) / (2 * N**2)
+                    gradient[y, r] -= both * output_gradient(weights, z, y, r, rho, alpha) / (2 * N**2)
     return gradient
 
 
@@ -144,9 +157,9 @@ def mixup_gradient(weights, points, labels, rho, alpha, lam):
             z = mixed_point(points[i], points[j], lam)
             phi = softmax(outputs(weights, z, rho, alpha))
             for y in range(k):
-                residual = lam * int(labels[i] == y) + (1 - lam) * int(labels[j] == y) - phi[y]
+                both = lam * residual(labels[i], phi, y) + (1 - lam) * residual(labels[j], phi, y)
                 for r in range(m):
-                    gradient[y, r] -= residual * output_gradient(weights, z, y, r, rho, alpha) / N**2
+                    gradient[y, r] -= both * output_gradient(weights, z, y, r, rho, alpha) / N**2
     return gradient
 
 
@@ -172,7 +185,7 @@ REFERENCES = {
 def reference(name):
     """The reference of the objective ``name``."""
     if name not in REFERENCES:
-        raise LookupError(f"objective {name!r} has no reference loss and gradient: write them as loops in {__file__} and list them in REFERENCES")
+        raise LookupError(f"objective {name!r} has no reference: add its loss and gradient as loops to REFERENCES in {__file__}")
     return REFERENCES[name]
 
 

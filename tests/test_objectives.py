@@ -24,8 +24,10 @@ from tolerances import (
 )
 
 import mvsim
-from mvsim.objectives import OBJECTIVES
+from mvsim.kernels import AllPairs, CrossEntropy
+from mvsim.objectives import OBJECTIVES, Objective
 
+MIXING = {name for name, definition in reference.REFERENCES.items() if definition.equals_erm_on_copies}
 every_objective = pytest.mark.parametrize("name", sorted(OBJECTIVES))
 every_backend = pytest.mark.parametrize("backend", ["numpy", "numba"])
 every_problem = pytest.mark.parametrize("case", sorted(problems.PARAMETERS))
@@ -66,7 +68,9 @@ def assert_agrees(tested, problem, values):
     assert_close(both[0], loss, ROUNDOFF)
     assert_close(both[1], projected, ROUNDOFF)
     product = reference.correlations(product, problem.features)
-    assert_close(tested.hessian_vector_product(problem.c, problem.direction), product, HESSIAN_ROUNDOFF)
+    # Where the softmax is saturated the product is 0, as a difference of terms as large as the gradient.
+    scale = max(np.max(np.abs(product)), np.max(np.abs(projected)))
+    assert_components_close(tested.hessian_vector_product(problem.c, problem.direction), product, 0, HESSIAN_ROUNDOFF * scale)
     assert_close(tested.outputs(problem.c), outputs, ROUNDOFF)
 
 
@@ -113,6 +117,26 @@ def test_agrees_with_the_loops_in_other_states(name, backend, case, state):
     problem = problems.problem(case)
     problem = problems.with_data(problem, problem.data, STATES[state](problem.parameters, np.random.default_rng(21)))
     assert_agrees(objective(name, problem, backend), problem, reference_values(name, problem))
+
+
+@pytest.mark.parametrize("name", sorted(name for name in OBJECTIVES if not OBJECTIVES[name].mixes))
+@every_backend
+@pytest.mark.parametrize("noise", ["codebook", "point", "patch"])
+def test_tiny_softmax_gaps_keep_their_digits(name, backend, noise):
+    """Long after learning 1 - phi is 1e-20 and less: computed as 1 - phi it would be 0, and the laggards would stand still.
+
+    All points are of one class, so that no larger gap hides the small ones. Not asked of mixing, where pairs of two classes always have
+    gaps of order one and dominate.
+    """
+    p = mvsim.Parameters(**{**problems.BASE, "noise": noise})
+    rng = np.random.default_rng(22)
+    c = 0.1 * rng.standard_normal((p.k, p.m, p.k, 2))
+    c[1, :, 1] = 15.0
+    data = mvsim.data.sample_points(p, rng, [1] * p.N)
+    settled = problems.Problem("settled", p, data, c, rng.standard_normal(c.shape))
+    values = reference_values(name, settled)
+    assert 1e-60 < np.max(np.abs(values[1])) < 1e-18
+    assert_agrees(objective(name, settled, backend), settled, values)
 
 
 @every_objective
@@ -278,7 +302,7 @@ def test_a_neuron_common_to_all_classes_is_invisible(name, backend, problem, see
     assert np.max(np.abs(gradient[:, p.m].sum(axis=0))) <= ROUNDOFF * scale
 
 
-@pytest.mark.parametrize("name", [name for name in sorted(OBJECTIVES) if reference.reference(name).equals_erm_on_copies])
+@pytest.mark.parametrize("name", sorted(name for name in OBJECTIVES if name in MIXING))
 @every_backend
 @both_backends
 @given(problem=problems.random_problems(), copies=st.integers(1, 4))
@@ -327,7 +351,7 @@ def check_dead(name, backend, problem, seed):
 def test_the_check_of_dead_neurons_fails_for_live_ones():
     problem = problems.problem("random codebook")
     tested = objective("erm", problem, "numpy")
-    assert np.count_nonzero(tested.gradient(problem.c)) > 0.9 * problem.c.size
+    assert tested.gradient(problem.c).any(axis=(2, 3)).all()
 
 
 @every_objective
@@ -457,8 +481,79 @@ def test_unknown_choices_are_refused(fields, named):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@every_objective
+@every_backend
+@pytest.mark.parametrize("case", ["random codebook", "random point noise", "random patch noise"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_values_that_are_not_finite_are_not_hidden(name, backend, case, bad):
+    """A run notices that it has diverged by its loss: a NaN must not pass for a dead neuron."""
+    problem = problems.problem(case)
+    c = problem.c.copy()
+    y = problem.data.labels[0]
+    c[y, 0, y, 0] = bad
+    tested = objective(name, problem, backend)
+    loss, gradient = tested.loss_and_gradient(c)
+    assert not np.isfinite(tested.outputs(c)).all()
+    assert not (np.isfinite(loss) and np.isfinite(gradient).all())
+
+
 @every_objective
 def test_data_of_another_number_of_classes_are_refused(name):
     problem = problems.problem("random codebook")
     with pytest.raises(mvsim.UsageError, match="k"):
         mvsim.objective(name, problem.parameters.replace(k=4), problem.data)
+
+
+# ---- parts that no registered objective uses alone ----------------------------------------------------------------------------------
+
+LAMBDA = 0.3
+
+
+class OneLambda(Objective):
+    """Mixup with the point mass at LAMBDA: pairs (i, j) and (j, i) differ, unlike at one half."""
+
+    name = "one lambda"
+    mixes = True
+
+    @property
+    def points(self):
+        return ((1.0, AllPairs(LAMBDA)),)
+
+
+class AnotherLoss:
+    """The cross-entropy under another class, so that kernels cannot recognise it and must take their general path."""
+
+    def __init__(self):
+        self.value, self.residual, self.curvature = CrossEntropy().value, CrossEntropy().residual, CrossEntropy().curvature
+
+
+@every_backend
+@every_problem
+def test_mixing_with_any_lambda_agrees_with_the_loops(backend, case):
+    problem = problems.problem(case)
+    tested = OneLambda(problem.parameters, problem.data, backend)
+    gradient = reference.mixup_gradient(problem.weights, *problem.arguments, LAMBDA)
+    direction = reference.embed(problem.direction, problem.features, np.random.default_rng(13))
+    product = reference.hessian_vector_product(reference.mixup_gradient, problem.weights, direction, *problem.arguments, LAMBDA)
+    assert_close(tested.loss(problem.c), reference.mixup_loss(problem.weights, *problem.arguments, LAMBDA), ROUNDOFF)
+    assert_close(tested.gradient(problem.c), reference.correlations(gradient, problem.features), ROUNDOFF)
+    projected = reference.correlations(product, problem.features)
+    assert_close(tested.hessian_vector_product(problem.c, problem.direction), projected, HESSIAN_ROUNDOFF)
+
+
+@every_objective
+@every_backend
+@pytest.mark.parametrize("case", ["random codebook", "crowded", "random point noise", "random patch noise", "one point"])
+def test_a_loss_of_another_class_takes_the_same_values(name, backend, case):
+    problem = problems.problem(case)
+    tested = objective(name, problem, backend)
+    tested.pointwise = AnotherLoss()
+    assert_agrees(tested, problem, expected(name, case))
+
+
+def test_the_automatic_backend_is_one_of_the_tested_ones():
+    for case in ("random codebook", "random patch noise"):
+        problem = problems.problem(case)
+        words = {backend: objective("midpoint", problem, backend).describe() for backend in ("auto", "numba", "numpy")}
+        assert words["auto"] in (words["numba"], words["numpy"])

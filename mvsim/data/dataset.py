@@ -53,7 +53,7 @@ class Dataset(ABC):
 
     @abstractmethod
     def keep_view(self, view: int) -> Dataset:
-        """Return x' of Definition 4.5: the same points with every instance of v_{y, 1 - view} replaced by zero."""
+        """Return x' of Definition 4.5: the same points with every instance of v_{y, 1 - view} replaced by zero; view is 0 or 1."""
 
     @staticmethod
     def from_patches(labels: ArrayLike, patches: ArrayLike) -> PatchDataset:
@@ -77,9 +77,11 @@ class Dataset(ABC):
         """
         labels = np.asarray(labels)
         try:
-            patches = np.ascontiguousarray(patches, dtype=np.float64)
-        except (TypeError, ValueError):
+            patches = np.asarray(patches)
+        except ValueError:  # nested lists of unequal lengths
             raise UsageError("patches: must be numbers in an array of shape (N, P, k, 2)") from None
+        if patches.dtype.kind not in "iuf":
+            raise UsageError(f"patches has dtype {patches.dtype}: must be real numbers in an array of shape (N, P, k, 2)")
         if patches.ndim != 4 or patches.shape[3] != 2 or min(patches.shape) < 1 or patches.shape[2] < 2:
             raise UsageError(f"patches has shape {patches.shape}: must be (N, P, k, 2) with N, P >= 1 and k >= 2")
         if labels.shape != patches.shape[:1]:
@@ -90,7 +92,13 @@ class Dataset(ABC):
             raise UsageError(f"labels range from {labels.min()} to {labels.max()}: must lie in 0 .. {patches.shape[2] - 1}")
         if not np.isfinite(patches).all():
             raise UsageError("patches: every coefficient must be finite")
-        return PatchDataset(labels.astype(np.int64), patches)
+        # Copies: what the caller does to the arrays later stays outside.
+        return PatchDataset(labels.astype(np.int64), patches.astype(np.float64, order="C"))
+
+
+def _check_view(view: int) -> None:
+    if view not in (0, 1):
+        raise UsageError(f"view={view!r}: must be 0 or 1")
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +154,7 @@ class SharedNoiseDataset(Dataset):
 
     def keep_view(self, view: int) -> SharedNoiseDataset:
         """Return x' of Definition 4.5; noise never holds own features, so only the signal patches change."""
+        _check_view(view)
         kept = self.signal_coefficients.copy()
         kept[:, 1 - view] = 0.0
         return replace(self, signal_coefficients=kept)
@@ -178,6 +187,7 @@ class PatchDataset(Dataset):
 
     def keep_view(self, view: int) -> PatchDataset:
         """Return x' of Definition 4.5: every instance of v_{y, 1 - view}, wherever it stands, replaced by zero."""
+        _check_view(view)
         kept = self.patches.copy()
         kept[np.arange(self.N), :, self.labels, 1 - view] = 0.0
         return PatchDataset(self.labels, kept)

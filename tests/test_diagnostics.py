@@ -1,0 +1,147 @@
+"""Diagnostics are the quantities of the proofs, and Definition 4.5 is that definition."""
+
+import numpy as np
+import problems
+import pytest
+import reference
+from compare import assert_components_close
+from tolerances import COMPONENT_ABSOLUTE, FEW_OPERATIONS
+
+import mvsim
+from mvsim import diagnostics, learning
+from mvsim.streams import stream
+
+CASES = ["random codebook", "random patch noise", "random point noise", "shared patterns", "smallest", "no structure"]
+
+
+@pytest.fixture(params=CASES)
+def problem(request):
+    return problems.problem(request.param)
+
+
+def entries(problem):
+    return [(y, view) for y in range(problem.parameters.k) for view in (0, 1)]
+
+
+def test_max_correlation(problem):
+    measured = diagnostics.max_correlation(problem.c)
+    assert measured.shape == (problem.parameters.k, 2)
+    for y, view in entries(problem):
+        assert measured[y, view] == reference.max_correlation(problem.c, y, view)
+
+
+def test_signal_strength(problem):
+    p = problem.parameters
+    measured = diagnostics.signal_strength(p, problem.data)
+    patches = problem.data.to_patches()
+    expected = [[reference.signal_strength(patches, problem.data.labels, y, view, p.alpha) for view in (0, 1)] for y in range(p.k)]
+    assert np.max(expected) > 0
+    assert_components_close(measured, expected, FEW_OPERATIONS, 0)
+
+
+@pytest.mark.parametrize("threshold", [-1.0, 0.5, 2.0, 100.0])
+def test_active_neurons_total_correlation_and_view_gap(problem, threshold):
+    p = problem.parameters
+    active = diagnostics.active_neurons(problem.c, threshold)
+    total = diagnostics.total_correlation(problem.c, threshold)
+    assert active.shape == (p.k, p.m, 2)
+    expected = np.zeros((p.k, 2))
+    for y, view in entries(problem):
+        assert set(np.flatnonzero(active[y, :, view])) == reference.active_neurons(problem.c, y, view, threshold)
+        expected[y, view] = reference.total_correlation(problem.c, y, view, threshold)
+    assert_components_close(total, expected, FEW_OPERATIONS, FEW_OPERATIONS)
+    gap = [max(row) - min(row) for row in expected]
+    assert_components_close(diagnostics.view_gap(problem.c, threshold), gap, FEW_OPERATIONS, FEW_OPERATIONS)
+
+
+def test_a_neuron_exactly_at_the_threshold_is_active():
+    c = np.zeros((2, 1, 2, 2))
+    c[0, 0, 0, 1] = 0.7
+    np.testing.assert_array_equal(diagnostics.active_neurons(c, 0.7)[:, 0], [[False, True], [False, False]])
+
+
+def test_thresholds_of_the_proofs():
+    p = mvsim.Parameters(k=4, rho=0.3, delta1=0.2)
+    assert diagnostics.active_threshold(p, mixes=False) == pytest.approx(1.5, rel=FEW_OPERATIONS)
+    assert diagnostics.active_threshold(p, mixes=True) == pytest.approx(3.0, rel=FEW_OPERATIONS)
+
+
+def test_own_and_off_diagonal_correlations_are_all_of_them(problem):
+    p = problem.parameters
+    own, off = diagnostics.own_correlations(problem.c), diagnostics.off_diagonal_correlations(problem.c)
+    for y in range(p.k):
+        for r in range(p.m):
+            np.testing.assert_array_equal(own[y, r], problem.c[y, r, y])
+            np.testing.assert_array_equal(off[y, r], problem.c[y, r, [s for s in range(p.k) if s != y]])
+
+
+def test_softmax_gap_keeps_the_digits_of_tiny_gaps():
+    outputs = np.array([[0.0, 50.0, 700.0, 1.0], [1.0, 0.0, 0.0, 1.0], [2.0, -3.0, 10.0, 1.0]])
+    labels = np.array([2, 0, 0, 1])
+    expected = [sum(reference.softmax(g)[s] for s in range(3) if s != y) for g, y in zip(outputs.T, labels, strict=True)]
+    assert expected[2] < 1e-299
+    assert_components_close(diagnostics.softmax_gap(outputs, labels), expected, 1e2 * FEW_OPERATIONS, 0)
+
+
+def test_a_tie_is_not_a_win():
+    outputs = np.array([[1.0, 1.0, 0.0], [1.0, 0.5, 0.0], [0.0, 0.0, 0.0]])
+    np.testing.assert_array_equal(diagnostics.correct(outputs, np.array([0, 0, 2])), [False, True, False])
+
+
+# ---- Definition 4.5 -----------------------------------------------------------------------------------------------------------------
+
+
+def learned_correlations(p, rng):
+    """View 0 learned by class 0, view 1 by class 1, both by the others, among noise of the other correlations: a mixed picture."""
+    c = 0.3 * rng.standard_normal((p.k, p.m, p.k, 2))
+    for y in range(p.k):
+        c[y, 0, y] = [4.0, 0.0] if y == 0 else [0.0, 4.0] if y == 1 else [4.0, 4.0]
+    return c
+
+
+@pytest.mark.parametrize("noise", ["codebook", "point", "patch"])
+@pytest.mark.parametrize("scale", [0.0, 1.0, 8.0])
+def test_feature_learned_is_definition_4_5_on_fresh_draws(noise, scale):
+    p = mvsim.Parameters(**{**problems.BASE, "noise": noise, "delta3": 0.05, "delta4": 0.15})
+    rng = np.random.default_rng(0)
+    c = learned_correlations(p, rng) + scale * rng.standard_normal((p.k, p.m, p.k, 2))
+    n_test, seed = 6, 4
+    fresh = mvsim.data.sample_points(p, stream(seed, "fresh draws"), np.repeat(np.arange(p.k), n_test))
+    features = reference.orthonormal_features(p.k, problems.D, rng)
+    weights, points = reference.embed(c, features, rng), reference.embed_patches(fresh.to_patches(), features)
+    expected = np.zeros((p.k, 2))
+    for x, y in zip(points, fresh.labels, strict=True):
+        for view in (0, 1):
+            expected[y, view] += reference.feature_is_learned(weights, x, y, view, features, p.rho, p.alpha) / n_test
+    assert 0 < expected.sum() < expected.size
+    assert_components_close(mvsim.feature_learned(p, c, n_test=n_test, seed=seed), expected, 0, COMPONENT_ABSOLUTE)
+
+
+def test_feature_learned_by_hand():
+    p = mvsim.Parameters(**{**problems.BASE, "delta3": 0.001, "delta4": 0.002})
+    c = np.zeros((p.k, p.m, p.k, 2))
+    np.testing.assert_array_equal(mvsim.feature_learned(p, c), np.zeros((p.k, 2)))  # all outputs 0: a tie is not a win
+    c[0, 0, 0] = [5.0, -5.0]
+    c[2, 1, 2] = [5.0, 5.0]
+    np.testing.assert_array_equal(mvsim.feature_learned(p, c), [[1, 0], [0, 0], [1, 1]])
+    assert learning.count_classes(mvsim.feature_learned(p, c)) == {"both": 1, "one": 1, "none": 1}
+
+
+def test_fresh_draws_are_not_training_points():
+    p = mvsim.Parameters(**problems.BASE)
+    fresh = mvsim.data.sample_points(p, stream(0, "fresh draws"), np.arange(p.k))
+    training = mvsim.sample_dataset(p, seed=0)
+    assert not np.intersect1d(fresh.signal_coefficients, training.signal_coefficients).size
+
+
+@pytest.mark.parametrize("options", [{"n_test": 0}, {"n_test": 1.5}, {"seed": -1}])
+def test_bad_options_are_refused(options):
+    p = mvsim.Parameters(**problems.BASE)
+    with pytest.raises(mvsim.UsageError, match=f"^{next(iter(options))}="):
+        mvsim.feature_learned(p, np.zeros((p.k, p.m, p.k, 2)), **options)
+
+
+def test_correlations_of_a_wrong_shape_are_refused():
+    p = mvsim.Parameters(**problems.BASE)
+    with pytest.raises(mvsim.UsageError, match="shape"):
+        mvsim.feature_learned(p, np.zeros((p.k, p.m + 1, p.k, 2)))
