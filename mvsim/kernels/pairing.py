@@ -20,6 +20,11 @@ class Terms:
     second: np.ndarray
     b: np.ndarray
 
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """The arrays in the order in which the loops take them."""
+        return self.point, self.count, self.first, self.a, self.second, self.b
+
     @staticmethod
     def join(*parts: Terms) -> Terms:
         """Return the concatenation of several lists."""
@@ -85,15 +90,36 @@ class Layout:
         return self.patterns.shape[1]
 
 
-def unmixed_terms(layout: Layout) -> Terms:
-    """Return g(x_i): the signal patches, and the noise pattern P - S times."""
+def unmixed_signal_terms(layout: Layout) -> Terms:
+    """Return the signal patches of g(x_i), as points 0 .. N - 1."""
     N, S = layout.signal.shape
-    signals = Terms(
-        np.repeat(np.arange(N), S), np.ones(N * S), layout.feature.ravel(), layout.signal.ravel(), layout.feature.ravel(), np.zeros(N * S)
-    )  # fmt: skip
-    noise = layout.base + layout.pattern
-    rest = Terms(np.arange(N), np.full(N, float(layout.P - S)), noise, np.ones(N), noise, np.zeros(N))
-    return Terms.join(signals, rest) if layout.P > S else signals
+    feature = layout.feature.ravel()
+    return Terms(np.repeat(np.arange(N), S), np.ones(N * S), feature, layout.signal.ravel(), feature, np.zeros(N * S))
+
+
+def unmixed_noise_terms(layout: Layout) -> Terms:
+    """Return one noise patch of each pattern, as points 0 .. G - 1."""
+    G = len(layout.patterns)
+    pattern = layout.base + np.arange(G)
+    return Terms(np.arange(G), np.ones(G), pattern, np.ones(G), pattern, np.zeros(G))
+
+
+@dataclass(frozen=True)
+class Meetings:
+    """Signal patch p of point i lies where signal patch q of point j lies, once for each entry; ``pair`` counts the extra pairs.
+
+    All attributes are (n,) arrays of integers.
+    """
+
+    pair: np.ndarray
+    i: np.ndarray
+    p: np.ndarray
+    j: np.ndarray
+    q: np.ndarray
+
+    def where(self, chosen: np.ndarray) -> Meetings:
+        """Return some of the entries."""
+        return Meetings(self.pair[chosen], self.i[chosen], self.p[chosen], self.j[chosen], self.q[chosen])
 
 
 @dataclass(frozen=True)
@@ -114,8 +140,8 @@ class PairPlan:
         (E, 2) pairs with coinciding signal patches, sorted by block.
     extra_start : numpy.ndarray
         (B + 1,) ranges of extra_pairs.
-    terms : Terms
-        Points 0 .. B - 1 are noise on noise of the blocks, points B .. B + E - 1 the corrections of the extra pairs.
+    meetings : Meetings
+        The coincidences themselves.
     """
 
     lam: float
@@ -124,40 +150,23 @@ class PairPlan:
     repeats: float
     extra_pairs: np.ndarray
     extra_start: np.ndarray
-    terms: Terms
+    meetings: Meetings
 
 
 def plan_pairs(layout: Layout, lam: float, symmetric: bool) -> PairPlan:
     """Lay out all pairs at one lam."""
-    G, S = len(layout.patterns), layout.signal.shape[1]
+    N, G, S = len(layout.labels), len(layout.patterns), layout.signal.shape[1]
     g, h = np.triu_indices(G) if symmetric else (np.repeat(np.arange(G), G), np.tile(np.arange(G), G))
     block_of = np.full((G, G), -1)
     block_of[g, h] = np.arange(len(g))
 
     i, p, j, q = _coincidences(layout, symmetric)
-    key = i * len(layout.labels) + j
-    pairs, which = np.unique(key, return_inverse=True)
-    pairs = np.stack(np.divmod(pairs, len(layout.labels)), axis=1)
+    pairs, which = np.unique(i * N + j, return_inverse=True)
+    pairs = np.stack(np.divmod(pairs, N), axis=1)
     block = block_of[layout.pattern[pairs[:, 0]], layout.pattern[pairs[:, 1]]]
     by_block = np.argsort(block, kind="stable")
     rank = np.empty_like(by_block)
     rank[by_block] = np.arange(len(by_block))
-    point = len(g) + rank[which]
-
-    def meet(count: float, first: np.ndarray, a: np.ndarray | float, second: np.ndarray, b: np.ndarray | float) -> Terms:
-        n = len(first)
-        return Terms(point, np.full(n, count), first, np.broadcast_to(a, n).copy(), second, np.broadcast_to(b, n).copy())
-
-    mu = 1.0 - lam
-    signal_i, beta_i, noise_i = layout.feature[i, p], lam * layout.signal[i, p], layout.base + layout.pattern[i]
-    signal_j, beta_j, noise_j = layout.feature[j, q], mu * layout.signal[j, q], layout.base + layout.pattern[j]
-    terms = Terms.join(
-        Terms(np.arange(len(g)), np.ones(len(g)), layout.base + g, np.full(len(g), lam), layout.base + h, np.full(len(g), mu)),
-        meet(1.0, signal_i, beta_i, signal_j, beta_j),
-        meet(-1.0, signal_i, beta_i, noise_j, mu),
-        meet(-1.0, noise_i, lam, signal_j, beta_j),
-        meet(1.0, noise_i, lam, noise_j, mu),
-    )
     return PairPlan(
         lam=lam,
         symmetric=symmetric,
@@ -165,7 +174,36 @@ def plan_pairs(layout: Layout, lam: float, symmetric: bool) -> PairPlan:
         repeats=float(layout.P - 2 * S),
         extra_pairs=pairs[by_block],
         extra_start=np.searchsorted(block[by_block], np.arange(len(g) + 1)),
-        terms=terms,
+        meetings=Meetings(rank[which], i, p, j, q),
+    )
+
+
+def block_terms(layout: Layout, plan: PairPlan) -> Terms:
+    """Return the noise on noise of each block, as points 0 .. B - 1."""
+    g, h = plan.blocks.T
+    n = len(g)
+    return Terms(np.arange(n), np.ones(n), layout.base + g, np.full(n, plan.lam), layout.base + h, np.full(n, 1.0 - plan.lam))
+
+
+def signal_terms(layout: Layout, plan: PairPlan, meetings: Meetings) -> Terms:
+    """Return the signal on signal of meetings, as points B + pair."""
+    at_i, at_j = (meetings.i, meetings.p), (meetings.j, meetings.q)
+    return Terms(
+        len(plan.blocks) + meetings.pair, np.ones(len(meetings.pair)),
+        layout.feature[at_i], plan.lam * layout.signal[at_i], layout.feature[at_j], (1.0 - plan.lam) * layout.signal[at_j],
+    )  # fmt: skip
+
+
+def noise_terms(layout: Layout, plan: PairPlan) -> Terms:
+    """Return what the meetings take from the tables and give to noise on noise, as points B + pair."""
+    meet, lam, mu = plan.meetings, plan.lam, 1.0 - plan.lam
+    n, point = len(meet.pair), len(plan.blocks) + meet.pair
+    noise_i, noise_j = layout.base + layout.pattern[meet.i], layout.base + layout.pattern[meet.j]
+    at_i, at_j = (meet.i, meet.p), (meet.j, meet.q)
+    return Terms.join(
+        Terms(point, np.full(n, -1.0), layout.feature[at_i], lam * layout.signal[at_i], noise_j, np.full(n, mu)),
+        Terms(point, np.full(n, -1.0), noise_i, np.full(n, lam), layout.feature[at_j], mu * layout.signal[at_j]),
+        Terms(point, np.ones(n), noise_i, np.full(n, lam), noise_j, np.full(n, mu)),
     )
 
 
