@@ -47,19 +47,19 @@ def _compile_to_power(u, power, less):
 
 @njit(inline="always", **_OPTIONS)
 def _relu(z, rho, alpha, power):
-    u = min(max(z / rho, 0.0), 1.0)
+    u = min(max(z * (1.0 / rho), 0.0), 1.0)  # 1 / rho leaves the loop, a division would not
     return (rho / alpha) * _to_power(u, power, 0) + max(z - rho, 0.0)
 
 
 @njit(inline="always", **_OPTIONS)
 def _relu_1(z, rho, power):
-    u = min(max(z / rho, 0.0), 1.0)
+    u = min(max(z * (1.0 / rho), 0.0), 1.0)  # 1 / rho leaves the loop, a division would not
     return _to_power(u, power, 1) if z > 0.0 else 0.0
 
 
 @njit(inline="always", **_OPTIONS)
 def _relu_2(z, rho, alpha, power):
-    u = min(max(z / rho, 0.0), 1.0)
+    u = min(max(z * (1.0 / rho), 0.0), 1.0)  # 1 / rho leaves the loop, a division would not
     return (alpha - 1.0) / rho * _to_power(u, power, 2) if 0.0 < z < rho else 0.0
 
 
