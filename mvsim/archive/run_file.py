@@ -9,8 +9,10 @@ from typing import IO, TYPE_CHECKING, Any
 
 from mvsim.archive.atomic import write_atomically
 from mvsim.archive.content_hash import content_hash
+from mvsim.archive.netcdf import netcdf_bytes
 from mvsim.archive.provenance_json import provenance_from_text, provenance_text
 from mvsim.archive.schema import FORMAT, find_problem
+from mvsim.archive.seal import is_broken, seal
 from mvsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,8 +27,6 @@ _RESTORE = "restore it from a copy, or make the run again"
 
 def write_run(path: str | os.PathLike[str], dataset: xr.Dataset, provenance: dict[str, Any]) -> None:
     """Save a run as one NetCDF4 file, as a whole or not at all.
-
-    The file is not compressed: correlations hardly shrink (4 % by gzip), and saving would take three times as long.
 
     Parameters
     ----------
@@ -49,11 +49,8 @@ def write_run(path: str | os.PathLike[str], dataset: xr.Dataset, provenance: dic
     if problem:
         raise ValueError(f"this is not a complete run: {problem}")
     text = provenance_text({**plain, "sha256": content_hash(dataset, plain)})
-    stored = dataset.drop_encoding()
-    stored.attrs = {ATTRIBUTE: text}
-    # Built in memory, so that all that meets the disk is plain writing of bytes, whose errors are clear. Without a fill value NaN is
-    # a value like any other and keeps its bits.
-    data = stored.to_netcdf(engine="h5netcdf", encoding={name: {"_FillValue": None} for name in stored.variables})
+    # Built in memory, so that all that meets the disk is plain writing of bytes, whose errors are clear.
+    data = seal(netcdf_bytes(dataset, {ATTRIBUTE: text}))
     try:
         write_atomically(path, data)
     except OSError as error:
@@ -84,7 +81,8 @@ def read_run(path: str | os.PathLike[str]) -> tuple[xr.Dataset, dict[str, Any]]:
     with _open(path) as file:
         if file.read(len(_SIGNATURE)) != _SIGNATURE:
             raise UsageError(f"{path}: not a NetCDF4 file; give a run made by `mvsim simulate --out`")
-        file.seek(0)
+        if is_broken(file):
+            raise UsageError(f"{path}: its contents do not match its checksum: it was edited or damaged after it was saved; {_RESTORE}")
         dataset, provenance = _load(path, file)
     problem = find_problem(dataset, provenance)
     if problem:
@@ -111,12 +109,14 @@ def _open(path: str | os.PathLike[str]) -> IO[bytes]:
 
 def _load(path: str | os.PathLike[str], file: IO[bytes]) -> tuple[xr.Dataset, dict[str, Any]]:
     """Return variables and provenance of the open ``file``, the latter of a format this version reads."""
+    import h5py
     import xarray as xr
 
     try:
+        with h5py.File(file, "r") as raw:
+            provenance = _provenance(path, raw.attrs.get(ATTRIBUTE))
         # From the open file, not from its name: xarray takes some names for addresses on the web.
         with xr.open_dataset(file, engine="h5netcdf", mask_and_scale=False, decode_times=False, decode_timedelta=False) as stored:
-            provenance = _provenance(path, stored.attrs.get(ATTRIBUTE))
             dataset = stored.load().drop_encoding()
     except UsageError:
         raise

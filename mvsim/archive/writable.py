@@ -32,21 +32,15 @@ def ensure_writable(path: str | os.PathLike[str], force: bool = False, resume: b
     if force and resume:
         raise UsageError("force=True, resume=True: one discards the saved run and the other continues it; give only one of them")
     target = check_place(path)
-    if target.exists():
+    if os.path.exists(target):
         if not force and not resume:
             raise UsageError(f"{path}: exists already; continue it with --resume, overwrite it with --force, or choose another file")
         if not os.access(target, os.W_OK):
             raise UsageError(f"{path}: is read-only; make it writable or choose another file")
-    try:
-        descriptor, temporary = create_temporary(target)
-    except OSError as error:
-        raise UsageError(f"{path}: nothing can be created in {target.parent}: {error.strerror}; choose another file") from None
-    os.close(descriptor)
-    temporary.unlink()
 
 
 def check_place(path: str | os.PathLike[str]) -> Path:
-    """Return the file that ``path`` names, links followed, or raise `UsageError` if no run can be there."""
+    """Return the file that ``path`` names, links followed, or raise `UsageError` if no run can be saved there."""
     if not os.fspath(path) or "\0" in os.fspath(path):
         raise UsageError(f"{os.fspath(path)!r}: not a file name; give the file of the run, for example run.nc")
     target = target_of(path)
@@ -56,6 +50,9 @@ def check_place(path: str | os.PathLike[str]) -> Path:
             raise UsageError(f"{path}: is {kind}; give the file of the run, for example run.nc")
         if not target.parent.is_dir():
             raise UsageError(f"{path}: the directory {target.parent} does not exist; create it or choose another file")
+        descriptor, temporary = create_temporary(target)  # nothing less tells whether something can be created there
     except OSError as error:
-        raise UsageError(f"{path}: cannot be used: {error.strerror}; choose another file") from None
+        raise UsageError(f"{path}: nothing can be created in {target.parent}: {error.strerror}; choose another file") from None
+    os.close(descriptor)
+    temporary.unlink()
     return target

@@ -1,0 +1,63 @@
+"""The bytes of a NetCDF4 file, written by h5py.
+
+NetCDF4 is HDF5 with dimension scales. Writing them here takes 10 ms for the variables of a run, where xarray and h5netcdf need
+130 ms, and a run is saved again and again. Reading is left to xarray.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable. {:9d}"
+"""Name of the scale of a dimension without coordinate, as the NetCDF4 format prescribes it."""
+
+
+def netcdf_bytes(dataset: xr.Dataset, attributes: dict[str, str]) -> bytes:
+    """Return ``dataset`` as the contents of a NetCDF4 file.
+
+    Nothing is compressed, because correlations hardly shrink (4 % by gzip, for three times the time), and no fill value is declared, so
+    that NaN is a value like any other and keeps its bits.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        Variables of types bool, integer and float, with their attributes; its own attributes are left out.
+    attributes : dict of str
+        The attributes of the file.
+    """
+    import h5py
+
+    with h5py.File("memory", "w", driver="core", backing_store=False, track_order=True) as file:
+        for key, text in attributes.items():
+            file.attrs[key] = text
+        stored = {}
+        for name, variable in dataset.variables.items():
+            values, labels = variable.values, dict(variable.attrs)
+            if values.dtype == bool:  # NetCDF has no bool; this is how xarray stores it
+                values, labels["dtype"] = values.astype(np.int8), "bool"
+            if name in dataset.data_vars and (coordinates := _coordinates(dataset, variable.dims)):
+                labels["coordinates"] = coordinates
+            stored[name] = file.create_dataset(name, data=values)
+            stored[name].attrs.update(labels)
+        scales = {}
+        for number, (dim, size) in enumerate(dataset.sizes.items()):
+            scale = scales[dim] = stored[dim] if dim in stored else file.create_dataset(dim, shape=(size,), dtype=">f4")
+            scale.make_scale(dim if dim in stored else _NO_VARIABLE.format(size))
+            scale.attrs["_Netcdf4Dimid"] = np.int32(number)
+        for name, variable in dataset.variables.items():
+            if name not in scales:
+                for axis, dim in enumerate(variable.dims):
+                    stored[name].dims[axis].attach_scale(scales[dim])
+        file.flush()
+        return file.id.get_file_image()
+
+
+def _coordinates(dataset: xr.Dataset, dims: tuple[Hashable, ...]) -> str:
+    """Name the coordinates, other than the dimensions themselves, that belong to a variable of dimensions ``dims``."""
+    return " ".join(str(name) for name, values in dataset.coords.items() if name not in dataset.sizes and set(values.dims) <= set(dims))

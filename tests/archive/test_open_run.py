@@ -1,0 +1,47 @@
+import numpy as np
+import pytest
+from example_run import example_run
+
+from mvsim.archive import write_run
+from mvsim.errors import UsageError
+from mvsim.parameters import Parameters
+from mvsim.run import Run, open_run
+
+
+def test_properties(saved):
+    dataset, provenance = example_run()
+    run = open_run(saved)
+    parameters = Parameters(k=3, m=2)
+    assert run.path == saved
+    assert run.parameters == parameters
+    assert run.regime == parameters.deviations()
+    assert (run.method, run.seed, run.status, run.settled, run.summary) == ("midpoint", 2**70, "running", None, "")
+    assert run.final_correlations.shape == (3, 2, 3, 2)
+    assert np.array_equal(run.final_correlations, dataset["final_correlations"].values)
+    assert run.provenance["created"] == run.provenance["created"]
+    assert repr(run) == f"Run(k=3, method='midpoint', seed={2**70}, status='running', path={str(saved)!r})"
+    assert repr(Run(dataset, provenance)) == f"Run(k=3, method='midpoint', seed={2**70}, status='running')"
+
+
+def test_a_name_as_text(saved, monkeypatch):
+    monkeypatch.chdir(saved.parent)
+    assert open_run("run.nc").seed == 2**70
+
+
+def test_laws_and_large_integers_come_back(tmp_path):
+    fields = {"d": 50**20, "beta_law": {"kind": "discrete", "atoms": [0.0, 0.5, 1.0]}}
+    write_run(tmp_path / "run.nc", *example_run(**fields))
+    assert open_run(tmp_path / "run.nc").parameters == Parameters(k=3, m=2, **fields)
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(UsageError, match=r"run\.nc: no such file; give a run"):
+        open_run(tmp_path / "run.nc")
+
+
+def test_parameters_that_are_none(tmp_path):
+    dataset, provenance = example_run()
+    provenance["parameters"]["rho"] = -1.0
+    write_run(tmp_path / "run.nc", dataset, provenance)
+    with pytest.raises(UsageError, match=r"run\.nc: its parameters are not valid: rho=-1\.0: "):
+        open_run(tmp_path / "run.nc")

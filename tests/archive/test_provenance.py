@@ -1,0 +1,75 @@
+import json
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mvsim.archive.provenance as module
+from mvsim.archive import collect_provenance
+from mvsim.version import __version__
+
+
+def test_entries():
+    found = collect_provenance(["mvsim", "simulate", "--out", "my run.nc"])
+    assert found["version"] == __version__
+    assert found["command"] == "mvsim simulate --out 'my run.nc'"
+    assert found["versions"]["numpy"] == np.__version__
+    assert found["versions"]["python"] == platform.python_version()
+    assert abs((datetime.now(UTC) - datetime.fromisoformat(found["created"])).total_seconds()) < 60
+    assert platform.node() not in found["platform"].split("-")
+    assert json.loads(json.dumps(found)) == found
+
+
+def test_command_line_of_this_process(monkeypatch):
+    assert collect_provenance("as given")["command"] == "as given"
+    monkeypatch.setattr(sys, "argv", ["/somewhere/bin/mvsim", "simulate", "--k", "4"])
+    assert collect_provenance()["command"] == "mvsim simulate --k 4"
+    monkeypatch.setattr(sys, "argv", ["/somewhere/mvsim/__main__.py", "simulate"])
+    assert collect_provenance()["command"] == "python -m mvsim simulate"
+
+
+def test_command_that_is_no_text():
+    assert collect_provenance(["mvsim", "\udcff.nc"])["command"] == "mvsim '\\udcff.nc'"
+
+
+def test_revision_of_a_source_tree(tmp_path, monkeypatch):
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+
+    def git(*words):
+        subprocess.run(["git", "-C", tmp_path, "-c", "user.name=a", "-c", "user.email=a@b", *words], check=True, capture_output=True)
+
+    git("init")
+    (tmp_path / "mvsim" / "archive").mkdir(parents=True)
+    source = tmp_path / "mvsim" / "archive" / "provenance.py"
+    source.write_text("1")
+    git("add", ".")
+    git("commit", "-m", "first")
+    git("tag", "v1")
+    monkeypatch.setattr(module, "__file__", str(source))
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    revision = collect_provenance("")["git_revision"]
+    assert re.fullmatch("[0-9a-f]{40}", revision)
+    source.write_text("2")
+    assert collect_provenance("")["git_revision"] == revision + "-dirty"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert collect_provenance("")["git_revision"] is None
+
+
+def test_an_installed_copy_has_no_revision(tmp_path, monkeypatch):
+    (tmp_path / ".git").mkdir()  # a repository of the user's, around the environment
+    monkeypatch.setattr(module, "__file__", str(tmp_path / "lib" / "mvsim" / "archive" / "provenance.py"))
+    assert collect_provenance("")["git_revision"] is None
+
+
+def test_slow_libraries_are_imported_late():
+    code = "import sys, mvsim.run; print([name for name in ('xarray', 'h5netcdf', 'h5py', 'filelock') if name in sys.modules])"
+    root = Path(__file__).parents[2]
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
+    assert answer.stdout == "[]\n"
