@@ -54,5 +54,5 @@ def check_place(path: str | os.PathLike[str]) -> Path:
     except OSError as error:
         raise UsageError(f"{path}: nothing can be created in {target.parent}: {error.strerror}; choose another file") from None
     os.close(descriptor)
-    temporary.unlink()
+    temporary.unlink(missing_ok=True)  # the process that holds the lock takes it for a stale one and may be first
     return target
