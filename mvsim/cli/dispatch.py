@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
@@ -17,7 +18,8 @@ def dispatch(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; see `mvsim.cli.main`."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     _accept_any_locale()
-    with _sigterm_is_ctrl_c():
+    with _sigterm_is_ctrl_c(), warnings.catch_warnings():
+        warnings.showwarning = _show_warning
         try:
             app(words)
             sys.stdout.flush()
@@ -48,6 +50,11 @@ def _sigterm_is_ctrl_c() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _show_warning(message: Warning | str, *details: object, **more: object) -> None:
+    """Show a warning as one line: whoever types a command has no use for the place in the code."""
+    _say(f"mvsim: warning: {message}")
 
 
 def _say(line: str) -> None:

@@ -46,7 +46,7 @@ def message(error: BaseException, arguments: Sequence[str]) -> str:
     if isinstance(error, Interrupted):
         return _one_line(f"{error}; resume with: {resuming_command(arguments)}")
     if isinstance(error, KeyboardInterrupt):
-        return "interrupted before anything was saved"
+        return "interrupted before anything new was saved"
     if isinstance(error, MemoryError):
         return _one_line(f"not enough memory{_detail(error)}; use a smaller k, m, N or G, or --noise codebook")
     if isinstance(error, OSError) and not isinstance(error, MvsimError):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 
 import mvsim
 from mvsim.cli.fields import given_fields, with_fields
@@ -20,11 +21,19 @@ from mvsim.parameters import Parameters
 FLAG = Parameter(negative="", show_default=False)
 
 
+def _integer(kind: type, tokens: Sequence[Token]) -> int:
+    """Read an integer; left to itself, cyclopts rounds 1.5 to 2."""
+    return int(tokens[0].value)
+
+
+INTEGER = Parameter(converter=_integer)
+
+
 @with_fields(Parameters, "Parameters (Definitions 4.1 and 4.2, Assumption 4.3)")
 def simulate(
     *,
     method: Annotated[str, Parameter(help="Training loss.", choices=tuple(OBJECTIVES))] = "midpoint",
-    seed: Annotated[int, Parameter(help="Fixes data, initial weights and everything else that is drawn.")] = 0,
+    seed: Annotated[int, INTEGER, Parameter(help="Fixes data, initial weights and everything else that is drawn.")] = 0,
     out: Annotated[Path | None, Parameter(help="Run file; default mvsim-k<k>-<method>-seed<seed>.nc here.")] = None,
     integrator: Annotated[str, Parameter(help="How time is stepped.", choices=tuple(INTEGRATORS))] = "gd",
     eta: Annotated[float | None, Parameter(help="Step size; by default chosen for these parameters.")] = None,
@@ -35,7 +44,7 @@ def simulate(
     force: Annotated[bool, FLAG, Parameter(help="Overwrite the file.")] = False,
     config: Annotated[Path | None, Parameter(help="TOML file with any of these options; the command line wins.")] = None,
     backend: Annotated[Literal["auto", "numpy", "numba"], Parameter(help="Kernels to compute with.")] = "auto",
-    n_test: Annotated[int, Parameter(help="Fresh draws per class that decide which features are learned (Definition 4.5).")] = 20,
+    n_test: Annotated[int, INTEGER, Parameter(help="Fresh draws per class that decide which features are learned (Definition 4.5).")] = 20,
     checkpoint_seconds: Annotated[float, Parameter(help="Seconds between two saves.")] = 10.0,
     json_: Annotated[bool, FLAG, Parameter(name="--json", help="Print one JSON object instead of words.")] = False,
     quiet: Annotated[bool, FLAG, Parameter(help="No progress on stderr.")] = False,

@@ -1,0 +1,86 @@
+"""What only a process of its own shows: start-up time, signals, pipes, bare environments."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import mvsim
+
+COMMAND = [sys.executable, "-m", "mvsim"]
+ENDLESS = ["simulate", "--k", "3", "--N", "30", "--eta", "1e-3", "--t-end", "1e9", "--out", "run.nc", "--checkpoint-seconds", "0.1"]
+
+
+def start(words, directory, **options):
+    return subprocess.Popen([*COMMAND, *words], cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+def wait_for(condition, process, seconds=60):
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+
+
+def test_help_is_quick_and_light():
+    """Under 0.3 s, the best of five because the machine may be busy; and none of the heavy libraries, which is what makes it so."""
+    seconds = []
+    for _ in range(5):
+        began = time.perf_counter()
+        answer = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, check=True)
+        seconds.append(time.perf_counter() - began)
+    assert "simulate" in answer.stdout
+    assert min(seconds) < 0.3
+    code = "import sys, mvsim.cli; mvsim.cli.main(['--help']); print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()[-1].split()
+    assert not {"numpy", "numba", "scipy", "xarray", "matplotlib", "pydantic", "h5py"} & set(modules)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signal_saves_the_state_and_the_told_command_resumes(number, tmp_path):
+    process = start(ENDLESS, tmp_path)
+    wait_for((tmp_path / "run.nc").exists, process)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out == ""
+    told = err.splitlines()[-1]
+    assert "Traceback" not in err
+    assert told.endswith(f"resume with: mvsim {' '.join(ENDLESS)} --resume")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.nc"]
+    stopped = mvsim.open_run(tmp_path / "run.nc")
+    assert stopped.status == "interrupted"
+    step = int(stopped.dataset["final_step"])
+    assert step > 0
+
+    words = [*ENDLESS, "--resume", "--quiet", "--json"]
+    words[words.index("1e9")] = str(1e-3 * (step + 5))
+    again = subprocess.run([*COMMAND, *words], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert json.loads(again.stdout)["step"] == step + 5
+
+
+def test_reader_that_leaves_costs_nothing_but_lines(tmp_path):
+    reading, writing = os.pipe()
+    os.close(reading)
+    words = ["simulate", "--k", "3", "--N", "30", "--t-end", "60", "--quiet"]
+    answer = subprocess.run([*COMMAND, *words], cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (answer.returncode, answer.stderr) == (0, b"")
+    assert mvsim.open_run(tmp_path / "mvsim-k3-midpoint-seed0.nc").status == "finished"
+
+
+def test_bare_environment(tmp_path):
+    """No HOME, no terminal, a locale and streams that know only ASCII, nowhere to keep caches."""
+    environment = {"PATH": os.environ["PATH"], "LC_ALL": "C", "PYTHONIOENCODING": "ascii", "NO_COLOR": "1"}
+    for words in (["--help"], ["simulate", "--k", "3", "--N", "30", "--t-end", "60"], ["plot", "mvsim-k3-midpoint-seed0.nc"]):
+        answer = subprocess.run(
+            [*COMMAND, *words], cwd=tmp_path, env=environment, capture_output=True, check=False, stdin=subprocess.DEVNULL
+        )
+        assert answer.returncode == 0, answer.stderr
+        assert (answer.stdout + answer.stderr).isascii()
+        assert b"\x1b" not in answer.stdout
