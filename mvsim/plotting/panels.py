@@ -33,7 +33,7 @@ def correlations(axes: Axes, run: Run) -> None:
         chosen = values[keep][:, classes, view]
         median = np.median(chosen, axis=1)
         axes.plot(times, _positive(chosen), color=colour, linewidth=0.5, alpha=0.35, **_marker(times))
-        axes.plot(times, _positive(median), color=colour, label=f"{name}, median", **_marker(times))
+        axes.plot(times, _positive(median), color=colour, label=name, **_marker(times))
     p, mixes = run.parameters, OBJECTIVES[run.method].mixes
     _mark(axes, p.rho, r"$\rho$")
     _mark(axes, active_threshold(p, mixes), r"$2\rho/\delta_1$" if mixes else r"$\rho/\delta_1$")
@@ -44,12 +44,12 @@ def correlations(axes: Axes, run: Run) -> None:
 
 def loss(axes: Axes, run: Run) -> None:
     """Draw the training loss over time, with the value that no outputs go below if mixing makes that positive."""
+    axes.axhline(0.0, linewidth=0.0).sticky_edges.y.append(0.0)  # the axis starts at 0, whatever the runs beside this one need at the top
     times, keep = _times(run)
     axes.plot(times, run.dataset["loss"].to_numpy()[keep], color="black", **_marker(times))
     floor = loss_floor(run)
     if floor > 0:
-        _mark(axes, floor, "lower bound", below=True)
-    axes.axhline(0.0, linewidth=0.0).sticky_edges.y.append(0.0)  # the axis starts at 0, whatever the runs beside this one need at the top
+        _mark(axes, floor, "lower bound", inside=True)
     axes.set_ylabel("training loss")
 
 
@@ -119,9 +119,9 @@ def _marker(times: NDArray[np.float64]) -> dict[str, Any]:
     return {"marker": "."} if len(times) == 1 else {}
 
 
-def _mark(axes: Axes, height: float, name: str, below: bool = False) -> None:
-    """Draw a dashed line at ``height`` with its name at the right end."""
+def _mark(axes: Axes, height: float, name: str, inside: bool = False) -> None:
+    """Draw a dashed line at ``height``, with its name behind its right end, or ``inside`` under it where no curve can be."""
     axes.axhline(height, color=MARK, linewidth=0.7, linestyle="--", zorder=0)
-    offset, side = ((0, -2), "top") if below else ((0, 1), "bottom")
-    place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "ha": "right", "va": side}
-    axes.annotate(name, (1.0, height), offset, fontsize=7, color=MARK, **place)
+    offset, place = ((0, -2), {"ha": "right", "va": "top"}) if inside else ((2, 0), {"ha": "left", "va": "center"})
+    right_end: dict[str, Any] = {"xy": (1.0, height), "xycoords": ("axes fraction", "data"), **place}
+    axes.annotate(name, xytext=offset, textcoords="offset points", color=MARK, fontsize=7, **right_end)

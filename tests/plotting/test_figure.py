@@ -70,6 +70,14 @@ def test_drawn_trajectories_are_those_of_the_run():
         assert any(np.array_equal(trajectory, line) for line in drawn)
 
 
+@pytest.mark.parametrize("methods", [["erm"], ["midpoint"], ["erm", "midpoint"]])
+def test_loss_axis_starts_at_zero(methods):
+    figure = run_figure([synthetic_run(method, k=4) for method in methods], panels=PANELS[1:2])
+    for axes in figure.axes:
+        assert axes.get_ylim()[0] == 0
+        assert axes.get_ylim()[1] > np.log(4)
+
+
 def test_dots_are_the_final_total_correlations():
     run = synthetic_run("erm", k=4)
     axes = run_figure([run]).axes[-1]
