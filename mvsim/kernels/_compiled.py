@@ -138,57 +138,57 @@ def term_pull_back_tangent(y0, y1, columns, moves, point, count, first, a, secon
             _pull_back_tangent(columns[y], moves[y], first[t], a[t], second[t], b[t], weight, move, out[y], rho, alpha, power)
 
 
-# The table of signal patches on noise patterns: table[y, i, g] = sum_p sum_r R(lam * signal_{i,p} + (1 - lam) * noise_g) ------------------
+# The table of signal patches on noise patterns: table[y, g, i] = sum_p sum_r R(lam * signal_{i,p} + (1 - lam) * noise_g) ------------------
 
 
 @njit(**_OPTIONS)
 def table_values(y0, y1, columns, feature, signal, lam, table, rho, alpha, power):
-    """Fill table (k, N, G); feature (N, S) and signal (N, S) name the S signal patches of each point."""
-    base = columns.shape[1] - table.shape[2]
+    """Fill table (k, G, N); feature (N, S) and signal (N, S) name the S signal patches of each point."""
+    base = columns.shape[1] - table.shape[1]
     for y in range(y0, y1):
-        for i in range(table.shape[1]):
-            for g in range(table.shape[2]):
+        for g in range(table.shape[1]):
+            for i in range(table.shape[2]):
                 total = 0.0
                 for p in range(feature.shape[1]):
                     total += _value(columns[y], feature[i, p], lam * signal[i, p], base + g, 1.0 - lam, rho, alpha, power)
-                table[y, i, g] = total
+                table[y, g, i] = total
 
 
 @njit(**_OPTIONS)
 def table_pull_back(y0, y1, columns, feature, signal, lam, residual, out, rho, alpha, power):
-    """Add the adjoint of `table_values` at residual (k, N, G) to out."""
-    base = columns.shape[1] - residual.shape[2]
+    """Add the adjoint of `table_values` at residual (k, G, N) to out."""
+    base = columns.shape[1] - residual.shape[1]
     for y in range(y0, y1):
-        for i in range(residual.shape[1]):
+        for i in range(residual.shape[2]):
             for p in range(feature.shape[1]):
-                for g in range(residual.shape[2]):
-                    _pull_back(columns[y], feature[i, p], lam * signal[i, p], base + g, 1.0 - lam, residual[y, i, g], out[y], rho, power)
+                for g in range(residual.shape[1]):
+                    _pull_back(columns[y], feature[i, p], lam * signal[i, p], base + g, 1.0 - lam, residual[y, g, i], out[y], rho, power)
 
 
 @njit(**_OPTIONS)
 def table_tangents(y0, y1, columns, moves, feature, signal, lam, table, rho, alpha, power):
     """Fill table with the directional derivative of `table_values` along moves."""
-    base = columns.shape[1] - table.shape[2]
+    base = columns.shape[1] - table.shape[1]
     for y in range(y0, y1):
-        for i in range(table.shape[1]):
-            for g in range(table.shape[2]):
+        for g in range(table.shape[1]):
+            for i in range(table.shape[2]):
                 total = 0.0
                 for p in range(feature.shape[1]):
                     total += _tangent(columns[y], moves[y], feature[i, p], lam * signal[i, p], base + g, 1.0 - lam, rho, power)
-                table[y, i, g] = total
+                table[y, g, i] = total
 
 
 @njit(**_OPTIONS)
 def table_pull_back_tangent(y0, y1, columns, moves, feature, signal, lam, residual, change, out, rho, alpha, power):
     """Add the directional derivative of `table_pull_back` along (moves, change of residual) to out."""
-    base = columns.shape[1] - residual.shape[2]
+    base = columns.shape[1] - residual.shape[1]
     for y in range(y0, y1):
-        for i in range(residual.shape[1]):
+        for i in range(residual.shape[2]):
             for p in range(feature.shape[1]):
-                for g in range(residual.shape[2]):
+                for g in range(residual.shape[1]):
                     _pull_back_tangent(
                         columns[y], moves[y], feature[i, p], lam * signal[i, p], base + g, 1.0 - lam,
-                        residual[y, i, g], change[y, i, g], out[y], rho, alpha, power,
+                        residual[y, g, i], change[y, g, i], out[y], rho, alpha, power,
                     )  # fmt: skip
 
 

@@ -36,7 +36,7 @@ DEAD, LINEAR, POLYNOMIAL, OTHER = 0, 1, 2, 3
 
 
 @njit(**_OPTIONS)
-def _regimes(features, noise, lam, mu, rho, low, high):
+def regimes_of(features, noise, lam, mu, rho, low, high):
     """Return (F, m) regimes; low > high marks a feature that no point has."""
     F, m = features.shape
     regimes = np.empty((F, m), np.uint8)
@@ -61,6 +61,17 @@ def _regimes(features, noise, lam, mu, rho, low, high):
 
 
 @njit(**_OPTIONS)
+def _others(regimes, f, found):
+    """Write the neurons that are evaluated one by one for feature f to found, and return how many they are."""
+    count = 0
+    for r in range(regimes.shape[1]):
+        if regimes[f, r] == OTHER:
+            found[count] = r
+            count += 1
+    return count
+
+
+@njit(**_OPTIONS)
 def _noise_powers(noise, scale, alpha):
     """Return (alpha + 1, m, G): powers of the scaled pre-activations of the patterns."""
     G, m = noise.shape
@@ -81,102 +92,137 @@ def _next_power(powers, features, scale):
 
 @njit(**_OPTIONS)
 def moment_values(
-    y0, y1, columns, lam, feature, moments, low, high, binomials, slot_start, slot_point, slot_signal,
+    y0, y1, columns, lam, class_start, class_points, moments, low, high, binomials, slot_start, slot_row, slot_signal,
     entry_start, entry_signal, entry_pattern, entry_point, table, entries, rho, alpha, power,
 ):  # fmt: skip
-    """Fill table[y, i, g] = sum over the signal patches of point i of Phi(beta, g), and subtract Phi of each single entry from entries[y, point].
+    """Fill table[y, g, i] = sum over the signal patches of point i of Phi(beta, g), and subtract Phi of each single entry from entries[y, point].
 
-    feature (N, L) names the feature of each group of signal patches of a point, moments (alpha + 1, N, L) the sums of beta^q over a group; slots
-    and entries are sorted by feature. Patterns are the last columns, as many as the table has.
+    Points are taken class by class: class_points[class_start[s] : class_start[s + 1]] have features 2 s and 2 s + 1, and row n of moments holds
+    sum beta^q over their patches, q major, view minor. Slots (signal patches; slot_row counts within the class) and entries are sorted by feature.
+    Patterns are the last columns, as many as the table has.
     """
     order = len(binomials) - 1
-    F, (G, m) = len(low), (table.shape[2], columns.shape[2])
+    F, (G, m) = len(low), (table.shape[1], columns.shape[2])
     mu = 1.0 - lam
     coefficient = np.empty((order + 1, F, G))
+    of_class = np.empty((2 * (order + 1), G))
+    others, pattern = np.empty(m, np.int64), np.empty(G)
     for y in range(y0, y1):
         features, noise = columns[y, :F], columns[y, columns.shape[1] - G :]
-        regimes = _regimes(features, noise, lam, mu, rho, low, high)
+        regimes = regimes_of(features, noise, lam, mu, rho, low, high)
         powers, noisy = _noise_powers(noise, mu / rho, order), noise.any()
         feature_power = (regimes == POLYNOMIAL).astype(np.float64)
         coefficient[:] = 0.0
         for q in range(order + 1):
             if q == order or noisy:  # the powers of a pattern that is zero are zero, but for the 0th
-                coefficient[q] = (rho / alpha * binomials[q]) * np.dot(feature_power, powers[order - q])
-            _next_power(feature_power, features, lam / rho)
+                coefficient[q] = np.dot(feature_power, powers[order - q])
+                coefficient[q] *= rho / alpha * binomials[q]
+            if q < order:
+                _next_power(feature_power, features, lam / rho)
         for f in range(F):
             for r in range(m):
                 if regimes[f, r] == LINEAR:
                     for g in range(G):
                         coefficient[0, f, g] += mu * noise[g, r] - (1.0 - 1.0 / alpha) * rho
                         coefficient[1, f, g] += lam * features[f, r]
-        table[y] = 0.0
-        for i in range(table.shape[1]):
-            for group in range(feature.shape[1]):
-                f = feature[i, group]
-                for q in range(order + 1):
-                    weight = moments[q, i, group]
+        for s in range(F // 2):
+            n0, n1 = class_start[s], class_start[s + 1]
+            if n0 == n1:
+                continue
+            for q in range(order + 1):
+                of_class[2 * q : 2 * q + 2] = coefficient[q, 2 * s : 2 * s + 2]
+            rows = np.dot(moments[n0:n1], of_class)
+            for f in range(2 * s, 2 * s + 2):
+                for other in range(_others(regimes, f, others)):
+                    r = others[other]
                     for g in range(G):
-                        table[y, i, g] += weight * coefficient[q, f, g]
+                        pattern[g] = mu * noise[g, r]
+                    for slot in range(slot_start[f], slot_start[f + 1]):
+                        signal, n = lam * slot_signal[slot] * features[f, r], slot_row[slot]
+                        for g in range(G):
+                            rows[n, g] += _relu(signal + pattern[g], rho, alpha, power)
+            for n in range(n0, n1):
+                for g in range(G):
+                    table[y, g, class_points[n]] = rows[n - n0, g]
         for f in range(F):
+            count = _others(regimes, f, others) if entry_start[f] < entry_start[f + 1] else 0
             for e in range(entry_start[f], entry_start[f + 1]):
                 value, g = coefficient[order, f, entry_pattern[e]], entry_pattern[e]
                 for q in range(order - 1, -1, -1):
                     value = value * entry_signal[e] + coefficient[q, f, g]
+                for r in others[:count]:
+                    value += _relu(lam * entry_signal[e] * features[f, r] + mu * noise[g, r], rho, alpha, power)
                 entries[y, entry_point[e]] -= value
-            for r in range(m):
-                if regimes[f, r] != OTHER:
-                    continue
-                for slot in range(slot_start[f], slot_start[f + 1]):
-                    signal, i = lam * slot_signal[slot] * features[f, r], slot_point[slot]
-                    for g in range(G):
-                        table[y, i, g] += _relu(signal + mu * noise[g, r], rho, alpha, power)
-                for e in range(entry_start[f], entry_start[f + 1]):
-                    z = lam * entry_signal[e] * features[f, r] + mu * noise[entry_pattern[e], r]
-                    entries[y, entry_point[e]] -= _relu(z, rho, alpha, power)
 
 
 @njit(**_OPTIONS)
 def moment_pull_back(
-    y0, y1, columns, lam, feature, moments, low, high, binomials, slot_start, slot_point, slot_signal,
+    y0, y1, columns, lam, class_start, class_points, moments, low, high, binomials, slot_start, slot_row, slot_signal,
     entry_start, entry_signal, entry_pattern, entry_point, residual, entry_residual, out, rho, alpha, power,
 ):  # fmt: skip
-    """Add the adjoint of `moment_values` at residual (k, N, G) and entry_residual to out, the shape of columns."""
+    """Add the adjoint of `moment_values` at residual (k, G, N) and entry_residual to out, the shape of columns."""
     order = len(binomials) - 1
-    F, (G, m) = len(low), (residual.shape[2], columns.shape[2])
+    F, (G, m) = len(low), (residual.shape[1], columns.shape[2])
     mu = 1.0 - lam
     E = np.empty((order + 1, F, G))
+    others, pattern, by_pattern = np.empty(m, np.int64), np.empty(G), np.empty(G)
     for y in range(y0, y1):
         features, noise = columns[y, :F], columns[y, columns.shape[1] - G :]
         out_features, out_noise = out[y, :F], out[y, columns.shape[1] - G :]
-        regimes = _regimes(features, noise, lam, mu, rho, low, high)
+        regimes = regimes_of(features, noise, lam, mu, rho, low, high)
         powers, noisy = _noise_powers(noise, mu / rho, order), noise.any()
         E[:] = 0.0
-        for i in range(residual.shape[1]):
-            for group in range(feature.shape[1]):
-                f = feature[i, group]
-                for q in range(order + 1):
-                    weight = moments[q, i, group]
+        for s in range(F // 2):
+            n0, n1 = class_start[s], class_start[s + 1]
+            if n0 == n1:
+                continue
+            rows = np.empty((n1 - n0, G))
+            for n in range(n0, n1):
+                for g in range(G):
+                    rows[n - n0, g] = residual[y, g, class_points[n]]
+            of_class = np.dot(moments[n0:n1].T, rows)
+            for q in range(order + 1):
+                E[q, 2 * s : 2 * s + 2] = of_class[2 * q : 2 * q + 2]
+            for f in range(2 * s, 2 * s + 2):
+                for other in range(_others(regimes, f, others)):
+                    r, total = others[other], 0.0
                     for g in range(G):
-                        E[q, f, g] += weight * residual[y, i, g]
+                        pattern[g] = mu * noise[g, r]
+                        by_pattern[g] = 0.0
+                    for slot in range(slot_start[f], slot_start[f + 1]):
+                        signal, n = lam * slot_signal[slot] * features[f, r], slot_row[slot]
+                        share = 0.0
+                        for g in range(G):
+                            w = rows[n, g] * _relu_1(signal + pattern[g], rho, power)
+                            by_pattern[g] += w
+                            share += w
+                        total += slot_signal[slot] * share
+                    for g in range(G):
+                        out_noise[g, r] += mu * by_pattern[g]
+                    out_features[f, r] += lam * total
         for f in range(F):
+            count = _others(regimes, f, others) if entry_start[f] < entry_start[f + 1] else 0
             for e in range(entry_start[f], entry_start[f + 1]):
-                weight = entry_residual[y, entry_point[e]]
+                weight, g = entry_residual[y, entry_point[e]], entry_pattern[e]
+                for r in others[:count]:
+                    w = weight * _relu_1(lam * entry_signal[e] * features[f, r] + mu * noise[g, r], rho, power)
+                    out_noise[g, r] -= mu * w
+                    out_features[f, r] -= lam * entry_signal[e] * w
                 for q in range(order + 1):
-                    E[q, f, entry_pattern[e]] -= weight
+                    E[q, f, g] -= weight
                     weight *= entry_signal[e]
         feature_power = (regimes == POLYNOMIAL).astype(np.float64)
-        for q in range(order + 1):
-            scale = rho / alpha * binomials[q]
-            if q < order and (noisy or q == order - 1):
+        for q in range(order):
+            if noisy or q == order - 1:
                 # the derivative of B^(alpha - q) by n, and that of A^(q + 1) by c
-                by_noise = np.dot(E[q].T, feature_power)
-                for g in range(G):
-                    for r in range(m):
-                        out_noise[g, r] += scale * (order - q) * mu / rho * powers[order - q - 1, r, g] * by_noise[g, r]
-                by_feature = np.dot(E[q + 1], powers[order - q - 1].T)
+                by_noise, scale = np.dot(E[q].T, feature_power), mu / alpha * binomials[q] * (order - q)
+                for r in range(m):
+                    for g in range(G):
+                        out_noise[g, r] += scale * powers[order - q - 1, r, g] * by_noise[g, r]
+                by_feature, scale = np.dot(E[q + 1], powers[order - q - 1].T), lam / alpha * binomials[q + 1] * (q + 1)
                 for f in range(F):
                     for r in range(m):
-                        out_features[f, r] += rho / alpha * binomials[q + 1] * (q + 1) * lam / rho * feature_power[f, r] * by_feature[f, r]
+                        out_features[f, r] += scale * feature_power[f, r] * by_feature[f, r]
             _next_power(feature_power, features, lam / rho)
         for f in range(F):
             for r in range(m):
@@ -184,20 +230,3 @@ def moment_pull_back(
                     for g in range(G):
                         out_features[f, r] += lam * E[1, f, g]
                         out_noise[g, r] += mu * E[0, f, g]
-                if regimes[f, r] != OTHER:
-                    continue
-                total = 0.0
-                for slot in range(slot_start[f], slot_start[f + 1]):
-                    signal, i = lam * slot_signal[slot] * features[f, r], slot_point[slot]
-                    share = 0.0
-                    for g in range(G):
-                        w = residual[y, i, g] * _relu_1(signal + mu * noise[g, r], rho, power)
-                        out_noise[g, r] += mu * w
-                        share += w
-                    total += slot_signal[slot] * share
-                for e in range(entry_start[f], entry_start[f + 1]):
-                    g = entry_pattern[e]
-                    w = entry_residual[y, entry_point[e]] * _relu_1(lam * entry_signal[e] * features[f, r] + mu * noise[g, r], rho, power)
-                    out_noise[g, r] -= mu * w
-                    total -= entry_signal[e] * w
-                out_features[f, r] += lam * total

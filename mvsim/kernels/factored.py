@@ -2,8 +2,8 @@
 
 Where a signal patch of point i meets no signal patch of point j, it meets the noise pattern h_j of j, so with lam the weight of i
 
-    g_y(z_ij) = U[y, i, h_j] + V[y, j, h_i] + (P - 4 C_P) B[y, h_i, h_j] + corrections,
-    U[y, i, h] = sum_{p signal of i} sum_r R(lam a_{i,p,r} + (1 - lam) n_{h,r}),   V the same with 1 - lam for lam,
+    g_y(z_ij) = U[y, h_j, i] + V[y, h_i, j] + (P - 4 C_P) B[y, h_i, h_j] + corrections,
+    U[y, h, i] = sum_{p signal of i} sum_r R(lam a_{i,p,r} + (1 - lam) n_{h,r}),   V the same with 1 - lam for lam,
     B[y, g, h] = sum_r R(lam n_{g,r} + (1 - lam) n_{h,r}).
 
 U depends on the second point only through its pattern: N G tables instead of N^2. A position that holds signal p of i and signal q of j at
@@ -17,13 +17,14 @@ Hessian-vector product their second-order adjoint.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
 
 from mvsim.data import SharedNoiseDataset
 from mvsim.kernels import _compiled as compiled
-from mvsim.kernels._pair_softmax import pair_cross_entropy
+from mvsim.kernels._pair_softmax import LARGEST_OUTPUT, log_partition_of_pairs
 from mvsim.kernels.base import Kernel, PointwiseLoss
 from mvsim.kernels.cross_entropy import CrossEntropy
 from mvsim.kernels.neuron_sums import DirectSums, MomentSums, Neurons
@@ -135,25 +136,33 @@ class FactoredKernel(Kernel):
     def _pair_loss(self, columns: np.ndarray, pairs: _Pairs, pointwise: PointwiseLoss) -> tuple[float, Tables]:
         """Return the mean loss of all pairs and its derivative by the tables."""
         plan, values = pairs.plan, pairs.sums.values(columns)
-        D = Tables.zeros(self.neurons.k, self.layout, plan)
-        losses = np.empty(len(plan.blocks))
-        if isinstance(pointwise, CrossEntropy):
-            split, weight = len(plan.blocks), 1.0 / len(self.layout.labels) ** 2
-            noise, extra = values.terms[:, :split], values.terms[:, split:]
-            Dnoise, Dextra = D.terms[:, :split], D.terms[:, split:]
-            self.neurons.run_blocks(
-                split,
-                lambda b0, b1: pair_cross_entropy(
-                    b0, b1, plan.blocks, self.layout.start, self.layout.labels, values.U, values.V, noise, plan.repeats, extra,
-                    plan.extra_start, plan.extra_pairs, plan.lam, weight, plan.symmetric, losses, D.U, D.V, Dnoise, Dextra,
-                ),
-            )  # fmt: skip
-        else:
-            for block in pairs.blocks:
-                g = block.gather(values)
-                losses[block.index] = block.weight @ pointwise.value(g, block.targets)
-                block.scatter(D, block.weight * pointwise.residual(g, block.targets))
-        return float(losses.sum()), D
+        if isinstance(pointwise, CrossEntropy) and _largest_output(values, plan) < LARGEST_OUTPUT:
+            return self._pair_cross_entropy(values, pairs)
+        loss, D = 0.0, Tables.zeros(self.neurons.k, self.layout, plan)
+        for block in pairs.blocks:
+            g = block.gather(values)
+            loss += float(block.weight @ pointwise.value(g, block.targets))
+            block.scatter(D, block.weight * pointwise.residual(g, block.targets))
+        return loss, D
+
+    def _pair_cross_entropy(self, values: Tables, pairs: _Pairs) -> tuple[float, Tables]:
+        """Return the same for the cross-entropy: mean log partition function less the part that is linear in the tables."""
+        plan, layout = pairs.plan, self.layout
+        blocks, weight = len(plan.blocks), 1.0 / len(layout.labels) ** 2
+        EU = self.neurons.exponential(values.U)
+        EV = EU if plan.symmetric else self.neurons.exponential(values.V)
+        EB, Eextra = np.exp(plan.repeats * values.terms[:, :blocks]), np.exp(values.terms[:, blocks:])
+        D, sums = pairs.targets.negative(), np.empty(blocks)
+        arrays = (plan.repeats, plan.extra_start, plan.extra_pairs, weight, plan.symmetric, sums, D.U, D.V, D.terms[:, :blocks], D.terms[:, blocks:])
+        self.neurons.run_blocks(blocks, lambda b0, b1: log_partition_of_pairs(b0, b1, plan.blocks, layout.start, EU, EV, EB, Eextra, *arrays))
+        return float(sums.sum()) - pairs.targets.dot(values), D
+
+
+def _largest_output(values: Tables, plan: PairPlan) -> float:
+    """Return a bound on every sum from which an output is put together."""
+    blocks = len(plan.blocks)
+    noise, extra = values.terms[:, :blocks], values.terms[:, blocks:]
+    return float(values.U.max() + values.V.max() + abs(plan.repeats) * noise.max(initial=0.0) + np.abs(extra).max(initial=0.0))
 
 
 class _Pairs:
@@ -170,6 +179,17 @@ class _Pairs:
         return DirectSums(self._layout, self.plan, self._neurons)
 
     @cached_property
+    def targets(self) -> Tables:
+        """The coefficients of the tables in the mean of soft label times output: constants of the data."""
+        targets = Tables.zeros(self._neurons.k, self._layout, self.plan)
+        for block in self._each_block():
+            block.scatter(targets, block.weight * block.targets)
+        return targets
+
+    @cached_property
     def blocks(self) -> list[Block]:
         """The pairs as columns, block by block."""
-        return [Block.of(self._layout, self.plan, index) for index in range(len(self.plan.blocks))]
+        return list(self._each_block())
+
+    def _each_block(self) -> Iterator[Block]:
+        return (Block.of(self._layout, self.plan, index) for index in range(len(self.plan.blocks)))

@@ -55,6 +55,12 @@ class Neurons:
         with self._blas.limit(limits=1, user_api="blas"):
             run_ranges(size, self.threads, work)
 
+    def exponential(self, values: np.ndarray) -> np.ndarray:
+        """Return exp(values) for values (k, ...)."""
+        out = np.empty_like(values)
+        run_ranges(self.k, self.threads, lambda y0, y1: np.exp(values[y0:y1], out=out[y0:y1]))
+        return out
+
     def term_values(self, columns: np.ndarray, terms: Terms, count: int) -> np.ndarray:
         """Return (k, count): the sums of the terms of each point."""
         outputs = np.zeros((self.k, count))
@@ -110,16 +116,17 @@ class DirectSums:
 
 @dataclass(frozen=True)
 class MomentTable:
-    """The constant arrays of one table of `mvsim.kernels._moments`: moments of beta, signal patches and single entries sorted by feature."""
+    """The constant arrays of one table of `mvsim.kernels._moments`: points sorted by class, signal patches and single entries by feature."""
 
     lam: float
-    feature: np.ndarray
+    class_start: np.ndarray
+    class_points: np.ndarray
     moments: np.ndarray
     low: np.ndarray
     high: np.ndarray
     binomials: np.ndarray
     slot_start: np.ndarray
-    slot_point: np.ndarray
+    slot_row: np.ndarray
     slot_signal: np.ndarray
     entry_start: np.ndarray
     entry_signal: np.ndarray
@@ -129,9 +136,12 @@ class MomentTable:
     @staticmethod
     def of(layout: Layout, alpha: float, lam: float, at: tuple[np.ndarray, np.ndarray], pattern: np.ndarray, point: np.ndarray) -> MomentTable:
         """Lay out a table; the single entries are the signal patches ``at`` (points, patches) on ``pattern``, to be taken from ``point``."""
-        order, (N, S) = int(alpha), layout.signal.shape
-        by_view = layout.signal.reshape(N, 2, S // 2)
-        F = layout.base
+        order, (N, S), F = int(alpha), layout.signal.shape, layout.base
+        class_points = np.argsort(layout.labels, kind="stable")
+        class_start = np.searchsorted(layout.labels[class_points], np.arange(F // 2 + 1))
+        by_view = layout.signal[class_points].reshape(N, 2, S // 2)
+        row = np.empty(N, np.int64)  # of each point within its class
+        row[class_points] = np.arange(N) - class_start[layout.labels[class_points]]
         flat = layout.feature.ravel()
         by_feature = np.argsort(flat, kind="stable")
         low, high = np.full(F, np.inf), np.full(F, -np.inf)
@@ -142,13 +152,14 @@ class MomentTable:
         edges = np.arange(F + 1)
         return MomentTable(
             lam=lam,
-            feature=np.ascontiguousarray(layout.feature[:, :: S // 2]),
-            moments=np.stack([(by_view**q).sum(axis=2) for q in range(order + 1)]),
+            class_start=class_start,
+            class_points=class_points,
+            moments=np.stack([(by_view**q).sum(axis=2) for q in range(order + 1)], axis=1).reshape(N, -1),
             low=low,
             high=high,
             binomials=np.array([comb(order, q) for q in range(order + 1)], dtype=np.float64),
             slot_start=np.searchsorted(flat[by_feature], edges),
-            slot_point=by_feature // S,
+            slot_row=row[by_feature // S],
             slot_signal=layout.signal.ravel()[by_feature],
             entry_start=np.searchsorted(entry_feature[entries], edges),
             entry_signal=layout.signal[at][entries],
@@ -175,15 +186,15 @@ class UnmixedMoments:
 
     def values(self, columns: np.ndarray) -> np.ndarray:
         """Return (k, N): sum over the signal patches of R(beta c)."""
-        table = np.zeros((self.neurons.k, len(self.layout.labels), 1))
+        table = np.empty((self.neurons.k, 1, len(self.layout.labels)))
         self.neurons.run(moment_values, self._with_zero_pattern(columns), *self._table.arrays, table, self._no_entries)
-        return table[:, :, 0]
+        return table[:, 0]
 
     def pull_back(self, columns: np.ndarray, residual: np.ndarray, out: np.ndarray) -> None:
         """Add the adjoint of `values` at residual (k, N) to out, the shape of columns."""
         extended = self._with_zero_pattern(columns)
         extended_out = np.zeros_like(extended)
-        residual = np.ascontiguousarray(residual)[:, :, None]
+        residual = np.ascontiguousarray(residual)[:, None]
         self.neurons.run(moment_pull_back, extended, *self._table.arrays, residual, self._no_entries, extended_out)
         out[:, : self.layout.base] += extended_out[:, : self.layout.base]
 
@@ -208,21 +219,21 @@ class MomentSums:
     def __init__(self, layout: Layout, plan: PairPlan, neurons: Neurons) -> None:
         self.layout, self.plan, self.neurons = layout, plan, neurons
         meet, blocks = plan.meetings, len(plan.blocks)
-        point = blocks + meet.pair
-        first = ((meet.i, meet.p), layout.pattern[meet.j], point)
-        second = ((meet.j, meet.q), layout.pattern[meet.i], point)
+        alone = meet.i == meet.j
+        self._unmixed = UnmixedMoments(layout, neurons)
+        self._own_points, first_of = np.unique(meet.i[alone], return_index=True)
+        self._own_pairs = blocks + meet.pair[alone][first_of]
+        self._own_patterns = layout.pattern[self._own_points]
+        met = meet.where(~alone)
+        point = blocks + met.pair
+        first, second = ((met.i, met.p), layout.pattern[met.j], point), ((met.j, met.q), layout.pattern[met.i], point)
         if plan.symmetric:
-            (i, p), (j, q) = first[0], second[0]
-            both = (np.concatenate([i, j]), np.concatenate([p, q]))
+            both = (np.concatenate([met.i, met.j]), np.concatenate([met.p, met.q]))
             roles = [(plan.lam, (both, np.concatenate([first[1], second[1]]), np.concatenate([point, point])))]
         else:
             roles = [(plan.lam, first), (1.0 - plan.lam, second)]
         self._tables = [MomentTable.of(layout, neurons.alpha, lam, *entries) for lam, entries in roles]
-        self._unmixed = UnmixedMoments(layout, neurons)
-        alone = meet.i == meet.j
-        self._own_points, first_of = np.unique(meet.i[alone], return_index=True)
-        self._own_pairs = blocks + meet.pair[alone][first_of]
-        self._terms = Terms.join(block_terms(layout, plan), signal_terms(layout, plan, meet.where(~alone)))
+        self._terms = Terms.join(block_terms(layout, plan), signal_terms(layout, plan, met))
         # Each meeting gives one noise-on-noise patch back: the term of the pair's block, so many times.
         extra = np.arange(len(plan.extra_pairs))
         self._block_of_extra = np.searchsorted(plan.extra_start, extra, side="right") - 1
@@ -234,21 +245,29 @@ class MomentSums:
         self.neurons.run(compiled.term_values, columns, *self._terms.arrays, tables.terms)
         blocks = len(self.plan.blocks)
         tables.terms[:, blocks:] += self._given_back * tables.terms[:, self._block_of_extra]
-        tables.terms[:, self._own_pairs] += self._unmixed.values(columns)[:, self._own_points]
         for moment, table in self._roles(tables):
             self.neurons.run(moment_values, columns, *moment.arrays, table, tables.terms)
+        # z_ii = x_i: what the tables hold for the pair is replaced by the sum over the signal patches themselves.
+        own = self._unmixed.values(columns)[:, self._own_points]
+        for table in (tables.U, tables.V):
+            own -= table[:, self._own_patterns, self._own_points]
+        tables.terms[:, self._own_pairs] += own
         return tables
 
     def pull_back(self, columns: np.ndarray, D: Tables, out: np.ndarray) -> None:
-        """Add the adjoint of `values` at D to out, the shape of columns."""
-        for moment, residual in self._roles(D):
-            self.neurons.run(moment_pull_back, columns, *moment.arrays, residual, D.terms, out)
+        """Add the adjoint of `values` at D to out, the shape of columns; D is used up."""
         own = np.zeros((self.neurons.k, len(self.layout.labels)))
         own[:, self._own_points] = D.terms[:, self._own_pairs]
         self._unmixed.pull_back(columns, own, out)
-        residual, blocks = D.terms.copy(), len(self.plan.blocks)
-        np.add.at(residual, (slice(None), self._block_of_extra), self._given_back * D.terms[:, blocks:])
-        self.neurons.run(compiled.term_pull_back, columns, *self._terms.arrays, residual, out)
+        for table in (D.U, D.V):
+            table[:, self._own_patterns, self._own_points] -= own[:, self._own_points]
+        for moment, residual in self._roles(D):
+            self.neurons.run(moment_pull_back, columns, *moment.arrays, residual, D.terms, out)
+        blocks = len(self.plan.blocks)
+        given = np.zeros((blocks, self.neurons.k))
+        np.add.at(given, self._block_of_extra, (self._given_back * D.terms[:, blocks:]).T)
+        D.terms[:, :blocks] += given.T
+        self.neurons.run(compiled.term_pull_back, columns, *self._terms.arrays, D.terms, out)
 
     def _roles(self, tables: Tables) -> Iterator[tuple[MomentTable, np.ndarray]]:
         for moment, (_, table) in zip(self._tables, tables.roles(self.plan), strict=True):

@@ -21,7 +21,7 @@ class Tables:
     Attributes
     ----------
     U, V : numpy.ndarray
-        (k, N, G) signal on noise for the first and second point of a pair; the same array if the pairs are symmetric.
+        (k, G, N) signal on noise for the first and second point of a pair; the same array if the pairs are symmetric.
     terms : numpy.ndarray
         (k, B + E) noise on noise for each block, then the corrections of the extra pairs.
     """
@@ -33,9 +33,19 @@ class Tables:
     @staticmethod
     def zeros(k: int, layout: Layout, plan: PairPlan) -> Tables:
         """Return tables of zeros."""
-        shape = (k, len(layout.labels), len(layout.patterns))
+        shape = (k, len(layout.patterns), len(layout.labels))
         U = np.zeros(shape)
         return Tables(U, U if plan.symmetric else np.zeros(shape), np.zeros((k, len(plan.blocks) + len(plan.extra_pairs))))
+
+    def negative(self) -> Tables:
+        """Return minus these tables, U and V one array if they are here."""
+        U = -self.U
+        return Tables(U, U if self.V is self.U else -self.V, -self.terms)
+
+    def dot(self, other: Tables) -> float:
+        """Return the sum of the products of all entries, shared ones once."""
+        total = np.vdot(self.U, other.U) + np.vdot(self.terms, other.terms)
+        return float(total if self.V is self.U else total + np.vdot(self.V, other.V))
 
     def roles(self, plan: PairPlan) -> Iterator[tuple[float, np.ndarray]]:
         """Yield the weight of the signal in each table, and the table."""
@@ -92,7 +102,7 @@ class Block:
 
     def gather(self, tables: Tables) -> np.ndarray:
         """Return (k, n): the outputs of the pairs."""
-        g = tables.U[:, self.first, self.h] + tables.V[:, self.second, self.g] + self.repeats * tables.terms[:, self.index, None]
+        g = tables.U[:, self.h, self.first] + tables.V[:, self.g, self.second] + self.repeats * tables.terms[:, self.index, None]
         g[:, self.extra] += tables.terms[:, self.extra_column]
         return g
 
@@ -102,6 +112,6 @@ class Block:
             lowest = points.min()
             sums = np.zeros((points.max() - lowest + 1, len(residual)))
             np.add.at(sums, points - lowest, residual.T)
-            table[:, lowest : lowest + len(sums), pattern] += sums.T
+            table[:, pattern, lowest : lowest + len(sums)] += sums.T
         tables.terms[:, self.index] += self.repeats * residual.sum(axis=1)
         tables.terms[:, self.extra_column] += residual[:, self.extra]
