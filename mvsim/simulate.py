@@ -6,7 +6,8 @@ import os
 import threading
 import time
 import warnings
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -62,6 +63,7 @@ def simulate(
     resume: bool = False,
     force: bool = False,
     backend: str = "auto",
+    threads: int | None = None,
     n_test: int = 20,
     checkpoint_seconds: float = 10.0,
     progress: Progress | None = None,
@@ -91,6 +93,8 @@ def simulate(
         Overwrite ``out``.
     backend : {"auto", "numpy", "numba"}
         See `mvsim.objective`.
+    threads : int, optional
+        Threads to compute with; default all available cores. The bits do not depend on it.
     n_test : int
         Fresh draws for each class on which Definition 4.5 is tested.
     checkpoint_seconds : float
@@ -127,7 +131,7 @@ def simulate(
             stack.enter_context(lock_run(out))
             ensure_writable(out, force=force, resume=resume)
         saved = read_run(out) if out is not None and resume and Path(out).exists() else None
-        session = _Session(parameters, method, seed, integrator, learning_rate, t_end, out, backend, n_test, checkpoint_seconds, progress or _Silent(), saved)
+        session = _Session(parameters, method, seed, integrator, learning_rate, t_end, out, backend, threads, n_test, checkpoint_seconds, progress or _Silent(), saved)
         return session.run()
 
 
@@ -144,18 +148,18 @@ class _Session:
 
     def __init__(
         self, parameters: Parameters, method: str, seed: int, integrator: str, learning_rate: float | None, t_end: float | None,
-        out: str | os.PathLike[str] | None, backend: str, n_test: int, checkpoint_seconds: float, progress: Progress, saved: Any,
+        out: str | os.PathLike[str] | None, backend: str, threads: int | None, n_test: int, checkpoint_seconds: float, progress: Progress, saved: Any,
     ) -> None:  # fmt: skip
         self.parameters, self.method, self.seed, self.out, self.progress = parameters, method, seed, out, progress
         self.checkpoint_seconds = checkpoint_seconds
         if learning_rate is None:
             learning_rate = saved[1]["integrator"]["learning_rate"] if saved else default_learning_rate(parameters)
         data = sample_dataset(parameters, seed)
-        self.objective: Objective = OBJECTIVES[method](parameters, data, backend)
+        self.objective: Objective = OBJECTIVES[method](parameters, data, backend, threads)
         self.integrator: Integrator = GradientDescent(self.objective.gradient, learning_rate)
         self.t_end = t_end
         self.horizon = t_end if t_end is not None else DEFAULT_STEPS * learning_rate
-        self.recorder = Recorder(self.objective, FeatureTest(parameters, n_test, seed), seed)
+        self.recorder = Recorder(self.objective, FeatureTest(parameters, n_test, seed, threads), seed)
         self.n_test = n_test
         self.provenance: dict[str, Any] = {
             **collect_provenance(),
@@ -193,22 +197,16 @@ class _Session:
     def _begin(self) -> None:
         """Compile, restore or start, and take the first record."""
         self.started = self.last_saved = self.last_update = time.monotonic()
-        notice = threading.Timer(1.0, self.progress.start, [{"compiling": True}])
-        notice.daemon = True
-        notice.start()
-        c = initial_correlations(self.parameters, self.seed)
-        if self.saved:
-            self.state = self.recorder.restore(self.saved[0])
-            self.wall_before = self.saved[1]["wall_seconds"]
-            if self.state.step == self.recorder.last("step") and not self.integrator.is_mark(self.state) and self.state.time < self.horizon:
-                self.recorder.drop_last()
-            self.objective.gradient(self.state.c)
-        else:
-            self.state, self.wall_before = State(0, 0.0, c), 0.0
-            self.recorder.record(self.state)
-        notice.cancel()
-        if not notice.finished.is_set() or not notice.is_alive():
-            self.progress.start({"compiling": False})
+        with _compilation_announced(self.progress):
+            if self.saved:
+                self.state = self.recorder.restore(self.saved[0])
+                self.wall_before = self.saved[1]["wall_seconds"]
+                if self.state.step == self.recorder.last("step") and not self.integrator.is_mark(self.state) and self.state.time < self.horizon:
+                    self.recorder.drop_last()  # it lay where an earlier t_end cut
+                self.objective.gradient(self.state.c)
+            else:
+                self.state, self.wall_before = State(0, 0.0, initial_correlations(self.parameters, self.seed)), 0.0
+                self.recorder.record(self.state)
         self.first_step, self.stepping_since = self.state.step, time.monotonic()
 
     def _finished(self) -> bool:
@@ -275,6 +273,25 @@ class _Session:
         if self.out is not None:
             write_run(self.out, dataset, provenance)
         return Run(dataset, provenance, None if self.out is None else Path(self.out))
+
+
+@contextmanager
+def _compilation_announced(progress: Progress) -> Iterator[None]:
+    """Call ``progress.start`` once: when the body is done, or after a second of it, which only compilation takes."""
+    once = threading.Lock()
+
+    def start(compiling: bool) -> None:
+        if once.acquire(blocking=False):
+            progress.start({"compiling": compiling})
+
+    notice = threading.Timer(1.0, start, [True])
+    notice.daemon = True
+    notice.start()
+    try:
+        yield
+    finally:
+        notice.cancel()
+    start(False)
 
 
 def _refuse_other_run(now: dict[str, Any], saved: dict[str, Any], out: Any) -> None:

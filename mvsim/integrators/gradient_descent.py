@@ -57,7 +57,6 @@ class GradientDescent(Integrator):
                     f"eta={self.learning_rate:g}: the correlations are not finite after step {state.step + 1}; "
                     "use a smaller step size (the run's sharpness tells the limit 2 / lambda_max)"
                 )
-            step = state.step + 1
-            state = State(step, step * self.learning_rate, c)
+            state = State(state.step + 1, (state.step + 1) * self.learning_rate, c)
             after_step(state)
         return state
