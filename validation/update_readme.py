@@ -1,0 +1,79 @@
+"""Fill in the numbers of the README from what the studies wrote to validation/results/.
+
+A passage between ``<!-- begin: NAME -->`` and ``<!-- end: NAME -->`` is replaced by what the function NAME below makes of
+``validation/results/*.json``; a passage whose results are not there is left as it is, and the script says so.
+
+    python validation/update_readme.py        # after the studies have run
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+README = HERE.parent / "README.md"
+
+PASSAGE = re.compile(r"(<!-- begin: (\w+) -->\n).*?(<!-- end: \2 -->)", re.DOTALL)
+
+
+def exactness(found: dict[str, Any]) -> str:
+    """Say how far correlation coordinates are from training in R^d."""
+    largest = max(row["d"] for row in found["trajectories"])
+    steps = max(row["steps"] for row in found["trajectories"])
+    return (
+        "`validation/exactness.py`: gradient descent on explicit weights in R^d "
+        f"(d up to {largest}, {steps} steps, both losses) and the same run in correlation coordinates differ by at most "
+        f"{found['worst_relative_error']:.1e} (relative; the study allows {found['bound']:.0e}).\n"
+    )
+
+
+def readme_figure(found: dict[str, Any]) -> str:
+    """Put what became of the two runs of the picture into a table."""
+    lines = [
+        f"`{found['command']}`, all other parameters at their defaults:",
+        "",
+        "| method | both features learned | exactly one | none | training accuracy | steps | eta | seconds |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for method, run in found["runs"].items():
+        cells = [method, *(run["classes"][name] for name in ("both", "one", "none")), f"{run['training_accuracy']:g}"]
+        cells += [run["steps"], f"{run['eta']:g}", f"{run['wall_seconds']:.0f}"]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join(lines) + "\n"
+
+
+PASSAGES: dict[str, Callable[[dict[str, Any]], str]] = {function.__name__: function for function in (exactness, readme_figure)}
+"""The passages that can be filled in; each has the name of the results it needs."""
+
+
+def filled_in(text: str, results: Path) -> tuple[str, list[str]]:
+    """Return ``text`` with its passages filled in from ``results``, and the names of those without results."""
+    missing = []
+
+    def passage(match: re.Match[str]) -> str:
+        begin, name, end = match.groups()
+        path = results / f"{name}.json"
+        if not path.exists():
+            missing.append(name)
+            return match[0]
+        return begin + PASSAGES[name](json.loads(path.read_text(encoding="utf-8"))) + end
+
+    return PASSAGE.sub(passage, text), missing
+
+
+def main() -> int:
+    """Rewrite the README and return the exit code: 1 if a passage has no results."""
+    text, missing = filled_in(README.read_text(encoding="utf-8"), HERE / "results")
+    README.write_text(text, encoding="utf-8")
+    for name in missing:
+        print(f"{name}: no validation/results/{name}.json; run validation/{name}.py first", file=sys.stderr)
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
