@@ -17,8 +17,10 @@ from mvsim.streams import stream
 if TYPE_CHECKING:
     import xarray as xr
 
-SHARPNESS_EVERY = 10
-"""Records between two estimates of the sharpness, which costs a few Hessian-vector products."""
+SHARPNESS_EVERY = 20
+"""Records between two estimates of the sharpness, each of which costs `SHARPNESS_PRODUCTS` Hessian-vector products at most."""
+
+SHARPNESS_PRODUCTS = 10
 
 # Every recorded quantity: its dimensions after time, and the function that measures it. A new one needs a line here and nothing else.
 Measure = Callable[["Recorder", State, dict[str, Any]], Any]
@@ -97,8 +99,11 @@ class Recorder:
         """Return the largest eigenvalue of the Hessian on every `SHARPNESS_EVERY`-th record, else NaN."""
         if len(self.times) % SHARPNESS_EVERY:
             return float("nan")
-        start = stream(self._seed, "power iteration").standard_normal(state.c.shape)
-        return largest_eigenvalue(lambda v: self.objective.hessian_vector_product(state.c, v), start)[0]
+        # The steep directions move the neurons that have escaped along what they have learned; a little of everything else is mixed in.
+        start = np.where(state.c >= self.threshold, state.c, 0.0)
+        noise = stream(self._seed, "power iteration").standard_normal(state.c.shape)
+        start += (0.01 * max(float(np.linalg.norm(start)), 1e-300) / np.linalg.norm(noise)) * noise
+        return largest_eigenvalue(lambda v: self.objective.hessian_vector_product(state.c, v), start, SHARPNESS_PRODUCTS)[0]
 
     def mean_softmax_gap(self, outputs: np.ndarray) -> np.ndarray:
         """Return (k,): mean of 1 - phi_y over the training points of each class."""

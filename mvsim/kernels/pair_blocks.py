@@ -56,18 +56,18 @@ class Tables:
 
 @dataclass(frozen=True)
 class Block:
-    """The pairs (i, j) with i of pattern g and j of pattern h, as n columns.
+    """The pairs (i, j) with i of pattern g and j of pattern h, as the columns of (k, rows * cols) arrays, j fastest.
 
     Attributes
     ----------
     index, g, h : int
         Number of the block and its patterns.
-    first, second : numpy.ndarray
-        (n,) sorted points of the pairs.
+    first, second : slice
+        Sorted points i and j.
     weight : numpy.ndarray
-        (n,) weight of each pair in the mean over all N^2.
+        (rows * cols,) weight of each pair in the mean over all N^2, 0 for those that a symmetric plan does not visit.
     targets : numpy.ndarray
-        (k, n) soft labels.
+        (k, rows * cols) soft labels.
     extra, extra_column : numpy.ndarray
         Columns with coinciding signal patches, and where their corrections stand in ``Tables.terms``.
     repeats : float
@@ -77,8 +77,8 @@ class Block:
     index: int
     g: int
     h: int
-    first: np.ndarray
-    second: np.ndarray
+    first: slice
+    second: slice
     weight: np.ndarray
     targets: np.ndarray
     extra: np.ndarray
@@ -89,29 +89,28 @@ class Block:
     def of(layout: Layout, plan: PairPlan, index: int) -> Block:
         """Lay out one block."""
         g, h = plan.blocks[index]
-        first, second = np.meshgrid(np.arange(layout.start[g], layout.start[g + 1]), np.arange(layout.start[h], layout.start[h + 1]), indexing="ij")
-        first, second = first.ravel(), second.ravel()
-        if plan.symmetric and g == h:
-            first, second = first[first <= second], second[first <= second]
+        first, second = slice(layout.start[g], layout.start[g + 1]), slice(layout.start[h], layout.start[h + 1])
         N = len(layout.labels)
-        weight = np.where(plan.symmetric & (first != second), 2.0, 1.0)
+        i, j = np.meshgrid(np.arange(N)[first], np.arange(N)[second], indexing="ij")
+        weight = np.where(i < j, 2.0, np.where(i == j, 1.0, 0.0)) if plan.symmetric else np.ones(i.shape)
+        targets = soft_labels(layout.base // 2, layout.labels[i.ravel()], layout.labels[j.ravel()], plan.lam)
         span = np.arange(plan.extra_start[index], plan.extra_start[index + 1])
-        extra = np.searchsorted(first * N + second, plan.extra_pairs[span] @ np.array([N, 1]))
-        targets = soft_labels(layout.base // 2, layout.labels[first], layout.labels[second], plan.lam)
-        return Block(index, g, h, first, second, weight / N**2, targets, extra, len(plan.blocks) + span, plan.repeats)
+        pairs = plan.extra_pairs[span]
+        extra = (pairs[:, 0] - first.start) * i.shape[1] + pairs[:, 1] - second.start
+        return Block(index, g, h, first, second, weight.ravel() / N**2, targets, extra, len(plan.blocks) + span, plan.repeats)
 
     def gather(self, tables: Tables) -> np.ndarray:
-        """Return (k, n): the outputs of the pairs."""
-        g = tables.U[:, self.h, self.first] + tables.V[:, self.g, self.second] + self.repeats * tables.terms[:, self.index, None]
+        """Return (k, rows * cols): the outputs of the pairs."""
+        first, second = tables.U[:, self.h, self.first], tables.V[:, self.g, self.second]
+        g = (first[:, :, None] + (second + self.repeats * tables.terms[:, self.index, None])[:, None, :]).reshape(len(first), -1)
         g[:, self.extra] += tables.terms[:, self.extra_column]
         return g
 
     def scatter(self, tables: Tables, residual: np.ndarray) -> None:
-        """Add the adjoint of `gather` at residual (k, n) to tables."""
-        for table, points, pattern in ((tables.U, self.first, self.h), (tables.V, self.second, self.g)):
-            lowest = points.min()
-            sums = np.zeros((points.max() - lowest + 1, len(residual)))
-            np.add.at(sums, points - lowest, residual.T)
-            table[:, pattern, lowest : lowest + len(sums)] += sums.T
-        tables.terms[:, self.index] += self.repeats * residual.sum(axis=1)
+        """Add the adjoint of `gather` at residual (k, rows * cols) to tables."""
+        square = residual.reshape(len(residual), self.first.stop - self.first.start, -1)
+        by_first = square.sum(axis=2)
+        tables.U[:, self.h, self.first] += by_first
+        tables.V[:, self.g, self.second] += square.sum(axis=1)
+        tables.terms[:, self.index] += self.repeats * by_first.sum(axis=1)
         tables.terms[:, self.extra_column] += residual[:, self.extra]
