@@ -15,12 +15,19 @@ def relative_error(actual, expected):
     return difference / scale if scale > 0.0 else np.inf
 
 
-def assert_close(actual, expected, rtol):
-    """Assert equal shapes, finite values and max|actual - expected| <= rtol max|expected|."""
+def assert_close(actual, expected, rtol, scale=0.0):
+    """Assert equal shapes, finite values and max|actual - expected| <= rtol max|expected|.
+
+    Where the result is what is left of terms that cancel, ``scale`` is their size: the bound is then rtol max(max|expected|, scale).
+    """
     actual, expected = np.asarray(actual), np.asarray(expected)
     assert actual.shape == expected.shape, f"shape {actual.shape} instead of {expected.shape}"
     assert np.isfinite(expected).all(), "the expected values are not finite"
     assert np.isfinite(actual).all(), f"{np.count_nonzero(~np.isfinite(actual))} of {actual.size} values are not finite"
+    if np.max(np.abs(expected), initial=0.0) < scale:
+        difference = np.max(np.abs(actual - expected), initial=0.0)
+        assert difference <= rtol * scale, f"difference {difference:.3g} > {rtol:.3g} of {scale:.3g}"
+        return
     error = relative_error(actual, expected)
     assert error <= rtol, f"relative error {error:.3g} > {rtol:.3g} (largest expected value {np.max(np.abs(expected), initial=0.0):.6g})"
 

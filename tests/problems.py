@@ -22,6 +22,7 @@ PARAMETERS = {
     "fixed point noise": {"noise": "point", "signal_layout": "fixed"},
     "random patch noise": {"noise": "patch"},
     "fixed patch noise": {"noise": "patch", "signal_layout": "fixed", "alpha": 2.5},
+    "sparse": {"P": 40, "N": 6, "G": 3},  # signal patches of a pair seldom share positions, noise meets noise many times
     "crowded": {"P": 5, "N": 7},  # signal patches of a pair nearly always share positions
     "no noise patches": {"P": 4},  # P = 2 C_P
     "no noise patches, fixed": {"P": 4, "signal_layout": "fixed", "noise": "point", "alpha": 3},
@@ -30,10 +31,13 @@ PARAMETERS = {
     "one point": {"N": 1},
     "shared patterns": {"k": 4, "m": 3, "N": 11, "P": 9, "G": 3},  # more points than patterns, and classes that occur several times
     "weak noise": {"delta3": 0.005, "delta4": 0.02, "P": 12},  # the scaling of Assumption 4.3: noise stays in the polynomial part
+    "weak noise, power 3": {"delta3": 0.005, "delta4": 0.02, "P": 12, "alpha": 3},
+    "weak noise of each point": {"delta3": 0.005, "delta4": 0.02, "P": 12, "noise": "point"},
+    "weak noise, plain ReLU": {"delta3": 0.005, "delta4": 0.02, "P": 12, "alpha": 1},
+    "weak noise, power 2.5": {"delta3": 0.005, "delta4": 0.02, "P": 12, "alpha": 2.5},
     "no noise at all": {"delta3": 0, "delta4": 0},
     "beta law": {"beta_law": {"kind": "beta", "a": 0.3}, "noise": "point"},
     "discrete laws": {"beta_law": [{"kind": "discrete", "atoms": [0.5]}, {"kind": "discrete", "atoms": [0.1, 0.9]}, {"kind": "uniform"}]},
-    "square": {"alpha": 2},
     "plain ReLU": {"alpha": 1},
     "no structure": {"alpha": 2.5},  # any patches: see _data
     "one view": {},  # after keep_view: see _data
@@ -62,6 +66,11 @@ class Problem:
     def points(self):
         return reference.embed_patches(self.data.to_patches(), self.features)
 
+    @cached_property
+    def reach(self):
+        """Size of a gradient with softmax residuals of one: the summed coefficients of a point."""
+        return np.abs(self.data.to_patches()).sum(axis=1).mean(axis=0).max()
+
     @property
     def arguments(self):
         """Everything but the weights that a reference takes."""
@@ -71,6 +80,12 @@ class Problem:
 def random_correlations(p, rng, scale=6.0):
     """Normal correlations of ``scale`` times rho: dead, polynomial and linear pre-activations of both kinds of patch."""
     return scale * p.rho * rng.standard_normal((p.k, p.m, p.k, 2))
+
+
+def spread_correlations(p, rng):
+    """Correlations of either sign whose size differs by orders of magnitude from neuron to neuron."""
+    size = p.rho * 10 ** rng.uniform(-3, 1, (p.k, p.m, 1, 1))
+    return size * rng.choice([-0.3, 1.0], (p.k, p.m, p.k, 2)) * rng.uniform(0.5, 1.5, (p.k, p.m, p.k, 2))
 
 
 def unstructured(p, rng):
@@ -127,11 +142,14 @@ def random_problems(draw):
         "signal_layout": draw(st.sampled_from(["random", "fixed"]), label="layout"),
         "noise": draw(st.sampled_from(["codebook", "point", "patch"]), label="noise"),
     }
+    if draw(st.booleans(), label="weak noise"):
+        fields |= {"delta3": 0.005, "delta4": 0.02}
     p = mvsim.Parameters(**{**BASE, **fields})
     seed = draw(st.integers(0, 2**32 - 1), label="seed")
     rng = np.random.default_rng(seed)
     data = unstructured(p, rng) if draw(st.booleans(), label="unstructured") else mvsim.sample_dataset(p, seed)
-    return Problem("random", p, data, random_correlations(p, rng), rng.standard_normal((p.k, p.m, p.k, 2)))
+    correlations = draw(st.sampled_from([random_correlations, spread_correlations]), label="correlations")(p, rng)
+    return Problem("random", p, data, correlations, rng.standard_normal((p.k, p.m, p.k, 2)))
 
 
 def with_data(problem, data, c=None):

@@ -36,6 +36,7 @@ WRONG = {
 HELPERS = {
     "assert_close": lambda a, b: assert_close(a, b, ROUNDOFF),
     "assert_close, Hessian": lambda a, b: assert_close(a, b, HESSIAN_ROUNDOFF),
+    "assert_close, cancelling terms": lambda a, b: assert_close(a, b, ROUNDOFF, scale=10.0),
     "assert_components_close": lambda a, b: assert_components_close(a, b, ROUNDOFF, COMPONENT_ABSOLUTE),
 }
 
