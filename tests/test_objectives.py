@@ -513,18 +513,20 @@ def test_unknown_choices_are_refused(fields, named):
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 @every_objective
 @every_backend
-@pytest.mark.parametrize("case", ["random codebook", "random point noise", "random patch noise"])
+@pytest.mark.parametrize("case", ["random codebook", "weak noise", "weak noise, power 2.5", "random point noise", "random patch noise"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_values_that_are_not_finite_are_not_hidden(name, backend, case, bad):
-    """A run notices that it has diverged by its loss: a NaN must not pass for a dead neuron."""
+    """A run notices that it has diverged by its loss or gradient: a NaN must not pass for a dead neuron, wherever it stands."""
     problem = problems.problem(case)
-    c = problem.c.copy()
-    y = problem.data.labels[0]
-    c[y, 0, y, 0] = bad
     tested = objective(name, problem, backend)
-    loss, gradient = tested.loss_and_gradient(c)
-    assert not np.isfinite(tested.outputs(c)).all()
-    assert not (np.isfinite(loss) and np.isfinite(gradient).all())
+    seen = problem.data.to_patches().any(axis=(0, 1))
+    assert seen.any()
+    for s, view in np.argwhere(seen):
+        c = problem.c.copy()
+        c[0, 1, s, view] = bad
+        loss, gradient = tested.loss_and_gradient(c)
+        assert not (np.isfinite(loss) and np.isfinite(gradient).all())
+        assert not np.isfinite(tested.outputs(c)).all()
 
 
 @every_objective
