@@ -27,7 +27,7 @@ def test_several_runs_do_not_take_the_name_of_one(mvsim, runs, tmp_path):
     assert pictures(tmp_path / "runs") == ["erm-and-2-others.png", "erm-and-midpoint.png"]
 
 
-@pytest.mark.parametrize(("name", "start"), [("a.png", b"\x89PNG"), ("a.svg", b"<?xml"), ("a.PDF", b"%PDF")])
+@pytest.mark.parametrize(("name", "start"), [("a.svg", b"<?xml"), ("a.PDF", b"%PDF")])
 def test_output_is_what_its_name_says(name, start, mvsim, runs, tmp_path):
     assert mvsim("plot", "runs/erm.nc", "-o", name).code == 0
     assert (tmp_path / name).read_bytes().startswith(start)

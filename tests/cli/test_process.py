@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -28,12 +29,13 @@ def wait_for(condition, process, seconds=60):
 
 
 def test_help_is_quick_and_light():
-    """Under 0.3 s, the best of five because the machine may be busy; and none of the heavy libraries, which is what makes it so."""
+    """Under 0.3 s of processor time at best (the machine may be busy), thanks to none of the heavy libraries."""
     seconds = []
-    for _ in range(5):
-        began = time.perf_counter()
+    while len(seconds) < 10 and min(seconds, default=1.0) >= 0.3:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         answer = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, check=True)
-        seconds.append(time.perf_counter() - began)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     assert "simulate" in answer.stdout
     assert min(seconds) < 0.3
     code = "import sys, mvsim.cli; mvsim.cli.main(['--help']); print(*sys.modules)"
