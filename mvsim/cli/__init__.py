@@ -21,6 +21,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         The exit code: 0 done, 2 bad usage or input, 3 diverged, 130 interrupted.
     """
-    from mvsim.cli.dispatch import dispatch
+    try:
+        from mvsim.cli.dispatch import dispatch
 
-    return dispatch(arguments)
+        return dispatch(arguments)
+    except KeyboardInterrupt:  # before dispatch could take care of it
+        return 130

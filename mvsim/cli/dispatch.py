@@ -17,7 +17,7 @@ from mvsim.cli.outcome import DONE, HANDLED, exit_code, message
 def dispatch(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; see `mvsim.cli.main`."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    _accept_any_locale()
+    _make_streams_usable()
     with _sigterm_is_ctrl_c(), warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
@@ -28,14 +28,19 @@ def dispatch(arguments: Sequence[str] | None = None) -> int:
             _silence_stdout()
         except HANDLED as error:
             _say(f"mvsim: {message(error, words)}")
+            if isinstance(error, OSError):  # it may be stdout itself that cannot be written
+                _silence_stdout()
             return exit_code(error)
     return DONE
 
 
-def _accept_any_locale() -> None:
-    """Let streams that cannot encode a character print its escape instead of failing."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+def _make_streams_usable() -> None:
+    """Let streams escape characters that their encoding lacks, and stand in for streams that were closed by the caller."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - lives as long as the process
+        elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 

@@ -50,7 +50,8 @@ def message(error: BaseException, arguments: Sequence[str]) -> str:
     if isinstance(error, MemoryError):
         return _one_line(f"not enough memory{_detail(error)}; use a smaller k, m, N or G, or --noise codebook")
     if isinstance(error, OSError) and not isinstance(error, MvsimError):
-        return _one_line(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error) or type(error).__name__)
+        reason = error.strerror or str(error) or type(error).__name__
+        return _one_line(f"{error.filename}: {reason}" if error.filename else reason)
     if isinstance(error, UnusedCliTokensError):
         return f"{shlex.join(error.unused_tokens or [])}: not expected here; the name of an option starts with --"
     return _one_line(str(error))

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from mvsim.run import Run
 
+MOST_RUNS = 16
+"""Columns of a picture that can still be looked at."""
+
 Panel = Callable[["Axes", "Run"], None]
 
 
@@ -40,10 +43,12 @@ def run_figure(runs: Sequence[Run], panels: Sequence[Panel] = PANELS) -> Figure:
     Raises
     ------
     UsageError
-        If there is no run.
+        If there is no run, or more than `MOST_RUNS`.
     """
     if not runs:
         raise UsageError("runs=[]: give at least one run to draw")
+    if len(runs) > MOST_RUNS:
+        raise UsageError(f"{len(runs)} runs: at most {MOST_RUNS} fit side by side; draw fewer at a time")
     with styled():
         figure, grid = _one(runs[0], len(panels)) if len(runs) == 1 else _side_by_side(runs, len(panels))
         for row, panel in zip(grid, panels, strict=True):

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shlex
 import signal
 import subprocess
 import sys
@@ -74,6 +75,19 @@ def test_reader_that_leaves_costs_nothing_but_lines(tmp_path):
     os.close(writing)
     assert (answer.returncode, answer.stderr) == (0, b"")
     assert mvsim.open_run(tmp_path / "mvsim-k3-midpoint-seed0.nc").status == "finished"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_stdout_that_cannot_be_written():
+    with open("/dev/full", "w") as full:
+        answer = subprocess.run([*COMMAND, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (answer.returncode, answer.stderr) == (2, "mvsim: No space left on device\n")
+
+
+def test_closed_streams(tmp_path):
+    command = shlex.join([*COMMAND, "simulate", "--k", "3", "--N", "30", "--t-end", "60"])
+    assert subprocess.run(f"{command} >&- 2>&-", shell=True, cwd=tmp_path, check=False).returncode == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["mvsim-k3-midpoint-seed0.nc"]
 
 
 def test_bare_environment(tmp_path):

@@ -96,6 +96,11 @@ def test_no_runs_are_refused():
         run_figure([])
 
 
+def test_more_runs_than_fit_are_refused():
+    with pytest.raises(mvsim.UsageError, match="at most 16"):
+        run_figure([synthetic_run("erm", k=3, records=2)] * 17)
+
+
 def test_loss_floor_is_reached_by_the_best_outputs_and_not_passed():
     """Outputs that put 1/2 on each label of a mixed pair, and 1 on an unmixed one, cost the floor."""
     run = synthetic_run("midpoint", k=3, seed=1)
