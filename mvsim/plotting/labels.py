@@ -15,6 +15,7 @@ METHOD_NAMES = {"erm": "ERM", "midpoint": "Midpoint Mixup"}
 _TYPESETTING = (
     (r"(\d(?:\.\d+)?)e\+?(-?)0*(\d+)", r"$\1\\times10^{\2\3}$"),
     (r"\bk\^(-?[\d.]*\d)", r"$k^{\1}$"),
+    (r"(?<=\d )k\b", r"$k$"),
     (r"\bdelta(\d)", r"$\\delta_\1$"),
     (r"\brho\b", r"$\\rho$"),
     (r"\br0\b", r"$r_0$"),
@@ -24,9 +25,10 @@ _TYPESETTING = (
 
 
 def run_title(run: Run) -> str:
-    """Say which run this is, and whether it went on to its end."""
-    ended = "" if run.status == "finished" else f" ({run.status})"
-    return f"{METHOD_NAMES.get(run.method, run.method)}, $k$ = {run.parameters.k}, seed {run.seed}{ended}"
+    """Say which run this is, and whether it went on until nothing changed any more."""
+    state = "not settled" if run.status == "finished" and run.settled is False else run.status
+    remark = "" if state == "finished" else f" ({state})"
+    return f"{METHOD_NAMES.get(run.method, run.method)}, $k$ = {run.parameters.k}, seed {run.seed}{remark}"
 
 
 def regime_text(run: Run, width: int) -> str:

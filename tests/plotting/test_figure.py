@@ -34,8 +34,11 @@ def test_title_does_not_claim_deviations_that_are_not_there():
     assert "As in Assumption 4.3" in texts(run_figure([synthetic_run("erm", k=5, regime=[])]))
 
 
-def test_unfinished_run_is_marked_so():
-    assert "(interrupted)" in texts(run_figure([synthetic_run("erm", k=5, status="interrupted")]))
+@pytest.mark.parametrize(
+    ("entries", "remark"), [({"status": "interrupted", "settled": None}, "(interrupted)"), ({"settled": False}, "(not settled)"), ({}, "")]
+)
+def test_run_that_has_not_settled_is_marked_so(entries, remark):
+    assert texts(run_figure([synthetic_run("erm", k=5, seed=0, **entries)])).startswith(f"ERM, $k$ = 5, seed 0{remark and ' '}{remark}\n")
 
 
 def test_several_runs_are_columns_with_the_same_axes():
