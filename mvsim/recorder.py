@@ -99,10 +99,10 @@ class Recorder:
         """Return the largest eigenvalue of the Hessian on every `SHARPNESS_EVERY`-th record, else NaN."""
         if len(self.times) % SHARPNESS_EVERY:
             return float("nan")
-        # The steep directions move the neurons that have escaped along what they have learned; a little of everything else is mixed in.
-        start = np.where(state.c >= self.threshold, state.c, 0.0)
-        noise = stream(self._seed, "power iteration").standard_normal(state.c.shape)
-        start += (0.01 * max(float(np.linalg.norm(start)), 1e-300) / np.linalg.norm(noise)) * noise
+        start = stream(self._seed, "power iteration").standard_normal(state.c.shape)
+        active = np.where(state.c >= self.threshold, state.c, 0.0)
+        if active.any():  # the steep directions move the neurons that have escaped along what they have learned
+            start = active / np.linalg.norm(active) + 0.01 * start / np.linalg.norm(start)
         return largest_eigenvalue(lambda v: self.objective.hessian_vector_product(state.c, v), start, SHARPNESS_PRODUCTS)[0]
 
     def mean_softmax_gap(self, outputs: np.ndarray) -> np.ndarray:
