@@ -434,6 +434,18 @@ def test_backends_agree(name, kind):
 
 
 @every_objective
+@pytest.mark.parametrize("kind", LARGER)
+@pytest.mark.parametrize("largest", [30.0, 120.0, 280.0, 600.0, 1500.0])
+def test_backends_agree_at_large_outputs(name, kind, largest):
+    """Exponentials and their products must be taken in an order that does not overflow, whatever the size of the outputs."""
+    problem = larger(kind)
+    outputs = objective("erm", problem, "numpy").outputs(problem.c)
+    problem = problems.with_data(problem, problem.data, problem.c * largest / np.max(outputs))
+    results = [everything(objective(name, problem, backend), problem) for backend in ("numpy", "numba")]
+    assert_same(*results, problem)
+
+
+@every_objective
 @every_backend
 @pytest.mark.parametrize("kind", LARGER)
 def test_structure_of_the_noise_is_an_optimisation_only(name, backend, kind):
