@@ -16,7 +16,7 @@ from rich.text import Text
 LOG_INTERVAL = 30.0
 """Seconds between two lines when stderr is not a terminal."""
 
-COMPILE_NOTICE = "compiling kernels, once per installation, up to 15 s"
+COMPILE_NOTICE = "compiling kernels, once per installation, up to half a minute"
 
 
 def progress_on(stream: TextIO | None = None) -> LiveProgress | LoggedProgress:
@@ -38,7 +38,7 @@ class LiveProgress:
     def __init__(self, console: Console) -> None:
         self._bar = Progress(BarColumn(bar_width=24), TimeElapsedColumn(), TextColumn("{task.description}"), console=console)
         self._task = self._bar.add_task("", total=None)
-        self._figures = Text(no_wrap=True, overflow="crop")
+        self._figures = Text()
         self._live = Live(Group(self._bar, self._figures), console=console, transient=True, refresh_per_second=4)
 
     def __enter__(self) -> Self:
@@ -127,7 +127,7 @@ def figures(status: dict[str, Any]) -> str:
         What `mvsim.simulate` reports: ``time``, ``loss``, ``training_accuracy`` and the class counts ``both``, ``one`` and ``none``:
         how many classes have learned both features, exactly one, or none.
     """
-    learned = f"features learned: both {status['both']}, one {status['one']}, none {status['none']}"
+    learned = f"learned: both {status['both']}, one {status['one']}, none {status['none']}"
     return f"t = {status['time']:.3g}, loss {status['loss']:.4g}, accuracy {status['training_accuracy']:.3g}; {learned}"
 
 
