@@ -6,12 +6,12 @@ from mvsim.data import Dataset, SharedNoiseDataset
 from mvsim.errors import UsageError
 from mvsim.kernels.base import Kernel, PointwiseLoss
 from mvsim.kernels.cross_entropy import CrossEntropy
-from mvsim.kernels.points import AllPairs, Points, Unmixed
+from mvsim.kernels.points import AllPairs, ListedPairs, Points, Unmixed
 from mvsim.parameters import Parameters
 
 BACKENDS = ("auto", "numpy", "numba")
 
-__all__ = ["BACKENDS", "AllPairs", "CrossEntropy", "Kernel", "PointwiseLoss", "Points", "Unmixed", "make_kernel"]
+__all__ = ["BACKENDS", "AllPairs", "CrossEntropy", "Kernel", "ListedPairs", "PointwiseLoss", "Points", "Unmixed", "make_kernel"]
 
 
 def make_kernel(parameters: Parameters, data: Dataset, backend: str, threads: int | None) -> Kernel:

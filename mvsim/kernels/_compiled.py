@@ -192,68 +192,51 @@ def table_pull_back_tangent(y0, y1, columns, moves, feature, signal, lam, residu
                     )  # fmt: skip
 
 
-# Arbitrary patches: a[i, p] is the pre-activation of one neuron on patch p of point i. Row i0 + n of a band meets the points j of its columns:
-# all of them, only j >= i (UPPER: lam = 1/2), or only j = i in a single column (DIAGONAL: the points themselves) ------------------------
-
-ALL, UPPER, DIAGONAL = 0, 1, 2
-
-
-@njit(inline="always", **_OPTIONS)
-def _columns_of(i, points, visit):
-    """Return the range of j and the j that stands in column 0."""
-    if visit == DIAGONAL:
-        return i, i + 1, i
-    return (i if visit == UPPER else 0), points, 0
+# Arbitrary patches: a[i, p] is the pre-activation of one neuron on patch p of point i; mixed point e is lam[e] x_first[e] + (1 - lam[e]) x_second[e]
 
 
 @njit(**_OPTIONS)
-def band_values(a, i0, i1, lam, visit, outputs, rho, alpha, power):
-    """Add sum_p R(lam a[i, p] + (1 - lam) a[j, p]) to the outputs (i1 - i0, columns) of the band."""
-    for i in range(i0, i1):
-        j0, j1, base = _columns_of(i, a.shape[0], visit)
-        for j in range(j0, j1):
-            total = 0.0
-            for p in range(a.shape[1]):
-                total += _relu(lam * a[i, p] + (1.0 - lam) * a[j, p], rho, alpha, power)
-            outputs[i - i0, j - base] += total
+def mixed_values(a, first, second, lam, outputs, rho, alpha, power):
+    """Add sum_p R(lam a[first, p] + (1 - lam) a[second, p]) to outputs (n,)."""
+    for e in range(len(first)):
+        i, j, left, right = first[e], second[e], lam[e], 1.0 - lam[e]
+        total = 0.0
+        for p in range(a.shape[1]):
+            total += _relu(left * a[i, p] + right * a[j, p], rho, alpha, power)
+        outputs[e] += total
 
 
 @njit(**_OPTIONS)
-def band_pull_back(a, i0, i1, lam, visit, residual, out, rho, alpha, power):
-    """Add the adjoint of `band_values` at residual (i1 - i0, columns) to out, the shape of a."""
-    for i in range(i0, i1):
-        j0, j1, base = _columns_of(i, a.shape[0], visit)
-        for j in range(j0, j1):
-            first, second = lam * residual[i - i0, j - base], (1.0 - lam) * residual[i - i0, j - base]
-            for p in range(a.shape[1]):
-                slope = _relu_1(lam * a[i, p] + (1.0 - lam) * a[j, p], rho, power)
-                out[i, p] += first * slope
-                out[j, p] += second * slope
+def mixed_pull_back(a, first, second, lam, residual, out, rho, alpha, power):
+    """Add the adjoint of `mixed_values` at residual (n,) to out, the shape of a."""
+    for e in range(len(first)):
+        i, j, left, right = first[e], second[e], lam[e], 1.0 - lam[e]
+        by_first, by_second = left * residual[e], right * residual[e]
+        for p in range(a.shape[1]):
+            slope = _relu_1(left * a[i, p] + right * a[j, p], rho, power)
+            out[i, p] += by_first * slope
+            out[j, p] += by_second * slope
 
 
 @njit(**_OPTIONS)
-def band_tangents(a, da, i0, i1, lam, visit, outputs, rho, alpha, power):
-    """Add the directional derivative of `band_values` along da to outputs."""
-    for i in range(i0, i1):
-        j0, j1, base = _columns_of(i, a.shape[0], visit)
-        for j in range(j0, j1):
-            total = 0.0
-            for p in range(a.shape[1]):
-                slope = _relu_1(lam * a[i, p] + (1.0 - lam) * a[j, p], rho, power)
-                total += slope * (lam * da[i, p] + (1.0 - lam) * da[j, p])
-            outputs[i - i0, j - base] += total
+def mixed_tangents(a, da, first, second, lam, outputs, rho, alpha, power):
+    """Add the directional derivative of `mixed_values` along da to outputs."""
+    for e in range(len(first)):
+        i, j, left, right = first[e], second[e], lam[e], 1.0 - lam[e]
+        total = 0.0
+        for p in range(a.shape[1]):
+            slope = _relu_1(left * a[i, p] + right * a[j, p], rho, power)
+            total += slope * (left * da[i, p] + right * da[j, p])
+        outputs[e] += total
 
 
 @njit(**_OPTIONS)
-def band_pull_back_tangent(a, da, i0, i1, lam, visit, residual, change, out, rho, alpha, power):
-    """Add the directional derivative of `band_pull_back` along (da, change of residual) to out."""
-    for i in range(i0, i1):
-        j0, j1, base = _columns_of(i, a.shape[0], visit)
-        for j in range(j0, j1):
-            weight, move = residual[i - i0, j - base], change[i - i0, j - base]
-            for p in range(a.shape[1]):
-                z = lam * a[i, p] + (1.0 - lam) * a[j, p]
-                dz = lam * da[i, p] + (1.0 - lam) * da[j, p]
-                w = move * _relu_1(z, rho, power) + weight * _relu_2(z, rho, alpha, power) * dz
-                out[i, p] += lam * w
-                out[j, p] += (1.0 - lam) * w
+def mixed_pull_back_tangent(a, da, first, second, lam, residual, change, out, rho, alpha, power):
+    """Add the directional derivative of `mixed_pull_back` along (da, change of residual) to out."""
+    for e in range(len(first)):
+        i, j, left, right = first[e], second[e], lam[e], 1.0 - lam[e]
+        for p in range(a.shape[1]):
+            z, dz = left * a[i, p] + right * a[j, p], left * da[i, p] + right * da[j, p]
+            w = change[e] * _relu_1(z, rho, power) + residual[e] * _relu_2(z, rho, alpha, power) * dz
+            out[i, p] += left * w
+            out[j, p] += right * w

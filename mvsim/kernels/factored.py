@@ -23,14 +23,14 @@ from functools import cached_property
 import numpy as np
 
 from mvsim.data import SharedNoiseDataset
-from mvsim.kernels import _compiled as compiled
 from mvsim.kernels._pair_softmax import LARGEST_OUTPUT, log_partition_of_pairs
 from mvsim.kernels.base import Kernel, PointwiseLoss
 from mvsim.kernels.cross_entropy import CrossEntropy
+from mvsim.kernels.listed import ListedOutputs
 from mvsim.kernels.neuron_sums import DirectSums, MomentSums, Neurons
 from mvsim.kernels.pair_blocks import Block, Tables
 from mvsim.kernels.pairing import Layout, PairPlan, plan_pairs
-from mvsim.kernels.points import AllPairs, Points, Unmixed, soft_labels
+from mvsim.kernels.points import AllPairs, ListedPairs, Points, Unmixed, soft_labels
 from mvsim.kernels.threads import check_threads
 from mvsim.kernels.unmixed import DirectOutputs, MomentOutputs
 from mvsim.parameters import Parameters
@@ -45,14 +45,20 @@ class FactoredKernel(Kernel):
         self.layout = Layout.of(data)
         self.neurons = Neurons(parameters, check_threads(threads))
         self._pairs: dict[AllPairs, _Pairs] = {}
+        self._last_listed: tuple[ListedPairs, ListedOutputs] | None = None
 
     def describe(self, points: Points) -> str:
         """Say in words which algorithm serves these points."""
         how = "by moments" if self.neurons.integer_power else "one by one"
         if isinstance(points, Unmixed):
             return f"numba: shared noise, neurons summed {how}"
+        if isinstance(points, ListedPairs):
+            return f"numba: shared noise, {len(points.first)} mixed points, neurons summed one by one"
         extra = len(self._pairs_of(points).plan.extra_pairs)
-        return f"numba: all pairs factored over {len(self.layout.patterns)} noise patterns, neurons summed {how}, {extra} pairs with coinciding signal patches"
+        return (
+            f"numba: all pairs factored over {len(self.layout.patterns)} noise patterns, neurons summed {how}, "
+            f"{extra} pairs with coinciding signal patches"
+        )
 
     def outputs(self, c: np.ndarray) -> np.ndarray:
         """Return (k, N): g_y(x_i) on the unmixed points."""
@@ -63,32 +69,41 @@ class FactoredKernel(Kernel):
     def loss(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss) -> float:
         """Return the weighted sum of the pointwise loss over ``points``."""
         columns = self._columns(c)
-        return self._unmixed_loss(columns, pointwise)[0] if isinstance(points, Unmixed) else self._pair_loss(columns, self._pairs_of(points), pointwise)[0]
+        if isinstance(points, AllPairs):
+            return self._pair_loss(columns, self._pairs_of(points), pointwise)[0]
+        sums, targets = self._separate(points)
+        return float(pointwise.value(sums.values(columns), targets).mean())
 
     def loss_and_gradient(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss) -> tuple[float, np.ndarray]:
         """Return the loss and its gradient by c, (k, m, k, 2)."""
         columns = self._columns(c)
         out = np.zeros_like(columns)
-        if isinstance(points, Unmixed):
-            loss, residual = self._unmixed_loss(columns, pointwise)
-            self._unmixed.pull_back(columns, residual, out)
-        else:
+        if isinstance(points, AllPairs):
             pairs = self._pairs_of(points)
             loss, D = self._pair_loss(columns, pairs, pointwise)
             pairs.sums.pull_back(columns, D, out)
+        else:
+            sums, targets = self._separate(points)
+            g = sums.values(columns)
+            loss = float(pointwise.value(g, targets).mean())
+            sums.pull_back(columns, pointwise.residual(g, targets) / g.shape[1], out)
         return loss, self._to_correlations(out)
 
     def hessian_vector_product(self, c: np.ndarray, v: np.ndarray, points: Points, pointwise: PointwiseLoss) -> np.ndarray:
         """Return the derivative of the gradient along v, (k, m, k, 2)."""
         columns, moves = self._columns(c), self._columns(v)
         out = np.zeros_like(columns)
-        if isinstance(points, Unmixed):
-            g, dg = self._unmixed_direct.values(columns), self._unmixed_direct.tangents(columns, moves)
-            N, targets = len(self.layout.labels), self._labels
-            residual, change = pointwise.residual(g, targets) / N, pointwise.curvature(g, targets, dg) / N
-            self._unmixed_direct.pull_back_tangent(columns, moves, residual, change, out)
-            return self._to_correlations(out)
-        pairs = self._pairs_of(points)
+        if isinstance(points, AllPairs):
+            self._add_pair_curvature(columns, moves, self._pairs_of(points), pointwise, out)
+        else:
+            sums = self._unmixed_direct if isinstance(points, Unmixed) else self._listed(points)
+            g, dg, targets = sums.values(columns), sums.tangents(columns, moves), self._separate(points)[1]
+            residual, change = pointwise.residual(g, targets), pointwise.curvature(g, targets, dg)
+            sums.pull_back_tangent(columns, moves, residual / g.shape[1], change / g.shape[1], out)
+        return self._to_correlations(out)
+
+    def _add_pair_curvature(self, columns: np.ndarray, moves: np.ndarray, pairs: _Pairs, pointwise: PointwiseLoss, out: np.ndarray) -> None:
+        """Add the Hessian-vector product of the mean over all pairs to out, the shape of columns."""
         values, tangents = pairs.sums.values(columns), pairs.direct.tangents(columns, moves)
         D, dD = Tables.zeros(self.neurons.k, self.layout, pairs.plan), Tables.zeros(self.neurons.k, self.layout, pairs.plan)
         for block in pairs.blocks:
@@ -96,7 +111,18 @@ class FactoredKernel(Kernel):
             block.scatter(D, block.weight * pointwise.residual(g, block.targets))
             block.scatter(dD, block.weight * pointwise.curvature(g, block.targets, dg))
         pairs.direct.pull_back_tangent(columns, moves, D, dD, out)
-        return self._to_correlations(out)
+
+    def _separate(self, points: Unmixed | ListedPairs) -> tuple[DirectOutputs | MomentOutputs | ListedOutputs, np.ndarray]:
+        """Return the sums for points that are summed one by one, and their soft labels (k, n)."""
+        if isinstance(points, Unmixed):
+            return self._unmixed, soft_labels(self.neurons.k, self.layout.labels, self.layout.labels, 1.0)
+        sums = self._listed(points)
+        return sums, soft_labels(self.neurons.k, *sums.labels, points.lam)
+
+    def _listed(self, points: ListedPairs) -> ListedOutputs:
+        if self._last_listed is None or self._last_listed[0] is not points:  # one set is enough: a fresh draw replaces the last
+            self._last_listed = points, ListedOutputs(self.layout, points, self.neurons)
+        return self._last_listed[1]
 
     @cached_property
     def _unmixed_direct(self) -> DirectOutputs:
@@ -105,10 +131,6 @@ class FactoredKernel(Kernel):
     @cached_property
     def _unmixed(self) -> DirectOutputs | MomentOutputs:
         return MomentOutputs(self.layout, self.neurons) if self.neurons.integer_power else self._unmixed_direct
-
-    @cached_property
-    def _labels(self) -> np.ndarray:
-        return soft_labels(self.neurons.k, self.layout.labels, self.layout.labels, 1.0)
 
     def _pairs_of(self, points: AllPairs) -> _Pairs:
         if points not in self._pairs:
@@ -127,11 +149,6 @@ class FactoredKernel(Kernel):
         gradient = features + self.layout.patterns.T @ noise
         k, _, m = gradient.shape
         return np.ascontiguousarray(gradient.transpose(0, 2, 1)).reshape(k, m, k, 2)
-
-    def _unmixed_loss(self, columns: np.ndarray, pointwise: PointwiseLoss) -> tuple[float, np.ndarray]:
-        """Return the mean loss of the points and its derivative by their outputs, (k, N), in sorted order."""
-        g = self._unmixed.values(columns)
-        return float(pointwise.value(g, self._labels).mean()), pointwise.residual(g, self._labels) / g.shape[1]
 
     def _pair_loss(self, columns: np.ndarray, pairs: _Pairs, pointwise: PointwiseLoss) -> tuple[float, Tables]:
         """Return the mean loss of all pairs and its derivative by the tables."""

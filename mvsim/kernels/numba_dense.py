@@ -1,37 +1,24 @@
-"""The compiled kernel for arbitrary patches: streams over neurons and bands of rows, so its memory is bounded whatever the number of pairs.
+"""The compiled kernel for arbitrary patches: streams over neurons and batches of points, so its memory is bounded whatever the number of pairs.
 
-For one neuron (y, r) the pre-activations of all patches are a[i, p] = <w_{y,r}, x_i^(p)>, an (N, P) array, and every pair needs
-sum_p R(lam a[i, p] + (1 - lam) a[j, p]). A band of rows i holds the outputs of all classes for its pairs; the pre-activations are formed
-again for each band, once for the outputs and once for the gradient, which costs 2k multiply-adds where a row of the band costs N activations.
+For one neuron (y, r) the pre-activations of all patches are a[i, p] = <w_{y,r}, x_i^(p)>, an (N, P) array, and every mixed point needs
+sum_p R(lam a[i, p] + (1 - lam) a[j, p]). The pre-activations are formed again for each batch, once for the outputs and once for the
+gradient: 2k multiply-adds where each point of the batch costs P activations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 
 from mvsim.data import Dataset
 from mvsim.kernels import _compiled as compiled
 from mvsim.kernels.base import Kernel, PointwiseLoss
-from mvsim.kernels.points import Points, Unmixed, soft_labels
+from mvsim.kernels.points import Batch, Points, Unmixed, batches
 from mvsim.kernels.threads import check_threads, run_ranges
 from mvsim.parameters import Parameters
 
-_BAND_BYTES = 2**25
-
-
-@dataclass(frozen=True)
-class _Band:
-    """Rows i0 .. i1 - 1 of the matrix of mixed points, with which columns to visit and the soft labels and weights of all its entries."""
-
-    i0: int
-    i1: int
-    lam: float
-    visit: int
-    targets: np.ndarray
-    weight: np.ndarray
+_BATCH_BYTES = 2**25
 
 
 class NumbaDenseKernel(Kernel):
@@ -45,71 +32,81 @@ class NumbaDenseKernel(Kernel):
         patches = data.to_patches()
         self.N, self.P, self.k = patches.shape[:3]
         self._x = patches.reshape(self.N * self.P, 2 * self.k)
+        self._size = max(1, _BATCH_BYTES // (8 * self.k))
         self._activation = (parameters.rho, parameters.alpha, compiled.power_tag(parameters.alpha))
 
     def describe(self, points: Points) -> str:
         """Say in words which algorithm serves these points."""
-        return f"numba: arbitrary patches, streamed over neurons in bands of rows, {self.threads} threads"
+        return f"numba: arbitrary patches, streamed over neurons in batches of up to {max(self._size, self.N)} mixed points"
 
     def outputs(self, c: np.ndarray) -> np.ndarray:
         """Return (k, N): g_y(x_i) on the unmixed points."""
-        return np.concatenate([self._values(c, band) for band in self._bands(Unmixed())], axis=1)
+        return np.concatenate([self._values(c, batch) for batch in batches(Unmixed(), self.N, self._size)], axis=1)
 
     def loss(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss) -> float:
         """Return the weighted sum of the pointwise loss over ``points``."""
-        return float(sum(band.weight @ pointwise.value(self._values(c, band), band.targets) for band in self._bands(points)))
+        total = 0.0
+        for batch in batches(points, self.N, self._size):
+            total += float(batch.weight @ pointwise.value(self._values(c, batch), batch.soft_labels(self.labels, self.k)))
+        return total
 
     def loss_and_gradient(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss) -> tuple[float, np.ndarray]:
         """Return the loss and its gradient by c, (k, m, k, 2)."""
         loss, gradient = 0.0, np.zeros_like(c)
-        for band in self._bands(points):
-            g = self._values(c, band)
-            loss += float(band.weight @ pointwise.value(g, band.targets))
-            residual = self._square(band.weight * pointwise.residual(g, band.targets), band)
-
-            def add(y: int, r: int, a: np.ndarray, band: _Band = band, residual: np.ndarray = residual) -> None:
-                out = np.zeros_like(a)
-                compiled.band_pull_back(a, band.i0, band.i1, band.lam, band.visit, residual[y], out, *self._activation)
-                gradient[y, r] += (out.ravel() @ self._x).reshape(self.k, 2)
-
-            self._for_each_neuron(add, c)
+        for batch in batches(points, self.N, self._size):
+            g, targets = self._values(c, batch), batch.soft_labels(self.labels, self.k)
+            loss += float(batch.weight @ pointwise.value(g, targets))
+            self._add_pull_back(c, batch, batch.weight * pointwise.residual(g, targets), gradient)
         return loss, gradient
 
     def hessian_vector_product(self, c: np.ndarray, v: np.ndarray, points: Points, pointwise: PointwiseLoss) -> np.ndarray:
         """Return the derivative of the gradient along v, (k, m, k, 2)."""
         product = np.zeros_like(c)
-        for band in self._bands(points):
-            g, dg = self._values(c, band), self._tangents(c, v, band)
-            residual = self._square(band.weight * pointwise.residual(g, band.targets), band)
-            change = self._square(band.weight * pointwise.curvature(g, band.targets, dg), band)
-
-            def add(y: int, r: int, a: np.ndarray, da: np.ndarray, band: _Band = band, D: np.ndarray = residual, dD: np.ndarray = change) -> None:
-                out = np.zeros_like(a)
-                compiled.band_pull_back_tangent(a, da, band.i0, band.i1, band.lam, band.visit, D[y], dD[y], out, *self._activation)
-                product[y, r] += (out.ravel() @ self._x).reshape(self.k, 2)
-
-            self._for_each_neuron(add, c, v)
+        for batch in batches(points, self.N, self._size):
+            g, dg, targets = self._values(c, batch), self._tangents(c, v, batch), batch.soft_labels(self.labels, self.k)
+            D, dD = batch.weight * pointwise.residual(g, targets), batch.weight * pointwise.curvature(g, targets, dg)
+            self._add_pull_back_tangent(c, v, batch, D, dD, product)
         return product
 
-    def _values(self, c: np.ndarray, band: _Band) -> np.ndarray:
-        """Return (k, n): the outputs of the entries of the band."""
-        g = self._square(np.zeros((self.k, band.weight.size)), band)
+    def _values(self, c: np.ndarray, batch: Batch) -> np.ndarray:
+        """Return (k, n): the outputs on a batch."""
+        g = np.zeros((self.k, len(batch.first)))
 
         def add(y: int, r: int, a: np.ndarray) -> None:
-            compiled.band_values(a, band.i0, band.i1, band.lam, band.visit, g[y], *self._activation)
+            compiled.mixed_values(a, batch.first, batch.second, batch.lam, g[y], *self._activation)
 
         self._for_each_neuron(add, c)
-        return g.reshape(self.k, -1)
+        return g
 
-    def _tangents(self, c: np.ndarray, v: np.ndarray, band: _Band) -> np.ndarray:
+    def _tangents(self, c: np.ndarray, v: np.ndarray, batch: Batch) -> np.ndarray:
         """Return (k, n): the derivative of the outputs along v."""
-        dg = self._square(np.zeros((self.k, band.weight.size)), band)
+        dg = np.zeros((self.k, len(batch.first)))
 
         def add(y: int, r: int, a: np.ndarray, da: np.ndarray) -> None:
-            compiled.band_tangents(a, da, band.i0, band.i1, band.lam, band.visit, dg[y], *self._activation)
+            compiled.mixed_tangents(a, da, batch.first, batch.second, batch.lam, dg[y], *self._activation)
 
         self._for_each_neuron(add, c, v)
-        return dg.reshape(self.k, -1)
+        return dg
+
+    def _add_pull_back(self, c: np.ndarray, batch: Batch, D: np.ndarray, gradient: np.ndarray) -> None:
+        """Add the adjoint of `_values` at D (k, n) to gradient."""
+
+        def add(y: int, r: int, a: np.ndarray) -> None:
+            out = np.zeros_like(a)
+            compiled.mixed_pull_back(a, batch.first, batch.second, batch.lam, D[y], out, *self._activation)
+            gradient[y, r] += (out.ravel() @ self._x).reshape(self.k, 2)
+
+        self._for_each_neuron(add, c)
+
+    def _add_pull_back_tangent(self, c: np.ndarray, v: np.ndarray, batch: Batch, D: np.ndarray, dD: np.ndarray, product: np.ndarray) -> None:
+        """Add the derivative of `_add_pull_back` along (v, dD) to product."""
+
+        def add(y: int, r: int, a: np.ndarray, da: np.ndarray) -> None:
+            out = np.zeros_like(a)
+            compiled.mixed_pull_back_tangent(a, da, batch.first, batch.second, batch.lam, D[y], dD[y], out, *self._activation)
+            product[y, r] += (out.ravel() @ self._x).reshape(self.k, 2)
+
+        self._for_each_neuron(add, c, v)
 
     def _for_each_neuron(self, work: Callable[..., None], *weights: np.ndarray) -> None:
         """Call work(y, r, a, ...) with the pre-activations (N, P) of every neuron under each of the weights; a thread owns whole classes."""
@@ -120,21 +117,3 @@ class NumbaDenseKernel(Kernel):
                     work(y, r, *((self._x @ w[y, r].ravel()).reshape(self.N, self.P) for w in weights))
 
         run_ranges(self.k, self.threads, classes)
-
-    def _square(self, entries: np.ndarray, band: _Band) -> np.ndarray:
-        return entries.reshape(self.k, band.i1 - band.i0, -1)
-
-    def _bands(self, points: Points) -> Iterator[_Band]:
-        N, labels = self.N, self.labels
-        if isinstance(points, Unmixed):
-            yield _Band(0, N, 1.0, compiled.DIAGONAL, soft_labels(self.k, labels, labels, 1.0), np.full(N, 1.0 / N))
-            return
-        rows = max(1, _BAND_BYTES // (8 * self.k * N))
-        for i0 in range(0, N, rows):
-            i, j = np.meshgrid(np.arange(i0, min(i0 + rows, N)), np.arange(N), indexing="ij")
-            weight = np.full(i.shape, 1.0 / N**2)
-            if points.symmetric:
-                weight *= np.where(i < j, 2.0, np.where(i == j, 1.0, 0.0))
-            targets = soft_labels(self.k, labels[i.ravel()], labels[j.ravel()], points.lam)
-            visit = compiled.UPPER if points.symmetric else compiled.ALL
-            yield _Band(i0, i0 + len(i), points.lam, visit, targets, weight.ravel())

@@ -18,7 +18,7 @@ import numpy as np
 from mvsim.activation import smoothed_relu, smoothed_relu_derivative, smoothed_relu_second_derivative
 from mvsim.data import Dataset
 from mvsim.kernels.base import Kernel, PointwiseLoss
-from mvsim.kernels.points import Points, Unmixed, soft_labels
+from mvsim.kernels.points import Points, Unmixed, batches
 from mvsim.parameters import Parameters
 
 _BATCH_BYTES = 2**25
@@ -82,15 +82,12 @@ class NumpyDenseKernel(Kernel):
 
     def _batches(self, points: Points) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Yield (z, soft labels, weights) until all points have been visited."""
-        x, y = self.patches, self.labels
+        x = self.patches
         N, P, k, _ = x.shape
-        step = max(1, _BATCH_BYTES // (8 * P * k * (2 + self.p.m)))
-        for start in range(0, N, step):
-            part = slice(start, start + step)
-            n = len(y[part])
-            if isinstance(points, Unmixed):
-                yield x[part], soft_labels(k, y[part], y[part], 1.0), np.full(n, 1.0 / N)
-                continue
-            for j in range(N):
-                z = points.lam * x[part] + (1.0 - points.lam) * x[j]
-                yield z, soft_labels(k, y[part], np.full(n, y[j]), points.lam), np.full(n, 1.0 / N**2)
+        size = max(1, _BATCH_BYTES // (8 * P * k * (2 + self.p.m)))
+        for batch in batches(points, N, size):
+            for start in range(0, len(batch.first), size):
+                part = slice(start, start + size)
+                lam = batch.lam[part, None, None, None]
+                z = lam * x[batch.first[part]] + (1.0 - lam) * x[batch.second[part]]
+                yield z, batch.soft_labels(self.labels, k)[:, part], batch.weight[part]

@@ -104,6 +104,25 @@ def unmixed_noise_terms(layout: Layout) -> Terms:
     return Terms(np.arange(G), np.ones(G), pattern, np.ones(G), pattern, np.zeros(G))
 
 
+def listed_terms(layout: Layout, first: np.ndarray, second: np.ndarray, lam: np.ndarray) -> Terms:
+    """Return the outputs of given mixed points (sorted points ``first``, ``second``; weights ``lam`` of the first), as points 0 .. M - 1."""
+    S, mu, points = layout.signal.shape[1], 1.0 - lam, np.arange(len(first))
+    noise_i, noise_j = layout.base + layout.pattern[first], layout.base + layout.pattern[second]
+    e, p, q = np.nonzero(layout.position[first][:, :, None] == layout.position[second][:, None, :])
+    met_i, met_j = np.zeros((len(first), S), dtype=bool), np.zeros((len(first), S), dtype=bool)
+    met_i[e, p], met_j[e, q] = True, True
+    a, at_p = np.nonzero(~met_i)
+    b, at_q = np.nonzero(~met_j)
+    i, j = first, second
+    both_noise = layout.P - 2 * S + np.bincount(e, minlength=len(first))
+    return Terms.join(
+        Terms(a, np.ones(len(a)), layout.feature[i[a], at_p], lam[a] * layout.signal[i[a], at_p], noise_j[a], mu[a]),
+        Terms(b, np.ones(len(b)), noise_i[b], lam[b], layout.feature[j[b], at_q], mu[b] * layout.signal[j[b], at_q]),
+        Terms(e, np.ones(len(e)), layout.feature[i[e], p], lam[e] * layout.signal[i[e], p], layout.feature[j[e], q], mu[e] * layout.signal[j[e], q]),
+        Terms(points, both_noise.astype(np.float64), noise_i, lam, noise_j, mu),
+    )
+
+
 @dataclass(frozen=True)
 class Meetings:
     """Signal patch p of point i lies where signal patch q of point j lies, once for each entry; ``pair`` counts the extra pairs.
