@@ -24,7 +24,7 @@ _PUBLIC = {
     "smoothed_relu_second_derivative": "mvsim.activation",
     "objective": "mvsim.objectives",
     "feature_learned": "mvsim.learning",
-    "simulate": "mvsim.simulate",
+    "simulate": "mvsim.simulation",
     "Run": "mvsim.run",
     "open_run": "mvsim.run",
     "MvsimError": "mvsim.errors",

@@ -16,7 +16,7 @@ LAYERS = [
     ["integrators"],
     ["recorder"],
     ["archive", "run", "summary"],
-    ["simulate"],
+    ["simulation"],
     ["sweep"],
     ["verify"],
     ["report", "plotting"],
@@ -30,8 +30,8 @@ UNRANKED = {"__init__", "__main__"}
 FORBIDDEN = {
     "integrators": {"objectives", "kernels", "data"},  # they know only a vector field
     "archive": {"run", "recorder", "integrators", "objectives", "kernels"},  # file input and output only
-    "report": {"simulate", "kernels", "integrators"},  # they read a finished run
-    "plotting": {"simulate", "kernels", "integrators"},
+    "report": {"simulation", "kernels", "integrators"},  # they read a finished run
+    "plotting": {"simulation", "kernels", "integrators"},
 }
 """Imports that go down and are still wrong."""
 
@@ -94,18 +94,18 @@ def test_the_package_was_found():
 
 
 BAD = {
-    "plain": ("import mvsim.simulate", ("mvsim", "kernels", "x")),
+    "plain": ("import mvsim.simulation", ("mvsim", "kernels", "x")),
     "from": ("from mvsim.objectives import erm", ("mvsim", "kernels", "x")),
     "from the package": ("from mvsim import objectives", ("mvsim", "data", "x")),
-    "inside a function": ("def f():\n    from mvsim.cli.app import app", ("mvsim", "simulate")),
+    "inside a function": ("def f():\n    from mvsim.cli.app import app", ("mvsim", "simulation")),
     "under a condition": ("try:\n    import mvsim.plotting as q\nexcept ImportError:\n    q = None", ("mvsim", "archive", "x")),
     "by name": ("import importlib\nimportlib.import_module('mvsim.sweep')", ("mvsim", "objectives", "x")),
-    "relative": ("from ..simulate import simulate", ("mvsim", "archive", "x")),
+    "relative": ("from ..simulation import simulate", ("mvsim", "archive", "x")),
     "relative package": ("from .. import cli", ("mvsim", "objectives", "x")),
     "the public surface": ("import mvsim", ("mvsim", "objectives", "x")),
     "a public name": ("from mvsim import Parameters", ("mvsim", "objectives", "x")),
     "an integrator that knows objectives": ("from mvsim.objectives import OBJECTIVES", ("mvsim", "integrators", "x")),
-    "a plot that simulates": ("from mvsim.simulate import simulate", ("mvsim", "plotting", "x")),
+    "a plot that simulates": ("from mvsim.simulation import simulate", ("mvsim", "plotting", "x")),
     "a module without a layer": ("", ("mvsim", "misc")),
 }
 

@@ -60,10 +60,17 @@ def given_fields(fields: dict[str, str | None]) -> dict[str, Any]:
     UsageError
         If JSON is malformed.
     """
-    return {name: _value(name, text) for name, text in fields.items() if text is not None}
+    return {name: read_value(name, text) for name, text in fields.items() if text is not None}
 
 
-def _value(name: str, text: str) -> Any:
+def read_value(name: str, text: str) -> Any:
+    """Return text that opens a JSON object or array as what it says, other text as it is.
+
+    Raises
+    ------
+    UsageError
+        If JSON is malformed.
+    """
     if not text.lstrip().startswith(("{", "[")):
         return text
     try:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter, Token
 
 import mvsim
-from mvsim.cli.fields import given_fields, with_fields
+from mvsim.cli.fields import given_fields, read_value, with_fields
 from mvsim.cli.progress import progress_on
 from mvsim.integrators import INTEGRATORS
 from mvsim.learning import count_classes
@@ -43,7 +43,15 @@ def simulate(
     resume: Annotated[bool, FLAG, Parameter(help="Continue the run in the file, or start it if nothing was saved.")] = False,
     force: Annotated[bool, FLAG, Parameter(help="Overwrite the file.")] = False,
     config: Annotated[Path | None, Parameter(help="TOML file with any of these options; the command line wins.")] = None,
+    mixing: Annotated[
+        str | None,
+        Parameter(help='mixup: law of lambda on [0, 1], a number or e.g. {"distribution": "beta", "args": [0.2, 0.2]}; default Beta(1, 1).'),
+    ] = None,
+    nodes: Annotated[int | None, INTEGER, Parameter(help="mixup: quadrature nodes for lambda.")] = None,
+    pairs: Annotated[int | None, INTEGER, Parameter(help="mixup: that many sampled pairs instead of all.")] = None,
+    redraw: Annotated[Literal["once", "each step"] | None, Parameter(help="mixup: when pairs are sampled.")] = None,
     backend: Annotated[Literal["auto", "numpy", "numba"], Parameter(help="Kernels to compute with.")] = "auto",
+    threads: Annotated[int | None, INTEGER, Parameter(help="Threads; by default all cores. Results do not depend on it.")] = None,
     n_test: Annotated[int, INTEGER, Parameter(help="Fresh draws per class that decide which features are learned (Definition 4.5).")] = 20,
     checkpoint_seconds: Annotated[float, Parameter(help="Seconds between two saves.")] = 10.0,
     json_: Annotated[bool, FLAG, Parameter(name="--json", help="Print one JSON object instead of words.")] = False,
@@ -55,6 +63,7 @@ def simulate(
     ``config`` has been applied before this is called (`mvsim.cli.config.apply_config`).
     """
     parameters = Parameters(**given_fields(fields))
+    options = {"mixing": None if mixing is None else read_value("mixing", mixing), "nodes": nodes, "pairs": pairs, "redraw": redraw}
     path = out or Path(f"mvsim-k{parameters.k}-{method}-seed{seed}.nc")
     with nullcontext() if quiet else progress_on() as progress:
         run = mvsim.simulate(
@@ -68,9 +77,11 @@ def simulate(
             resume=resume,
             force=force,
             backend=backend,
+            threads=threads,
             n_test=n_test,
             checkpoint_seconds=checkpoint_seconds,
             progress=progress,
+            **{name: value for name, value in options.items() if value is not None},
         )
     print(json.dumps(outcome(run), allow_nan=False) if json_ else f"{run.summary}\nsaved in {path}")
 

@@ -18,14 +18,14 @@ class GradientDescent(Integrator):
     Parameters
     ----------
     gradient : callable
-        c -> grad J(c), both (k, m, k, 2).
+        (n, c) -> grad J_n(c) for step number n, both arrays (k, m, k, 2).
     learning_rate : float
         eta > 0, dimensionless.
     """
 
     name = "gd"
 
-    def __init__(self, gradient: Callable[[np.ndarray], np.ndarray], learning_rate: float) -> None:
+    def __init__(self, gradient: Callable[[int, np.ndarray], np.ndarray], learning_rate: float) -> None:
         if not (isinstance(learning_rate, (int, float)) and math.isfinite(learning_rate) and learning_rate > 0):
             raise UsageError(f"eta={learning_rate!r}: must be a finite number > 0")
         self.gradient = gradient
@@ -51,7 +51,7 @@ class GradientDescent(Integrator):
         """Take steps until step number ``mark``."""
         while state.step < mark:
             with np.errstate(over="ignore", invalid="ignore"):  # the next line names what numpy would only warn of
-                c = state.c - self.learning_rate * self.gradient(state.c)
+                c = state.c - self.learning_rate * self.gradient(state.step, state.c)
             if not np.isfinite(c).all():
                 raise DivergedError(
                     f"eta={self.learning_rate:g}: the correlations are not finite after step {state.step + 1}; "

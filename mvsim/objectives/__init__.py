@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
 from mvsim.data import Dataset
 from mvsim.errors import UsageError
 from mvsim.objectives.base import Objective
 from mvsim.objectives.erm import Erm
 from mvsim.objectives.midpoint import Midpoint
+from mvsim.objectives.mixup import Mixup
 from mvsim.parameters import Parameters
 
-OBJECTIVES: dict[str, type[Objective]] = {cls.name: cls for cls in (Erm, Midpoint)}
+OBJECTIVES: dict[str, type[Objective]] = {cls.name: cls for cls in (Erm, Midpoint, Mixup)}
 
-__all__ = ["OBJECTIVES", "Erm", "Midpoint", "Objective", "objective"]
+__all__ = ["OBJECTIVES", "Erm", "Midpoint", "Mixup", "Objective", "objective"]
 
 
-def objective(name: str, parameters: Parameters, data: Dataset, backend: str = "auto", threads: int | None = None) -> Objective:
+def objective(name: str, parameters: Parameters, data: Dataset, backend: str = "auto", threads: int | None = None, **options: Any) -> Objective:
     """Make the objective called ``name`` on a data set.
 
     Parameters
@@ -29,6 +34,8 @@ def objective(name: str, parameters: Parameters, data: Dataset, backend: str = "
         See `Objective`.
     threads : int, optional
         See `Objective`.
+    **options
+        What this objective takes besides, e.g. ``mixing`` for `Mixup`.
 
     Returns
     -------
@@ -37,8 +44,23 @@ def objective(name: str, parameters: Parameters, data: Dataset, backend: str = "
     Raises
     ------
     UsageError
-        If there is no objective of that name.
+        If there is no objective of that name, or it does not take an option.
     """
     if name not in OBJECTIVES:
         raise UsageError(f"method={name!r}: must be one of {', '.join(OBJECTIVES)}")
-    return OBJECTIVES[name](parameters, data, backend, threads)
+    check_options(name, options)
+    return OBJECTIVES[name](parameters, data, backend, threads, **options)
+
+
+def options_of(name: str) -> tuple[str, ...]:
+    """Return the options that an objective takes besides data, backend and threads."""
+    signature = inspect.signature(OBJECTIVES[name].__init__)
+    return tuple(key for key, parameter in signature.parameters.items() if parameter.kind is parameter.KEYWORD_ONLY)
+
+
+def check_options(name: str, options: Mapping[str, Any]) -> None:
+    """Raise `UsageError` for options that the objective ``name`` does not take."""
+    for key in options:
+        if key not in options_of(name):
+            known = options_of(name)
+            raise UsageError(f"{key}={options[key]!r}: {name} has no such option; it takes {', '.join(known) if known else 'none'}")

@@ -10,7 +10,7 @@ Conventions, fixed once for all objectives
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -56,6 +56,13 @@ class Objective(ABC):
     @abstractmethod
     def points(self) -> tuple[tuple[float, Points], ...]:
         """The sets of points summed over, each with its weight."""
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of this kind of objective in JSON types, for the provenance of a run."""
+        return {}
+
+    def begin_step(self, step: int) -> None:  # noqa: B027 - most objectives are the same at every step
+        """Prepare for step number ``step`` of gradient descent; an objective that draws its points afresh does so here."""
 
     def outputs(self, c: np.ndarray) -> np.ndarray:
         """Return (k, N): g_y(x_i) on the unmixed training points (Definition 4.2)."""

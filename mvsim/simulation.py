@@ -11,6 +11,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+
 from mvsim.archive import collect_provenance, ensure_writable, lock_run, read_run, write_run
 from mvsim.data import sample_dataset
 from mvsim.errors import DivergedError, Interrupted, UsageError
@@ -19,7 +21,7 @@ from mvsim.integrators import INTEGRATORS, GradientDescent, Integrator, State
 from mvsim.kernels import BACKENDS
 from mvsim.learning import FeatureTest, count_classes
 from mvsim.memory import check_memory
-from mvsim.objectives import OBJECTIVES, Objective
+from mvsim.objectives import OBJECTIVES, Objective, check_options, options_of
 from mvsim.parameters import Parameters
 from mvsim.recorder import Recorder
 from mvsim.run import Run
@@ -67,6 +69,7 @@ def simulate(
     n_test: int = 20,
     checkpoint_seconds: float = 10.0,
     progress: Progress | None = None,
+    **objective_options: Any,
 ) -> Run:
     """Train one network from ``initial_correlations(parameters, seed)`` on ``sample_dataset(parameters, seed)`` and record the trajectory.
 
@@ -101,6 +104,8 @@ def simulate(
         Seconds between two saves.
     progress : Progress, optional
         Is told how the run goes.
+    **objective_options
+        Options of the training loss, e.g. ``mixing`` for `mvsim.objectives.Mixup`; its seed is that of the run.
 
     Returns
     -------
@@ -119,6 +124,7 @@ def simulate(
     for name, value, known in (("method", method, OBJECTIVES), ("integrator", integrator, INTEGRATORS), ("backend", backend, BACKENDS)):
         if value not in known:
             raise UsageError(f"{name}={value!r}: must be one of {', '.join(known)}")
+    check_options(method, objective_options)
     if t_end is not None and not 0 < t_end < float("inf"):
         raise UsageError(f"t_end={t_end!r}: must be a finite number > 0")
     if not checkpoint_seconds > 0:
@@ -131,7 +137,7 @@ def simulate(
             stack.enter_context(lock_run(out))
             ensure_writable(out, force=force, resume=resume)
         saved = read_run(out) if out is not None and resume and Path(out).exists() else None
-        session = _Session(parameters, method, seed, integrator, learning_rate, t_end, out, backend, threads, n_test, checkpoint_seconds, progress or _Silent(), saved)
+        session = _Session(parameters, method, seed, integrator, learning_rate, t_end, out, backend, threads, n_test, checkpoint_seconds, progress or _Silent(), saved, objective_options)
         return session.run()
 
 
@@ -149,14 +155,17 @@ class _Session:
     def __init__(
         self, parameters: Parameters, method: str, seed: int, integrator: str, learning_rate: float | None, t_end: float | None,
         out: str | os.PathLike[str] | None, backend: str, threads: int | None, n_test: int, checkpoint_seconds: float, progress: Progress, saved: Any,
+        objective_options: dict[str, Any],
     ) -> None:  # fmt: skip
         self.parameters, self.method, self.seed, self.out, self.progress = parameters, method, seed, out, progress
         self.checkpoint_seconds = checkpoint_seconds
         if learning_rate is None:
             learning_rate = saved[1]["integrator"]["learning_rate"] if saved else default_learning_rate(parameters)
         data = sample_dataset(parameters, seed)
-        self.objective: Objective = OBJECTIVES[method](parameters, data, backend, threads)
-        self.integrator: Integrator = GradientDescent(self.objective.gradient, learning_rate)
+        if "seed" in options_of(method):
+            objective_options = {"seed": seed, **objective_options}
+        self.objective: Objective = OBJECTIVES[method](parameters, data, backend, threads, **objective_options)
+        self.integrator: Integrator = GradientDescent(self._gradient, learning_rate)
         self.t_end = t_end
         self.horizon = t_end if t_end is not None else DEFAULT_STEPS * learning_rate
         self.recorder = Recorder(self.objective, FeatureTest(parameters, n_test, seed, threads), seed)
@@ -167,7 +176,7 @@ class _Session:
             "method": method,
             "seed": int(seed),
             "integrator": {**self.integrator.options(), "t_end": t_end},
-            "options": {"n_test": n_test, "backend": backend, "algorithm": self.objective.describe()},
+            "options": {"n_test": n_test, "backend": backend, **self.objective.options(), "algorithm": self.objective.describe()},
             "regime": [deviation.as_dict() for deviation in parameters.deviations()],
             "settled": None,
             "wall_seconds": 0.0,
@@ -178,6 +187,7 @@ class _Session:
         self.warned = False
 
     def run(self) -> Run:
+        """Step until the run ends, one way or another, and save it."""
         self._begin()
         try:
             while not self._finished():
@@ -193,6 +203,10 @@ class _Session:
         run = self._save("finished", self._ending())
         self.progress.finish({"summary": run.summary})
         return run
+
+    def _gradient(self, step: int, c: np.ndarray) -> np.ndarray:
+        self.objective.begin_step(step)
+        return self.objective.gradient(c)
 
     def _begin(self) -> None:
         """Compile, restore or start, and take the first record."""
@@ -304,7 +318,7 @@ def _refuse_other_run(now: dict[str, Any], saved: dict[str, Any], out: Any) -> N
     differences += [f"{name}={now[name]!r} (saved: {saved[name]!r})" for name in ("method", "seed") if now[name] != saved[name]]
     fixed = [name for name in now["integrator"] if name != "t_end"]
     differences += [f"{name}={now['integrator'][name]!r} (saved: {saved['integrator'].get(name)!r})" for name in fixed if now["integrator"][name] != saved["integrator"].get(name)]
-    for name in ("n_test", "backend"):
+    for name in (name for name in now["options"] if name != "algorithm"):
         if now["options"][name] != saved["options"].get(name):
             differences.append(f"{name}={now['options'][name]!r} (saved: {saved['options'].get(name)!r})")
     if differences:

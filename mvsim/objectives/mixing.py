@@ -1,0 +1,155 @@
+"""Laws of the mixing weight lambda, and their quadrature.
+
+Over all ordered pairs, (i, j) at lambda and (j, i) at 1 - lambda are the same mixed point with the same soft label, so
+
+    sum_{i,j} E f(i, j, lambda) = sum_{i,j} E f(i, j, max(lambda, 1 - lambda)),
+
+and every law may be folded onto [1/2, 1]: nodes that are mirror images of each other become one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mvsim.errors import UsageError
+
+DEFAULT_NODES = 8
+
+
+def law_from(value: Any, nodes: int = DEFAULT_NODES) -> MixingLaw:
+    """Make a law from a number, a frozen scipy.stats distribution, or the plain form that `MixingLaw.plain` gives.
+
+    Raises
+    ------
+    UsageError
+        If it is none of these, or does not live on [0, 1].
+    """
+    allowed = 'a number, {"distribution": NAME, "args": [...]} with a name from scipy.stats, or {"atoms": [...], "probabilities": [...]}'
+    if isinstance(value, str):  # from a command line
+        try:
+            value = float(value)
+        except ValueError:
+            raise UsageError(f"mixing={value!r}: must be {allowed}") from None
+    if not isinstance(value, Mapping):
+        return MixingLaw(value, nodes)
+    import scipy.stats
+
+    try:
+        if set(value) == {"atoms", "probabilities"}:
+            return MixingLaw(scipy.stats.rv_discrete(values=(value["atoms"], value["probabilities"])), nodes)
+        if "distribution" not in value or set(value) - {"distribution", "args", "kwds"}:
+            raise UsageError(f"mixing={dict(value)!r}: must be {allowed}")
+        family = getattr(scipy.stats, str(value["distribution"]), None)
+        if not isinstance(family, (scipy.stats.rv_continuous, scipy.stats.rv_discrete)):
+            raise UsageError(f"mixing={dict(value)!r}: scipy.stats has no distribution of that name; must be {allowed}")
+        return MixingLaw(family(*value.get("args", ()), **value.get("kwds", {})), nodes)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, UsageError):
+            raise
+        raise UsageError(f"mixing={dict(value)!r}: {' '.join(str(error).split())}; must be {allowed}") from None
+
+
+@dataclass(frozen=True)
+class MixingLaw:
+    """A law of lambda on [0, 1], by quadrature and by drawing from it.
+
+    Attributes
+    ----------
+    distribution : scipy.stats frozen distribution or float
+        A float is a point mass.
+    nodes : int
+        Quadrature nodes of a continuous law.
+    """
+
+    distribution: Any
+    nodes: int = DEFAULT_NODES
+
+    def __post_init__(self) -> None:
+        if isinstance(self.nodes, bool) or not isinstance(self.nodes, (int, np.integer)) or self.nodes < 1:
+            raise UsageError(f"nodes={self.nodes!r}: must be an integer >= 1")
+        if self._is_point:
+            if not 0.0 <= self.distribution <= 1.0:
+                raise UsageError(f"mixing={self.distribution!r}: a point mass must lie in [0, 1]")
+            return
+        if not hasattr(self.distribution, "support") or not hasattr(self.distribution, "ppf"):
+            raise UsageError(f"mixing={self.distribution!r}: must be a number in [0, 1] or a frozen scipy.stats distribution, e.g. scipy.stats.beta(1, 1)")
+        low, high = self.distribution.support()
+        if not math.isfinite(low + high):
+            raise UsageError(f"mixing={self.describe()}: has support [{low:g}, {high:g}]; it must lie in [0, 1], and its arguments must be legal")
+        if not (low >= 0.0 and high <= 1.0):
+            raise UsageError(f"mixing: the distribution has support [{low:g}, {high:g}]; it must lie in [0, 1]")
+
+    @property
+    def _is_point(self) -> bool:
+        return isinstance(self.distribution, (int, float, np.integer, np.floating)) and not isinstance(self.distribution, bool)
+
+    def describe(self) -> str:
+        """Return the law in words."""
+        if self._is_point:
+            return f"point mass at {float(self.distribution):g}"
+        if hasattr(self.distribution, "xk"):
+            return f"atoms {', '.join(f'{x:g}' for x in self.distribution.xk)}"
+        name = getattr(getattr(self.distribution, "dist", None), "name", type(self.distribution).__name__)
+        arguments = [f"{a:g}" for a in getattr(self.distribution, "args", ())]
+        arguments += [f"{key}={value:g}" for key, value in getattr(self.distribution, "kwds", {}).items()]
+        return f"{name}({', '.join(arguments)})"
+
+    def plain(self) -> Any:
+        """Return the law in JSON types, for `law_from`."""
+        if self._is_point:
+            return float(self.distribution)
+        if hasattr(self.distribution, "xk"):
+            return {"atoms": [float(x) for x in self.distribution.xk], "probabilities": [float(p) for p in self.distribution.pk]}
+        kwds = {key: float(value) for key, value in self.distribution.kwds.items()}
+        return {"distribution": self.distribution.dist.name, "args": [float(a) for a in self.distribution.args], "kwds": kwds}
+
+    def folded_quadrature(self, nodes: int | None = None) -> list[tuple[float, float]]:
+        """Return (lambda, weight) with lambda in [1/2, 1], weights summing to 1, such that E f = sum weight f(lambda) up to the quadrature error.
+
+        A point mass and a discrete law are exact. Beta(a, b) is integrated by Gauss-Jacobi quadrature: on [0, 1] its density is
+        proportional to the Jacobi weight (1 - x)^(b - 1) (1 + x)^(a - 1) with x = 2 lambda - 1. Any other law is integrated by
+        Gauss-Legendre quadrature over its quantiles, E f(lambda) = int_0^1 f(ppf(u)) du.
+        """
+        at, weights = self._quadrature(self.nodes if nodes is None else nodes)
+        folded: dict[float, float] = {}
+        for lam, weight in zip(np.maximum(at, 1.0 - at), weights, strict=True):
+            # Mirror images agree to round-off only, and 1/2 must be 1/2 for the pairs to be known as symmetric.
+            key = next((known for known in (0.5, *folded) if math.isclose(known, lam, abs_tol=1e-13)), float(lam))
+            folded[key] = folded.get(key, 0.0) + float(weight)
+        return sorted(folded.items())
+
+    def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
+        """Draw ``size`` values of lambda."""
+        if self._is_point:
+            return np.full(size, float(self.distribution))
+        return np.asarray(self.distribution.rvs(size=size, random_state=rng), dtype=np.float64)
+
+    def _quadrature(self, nodes: int) -> tuple[np.ndarray, np.ndarray]:
+        if self._is_point:
+            return np.array([float(self.distribution)]), np.ones(1)
+        if hasattr(self.distribution, "pmf"):
+            low, high = self.distribution.support()
+            atoms = np.asarray(getattr(self.distribution, "xk", np.arange(low, high + 1)), dtype=np.float64)
+            weights = self.distribution.pmf(atoms)
+            if not math.isclose(weights.sum(), 1.0, rel_tol=1e-9):
+                raise UsageError(f"mixing={self.describe()}: the atoms of this discrete law cannot be listed; use scipy.stats.rv_discrete(values=...)")
+            return atoms, weights
+        name = getattr(getattr(self.distribution, "dist", None), "name", "")
+        if name == "beta" and self.distribution.support() == (0.0, 1.0):
+            a, b = _beta_shapes(self.distribution)
+            from scipy.special import roots_jacobi
+
+            x, weights = roots_jacobi(nodes, b - 1.0, a - 1.0)
+            return (x + 1.0) / 2.0, weights / weights.sum()
+        x, weights = np.polynomial.legendre.leggauss(nodes)
+        return np.asarray(self.distribution.ppf((x + 1.0) / 2.0)), weights / 2.0
+
+
+def _beta_shapes(frozen: Any) -> tuple[float, float]:
+    shapes, _, _ = frozen.dist._parse_args(*frozen.args, **frozen.kwds)  # noqa: SLF001 - scipy has no public way to ask a frozen law for its shapes
+    return float(shapes[0]), float(shapes[1])

@@ -1,0 +1,117 @@
+"""Mixup: the cross-entropy of mixtures with a random weight, over all ordered pairs or over sampled ones."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from mvsim.data import Dataset
+from mvsim.errors import UsageError
+from mvsim.kernels import AllPairs, ListedPairs, Points, Unmixed
+from mvsim.objectives.base import Objective
+from mvsim.objectives.mixing import DEFAULT_NODES, law_from
+from mvsim.parameters import Parameters
+from mvsim.streams import check_seed, stream
+
+
+UNIFORM = {"distribution": "beta", "args": [1.0, 1.0]}
+
+
+class Mixup(Objective):
+    """J_M(g) = -(1/N^2) sum_{i,j} E_lambda[ lambda log phi_{y_i}(g(z)) + (1 - lambda) log phi_{y_j}(g(z)) ],  z = lambda x_i + (1 - lambda) x_j.
+
+    Equation 2.2. As in Calculation A.10, the derivative of the cross-entropy with soft label t = lambda e_{y_i} + (1 - lambda) e_{y_j} by g_y(z) is phi_y - t_y, so
+
+        grad_{w_{y,r}} J_M = -(1/N^2) sum_{i,j} E_lambda[ (lambda 1[y_i = y] + (1 - lambda) 1[y_j = y] - phi_y(g(z))) grad_{w_{y,r}} g_y(z) ].
+
+    A point mass at 1/2 is Midpoint Mixup, one at 0 or 1 is ERM.
+
+    Parameters
+    ----------
+    parameters, data, backend, threads
+        See `Objective`.
+    mixing : float, scipy.stats frozen distribution or dict
+        Law of lambda on [0, 1]: a number is a point mass, a dict names a distribution of scipy.stats or lists atoms
+        (`mvsim.objectives.mixing.law_from`). Default Beta(1, 1), "Uniform Mixup".
+    nodes : int
+        Quadrature nodes for a continuous law; `quadrature_error` says what they cost in accuracy.
+    pairs : int, optional
+        Sum over that many mixed points, i, j and lambda drawn independently, instead of all pairs and the whole law: what mixup is in practice.
+    redraw : {"once", "each step"}
+        Whether sampled pairs stay the same during training.
+    seed : int
+        Fixes the sampled pairs.
+
+    Raises
+    ------
+    UsageError
+        If an argument is out of its domain.
+    """
+
+    name = "mixup"
+    mixes = True
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        data: Dataset,
+        backend: str = "auto",
+        threads: int | None = None,
+        *,
+        mixing: Any = UNIFORM,
+        nodes: int = DEFAULT_NODES,
+        pairs: int | None = None,
+        redraw: Literal["once", "each step"] = "once",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(parameters, data, backend, threads)
+        if pairs is not None and (isinstance(pairs, bool) or not isinstance(pairs, (int, np.integer)) or pairs < 1):
+            raise UsageError(f"pairs={pairs!r}: must be an integer >= 1, or None for all pairs")
+        if redraw not in ("once", "each step"):
+            raise UsageError(f"redraw={redraw!r}: must be 'once' or 'each step'")
+        self.law = law_from(mixing, nodes)
+        self._pairs, self._redraw, self._seed = pairs, redraw, check_seed(seed)
+        self._points = self._all_pairs(nodes) if pairs is None else self._draw(0)
+
+    @property
+    def points(self) -> tuple[tuple[float, Points], ...]:
+        """All ordered pairs at each quadrature node, or the sampled pairs."""
+        return self._points
+
+    def begin_step(self, step: int) -> None:
+        """Draw the pairs of this step, if they are drawn afresh each step: they depend on the seed and the number of the step alone."""
+        if self._pairs is not None and self._redraw == "each step":
+            self._points = self._draw(step)
+
+    def quadrature_error(self, c: np.ndarray) -> tuple[float, float]:
+        """Return the relative errors of loss and gradient (largest component) that the quadrature makes at c, measured against twice the nodes plus one.
+
+        Both are 0 for laws without quadrature and for sampled pairs.
+        """
+        if self._pairs is not None or len(self.law.folded_quadrature()) == len(self.law.folded_quadrature(2 * self.law.nodes + 1)):
+            return 0.0, 0.0
+        loss, gradient = self.loss_and_gradient(c)
+        kept, self._points = self._points, self._all_pairs(2 * self.law.nodes + 1)
+        finer_loss, finer_gradient = self.loss_and_gradient(c)
+        self._points = kept
+        largest = np.abs(finer_gradient).max()
+        return abs(loss - finer_loss) / finer_loss, float(np.abs(gradient - finer_gradient).max() / largest) if largest > 0 else 0.0
+
+    def options(self) -> dict[str, Any]:
+        """Return the options in JSON types, with which the same objective can be made again."""
+        return {"mixing": self.law.plain(), "nodes": int(self.law.nodes), "pairs": self._pairs, "redraw": self._redraw}
+
+    def describe(self) -> str:
+        """Say in words which algorithm computes this objective."""
+        how = f"quadrature at {len(self._points)} nodes" if self._pairs is None else f"{self._pairs} mixed points drawn {self._redraw}"
+        return f"lambda: {self.law.describe()}, {how}; {super().describe()}"
+
+    def _all_pairs(self, nodes: int) -> tuple[tuple[float, Points], ...]:
+        # At lambda = 1 every pair is its first point, and the mean over pairs is the mean over points.
+        return tuple((weight, Unmixed() if lam == 1.0 else AllPairs(lam)) for lam, weight in self.law.folded_quadrature(nodes))
+
+    def _draw(self, step: int) -> tuple[tuple[float, Points], ...]:
+        rng = stream(self._seed, "mixing", step)
+        M, N = int(self._pairs or 0), self.data.N
+        return ((1.0, ListedPairs(rng.integers(N, size=M), rng.integers(N, size=M), self.law.sample(rng, M))),)
