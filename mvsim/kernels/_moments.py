@@ -29,7 +29,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mvsim.kernels._compiled import _OPTIONS, _relu, _relu_1
+from mvsim.kernels._compiled import _OPTIONS, _relu, _relu_1, _to_power
 
 KAPPA = 0.5
 DEAD, LINEAR, POLYNOMIAL, OTHER = 0, 1, 2, 3
@@ -91,6 +91,26 @@ def _next_power(powers, features, scale):
 
 
 @njit(**_OPTIONS)
+def _full_power(mask, features, scale, power):
+    """Return mask times (scale * features)^alpha."""
+    out = np.empty_like(mask)
+    for f in range(mask.shape[0]):
+        for r in range(mask.shape[1]):
+            out[f, r] = mask[f, r] * _to_power(scale * features[f, r], power, 0)
+    return out
+
+
+@njit(**_OPTIONS)
+def _power_before(mask, features, scale, power):
+    """Return mask times (scale * features)^(alpha - 1)."""
+    out = np.empty_like(mask)
+    for f in range(mask.shape[0]):
+        for r in range(mask.shape[1]):
+            out[f, r] = mask[f, r] * _to_power(scale * features[f, r], power, 1)
+    return out
+
+
+@njit(**_OPTIONS)
 def moment_values(
     y0, y1, columns, lam, class_start, class_points, moments, low, high, binomials, slot_start, slot_row, slot_signal,
     entry_start, entry_signal, entry_pattern, entry_point, table, entries, rho, alpha, power,
@@ -112,13 +132,15 @@ def moment_values(
         regimes = regimes_of(features, noise, lam, mu, rho, low, high)
         powers, noisy = _noise_powers(noise, mu / rho, order), noise.any()
         feature_power = (regimes == POLYNOMIAL).astype(np.float64)
-        coefficient[:] = 0.0
-        for q in range(order + 1):
-            if q == order or noisy:  # the powers of a pattern that is zero are zero, but for the 0th
+        if noisy:
+            for q in range(order + 1):
                 coefficient[q] = np.dot(feature_power, powers[order - q])
                 coefficient[q] *= rho / alpha * binomials[q]
-            if q < order:
-                _next_power(feature_power, features, lam / rho)
+                if q < order:
+                    _next_power(feature_power, features, lam / rho)
+        else:  # the powers of patterns that are zero are zero, but for the 0th
+            coefficient[:] = 0.0
+            coefficient[order] = rho / alpha * np.dot(_full_power(feature_power, features, lam / rho, power), powers[0])
         for f in range(F):
             for r in range(m):
                 if regimes[f, r] == LINEAR:
@@ -212,18 +234,20 @@ def moment_pull_back(
                     E[q, f, g] -= weight
                     weight *= entry_signal[e]
         feature_power = (regimes == POLYNOMIAL).astype(np.float64)
-        for q in range(order):
-            if noisy or q == order - 1:
-                # the derivative of B^(alpha - q) by n, and that of A^(q + 1) by c
-                by_noise, scale = np.dot(E[q].T, feature_power), mu / alpha * binomials[q] * (order - q)
+        if not noisy:
+            feature_power = _power_before(feature_power, features, lam / rho, power)
+        for q in range(0 if noisy else order - 1, order):
+            # the derivative of B^(alpha - q) by n, and that of A^(q + 1) by c
+            by_noise, scale = np.dot(E[q].T, feature_power), mu / alpha * binomials[q] * (order - q)
+            for r in range(m):
+                for g in range(G):
+                    out_noise[g, r] += scale * powers[order - q - 1, r, g] * by_noise[g, r]
+            by_feature, scale = np.dot(E[q + 1], powers[order - q - 1].T), lam / alpha * binomials[q + 1] * (q + 1)
+            for f in range(F):
                 for r in range(m):
-                    for g in range(G):
-                        out_noise[g, r] += scale * powers[order - q - 1, r, g] * by_noise[g, r]
-                by_feature, scale = np.dot(E[q + 1], powers[order - q - 1].T), lam / alpha * binomials[q + 1] * (q + 1)
-                for f in range(F):
-                    for r in range(m):
-                        out_features[f, r] += scale * feature_power[f, r] * by_feature[f, r]
-            _next_power(feature_power, features, lam / rho)
+                    out_features[f, r] += scale * feature_power[f, r] * by_feature[f, r]
+            if q < order - 1:
+                _next_power(feature_power, features, lam / rho)
         for f in range(F):
             for r in range(m):
                 if regimes[f, r] == LINEAR:

@@ -179,7 +179,9 @@ def _largest_output(values: Tables, plan: PairPlan) -> float:
     """Return a bound on every sum from which an output is put together."""
     blocks = len(plan.blocks)
     noise, extra = values.terms[:, :blocks], values.terms[:, blocks:]
-    return float(values.U.max() + values.V.max() + abs(plan.repeats) * noise.max(initial=0.0) + np.abs(extra).max(initial=0.0))
+    first = values.U.max()
+    second = first if values.V is values.U else values.V.max()
+    return float(first + second + abs(plan.repeats) * noise.max(initial=0.0) + np.abs(extra).max(initial=0.0))
 
 
 class _Pairs:
