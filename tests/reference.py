@@ -136,31 +136,56 @@ def midpoint_gradient(weights, points, labels, rho, alpha):
     return gradient
 
 
+def listed_loss(weights, points, labels, rho, alpha, mixtures):
+    """Mean of -lam log phi_{y_i}(g(z)) - (1 - lam) log phi_{y_j}(g(z)) over given mixtures (i, j, lam)."""
+    total = 0
+    for i, j, lam in mixtures:
+        log_phi = log_softmax(outputs(weights, mixed_point(points[i], points[j], lam), rho, alpha))
+        total = total + lam * log_phi[labels[i]] + (1 - lam) * log_phi[labels[j]]
+    return -total / len(mixtures)
+
+
+def listed_gradient(weights, points, labels, rho, alpha, mixtures):
+    """Gradient of ``listed_loss``: Calculation A.9 applied to both terms of every mixture, shape (k, m, d)."""
+    k, m, _ = weights.shape
+    gradient = np.zeros_like(weights)
+    for i, j, lam in mixtures:
+        z = mixed_point(points[i], points[j], lam)
+        phi = softmax(outputs(weights, z, rho, alpha))
+        for y in range(k):
+            both = lam * residual(labels[i], phi, y) + (1 - lam) * residual(labels[j], phi, y)
+            for r in range(m):
+                gradient[y, r] -= both * output_gradient(weights, z, y, r, rho, alpha) / len(mixtures)
+    return gradient
+
+
+def all_pairs(N, lam):
+    """All N^2 ordered pairs, a point with itself included, at one lam."""
+    return [(i, j, lam) for i in range(N) for j in range(N)]
+
+
 def mixup_loss(weights, points, labels, rho, alpha, lam):
     """J_M(g) of Equation 2.2 for a law of lambda that is the point mass at ``lam``."""
-    N = len(points)
-    total = 0
-    for i in range(N):
-        for j in range(N):
-            log_phi = log_softmax(outputs(weights, mixed_point(points[i], points[j], lam), rho, alpha))
-            total = total + lam * log_phi[labels[i]] + (1 - lam) * log_phi[labels[j]]
-    return -total / N**2
+    return listed_loss(weights, points, labels, rho, alpha, all_pairs(len(points), lam))
 
 
 def mixup_gradient(weights, points, labels, rho, alpha, lam):
-    """Gradient of ``mixup_loss``: Calculation A.9 applied to both terms of every pair, shape (k, m, d)."""
-    k, m, _ = weights.shape
-    N = len(points)
-    gradient = np.zeros_like(weights)
-    for i in range(N):
-        for j in range(N):
-            z = mixed_point(points[i], points[j], lam)
-            phi = softmax(outputs(weights, z, rho, alpha))
-            for y in range(k):
-                both = lam * residual(labels[i], phi, y) + (1 - lam) * residual(labels[j], phi, y)
-                for r in range(m):
-                    gradient[y, r] -= both * output_gradient(weights, z, y, r, rho, alpha) / N**2
-    return gradient
+    """Gradient of ``mixup_loss``, shape (k, m, d)."""
+    return listed_gradient(weights, points, labels, rho, alpha, all_pairs(len(points), lam))
+
+
+THREE_NODES = [(0.5 - 0.15**0.5, 5 / 18), (0.5, 8 / 18), (0.5 + 0.15**0.5, 5 / 18)]
+"""Nodes and weights on [0, 1] of the quadrature of Gauss and Legendre with three nodes, exact for powers up to 5."""
+
+
+def uniform_mixup_loss(*arguments):
+    """J_M(g) of Equation 2.2 for lambda uniform on [0, 1], the expectation by quadrature."""
+    return sum(weight * mixup_loss(*arguments, lam) for lam, weight in THREE_NODES)
+
+
+def uniform_mixup_gradient(*arguments):
+    """Gradient of ``uniform_mixup_loss``, shape (k, m, d)."""
+    return sum(weight * mixup_gradient(*arguments, lam) for lam, weight in THREE_NODES)
 
 
 def hessian_vector_product(gradient, weights, direction, *arguments):
@@ -169,16 +194,18 @@ def hessian_vector_product(gradient, weights, direction, *arguments):
 
 
 class Reference(NamedTuple):
-    """The definition of an objective, and whether on copies of one point it must equal ERM (true of every law of lambda)."""
+    """The definition of an objective, whether on copies of one point it must equal ERM (true of every law of lambda), its options."""
 
     loss: Callable
     gradient: Callable
     equals_erm_on_copies: bool
+    options: dict
 
 
 REFERENCES = {
-    "erm": Reference(erm_loss, erm_gradient, equals_erm_on_copies=True),
-    "midpoint": Reference(midpoint_loss, midpoint_gradient, equals_erm_on_copies=True),
+    "erm": Reference(erm_loss, erm_gradient, True, {}),
+    "midpoint": Reference(midpoint_loss, midpoint_gradient, True, {}),
+    "mixup": Reference(uniform_mixup_loss, uniform_mixup_gradient, True, {"nodes": 3}),
 }
 
 

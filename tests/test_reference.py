@@ -70,6 +70,11 @@ def test_midpoint_is_mixup_at_one_half_and_erm_at_one(name):
         assert_close(reference.mixup_gradient(*arguments, lam), gradient(*arguments), ROUNDOFF)
 
 
+def test_three_nodes_integrate_powers_up_to_five():
+    for power in range(6):
+        assert_close(sum(weight * lam**power for lam, weight in reference.THREE_NODES), 1 / (power + 1), FEW_OPERATIONS)
+
+
 def test_softmax_by_hand_and_without_overflow():
     assert_components_close(reference.softmax(np.log(np.array([1.0, 2.0, 5.0]))), [0.125, 0.25, 0.625], FEW_OPERATIONS, 0)
     assert_components_close(reference.softmax(np.array([1e6, 0.0])), [1.0, 0.0], 0, 0)
