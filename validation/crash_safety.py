@@ -36,20 +36,24 @@ from mvsim.errors import UsageError
 
 RESULTS = Path(__file__).parent / "results" / "crash_safety.json"
 OPTIONS = {
-    "midpoint": "--k 4 --N 60 --method midpoint --t-end 20000 --checkpoint-seconds 0.05 --quiet",
-    "erm": "--k 4 --N 60 --method erm --t-end 40000 --checkpoint-seconds 0.05 --quiet",
+    "midpoint": "--k 4 --N 60 --method midpoint --t-end 40000 --checkpoint-seconds 0.05 --quiet",
+    "erm": "--k 4 --N 60 --method erm --t-end 100000 --checkpoint-seconds 0.05 --quiet",
 }
 AIMS = ("start-up", "stepping", "saving")
 MET = ("before a save", "between saves", "during a save")
 """Where a kill met the process: before it had saved for the first time, after that, or with a half-written file on the disk."""
 
-KILLS_PER_RUN = 6
-"""About how many of the kills aimed at stepping and saving a run should meet before it reaches its end."""
+SHORTER, LONGER = 0.7, 1.07
+"""What a run that ends by itself and one that is killed do to the time that later ones are given: about five kills for each end."""
 
 
 @dataclass
 class Reference:
-    """An uninterrupted run: its variables and provenance, and how many seconds it took to its first save and from there to its end."""
+    """An uninterrupted run: its variables and provenance, and the seconds within which runs like it are to be killed.
+
+    ``start_up`` is what the first save took, counted from the start; ``stepping`` counts from the first save and follows the load of the
+    machine.
+    """
 
     dataset: Any
     provenance: dict[str, Any]
@@ -99,21 +103,21 @@ def run_reference(method: str, directory: Path) -> Reference:
         time.sleep(0.001)
     first_save = time.monotonic()
     finish(process)
-    return Reference(*read_run(file), first_save - begin, time.monotonic() - first_save)
+    return Reference(*read_run(file), first_save - begin, (time.monotonic() - first_save) / 3)
 
 
 def kill_once(trial: Trial, reference: Reference, aim: str, rng: random.Random) -> str | None:
     """Start or resume the run and kill it; return where the kill met it, or None if it reached its end before."""
-    before = identity(trial.file)
+    before, stale = identity(trial.file), temporary_files(trial)
     process = start(trial.method, trial.file, resume=True)
-    delay = rng.uniform(0, reference.start_up)
-    if aim != "start-up":
-        delay = reference.start_up + rng.uniform(0, 2 * reference.stepping / KILLS_PER_RUN)
-    try:
-        process.wait(delay)
-    except subprocess.TimeoutExpired:
+    if aim == "start-up":
+        wait(process, rng.uniform(0, reference.start_up))
+    else:
+        while process.poll() is None and identity(trial.file) == before:
+            time.sleep(0.001)
+        wait(process, rng.uniform(0, reference.stepping))
         if aim == "saving":
-            while process.poll() is None and not temporary_files(trial):
+            while process.poll() is None and not temporary_files(trial) - stale:
                 pass
             time.sleep(rng.uniform(0, 0.001))
     trial.witness.unlink(missing_ok=True)
@@ -122,11 +126,19 @@ def kill_once(trial: Trial, reference: Reference, aim: str, rng: random.Random) 
     process.kill()
     if process.wait() != -signal.SIGKILL:
         finish(process)
+        reference.stepping *= SHORTER
         return None
     process.communicate()
-    if temporary_files(trial):
+    reference.stepping *= LONGER
+    if temporary_files(trial) - stale:
         return MET[2]
     return MET[0] if identity(trial.file) == before else MET[1]
+
+
+def wait(process: subprocess.Popen[bytes], seconds: float) -> None:
+    """Wait for so long, or until the process ends."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
 
 
 def identity(file: Path) -> tuple[int, int] | None:
@@ -134,9 +146,9 @@ def identity(file: Path) -> tuple[int, int] | None:
     return (file.stat().st_ino, file.stat().st_mtime_ns) if file.exists() else None
 
 
-def temporary_files(trial: Trial) -> list[str]:
-    """List the saves that are being written, or were when the run was killed."""
-    return [name for name in os.listdir(trial.file.parent) if name.endswith(".tmp")]
+def temporary_files(trial: Trial) -> set[str]:
+    """Name the saves that are being written, or were when a process was killed."""
+    return {name for name in os.listdir(trial.file.parent) if name.endswith(".tmp")}
 
 
 def check_kill(trial: Trial) -> str | None:

@@ -43,7 +43,8 @@ class FactoredKernel(Kernel):
 
     def __init__(self, parameters: Parameters, data: SharedNoiseDataset, threads: int | None) -> None:
         self.layout = Layout.of(data)
-        self.neurons = Neurons(parameters, check_threads(threads))
+        p, patterns = parameters, len(self.layout.patterns)
+        self.neurons = Neurons(p, check_threads(threads, 2 * p.k * p.k * p.m * patterns * p.alpha))
         self._pairs: dict[AllPairs, _Pairs] = {}
         self._last_listed: tuple[ListedPairs, ListedOutputs] | None = None
 

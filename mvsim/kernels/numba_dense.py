@@ -27,10 +27,10 @@ class NumbaDenseKernel(Kernel):
     name = "dense"
 
     def __init__(self, parameters: Parameters, data: Dataset, threads: int | None) -> None:
-        self.threads = check_threads(threads)
         self.labels = data.labels
         patches = data.to_patches()
         self.N, self.P, self.k = patches.shape[:3]
+        self.threads = check_threads(threads, self.N * self.P * self.k * parameters.m)
         self._x = patches.reshape(self.N * self.P, 2 * self.k)
         self._size = max(1, _BATCH_BYTES // (8 * self.k))
         self._activation = (parameters.rho, parameters.alpha, compiled.power_tag(parameters.alpha))

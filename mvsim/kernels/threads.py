@@ -15,10 +15,20 @@ def available_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def check_threads(threads: int | None) -> int:
-    """Return the number of threads to use, all available ones for None."""
+WORTH_A_THREAD = 1_000_000
+"""Multiply-adds below which handing work to another thread costs more than it saves."""
+
+
+def check_threads(threads: int | None, operations: float) -> int:
+    """Return the number of threads to use; for None, all available ones that get `WORTH_A_THREAD` operations each.
+
+    Raises
+    ------
+    UsageError
+        If threads is not None or an integer >= 1.
+    """
     if threads is None:
-        return available_threads()
+        return max(1, min(available_threads(), int(operations / WORTH_A_THREAD)))
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise UsageError(f"threads={threads!r}: must be an integer >= 1")
     return threads
