@@ -116,13 +116,14 @@ def kill_once(trial: Trial, reference: Reference, aim: str, rng: random.Random) 
         while process.poll() is None and identity(trial.file) == before:
             time.sleep(0.001)
         wait(process, rng.uniform(0, reference.stepping))
-        if aim == "saving":
-            while process.poll() is None and not temporary_files(trial) - stale:
-                pass
-            time.sleep(rng.uniform(0, 0.001))
     trial.witness.unlink(missing_ok=True)
     with contextlib.suppress(FileNotFoundError):
         os.link(trial.file, trial.witness)
+    if aim == "saving":
+        while process.poll() is None and not temporary_files(trial) - stale:
+            pass
+        if rng.random() < 0.5:  # else at the very beginning of the save
+            time.sleep(rng.uniform(0, 0.001))
     process.kill()
     if process.wait() != -signal.SIGKILL:
         finish(process)
