@@ -15,7 +15,8 @@ from mvsim.streams import check_seed, stream
 class FeatureTest:
     """Fresh draws (x, y) ~ D with one view removed, drawn once and put to as many networks as one likes.
 
-    Feature v_{y,l} is learned if argmax_s g_s(x') = y, where x' is x with every instance of v_{y,3-l} replaced by zero (Definition 4.5). A tie is not a win.
+    Feature v_{y,l} is learned if argmax_s g_s(x') = y, where x' is x with every instance of v_{y,3-l} replaced by zero
+    (Definition 4.5). A tie is not a win.
 
     Parameters
     ----------

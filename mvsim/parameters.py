@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
 
 from mvsim.errors import UsageError
 from mvsim.laws import BetaLaw, UniformLaw
@@ -81,7 +81,14 @@ class Parameters(BaseModel):
 
     k: Annotated[int, Field(ge=2, description="number of classes")]
     m: Annotated[int, Field(ge=1, description="neurons per class; assumed Theta(k); default k")]
-    d: Annotated[int, Field(ge=1, description="dimension of a patch, enters only through the initial correlations N(0, 1/d); assumed Omega(k^20); default makes sqrt(2 ln m / d) / rho = 0.3")]
+    d: Annotated[
+        int,
+        Field(
+            ge=1,
+            description="dimension of a patch, enters only through the initial correlations N(0, 1/d); assumed Omega(k^20); "
+            "default makes sqrt(2 ln m / d) / rho = 0.3",
+        ),
+    ]
     P: Annotated[int, Field(ge=2, description="patches per point; assumed Theta(k^2); default k^2, at least 2 C_P")]
     C_P: Annotated[int, Field(ge=1, description="patches that carry each feature of the own class; assumed Theta(1); default 2")]
     Q: Annotated[int, Field(ge=1, description="classes in the feature noise of a point; assumed Theta(1); default 2 (1 if k = 2), less than k")]
@@ -89,45 +96,43 @@ class Parameters(BaseModel):
     alpha: Annotated[float, Field(ge=1, le=64, description="power of the smoothed ReLU; assumed 8; default 8")]
     rho: Annotated[float, Field(gt=0, description="threshold of the smoothed ReLU; assumed Theta(1/k); default 1/k")]
     delta1: Annotated[float, Field(gt=0, description="least signal coefficient; assumed Theta(1); default 0.1")]
-    delta2: Annotated[float, Field(gt=0, description="sum of the two signal coefficients of paired patches; assumed Theta(1); default 1, at least 2 delta1")]
+    delta2: Annotated[
+        float, Field(gt=0, description="sum of the two signal coefficients of paired patches; assumed Theta(1); default 1, at least 2 delta1")
+    ]
     delta3: Annotated[float, Field(ge=0, description="least noise coefficient; assumed Theta(k^-1.5); default 0.05 k^-1.5")]
     delta4: Annotated[float, Field(ge=0, description="largest noise coefficient; assumed Theta(k^-1.5); default 0.1 k^-1.5, at least delta3")]
-    signal_layout: Annotated[Literal["random", "fixed"], Field(description="where the signal patches of a point lie: random = drawn for each point, fixed = the first 2 C_P positions")] = "random"
+    signal_layout: Annotated[
+        Literal["random", "fixed"],
+        Field(description="where the signal patches of a point lie: random = drawn for each point, fixed = the first 2 C_P positions"),
+    ] = "random"
     noise: Annotated[
         Literal["codebook", "point", "patch"],
-        Field(description="feature noise: codebook = one of G patterns, shared by the patches of a point; point = drawn for each point, shared by its patches; patch = classes drawn for each point, coefficients for each patch"),
+        Field(
+            description="feature noise: codebook = one of G patterns, shared by the patches of a point; "
+            "point = drawn for each point, shared by its patches; patch = classes drawn for each point, coefficients for each patch"
+        ),
     ] = "codebook"
     G: Annotated[int, Field(ge=1, description="patterns in the noise codebook (used when noise = codebook); default 25")] = 25
     beta_law: Annotated[
         _BetaLaws,
-        Field(description='law of the signal coefficients on [delta1, delta2 - delta1], symmetric: {"kind": "uniform"}, {"kind": "beta", "a": 2} or {"kind": "discrete", "atoms": [0.5]}; one law, or a list of k laws, one per class'),
+        Field(
+            description='law of the signal coefficients on [delta1, delta2 - delta1], symmetric: {"kind": "uniform"}, '
+            '{"kind": "beta", "a": 2} or {"kind": "discrete", "atoms": [0.5]}; one law, or a list of k laws, one per class'
+        ),
     ] = UniformLaw()
     codebook_seed: Annotated[int, Field(ge=0, description="fixes the noise codebook, a part of the distribution D; default 0")] = 0
 
     def __init__(self, **fields: Any) -> None:
+        filled, wrong, bad = _with_defaults(fields), [], set()
         try:
-            super().__init__(**_with_defaults(fields))
+            super().__init__(**filled)
+            filled = dict(self)
         except ValidationError as error:
-            raise UsageError("; ".join(_describe(item) for item in error.errors())) from None
-
-    @model_validator(mode="after")
-    def _check_relations(self) -> Parameters:
-        wrong = []
-        if 2 * self.C_P > self.P:
-            wrong.append(f"P={self.P}: must be at least 2 C_P = {2 * self.C_P}, the signal patches of a point")
-        if self.Q >= self.k:
-            wrong.append(f"Q={self.Q}: must be less than k = {self.k}, because the own class is never in the noise")
-        if 2 * self.delta1 > self.delta2:
-            wrong.append(f"delta1={self.delta1:g}: must be at most delta2 / 2 = {self.delta2 / 2:g}, else [delta1, delta2 - delta1] is empty")
-        if self.delta3 > self.delta4:
-            wrong.append(f"delta3={self.delta3:g}: must be at most delta4 = {self.delta4:g}")
-        if self.noise == "codebook" and self.Q < self.k and self.G * (self.k - self.Q) < self.k:
-            wrong.append(f"G={self.G}: at least {math.ceil(self.k / (self.k - self.Q))} patterns are needed so that every class has one without its own features")
-        if isinstance(self.beta_law, tuple) and len(self.beta_law) != self.k:
-            wrong.append(f"beta_law has {len(self.beta_law)} entries: give one law, or one for each of the k = {self.k} classes")
+            wrong = [_describe(item) for item in error.errors()]
+            bad = {str(item["loc"][0]) for item in error.errors() if item["loc"]}
+        wrong += _contradictions({name: value for name, value in filled.items() if name not in bad})
         if wrong:
-            raise ValueError("; ".join(wrong))
-        return self
+            raise UsageError("; ".join(wrong))
 
     def replace(self, **fields: Any) -> Parameters:
         """Return a copy with some fields changed, validated again; fields not named keep their present values."""
@@ -161,7 +166,9 @@ class Parameters(BaseModel):
         k = self.k
         found = []
         if self.d < k**20:
-            found.append(Deviation("d", str(self.d), "Omega(k^20)", f"d = {self.d} instead of k^20 = {float(k) ** 20:.2g}; r0 = {self.r0:.3g} instead of {self.r0 * math.sqrt(self.d / k**20):.2g}"))
+            literal_r0 = self.r0 * math.sqrt(self.d / k**20)
+            statement = f"d = {self.d} instead of k^20 = {float(k) ** 20:.2g}; r0 = {self.r0:.3g} instead of {literal_r0:.2g}"
+            found.append(Deviation("d", str(self.d), "Omega(k^20)", statement))
         scalings = [
             ("P", self.P, k**2, "Theta(k^2)", "k^2"),
             ("m", self.m, k, "Theta(k)", "k"),
@@ -176,8 +183,36 @@ class Parameters(BaseModel):
             found.append(Deviation("alpha", f"{self.alpha:g}", "8", f"alpha = {self.alpha:g} instead of 8"))
         laws = self.beta_law if isinstance(self.beta_law, tuple) else (self.beta_law,)
         if not all(law.anti_concentrated for law in laws) or self.delta2 == 2 * self.delta1:
-            found.append(Deviation("beta_law", "discrete", "anti-concentrated", "the law of beta has atoms, Definition 4.1 asks for anti-concentration"))
+            statement = "the law of beta has atoms, Definition 4.1 asks for anti-concentration"
+            found.append(Deviation("beta_law", "discrete", "anti-concentrated", statement))
         return found
+
+
+def _contradictions(values: dict[str, Any]) -> list[str]:
+    """Say which fields contradict each other, among those that are right by themselves."""
+    number = {name: found for name, value in values.items() if (found := _number(value, least=-math.inf)) is not None}
+    noise, law = values.get("noise", "codebook"), values.get("beta_law")
+    wrong = []
+
+    def have(*names: str) -> bool:
+        return all(name in number for name in names)
+
+    if have("P", "C_P") and number["P"] < 2 * number["C_P"]:
+        wrong.append(f"P={number['P']:g}: must be at least 2 C_P = {2 * number['C_P']:g}, the signal patches of a point")
+    if have("Q", "k") and number["Q"] >= number["k"]:
+        wrong.append(f"Q={number['Q']:g}: must be less than k = {number['k']:g}, because the own class is never in the noise")
+    elif have("Q", "k") and noise == "codebook":
+        least = math.ceil(number["k"] / (number["k"] - number["Q"]))
+        if _number(values.get("G", 25), least=1) is not None and float(values.get("G", 25)) < least:
+            wrong.append(f"G={values['G']}: at least {least} patterns are needed so that every class has one without its own features")
+    if have("delta1", "delta2") and 2 * number["delta1"] > number["delta2"]:
+        half = number["delta2"] / 2
+        wrong.append(f"delta1={number['delta1']:g}: must be at most delta2 / 2 = {half:g}, else [delta1, delta2 - delta1] is empty")
+    if have("delta3", "delta4") and number["delta3"] > number["delta4"]:
+        wrong.append(f"delta3={number['delta3']:g}: must be at most delta4 = {number['delta4']:g}")
+    if have("k") and isinstance(law, (list, tuple)) and len(law) != number["k"]:
+        wrong.append(f"beta_law has {len(law)} entries: give one law, or one for each of the k = {number['k']:g} classes")
+    return wrong
 
 
 def _with_defaults(fields: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mvsim import diagnostics
+from mvsim.errors import DivergedError
 from mvsim.integrators import State
 from mvsim.learning import FeatureTest
 from mvsim.objectives import Objective
@@ -56,6 +57,10 @@ class Recorder:
         Seed of the run.
     """
 
+    labels: np.ndarray
+    feature_test: FeatureTest
+    threshold: float
+
     def __init__(self, objective: Objective, feature_test: FeatureTest, seed: int) -> None:
         self.objective = objective
         self.labels = objective.data.labels
@@ -67,8 +72,18 @@ class Recorder:
         self._seed = seed
 
     def record(self, state: State) -> None:
-        """Measure a state and keep the results."""
-        loss, gradient = self.objective.loss_and_gradient(state.c)
+        """Measure a state and keep the results.
+
+        Raises
+        ------
+        DivergedError
+            If the loss is not finite; nothing is kept then.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
+            loss, gradient = self.objective.loss_and_gradient(state.c)
+        if not (np.isfinite(loss) and np.isfinite(gradient).all()):
+            largest = np.abs(state.c).max()
+            raise DivergedError(f"the loss is not finite at step {state.step} (largest correlation {largest:.3g}); use a smaller step size")
         k = len(state.c)
         now = {
             "loss": loss,

@@ -12,9 +12,9 @@ def largest_eigenvalue(
 ) -> tuple[float, np.ndarray]:
     """Estimate lambda_max by power iteration.
 
-    The Rayleigh quotient v.Hv / v.v of the last iterate is returned: a lower bound on the largest eigenvalue, so a step size above 2 over it is certainly
-    above the limit. Power iteration finds the eigenvalue of largest modulus; where that is negative (early, in the polynomial regime) the
-    number returned is negative and sets no limit.
+    The Rayleigh quotient v.Hv / v.v of the last iterate is returned: a lower bound on the largest eigenvalue, so a step size above
+    2 over it is certainly above the limit. Power iteration finds the eigenvalue of largest modulus; where that is negative (early, in
+    the polynomial regime) the number returned is negative and sets no limit.
 
     Parameters
     ----------

@@ -39,13 +39,13 @@ class Progress(Protocol):
     """What `simulate` tells a display; see `mvsim.cli.progress` for two."""
 
     def start(self, info: dict[str, Any]) -> None:
-        """The run is about to step; ``info["compiling"]`` says that kernels are being compiled first."""
+        """Learn that the run is about to step; ``info["compiling"]`` says that kernels are being compiled first."""
 
     def update(self, status: dict[str, Any]) -> None:
-        """A step was taken."""
+        """Learn that steps were taken."""
 
     def finish(self, summary: dict[str, Any]) -> None:
-        """The run ended."""
+        """Learn that the run ended."""
 
 
 class _Silent:
@@ -137,7 +137,10 @@ def simulate(
             stack.enter_context(lock_run(out))
             ensure_writable(out, force=force, resume=resume)
         saved = read_run(out) if out is not None and resume and Path(out).exists() else None
-        session = _Session(parameters, method, seed, integrator, learning_rate, t_end, out, backend, threads, n_test, checkpoint_seconds, progress or _Silent(), saved, objective_options)
+        session = _Session(
+            parameters, method, seed, integrator, learning_rate, t_end, out, backend, threads, n_test, checkpoint_seconds,
+            progress or _Silent(), saved, objective_options,
+        )  # fmt: skip
         return session.run()
 
 
@@ -151,6 +154,9 @@ LEARNING_RATE_PER_CLASS = 6.0
 
 class _Session:
     """One call of `simulate` after its arguments have been checked."""
+
+    state: State
+    wall_before: float
 
     def __init__(
         self, parameters: Parameters, method: str, seed: int, integrator: str, learning_rate: float | None, t_end: float | None,
@@ -199,7 +205,8 @@ class _Session:
             raise
         except KeyboardInterrupt:
             self._save("interrupted", "Interrupted; continue it with --resume.")
-            raise Interrupted(f"interrupted at step {self.state.step}, t = {self.state.time:.4g}" + ("" if self.out is None else f"; saved in {self.out}")) from None
+            place = "" if self.out is None else f"; saved in {self.out}"
+            raise Interrupted(f"interrupted at step {self.state.step}, t = {self.state.time:.4g}{place}") from None
         run = self._save("finished", self._ending())
         self.progress.finish({"summary": run.summary})
         return run
@@ -246,7 +253,8 @@ class _Session:
         rate = self.integrator.options()["learning_rate"]
         if rate > limit and not self.warned:
             self.warned = True
-            warnings.warn(f"eta={rate:g} exceeds 2 / lambda_max = {limit:.4g} at step {self.state.step}: gradient descent need not follow the loss downhill", stacklevel=4)
+            what = f"eta={rate:g} exceeds 2 / lambda_max = {limit:.4g} at step {self.state.step}"
+            warnings.warn(f"{what}: gradient descent need not follow the loss downhill; use a smaller eta", stacklevel=4)
 
     def _status(self) -> dict[str, Any]:
         elapsed = time.monotonic() - self.stepping_since
@@ -268,7 +276,8 @@ class _Session:
         if self._settled():
             return f"Settled: training accuracy 1 and no change by Definition 4.5 since t = {self.recorder.settled_since():.4g}."
         since = self.recorder.settled_since()
-        why = "training accuracy is below 1" if self.recorder.last("training_accuracy") < 1 else f"the last change by Definition 4.5 was at t = {since:.4g}"
+        accurate = self.recorder.last("training_accuracy") == 1
+        why = f"the last change by Definition 4.5 was at t = {since:.4g}" if accurate else "training accuracy is below 1"
         limit = "t_end" if self.t_end is not None else f"the default limit of {DEFAULT_STEPS} steps (give --t-end for more)"
         return f"Not settled at {limit}: {why}."
 
@@ -317,7 +326,11 @@ def _refuse_other_run(now: dict[str, Any], saved: dict[str, Any], out: Any) -> N
     ]
     differences += [f"{name}={now[name]!r} (saved: {saved[name]!r})" for name in ("method", "seed") if now[name] != saved[name]]
     fixed = [name for name in now["integrator"] if name != "t_end"]
-    differences += [f"{name}={now['integrator'][name]!r} (saved: {saved['integrator'].get(name)!r})" for name in fixed if now["integrator"][name] != saved["integrator"].get(name)]
+    differences += [
+        f"{name}={now['integrator'][name]!r} (saved: {saved['integrator'].get(name)!r})"
+        for name in fixed
+        if now["integrator"][name] != saved["integrator"].get(name)
+    ]
     for name in (name for name in now["options"] if name != "algorithm"):
         if now["options"][name] != saved["options"].get(name):
             differences.append(f"{name}={now['options'][name]!r} (saved: {saved['options'].get(name)!r})")

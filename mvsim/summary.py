@@ -54,7 +54,8 @@ def summarise(
     k = parameters.k
     return "\n".join(
         [
-            f"{method}, k = {k}, seed {seed}: both features learned in {counts['both']} of {k} classes, exactly one in {counts['one']}, none in {counts['none']}",
+            f"{method}, k = {k}, seed {seed}: both features learned in {counts['both']} of {k} classes, "
+            f"exactly one in {counts['one']}, none in {counts['none']}",
             f"  (Definition 4.5 on all of {n_test} fresh draws per class) at t = {time:.4g} after {clock}; training accuracy {accuracy:.4g}.",
             f"  {ending}",
             f"  Regime: {regime_label(parameters.deviations())}.",

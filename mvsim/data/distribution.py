@@ -88,8 +88,7 @@ def sample_points(parameters: Parameters, rng: np.random.Generator, labels: np.n
     positions = _signal_positions(p, rng, len(labels))
     if p.noise == "codebook":
         patterns = codebook(p)
-        usable = patterns.any(axis=2) if p.delta4 > 0 else np.zeros((p.G, p.k), dtype=bool)
-        index = np.array([rng.choice(np.flatnonzero(~usable[:, y])) for y in labels], dtype=np.int64)
+        index = np.array([rng.choice(np.flatnonzero(~patterns[:, y].any(axis=1))) for y in labels], dtype=np.int64)
         return SharedNoiseDataset(labels, coefficients, positions, patterns, index, p.P)
     noise = np.zeros((len(labels), p.k, 2)) if p.noise == "point" else np.zeros((len(labels), p.P, p.k, 2))
     for i, y in enumerate(labels):

@@ -11,7 +11,7 @@ from mvsim.parameters import Parameters
 
 BACKENDS = ("auto", "numpy", "numba")
 
-__all__ = ["BACKENDS", "AllPairs", "CrossEntropy", "Kernel", "ListedPairs", "PointwiseLoss", "Points", "Unmixed", "make_kernel"]
+__all__ = ["BACKENDS", "AllPairs", "CrossEntropy", "Kernel", "ListedPairs", "Points", "PointwiseLoss", "Unmixed", "make_kernel"]
 
 
 def make_kernel(parameters: Parameters, data: Dataset, backend: str, threads: int | None) -> Kernel:

@@ -12,7 +12,7 @@ Reassociation and contraction are allowed (``reassoc``, ``contract``): sums over
 infinity keep their meaning. Bits depend on the machine's vector width, never on the number of threads.
 """
 
-# ruff: noqa: PLR0913 - compiled loops take plain arrays
+
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ beta of the data leaves every neuron a relative error below 10^-12, and beta thr
 The derivative is the adjoint: with E_q[f, g] = sum over signal patches of beta^q D, both factors of every product get theirs by a product.
 """
 
-# ruff: noqa: PLR0913 - compiled loops take plain arrays
+
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ makes sure that nothing overflows (`LARGEST_OUTPUT`).
 The part of the loss that is linear in the outputs, the sum of soft label times output, has constant coefficients and is not in here.
 """
 
-# ruff: noqa: PLR0913 - compiled loops take plain arrays
+
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ LARGEST_OUTPUT = 300.0
 def log_partition_of_pairs(
     b0, b1, block_patterns, start, EU, EV, EB, Eextra, repeats, extra_start, extra_pairs, weight, symmetric, sums, DU, DV, DB, Dextra
 ):  # fmt: skip
-    """Fill sums[block] with the weighted sum of log Z and add its derivatives to DU, DV (k, G, N), DB (k, blocks), Dextra (k, E), for blocks b0 .. b1 - 1.
+    """Fill sums[block] with the weighted sum of log Z for blocks b0 .. b1 - 1 and add its derivatives.
 
-    EU, EV, EB, Eextra are the exponentials of U, V, repeats times B, and extra. With ``symmetric`` (lam = 1/2, EV is EU, DV is DU) a block visits
-    i <= j only and counts i < j twice.
+    These go to DU, DV (k, G, N), DB (k, blocks) and Dextra (k, E). EU, EV, EB, Eextra are the exponentials of U, V, repeats times B, and
+    extra. With ``symmetric`` (lam = 1/2, EV is EU, DV is DU) a block visits i <= j only and counts i < j twice.
     """
     k = EU.shape[0]
     work = np.empty(k)

@@ -1,6 +1,7 @@
 """Outputs of all pairs, block by block of two noise patterns: gathered from tables over points, and their adjoints scattered back.
 
-This is the route for any pointwise loss and for second derivatives; `mvsim.kernels._pair_softmax` is the fast one for the cross-entropy and its gradient.
+This is the route for any pointwise loss and for second derivatives; `mvsim.kernels._pair_softmax` is the fast one for the
+cross-entropy and its gradient.
 """
 
 from __future__ import annotations

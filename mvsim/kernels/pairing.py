@@ -228,7 +228,7 @@ def noise_terms(layout: Layout, plan: PairPlan) -> Terms:
 
 def _coincidences(layout: Layout, symmetric: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return (i, p, j, q): signal p of point i and signal q of point j lie at the same position; i <= j only if symmetric."""
-    N, S = layout.position.shape
+    S = layout.position.shape[1]
     by_position = np.argsort(layout.position.ravel(), kind="stable")
     sizes = np.unique(layout.position.ravel(), return_counts=True)[1]
     left, right = [], []

@@ -16,7 +16,7 @@ import numpy as np
 
 from mvsim.data import Dataset
 from mvsim.errors import UsageError
-from mvsim.kernels import CrossEntropy, PointwiseLoss, Points, make_kernel
+from mvsim.kernels import CrossEntropy, Points, PointwiseLoss, make_kernel
 from mvsim.parameters import Parameters
 
 

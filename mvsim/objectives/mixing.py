@@ -77,7 +77,8 @@ class MixingLaw:
                 raise UsageError(f"mixing={self.distribution!r}: a point mass must lie in [0, 1]")
             return
         if not hasattr(self.distribution, "support") or not hasattr(self.distribution, "ppf"):
-            raise UsageError(f"mixing={self.distribution!r}: must be a number in [0, 1] or a frozen scipy.stats distribution, e.g. scipy.stats.beta(1, 1)")
+            allowed = "a number in [0, 1] or a frozen scipy.stats distribution, e.g. scipy.stats.beta(1, 1)"
+            raise UsageError(f"mixing={self.distribution!r}: must be {allowed}")
         low, high = self.distribution.support()
         if not math.isfinite(low + high):
             raise UsageError(f"mixing={self.describe()}: has support [{low:g}, {high:g}]; it must lie in [0, 1], and its arguments must be legal")
@@ -137,7 +138,7 @@ class MixingLaw:
             atoms = np.asarray(getattr(self.distribution, "xk", np.arange(low, high + 1)), dtype=np.float64)
             weights = self.distribution.pmf(atoms)
             if not math.isclose(weights.sum(), 1.0, rel_tol=1e-9):
-                raise UsageError(f"mixing={self.describe()}: the atoms of this discrete law cannot be listed; use scipy.stats.rv_discrete(values=...)")
+                raise UsageError(f"mixing={self.describe()}: its atoms cannot be listed; use scipy.stats.rv_discrete(values=...)")
             return atoms, weights
         name = getattr(getattr(self.distribution, "dist", None), "name", "")
         if name == "beta" and self.distribution.support() == (0.0, 1.0):
@@ -151,5 +152,5 @@ class MixingLaw:
 
 
 def _beta_shapes(frozen: Any) -> tuple[float, float]:
-    shapes, _, _ = frozen.dist._parse_args(*frozen.args, **frozen.kwds)  # noqa: SLF001 - scipy has no public way to ask a frozen law for its shapes
+    shapes, _, _ = frozen.dist._parse_args(*frozen.args, **frozen.kwds)
     return float(shapes[0]), float(shapes[1])

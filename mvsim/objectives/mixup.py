@@ -14,14 +14,14 @@ from mvsim.objectives.mixing import DEFAULT_NODES, law_from
 from mvsim.parameters import Parameters
 from mvsim.streams import check_seed, stream
 
-
 UNIFORM = {"distribution": "beta", "args": [1.0, 1.0]}
 
 
 class Mixup(Objective):
     """J_M(g) = -(1/N^2) sum_{i,j} E_lambda[ lambda log phi_{y_i}(g(z)) + (1 - lambda) log phi_{y_j}(g(z)) ],  z = lambda x_i + (1 - lambda) x_j.
 
-    Equation 2.2. As in Calculation A.10, the derivative of the cross-entropy with soft label t = lambda e_{y_i} + (1 - lambda) e_{y_j} by g_y(z) is phi_y - t_y, so
+    Equation 2.2. As in Calculation A.10, the derivative of the cross-entropy with soft label t = lambda e_{y_i} + (1 - lambda) e_{y_j}
+    by g_y(z) is phi_y - t_y, so
 
         grad_{w_{y,r}} J_M = -(1/N^2) sum_{i,j} E_lambda[ (lambda 1[y_i = y] + (1 - lambda) 1[y_j = y] - phi_y(g(z))) grad_{w_{y,r}} g_y(z) ].
 
@@ -85,9 +85,9 @@ class Mixup(Objective):
             self._points = self._draw(step)
 
     def quadrature_error(self, c: np.ndarray) -> tuple[float, float]:
-        """Return the relative errors of loss and gradient (largest component) that the quadrature makes at c, measured against twice the nodes plus one.
+        """Return the relative errors of loss and gradient (largest component) that the quadrature makes at c.
 
-        Both are 0 for laws without quadrature and for sampled pairs.
+        They are measured against twice the nodes plus one. Both are 0 for laws without quadrature and for sampled pairs.
         """
         if self._pairs is not None or len(self.law.folded_quadrature()) == len(self.law.folded_quadrature(2 * self.law.nodes + 1)):
             return 0.0, 0.0
