@@ -12,9 +12,9 @@ def largest_eigenvalue(
 ) -> tuple[float, np.ndarray]:
     """Estimate lambda_max by power iteration.
 
-    The Rayleigh quotient v.Hv / v.v of the last iterate is returned: a lower bound on the largest eigenvalue, so a step size above
-    2 over it is certainly above the limit. Power iteration finds the eigenvalue of largest modulus; where that is negative (early, in
-    the polynomial regime) the number returned is negative and sets no limit.
+    The Rayleigh quotient v.Hv / v.v of the last iterate is returned: never more than the largest eigenvalue, so a step size above 2 over
+    it is certainly above the limit. Plain iteration finds the eigenvalue of largest modulus, which early in training is negative (growth in the
+    polynomial regime); whenever the quotient is negative the Hessian is shifted by |Hv|, which leaves the largest eigenvalue ahead.
 
     Parameters
     ----------
@@ -35,13 +35,16 @@ def largest_eigenvalue(
         The direction, of norm 1, shape of ``start``: a good start for the next estimate along a trajectory.
     """
     v = start / np.linalg.norm(start)
-    estimate = 0.0
+    estimate, shift = 0.0, 0.0
     for _ in range(products):
-        w = hessian_vector_product(v)
-        previous, estimate = estimate, float(np.vdot(v, w))
+        product = hessian_vector_product(v)
+        previous, estimate = estimate, float(np.vdot(v, product))
+        if estimate < 0.0:
+            shift = max(shift, float(np.linalg.norm(product)))
+        w = product + shift * v
         norm = np.linalg.norm(w)
         if not norm > 0.0:
-            return 0.0, v
+            return estimate, v
         v = w / norm
         if abs(estimate - previous) <= tolerance * abs(estimate):
             break

@@ -165,6 +165,7 @@ class _Session:
     ) -> None:  # fmt: skip
         self.parameters, self.method, self.seed, self.out, self.progress = parameters, method, seed, out, progress
         self.checkpoint_seconds = checkpoint_seconds
+        self.warned = False
         if learning_rate is None:
             learning_rate = saved[1]["integrator"]["learning_rate"] if saved else default_learning_rate(parameters)
         data = sample_dataset(parameters, seed)
@@ -190,7 +191,6 @@ class _Session:
         self.saved = saved
         if saved:
             _refuse_other_run(self.provenance, saved[1], out)
-        self.warned = False
 
     def run(self) -> Run:
         """Step until the run ends, one way or another, and save it."""
@@ -227,7 +227,7 @@ class _Session:
                 self.objective.gradient(self.state.c)
             else:
                 self.state, self.wall_before = State(0, 0.0, initial_correlations(self.parameters, self.seed)), 0.0
-                self.recorder.record(self.state)
+                self._record()
         self.first_step, self.stepping_since = self.state.step, time.monotonic()
 
     def _finished(self) -> bool:

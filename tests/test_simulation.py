@@ -1,0 +1,305 @@
+"""The loop over time: literal gradient descent, records, resuming, settling, and how a run ends."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import mvsim
+from mvsim import diagnostics
+from mvsim.integrators import GradientDescent, State
+from mvsim.integrators.base import next_log_mark
+from mvsim.learning import count_classes
+from mvsim.memory import available_bytes, check_memory, required_bytes
+from mvsim.objectives import OBJECTIVES, Objective
+from mvsim.recorder import MEASURES, SHARPNESS_EVERY
+from mvsim.sharpness import largest_eigenvalue
+
+TINY = {"k": 3, "m": 2, "N": 12, "P": 9, "d": 60, "G": 6}
+RATE = 3.0
+
+OPTIONS = {
+    "erm": ("erm", {}),
+    "midpoint": ("midpoint", {}),
+    "midpoint, numpy": ("midpoint", {"backend": "numpy"}),
+    "midpoint, noise of each patch": ("midpoint", {"noise": "patch"}),
+    "mixup, all pairs": ("mixup", {"mixing": 0.3}),
+    "mixup, pairs drawn once": ("mixup", {"pairs": 7}),
+    "mixup, pairs drawn each step": ("mixup", {"pairs": 7, "redraw": "each step"}),
+}
+
+
+def simulate(method, out=None, steps=57, **options):
+    """Run a tiny problem, for so many steps."""
+    fields = {name: options.pop(name) for name in list(options) if name in mvsim.Parameters.model_fields}
+    options = {"learning_rate": RATE, "t_end": RATE * steps, "n_test": 4, **options}
+    return mvsim.simulate(mvsim.Parameters(**{**TINY, **fields}), method, out=out, **options)
+
+
+def assert_same_bits(one, other):
+    assert set(one.dataset.variables) == set(other.dataset.variables)
+    for name in one.dataset.variables:
+        a, b = one.dataset[name].values, other.dataset[name].values
+        assert (a.dtype, a.shape) == (b.dtype, b.shape), name
+        assert a.tobytes() == b.tobytes(), name
+
+
+class Stop:
+    """Ctrl-C during gradient evaluation number ``count``."""
+
+    def __init__(self, monkeypatch, count):
+        self.left = count
+        self.gradient = Objective.gradient
+        stop = self
+
+        def gradient(objective, c):
+            stop.left -= 1
+            if stop.left == 0:
+                raise KeyboardInterrupt
+            return stop.gradient(objective, c)
+
+        monkeypatch.setattr(Objective, "gradient", gradient)
+
+
+def test_canary_of_the_comparison():
+    one, other = simulate("erm", steps=3), simulate("erm", steps=3)
+    assert_same_bits(one, other)
+    other.dataset["loss"][1] *= 1 + 1e-6
+    with pytest.raises(AssertionError, match="loss"):
+        assert_same_bits(one, other)
+
+
+@pytest.mark.parametrize("method", ["erm", "midpoint"])
+def test_the_run_is_literal_gradient_descent_on_the_sampled_problem(method):
+    p = mvsim.Parameters(**TINY)
+    run = simulate(method, seed=3, steps=20)
+    loss = mvsim.objective(method, p, mvsim.sample_dataset(p, seed=3))
+    c = mvsim.initial_correlations(p, seed=3)
+    states = {0: c}
+    for step in range(1, 21):
+        c = c - RATE * loss.gradient(c)
+        states[step] = c
+    assert np.array_equal(run.final_correlations, c)
+    assert run.dataset["step"].values.tolist() == [0, *sorted({round(10 ** (j / 20)) for j in range(27)})]
+    for step, time, value, own in zip(
+        run.dataset["step"].values, run.dataset["time"].values, run.dataset["loss"].values, run.dataset["own_correlations"].values, strict=True
+    ):
+        assert time == RATE * step
+        assert value == loss.loss_and_gradient(states[step])[0]
+        assert np.array_equal(own, diagnostics.own_correlations(states[step]))
+    assert run.dataset["snapshot_step"].values.tolist() == [0, 1, 10]
+    assert np.array_equal(run.dataset["correlations"].values[2], states[10])
+
+
+@pytest.mark.parametrize("case", OPTIONS)
+@pytest.mark.parametrize("at", [1, 8, 43])
+def test_a_resumed_run_is_the_uninterrupted_one(case, at, tmp_path, monkeypatch):
+    method, options = OPTIONS[case]
+    whole = simulate(method, **options)
+    out = tmp_path / "run.nc"
+    with monkeypatch.context() as patch:
+        Stop(patch, at)
+        with pytest.raises(mvsim.Interrupted, match="saved in"):
+            simulate(method, out, **options)
+    saved = mvsim.open_run(out)
+    assert saved.status == "interrupted"
+    assert int(saved.dataset["final_step"]) == at - 1
+    resumed = simulate(method, out, resume=True, **options)
+    assert_same_bits(resumed, whole)
+    assert_same_bits(mvsim.open_run(out), whole)
+    assert resumed.status == "finished"
+    assert resumed.provenance["wall_seconds"] > saved.provenance["wall_seconds"]
+
+
+@pytest.mark.parametrize("first", [40, 45])  # 45 is a step at which runs are recorded anyway, 40 is not
+def test_a_run_extended_in_time_is_the_longer_run(first, tmp_path):
+    simulate("midpoint", tmp_path / "run.nc", steps=first)
+    assert_same_bits(simulate("midpoint", tmp_path / "run.nc", steps=57, resume=True), simulate("midpoint"))
+
+
+def test_a_finished_run_is_left_as_it_is(tmp_path):
+    once = simulate("erm", tmp_path / "run.nc")
+    assert_same_bits(simulate("erm", tmp_path / "run.nc", resume=True), once)
+    assert_same_bits(simulate("erm", tmp_path / "run.nc", steps=10, resume=True), once)  # an earlier t_end takes nothing away
+
+
+def test_bits_do_not_depend_on_threads():
+    assert_same_bits(simulate("midpoint", threads=1), simulate("midpoint", threads=2))
+
+
+def test_pairs_drawn_each_step_differ_from_pairs_drawn_once():
+    once, each = (simulate("mixup", pairs=7, redraw=redraw, steps=3) for redraw in ("once", "each step"))
+    assert not np.array_equal(once.final_correlations, each.final_correlations)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"N": 13}, "N=13"),
+        ({"seed": 1}, "seed=1"),
+        ({"learning_rate": 2.0}, "learning_rate=2.0"),
+        ({"n_test": 5}, "n_test=5"),
+        ({"backend": "numpy"}, "backend='numpy'"),
+    ],
+)
+def test_resuming_as_another_run_is_refused(change, named, tmp_path):
+    kept = simulate("midpoint", tmp_path / "run.nc")
+    with pytest.raises(mvsim.UsageError, match=named):
+        simulate("midpoint", tmp_path / "run.nc", resume=True, **change)
+    assert_same_bits(mvsim.open_run(tmp_path / "run.nc"), kept)
+
+
+def test_resuming_takes_over_the_learning_rate(tmp_path):
+    simulate("midpoint", tmp_path / "run.nc", steps=40)
+    resumed = simulate("midpoint", tmp_path / "run.nc", resume=True, learning_rate=None)
+    assert_same_bits(resumed, simulate("midpoint"))
+
+
+def test_resuming_with_another_law_of_lambda_is_refused(tmp_path):
+    simulate("mixup", tmp_path / "run.nc", mixing=0.3, steps=5)
+    with pytest.raises(mvsim.UsageError, match=r"mixing=0\.4"):
+        simulate("mixup", tmp_path / "run.nc", mixing=0.4, steps=9, resume=True)
+
+
+def test_divergence_names_the_step_and_keeps_the_last_good_state(tmp_path, monkeypatch):
+    good = simulate("erm", steps=4)
+    gradient = Objective.gradient
+
+    def break_down(objective, c):
+        return gradient(objective, c) * (np.nan if np.array_equal(c, good.final_correlations) else 1.0)
+
+    monkeypatch.setattr(Objective, "gradient", break_down)
+    with pytest.raises(mvsim.DivergedError, match="not finite after step 5"):
+        simulate("erm", tmp_path / "run.nc")
+    saved = mvsim.open_run(tmp_path / "run.nc")
+    assert saved.status == "diverged"
+    assert int(saved.dataset["final_step"]) == 4
+    assert np.array_equal(saved.final_correlations, good.final_correlations)
+
+
+def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
+    with pytest.raises(mvsim.DivergedError, match="loss is not finite at step 1"):
+        simulate("erm", tmp_path / "run.nc", learning_rate=1e300, t_end=1e302)
+    assert np.isfinite(mvsim.open_run(tmp_path / "run.nc").dataset["loss"].values).all()
+
+
+def learned_run(**options):
+    """A problem that is learned within a few hundred steps."""
+    return mvsim.simulate(mvsim.Parameters(k=2, m=2, N=30, P=8, d=2), "erm", n_test=4, **options)
+
+
+def test_a_step_beyond_the_limit_is_warned_of():
+    with pytest.warns(UserWarning, match=r"eta=\d+ exceeds 2 / lambda_max = ") as caught:
+        learned_run(learning_rate=3.0, t_end=90.0)
+    assert len([w for w in caught if "lambda_max" in str(w.message)]) == 1  # once, not at every record
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learned_run(learning_rate=1.0, t_end=90.0)
+
+
+def test_a_run_ends_when_it_has_settled_and_says_since_when():
+    run = learned_run(learning_rate=1.0)
+    assert run.settled is True
+    accuracy, learned = run.dataset["training_accuracy"].values, run.dataset["feature_learned"].values == 1.0
+    same = (accuracy == 1.0) & (learned == learned[-1]).all(axis=(1, 2))
+    since = run.dataset["time"].values[np.flatnonzero(~same)[-1] + 1]
+    assert run.dataset["time"].values[-1] >= 10.0 * since
+    assert run.dataset["time"].values[-2] < 10.0 * since
+    assert f"since t = {since:.4g}" in run.summary
+    cut = learned_run(learning_rate=1.0, t_end=5.0 * since)
+    assert cut.settled is False
+    assert "Not settled at t_end" in cut.summary
+
+
+def test_the_summary_counts_the_classes():
+    run = learned_run(learning_rate=1.0)
+    counts = count_classes(run.dataset["feature_learned"].values[-1])
+    assert sum(counts.values()) == 2
+    assert f"both features learned in {counts['both']} of 2 classes, exactly one in {counts['one']}, none in {counts['none']}" in run.summary
+    assert all(deviation.statement in run.summary for deviation in run.regime)
+
+
+@pytest.mark.parametrize(("fractions", "counts"), [([[1, 1], [1, 0.95], [0, 0]], (1, 1, 1)), ([[0.99, 0.99], [0, 1], [1, 1]], (1, 1, 1))])
+def test_a_feature_counts_as_learned_on_every_draw_or_not_at_all(fractions, counts):
+    assert tuple(count_classes(np.array(fractions, dtype=float)).values()) == counts
+
+
+def test_every_record_has_every_quantity_and_sharpness_now_and_then():
+    run = simulate("midpoint")
+    for name in MEASURES:
+        assert run.dataset[name].sizes["time"] == run.dataset.sizes["time"], name
+        if name != "sharpness":
+            assert np.isfinite(run.dataset[name].values).all(), name
+    measured = np.flatnonzero(np.isfinite(run.dataset["sharpness"].values))
+    assert measured.tolist() == list(range(0, run.dataset.sizes["time"], SHARPNESS_EVERY))
+
+
+def test_power_iteration_finds_the_largest_eigenvalue_of_a_hessian():
+    p = mvsim.Parameters(k=2, m=2, N=10, P=6, d=10)
+    loss = mvsim.objective("erm", p, mvsim.sample_dataset(p, 0))
+    c = 6 * p.rho * mvsim.initial_correlations(p, 0) * p.d**0.5
+    columns = [loss.hessian_vector_product(c, e.reshape(c.shape)).ravel() for e in np.eye(c.size)]
+    eigenvalues = np.linalg.eigvalsh(np.array(columns))
+    assert eigenvalues[0] < -eigenvalues[-1] < 0  # plain power iteration would find the wrong end
+    start = np.random.default_rng(0).standard_normal(c.shape)
+    estimate, direction = largest_eigenvalue(lambda v: loss.hessian_vector_product(c, v), start, products=2000, tolerance=1e-12)
+    assert estimate == pytest.approx(eigenvalues[-1], rel=1e-6)
+    assert np.linalg.norm(direction) == pytest.approx(1.0, rel=1e-12)
+    rough = largest_eigenvalue(lambda v: loss.hessian_vector_product(c, v), start, products=3)[0]
+    assert rough <= eigenvalues[-1]
+
+
+@pytest.mark.parametrize("step", [0, 1, 9, 10, 99, 1000, 123456])
+def test_marks_are_log_spaced_steps(step):
+    marks = sorted({round(10 ** (j / 20)) for j in range(200)})
+    assert next_log_mark(step) == next(mark for mark in marks if mark > step)
+    descent = GradientDescent(lambda n, c: c, 0.1)
+    assert descent.is_mark(State(step, 0.1 * step, np.zeros(1))) == (step == 0 or step in marks)
+
+
+def test_the_last_step_reaches_t_end_and_no_further():
+    assert [GradientDescent(lambda n, c: c, 0.1).steps_until(t) for t in (0.1, 0.3, 0.31, 1.0)] == [1, 3, 4, 10]
+
+
+def test_a_problem_that_does_not_fit_is_refused_before_it_starts():
+    assert available_bytes() is None or available_bytes() > 0
+    huge = mvsim.Parameters(k=20_000)
+    with pytest.raises(mvsim.UsageError, match=r"would need about \d.*e\+\d+ bytes"):
+        mvsim.simulate(huge)
+    assert check_memory(mvsim.Parameters(k=4), mixes=True) == required_bytes(mvsim.Parameters(k=4), mixes=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"method": "nope"}, "method='nope'"),
+        ({"integrator": "nope"}, "integrator='nope'"),
+        ({"backend": "nope"}, "backend='nope'"),
+        ({"seed": -1}, "seed=-1"),
+        ({"seed": 1.5}, "seed=1.5"),
+        ({"t_end": 0.0}, "t_end=0.0"),
+        ({"t_end": float("nan")}, "t_end=nan"),
+        ({"learning_rate": -1.0}, "eta=-1.0"),
+        ({"checkpoint_seconds": 0.0}, "checkpoint_seconds=0.0"),
+        ({"n_test": 0}, "n_test=0"),
+        ({"threads": 0}, "threads=0"),
+        ({"resume": True}, "resume=True"),
+        ({"mixing": 0.5}, "mixing=0.5"),
+        ({"method": "mixup", "mixing": 2.0}, "mixing=2.0"),
+        ({"method": "mixup", "pairs": 0}, "pairs=0"),
+        ({"method": "mixup", "redraw": "never"}, "redraw='never'"),
+        ({"method": "mixup", "nodes": 0}, "nodes=0"),
+    ],
+)
+def test_bad_arguments_are_named(options, named):
+    with pytest.raises(mvsim.UsageError) as error:
+        mvsim.simulate(mvsim.Parameters(**TINY), **options)
+    assert named in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_every_method_can_be_simulated():
+    for method in OBJECTIVES:
+        assert simulate(method, steps=2).method == method
