@@ -179,6 +179,7 @@ def test_divergence_names_the_step_and_keeps_the_last_good_state(tmp_path, monke
     assert np.array_equal(saved.final_correlations, good.final_correlations)
 
 
+@pytest.mark.filterwarnings("ignore:eta=1e")
 def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
     with pytest.raises(mvsim.DivergedError, match="loss is not finite at step 1"):
         simulate("erm", tmp_path / "run.nc", learning_rate=1e300, t_end=1e302)
