@@ -31,7 +31,7 @@ from mvsim.summary import summarise
 SETTLED_FACTOR = 10.0
 """A run has settled when what it measures has stayed the same while time grew by this factor."""
 
-DEFAULT_STEPS = 10_000
+DEFAULT_STEPS = 8_000
 """Steps of gradient descent after which a run without t_end stops even if it has not settled."""
 
 
