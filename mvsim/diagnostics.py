@@ -33,7 +33,11 @@ def signal_strength(parameters: Parameters, data: Dataset) -> np.ndarray:
 
 
 def active_threshold(parameters: Parameters, mixes: bool) -> float:
-    """Return the correlation from which a neuron is certainly linear on its feature: rho / delta1, twice that if points are mixed."""
+    """Return the threshold of B_{y,l}: rho / delta1 (Equation B.1), and 2 rho / delta1 if points are mixed (Equation B.16).
+
+    For ERM a neuron above it is linear on its feature in every point. At midpoints that holds up to the noise of the other point, and for
+    other laws of lambda the threshold of midpoints is a convention.
+    """
     return (2.0 if mixes else 1.0) * parameters.rho / parameters.delta1
 
 

@@ -22,10 +22,9 @@ class UniformLaw(_Law):
 
     kind: Literal["uniform"] = "uniform"
 
-    @property
-    def anti_concentrated(self) -> bool:
-        """Whether small sets have small probability, as Definition 4.1 asks."""
-        return True
+    def largest_probability(self, share: float) -> float:
+        """Return the largest probability of a set that takes up ``share`` of the interval."""
+        return share
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """Draw ``size`` values in [0, 1], dimensionless."""
@@ -38,10 +37,13 @@ class SymmetricBetaLaw(_Law):
     kind: Literal["beta"] = "beta"
     a: Annotated[float, Field(gt=0, description="shape parameter of Beta(a, a)")]
 
-    @property
-    def anti_concentrated(self) -> bool:
-        """Whether small sets have small probability, as Definition 4.1 asks."""
-        return True
+    def largest_probability(self, share: float) -> float:
+        """Return the largest probability of a set that takes up ``share`` of the interval: the middle if a >= 1, else the two ends."""
+        from scipy.special import betainc
+
+        if self.a >= 1.0:
+            return float(1.0 - 2.0 * betainc(self.a, self.a, (1.0 - share) / 2.0))
+        return float(2.0 * betainc(self.a, self.a, share / 2.0))
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """Draw ``size`` values in [0, 1], dimensionless."""
@@ -73,10 +75,9 @@ class DiscreteLaw(_Law):
     def _weights(self) -> tuple[float, ...]:
         return self.probabilities if self.probabilities is not None else (1.0 / len(self.atoms),) * len(self.atoms)
 
-    @property
-    def anti_concentrated(self) -> bool:
-        """Whether small sets have small probability, as Definition 4.1 asks."""
-        return False
+    def largest_probability(self, share: float) -> float:
+        """Return the largest probability of a set that takes up ``share`` of the interval: 1, the atoms."""
+        return 1.0
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """Draw ``size`` values in [0, 1], dimensionless."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mvsim.arrays import real_array
 from mvsim.data import sample_points
 from mvsim.diagnostics import correct
 from mvsim.errors import UsageError
@@ -31,8 +32,8 @@ class FeatureTest:
     """
 
     def __init__(self, parameters: Parameters, n_test: int = 20, seed: int = 0, threads: int | None = None) -> None:
-        if isinstance(n_test, bool) or not isinstance(n_test, (int, np.integer)) or n_test < 1:
-            raise UsageError(f"n_test={n_test!r}: must be an integer >= 1, the number of fresh draws for each class")
+        if isinstance(n_test, bool) or not isinstance(n_test, (int, np.integer)) or not 1 <= n_test <= 10**6:
+            raise UsageError(f"n_test={n_test!r}: must be an integer from 1 to 10^6, the number of fresh draws for each class")
         labels = np.repeat(np.arange(parameters.k), n_test)
         points = sample_points(parameters, stream(check_seed(seed), "fresh draws"), labels)
         self._labels = labels
@@ -68,10 +69,12 @@ def feature_learned(parameters: Parameters, c: np.ndarray, n_test: int = 20, see
     UsageError
         If the shape of c is wrong or n_test < 1.
     """
-    c = np.ascontiguousarray(c, dtype=np.float64)
+    c = real_array("c", c)
     expected = (parameters.k, parameters.m, parameters.k, 2)
     if c.shape != expected:
         raise UsageError(f"c has shape {c.shape}: must be (k, m, k, 2) = {expected}")
+    if not np.isfinite(c).all():
+        raise UsageError("c: every correlation must be finite")
     return FeatureTest(parameters, n_test, seed).fraction_learned(c)
 
 

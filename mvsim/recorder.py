@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,24 +23,68 @@ SHARPNESS_EVERY = 20
 
 SHARPNESS_PRODUCTS = 10
 
-# Every recorded quantity: its dimensions after time, and the function that measures it. A new one needs a line here and nothing else.
 Measure = Callable[["Recorder", State, dict[str, Any]], Any]
-MEASURES: dict[str, tuple[tuple[str, ...], Measure]] = {
-    "step": ((), lambda self, state, now: np.int64(state.step)),
-    "loss": ((), lambda self, state, now: now["loss"]),
-    "training_accuracy": ((), lambda self, state, now: diagnostics.correct(now["outputs"], self.labels).mean()),
-    "gradient_norm": ((), lambda self, state, now: np.linalg.norm(now["gradient"])),
-    "sharpness": ((), lambda self, state, now: self.sharpness(state)),
-    "own_correlations": (("class", "neuron", "view"), lambda self, state, now: diagnostics.own_correlations(state.c)),
-    "max_correlation": (("class", "view"), lambda self, state, now: diagnostics.max_correlation(state.c)),
-    "total_correlation": (("class", "view"), lambda self, state, now: diagnostics.total_correlation(state.c, self.threshold)),
-    "active_neurons": (("class", "view"), lambda self, state, now: diagnostics.active_neurons(state.c, self.threshold).sum(axis=1)),
-    "feature_learned": (("class", "view"), lambda self, state, now: self.feature_test.fraction_learned(state.c)),
-    "view_gap": (("class",), lambda self, state, now: diagnostics.view_gap(state.c, self.threshold)),
-    "softmax_gap": (("class",), lambda self, state, now: self.mean_softmax_gap(now["outputs"])),
-    "off_diagonal_max": (("class",), lambda self, state, now: now["off_diagonal"].max(axis=1)),
-    "off_diagonal_min": (("class",), lambda self, state, now: now["off_diagonal"].min(axis=1)),
-    "off_diagonal_rms": (("class",), lambda self, state, now: np.sqrt((now["off_diagonal"] ** 2).mean(axis=1))),
+
+
+class Quantity(NamedTuple):
+    """A recorded quantity: its dimensions after time, what it is in words, and the function that measures it."""
+
+    dims: tuple[str, ...]
+    meaning: str
+    measure: Measure
+
+
+# A new quantity needs an entry here and nothing else.
+MEASURES: dict[str, Quantity] = {
+    "step": Quantity((), "steps taken", lambda self, state, now: np.int64(state.step)),
+    "loss": Quantity((), "training loss", lambda self, state, now: now["loss"]),
+    "training_accuracy": Quantity(
+        (),
+        "fraction of training points with argmax_s g_s(x_i) = y_i",
+        lambda self, state, now: diagnostics.correct(now["outputs"], self.labels).mean(),
+    ),
+    "gradient_norm": Quantity((), "norm of the gradient of the training loss", lambda self, state, now: np.linalg.norm(now["gradient"])),
+    "sharpness": Quantity((), "largest eigenvalue of the Hessian of the training loss, from below", lambda self, state, now: self.sharpness(state)),
+    "own_correlations": Quantity(
+        ("class", "neuron", "view"), "<w_{y,r}, v_{y,l}>", lambda self, state, now: diagnostics.own_correlations(state.c)
+    ),
+    "max_correlation": Quantity(
+        ("class", "view"), "Lambda_{y,l} = max_r <w_{y,r}, v_{y,l}>", lambda self, state, now: diagnostics.max_correlation(state.c)
+    ),
+    "total_correlation": Quantity(
+        ("class", "view"),
+        "C_{y,l}, sum of the own correlations in B_{y,l}",
+        lambda self, state, now: diagnostics.total_correlation(state.c, self.threshold),
+    ),
+    "active_neurons": Quantity(
+        ("class", "view"), "size of B_{y,l}", lambda self, state, now: diagnostics.active_neurons(state.c, self.threshold).sum(axis=1)
+    ),
+    "feature_learned": Quantity(
+        ("class", "view"),
+        "fraction of fresh draws on which view l alone suffices (Definition 4.5)",
+        lambda self, state, now: self.feature_test.fraction_learned(state.c),
+    ),
+    "view_gap": Quantity(("class",), "Delta_y = |C_{y,1} - C_{y,2}|", lambda self, state, now: diagnostics.view_gap(state.c, self.threshold)),
+    "softmax_gap": Quantity(
+        ("class",), "mean of 1 - phi_y over the training points of the class", lambda self, state, now: self.mean_softmax_gap(now["outputs"])
+    ),
+    "off_diagonal_max": Quantity(("class",), "largest <w_{y,r}, v_{s,l}> with s != y", lambda self, state, now: now["off_diagonal"].max(axis=1)),
+    "off_diagonal_min": Quantity(("class",), "least <w_{y,r}, v_{s,l}> with s != y", lambda self, state, now: now["off_diagonal"].min(axis=1)),
+    "off_diagonal_rms": Quantity(
+        ("class",), "root mean square of <w_{y,r}, v_{s,l}> with s != y", lambda self, state, now: np.sqrt((now["off_diagonal"] ** 2).mean(axis=1))
+    ),
+}
+
+MEANINGS = {
+    "time": "time, eta times steps",
+    "signal_strength": "S_{y,l} = (1/N) sum over own points and patches of beta^alpha",
+    "correlations": "<w_{y,r}, v_{s,l}> at a few times",
+    "snapshot_time": "time of each of these",
+    "snapshot_step": "step of each of these",
+    "final_correlations": "<w_{y,r}, v_{s,l}> at the last save",
+    "final_step": "step of the last save",
+    "final_time": "time of the last save",
+    **{name: quantity.meaning for name, quantity in MEASURES.items()},
 }
 
 
@@ -79,6 +123,7 @@ class Recorder:
         DivergedError
             If the loss is not finite; nothing is kept then.
         """
+        self.objective.begin_step(state.step)  # a fresh draw, on which this state has not been trained
         with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
             loss, gradient = self.objective.loss_and_gradient(state.c)
         if not (np.isfinite(loss) and np.isfinite(gradient).all()):
@@ -91,7 +136,7 @@ class Recorder:
             "outputs": self.objective.outputs(state.c),
             "off_diagonal": diagnostics.off_diagonal_correlations(state.c).reshape(k, -1),
         }
-        values = {name: measure(self, state, now) for name, (_, measure) in MEASURES.items()}
+        values = {name: quantity.measure(self, state, now) for name, quantity in MEASURES.items()}
         self.times.append(state.time)
         for name, value in values.items():
             self.records[name].append(value)
@@ -139,7 +184,9 @@ class Recorder:
         import xarray as xr
 
         p = self.objective.parameters
-        variables: dict[str, Any] = {name: (("time", *dims), np.asarray(self.records[name])) for name, (dims, _) in MEASURES.items()}
+        variables: dict[str, Any] = {
+            name: (("time", *quantity.dims), np.asarray(self.records[name])) for name, quantity in MEASURES.items()
+        }
         variables["signal_strength"] = (("class", "view"), diagnostics.signal_strength(p, self.objective.data))
         dims = ("class", "neuron", "feature_class", "view")
         variables["correlations"] = (("snapshot", *dims), np.stack([s.c for s in self.snapshots]))
@@ -148,7 +195,10 @@ class Recorder:
         variables["final_correlations"] = (dims, state.c)
         variables["final_step"] = ((), np.int64(state.step))
         variables["final_time"] = ((), np.float64(state.time))
-        return xr.Dataset(variables, {"time": np.asarray(self.times), "class": np.arange(p.k), "view": np.arange(2)})
+        dataset = xr.Dataset(variables, {"time": np.asarray(self.times), "class": np.arange(p.k), "view": np.arange(2)})
+        for name, meaning in MEANINGS.items():
+            dataset[name].attrs = {"long_name": meaning, "units": "dimensionless"}
+        return dataset
 
     def restore(self, dataset: xr.Dataset) -> State:
         """Take over the records of a saved run and return its final state."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -21,7 +22,7 @@ from mvsim.integrators import INTEGRATORS, GradientDescent, Integrator, State
 from mvsim.kernels import BACKENDS
 from mvsim.learning import FeatureTest, count_classes
 from mvsim.memory import check_memory
-from mvsim.objectives import OBJECTIVES, Objective, check_options, options_of
+from mvsim.objectives import OBJECTIVES, Objective, check_name, check_options, options_of
 from mvsim.parameters import Parameters
 from mvsim.recorder import Recorder
 from mvsim.run import Run
@@ -31,15 +32,21 @@ from mvsim.summary import summarise
 SETTLED_FACTOR = 10.0
 """A run has settled when what it measures has stayed the same while time grew by this factor."""
 
-DEFAULT_STEPS = 8_000
-"""Steps of gradient descent after which a run without t_end stops even if it has not settled."""
+DEFAULT_STEPS = {True: 8_000, False: 40_000}
+"""Steps of gradient descent after which a run without t_end stops even if it has not settled: of a loss that mixes pairs, and of one that does not.
+
+Either takes some five minutes at k = 50 on two cores."""
+
+
+MOST_STEPS = 1e15
+"""Beyond this nobody waits, and steps could not be counted exactly."""
 
 
 class Progress(Protocol):
     """What `simulate` tells a display; see `mvsim.cli.progress` for two."""
 
     def start(self, info: dict[str, Any]) -> None:
-        """Learn that the run is about to step; ``info["compiling"]`` says that kernels are being compiled first."""
+        """Learn that the run is about to step; ``info`` has ``compiling`` (it still prepares), ``step`` and ``steps``."""
 
     def update(self, status: dict[str, Any]) -> None:
         """Learn that steps were taken."""
@@ -86,8 +93,9 @@ def simulate(
     learning_rate : float, optional
         Step size eta of gradient descent; default `default_learning_rate`.
     t_end : float, optional
-        Time (eta times steps) to stop at. Without it a run goes on until it has settled, that is, until training accuracy is 1 and the answer of
-        Definition 4.5 has not changed for any feature while time grew tenfold, but not beyond `DEFAULT_STEPS` steps.
+        Time (eta times steps) to stop at: the first step that reaches it is the last. Without it a run goes on until it has settled, that
+        is, until training accuracy is 1 and the answer of Definition 4.5 has not changed for any feature while time grew tenfold, but
+        not beyond `DEFAULT_STEPS` steps.
     out : path, optional
         Run file; without it nothing is saved.
     resume : bool
@@ -120,15 +128,19 @@ def simulate(
     Interrupted
         If SIGINT arrives while stepping; the last state has been saved.
     """
+    if not isinstance(parameters, Parameters):
+        raise UsageError(f"parameters={parameters!r}: must be mvsim.Parameters(...)")
     check_seed(seed)
-    for name, value, known in (("method", method, OBJECTIVES), ("integrator", integrator, INTEGRATORS), ("backend", backend, BACKENDS)):
-        if value not in known:
+    check_name(method)
+    for name, value, known in (("integrator", integrator, INTEGRATORS), ("backend", backend, BACKENDS)):
+        if not isinstance(value, str) or value not in known:
             raise UsageError(f"{name}={value!r}: must be one of {', '.join(known)}")
     check_options(method, objective_options)
-    if t_end is not None and not 0 < t_end < float("inf"):
-        raise UsageError(f"t_end={t_end!r}: must be a finite number > 0")
-    if not checkpoint_seconds > 0:
-        raise UsageError(f"checkpoint_seconds={checkpoint_seconds!r}: must be > 0")
+    t_end = None if t_end is None else _positive("t_end", t_end)
+    learning_rate = None if learning_rate is None else _positive("eta", learning_rate)
+    checkpoint_seconds = _positive("checkpoint_seconds", checkpoint_seconds, most=math.inf)
+    if out is not None and not isinstance(out, (str, os.PathLike)):
+        raise UsageError(f"out={out!r}: must be the name of a file")
     if resume and out is None:
         raise UsageError("resume=True: needs out, the run file to continue")
     check_memory(parameters, OBJECTIVES[method].mixes, backend, n_test)
@@ -142,6 +154,18 @@ def simulate(
             progress or _Silent(), saved, objective_options,
         )  # fmt: skip
         return session.run()
+
+
+def _positive(name: str, value: Any, most: float = 1e100) -> float:
+    """Return a number > 0 as a float, or raise `UsageError`."""
+    allowed = "a number > 0" if most == math.inf else "a finite number > 0, at most 1e100"
+    try:
+        number = float(value) if not isinstance(value, (bool, str)) else math.nan
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not 0 < number <= most:
+        raise UsageError(f"{name}={value!r}: must be {allowed}")
+    return number
 
 
 def default_learning_rate(parameters: Parameters) -> float:
@@ -167,14 +191,18 @@ class _Session:
         self.checkpoint_seconds = checkpoint_seconds
         self.warned = False
         if learning_rate is None:
-            learning_rate = saved[1]["integrator"]["learning_rate"] if saved else default_learning_rate(parameters)
+            default = default_learning_rate(parameters)
+            learning_rate = _positive("eta", (saved[1] if saved else {"integrator": {}})["integrator"].get("learning_rate", default))
         data = sample_dataset(parameters, seed)
         if "seed" in options_of(method):
             objective_options = {"seed": seed, **objective_options}
         self.objective: Objective = OBJECTIVES[method](parameters, data, backend, threads, **objective_options)
         self.integrator: Integrator = GradientDescent(self._gradient, learning_rate)
+        self.regime = parameters.deviations() + self.integrator.deviations()
         self.t_end = t_end
-        self.horizon = t_end if t_end is not None else DEFAULT_STEPS * learning_rate
+        if t_end is not None and t_end / learning_rate > MOST_STEPS:
+            raise UsageError(f"eta={learning_rate:g}, t_end={t_end:g}: more than {MOST_STEPS:g} steps; use a larger eta or a smaller t_end")
+        self.horizon = t_end if t_end is not None else DEFAULT_STEPS[self.objective.mixes] * learning_rate
         self.recorder = Recorder(self.objective, FeatureTest(parameters, n_test, seed, threads), seed)
         self.n_test = n_test
         self.provenance: dict[str, Any] = {
@@ -184,17 +212,22 @@ class _Session:
             "seed": int(seed),
             "integrator": {**self.integrator.options(), "t_end": t_end},
             "options": {"n_test": n_test, "backend": backend, **self.objective.options(), "algorithm": self.objective.describe()},
-            "regime": [deviation.as_dict() for deviation in parameters.deviations()],
+            "regime": [deviation.as_dict() for deviation in self.regime],
             "settled": None,
             "wall_seconds": 0.0,
         }
         self.saved = saved
         if saved:
+            first = ("version", "git_revision", "command", "versions", "platform", "created")
+            self.provenance["continued"] = [*saved[1].get("continued", []), {name: self.provenance[name] for name in first}]
+            self.provenance.update({name: saved[1][name] for name in first})
             _refuse_other_run(self.provenance, saved[1], out)
 
     def run(self) -> Run:
-        """Step until the run ends, one way or another, and save it."""
+        """Step until the run ends, one way or another, and save it; a finished run that has nothing left to do is left as it is."""
         self._begin()
+        if self.out is not None and self.saved and self.saved[1]["status"] == "finished" and self._finished():
+            return Run(self.saved[0], self.saved[1], Path(self.out))
         try:
             while not self._finished():
                 mark = self.integrator.next_mark(self.state, self.horizon)
@@ -204,10 +237,10 @@ class _Session:
             self._save("diverged", f"Stopped: {error}.")
             raise
         except KeyboardInterrupt:
-            self._save("interrupted", "Interrupted; continue it with --resume.")
+            self._save("interrupted", f"Interrupted at step {self.state.step}, t = {self.state.time:.4g}, where it can be resumed.")
             place = "" if self.out is None else f"; saved in {self.out}"
             raise Interrupted(f"interrupted at step {self.state.step}, t = {self.state.time:.4g}{place}") from None
-        run = self._save("finished", self._ending())
+        run = self._save("finished", " ".join([self._ending(), *self.objective.caveats(self.state.c)]))
         self.progress.finish({"summary": run.summary})
         return run
 
@@ -218,7 +251,8 @@ class _Session:
     def _begin(self) -> None:
         """Compile, restore or start, and take the first record."""
         self.started = self.last_saved = self.last_update = time.monotonic()
-        with _compilation_announced(self.progress):
+        info = {"step": int(self.saved[0]["final_step"]) if self.saved else 0, "steps": self.integrator.steps_until(self.horizon)}
+        with _compilation_announced(self.progress, info):
             if self.saved:
                 self.state = self.recorder.restore(self.saved[0])
                 self.wall_before = self.saved[1]["wall_seconds"]
@@ -273,21 +307,22 @@ class _Session:
         }
 
     def _ending(self) -> str:
-        if self._settled():
-            return f"Settled: training accuracy 1 and no change by Definition 4.5 since t = {self.recorder.settled_since():.4g}."
         since = self.recorder.settled_since()
-        accurate = self.recorder.last("training_accuracy") == 1
-        why = f"the last change by Definition 4.5 was at t = {since:.4g}" if accurate else "training accuracy is below 1"
-        limit = "t_end" if self.t_end is not None else f"the default limit of {DEFAULT_STEPS} steps (give --t-end for more)"
+        if self._settled():
+            return f"Settled: training accuracy 1 and no change by Definition 4.5 since t = {since:.4g}."
+        why = "training accuracy is below 1"
+        if since is not None:
+            why = f"the last change by Definition 4.5 was at t = {since:.4g}; without another it settles at t = {SETTLED_FACTOR * since:.4g}"
+        limit = "t_end" if self.t_end is not None else f"the default limit of {DEFAULT_STEPS[self.objective.mixes]} steps (t_end sets another)"
         return f"Not settled at {limit}: {why}."
 
     def _save(self, status: str, ending: str) -> Run:
         """Put the run together as it stands and write it, if it has a file."""
         self.last_saved = time.monotonic()
-        clock = f"{self.state.step} steps of gradient descent with eta = {self.integrator.options()['learning_rate']:g}"
+        clock = f"{self.recorder.last('step')} steps of gradient descent with eta = {self.integrator.options()['learning_rate']:g}"
         summary = summarise(
-            self.parameters, self.method, self.seed, count_classes(self.recorder.last("feature_learned")),
-            float(self.recorder.last("training_accuracy")), self.n_test, self.state.time, clock, ending,
+            self.parameters, self.objective.label, self.seed, count_classes(self.recorder.last("feature_learned")),
+            float(self.recorder.last("training_accuracy")), self.n_test, self.recorder.times[-1], clock, ending, self.regime,
         )  # fmt: skip
         wall = self.wall_before + self.last_saved - self.started
         settled = self._settled() if status == "finished" else None
@@ -299,13 +334,13 @@ class _Session:
 
 
 @contextmanager
-def _compilation_announced(progress: Progress) -> Iterator[None]:
-    """Call ``progress.start`` once: when the body is done, or after a second of it, which only compilation takes."""
+def _compilation_announced(progress: Progress, info: dict[str, Any]) -> Iterator[None]:
+    """Call ``progress.start`` once: when the body is done, or after a second of it, which may be compilation."""
     once = threading.Lock()
 
     def start(compiling: bool) -> None:
         if once.acquire(blocking=False):
-            progress.start({"compiling": compiling})
+            progress.start({**info, "compiling": compiling})
 
     notice = threading.Timer(1.0, start, [True])
     notice.daemon = True
@@ -317,17 +352,21 @@ def _compilation_announced(progress: Progress) -> Iterator[None]:
     start(False)
 
 
+NAMES = {"learning_rate": "eta"}
+"""What options of an integrator are called where they are given."""
+
+
 def _refuse_other_run(now: dict[str, Any], saved: dict[str, Any], out: Any) -> None:
     """Raise `UsageError` if the saved run is not the one that is asked for."""
     differences = [
-        f"{name}={now['parameters'][name]!r} (saved: {saved['parameters'].get(name)!r})"
-        for name in now["parameters"]
-        if now["parameters"][name] != saved["parameters"].get(name)
+        f"{name}={now['parameters'].get(name)!r} (saved: {saved['parameters'].get(name)!r})"
+        for name in now["parameters"] | saved["parameters"]
+        if now["parameters"].get(name) != saved["parameters"].get(name)
     ]
     differences += [f"{name}={now[name]!r} (saved: {saved[name]!r})" for name in ("method", "seed") if now[name] != saved[name]]
     fixed = [name for name in now["integrator"] if name != "t_end"]
     differences += [
-        f"{name}={now['integrator'][name]!r} (saved: {saved['integrator'].get(name)!r})"
+        f"{NAMES.get(name, name)}={now['integrator'][name]!r} (saved: {saved['integrator'].get(name)!r})"
         for name in fixed
         if now["integrator"][name] != saved["integrator"].get(name)
     ]

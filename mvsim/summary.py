@@ -22,6 +22,7 @@ def summarise(
     time: float,
     clock: str,
     ending: str,
+    regime: list[Deviation],
 ) -> str:
     """Return the summary of a run.
 
@@ -30,7 +31,7 @@ def summarise(
     parameters : Parameters
         Of the run.
     method : str
-        Name of the objective.
+        The objective in a few words.
     seed : int
         Of the run.
     counts : dict
@@ -40,11 +41,13 @@ def summarise(
     n_test : int
         Fresh draws for each class.
     time : float
-        Time reached.
+        Time of the last measurement.
     clock : str
         What that time was made of, e.g. "2000 steps of gradient descent with eta = 60".
     ending : str
         Whether the run settled, and if not, why it ended.
+    regime : list of Deviation
+        The ways in which it departs from the theorems' assumptions.
 
     Returns
     -------
@@ -58,6 +61,6 @@ def summarise(
             f"exactly one in {counts['one']}, none in {counts['none']}",
             f"  (Definition 4.5 on all of {n_test} fresh draws per class) at t = {time:.4g} after {clock}; training accuracy {accuracy:.4g}.",
             f"  {ending}",
-            f"  Regime: {regime_label(parameters.deviations())}.",
+            f"  Regime: {regime_label(regime)}.",
         ]
     )

@@ -25,8 +25,12 @@ def example_run(
             values = np.arange(sizes[name])
         elif dtype == "int64":
             values = rng.integers(0, 2**62, shape)
+            if name == "step":
+                values = np.arange(records)
         else:
             values = rng.normal(size=shape)
+            if name == "time":
+                values = np.sort(values)
         variables[name] = xr.Variable(dims, np.asarray(values, dtype=dtype), {"units": "dimensionless"} if name == "time" else {})
     variables["final_step"] = xr.Variable((), np.int64(step))
     parameters = Parameters(k=k, m=m, **fields)

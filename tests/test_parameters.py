@@ -158,7 +158,7 @@ DEPARTURES = {
     "m": 30,
     "rho": 0.3,
     "alpha": 3,
-    "delta3": 0.001,
+    "delta3": 0.02,
     "delta4": 0.2,
     "beta_law": {"kind": "discrete", "atoms": [0.5]},
 }

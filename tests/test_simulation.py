@@ -139,7 +139,7 @@ def test_pairs_drawn_each_step_differ_from_pairs_drawn_once():
     [
         ({"N": 13}, "N=13"),
         ({"seed": 1}, "seed=1"),
-        ({"learning_rate": 2.0}, "learning_rate=2.0"),
+        ({"learning_rate": 2.0}, "eta=2.0"),
         ({"n_test": 5}, "n_test=5"),
         ({"backend": "numpy"}, "backend='numpy'"),
     ],
@@ -179,11 +179,20 @@ def test_divergence_names_the_step_and_keeps_the_last_good_state(tmp_path, monke
     assert np.array_equal(saved.final_correlations, good.final_correlations)
 
 
-@pytest.mark.filterwarnings("ignore:eta=1e")
-def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
+def test_a_loss_that_is_not_finite_stops_the_run(tmp_path, monkeypatch):
+    both = Objective.loss_and_gradient
+
+    def break_down(objective, c):
+        loss, gradient = both(objective, c)
+        return (loss if np.array_equal(c, start) else np.inf), gradient
+
+    start = mvsim.initial_correlations(mvsim.Parameters(**TINY), 0)
+    monkeypatch.setattr(Objective, "loss_and_gradient", break_down)
     with pytest.raises(mvsim.DivergedError, match="loss is not finite at step 1"):
-        simulate("erm", tmp_path / "run.nc", learning_rate=1e300, t_end=1e302)
-    assert np.isfinite(mvsim.open_run(tmp_path / "run.nc").dataset["loss"].values).all()
+        simulate("erm", tmp_path / "run.nc")
+    saved = mvsim.open_run(tmp_path / "run.nc")
+    assert saved.status == "diverged"
+    assert np.isfinite(saved.dataset["loss"].values).all()
 
 
 def learned_run(**options):
@@ -304,3 +313,41 @@ def test_bad_arguments_are_named(options, named):
 def test_every_method_can_be_simulated():
     for method in OBJECTIVES:
         assert simulate(method, steps=2).method == method
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"t_end": "a"}, "t_end='a'"),
+        ({"t_end": 10**400}, "t_end=1000"),
+        ({"learning_rate": True}, "eta=True"),
+        ({"checkpoint_seconds": None}, "checkpoint_seconds=None"),
+        ({"out": 5}, "out=5"),
+        ({"method": []}, "method=[]"),
+        ({"learning_rate": 1e-300, "t_end": 1.0}, "eta=1e-300"),
+        ({"method": "mixup", "nodes": 10**6}, "nodes=1000000"),
+        ({"method": "mixup", "pairs": 10**30}, "pairs="),
+        ({"method": "mixup", "mixing": {"distribution": "beta", "args": [1e-300, 1]}}, "shapes must lie in"),
+    ],
+)
+def test_values_of_the_wrong_kind_or_size_are_named(options, named):
+    with pytest.raises(mvsim.UsageError) as error:
+        mvsim.simulate(mvsim.Parameters(**TINY), **options)
+    assert named in str(error.value)
+
+
+@pytest.mark.parametrize("field", ["k", "m", "N", "P", "C_P", "Q", "G", "d", "rho", "delta2", "codebook_seed"])
+@pytest.mark.parametrize("value", [10**400, 10**310, "1e309"])
+def test_absurd_sizes_are_refused_by_name(field, value):
+    with pytest.raises(mvsim.UsageError, match=rf"(^|; ){field}="):
+        mvsim.Parameters(**{"k": 5, field: value})
+
+
+def test_a_finished_run_keeps_its_origin_and_lists_what_continued_it(tmp_path):
+    first = simulate("erm", tmp_path / "run.nc", steps=10)
+    bits = (tmp_path / "run.nc").read_bytes()
+    simulate("erm", tmp_path / "run.nc", steps=10, resume=True)
+    assert (tmp_path / "run.nc").read_bytes() == bits  # nothing was left to do, nothing was written
+    longer = simulate("erm", tmp_path / "run.nc", steps=20, resume=True)
+    assert longer.provenance["created"] == first.provenance["created"]
+    assert len(mvsim.open_run(tmp_path / "run.nc").provenance["continued"]) == 1

@@ -32,7 +32,8 @@ MOST = 0.5
 
 def trained(method: str, parameters: mvsim.Parameters, arguments: argparse.Namespace) -> mvsim.Run:
     """Return the finished run of a method, from its file as far as it is there."""
-    out = RESULTS / f"readme-{method}-k{parameters.k}-d{parameters.d}-seed{arguments.seed}.nc"
+    end = "settled" if arguments.t_end is None else f"t{arguments.t_end:g}"
+    out = RESULTS / f"readme-{method}-k{parameters.k}-d{parameters.d}-{end}-seed{arguments.seed}.nc"
     with progress_on() as progress:
         return mvsim.simulate(
             parameters,

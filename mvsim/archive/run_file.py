@@ -80,7 +80,7 @@ def read_run(path: str | os.PathLike[str]) -> tuple[xr.Dataset, dict[str, Any]]:
     """
     with _open(path) as file:
         if file.read(len(_SIGNATURE)) != _SIGNATURE:
-            raise UsageError(f"{path}: not a NetCDF4 file; give a run made by `mvsim simulate --out`")
+            raise UsageError(f"{path}: not a NetCDF4 file; give a run made by `mvsim simulate`")
         if is_broken(file):
             raise UsageError(f"{path}: its contents do not match its checksum: it was edited or damaged after it was saved; {_RESTORE}")
         dataset, provenance = _load(path, file)
@@ -93,7 +93,7 @@ def read_run(path: str | os.PathLike[str]) -> tuple[xr.Dataset, dict[str, Any]]:
 
 
 def _open(path: str | os.PathLike[str]) -> IO[bytes]:
-    give = "give a run made by `mvsim simulate --out`"
+    give = "give a run made by `mvsim simulate`"
     try:
         mode = Path(path).stat().st_mode
         if stat.S_ISDIR(mode):
@@ -101,6 +101,8 @@ def _open(path: str | os.PathLike[str]) -> IO[bytes]:
         if not stat.S_ISREG(mode):  # opening a pipe would wait for ever
             raise UsageError(f"{path}: not an ordinary file; {give}")
         return Path(path).open("rb")
+    except UsageError:
+        raise
     except FileNotFoundError:
         raise UsageError(f"{path}: no such file; {give}") from None
     except (OSError, ValueError) as error:
@@ -128,7 +130,7 @@ def _load(path: str | os.PathLike[str], file: IO[bytes]) -> tuple[xr.Dataset, di
 
 def _provenance(path: str | os.PathLike[str], text: object) -> dict[str, Any]:
     if not isinstance(text, str):
-        raise UsageError(f"{path}: not a run of mvsim, it has no attribute {ATTRIBUTE}; give a run made by `mvsim simulate --out`")
+        raise UsageError(f"{path}: not a run of mvsim, it has no attribute {ATTRIBUTE}; give a run made by `mvsim simulate`")
     try:
         provenance = provenance_from_text(text)
     except (ValueError, RecursionError):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -20,6 +22,7 @@ VARIABLES: dict[str, tuple[tuple[str, ...], str]] = {
     "loss": (("time",), "float64"),
     "training_accuracy": (("time",), "float64"),
     "gradient_norm": (("time",), "float64"),
+    "sharpness": (("time",), "float64"),
     "own_correlations": (("time", "class", "neuron", "view"), "float64"),
     "max_correlation": (("time", "class", "view"), "float64"),
     "total_correlation": (("time", "class", "view"), "float64"),
@@ -70,7 +73,12 @@ def find_problem(dataset: xr.Dataset, provenance: dict[str, Any]) -> str | None:
     provenance : dict
         Its provenance in JSON types; ``format`` and ``sha256`` are not looked at.
     """
-    return _provenance_problem(provenance) or _variables_problem(dataset) or _sizes_problem(dataset, provenance["parameters"])
+    return (
+        _provenance_problem(provenance)
+        or _variables_problem(dataset)
+        or _sizes_problem(dataset, provenance["parameters"])
+        or _values_problem(dataset)
+    )
 
 
 def _provenance_problem(provenance: dict[str, Any]) -> str | None:
@@ -84,6 +92,10 @@ def _provenance_problem(provenance: dict[str, Any]) -> str | None:
     for name in ("k", "m"):
         if type(provenance["parameters"].get(name)) is not int:
             return f"its parameters have no integer {name}"
+    if type(provenance["integrator"].get("name")) is not str:
+        return "its integrator has no name"
+    if provenance["seed"] < 0:
+        return "its seed is negative"
     if not all(_is_deviation(entry) for entry in provenance["regime"]):
         return "regime in its provenance is not a list of deviations"
     return None
@@ -119,4 +131,16 @@ def _sizes_problem(dataset: xr.Dataset, parameters: dict[str, Any]) -> str | Non
     for dim in ("class", "view"):
         if dataset.variables[dim].values.tolist() != list(range(dataset.sizes[dim])):
             return f"coordinate {dim} does not count from 0"
+    return None
+
+
+def _values_problem(dataset: xr.Dataset) -> str | None:
+    time, step = dataset.variables["time"].values, dataset.variables["step"].values
+    if not (np.isfinite(time).all() and (np.diff(time) > 0).all() and (np.diff(step) > 0).all()):
+        return "its times and steps do not increase"
+    for name in ("final_correlations", "correlations", "loss"):
+        if not np.isfinite(dataset.variables[name].values).all():
+            return f"variable {name} is not finite"
+    if step[0] < 0 or dataset.variables["final_step"].values < 0:
+        return "its steps are negative"
     return None

@@ -42,13 +42,13 @@ def _read(path: str) -> dict[str, Any]:
             return tomllib.load(file)
     except OSError as error:
         raise UsageError(f"config={path}: {error.strerror}; give the name of a readable TOML file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"config={path}: not a TOML file ({error})") from None
 
 
 def _text(value: Any) -> Any:
     """Write tables and arrays as JSON, the form that they have on the command line."""
-    return json.dumps(value) if isinstance(value, dict | list) else value
+    return json.dumps(value, default=str) if isinstance(value, dict | list) else value
 
 
 def _closest(key: str, allowed: list[str]) -> str:

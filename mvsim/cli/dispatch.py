@@ -18,7 +18,7 @@ def dispatch(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; see `mvsim.cli.main`."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     _make_streams_usable()
-    with _sigterm_is_ctrl_c(), warnings.catch_warnings():
+    with _any_end_is_ctrl_c(), warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
             app(words)
@@ -45,16 +45,17 @@ def _make_streams_usable() -> None:
 
 
 @contextmanager
-def _sigterm_is_ctrl_c() -> Iterator[None]:
-    """Treat SIGTERM like Ctrl-C, so that a job scheduler's warning also saves the state."""
+def _any_end_is_ctrl_c() -> Iterator[None]:
+    """Treat SIGTERM and SIGHUP like Ctrl-C, so that a job scheduler's warning and a lost connection also save the state."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _show_warning(message: Warning | str, *details: object, **more: object) -> None:

@@ -76,4 +76,6 @@ def read_value(name: str, text: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise UsageError(f"{name}={text}: not valid JSON ({error.msg} at character {error.pos + 1})") from None
+        raise UsageError(f"{name}={text[:60]}: not valid JSON ({error.msg} at character {error.pos + 1})") from None
+    except RecursionError:
+        raise UsageError(f"{name}={text[:60]}...: too deeply nested") from None

@@ -5,8 +5,8 @@ D is a function of the parameters alone. What the definition leaves open is deci
 ===================  =====================================================================================================
 where signals lie    ``signal_layout``: a uniformly random set of 2 C_P positions for each point (the pairing F is then a
                      uniformly random bijection), or always the first 2 C_P positions, view 0 first
-noise classes        Q distinct classes without the own one, uniformly at random: one set for each codebook pattern
-                     (``noise="codebook"``) or for each point (``"point"``, ``"patch"``)
+noise classes        Q distinct classes without the own one: uniformly at random for each point (``noise="point"``, ``"patch"``), or
+                     those of a codebook pattern without own features, chosen uniformly (``"codebook"``; see `codebook`)
 noise coefficients   uniform on [delta3, delta4]: for each pattern, for each point, or for each patch of a point
 law of beta          ``beta_law``, symmetric about delta2 / 2, one for all classes or one for each
 ===================  =====================================================================================================

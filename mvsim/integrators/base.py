@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mvsim.parameters import Deviation
+
 MARKS_PER_DECADE = 20
 
 
@@ -44,6 +46,10 @@ class Integrator(ABC):
     @abstractmethod
     def options(self) -> dict[str, Any]:
         """Return what fixes the steps, for the provenance and for refusing to resume with something else."""
+
+    @abstractmethod
+    def deviations(self) -> list[Deviation]:
+        """Return the ways in which the stepping departs from that of the theorems."""
 
     @abstractmethod
     def next_mark(self, state: State, t_end: float) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 
 from mvsim.errors import DivergedError, UsageError
 from mvsim.integrators.base import Integrator, State, next_log_mark
+from mvsim.parameters import Deviation
 
 
 class GradientDescent(Integrator):
@@ -34,6 +35,11 @@ class GradientDescent(Integrator):
     def options(self) -> dict[str, Any]:
         """Return what fixes the steps."""
         return {"name": self.name, "learning_rate": self.learning_rate}
+
+    def deviations(self) -> list[Deviation]:
+        """Name the step size: the theorems ask for eta = O(1/poly(k)), here it need only be below 2 / lambda_max."""
+        value = f"{self.learning_rate:g}"
+        return [Deviation("eta", value, "O(1/poly(k))", f"eta = {value} where the theorems ask for O(1/poly(k))")]
 
     def steps_until(self, t_end: float) -> int:
         """Return the number of steps that reach t_end."""

@@ -46,10 +46,15 @@ def objective(name: str, parameters: Parameters, data: Dataset, backend: str = "
     UsageError
         If there is no objective of that name, or it does not take an option.
     """
-    if name not in OBJECTIVES:
-        raise UsageError(f"method={name!r}: must be one of {', '.join(OBJECTIVES)}")
+    check_name(name)
     check_options(name, options)
     return OBJECTIVES[name](parameters, data, backend, threads, **options)
+
+
+def check_name(name: str) -> None:
+    """Raise `UsageError` unless there is an objective of that name."""
+    if not isinstance(name, str) or name not in OBJECTIVES:
+        raise UsageError(f"method={name!r}: must be one of {', '.join(OBJECTIVES)}")
 
 
 def options_of(name: str) -> tuple[str, ...]:

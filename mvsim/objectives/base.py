@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mvsim.arrays import real_array
 from mvsim.data import Dataset
 from mvsim.errors import UsageError
 from mvsim.kernels import CrossEntropy, Points, PointwiseLoss, make_kernel
@@ -41,11 +42,13 @@ class Objective(ABC):
     """
 
     name: ClassVar[str]
-    mixes: ClassVar[bool]
+    mixes: bool
     """Whether training points are mixed: decides the threshold of B_{y,l}, rho / delta1 or 2 rho / delta1."""
     pointwise: PointwiseLoss = CrossEntropy()
 
     def __init__(self, parameters: Parameters, data: Dataset, backend: str = "auto", threads: int | None = None) -> None:
+        if not isinstance(parameters, Parameters) or not isinstance(data, Dataset):
+            raise UsageError("parameters, data: must be mvsim.Parameters and a data set, from mvsim.sample_dataset or mvsim.Dataset.from_patches")
         if data.k != parameters.k:
             raise UsageError(f"k={parameters.k}: the data have {data.k} classes; they must agree")
         self.parameters = parameters
@@ -61,8 +64,17 @@ class Objective(ABC):
         """Return the options of this kind of objective in JSON types, for the provenance of a run."""
         return {}
 
+    def caveats(self, c: np.ndarray) -> list[str]:
+        """Return what a reader of results at c has to know about their accuracy, a sentence each."""
+        return []
+
     def begin_step(self, step: int) -> None:  # noqa: B027 - most objectives are the same at every step
         """Prepare for step number ``step`` of gradient descent; an objective that draws its points afresh does so here."""
+
+    @property
+    def label(self) -> str:
+        """The objective in a few words, with what distinguishes it from others of its name."""
+        return self.name
 
     def outputs(self, c: np.ndarray) -> np.ndarray:
         """Return (k, N): g_y(x_i) on the unmixed training points (Definition 4.2)."""
@@ -98,7 +110,7 @@ class Objective(ABC):
 
     def _checked(self, c: np.ndarray, name: str = "c") -> np.ndarray:
         p = self.parameters
-        c = np.ascontiguousarray(c, dtype=np.float64)
+        c = real_array(name, c)
         if c.shape != (p.k, p.m, p.k, 2):
             raise UsageError(f"{name} has shape {c.shape}: must be (k, m, k, 2) = {(p.k, p.m, p.k, 2)}")
         return c

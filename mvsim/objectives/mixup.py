@@ -14,6 +14,7 @@ from mvsim.objectives.mixing import DEFAULT_NODES, law_from
 from mvsim.parameters import Parameters
 from mvsim.streams import check_seed, stream
 
+MOST_PAIRS = 10**7
 UNIFORM = {"distribution": "beta", "args": [1.0, 1.0]}
 
 
@@ -37,7 +38,7 @@ class Mixup(Objective):
     nodes : int
         Quadrature nodes for a continuous law; `quadrature_error` says what they cost in accuracy.
     pairs : int, optional
-        Sum over that many mixed points, i, j and lambda drawn independently, instead of all pairs and the whole law: what mixup is in practice.
+        Sum over that many mixed points, i, j and lambda drawn independently, instead of all pairs and the whole law.
     redraw : {"once", "each step"}
         Whether sampled pairs stay the same during training.
     seed : int
@@ -50,7 +51,7 @@ class Mixup(Objective):
     """
 
     name = "mixup"
-    mixes = True
+    mixes = True  # unless lambda is 0 or 1
 
     def __init__(
         self,
@@ -66,13 +67,14 @@ class Mixup(Objective):
         seed: int = 0,
     ) -> None:
         super().__init__(parameters, data, backend, threads)
-        if pairs is not None and (isinstance(pairs, bool) or not isinstance(pairs, (int, np.integer)) or pairs < 1):
-            raise UsageError(f"pairs={pairs!r}: must be an integer >= 1, or None for all pairs")
+        if pairs is not None and (isinstance(pairs, bool) or not isinstance(pairs, (int, np.integer)) or not 1 <= pairs <= MOST_PAIRS):
+            raise UsageError(f"pairs={pairs!r}: must be an integer from 1 to {MOST_PAIRS}, or None for all pairs")
         if redraw not in ("once", "each step"):
             raise UsageError(f"redraw={redraw!r}: must be 'once' or 'each step'")
         self.law = law_from(mixing, nodes)
         self._pairs, self._redraw, self._seed = pairs, redraw, check_seed(seed)
         self._points = self._all_pairs(nodes) if pairs is None else self._draw(0)
+        self.mixes = not all(isinstance(points, Unmixed) for _, points in self._points)
 
     @property
     def points(self) -> tuple[tuple[float, Points], ...]:
@@ -87,9 +89,10 @@ class Mixup(Objective):
     def quadrature_error(self, c: np.ndarray) -> tuple[float, float]:
         """Return the relative errors of loss and gradient (largest component) that the quadrature makes at c.
 
-        They are measured against twice the nodes plus one. Both are 0 for laws without quadrature and for sampled pairs.
+        They are measured against twice the nodes plus one. Near a stationary point the gradient vanishes and its relative error tends
+        to 1, which says nothing about the run. Both are 0 for laws without quadrature and for sampled pairs.
         """
-        if self._pairs is not None or len(self.law.folded_quadrature()) == len(self.law.folded_quadrature(2 * self.law.nodes + 1)):
+        if self._pairs is not None or not self.law.needs_quadrature:
             return 0.0, 0.0
         loss, gradient = self.loss_and_gradient(c)
         kept, self._points = self._points, self._all_pairs(2 * self.law.nodes + 1)
@@ -98,13 +101,27 @@ class Mixup(Objective):
         largest = np.abs(finer_gradient).max()
         return abs(loss - finer_loss) / finer_loss, float(np.abs(gradient - finer_gradient).max() / largest) if largest > 0 else 0.0
 
+    @property
+    def label(self) -> str:
+        """The objective in a few words."""
+        which = "all pairs" if self._pairs is None else f"{self._pairs} pairs drawn {self._redraw}"
+        return f"mixup (lambda ~ {self.law.describe()}, {which})"
+
+    def caveats(self, c: np.ndarray) -> list[str]:
+        """Return what the quadrature does to the loss, if there is any."""
+        if self._pairs is not None or not self.law.needs_quadrature:
+            return []
+        return [f"Quadrature over lambda with {self.law.nodes} nodes: relative error of the loss about {self.quadrature_error(c)[0]:.1g}."]
+
     def options(self) -> dict[str, Any]:
         """Return the options in JSON types, with which the same objective can be made again."""
         return {"mixing": self.law.plain(), "nodes": int(self.law.nodes), "pairs": self._pairs, "redraw": self._redraw}
 
     def describe(self) -> str:
         """Say in words which algorithm computes this objective."""
-        how = f"quadrature at {len(self._points)} nodes" if self._pairs is None else f"{self._pairs} mixed points drawn {self._redraw}"
+        how = f"{self._pairs} mixed points drawn {self._redraw}"
+        if self._pairs is None:
+            how = f"quadrature with {self.law.nodes} nodes" if self.law.needs_quadrature else "summed exactly"
         return f"lambda: {self.law.describe()}, {how}; {super().describe()}"
 
     def _all_pairs(self, nodes: int) -> tuple[tuple[float, Points], ...]:
