@@ -1,0 +1,81 @@
+"""How long a user waits: for the help, for the first step of the first run after installing, and of later runs.
+
+    python validation/startup.py        # writes validation/results/startup.json; exits 1 if a limit is missed
+
+Limits: help 0.3 s; compilation on the first run 15 s, announced; later runs 1 s before the first step. Wall-clock times on a busy machine are longer
+than they need be, so the least of several repetitions counts; compilation is done once, and its processor time is what counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+RESULTS = Path(__file__).resolve().parent / "results"
+REPETITIONS = 5
+LIMITS = {"help_seconds": 0.3, "first_step_compiling_seconds": 15.0, "first_step_later_seconds": 1.0}
+
+UNTIL_FIRST_STEP = """
+import os, sys, time
+from mvsim.integrators import GradientDescent
+def stop(self, state, mark, after_step):
+    print(time.time() - float(os.environ["STARTED"]), time.process_time())
+    sys.stdout.flush()
+    os._exit(0)
+GradientDescent.advance = stop
+from mvsim.cli import main
+main(["simulate", "--k", "4", "--method", "midpoint", "--out", os.environ["RUN"], "--quiet"])
+"""
+
+
+def until_first_step(cache: str, run: str) -> tuple[float, float]:
+    """Return wall and processor seconds from the start of a process to its first step."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": cache, "RUN": run, "STARTED": repr(time.time())}
+    answer = subprocess.run([sys.executable, "-c", UNTIL_FIRST_STEP], env=environment, capture_output=True, text=True, check=True)
+    wall, processor = answer.stdout.split()
+    return float(wall), float(processor)
+
+
+def help_seconds() -> float:
+    """Return the wall time of ``mvsim --help``."""
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "mvsim", "--help"], capture_output=True, check=True)
+    return time.perf_counter() - start
+
+
+def compilation_is_announced(cache: str, run: str) -> bool:
+    """Whether the first run says on stderr what it is doing."""
+    command = [sys.executable, "-m", "mvsim", "simulate", "--k", "4", "--t-end", "24", "--out", run]
+    answer = subprocess.run(command, env=os.environ | {"NUMBA_CACHE_DIR": cache}, capture_output=True, text=True, check=True)
+    return "compiles kernels" in answer.stderr
+
+
+def main() -> int:
+    """Measure, write, print, and return the exit code."""
+    with tempfile.TemporaryDirectory() as folder:
+        cache, run = f"{folder}/cache", f"{folder}/run.nc"
+        announced = compilation_is_announced(f"{folder}/other", f"{folder}/first.nc")
+        first_wall, first_processor = until_first_step(cache, run)
+        later = min(until_first_step(cache, run)[0] for _ in range(REPETITIONS))
+    found = {
+        "help_seconds": min(help_seconds() for _ in range(REPETITIONS)),
+        "first_step_compiling_seconds": first_processor,
+        "first_step_compiling_wall_seconds": first_wall,
+        "compilation_is_announced": announced,
+        "first_step_later_seconds": later,
+        "limits": LIMITS,
+    }
+    found["ok"] = announced and all(found[name] < limit for name, limit in LIMITS.items())
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "startup.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(found, indent=1))
+    return 0 if found["ok"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
