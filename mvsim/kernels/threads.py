@@ -7,6 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
+import numpy as np
+
 from mvsim.errors import UsageError
 
 
@@ -29,9 +31,9 @@ def check_threads(threads: int | None, operations: float) -> int:
     """
     if threads is None:
         return max(1, min(available_threads(), int(operations / WORTH_A_THREAD)))
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
         raise UsageError(f"threads={threads!r}: must be an integer >= 1")
-    return threads
+    return int(threads)
 
 
 @cache

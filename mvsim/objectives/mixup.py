@@ -14,7 +14,7 @@ from mvsim.objectives.mixing import DEFAULT_NODES, law_from
 from mvsim.parameters import Parameters
 from mvsim.streams import check_seed, stream
 
-MOST_PAIRS = 10**7
+MOST_PAIRS = 10**6
 UNIFORM = {"distribution": "beta", "args": [1.0, 1.0]}
 
 
