@@ -259,14 +259,18 @@ class _Session:
                 if self.state.step == self.recorder.last("step") and not self.integrator.is_mark(self.state) and self.state.time < self.horizon:
                     self.recorder.drop_last()  # it lay where an earlier t_end cut
                 self.objective.gradient(self.state.c)
+                if self.state.step != self.recorder.last("step") and (self.integrator.is_mark(self.state) or self._reached()):
+                    self._record()  # the run ended between the save of this state and its record
             else:
                 self.state, self.wall_before = State(0, 0.0, initial_correlations(self.parameters, self.seed)), 0.0
                 self._record()
         self.first_step, self.stepping_since = self.state.step, time.monotonic()
 
     def _finished(self) -> bool:
-        reached = self.state.time >= self.horizon * (1.0 - 1e-12)
-        return reached or (self.t_end is None and self._settled())
+        return self._reached() or (self.t_end is None and self._settled())
+
+    def _reached(self) -> bool:
+        return self.state.time >= self.horizon * (1.0 - 1e-12)
 
     def _settled(self) -> bool:
         since = self.recorder.settled_since()

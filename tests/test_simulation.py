@@ -14,7 +14,7 @@ from mvsim.integrators.base import next_log_mark
 from mvsim.learning import count_classes
 from mvsim.memory import available_bytes, check_memory, required_bytes
 from mvsim.objectives import OBJECTIVES, Objective
-from mvsim.recorder import MEASURES, SHARPNESS_EVERY
+from mvsim.recorder import MEASURES, SHARPNESS_EVERY, Recorder
 from mvsim.sharpness import largest_eigenvalue
 
 TINY = {"k": 3, "m": 2, "N": 12, "P": 9, "d": 60, "G": 6}
@@ -111,6 +111,22 @@ def test_a_resumed_run_is_the_uninterrupted_one(case, at, tmp_path, monkeypatch)
     assert_same_bits(mvsim.open_run(out), whole)
     assert resumed.status == "finished"
     assert resumed.provenance["wall_seconds"] > saved.provenance["wall_seconds"]
+
+
+@pytest.mark.parametrize("at", [0, 1, 10, 57])
+def test_a_run_that_ended_between_a_save_and_the_record_of_its_state_is_resumed(at, tmp_path, monkeypatch):
+    record = Recorder.record
+
+    def stop(recorder, state):
+        if state.step == at:
+            raise KeyboardInterrupt
+        record(recorder, state)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Recorder, "record", stop)
+        with pytest.raises((mvsim.Interrupted, KeyboardInterrupt)):
+            simulate("midpoint", tmp_path / "run.nc", checkpoint_seconds=1e-9)
+    assert_same_bits(simulate("midpoint", tmp_path / "run.nc", resume=True), simulate("midpoint"))
 
 
 @pytest.mark.parametrize("first", [40, 45])  # 45 is a step at which runs are recorded anyway, 40 is not
