@@ -27,7 +27,7 @@ def exactness(found: dict[str, Any]) -> str:
     steps = max(row["steps"] for row in found["trajectories"])
     return (
         "`validation/exactness.py`: gradient descent on explicit weights in R^d "
-        f"(d up to {largest}, {steps} steps, both losses) and the same run in correlation coordinates differ by at most "
+        f"(d up to {largest}, {steps} steps, ERM and midpoint) and the same run in correlation coordinates differ by at most "
         f"{found['worst_relative_error']:.1e} (relative; the study allows {found['bound']:.0e}).\n"
     )
 
@@ -69,9 +69,12 @@ def startup(found: dict[str, Any]) -> str:
 
 def crash_safety(found: dict[str, Any]) -> str:
     """Say what SIGKILL did to runs."""
+    kills = sum(sum(where.values()) for where in found["kills"].values())
+    compared = sum(found["runs_compared"].values())
     return (
-        f"`validation/crash_safety.py`: {found['kills']} SIGKILLs at random instants of runs; unreadable files {found['unreadable']}, "
-        f"saved steps lost {found['lost']}, resumed runs that differ from uninterrupted ones {found['different']}.\n"
+        f"`validation/crash_safety.py`: {kills} SIGKILLs at random instants, before, between and during saves; "
+        f"{len(found['failures'])} files unreadable, steps lost or values changed, {compared} resumed runs compared bit for bit with "
+        "uninterrupted ones.\n"
     )
 
 

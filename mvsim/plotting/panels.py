@@ -34,7 +34,7 @@ def correlations(axes: Axes, run: Run) -> None:
         median = np.median(chosen, axis=1)
         axes.plot(times, _positive(chosen), color=colour, linewidth=0.5, alpha=0.35, **_marker(times))
         axes.plot(times, _positive(median), color=colour, label=name, **_marker(times))
-    p, mixes = run.parameters, OBJECTIVES[run.method].mixes
+    p, mixes = run.parameters, getattr(OBJECTIVES.get(run.method), "mixes", True)
     _mark(axes, p.rho, r"$\rho$")
     _mark(axes, active_threshold(p, mixes), r"$2\rho/\delta_1$" if mixes else r"$\rho/\delta_1$")
     axes.set_yscale("log")
