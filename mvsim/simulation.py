@@ -32,7 +32,7 @@ from mvsim.summary import summarise
 SETTLED_FACTOR = 10.0
 """A run has settled when what it measures has stayed the same while time grew by this factor."""
 
-DEFAULT_STEPS = {True: 8_000, False: 40_000}
+DEFAULT_STEPS = {True: 6_000, False: 40_000}
 """Steps of gradient descent after which a run without t_end stops even if it has not settled: of a loss that mixes pairs, and of one that does not.
 
 Either takes some five minutes at k = 50 on two cores."""
