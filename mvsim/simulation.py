@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import signal
 import threading
 import time
 import warnings
@@ -18,7 +19,7 @@ from mvsim.archive import collect_provenance, ensure_writable, lock_run, read_ru
 from mvsim.data import sample_dataset
 from mvsim.errors import DivergedError, Interrupted, UsageError
 from mvsim.initialisation import initial_correlations
-from mvsim.integrators import INTEGRATORS, GradientDescent, Integrator, State
+from mvsim.integrators import INTEGRATORS, Integrator, State
 from mvsim.kernels import BACKENDS
 from mvsim.learning import FeatureTest, count_classes
 from mvsim.memory import check_memory
@@ -189,7 +190,7 @@ class _Session:
     ) -> None:  # fmt: skip
         self.parameters, self.method, self.seed, self.out, self.progress = parameters, method, seed, out, progress
         self.checkpoint_seconds = checkpoint_seconds
-        self.warned = False
+        self.warned = self.interrupted = False
         if learning_rate is None:
             default = default_learning_rate(parameters)
             learning_rate = _positive("eta", (saved[1] if saved else {"integrator": {}})["integrator"].get("learning_rate", default))
@@ -197,7 +198,7 @@ class _Session:
         if "seed" in options_of(method):
             objective_options = {"seed": seed, **objective_options}
         self.objective: Objective = OBJECTIVES[method](parameters, data, backend, threads, **objective_options)
-        self.integrator: Integrator = GradientDescent(self._gradient, learning_rate)
+        self.integrator: Integrator = INTEGRATORS[integrator](self._gradient, learning_rate)
         self.regime = parameters.deviations() + self.integrator.deviations()
         self.t_end = t_end
         if t_end is not None and t_end / learning_rate > MOST_STEPS:
@@ -229,10 +230,11 @@ class _Session:
         if self.out is not None and self.saved and self.saved[1]["status"] == "finished" and self._finished():
             return Run(self.saved[0], self.saved[1], Path(self.out))
         try:
-            while not self._finished():
-                mark = self.integrator.next_mark(self.state, self.horizon)
-                self.state = self.integrator.advance(self.state, mark, self._after_step)
-                self._record()
+            with self._signals_remembered():
+                while not self._finished():
+                    mark = self.integrator.next_mark(self.state, self.horizon)
+                    self.state = self.integrator.advance(self.state, mark, self._after_step)
+                    self._record()
         except DivergedError as error:
             self._save("diverged", f"Stopped: {error}.")
             raise
@@ -276,8 +278,31 @@ class _Session:
         since = self.recorder.settled_since()
         return since is not None and self.recorder.times[-1] >= SETTLED_FACTOR * max(since, self.recorder.times[min(1, len(self.recorder.times) - 1)])
 
+    @contextmanager
+    def _signals_remembered(self) -> Iterator[None]:
+        """Remember that a signal came: the KeyboardInterrupt of its handler is lost if it is raised in a callback from a C library."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        numbers = [number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if callable(signal.getsignal(number))]
+        before: dict[int, Any] = {number: signal.getsignal(number) for number in numbers}
+
+        def remember(number: int, frame: Any) -> None:
+            self.interrupted = True
+            before[number](number, frame)
+
+        for number in numbers:
+            signal.signal(number, remember)
+        try:
+            yield
+        finally:
+            for number in numbers:
+                signal.signal(number, before[number])
+
     def _after_step(self, state: State) -> None:
         self.state = state
+        if self.interrupted:
+            raise KeyboardInterrupt
         now = time.monotonic()
         if now - self.last_update >= 0.2:
             self.last_update = now

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import warnings
 
 import numpy as np
@@ -367,3 +369,20 @@ def test_a_finished_run_keeps_its_origin_and_lists_what_continued_it(tmp_path):
     longer = simulate("erm", tmp_path / "run.nc", steps=20, resume=True)
     assert longer.provenance["created"] == first.provenance["created"]
     assert len(mvsim.open_run(tmp_path / "run.nc").provenance["continued"]) == 1
+
+
+def test_an_interrupt_whose_exception_was_dropped_still_ends_the_run(tmp_path, monkeypatch):
+    gradient = Objective.gradient
+    calls = []
+
+    def dropped(objective, c):
+        calls.append(1)
+        if len(calls) == 6:
+            with contextlib.suppress(KeyboardInterrupt):  # as in a callback from a C library
+                signal.raise_signal(signal.SIGINT)
+        return gradient(objective, c)
+
+    monkeypatch.setattr(Objective, "gradient", dropped)
+    with pytest.raises(mvsim.Interrupted, match="step 6"):
+        simulate("erm", tmp_path / "run.nc")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -5,6 +5,6 @@ from __future__ import annotations
 from mvsim.integrators.base import Integrator, State
 from mvsim.integrators.gradient_descent import GradientDescent
 
-INTEGRATORS: dict[str, type[Integrator]] = {cls.name: cls for cls in (GradientDescent,)}
+INTEGRATORS: dict[str, type[GradientDescent]] = {cls.name: cls for cls in (GradientDescent,)}
 
 __all__ = ["INTEGRATORS", "GradientDescent", "Integrator", "State"]

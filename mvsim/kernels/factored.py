@@ -154,7 +154,7 @@ class FactoredKernel(Kernel):
     def _pair_loss(self, columns: np.ndarray, pairs: _Pairs, pointwise: PointwiseLoss) -> tuple[float, Tables]:
         """Return the mean loss of all pairs and its derivative by the tables."""
         plan, values = pairs.plan, pairs.sums.values(columns)
-        if isinstance(pointwise, CrossEntropy) and _largest_output(values, plan) < LARGEST_OUTPUT:
+        if type(pointwise) is CrossEntropy and _largest_output(values, plan) < LARGEST_OUTPUT:
             return self._pair_cross_entropy(values, pairs)
         loss, D = 0.0, Tables.zeros(self.neurons.k, self.layout, plan)
         for block in pairs.blocks:
