@@ -8,8 +8,18 @@ from pathlib import Path
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
 
-_LIBRARIES = 250 * 2**20
-"""Bytes taken by the interpreter and the libraries themselves."""
+_LIBRARIES = 185 * 2**20
+"""Bytes taken by the interpreter and the libraries."""
+
+_LOADING = 215 * 2**20
+"""Bytes taken while libraries and kernels are loaded, some of which the arrays of the run take over. Compiling the kernels, once after
+installing, takes 100 MiB more."""
+
+_BLOCK = 140
+"""Doubles in the Python objects that describe one block of pairs."""
+
+_BATCH = 2**22
+"""Doubles in one (k, n) array of a batch of mixed points with arbitrary patches."""
 
 
 def required_bytes(parameters: Parameters, mixes: bool, backend: str = "auto", n_test: int = 20) -> int:
@@ -20,7 +30,7 @@ def required_bytes(parameters: Parameters, mixes: bool, backend: str = "auto", n
     parameters : Parameters
         Problem size.
     mixes : bool
-        Whether the method mixes pairs.
+        Whether the method mixes pairs: then all pairs at one lambda are counted, as in Midpoint Mixup.
     backend : str
         See `mvsim.objective`.
     n_test : int
@@ -31,25 +41,74 @@ def required_bytes(parameters: Parameters, mixes: bool, backend: str = "auto", n
     int
         Bytes, libraries included.
     """
+    return max(_LOADING, _LIBRARIES + array_bytes(parameters, mixes, backend, n_test))
+
+
+def array_bytes(parameters: Parameters, mixes: bool, backend: str = "auto", n_test: int = 20) -> int:
+    """Predict the most bytes that the arrays of a run take at once; arguments as for `required_bytes`.
+
+    That is in a Hessian-vector product, which the first record of a run takes already, or while feature learning is tested.
+    """
     p = parameters
-    correlations = 2 * p.k * p.k * p.m
-    patterns = {"codebook": p.G, "point": p.N, "patch": 0}[p.noise]
-    columns = p.k * (2 * p.k + patterns) * p.m
-    tests = p.k * n_test
-    test_patterns = {"codebook": p.G, "point": tests, "patch": 0}[p.noise]
-    test = 3 * tests * p.k + p.k * test_patterns * p.m + 2 * p.k * test_patterns + (4 * p.k * tests * p.P if p.noise == "patch" else 0)
-    state = 12 * correlations + 4 * columns + test
+    state = 8 * 2 * p.k * p.k * p.m
     if p.noise == "patch" or backend == "numpy":
-        data = 2 * 2 * p.k * p.N * p.P
-        pairs = 4 * min(p.k * p.N * p.N, 2**22 + p.k * p.N) + 2 * p.N * p.P if mixes else 0
+        data, product = _dense(p, p.N, mixes, backend)
     else:
-        data = 2 * p.k * patterns + 6 * p.N * p.C_P
-        pairs = 0
-        if mixes:
-            signals = 2 * p.C_P
-            coinciding = p.N * signals + (p.N**2 // 2 * signals * (signals / p.P if p.signal_layout == "random" else 1.0))
-            pairs = 2 * p.k * p.N * patterns + int(coinciding) * (3 * 2 * p.k + 30) + p.k * patterns**2
-    return 8 * (state + data + pairs) + _LIBRARIES
+        data, product = _all_pairs(p) if mixes else (_layout(p, p.N), _product(p))
+    tests = p.k * n_test
+    if p.noise == "patch":  # of the fresh draws there are four copies at once, while those with one view are made; two stay
+        test_data, test = 2 * 2 * p.k * tests * p.P, 2 * 2 * p.k * tests * p.P
+    else:
+        test_data, test = _layout(p, tests), 5 * p.k * tests + 2 * _columns(p, tests) + 2 * 2 * p.k * p.k * p.m
+    return 8 * (state + data + test_data + max(product, test))
+
+
+def _patterns(p: Parameters, points: int) -> int:
+    """Return how many noise patterns that many points have."""
+    return min(p.G, points) if p.noise == "codebook" else points
+
+
+def _columns(p: Parameters, points: int) -> int:
+    """Return the doubles in the pre-activations of features and noise patterns."""
+    return p.k * (2 * p.k + _patterns(p, points)) * p.m
+
+
+def _layout(p: Parameters, points: int) -> int:
+    """Return the doubles that describe points with shared noise, in the data and in the kernel."""
+    return 2 * 2 * p.k * _patterns(p, points) + points * (20 * p.C_P + 2 * int(p.alpha) + 10)
+
+
+def _product(p: Parameters) -> int:
+    """Return the doubles of a Hessian-vector product on points with shared noise: columns, their changes and derivatives, and outputs."""
+    return 3 * _columns(p, p.N) + 3 * 2 * p.k * p.k * p.m + 10 * p.k * p.N
+
+
+def _all_pairs(p: Parameters) -> tuple[int, int]:
+    """Return the doubles that stay for all pairs of points with shared noise (`mvsim.kernels.factored`), and those of a Hessian-vector product."""
+    patterns, signals = _patterns(p, p.N), 2 * p.C_P
+    # Pairs with coinciding signal patches, and coincidences: every point meets itself in all of them.
+    share, met = (min(1.0, signals**2 / p.P), signals**2 / p.P) if p.signal_layout == "random" else (1.0, signals)
+    others = p.N * (p.N - 1) // 2
+    extra, meetings = p.N + int(others * share), p.N * signals + int(others * met)
+    blocks = patterns * (patterns + 1) // 2
+    tables = p.k * patterns * p.N + p.k * (blocks + extra)
+    terms = 6 * (2 * blocks + 5 * meetings)
+    plan = 2 * (blocks + extra) + 5 * meetings + 6 * meetings
+    # The blocks list soft labels and weight of every pair; those on the diagonal list both orders.
+    listed = (p.k + 1) * (p.N * p.N + p.N * p.N // patterns) // 2 + _BLOCK * blocks
+    largest_block = 10 * p.k * (p.N // patterns) ** 2
+    # The coefficients of the labels stay; values, tangents, first and second derivatives by them are there in a product. The first one also
+    # puts the list of terms together from its parts.
+    product = max(4 * tables + largest_block, tables + 3 * 6 * meetings)
+    return _layout(p, p.N) + tables + terms + plan + listed, _product(p) + product
+
+
+def _dense(p: Parameters, points: int, mixes: bool, backend: str) -> tuple[int, int]:
+    """Return the same for explicit patches: the data and their copy in the kernel; a batch of mixed points with ten arrays for each."""
+    patches = points * p.P
+    batch = min(points * (points + 1) // 2, max(points, _BATCH // p.k)) if mixes else min(points, max(1, _BATCH // p.k))
+    activations = 8 * max(_BATCH, p.P * p.k * (2 + p.m)) if backend == "numpy" else 3 * 2 * patches
+    return 2 * 2 * p.k * patches, (10 * p.k + 7) * batch + activations
 
 
 def available_bytes() -> int | None:

@@ -32,3 +32,6 @@ COMPONENT_ABSOLUTE = 1e-14
 
 # Level below which a seeded statistical test fails: the seed is fixed, so this is a threshold on one number, not a rate of false alarms.
 SIGNIFICANCE = 1e-3
+
+# Predicted over measured memory: the prediction counts the large arrays and neglects what lives for a moment inside NumPy's functions.
+MEMORY = 0.2

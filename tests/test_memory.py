@@ -1,0 +1,61 @@
+"""What a run is predicted to need is what it takes."""
+
+import tracemalloc
+
+import pytest
+from tolerances import MEMORY
+
+import mvsim
+from mvsim.memory import array_bytes, required_bytes
+from mvsim.objectives import OBJECTIVES
+
+# Two sizes of each kind of data and method. All are large enough that what is counted outweighs the small change.
+PROBLEMS = {
+    "codebook, erm": [({"k": 30, "m": 30}, "erm"), ({"k": 20, "m": 80, "N": 1000}, "erm")],
+    "codebook, midpoint": [({"k": 10, "N": 300}, "midpoint"), ({"k": 20, "m": 5, "N": 400, "G": 10}, "midpoint")],
+    "codebook, fixed layout, midpoint": [
+        ({"k": 10, "m": 5, "N": 60, "signal_layout": "fixed"}, "midpoint"),
+        ({"k": 10, "m": 5, "N": 120, "G": 8, "signal_layout": "fixed"}, "midpoint"),
+    ],
+    "point, erm": [({"k": 20, "N": 300, "noise": "point"}, "erm"), ({"k": 30, "m": 20, "N": 800, "noise": "point"}, "erm")],
+    "point, midpoint": [({"k": 10, "m": 5, "N": 30, "noise": "point"}, "midpoint"), ({"k": 10, "m": 5, "N": 45, "noise": "point"}, "midpoint")],
+    "patch, erm": [
+        ({"k": 8, "m": 2, "N": 200, "P": 50, "noise": "patch"}, "erm"),
+        ({"k": 12, "m": 2, "N": 500, "P": 100, "noise": "patch"}, "erm"),
+    ],
+    "patch, midpoint": [
+        ({"k": 6, "m": 2, "N": 100, "P": 20, "noise": "patch"}, "midpoint"),
+        ({"k": 10, "m": 2, "N": 200, "P": 40, "noise": "patch"}, "midpoint"),
+    ],
+}
+CASES = [pytest.param(*problem, id=f"{kind} {number}") for kind, problems in PROBLEMS.items() for number, problem in enumerate(problems, 1)]
+
+
+def peak_of_a_run(parameters, method):
+    """The most bytes that Python and NumPy hold at once while a run takes two steps; kernels and libraries have been loaded before."""
+    mvsim.simulate(mvsim.Parameters(k=3, N=3, noise=parameters.noise), method, t_end=2.0, learning_rate=1.0)
+    tracemalloc.start(1)
+    try:
+        mvsim.simulate(parameters, method, t_end=2.0, learning_rate=1.0)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def agrees(predicted, measured):
+    return abs(predicted / measured - 1.0) <= MEMORY
+
+
+@pytest.mark.parametrize(("fields", "method"), CASES)
+def test_predicted_memory_of_the_arrays_is_what_a_run_takes(fields, method):
+    parameters = mvsim.Parameters(**fields)
+    measured = peak_of_a_run(parameters, method)
+    predicted = array_bytes(parameters, OBJECTIVES[method].mixes)
+    assert agrees(predicted, measured), f"predicted {predicted / 2**20:.1f} MiB, measured {measured / 2**20:.1f} MiB"
+    assert not agrees(1.5 * predicted, measured)
+
+
+def test_a_run_needs_the_libraries_besides_its_arrays():
+    small, large = mvsim.Parameters(k=3, N=10), mvsim.Parameters(k=50, N=2000)
+    assert required_bytes(small, mixes=True) > 10 * array_bytes(small, mixes=True)
+    assert required_bytes(large, mixes=True) > array_bytes(large, mixes=True) > 0.5 * required_bytes(large, mixes=True)
