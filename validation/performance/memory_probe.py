@@ -1,0 +1,41 @@
+"""Run two steps of a problem in this process and print its peak memory: meant for a process of its own.
+
+The problem is one argument in JSON, {"parameters": {...}, "method": "..."}.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from pathlib import Path
+
+import mvsim
+from mvsim.memory import required_bytes
+from mvsim.objectives import OBJECTIVES
+from mvsim.simulation import default_learning_rate
+
+
+def peak_bytes() -> int:
+    """Return the largest resident memory of this process so far."""
+    status = Path("/proc/self/status")
+    if status.exists():  # getrusage would count what the parent held when it started this process
+        return next(1024 * int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+    largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return largest if sys.platform == "darwin" else 1024 * largest
+
+
+def main() -> int:
+    """Predict, run, measure, print."""
+    asked = json.loads(sys.argv[1])
+    p, method = mvsim.Parameters(**asked["parameters"]), asked["method"]
+    predicted = required_bytes(p, OBJECTIVES[method].mixes)
+    before = peak_bytes()
+    steps = 2  # the first record measures everything already
+    mvsim.simulate(p, method=method, t_end=steps * default_learning_rate(p))
+    print(json.dumps({"predicted": predicted, "measured": peak_bytes(), "imports": before}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
