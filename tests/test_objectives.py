@@ -257,7 +257,7 @@ def test_renaming_the_classes_renames_the_gradient(name, backend, problem, seed)
     if isinstance(data, mvsim.data.SharedNoiseDataset):
         renamed = replace(data, labels=new[data.labels], patterns=np.ascontiguousarray(data.patterns[:, old]))
     else:
-        renamed = mvsim.Dataset.from_patches(new[data.labels], data.patches[:, :, old])
+        renamed = mvsim.Dataset.from_patches(new[data.labels], data.to_patches()[:, :, old])
     np.testing.assert_array_equal(renamed.to_patches(), data.to_patches()[:, :, old])
     before, after = objective(name, problem, backend), objective(name, problems.with_data(problem, renamed), backend)
     c = problem.c[old][:, :, old]
@@ -282,7 +282,7 @@ def test_the_order_of_patches_points_and_neurons_does_not_matter(name, backend, 
             pattern_index=data.pattern_index[order],
         )
     else:
-        moved = mvsim.Dataset.from_patches(data.labels[order], data.patches[order][:, place])
+        moved = mvsim.Dataset.from_patches(data.labels[order], data.to_patches()[order][:, place])
     np.testing.assert_array_equal(moved.to_patches(), data.to_patches()[order][:, place])
     before, after = objective(name, problem, backend), objective(name, problems.with_data(problem, moved), backend)
     c = problem.c[:, neurons]
@@ -356,7 +356,7 @@ def test_on_copies_of_one_point_mixing_is_erm(name, backend, problem, copies):
         parts = ("labels", "signal_coefficients", "signal_patches", "pattern_index")
         same = replace(data, **{part: getattr(data, part)[first] for part in parts})
     else:
-        same = mvsim.Dataset.from_patches(data.labels[[0] * copies], data.patches[[0] * copies])
+        same = mvsim.Dataset.from_patches(data.labels[[0] * copies], data.to_patches()[[0] * copies])
     copied = replace(problem, parameters=p, data=same)
     assert_same(*(everything(objective(which, copied, backend), copied) for which in (name, "erm")), copied)
 

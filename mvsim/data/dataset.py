@@ -1,7 +1,7 @@
 """Data sets in feature coordinates.
 
-A patch is a vector of R^d in the span of the 2k orthonormal features, so it is stored as its (k, 2) coefficients. `SharedNoiseDataset`
-keeps the structure of Definition 4.1 when all noise patches of a point are equal; `PatchDataset` holds any patches whatever.
+A patch is a vector of R^d in the span of the 2k orthonormal features, so it is stored as its coefficients. `SharedNoiseDataset` keeps the
+structure of Definition 4.1 when all noise patches of a point are equal; `PatchDataset` holds any patches whatever.
 """
 
 from __future__ import annotations
@@ -92,8 +92,11 @@ class Dataset(ABC):
             raise UsageError(f"labels range from {labels.min()} to {labels.max()}: must lie in 0 .. {patches.shape[2] - 1}")
         if not np.isfinite(patches).all():
             raise UsageError("patches: every coefficient must be finite")
+        N, P, k, _ = patches.shape
+        by_feature = patches.reshape(N, P, 2 * k).transpose(0, 2, 1)
+        point, feature = np.nonzero(by_feature.any(axis=2))
         # Copies: what the caller does to the arrays later stays outside.
-        return PatchDataset(labels.astype(np.int64), patches.astype(np.float64, order="C"))
+        return PatchDataset(labels.astype(np.int64), k, point, feature, by_feature[point, feature].astype(np.float64, order="C"))
 
 
 def _check_view(view: int) -> None:
@@ -162,32 +165,56 @@ class SharedNoiseDataset(Dataset):
 
 @dataclass(frozen=True, eq=False)
 class PatchDataset(Dataset):
-    """Points with arbitrary patches: (N, P, k, 2) coefficients of the features."""
+    """Points with arbitrary patches; of the 2k features of a point only those that occur in it are stored.
+
+    By Definition 4.1 these are the noise classes and the own class, 2 Q + 2 features, whatever k. Points are in order, and within a point features.
+
+    Attributes
+    ----------
+    labels : numpy.ndarray
+        (N,) int64.
+    class_count : int
+        k.
+    point, feature : numpy.ndarray
+        (n,) int64: feature 2 s + l, that is v_{s,l}, occurs in a point.
+    rows : numpy.ndarray
+        (n, P) float64: its coefficient in each patch of that point.
+    """
 
     labels: np.ndarray
-    patches: np.ndarray
+    class_count: int
+    point: np.ndarray
+    feature: np.ndarray
+    rows: np.ndarray
 
     @property
     def k(self) -> int:
         """Number of classes."""
-        return self.patches.shape[2]
+        return self.class_count
 
     @property
     def P(self) -> int:
         """Patches per point."""
-        return self.patches.shape[1]
+        return self.rows.shape[1]
 
     def to_patches(self) -> np.ndarray:
-        """Return a copy of the (N, P, k, 2) coefficients."""
-        return self.patches.copy()
+        """Return (N, P, k, 2) float64: the coefficient of v_{s,l} in each patch. Takes 16 N P k bytes."""
+        patches = np.zeros((self.N, self.P, 2 * self.k))
+        patches[self.point, :, self.feature] = self.rows
+        return patches.reshape(self.N, self.P, self.k, 2)
 
     def own_coefficients(self, view: int) -> np.ndarray:
         """Return (N, P): the coefficient of v_{y_i, view} in every patch."""
-        return self.patches[np.arange(self.N), :, self.labels, view]
+        own = self._is_own(view)
+        coefficients = np.zeros((self.N, self.P))
+        coefficients[self.point[own]] = self.rows[own]
+        return coefficients
 
     def keep_view(self, view: int) -> PatchDataset:
         """Return x' of Definition 4.5: every instance of v_{y, 1 - view}, wherever it stands, replaced by zero."""
         _check_view(view)
-        kept = self.patches.copy()
-        kept[np.arange(self.N), :, self.labels, 1 - view] = 0.0
-        return PatchDataset(self.labels, kept)
+        kept = ~self._is_own(1 - view)
+        return replace(self, point=self.point[kept], feature=self.feature[kept], rows=self.rows[kept])
+
+    def _is_own(self, view: int) -> np.ndarray:
+        return self.feature == 2 * self.labels[self.point] + view

@@ -35,7 +35,7 @@ def sample_dataset(parameters: Parameters, seed: int) -> Dataset:
     Returns
     -------
     Dataset
-        A `SharedNoiseDataset` unless ``noise="patch"``, then a `PatchDataset` (16 N P k bytes).
+        A `SharedNoiseDataset` unless ``noise="patch"``, then a `PatchDataset` (16 (Q + 1) N P bytes).
 
     Raises
     ------
@@ -90,21 +90,37 @@ def sample_points(parameters: Parameters, rng: np.random.Generator, labels: np.n
         patterns = codebook(p)
         index = np.array([rng.choice(np.flatnonzero(~patterns[:, y].any(axis=1))) for y in labels], dtype=np.int64)
         return SharedNoiseDataset(labels, coefficients, positions, patterns, index, p.P)
-    noise = np.zeros((len(labels), p.k, 2)) if p.noise == "point" else np.zeros((len(labels), p.P, p.k, 2))
-    for i, y in enumerate(labels):
-        classes = rng.choice(p.k - 1, size=p.Q, replace=False)
-        classes += classes >= y  # skips the own class
-        if p.noise == "point":
-            noise[i, classes] = rng.uniform(p.delta3, p.delta4, size=(p.Q, 2))
-        else:
-            noise[i][:, classes] = rng.uniform(p.delta3, p.delta4, size=(p.P, p.Q, 2))
     if p.noise == "point":
+        noise = np.zeros((len(labels), p.k, 2))
+        for i, y in enumerate(labels):
+            noise[i, _noise_classes(p, rng, y)] = rng.uniform(p.delta3, p.delta4, size=(p.Q, 2))
         return SharedNoiseDataset(labels, coefficients, positions, noise, np.arange(len(labels)), p.P)
-    points = np.arange(len(labels))[:, None]
+    return _noise_of_each_patch(p, rng, labels, coefficients, positions)
+
+
+def _noise_classes(p: Parameters, rng: np.random.Generator, y: int) -> np.ndarray:
+    """Return (Q,) classes other than y."""
+    classes = rng.choice(p.k - 1, size=p.Q, replace=False)
+    return classes + (classes >= y)
+
+
+def _noise_of_each_patch(
+    p: Parameters, rng: np.random.Generator, labels: np.ndarray, coefficients: np.ndarray, positions: np.ndarray
+) -> PatchDataset:
+    """Return points whose noise patches share their classes but not their coefficients: (point, class, view, patch) of the classes that occur."""
+    N = len(labels)
+    rows, classes = np.zeros((N, p.Q + 1, 2, p.P)), np.empty((N, p.Q + 1), dtype=np.int64)
+    for i, y in enumerate(labels):
+        noise = _noise_classes(p, rng, y)
+        classes[i] = np.sort(np.append(noise, y))
+        rows[i, np.searchsorted(classes[i], noise)] = rng.uniform(p.delta3, p.delta4, size=(p.P, p.Q, 2)).transpose(1, 2, 0)
+    points, own = np.arange(N)[:, None], np.argmax(classes == labels[:, None], axis=1)[:, None]
     for view in (0, 1):
-        noise[points, positions[:, view]] = 0.0
-        noise[points, positions[:, view], labels[:, None], view] = coefficients[:, view]
-    return PatchDataset(labels, noise)
+        rows[points, :, :, positions[:, view]] = 0.0
+    for view in (0, 1):
+        rows[points, own, view, positions[:, view]] = coefficients[:, view]
+    features = 2 * classes[:, :, None] + np.arange(2)
+    return PatchDataset(labels, p.k, np.repeat(np.arange(N), 2 * (p.Q + 1)), features.ravel(), rows.reshape(-1, p.P))
 
 
 def _signal_coefficients(p: Parameters, rng: np.random.Generator, labels: np.ndarray) -> np.ndarray:
