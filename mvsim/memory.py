@@ -21,6 +21,9 @@ _BLOCK = 140
 _BATCH = 2**22
 """Doubles in one (k, n) array of a batch of mixed points with arbitrary patches."""
 
+_CACHED = 2**17
+"""Doubles in the pre-activations of a neuron on arbitrary patches, of which the compiled loops take some at a time."""
+
 
 def required_bytes(parameters: Parameters, mixes: bool, backend: str = "auto", n_test: int = 20) -> int:
     """Predict the peak memory of a run.
@@ -56,8 +59,8 @@ def array_bytes(parameters: Parameters, mixes: bool, backend: str = "auto", n_te
     else:
         data, product = _all_pairs(p) if mixes else (_layout(p, p.N), _product(p))
     tests = p.k * n_test
-    if p.noise == "patch":  # of the fresh draws there are four copies at once, while those with one view are made; two stay
-        test_data, test = 2 * 2 * p.k * tests * p.P, 2 * 2 * p.k * tests * p.P
+    if p.noise == "patch":  # what stays of the fresh draws is once with each view alone; both are there while these are made
+        test_data, test = 2 * (_features(p) - 1) * tests * p.P, _features(p) * tests * p.P
     else:
         test_data, test = _layout(p, tests), 5 * p.k * tests + 2 * _columns(p, tests) + 2 * 2 * p.k * p.k * p.m
     return 8 * (state + data + test_data + max(product, test))
@@ -104,11 +107,20 @@ def _all_pairs(p: Parameters) -> tuple[int, int]:
 
 
 def _dense(p: Parameters, points: int, mixes: bool, backend: str) -> tuple[int, int]:
-    """Return the same for explicit patches: the data and their copy in the kernel; a batch of mixed points with ten arrays for each."""
-    patches = points * p.P
+    """Return the same for arbitrary patches: the data, of which the readable kernel makes explicit patches, and a batch of mixed points.
+
+    A batch has ten arrays. The compiled loops have three arrays of pre-activations on each thread, of which one thread is counted.
+    """
     batch = min(points * (points + 1) // 2, max(points, _BATCH // p.k)) if mixes else min(points, max(1, _BATCH // p.k))
-    activations = 8 * max(_BATCH, p.P * p.k * (2 + p.m)) if backend == "numpy" else 3 * 2 * patches
-    return 2 * 2 * p.k * patches, (10 * p.k + 7) * batch + activations
+    data, activations = _features(p) * points * p.P, 3 * points * min(p.P, max(_CACHED // points, 64))
+    if backend == "numpy":
+        data, activations = data + 2 * p.k * points * p.P, 8 * max(_BATCH, p.P * p.k * (2 + p.m))
+    return data, (10 * p.k + 7) * batch + activations
+
+
+def _features(p: Parameters) -> int:
+    """Return how many features occur in a point with noise of each patch: those of its noise classes and of its own class."""
+    return 2 * (p.Q + 1)
 
 
 def available_bytes() -> int | None:
