@@ -2,13 +2,14 @@
 
 For one neuron (y, r) the pre-activations of all patches are a[i, p] = <w_{y,r}, x_i^(p)>, and every mixed point needs
 sum_p R(lam a[i, p] + (1 - lam) a[j, p]). They are formed again for each batch, once for the outputs and once for the gradient: a point has
-few features (`PatchDataset`), and each of them costs a multiply-add where each mixed point of the batch costs an activation.
+few features (`PatchDataset`), and each of them costs a multiply-add where each mixed point of the batch costs an activation. Unmixed points
+are taken one by one, for all neurons of a class, because then it is the coefficients that are used again and should stay in the cache.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,8 @@ _BATCH_BYTES = 2**25
 _CACHED = 2**17
 """Pre-activations of a neuron (1 MiB) that the loops go over at a time."""
 
-_WIDTHS = (64, 256)
-"""Patches at a time, at least and at most: below, the loops are too short; above, there is nothing to gain."""
+_LEAST_WIDTH, _MOST_WIDTH = 64, 256
+"""Patches at a time: with fewer, the loops are too short; with more, there is nothing to gain."""
 
 
 class NumbaDenseKernel(Kernel):
@@ -38,9 +39,9 @@ class NumbaDenseKernel(Kernel):
     def __init__(self, parameters: Parameters, data: Dataset, threads: int | None) -> None:
         if not isinstance(data, PatchDataset):
             data = Dataset.from_patches(data.labels, data.to_patches())
-        self.labels, self.N, self.k = data.labels, data.N, data.k
+        self.labels, self.N, self.P, self.k = data.labels, data.N, data.P, data.k
         self.threads = check_threads(threads, data.N * data.P * data.k * parameters.m)
-        self._points = (data.point, data.feature, data.rows), data.N, _width(data.N, data.P)
+        self._points = data.point, data.feature, data.rows
         self._size = max(1, _BATCH_BYTES // (8 * self.k))
         self._rho, self._alpha, self._power = parameters.rho, parameters.alpha, power_tag(parameters.alpha)
 
@@ -80,43 +81,52 @@ class NumbaDenseKernel(Kernel):
     def _values(self, c: np.ndarray, batch: Batch) -> np.ndarray:
         """Return (k, n): the outputs on a batch."""
         g = np.zeros((self.k, len(batch.first)))
-        self._run(compiled.mixed_values, self._scaled(c), *self._points, self._pairs(batch), g, self._alpha, self._power)
+        self._run(compiled.mixed_values, (c,), batch, g, self._alpha, self._power)
         return self._rho * g
 
     def _tangents(self, c: np.ndarray, v: np.ndarray, batch: Batch) -> np.ndarray:
         """Return (k, n): the derivative of the outputs along v."""
         dg = np.zeros((self.k, len(batch.first)))
-        self._run(compiled.mixed_tangents, self._scaled(c), self._scaled(v), *self._points, self._pairs(batch), dg, self._power)
+        self._run(compiled.mixed_tangents, (c, v), batch, dg, self._power)
         return self._rho * dg
 
     def _add_pull_back(self, c: np.ndarray, batch: Batch, D: np.ndarray, gradient: np.ndarray) -> None:
         """Add the adjoint of `_values` at D (k, n) to gradient."""
-        of_features = gradient.reshape(self.k, -1, 2 * self.k)
-        self._run(compiled.mixed_pull_back, self._scaled(c), *self._points, self._pairs(batch), D, of_features, self._power)
+        self._run(compiled.mixed_pull_back, (c,), batch, D, self._by_feature(gradient), self._power)
 
     def _add_pull_back_tangent(self, c: np.ndarray, v: np.ndarray, batch: Batch, D: np.ndarray, dD: np.ndarray, product: np.ndarray) -> None:
         """Add the derivative of `_add_pull_back` along (v, dD) to product."""
-        of_features = product.reshape(self.k, -1, 2 * self.k)
-        weights = self._scaled(c), self._scaled(v)
-        self._run(compiled.mixed_pull_back_tangent, *weights, *self._points, self._pairs(batch), D, dD, of_features, self._alpha, self._power)
+        self._run(compiled.mixed_pull_back_tangent, (c, v), batch, D, dD, self._by_feature(product), self._alpha, self._power)
 
-    def _scaled(self, c: np.ndarray) -> np.ndarray:
-        """Return (k, m, 2k): the correlations in units of rho."""
-        return np.ascontiguousarray(c).reshape(self.k, -1, 2 * self.k) / self._rho
+    def _run(self, loop: Callable[..., None], weights: Sequence[np.ndarray], batch: Batch, *arguments: Any) -> None:
+        """Call a loop of `mvsim.kernels._mixed` on all classes; a thread owns whole classes."""
+        scaled = [self._by_feature(np.ascontiguousarray(c)) / self._rho for c in weights]
+        pairs = self._pairs(batch)
+        blocks = self._blocks(*pairs[:2])
+        common = *scaled, self._points, blocks, self._width(blocks), pairs
+        run_ranges(self.k, self.threads, lambda y0, y1: loop(y0, y1, *common, *arguments))
+
+    def _by_feature(self, c: np.ndarray) -> np.ndarray:
+        return c.reshape(self.k, -1, 2 * self.k)
 
     def _pairs(self, batch: Batch) -> tuple[np.ndarray, ...]:
-        """Return (near, far, ratio, share, scale) of `mvsim.kernels._mixed`."""
+        """Return near, far, ratio, share and share^alpha of the mixed points."""
         second_is_near = batch.lam < 0.5
         near, far = np.where(second_is_near, batch.second, batch.first), np.where(second_is_near, batch.first, batch.second)
         share, other = np.where(second_is_near, (1.0 - batch.lam, batch.lam), (batch.lam, 1.0 - batch.lam))
+        share, other = np.where(near == far, [[1.0], [0.0]], (share, other))  # mixed with itself, a point stays what it is
         return near, far, other / share, share, share**self._alpha
 
-    def _run(self, loop: Callable[..., None], *arguments: Any) -> None:
-        """Call a loop on all classes; a thread owns whole classes."""
-        run_ranges(self.k, self.threads, lambda y0, y1: loop(y0, y1, *arguments))
+    def _blocks(self, near: np.ndarray, far: np.ndarray) -> np.ndarray:
+        """Return (B, 6): each point with its rows if all are unmixed, else all of them at once."""
+        if not np.array_equal(near, far):
+            return np.array([[0, self.N, 0, len(self._points[0]), 0, len(near)]])
+        e = np.arange(len(near))
+        rows = np.searchsorted(self._points[0], (near, near + 1))
+        return np.stack([near, near + 1, *rows, e, e + 1], axis=1)
 
-
-def _width(N: int, P: int) -> int:
-    """Return how many patches to take at a time, about the same each time."""
-    least, most = _WIDTHS
-    return math.ceil(P / math.ceil(P / min(max(_CACHED // N, least), most)))
+    def _width(self, blocks: np.ndarray) -> int:
+        """Return how many patches to take at a time: about the same each time, and few enough that all points of a block stay in the cache."""
+        most_points = (blocks[:, 1] - blocks[:, 0]).max()
+        most = min(max(_CACHED // most_points, _LEAST_WIDTH), _MOST_WIDTH)
+        return math.ceil(self.P / math.ceil(self.P / most))
