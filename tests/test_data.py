@@ -275,6 +275,25 @@ def test_from_patches_keeps_what_it_is_given():
     np.testing.assert_array_equal(from_lists.to_patches(), patches)
 
 
+def test_of_a_point_only_the_features_that_occur_are_kept():
+    p = parameters(noise="patch")
+    drawn = mvsim.sample_dataset(p, seed=5)
+    given = mvsim.Dataset.from_patches(drawn.labels, drawn.to_patches())
+    for data in (drawn, given):
+        assert data.rows.shape == (p.N * 2 * (p.Q + 1), p.P)
+        assert data.rows.any(axis=1).all()
+        assert data.keep_view(0).rows.shape == (p.N * (2 * p.Q + 1), p.P)
+    for name in ("point", "feature", "rows"):
+        np.testing.assert_array_equal(getattr(given, name), getattr(drawn, name))
+    patches = drawn.to_patches()
+    for view in (0, 1):
+        np.testing.assert_array_equal(drawn.own_coefficients(view), patches[np.arange(p.N), :, drawn.labels, view])
+        np.testing.assert_array_equal(drawn.keep_view(view).own_coefficients(1 - view), 0.0)
+    zero = mvsim.Dataset.from_patches([0, 1], np.zeros((2, 3, 2, 2)))
+    assert zero.rows.shape == (0, 3)
+    np.testing.assert_array_equal(zero.to_patches(), np.zeros((2, 3, 2, 2)))
+
+
 def test_from_patches_does_not_alias_its_argument():
     patches, labels = np.ones((2, 1, 2, 2)), np.array([0, 1])
     data = mvsim.Dataset.from_patches(labels, patches)

@@ -649,3 +649,33 @@ def test_work_in_pieces_gives_the_same_sums(name, module, backend, monkeypatch):
     pieces = everything(objective(name, problem, backend), problem)
     for one, other, rtol in zip(pieces, whole, [ROUNDOFF, ROUNDOFF, ROUNDOFF, HESSIAN_ROUNDOFF], strict=True):
         assert_close(one, other, rtol)
+
+
+@every_objective
+def test_a_few_patches_at_a_time_give_the_same_sums(name, monkeypatch):
+    """Pre-activations are formed for as many patches at a time as stay in the cache; here for 4, 4 and 2."""
+    problem = larger("patch")
+    assert problem.parameters.P == 10
+    whole = everything(objective(name, problem, "numba"), problem)
+    monkeypatch.setattr("mvsim.kernels.numba_dense._MOST_WIDTH", 4)
+    parts = everything(objective(name, problem, "numba"), problem)
+    for one, other, rtol in zip(parts, whole, [ROUNDOFF, ROUNDOFF, ROUNDOFF, HESSIAN_ROUNDOFF], strict=True):
+        assert_close(one, other, rtol)
+    assert any(np.any(one != other) for one, other in zip(parts, whole, strict=True))
+
+
+@every_objective
+@every_backend
+def test_points_without_any_feature(name, backend):
+    """All outputs on such points are 0."""
+    problem = larger("patch")
+    patches = problem.data.to_patches()
+    patches[[0, 5, -1]] = 0.0
+    some = problems.with_data(problem, mvsim.Dataset.from_patches(problem.data.labels, patches))
+    for one, other in zip(*(everything(objective(name, some, which), some) for which in (backend, "numpy")), strict=True):
+        assert_close(one, other, HESSIAN_ROUNDOFF)
+    np.testing.assert_array_equal(objective(name, some, backend).outputs(some.c)[:, [0, 5, -1]], 0.0)
+    none = problems.with_data(problem, mvsim.Dataset.from_patches(problem.data.labels, 0.0 * patches))
+    loss, gradient = objective(name, none, backend).loss_and_gradient(none.c)
+    assert_close(loss, np.log(problem.parameters.k), ROUNDOFF)
+    np.testing.assert_array_equal(gradient, 0.0)

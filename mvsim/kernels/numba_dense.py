@@ -118,12 +118,14 @@ class NumbaDenseKernel(Kernel):
         return near, far, other / share, share, share**self._alpha
 
     def _blocks(self, near: np.ndarray, far: np.ndarray) -> np.ndarray:
-        """Return (B, 6): each point with its rows if all are unmixed, else all of them at once."""
-        if not np.array_equal(near, far):
-            return np.array([[0, self.N, 0, len(self._points[0]), 0, len(near)]])
-        e = np.arange(len(near))
-        rows = np.searchsorted(self._points[0], (near, near + 1))
-        return np.stack([near, near + 1, *rows, e, e + 1], axis=1)
+        """Return (B, 6) for `mvsim.kernels._mixed`: each point by itself if all are unmixed, else one block."""
+        if np.array_equal(near, far):
+            i0, i1, e = near, near + 1, np.arange(len(near) + 1)
+        else:
+            met = np.concatenate([near, far])
+            i0, i1, e = met.min(keepdims=True), met.max(keepdims=True) + 1, np.array([0, len(near)])
+        n0, n1 = np.searchsorted(self._points[0], (i0, i1))
+        return np.stack([i0, i1, n0, n1, e[:-1], e[1:]], axis=1)
 
     def _width(self, blocks: np.ndarray) -> int:
         """Return how many patches to take at a time: about the same each time, and few enough that all points of a block stay in the cache."""
