@@ -65,7 +65,7 @@ FULL = Sizes(
         ({"k": 6, "m": 3, "N": 200, "P": 100, "noise": "patch"}, "midpoint"),
         ({"k": 8, "m": 3, "N": 400, "P": 50, "noise": "patch"}, "midpoint"),
         ({"k": 10, "m": 4, "N": 500, "P": 100, "noise": "patch"}, "erm"),
-        ({"k": 10, "m": 4, "N": 2000, "P": 200, "noise": "patch"}, "erm"),
+        ({"k": 50, "m": 1, "N": 500, "noise": "patch"}, "erm"),
     ),
     seconds=12.0,
 )
