@@ -96,7 +96,7 @@ class Dataset(ABC):
         by_feature = patches.reshape(N, P, 2 * k).transpose(0, 2, 1)
         point, feature = np.nonzero(by_feature.any(axis=2))
         # Copies: what the caller does to the arrays later stays outside.
-        return PatchDataset(labels.astype(np.int64), k, point, feature, by_feature[point, feature].astype(np.float64, order="C"))
+        return PatchDataset(labels.astype(np.int64), k, point, feature, by_feature[point, feature].astype(np.float64, order="C", copy=False))
 
 
 def _check_view(view: int) -> None:
