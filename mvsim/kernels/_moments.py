@@ -1,45 +1,84 @@
 """Signal-on-noise tables in the polynomial regime by moments: the same sums, an order of magnitude fewer operations.
 
-The table of class y holds, for signal patches with feature f and coefficient beta and for noise patterns g,
+The table of class y holds, for signal patches with feature f and coefficient beta and for noise patterns g, in units of rho,
 
-    Phi_f(beta, g) = sum_r R(lam beta c_{f,r} + mu n_{g,r}),
+    Phi_f(beta, g) = sum_r R(rho (lam beta c_{f,r} + mu n_{g,r})),      mu = 1 - lam,
 
 a function of the *scalar* beta that all points with feature f share. Each neuron r is put into one of four regimes for f, by an interval
 that contains every pre-activation it can have over the beta of the data and all patterns:
 
     dead        all pre-activations <= 0          contributes nothing
-    linear      all pre-activations >= rho        lam beta c + mu n - (1 - 1/alpha) rho, two moments in beta
-    polynomial  all in [0, rho], and |mu n| <= kappa |lam beta c|: with A = lam c / rho and B = mu n / rho, by the binomial theorem
+    linear      all pre-activations >= 1          lam beta c + mu n - (1 - 1/alpha), two moments in beta
+    polynomial  all in [0, 1], and |mu n| <= kappa |lam beta c|: with A = lam c and B = mu n, by the binomial theorem
                 R = (rho / alpha) sum_q binom(alpha, q) beta^q A^q B^(alpha - q), so alpha + 1 moments in beta,
-                M_q[f, g] = sum_r A_{f,r}^q B_{g,r}^(alpha - q): matrix products
-    other       the interval crosses 0 or rho: evaluated one by one
+                M_q[f, g] = binom(alpha, q) sum_r A_{f,r}^q B_{g,r}^(alpha - q): matrix products
+    other       the interval crosses 0 or 1: evaluated one by one
 
-so Phi_f(beta, g) = sum_q beta^q coefficient_q[f, g] + the others. Work falls from (signal patches) x (patterns) x m activations a class to
-2k x (patterns) x m x (alpha + 1) multiply-adds. Nothing is approximated, but the binomial sum cancels where B < 0: the sum of its absolute
-terms is ((1 + kappa) / (1 - kappa))^alpha times the result at worst, and kappa is chosen so that this is at most AMPLIFICATION = 3^8. One neuron
-at the smallest beta of the data and the largest |n| then has a relative error of at most about 3^8 x 20 x 10^-16 = 10^-11 (the largest found
-is 1.2 x 10^-12); at larger beta, which dominate its sums because they enter as beta^alpha, the ratio and with it the error falls quickly.
+so Phi_f(beta, g) = (rho / alpha) sum_q beta^q M_q[f, g] + the others: one more product for each feature, of the powers of the beta of its signal
+patches with the M_q[f]. Work falls from (signal patches) x (patterns) x m activations a class to 2k x (patterns) x m x alpha multiply-adds.
+Nothing is approximated, but the binomial sum cancels where B < 0: the sum of its absolute terms is ((1 + kappa) / (1 - kappa))^alpha times the
+result at worst, and kappa is chosen so that this is at most AMPLIFICATION = 3^8. One neuron at the smallest beta of the data and the largest |n|
+then has a relative error of at most about 3^8 x 20 x 10^-16 = 10^-11 (the largest found is 1.2 x 10^-12); at larger beta, which dominate its sums
+because they enter as beta^alpha, the ratio and with it the error falls quickly.
 
 The derivative is the adjoint: with E_q[f, g] = sum over signal patches of beta^q D, both factors of every product get theirs by a product.
 """
 
-
-
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from mvsim.kernels._compiled import _OPTIONS, _relu, _relu_1, _to_power
+from mvsim.kernels._compiled import _OPTIONS, _r, _r_1
 
 AMPLIFICATION = 3.0**8
 """Largest factor by which the binomial sum may amplify round-off; at alpha = 8 it allows kappa = 1/2."""
 
-DEAD, LINEAR, POLYNOMIAL, OTHER = 0, 1, 2, 3
+DEAD, POLYNOMIAL, LINEAR, OTHER = 0, 1, 2, 3
+
+
+class MomentTable(NamedTuple):
+    """The constants of one table. Rows are signal patches, sorted by class, then by view, by patch and by point.
+
+    So the rows of a class of n points are S runs of n rows each, and every run goes through the points of the class in the same order.
+
+    Attributes
+    ----------
+    lam : float
+        Weight of the signal.
+    low, high : numpy.ndarray
+        (2k,) range of beta for each feature; low > high where no point has it.
+    start : numpy.ndarray
+        (2k + 1,): rows start[f] .. start[f + 1] - 1 have feature f.
+    signal : numpy.ndarray
+        (rows,) beta.
+    powers : numpy.ndarray
+        (rows, alpha + 1) binom(alpha, q) beta^q.
+    place : numpy.ndarray
+        (N,) place of each point when points are sorted by class.
+    entry_start : numpy.ndarray
+        (k + 1,): single entries entry_start[s] .. entry_start[s + 1] - 1 are of class s.
+    entry_row, entry_pattern, entry_point : numpy.ndarray
+        Each is Phi(row, pattern), to be taken from a point; row counts within the class.
+    """
+
+    lam: float
+    low: np.ndarray
+    high: np.ndarray
+    start: np.ndarray
+    signal: np.ndarray
+    powers: np.ndarray
+    place: np.ndarray
+    entry_start: np.ndarray
+    entry_row: np.ndarray
+    entry_pattern: np.ndarray
+    entry_point: np.ndarray
 
 
 @njit(**_OPTIONS)
-def regimes_of(features, noise, lam, mu, rho, low, high, order):
+def regimes_of(features, noise, lam, low, high, order):
     """Return (F, m) regimes; low > high marks a feature that no point has."""
     F, m = features.shape
     spread = AMPLIFICATION ** (1.0 / order)  # (1 + kappa) / (1 - kappa)
@@ -48,214 +87,223 @@ def regimes_of(features, noise, lam, mu, rho, low, high, order):
     least, most = np.full(m, np.inf), np.full(m, -np.inf)
     for g in range(noise.shape[0]):
         for r in range(m):
-            least[r] = min(least[r], mu * noise[g, r])
-            most[r] = max(most[r], mu * noise[g, r])
+            least[r] = min(least[r], (1.0 - lam) * noise[g, r])
+            most[r] = max(most[r], (1.0 - lam) * noise[g, r])
     for f in range(F):
+        if low[f] > high[f]:
+            regimes[f] = DEAD
+            continue
         for r in range(m):
-            first, last = lam * low[f] * features[f, r], lam * high[f] * features[f, r]
-            z_low, z_high = min(first, last) + least[r], max(first, last) + most[r]
-            if low[f] > high[f] or z_high <= 0.0:
-                regimes[f, r] = DEAD
-            elif z_low >= rho:
-                regimes[f, r] = LINEAR
-            elif z_low >= 0.0 and z_high <= rho and max(-least[r], most[r]) <= kappa * min(first, last):
-                regimes[f, r] = POLYNOMIAL
-            else:
-                regimes[f, r] = OTHER
+            at_low, at_high = lam * low[f] * features[f, r], lam * high[f] * features[f, r]
+            first, last = min(at_low, at_high), max(at_low, at_high)
+            z_low, z_high = first + least[r], last + most[r]
+            regime = POLYNOMIAL if z_low >= 0.0 and z_high <= 1.0 and -least[r] <= kappa * first and most[r] <= kappa * first else OTHER
+            regime = LINEAR if z_low >= 1.0 else regime
+            regimes[f, r] = DEAD if z_high <= 0.0 else regime
     return regimes
 
 
 @njit(**_OPTIONS)
-def _others(regimes, f, found):
-    """Write the neurons that are evaluated one by one for feature f to found, and return how many they are."""
+def _members(regimes, regime, found):
+    """Write the neurons in a regime to found, and return how many they are."""
     count = 0
-    for r in range(regimes.shape[1]):
-        if regimes[f, r] == OTHER:
+    for r in range(len(regimes)):
+        if regimes[r] == regime:
             found[count] = r
             count += 1
     return count
 
 
 @njit(**_OPTIONS)
-def _noise_powers(noise, scale, alpha):
-    """Return (alpha + 1, m, G): powers of the scaled pre-activations of the patterns."""
-    G, m = noise.shape
-    powers = np.ones((alpha + 1, m, G))
-    for q in range(1, alpha + 1):
-        for r in range(m):
-            for g in range(G):
-                powers[q, r, g] = powers[q - 1, r, g] * (scale * noise[g, r])
-    return powers
+def _multiply(a, b, out):
+    """Fill out with a * b: as one long loop, which vectorises better than many short ones."""
+    a, b, out = a.reshape(a.size), b.reshape(b.size), out.reshape(out.size)
+    for n in range(len(out)):
+        out[n] = a[n] * b[n]
 
 
 @njit(**_OPTIONS)
-def _next_power(powers, features, scale):
-    for f in range(powers.shape[0]):
-        for r in range(powers.shape[1]):
-            powers[f, r] *= scale * features[f, r]
+def _add_product(scale, a, b, out):
+    """Add scale * a * b to out."""
+    a, b, out = a.reshape(a.size), b.reshape(b.size), out.reshape(out.size)
+    for n in range(len(out)):
+        out[n] += scale * a[n] * b[n]
 
 
 @njit(**_OPTIONS)
-def _full_power(mask, features, scale, power):
-    """Return mask times (scale * features)^alpha."""
-    out = np.empty_like(mask)
-    for f in range(mask.shape[0]):
-        for r in range(mask.shape[1]):
-            out[f, r] = mask[f, r] * _to_power(scale * features[f, r], power, 0)
-    return out
+def _add_product_and_raise(scale, power, b, out, base):
+    """Add scale * power * b to out and go on to the next power of base."""
+    power, b, out, base = power.reshape(power.size), b.reshape(b.size), out.reshape(out.size), base.reshape(base.size)
+    for n in range(len(out)):
+        out[n] += scale * power[n] * b[n]
+        power[n] *= base[n]
 
 
 @njit(**_OPTIONS)
-def _power_before(mask, features, scale, power):
-    """Return mask times (scale * features)^(alpha - 1)."""
-    out = np.empty_like(mask)
-    for f in range(mask.shape[0]):
-        for r in range(mask.shape[1]):
-            out[f, r] = mask[f, r] * _to_power(scale * features[f, r], power, 1)
-    return out
+def _fill_powers(base, powers):
+    """Fill powers[q] with base^q."""
+    powers[0] = 1.0
+    for q in range(1, len(powers)):
+        _multiply(powers[q - 1], base, powers[q])
 
 
 @njit(**_OPTIONS)
-def moment_values(
-    y0, y1, columns, lam, class_start, class_points, moments, low, high, binomials, slot_start, slot_row, slot_signal,
-    entry_start, entry_signal, entry_pattern, entry_point, table, entries, rho, alpha, power,
-):  # fmt: skip
-    """Fill table[y, g, i] = sum over the signal patches of point i of Phi(beta, g), and subtract Phi of each single entry from entries[y, point].
+def _mask_and_scale(regimes, features, lam, mask, scaled):
+    """Fill mask with 1 where a neuron is polynomial and 0 elsewhere, and scaled with lam times the features."""
+    for f in range(features.shape[0]):
+        for r in range(features.shape[1]):
+            mask[f, r] = 1.0 if regimes[f, r] == POLYNOMIAL else 0.0
+            scaled[f, r] = lam * features[f, r]
 
-    Points are taken class by class: class_points[class_start[s] : class_start[s + 1]] have features 2 s and 2 s + 1, and row n of moments holds
-    sum beta^q over their patches, q major, view minor. Slots (signal patches; slot_row counts within the class) and entries are sorted by feature.
+
+@njit(**_OPTIONS)
+def _fill_transposed(a, scale, out):
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = scale * a[j, i]
+
+
+@njit(**_OPTIONS)
+def _sum_runs(rows, total):
+    """Fill total (n, G) with the sum of the runs of n rows."""
+    rows, total = rows.reshape(rows.size), total.reshape(total.size)
+    total[:] = 0.0
+    for first in range(0, len(rows), len(total)):
+        run = rows[first : first + len(total)]
+        for n in range(len(total)):
+            total[n] += run[n]
+
+
+@njit(**_OPTIONS)
+def _repeat_runs(total, rows):
+    """Fill every run of rows with total: the adjoint of `_sum_runs`."""
+    rows, total = rows.reshape(rows.size), total.reshape(total.size)
+    for first in range(0, len(rows), len(total)):
+        run = rows[first : first + len(total)]
+        for n in range(len(total)):
+            run[n] = total[n]
+
+
+@njit(**_OPTIONS)
+def _add_values(own, noise, signal, rows, alpha, power):
+    """Add r of one neuron to rows (n, G): own is lam times its correlation with the feature, noise its mu n over the patterns."""
+    for n in range(len(signal)):
+        x = signal[n] * own
+        for g in range(len(noise)):
+            rows[n, g] += _r(x + noise[g], alpha, power)
+
+
+@njit(**_OPTIONS)
+def _add_slopes(own, noise, signal, rows, by_pattern, power):
+    """Add its slopes times rows to by_pattern, and return their sum times the signal."""
+    total = 0.0
+    for n in range(len(signal)):
+        x, share = signal[n] * own, 0.0
+        for g in range(len(noise)):
+            w = rows[n, g] * _r_1(x + noise[g], power)
+            by_pattern[g] += w
+            share += w
+        total += signal[n] * share
+    return total
+
+
+@njit(**_OPTIONS)
+def moment_values(y0, y1, columns, at, table, entries, activation):
+    """Fill table[y, g, i] = sum over the signal patches of point i of Phi(beta, g), and subtract the single entries from entries[y, point].
+
     Patterns are the last columns, as many as the table has.
     """
-    order = len(binomials) - 1
-    F, (G, m) = len(low), (table.shape[1], columns.shape[2])
-    mu = 1.0 - lam
-    coefficient = np.empty((order + 1, F, G))
-    of_class = np.empty((2 * (order + 1), G))
-    others, pattern = np.empty(m, np.int64), np.empty(G)
+    unit, alpha, power = activation
+    order, S = at.powers.shape[1] - 1, len(at.signal) // len(at.place)
+    F, (G, m), N = len(at.low), (table.shape[1], columns.shape[2]), len(at.place)
+    lam, mu = at.lam, 1.0 - at.lam
+    A, scaled, noise, B, M = np.empty((F, m)), np.empty((F, m)), np.empty((m, G)), np.empty((order + 1, m, G)), np.empty((order + 1, F, G))
+    of_feature, of_class, points, found = np.empty((order + 1, G)), np.empty((len(at.signal), G)), np.empty((N, G)), np.empty(m, np.int64)
     for y in range(y0, y1):
-        features, noise = columns[y, :F], columns[y, columns.shape[1] - G :]
-        regimes = regimes_of(features, noise, lam, mu, rho, low, high, order)
-        powers, noisy = _noise_powers(noise, mu / rho, order), noise.any()
-        feature_power = (regimes == POLYNOMIAL).astype(np.float64)
-        if noisy:
-            for q in range(order + 1):
-                coefficient[q] = np.dot(feature_power, powers[order - q])
-                coefficient[q] *= rho / alpha * binomials[q]
-                if q < order:
-                    _next_power(feature_power, features, lam / rho)
-        else:  # the powers of patterns that are zero are zero, but for the 0th
-            coefficient[:] = 0.0
-            coefficient[order] = rho / alpha * np.dot(_full_power(feature_power, features, lam / rho, power), powers[0])
-        for f in range(F):
-            for r in range(m):
-                if regimes[f, r] == LINEAR:
-                    for g in range(G):
-                        coefficient[0, f, g] += mu * noise[g, r] - (1.0 - 1.0 / alpha) * rho
-                        coefficient[1, f, g] += lam * features[f, r]
+        regimes = regimes_of(columns[y, :F], columns[y, F:], lam, at.low, at.high, order)
+        _mask_and_scale(regimes, columns[y, :F], lam, A, scaled)
+        _fill_transposed(columns[y, F:], mu, noise)
+        _fill_powers(noise, B)
+        for q in range(order + 1):
+            np.dot(A, B[order - q], M[q])
+            _multiply(A, scaled, A)
         for s in range(F // 2):
-            n0, n1 = class_start[s], class_start[s + 1]
-            if n0 == n1:
+            start, stop = at.start[2 * s], at.start[2 * s + 2]
+            if start == stop:
                 continue
-            for q in range(order + 1):
-                of_class[2 * q : 2 * q + 2] = coefficient[q, 2 * s : 2 * s + 2]
-            rows = np.dot(moments[n0:n1], of_class)
+            rows = of_class[: stop - start]
             for f in range(2 * s, 2 * s + 2):
-                for other in range(_others(regimes, f, others)):
-                    r = others[other]
+                first, last = at.start[f], at.start[f + 1]
+                for q in range(order + 1):
                     for g in range(G):
-                        pattern[g] = mu * noise[g, r]
-                    for slot in range(slot_start[f], slot_start[f + 1]):
-                        signal, n = lam * slot_signal[slot] * features[f, r], slot_row[slot]
-                        for g in range(G):
-                            rows[n, g] += _relu(signal + pattern[g], rho, alpha, power)
-            for n in range(n0, n1):
-                for g in range(G):
-                    table[y, g, class_points[n]] = rows[n - n0, g]
-        for f in range(F):
-            count = _others(regimes, f, others) if entry_start[f] < entry_start[f + 1] else 0
-            for e in range(entry_start[f], entry_start[f + 1]):
-                value, g = coefficient[order, f, entry_pattern[e]], entry_pattern[e]
-                for q in range(order - 1, -1, -1):
-                    value = value * entry_signal[e] + coefficient[q, f, g]
-                for r in others[:count]:
-                    value += _relu(lam * entry_signal[e] * features[f, r] + mu * noise[g, r], rho, alpha, power)
-                entries[y, entry_point[e]] -= value
+                        of_feature[q, g] = M[q, f, g]
+                for n in range(_members(regimes[f], LINEAR, found)):
+                    r = found[n]
+                    for g in range(G):
+                        of_feature[0, g] += alpha * noise[r, g] - (alpha - 1.0)
+                        of_feature[1, g] += scaled[f, r]
+                np.dot(at.powers[first:last], of_feature, rows[first - start : last - start])
+                for n in range(_members(regimes[f], OTHER, found)):
+                    r = found[n]
+                    _add_values(scaled[f, r], noise[r], at.signal[first:last], rows[first - start : last - start], alpha, power)
+            _sum_runs(rows, points[start // S : stop // S])
+            for e in range(at.entry_start[s], at.entry_start[s + 1]):
+                entries[y, at.entry_point[e]] -= unit * rows[at.entry_row[e], at.entry_pattern[e]]
+        for g in range(G):
+            for i in range(N):
+                table[y, g, i] = unit * points[at.place[i], g]
 
 
 @njit(**_OPTIONS)
-def moment_pull_back(
-    y0, y1, columns, lam, class_start, class_points, moments, low, high, binomials, slot_start, slot_row, slot_signal,
-    entry_start, entry_signal, entry_pattern, entry_point, residual, entry_residual, out, rho, alpha, power,
-):  # fmt: skip
+def moment_pull_back(y0, y1, columns, at, residual, entry_residual, out, activation):
     """Add the adjoint of `moment_values` at residual (k, G, N) and entry_residual to out, the shape of columns."""
-    order = len(binomials) - 1
-    F, (G, m) = len(low), (residual.shape[1], columns.shape[2])
-    mu = 1.0 - lam
-    E = np.empty((order + 1, F, G))
-    others, pattern, by_pattern = np.empty(m, np.int64), np.empty(G), np.empty(G)
+    _, alpha, power = activation
+    order, S = at.powers.shape[1] - 1, len(at.signal) // len(at.place)
+    F, (G, m), N = len(at.low), (residual.shape[1], columns.shape[2]), len(at.place)
+    lam, mu = at.lam, 1.0 - at.lam
+    A, scaled, noise, B, E = np.empty((F, m)), np.empty((F, m)), np.empty((m, G)), np.empty((order, G, m)), np.zeros((order + 1, F, G))
+    of_feature, of_class, points, found = np.empty((order + 1, G)), np.empty((len(at.signal), G)), np.empty((N, G)), np.empty(m, np.int64)
+    by_noise, by_feature, scaled_noise, by_pattern = np.empty((G, m)), np.empty((F, m)), np.empty((G, m)), np.empty((m, G))
     for y in range(y0, y1):
-        features, noise = columns[y, :F], columns[y, columns.shape[1] - G :]
-        out_features, out_noise = out[y, :F], out[y, columns.shape[1] - G :]
-        regimes = regimes_of(features, noise, lam, mu, rho, low, high, order)
-        powers, noisy = _noise_powers(noise, mu / rho, order), noise.any()
-        E[:] = 0.0
+        out_features, out_noise = out[y, :F], out[y, F:]
+        regimes = regimes_of(columns[y, :F], columns[y, F:], lam, at.low, at.high, order)
+        _mask_and_scale(regimes, columns[y, :F], lam, A, scaled)
+        _fill_transposed(columns[y, F:], mu, noise)
+        by_pattern[:] = 0.0
+        for g in range(G):
+            for i in range(N):
+                points[at.place[i], g] = residual[y, g, i]
         for s in range(F // 2):
-            n0, n1 = class_start[s], class_start[s + 1]
-            if n0 == n1:
+            start, stop = at.start[2 * s], at.start[2 * s + 2]
+            if start == stop:
                 continue
-            rows = np.empty((n1 - n0, G))
-            for n in range(n0, n1):
-                for g in range(G):
-                    rows[n - n0, g] = residual[y, g, class_points[n]]
-            of_class = np.dot(moments[n0:n1].T, rows)
-            for q in range(order + 1):
-                E[q, 2 * s : 2 * s + 2] = of_class[2 * q : 2 * q + 2]
+            rows = of_class[: stop - start]
+            _repeat_runs(points[start // S : stop // S], rows)
+            for e in range(at.entry_start[s], at.entry_start[s + 1]):
+                rows[at.entry_row[e], at.entry_pattern[e]] -= entry_residual[y, at.entry_point[e]]
             for f in range(2 * s, 2 * s + 2):
-                for other in range(_others(regimes, f, others)):
-                    r, total = others[other], 0.0
-                    for g in range(G):
-                        pattern[g] = mu * noise[g, r]
-                        by_pattern[g] = 0.0
-                    for slot in range(slot_start[f], slot_start[f + 1]):
-                        signal, n = lam * slot_signal[slot] * features[f, r], slot_row[slot]
-                        share = 0.0
-                        for g in range(G):
-                            w = rows[n, g] * _relu_1(signal + pattern[g], rho, power)
-                            by_pattern[g] += w
-                            share += w
-                        total += slot_signal[slot] * share
-                    for g in range(G):
-                        out_noise[g, r] += mu * by_pattern[g]
-                    out_features[f, r] += lam * total
-        for f in range(F):
-            count = _others(regimes, f, others) if entry_start[f] < entry_start[f + 1] else 0
-            for e in range(entry_start[f], entry_start[f + 1]):
-                weight, g = entry_residual[y, entry_point[e]], entry_pattern[e]
-                for r in others[:count]:
-                    w = weight * _relu_1(lam * entry_signal[e] * features[f, r] + mu * noise[g, r], rho, power)
-                    out_noise[g, r] -= mu * w
-                    out_features[f, r] -= lam * entry_signal[e] * w
+                first, last = at.start[f], at.start[f + 1]
+                np.dot(at.powers[first:last].T, rows[first - start : last - start], of_feature)
                 for q in range(order + 1):
-                    E[q, f, g] -= weight
-                    weight *= entry_signal[e]
-        feature_power = (regimes == POLYNOMIAL).astype(np.float64)
-        if not noisy:
-            feature_power = _power_before(feature_power, features, lam / rho, power)
-        for q in range(0 if noisy else order - 1, order):
-            # the derivative of B^(alpha - q) by n, and that of A^(q + 1) by c
-            by_noise, scale = np.dot(E[q].T, feature_power), mu / alpha * binomials[q] * (order - q)
-            for r in range(m):
-                for g in range(G):
-                    out_noise[g, r] += scale * powers[order - q - 1, r, g] * by_noise[g, r]
-            by_feature, scale = np.dot(E[q + 1], powers[order - q - 1].T), lam / alpha * binomials[q + 1] * (q + 1)
-            for f in range(F):
-                for r in range(m):
-                    out_features[f, r] += scale * feature_power[f, r] * by_feature[f, r]
-            if q < order - 1:
-                _next_power(feature_power, features, lam / rho)
-        for f in range(F):
-            for r in range(m):
-                if regimes[f, r] == LINEAR:
                     for g in range(G):
-                        out_features[f, r] += lam * E[1, f, g]
-                        out_noise[g, r] += mu * E[0, f, g]
+                        E[q, f, g] = of_feature[q, g]
+                for n in range(_members(regimes[f], LINEAR, found)):
+                    r = found[n]
+                    for g in range(G):
+                        out_features[f, r] += lam / alpha * of_feature[1, g]
+                        by_pattern[r, g] += of_feature[0, g]
+                for n in range(_members(regimes[f], OTHER, found)):
+                    r = found[n]
+                    total = _add_slopes(scaled[f, r], noise[r], at.signal[first:last], rows[first - start : last - start], by_pattern[r], power)
+                    out_features[f, r] += lam * total
+        for g in range(G):
+            for r in range(m):
+                out_noise[g, r] += mu * by_pattern[r, g]
+                scaled_noise[g, r] = mu * columns[y, F + g, r]
+        _fill_powers(scaled_noise, B)
+        for q in range(order):
+            # the derivative of B^(alpha - q) by n, and that of A^(q + 1) by c
+            np.dot(E[q].T, A, by_noise)
+            _add_product(mu / alpha * (order - q), B[order - q - 1], by_noise, out_noise)
+            np.dot(E[q + 1], B[order - q - 1], by_feature)
+            _add_product_and_raise(lam / alpha * (q + 1), A, by_feature, out_features, scaled)

@@ -16,8 +16,6 @@ makes sure that nothing overflows (`LARGEST_OUTPUT`).
 The part of the loss that is linear in the outputs, the sum of soft label times output, has constant coefficients and is not in here.
 """
 
-
-
 from __future__ import annotations
 
 import math
@@ -29,70 +27,112 @@ LARGEST_OUTPUT = 300.0
 """Outputs up to this are summed here: products of two partition functions then fit into a double."""
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
-def log_partition_of_pairs(
-    b0, b1, block_patterns, start, EU, EV, EB, Eextra, repeats, extra_start, extra_pairs, weight, symmetric, sums, DU, DV, DB, Dextra
-):  # fmt: skip
-    """Fill sums[block] with the weighted sum of log Z for blocks b0 .. b1 - 1 and add its derivatives.
+_LARGEST_LOGARITHM = 700.0
+"""Of a product of partition functions: it must fit into a double."""
 
-    These go to DU, DV (k, G, N), DB (k, blocks) and Dextra (k, E). EU, EV, EB, Eextra are the exponentials of U, V, repeats times B, and
-    extra. With ``symmetric`` (lam = 1/2, EV is EU, DV is DU) a block visits i <= j only and counts i < j twice.
+_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
+
+
+@njit(**_OPTIONS)
+def linear_part(y0, y1, targets, values, sums):
+    """Add to sums[y] the sum over the entries of targets times values, arrays (k, ...)."""
+    for y in range(y0, y1):
+        a, b, total = targets[y].reshape(targets[y].size), values[y].reshape(values[y].size), 0.0
+        for n in range(len(a)):
+            total += a[n] * b[n]
+        sums[y] += total
+
+
+@njit(**_OPTIONS)
+def _sum_of_logarithms(Z):
+    """Return the sum of log Z >= 0, with one logarithm for as many factors as fit into a double."""
+    largest = 1.0
+    for n in range(len(Z)):
+        largest = max(largest, Z[n])
+    factors = len(Z) if len(Z) * math.log(largest) < _LARGEST_LOGARITHM else int(_LARGEST_LOGARITHM / math.log(largest))
+    total = 0.0
+    for first in range(0, len(Z), max(factors, 1)):
+        product = 1.0
+        for z in Z[first : first + factors]:
+            product *= z
+        total += math.log(product)
+    return total
+
+
+@njit(**_OPTIONS)
+def log_partition_of_pairs(
+    b0, b1, block_patterns, start, U, V, terms, repeats, extra_start, extra_pairs, weight, symmetric, target_U, target_V, target_terms, sums
+):  # fmt: skip
+    """Fill sums[block] with the weighted sum of log Z for blocks b0 .. b1 - 1, and put derivatives in the place of exponentials.
+
+    U, V (k, G, N) and terms (k, blocks + extra) hold the exponentials of U, V, and of repeats times B and extra. Every entry belongs to one
+    block; it becomes the derivative of the loss, which is that of the sums less the target. With ``symmetric`` (lam = 1/2, V is U) a block
+    visits i <= j only and counts i < j twice; pairs i = j are extra.
     """
-    k = EU.shape[0]
-    work = np.empty(k)
+    k, blocks, largest = U.shape[0], len(block_patterns), 0
+    for g in range(len(start) - 1):
+        largest = max(largest, start[g + 1] - start[g])
+    X_, Y_, by_X, by_Y = np.empty(k * largest), np.empty(k * largest), np.empty(k * largest), np.empty(k * largest)
+    Z_, work = np.empty(largest * largest), np.empty(k)
+    pair_weight = 2.0 * weight if symmetric else weight
     for block in range(b0, b1):
         g, h = block_patterns[block, 0], block_patterns[block, 1]
         i0, j0 = start[g], start[h]
-        rows, cols = start[g + 1] - i0, start[h + 1] - j0
-        X, Y = np.empty((k, rows)), np.empty((k, cols))
+        rows, cols, folded = start[g + 1] - i0, start[h + 1] - j0, symmetric and g == h
+        X, Y, Z = X_[: k * rows].reshape((k, rows)), Y_[: k * cols].reshape((k, cols)), Z_[: rows * cols].reshape((rows, cols))
+        from_X, from_Y = by_X[: k * rows].reshape((k, rows)), by_Y[: k * cols].reshape((k, cols))
         for y in range(k):
+            first, second, noise = U[y, h, i0 : i0 + rows], V[y, g, j0 : j0 + cols], terms[y, block]
             for a in range(rows):
-                X[y, a] = EU[y, h, i0 + a]
+                X[y, a] = first[a]
             for b in range(cols):
-                Y[y, b] = EV[y, g, j0 + b] * EB[y, block]
-        from_first, from_second = np.zeros((k, rows)), np.zeros((k, cols))
-        W = np.full((rows, cols), 2.0 * weight if symmetric else weight)
-        if symmetric and g == h:
+                Y[y, b] = second[b] * noise
+        np.dot(X.T, Y, Z)
+        # What is not a plain pair counts as log 1 here and with weight 0 below.
+        for e in range(extra_start[block], extra_start[block + 1]):
+            Z[extra_pairs[e, 0] - i0, extra_pairs[e, 1] - j0] = 1.0
+        if folded:
             for a in range(rows):
-                W[a, a] = weight
-                for b in range(a):
-                    W[a, b] = 0.0
-        total = 0.0
+                Z[a, :a] = 1.0
+        total = pair_weight * _sum_of_logarithms(Z_[: rows * cols])
+        W = Z
+        for n in range(rows * cols):
+            Z_[n] = pair_weight / Z_[n]
+        for e in range(extra_start[block], extra_start[block + 1]):
+            W[extra_pairs[e, 0] - i0, extra_pairs[e, 1] - j0] = 0.0
+        if folded:
+            for a in range(rows):
+                W[a, :a] = 0.0
+        np.dot(Y, W.T, from_X)
+        np.dot(X, W, from_Y)
+        for n in range(k * rows):
+            by_X[n] *= X_[n]
+        for n in range(k * cols):
+            by_Y[n] *= Y_[n]
         for e in range(extra_start[block], extra_start[block + 1]):
             a, b = extra_pairs[e, 0] - i0, extra_pairs[e, 1] - j0
-            w, W[a, b] = W[a, b], 0.0
-            Z = 0.0
+            w = weight if symmetric and extra_pairs[e, 0] == extra_pairs[e, 1] else pair_weight
+            partition = 0.0
             for y in range(k):
-                work[y] = X[y, a] * Y[y, b] * Eextra[y, e]
-                Z += work[y]
-            total += w * math.log(Z)
+                work[y] = X[y, a] * Y[y, b] * terms[y, blocks + e]
+                partition += work[y]
+            total += w * math.log(partition)
             for y in range(k):
-                share = work[y] * (w / Z)
-                from_first[y, a] += share
-                from_second[y, b] += share
-                Dextra[y, e] += share
-        Z = np.dot(X.T, Y)
-        for a in range(rows):
-            product, w_last = 1.0, 0.0
-            for b in range(cols):
-                w = W[a, b]
-                if w == 0.0:
-                    continue
-                # One logarithm for as many factors as fit into a double, as long as their weight is the same.
-                if w != w_last or product > 1e100:
-                    total += w_last * math.log(product)
-                    product, w_last = 1.0, w
-                product *= Z[a, b]
-                W[a, b] = w / Z[a, b]
-            total += w_last * math.log(product)
+                share = work[y] * (w / partition)
+                from_X[y, a] += share
+                from_Y[y, b] += share
+                terms[y, blocks + e] = share - target_terms[y, blocks + e]
         sums[block] = total
-        plain_first, plain_second = np.dot(Y, W.T), np.dot(X, W)
         for y in range(k):
-            sum_over_pairs = 0.0
+            first, target, sum_over_pairs = U[y, h, i0 : i0 + rows], target_U[y, h, i0 : i0 + rows], 0.0
             for a in range(rows):
-                share = from_first[y, a] + X[y, a] * plain_first[y, a]
-                DU[y, h, i0 + a] += share
-                sum_over_pairs += share
-            for b in range(cols):
-                DV[y, g, j0 + b] += from_second[y, b] + Y[y, b] * plain_second[y, b]
-            DB[y, block] += repeats * sum_over_pairs
+                first[a] = from_X[y, a] - target[a]
+                sum_over_pairs += from_X[y, a]
+            terms[y, block] = repeats * sum_over_pairs - target_terms[y, block]
+            second, target = V[y, g, j0 : j0 + cols], target_V[y, g, j0 : j0 + cols]
+            if folded:  # first and second are the same entries
+                for b in range(cols):
+                    second[b] += from_Y[y, b]
+            else:
+                for b in range(cols):
+                    second[b] = from_Y[y, b] - target[b]

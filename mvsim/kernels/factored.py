@@ -17,18 +17,19 @@ Hessian-vector product their second-order adjoint.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import numpy as np
 
 from mvsim.data import SharedNoiseDataset
-from mvsim.kernels._pair_softmax import LARGEST_OUTPUT, log_partition_of_pairs
 from mvsim.kernels.base import Kernel, PointwiseLoss
 from mvsim.kernels.cross_entropy import CrossEntropy
 from mvsim.kernels.listed import ListedOutputs
-from mvsim.kernels.neuron_sums import DirectSums, MomentSums, Neurons
+from mvsim.kernels.moment_sums import MomentSums
+from mvsim.kernels.neuron_sums import DirectSums, Neurons
 from mvsim.kernels.pair_blocks import Block, Tables
+from mvsim.kernels.pair_softmax import PairSoftmax
 from mvsim.kernels.pairing import Layout, PairPlan, plan_pairs
 from mvsim.kernels.points import AllPairs, ListedPairs, Points, Unmixed, soft_labels
 from mvsim.kernels.threads import check_threads
@@ -64,54 +65,64 @@ class FactoredKernel(Kernel):
     def outputs(self, c: np.ndarray) -> np.ndarray:
         """Return (k, N): g_y(x_i) on the unmixed points."""
         g = np.empty((self.neurons.k, len(self.layout.labels)))
-        g[:, self.layout.order] = self._unmixed.values(self._columns(c))
+        with self.neurons.alone():
+            g[:, self.layout.order] = self._forward(self._unmixed, g.shape, c)[1]
         return g
 
     def loss(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss) -> float:
         """Return the weighted sum of the pointwise loss over ``points``."""
-        columns = self._columns(c)
-        if isinstance(points, AllPairs):
-            return self._pair_loss(columns, self._pairs_of(points), pointwise)[0]
-        sums, targets = self._separate(points)
-        return float(pointwise.value(sums.values(columns), targets).mean())
+        with self.neurons.alone():
+            if isinstance(points, AllPairs):
+                return self._pair_loss(c, self._pairs_of(points), pointwise)[1]
+            sums, targets = self._separate(points)
+            return float(pointwise.value(self._forward(sums, targets.shape, c)[1], targets).mean())
 
     def loss_and_gradient(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss) -> tuple[float, np.ndarray]:
         """Return the loss and its gradient by c, (k, m, k, 2)."""
-        columns = self._columns(c)
-        out = np.zeros_like(columns)
-        if isinstance(points, AllPairs):
-            pairs = self._pairs_of(points)
-            loss, D = self._pair_loss(columns, pairs, pointwise)
-            pairs.sums.pull_back(columns, D, out)
-        else:
+        with self.neurons.alone():
+            if isinstance(points, AllPairs):
+                pairs = self._pairs_of(points)
+                columns, loss, D = self._pair_loss(c, pairs, pointwise)
+                return loss, self._gradient(c.shape, lambda y0, y1, out: pairs.sums.pull_back(y0, y1, columns, D, out))
             sums, targets = self._separate(points)
-            g = sums.values(columns)
-            loss = float(pointwise.value(g, targets).mean())
-            sums.pull_back(columns, pointwise.residual(g, targets) / g.shape[1], out)
-        return loss, self._to_correlations(out)
+            columns, g = self._forward(sums, targets.shape, c)
+            residual = pointwise.residual(g, targets) / g.shape[1]
+            gradient = self._gradient(c.shape, lambda y0, y1, out: sums.pull_back(y0, y1, columns, residual, out))
+            return float(pointwise.value(g, targets).mean()), gradient
 
     def hessian_vector_product(self, c: np.ndarray, v: np.ndarray, points: Points, pointwise: PointwiseLoss) -> np.ndarray:
         """Return the derivative of the gradient along v, (k, m, k, 2)."""
-        columns, moves = self._columns(c), self._columns(v)
-        out = np.zeros_like(columns)
-        if isinstance(points, AllPairs):
-            self._add_pair_curvature(columns, moves, self._pairs_of(points), pointwise, out)
-        else:
+        with self.neurons.alone():
+            if isinstance(points, AllPairs):
+                return self._pair_curvature(c, v, self._pairs_of(points), pointwise)
             sums = self._unmixed_direct if isinstance(points, Unmixed) else self._listed(points)
-            g, dg, targets = sums.values(columns), sums.tangents(columns, moves), self._separate(points)[1]
-            residual, change = pointwise.residual(g, targets), pointwise.curvature(g, targets, dg)
-            sums.pull_back_tangent(columns, moves, residual / g.shape[1], change / g.shape[1], out)
-        return self._to_correlations(out)
+            targets = self._separate(points)[1]
+            columns, moves, g, dg = self._columns(c), self._columns(v), np.empty(targets.shape), np.empty(targets.shape)
 
-    def _add_pair_curvature(self, columns: np.ndarray, moves: np.ndarray, pairs: _Pairs, pointwise: PointwiseLoss, out: np.ndarray) -> None:
-        """Add the Hessian-vector product of the mean over all pairs to out, the shape of columns."""
-        values, tangents = pairs.sums.values(columns), pairs.direct.tangents(columns, moves)
+            def forward(y0: int, y1: int) -> None:
+                sums.values(y0, y1, columns, g)
+                sums.tangents(y0, y1, columns, moves, dg)
+
+            self.neurons.run(forward)
+            residual, change = pointwise.residual(g, targets) / len(g[0]), pointwise.curvature(g, targets, dg) / len(g[0])
+            return self._gradient(c.shape, lambda y0, y1, out: sums.pull_back_tangent(y0, y1, columns, moves, residual, change, out))
+
+    def _pair_curvature(self, c: np.ndarray, v: np.ndarray, pairs: _Pairs, pointwise: PointwiseLoss) -> np.ndarray:
+        """Return the Hessian-vector product of the mean over all pairs."""
+        values, tangents = pairs.empty_tables(), pairs.empty_tables()
+        columns, moves = self._columns(c), self._columns(v)
+
+        def forward(y0: int, y1: int) -> None:
+            pairs.sums.values(y0, y1, columns, values)
+            pairs.direct.tangents(y0, y1, columns, moves, tangents)
+
+        self.neurons.run(forward)
         D, dD = Tables.zeros(self.neurons.k, self.layout, pairs.plan), Tables.zeros(self.neurons.k, self.layout, pairs.plan)
         for block in pairs.blocks:
             g, dg = block.gather(values), block.gather(tangents)
             block.scatter(D, block.weight * pointwise.residual(g, block.targets))
             block.scatter(dD, block.weight * pointwise.curvature(g, block.targets, dg))
-        pairs.direct.pull_back_tangent(columns, moves, D, dD, out)
+        return self._gradient(c.shape, lambda y0, y1, out: pairs.direct.pull_back_tangent(y0, y1, columns, moves, D, dD, out))
 
     def _separate(self, points: Unmixed | ListedPairs) -> tuple[DirectOutputs | MomentOutputs | ListedOutputs, np.ndarray]:
         """Return the sums for points that are summed one by one, and their soft labels (k, n)."""
@@ -139,50 +150,71 @@ class FactoredKernel(Kernel):
         return self._pairs[points]
 
     def _columns(self, c: np.ndarray) -> np.ndarray:
-        """Return (k, 2k + G, m): correlations with features, then pre-activations of the noise patterns."""
-        k, m = c.shape[:2]
-        features = c.reshape(k, m, 2 * k).transpose(0, 2, 1)
-        return np.concatenate([features, self.layout.patterns @ features], axis=1)
+        """Return (k, 2k + G, m): correlations with features, then pre-activations of the noise patterns, in units of rho."""
+        columns = self._empty_columns(c.shape)
+        self.neurons.run(lambda y0, y1: self._fill_columns(y0, y1, c, columns))
+        return columns
 
-    def _to_correlations(self, columns: np.ndarray) -> np.ndarray:
-        """Return the adjoint of `_columns`: (k, m, k, 2)."""
-        features, noise = columns[:, : self.layout.base], columns[:, self.layout.base :]
-        gradient = features + self.layout.patterns.T @ noise
-        k, _, m = gradient.shape
-        return np.ascontiguousarray(gradient.transpose(0, 2, 1)).reshape(k, m, k, 2)
+    def _empty_columns(self, shape: tuple[int, ...]) -> np.ndarray:
+        k, m = shape[:2]
+        return np.empty((k, self.layout.base + len(self.layout.patterns), m))
 
-    def _pair_loss(self, columns: np.ndarray, pairs: _Pairs, pointwise: PointwiseLoss) -> tuple[float, Tables]:
-        """Return the mean loss of all pairs and its derivative by the tables."""
-        plan, values = pairs.plan, pairs.sums.values(columns)
-        if type(pointwise) is CrossEntropy and _largest_output(values, plan) < LARGEST_OUTPUT:
-            return self._pair_cross_entropy(values, pairs)
-        loss, D = 0.0, Tables.zeros(self.neurons.k, self.layout, plan)
+    def _fill_columns(self, y0: int, y1: int, c: np.ndarray, columns: np.ndarray) -> None:
+        """Fill some classes of the columns."""
+        features, noise = columns[y0:y1, : self.layout.base], columns[y0:y1, self.layout.base :]
+        np.divide(c.reshape(len(c), -1, self.layout.base)[y0:y1].transpose(0, 2, 1), self.neurons.rho, out=features)
+        np.matmul(self.layout.patterns, features, out=noise)
+
+    def _forward(self, sums: DirectOutputs | MomentOutputs | ListedOutputs, shape: tuple[int, ...], c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the columns and the outputs (k, n)."""
+        columns, g = self._empty_columns(c.shape), np.empty(shape)
+
+        def forward(y0: int, y1: int) -> None:
+            self._fill_columns(y0, y1, c, columns)
+            sums.values(y0, y1, columns, g)
+
+        self.neurons.run(forward)
+        return columns, g
+
+    def _gradient(self, shape: tuple[int, ...], pull_back: Callable[[int, int, np.ndarray], None]) -> np.ndarray:
+        """Return the derivative by c: ``pull_back`` adds that by the columns, and `_fill_columns` has an adjoint."""
+        out, gradient = self._empty_columns(shape), np.empty(shape)
+
+        def backward(y0: int, y1: int) -> None:
+            out[y0:y1] = 0.0
+            pull_back(y0, y1, out)
+            features, noise = out[y0:y1, : self.layout.base], out[y0:y1, self.layout.base :]
+            features += self.layout.patterns.T @ noise
+            gradient[y0:y1] = features.transpose(0, 2, 1).reshape(gradient[y0:y1].shape)
+
+        self.neurons.run(backward)
+        return gradient
+
+    def _pair_loss(self, c: np.ndarray, pairs: _Pairs, pointwise: PointwiseLoss) -> tuple[np.ndarray, float, Tables]:
+        """Return the columns, the mean loss of all pairs and its derivative by the tables."""
+        columns, values = self._empty_columns(c.shape), pairs.empty_tables()
+
+        def forward(y0: int, y1: int) -> None:
+            self._fill_columns(y0, y1, c, columns)
+            pairs.sums.values(y0, y1, columns, values)
+
+        if type(pointwise) is CrossEntropy:
+            softmax = PairSoftmax(self.neurons, self.layout, pairs.plan, pairs.targets, values)
+
+            def forward_to_exponentials(y0: int, y1: int) -> None:
+                forward(y0, y1)
+                softmax.exponentiate(y0, y1)
+
+            self.neurons.run(forward_to_exponentials)
+            if softmax.fits:
+                return columns, *softmax.loss_and_derivative()
+        self.neurons.run(forward)
+        loss, D = 0.0, Tables.zeros(self.neurons.k, self.layout, pairs.plan)
         for block in pairs.blocks:
             g = block.gather(values)
             loss += float(block.weight @ pointwise.value(g, block.targets))
             block.scatter(D, block.weight * pointwise.residual(g, block.targets))
-        return loss, D
-
-    def _pair_cross_entropy(self, values: Tables, pairs: _Pairs) -> tuple[float, Tables]:
-        """Return the same for the cross-entropy: mean log partition function less the part that is linear in the tables."""
-        plan, layout = pairs.plan, self.layout
-        blocks, weight = len(plan.blocks), 1.0 / len(layout.labels) ** 2
-        EU = self.neurons.exponential(values.U)
-        EV = EU if plan.symmetric else self.neurons.exponential(values.V)
-        EB, Eextra = np.exp(plan.repeats * values.terms[:, :blocks]), np.exp(values.terms[:, blocks:])
-        D, sums = pairs.targets.negative(), np.empty(blocks)
-        arrays = (plan.repeats, plan.extra_start, plan.extra_pairs, weight, plan.symmetric, sums, D.U, D.V, D.terms[:, :blocks], D.terms[:, blocks:])
-        self.neurons.run_blocks(blocks, lambda b0, b1: log_partition_of_pairs(b0, b1, plan.blocks, layout.start, EU, EV, EB, Eextra, *arrays))
-        return float(sums.sum()) - pairs.targets.dot(values), D
-
-
-def _largest_output(values: Tables, plan: PairPlan) -> float:
-    """Return a bound on every sum from which an output is put together."""
-    blocks = len(plan.blocks)
-    noise, extra = values.terms[:, :blocks], values.terms[:, blocks:]
-    first = values.U.max()
-    second = first if values.V is values.U else values.V.max()
-    return float(first + second + abs(plan.repeats) * noise.max(initial=0.0) + np.abs(extra).max(initial=0.0))
+        return columns, loss, D
 
 
 class _Pairs:
@@ -192,6 +224,10 @@ class _Pairs:
         self._layout, self._neurons = layout, neurons
         self.plan: PairPlan = plan_pairs(layout, points.lam, points.symmetric)
         self.sums = MomentSums(layout, self.plan, neurons) if neurons.integer_power else self.direct
+
+    def empty_tables(self) -> Tables:
+        """Return tables to be filled."""
+        return Tables.empty(self._neurons.k, self._layout, self.plan)
 
     @cached_property
     def direct(self) -> DirectSums:

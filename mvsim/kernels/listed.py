@@ -20,33 +20,33 @@ class ListedOutputs:
     points : ListedPairs
         The mixed points, by the original indices of the data.
     neurons : Neurons
-        Runs the loops.
+        The activation.
     """
 
     def __init__(self, layout: Layout, points: ListedPairs, neurons: Neurons) -> None:
         place = np.empty_like(layout.order)
         place[layout.order] = np.arange(len(layout.order))
         first, second = place[points.first], place[points.second]
-        self.neurons, self._count = neurons, len(first)
+        self._activation = neurons.activation
         self.labels = layout.labels[first], layout.labels[second]
         self._terms = listed_terms(layout, first, second, points.lam).arrays
 
-    def values(self, columns: np.ndarray) -> np.ndarray:
-        """Return (k, M) outputs."""
-        g = np.zeros((self.neurons.k, self._count))
-        self.neurons.run(compiled.term_values, columns, *self._terms, g)
-        return g
+    def values(self, y0: int, y1: int, columns: np.ndarray, g: np.ndarray) -> None:
+        """Fill g (k, M) with the outputs."""
+        g[y0:y1] = 0.0
+        compiled.term_values(y0, y1, columns, self._terms, g, self._activation)
 
-    def tangents(self, columns: np.ndarray, moves: np.ndarray) -> np.ndarray:
-        """Return (k, M): the derivative of `values` along moves."""
-        dg = np.zeros((self.neurons.k, self._count))
-        self.neurons.run(compiled.term_tangents, columns, moves, *self._terms, dg)
-        return dg
+    def tangents(self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, dg: np.ndarray) -> None:
+        """Fill dg (k, M) with the derivative of `values` along moves."""
+        dg[y0:y1] = 0.0
+        compiled.term_tangents(y0, y1, columns, moves, self._terms, dg, self._activation)
 
-    def pull_back(self, columns: np.ndarray, residual: np.ndarray, out: np.ndarray) -> None:
+    def pull_back(self, y0: int, y1: int, columns: np.ndarray, residual: np.ndarray, out: np.ndarray) -> None:
         """Add the adjoint of `values` at residual (k, M) to out, the shape of columns."""
-        self.neurons.run(compiled.term_pull_back, columns, *self._terms, residual, out)
+        compiled.term_pull_back(y0, y1, columns, self._terms, residual, out, self._activation)
 
-    def pull_back_tangent(self, columns: np.ndarray, moves: np.ndarray, residual: np.ndarray, change: np.ndarray, out: np.ndarray) -> None:
+    def pull_back_tangent(
+        self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, residual: np.ndarray, change: np.ndarray, out: np.ndarray
+    ) -> None:
         """Add the derivative of `pull_back` along (moves, change) to out."""
-        self.neurons.run(compiled.term_pull_back_tangent, columns, moves, *self._terms, residual, change, out)
+        compiled.term_pull_back_tangent(y0, y1, columns, moves, self._terms, residual, change, out, self._activation)

@@ -32,21 +32,24 @@ class Tables:
     terms: np.ndarray
 
     @staticmethod
+    def empty(k: int, layout: Layout, plan: PairPlan) -> Tables:
+        """Return tables to be filled."""
+        shape = (k, len(layout.patterns), len(layout.labels))
+        U = np.empty(shape)
+        return Tables(U, U if plan.symmetric else np.empty(shape), np.empty((k, len(plan.blocks) + len(plan.extra_pairs))))
+
+    @staticmethod
     def zeros(k: int, layout: Layout, plan: PairPlan) -> Tables:
         """Return tables of zeros."""
-        shape = (k, len(layout.patterns), len(layout.labels))
-        U = np.zeros(shape)
-        return Tables(U, U if plan.symmetric else np.zeros(shape), np.zeros((k, len(plan.blocks) + len(plan.extra_pairs))))
+        tables = Tables.empty(k, layout, plan)
+        for array in tables.arrays:
+            array[:] = 0.0
+        return tables
 
-    def negative(self) -> Tables:
-        """Return minus these tables, U and V one array if they are here."""
-        U = -self.U
-        return Tables(U, U if self.V is self.U else -self.V, -self.terms)
-
-    def dot(self, other: Tables) -> float:
-        """Return the sum of the products of all entries, shared ones once."""
-        total = np.vdot(self.U, other.U) + np.vdot(self.terms, other.terms)
-        return float(total if self.V is self.U else total + np.vdot(self.V, other.V))
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """The different arrays."""
+        return (self.U, self.terms) if self.V is self.U else (self.U, self.V, self.terms)
 
     def roles(self, plan: PairPlan) -> Iterator[tuple[float, np.ndarray]]:
         """Yield the weight of the signal in each table, and the table."""

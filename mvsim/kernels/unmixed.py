@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mvsim.kernels import _compiled as compiled
-from mvsim.kernels.neuron_sums import Neurons, UnmixedMoments
+from mvsim.kernels.moment_sums import UnmixedMoments
+from mvsim.kernels.neuron_sums import Neurons
 from mvsim.kernels.pairing import Layout, unmixed_noise_terms, unmixed_signal_terms
 
 
@@ -13,71 +14,80 @@ class DirectOutputs:
     """Every activation evaluated by itself; has tangents."""
 
     def __init__(self, layout: Layout, neurons: Neurons) -> None:
-        self.neurons, self.noise = neurons, _NoiseShare(layout, neurons)
-        self._terms = unmixed_signal_terms(layout)
-        self._N = len(layout.labels)
+        self._activation, self._noise = neurons.activation, _NoiseShare(layout, neurons)
+        self._terms = unmixed_signal_terms(layout).arrays
 
-    def values(self, columns: np.ndarray) -> np.ndarray:
-        """Return (k, N) outputs."""
-        return self.neurons.term_values(columns, self._terms, self._N) + self.noise.values(columns)
+    def values(self, y0: int, y1: int, columns: np.ndarray, g: np.ndarray) -> None:
+        """Fill g (k, N) with the outputs."""
+        g[y0:y1] = 0.0
+        compiled.term_values(y0, y1, columns, self._terms, g, self._activation)
+        self._noise.add_values(y0, y1, columns, g)
 
-    def tangents(self, columns: np.ndarray, moves: np.ndarray) -> np.ndarray:
-        """Return (k, N): the derivative of `values` along moves."""
-        signal = np.zeros((self.neurons.k, self._N))
-        self.neurons.run(compiled.term_tangents, columns, moves, *self._terms.arrays, signal)
-        return signal + self.noise.tangents(columns, moves)
+    def tangents(self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, dg: np.ndarray) -> None:
+        """Fill dg (k, N) with the derivative of `values` along moves."""
+        dg[y0:y1] = 0.0
+        compiled.term_tangents(y0, y1, columns, moves, self._terms, dg, self._activation)
+        self._noise.add_tangents(y0, y1, columns, moves, dg)
 
-    def pull_back(self, columns: np.ndarray, residual: np.ndarray, out: np.ndarray) -> None:
+    def pull_back(self, y0: int, y1: int, columns: np.ndarray, residual: np.ndarray, out: np.ndarray) -> None:
         """Add the adjoint of `values` at residual (k, N) to out, the shape of columns."""
-        self.neurons.run(compiled.term_pull_back, columns, *self._terms.arrays, residual, out)
-        self.noise.pull_back(columns, residual, out)
+        compiled.term_pull_back(y0, y1, columns, self._terms, residual, out, self._activation)
+        self._noise.pull_back(y0, y1, columns, residual, out)
 
-    def pull_back_tangent(self, columns: np.ndarray, moves: np.ndarray, residual: np.ndarray, change: np.ndarray, out: np.ndarray) -> None:
+    def pull_back_tangent(
+        self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, residual: np.ndarray, change: np.ndarray, out: np.ndarray
+    ) -> None:
         """Add the derivative of `pull_back` along (moves, change) to out."""
-        self.neurons.run(compiled.term_pull_back_tangent, columns, moves, *self._terms.arrays, residual, change, out)
-        self.noise.pull_back_tangent(columns, moves, residual, change, out)
+        compiled.term_pull_back_tangent(y0, y1, columns, moves, self._terms, residual, change, out, self._activation)
+        self._noise.pull_back_tangent(y0, y1, columns, moves, residual, change, out)
 
 
 class MomentOutputs:
     """The signal patches by moments."""
 
     def __init__(self, layout: Layout, neurons: Neurons) -> None:
-        self.signal, self.noise = UnmixedMoments(layout, neurons), _NoiseShare(layout, neurons)
+        self._signal, self._noise = UnmixedMoments(layout, neurons), _NoiseShare(layout, neurons)
 
-    def values(self, columns: np.ndarray) -> np.ndarray:
-        """Return (k, N) outputs."""
-        return self.signal.values(columns) + self.noise.values(columns)
+    def values(self, y0: int, y1: int, columns: np.ndarray, g: np.ndarray) -> None:
+        """Fill g (k, N) with the outputs."""
+        self._signal.values(y0, y1, columns, g)
+        self._noise.add_values(y0, y1, columns, g)
 
-    def pull_back(self, columns: np.ndarray, residual: np.ndarray, out: np.ndarray) -> None:
+    def pull_back(self, y0: int, y1: int, columns: np.ndarray, residual: np.ndarray, out: np.ndarray) -> None:
         """Add the adjoint of `values` at residual (k, N) to out, the shape of columns."""
-        self.signal.pull_back(columns, residual, out)
-        self.noise.pull_back(columns, residual, out)
+        self._signal.pull_back(y0, y1, columns, residual, out)
+        self._noise.pull_back(y0, y1, columns, residual, out)
 
 
 class _NoiseShare:
     """(P - 2 C_P) sum_r R(n_{g,r}), evaluated once for each pattern and spread over its points, which are consecutive."""
 
     def __init__(self, layout: Layout, neurons: Neurons) -> None:
-        self.neurons = neurons
-        self._terms = unmixed_noise_terms(layout)
-        self._G = len(layout.patterns)
+        self._activation, self._shape = neurons.activation, (neurons.k, len(layout.patterns))
+        self._terms = unmixed_noise_terms(layout).arrays
         self._pattern, self._start = layout.pattern, layout.start[:-1]
         self._times = float(layout.P - layout.signal.shape[1])
 
-    def values(self, columns: np.ndarray) -> np.ndarray:
-        return self._times * self.neurons.term_values(columns, self._terms, self._G)[:, self._pattern]
+    def add_values(self, y0: int, y1: int, columns: np.ndarray, g: np.ndarray) -> None:
+        share = np.zeros(self._shape)
+        compiled.term_values(y0, y1, columns, self._terms, share, self._activation)
+        g[y0:y1] += self._times * share[y0:y1, self._pattern]
 
-    def tangents(self, columns: np.ndarray, moves: np.ndarray) -> np.ndarray:
-        change = np.zeros((self.neurons.k, self._G))
-        self.neurons.run(compiled.term_tangents, columns, moves, *self._terms.arrays, change)
-        return self._times * change[:, self._pattern]
+    def add_tangents(self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, dg: np.ndarray) -> None:
+        change = np.zeros(self._shape)
+        compiled.term_tangents(y0, y1, columns, moves, self._terms, change, self._activation)
+        dg[y0:y1] += self._times * change[y0:y1, self._pattern]
 
-    def pull_back(self, columns: np.ndarray, residual: np.ndarray, out: np.ndarray) -> None:
-        self.neurons.run(compiled.term_pull_back, columns, *self._terms.arrays, self._gathered(residual), out)
+    def pull_back(self, y0: int, y1: int, columns: np.ndarray, residual: np.ndarray, out: np.ndarray) -> None:
+        compiled.term_pull_back(y0, y1, columns, self._terms, self._gathered(y0, y1, residual), out, self._activation)
 
-    def pull_back_tangent(self, columns: np.ndarray, moves: np.ndarray, residual: np.ndarray, change: np.ndarray, out: np.ndarray) -> None:
-        terms = self._terms.arrays
-        self.neurons.run(compiled.term_pull_back_tangent, columns, moves, *terms, self._gathered(residual), self._gathered(change), out)
+    def pull_back_tangent(
+        self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, residual: np.ndarray, change: np.ndarray, out: np.ndarray
+    ) -> None:
+        gathered = self._gathered(y0, y1, residual), self._gathered(y0, y1, change)
+        compiled.term_pull_back_tangent(y0, y1, columns, moves, self._terms, *gathered, out, self._activation)
 
-    def _gathered(self, residual: np.ndarray) -> np.ndarray:
-        return self._times * np.add.reduceat(residual, self._start, axis=1)
+    def _gathered(self, y0: int, y1: int, residual: np.ndarray) -> np.ndarray:
+        gathered = np.empty(self._shape)
+        gathered[y0:y1] = self._times * np.add.reduceat(residual[y0:y1], self._start, axis=1)
+        return gathered

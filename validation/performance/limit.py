@@ -19,7 +19,7 @@ from timing import Candidate
 import mvsim
 from mvsim.kernels._moments import OTHER, regimes_of
 from mvsim.kernels.factored import FactoredKernel
-from mvsim.kernels.neuron_sums import MomentSums
+from mvsim.kernels.moment_sums import MomentSums
 from mvsim.kernels.points import AllPairs
 
 ALPHA, RHO = 8, 0.1
@@ -198,14 +198,14 @@ def done(p: mvsim.Parameters, kernel: FactoredKernel, c: np.ndarray) -> Counts:
     sums, plan = pairs.sums, pairs.plan
     assert isinstance(sums, MomentSums)
     N, G, F, order = len(layout.labels), len(layout.patterns), layout.base, int(p.alpha)
-    table, unmixed = sums._tables[0], sums._unmixed._table
-    activations = p.k * p.m * len(sums._terms.point)
+    (table,), unmixed = sums.tables, sums.unmixed.table
+    activations = p.k * p.m * len(sums.terms.point)
     for columns in kernel._columns(c):
         features, noise = columns[:F], columns[F:]
-        for at, patterns in ((table, noise), (unmixed, np.zeros((1, p.m)))):
-            regimes = regimes_of(features, patterns, at.lam, 1.0 - at.lam, p.rho, at.low, at.high, order)
-            by_itself = np.diff(at.slot_start) * len(patterns) + np.diff(at.entry_start)
-            activations += int(((regimes == OTHER).sum(axis=1) * by_itself).sum())
-    moments = 3 * p.k * F * G * p.m * (order + 1) + 2 * p.k * N * G * 2 * (order + 1)  # once forward and twice backward; rows of points
+        for at, lam, patterns in ((table, table.lam, noise), (unmixed, 1.0, np.zeros((1, p.m)))):
+            regimes = regimes_of(features, patterns, lam, at.low, at.high, order)
+            activations += int((regimes == OTHER).sum(axis=1) @ np.diff(at.start)) * len(patterns)
+    # Matrix products of all neurons, once forward and twice backward; of the powers of signal patches with what they give, once each way.
+    moments = 3 * p.k * F * G * p.m * (order + 1) + 2 * p.k * layout.signal.size * G * (order + 1)
     pairs_of_points = 3 * p.k * N * (N + 1) // 2
     return Counts(activations, p.k * (N * G + len(plan.blocks) + len(plan.extra_pairs)), moments + pairs_of_points)

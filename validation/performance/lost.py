@@ -91,7 +91,7 @@ class TableLoops:
 
     def __init__(self, p: mvsim.Parameters, dtype: type, scale: float = 1.0) -> None:
         kernel = FactoredKernel(p, mvsim.sample_dataset(p, 0), 1)
-        layout, columns = kernel.layout, kernel._columns(scale * mvsim.initial_correlations(p, 0))[0] / (2.0 * p.rho)
+        layout, columns = kernel.layout, kernel._columns(scale * mvsim.initial_correlations(p, 0))[0] / 2.0
         residual = np.random.default_rng(0).normal(size=(p.N, len(layout.patterns)))
         arrays = columns[: layout.base], columns[layout.base :], layout.signal, residual
         self._features, self._patterns, self._signal, self._residual = (np.ascontiguousarray(a, dtype=dtype) for a in arrays)

@@ -1,0 +1,58 @@
+"""The mean cross-entropy of all pairs and its derivative by the tables, by `mvsim.kernels._pair_softmax`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mvsim.kernels._pair_softmax import LARGEST_OUTPUT, linear_part, log_partition_of_pairs
+from mvsim.kernels.neuron_sums import Neurons
+from mvsim.kernels.pair_blocks import Tables
+from mvsim.kernels.pairing import Layout, PairPlan
+
+
+class PairSoftmax:
+    """One evaluation, in place: values of the tables become exponentials on every class, then, if all fit, derivatives.
+
+    Parameters
+    ----------
+    neurons : Neurons
+        Runs the blocks of pairs.
+    layout : Layout
+        The data.
+    plan : PairPlan
+        The pairs.
+    targets : Tables
+        Coefficients of the tables in the mean of soft label times output.
+    tables : Tables
+        Where the values are.
+    """
+
+    def __init__(self, neurons: Neurons, layout: Layout, plan: PairPlan, targets: Tables, tables: Tables) -> None:
+        self._neurons, self._layout, self._plan, self._targets, self._tables = neurons, layout, plan, targets, tables
+        self._linear, self._largest = np.zeros(neurons.k), np.empty(neurons.k)
+
+    def exponentiate(self, y0: int, y1: int) -> None:
+        """Take the exponentials of some classes, and the part of the loss that is linear in the outputs."""
+        tables, blocks = self._tables, len(self._plan.blocks)
+        for target, table in zip(self._targets.arrays, tables.arrays, strict=True):
+            linear_part(y0, y1, target, table, self._linear)
+        terms = tables.terms[y0:y1]
+        terms[:, :blocks] *= self._plan.repeats
+        signals = tables.U[y0:y1].max(axis=(1, 2)) + tables.V[y0:y1].max(axis=(1, 2))
+        self._largest[y0:y1] = signals + terms[:, :blocks].max(axis=1).clip(0.0) + terms[:, blocks:].max(axis=1).clip(0.0)
+        if (self._largest[y0:y1] < LARGEST_OUTPUT).all():
+            for table in tables.arrays:
+                np.exp(table[y0:y1], out=table[y0:y1])
+
+    @property
+    def fits(self) -> bool:
+        """Whether all outputs are finite and small enough."""
+        return bool((self._largest < LARGEST_OUTPUT).all())
+
+    def loss_and_derivative(self) -> tuple[float, Tables]:
+        """Return both; the derivative is in the tables."""
+        plan, tables, targets, sums = self._plan, self._tables, self._targets, np.empty(len(self._plan.blocks))
+        pairs = (plan.repeats, plan.extra_start, plan.extra_pairs, 1.0 / len(self._layout.labels) ** 2, plan.symmetric)
+        arrays = (tables.U, tables.V, tables.terms, *pairs, targets.U, targets.V, targets.terms, sums)
+        self._neurons.run_blocks(len(sums), lambda b0, b1: log_partition_of_pairs(b0, b1, plan.blocks, self._layout.start, *arrays))
+        return float(sums.sum() - self._linear.sum()), tables
