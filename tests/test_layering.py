@@ -10,7 +10,7 @@ import mvsim
 LAYERS = [
     ["parameters", "laws", "arrays", "errors", "streams", "version"],
     ["network", "data", "activation", "initialisation"],
-    ["diagnostics", "sharpness", "memory"],
+    ["diagnostics", "sharpness", "memory", "curvature"],
     ["kernels"],
     ["objectives", "learning"],
     ["integrators"],

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from mvsim.curvature import Curvature
 from mvsim.kernels.points import Points
 
 
@@ -43,6 +44,13 @@ class Kernel(ABC):
     @abstractmethod
     def hessian_vector_product(self, c: np.ndarray, v: np.ndarray, points: Points, pointwise: PointwiseLoss) -> np.ndarray:
         """Return the derivative of the gradient along v, (k, m, k, 2)."""
+
+    def curvature(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss, beyond: float) -> Curvature | None:
+        """Return the stiff part of the Hessian as far as this kernel can tell it cheaply, None if it cannot.
+
+        ``beyond`` is the own correlation above which a neuron counts as escaped.
+        """
+        return None
 
     @abstractmethod
     def describe(self, points: Points) -> str:

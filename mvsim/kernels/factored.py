@@ -22,9 +22,12 @@ from functools import cached_property
 
 import numpy as np
 
+from mvsim.curvature import Curvature
 from mvsim.data import SharedNoiseDataset
+from mvsim.diagnostics import softmax_gap
 from mvsim.kernels.base import Kernel, PointwiseLoss
 from mvsim.kernels.cross_entropy import CrossEntropy
+from mvsim.kernels.escaped import Escaped, PairProbability
 from mvsim.kernels.listed import ListedOutputs
 from mvsim.kernels.moment_sums import MomentSums
 from mvsim.kernels.neuron_sums import DirectSums, Neurons
@@ -44,7 +47,8 @@ class FactoredKernel(Kernel):
 
     def __init__(self, parameters: Parameters, data: SharedNoiseDataset, threads: int | None) -> None:
         self.layout = Layout.of(data)
-        p, patterns = parameters, len(self.layout.patterns)
+        self._parameters = p = parameters
+        patterns = len(self.layout.patterns)
         self.neurons = Neurons(p, check_threads(threads, 2 * p.k * p.k * p.m * patterns * p.alpha))
         self._pairs: dict[AllPairs, _Pairs] = {}
         self._last_listed: tuple[ListedPairs, ListedOutputs] | None = None
@@ -106,6 +110,21 @@ class FactoredKernel(Kernel):
             self.neurons.run(forward)
             residual, change = pointwise.residual(g, targets) / len(g[0]), pointwise.curvature(g, targets, dg) / len(g[0])
             return self._gradient(c.shape, lambda y0, y1, out: sums.pull_back_tangent(y0, y1, columns, moves, residual, change, out))
+
+    def curvature(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss, beyond: float) -> Curvature | None:
+        """Return the stiff part of the Hessian of the cross-entropy (`mvsim.kernels.escaped`); None for other losses and for listed pairs."""
+        if type(pointwise) is not CrossEntropy or isinstance(points, ListedPairs):
+            return None
+        escaped = Escaped(self._parameters, self.layout, c, beyond)
+        with self.neurons.alone():
+            if isinstance(points, Unmixed):
+                g = self._forward(self._unmixed, (self.neurons.k, len(self.layout.labels)), c)[1]
+                return escaped.unmixed(softmax_gap(g, self.layout.labels))
+            pairs, columns = self._pairs_of(points), self._columns(c)
+            values = pairs.empty_tables()
+            self.neurons.run(lambda y0, y1: pairs.sums.values(y0, y1, columns, values))
+            probability = PairProbability.of(self.layout, pairs.plan, pairs.blocks, values)
+            return escaped.pairs(pairs.plan, probability, self._pair_loss(c, pairs, pointwise)[2], self.neurons.threads)
 
     def _pair_curvature(self, c: np.ndarray, v: np.ndarray, pairs: _Pairs, pointwise: PointwiseLoss) -> np.ndarray:
         """Return the Hessian-vector product of the mean over all pairs."""

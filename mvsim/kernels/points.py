@@ -15,6 +15,11 @@ import numpy as np
 class Unmixed:
     """The N points themselves, each with weight 1/N."""
 
+    @property
+    def largest_weight(self) -> float:
+        """The largest weight that a training point has in a mixture."""
+        return 1.0
+
 
 @dataclass(frozen=True)
 class AllPairs:
@@ -29,6 +34,11 @@ class AllPairs:
     def symmetric(self) -> bool:
         """Whether (i, j) and (j, i) are the same mixed point."""
         return self.lam == 0.5
+
+    @property
+    def largest_weight(self) -> float:
+        """The largest weight that a training point has in a mixture."""
+        return max(self.lam, 1.0 - self.lam)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +56,11 @@ class ListedPairs:
     first: np.ndarray
     second: np.ndarray
     lam: np.ndarray
+
+    @property
+    def largest_weight(self) -> float:
+        """The largest weight that a training point has in a mixture."""
+        return float(np.maximum(self.lam, 1.0 - self.lam).max())
 
 
 Points = Unmixed | AllPairs | ListedPairs

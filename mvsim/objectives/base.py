@@ -15,10 +15,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mvsim.arrays import real_array
+from mvsim.curvature import Curvature
 from mvsim.data import Dataset
 from mvsim.errors import UsageError
 from mvsim.kernels import CrossEntropy, Points, PointwiseLoss, make_kernel
 from mvsim.parameters import Parameters
+
+ESCAPED = 0.3
+"""Part of `Objective.escape_threshold` from which on a neuron counts as stiff. Where it is passed makes no difference to results."""
 
 
 class Objective(ABC):
@@ -103,6 +107,18 @@ class Objective(ABC):
         """Return the derivative of the gradient at c along v, (k, m, k, 2)."""
         c, v = self._checked(c), self._checked(v, "v")
         return sum((weight * self.kernel.hessian_vector_product(c, v, points, self.pointwise) for weight, points in self.points), np.zeros_like(c))
+
+    @property
+    def escape_threshold(self) -> float:
+        """The correlation rho / lambda beyond which a feature with coefficient 1 is in the linear regime, for the largest weight lambda."""
+        return self.parameters.rho / max(points.largest_weight for _, points in self.points)
+
+    def curvature(self, c: np.ndarray) -> Curvature | None:
+        """Return the stiff part of the Hessian, the means to precondition implicit time-steppers; None if the kernel cannot tell it."""
+        c, beyond = self._checked(c), ESCAPED * self.escape_threshold
+        parts = [self.kernel.curvature(c, points, self.pointwise, beyond) for _, points in self.points]
+        found = [part for part in parts if part is not None]
+        return Curvature.mean([weight for weight, _ in self.points], found) if len(found) == len(parts) else None
 
     def describe(self) -> str:
         """Say in words which algorithm computes this objective."""
