@@ -104,6 +104,15 @@ def regimes_of(features, noise, lam, low, high, order):
 
 
 @njit(**_OPTIONS)
+def _most_rows(at):
+    """Return the largest number of rows of a class."""
+    most = 0
+    for s in range(len(at.start) // 2):
+        most = max(most, at.start[2 * s + 2] - at.start[2 * s])
+    return most
+
+
+@njit(**_OPTIONS)
 def _members(regimes, regime, found):
     """Write the neurons in a regime to found, and return how many they are."""
     count = 0
@@ -218,7 +227,7 @@ def moment_values(y0, y1, columns, at, table, entries, activation):
     F, (G, m), N = len(at.low), (table.shape[1], columns.shape[2]), len(at.place)
     lam, mu = at.lam, 1.0 - at.lam
     A, scaled, noise, B, M = np.empty((F, m)), np.empty((F, m)), np.empty((m, G)), np.empty((order + 1, m, G)), np.empty((order + 1, F, G))
-    of_feature, of_class, points, found = np.empty((order + 1, G)), np.empty((len(at.signal), G)), np.empty((N, G)), np.empty(m, np.int64)
+    of_feature, of_class, points, found = np.empty((order + 1, G)), np.empty((_most_rows(at), G)), np.empty((N, G)), np.empty(m, np.int64)
     for y in range(y0, y1):
         regimes = regimes_of(columns[y, :F], columns[y, F:], lam, at.low, at.high, order)
         _mask_and_scale(regimes, columns[y, :F], lam, A, scaled)
@@ -262,7 +271,7 @@ def moment_pull_back(y0, y1, columns, at, residual, entry_residual, out, activat
     F, (G, m), N = len(at.low), (residual.shape[1], columns.shape[2]), len(at.place)
     lam, mu = at.lam, 1.0 - at.lam
     A, scaled, noise, B, E = np.empty((F, m)), np.empty((F, m)), np.empty((m, G)), np.empty((order, G, m)), np.zeros((order + 1, F, G))
-    of_feature, of_class, points, found = np.empty((order + 1, G)), np.empty((len(at.signal), G)), np.empty((N, G)), np.empty(m, np.int64)
+    of_feature, of_class, points, found = np.empty((order + 1, G)), np.empty((_most_rows(at), G)), np.empty((N, G)), np.empty(m, np.int64)
     by_noise, by_feature, scaled_noise, by_pattern = np.empty((G, m)), np.empty((F, m)), np.empty((G, m)), np.empty((m, G))
     for y in range(y0, y1):
         out_features, out_noise = out[y, :F], out[y, F:]

@@ -25,6 +25,7 @@ import numpy as np
 from mvsim.curvature import Curvature
 from mvsim.data import SharedNoiseDataset
 from mvsim.diagnostics import softmax_gap
+from mvsim.kernels._columns import fill_columns, pull_back_columns
 from mvsim.kernels.base import Kernel, PointwiseLoss
 from mvsim.kernels.cross_entropy import CrossEntropy
 from mvsim.kernels.escaped import Escaped, PairProbability
@@ -50,6 +51,7 @@ class FactoredKernel(Kernel):
         self._parameters = p = parameters
         patterns = len(self.layout.patterns)
         self.neurons = Neurons(p, check_threads(threads, 2 * p.k * p.k * p.m * patterns * p.alpha))
+        self._shape = (p.k, 2 * p.k + patterns, p.m)
         self._pairs: dict[AllPairs, _Pairs] = {}
         self._last_listed: tuple[ListedPairs, ListedOutputs] | None = None
 
@@ -170,51 +172,56 @@ class FactoredKernel(Kernel):
 
     def _columns(self, c: np.ndarray) -> np.ndarray:
         """Return (k, 2k + G, m): correlations with features, then pre-activations of the noise patterns, in units of rho."""
-        columns = self._empty_columns(c.shape)
-        self.neurons.run(lambda y0, y1: self._fill_columns(y0, y1, c, columns))
+        columns = np.empty(self._shape)
+        self.neurons.run(self._filling(c, columns))
         return columns
 
-    def _empty_columns(self, shape: tuple[int, ...]) -> np.ndarray:
-        k, m = shape[:2]
-        return np.empty((k, self.layout.base + len(self.layout.patterns), m))
+    def _filling(self, c: np.ndarray, columns: np.ndarray) -> Callable[[int, int], None]:
+        """Return what fills the columns of some classes."""
+        correlations, patterns = np.ascontiguousarray(c).reshape(len(c), -1, self.layout.base), self.layout.patterns
+        return lambda y0, y1: fill_columns(y0, y1, correlations, patterns, 1.0 / self.neurons.rho, columns)
 
-    def _fill_columns(self, y0: int, y1: int, c: np.ndarray, columns: np.ndarray) -> None:
-        """Fill some classes of the columns."""
-        features, noise = columns[y0:y1, : self.layout.base], columns[y0:y1, self.layout.base :]
-        np.divide(c.reshape(len(c), -1, self.layout.base)[y0:y1].transpose(0, 2, 1), self.neurons.rho, out=features)
-        np.matmul(self.layout.patterns, features, out=noise)
+    # Evaluations work in the same memory again and again: taking it fresh from the system would cost as much as what is computed in it.
+
+    @cached_property
+    def _columns_here(self) -> np.ndarray:
+        return np.empty(self._shape)
+
+    @cached_property
+    def _derivative_here(self) -> np.ndarray:
+        return np.empty(self._shape)
 
     def _forward(self, sums: DirectOutputs | MomentOutputs | ListedOutputs, shape: tuple[int, ...], c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the columns and the outputs (k, n)."""
-        columns, g = self._empty_columns(c.shape), np.empty(shape)
+        columns, g = self._columns_here, np.empty(shape)
+        fill = self._filling(c, columns)
 
         def forward(y0: int, y1: int) -> None:
-            self._fill_columns(y0, y1, c, columns)
+            fill(y0, y1)
             sums.values(y0, y1, columns, g)
 
         self.neurons.run(forward)
         return columns, g
 
     def _gradient(self, shape: tuple[int, ...], pull_back: Callable[[int, int, np.ndarray], None]) -> np.ndarray:
-        """Return the derivative by c: ``pull_back`` adds that by the columns, and `_fill_columns` has an adjoint."""
-        out, gradient = self._empty_columns(shape), np.empty(shape)
+        """Return the derivative by c: ``pull_back`` adds that by the columns times rho."""
+        out, gradient = self._derivative_here, np.empty((self._shape[0], self._shape[2], self.layout.base))
 
         def backward(y0: int, y1: int) -> None:
             out[y0:y1] = 0.0
             pull_back(y0, y1, out)
-            features, noise = out[y0:y1, : self.layout.base], out[y0:y1, self.layout.base :]
-            features += self.layout.patterns.T @ noise
-            gradient[y0:y1] = features.transpose(0, 2, 1).reshape(gradient[y0:y1].shape)
+            pull_back_columns(y0, y1, out, self.layout.patterns, gradient)
 
         self.neurons.run(backward)
-        return gradient
+        return gradient.reshape(shape)
 
     def _pair_loss(self, c: np.ndarray, pairs: _Pairs, pointwise: PointwiseLoss) -> tuple[np.ndarray, float, Tables]:
         """Return the columns, the mean loss of all pairs and its derivative by the tables."""
-        columns, values = self._empty_columns(c.shape), pairs.empty_tables()
+        columns, values = self._columns_here, pairs.values_here
+        fill = self._filling(c, columns)
 
         def forward(y0: int, y1: int) -> None:
-            self._fill_columns(y0, y1, c, columns)
+            fill(y0, y1)
             pairs.sums.values(y0, y1, columns, values)
 
         if type(pointwise) is CrossEntropy:
@@ -247,6 +254,11 @@ class _Pairs:
     def empty_tables(self) -> Tables:
         """Return tables to be filled."""
         return Tables.empty(self._neurons.k, self._layout, self.plan)
+
+    @cached_property
+    def values_here(self) -> Tables:
+        """Memory for the values at one c, used again and again."""
+        return self.empty_tables()
 
     @cached_property
     def direct(self) -> DirectSums:

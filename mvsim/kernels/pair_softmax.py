@@ -38,8 +38,9 @@ class PairSoftmax:
             linear_part(y0, y1, target, table, self._linear)
         terms = tables.terms[y0:y1]
         terms[:, :blocks] *= self._plan.repeats
-        signals = tables.U[y0:y1].max(axis=(1, 2)) + tables.V[y0:y1].max(axis=(1, 2))
-        self._largest[y0:y1] = signals + terms[:, :blocks].max(axis=1).clip(0.0) + terms[:, blocks:].max(axis=1).clip(0.0)
+        first = tables.U[y0:y1].max(axis=(1, 2))
+        second = first if tables.V is tables.U else tables.V[y0:y1].max(axis=(1, 2))
+        self._largest[y0:y1] = first + second + terms[:, :blocks].max(axis=1).clip(0.0) + terms[:, blocks:].max(axis=1).clip(0.0)
         if (self._largest[y0:y1] < LARGEST_OUTPUT).all():
             for table in tables.arrays:
                 np.exp(table[y0:y1], out=table[y0:y1])

@@ -41,24 +41,15 @@ def _pool(pid: int, threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="mvsim")
 
 
-RANGES_PER_THREAD = 4
-"""Ranges are handed out one after another, so that a thread that was held up, or got the harder classes, takes fewer."""
-
-
 def run_ranges(size: int, threads: int, work: Callable[[int, int], None]) -> None:
-    """Call ``work(start, stop)`` on consecutive ranges that cover 0 .. size - 1. Results must not depend on where one range ends."""
-    parts = min(RANGES_PER_THREAD * threads, size)
-    if threads == 1 or parts <= 1:
+    """Call ``work(start, stop)`` on consecutive ranges that cover 0 .. size - 1, one for each thread."""
+    parts = min(threads, size)
+    if parts <= 1:
         work(0, size)
         return
-    ranges = iter([(size * part // parts, size * (part + 1) // parts) for part in range(parts)])
-
-    def take() -> None:
-        for start, stop in ranges:
-            work(start, stop)
-
+    edges = [size * part // parts for part in range(parts + 1)]
     # Keyed by process: a forked child must not inherit a pool whose threads do not exist there.
-    tasks = [_pool(os.getpid(), threads).submit(take) for _ in range(threads - 1)]
-    take()
+    tasks = [_pool(os.getpid(), threads).submit(work, edges[part], edges[part + 1]) for part in range(1, parts)]
+    work(edges[0], edges[1])
     for task in tasks:
         task.result()
