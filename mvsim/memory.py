@@ -15,9 +15,6 @@ _LOADING = 215 * 2**20
 """Bytes taken while libraries and kernels are loaded, some of which the arrays of the run take over. Compiling the kernels, once after
 installing, takes 100 MiB more."""
 
-_BLOCK = 140
-"""Doubles in the Python objects that describe one block of pairs."""
-
 _BATCH = 2**22
 """Doubles in one (k, n) array of a batch of mixed points with arbitrary patches."""
 
@@ -95,15 +92,13 @@ def _all_pairs(p: Parameters) -> tuple[int, int]:
     extra, meetings = p.N + int(others * share), p.N * signals + int(others * met)
     blocks = patterns * (patterns + 1) // 2
     tables = p.k * patterns * p.N + p.k * (blocks + extra)
-    terms = 6 * (2 * blocks + 5 * meetings)
-    plan = 2 * (blocks + extra) + 5 * meetings + 6 * meetings
-    # The blocks list soft labels and weight of every pair; those on the diagonal list both orders.
-    listed = (p.k + 1) * (p.N * p.N + p.N * p.N // patterns) // 2 + _BLOCK * blocks
-    largest_block = 10 * p.k * (p.N // patterns) ** 2
-    # The coefficients of the labels stay; values, tangents, first and second derivatives by them are there in a product. The first one also
-    # puts the list of terms together from its parts.
-    product = max(4 * tables + largest_block, tables + 3 * 6 * meetings)
-    return _layout(p, p.N) + tables + terms + plan + listed, _product(p) + product
+    apart = meetings - p.N * signals
+    terms = 6 * (blocks + apart) if p.alpha.is_integer() else 6 * (blocks + meetings + 3 * apart)
+    plan = 2 * blocks + 4 * extra + 5 * meetings + 6 * apart
+    # The coefficients of the labels stay, and the memory in which values become derivatives; their changes along the direction are there in a
+    # product, with the moments of one class (on each thread, of which one is counted). Before any of that, the coincidences are sorted.
+    moments = 2 * patterns * ((int(p.alpha) + 1) * (2 * p.k + p.m) + p.N) if p.alpha.is_integer() else 0
+    return _layout(p, p.N) + 2 * tables + terms + plan, max(_product(p) + tables + moments, 22 * apart - 2 * tables)
 
 
 def _dense(p: Parameters, points: int, mixes: bool, backend: str) -> tuple[int, int]:

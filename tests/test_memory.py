@@ -18,7 +18,7 @@ PROBLEMS = {
         ({"k": 10, "m": 5, "N": 120, "G": 8, "signal_layout": "fixed"}, "midpoint"),
     ],
     "point, erm": [({"k": 20, "N": 300, "noise": "point"}, "erm"), ({"k": 30, "m": 20, "N": 800, "noise": "point"}, "erm")],
-    "point, midpoint": [({"k": 10, "m": 5, "N": 30, "noise": "point"}, "midpoint"), ({"k": 10, "m": 5, "N": 45, "noise": "point"}, "midpoint")],
+    "point, midpoint": [({"k": 10, "m": 5, "N": 60, "noise": "point"}, "midpoint"), ({"k": 10, "m": 5, "N": 90, "noise": "point"}, "midpoint")],
     "patch, erm": [
         ({"k": 8, "m": 2, "N": 400, "P": 200, "noise": "patch"}, "erm"),
         ({"k": 12, "m": 2, "N": 500, "P": 100, "noise": "patch"}, "erm"),

@@ -449,6 +449,24 @@ def test_backends_agree_at_large_outputs(name, kind, largest):
 
 
 @every_objective
+@pytest.mark.parametrize("alpha", [8, 3, 2, 1])
+@pytest.mark.parametrize("noise", [0.0, 0.002])
+def test_backends_agree_next_to_the_borders_of_the_regimes(name, alpha, noise):
+    """The least or largest pre-activation of a neuron on a feature, by which moments decide how to sum it, is next to 0 or rho, on either side."""
+    p = larger("weak codebook").parameters.replace(alpha=alpha, delta3=noise / 2, delta4=noise)
+    data = mvsim.sample_dataset(p, seed=1)
+    rng = np.random.default_rng(43)
+    c = np.empty((p.k, p.m, p.k, 2))
+    for s, view in np.ndindex(p.k, 2):
+        beta = data.own_coefficients(view)[data.labels == s]
+        borders = [p.rho / (lam * end) * (1.0 + step) for lam in (0.5, 1.0) for end in (beta.min(), beta.max()) for step in (-1e-9, 1e-9)]
+        c[:, :, s, view] = rng.choice([*borders, -1e-9 * p.rho, 1e-9 * p.rho], (p.k, p.m))
+    problem = problems.Problem("borders", p, data, c, rng.standard_normal(c.shape))
+    results = [everything(objective(name, problem, backend), problem) for backend in ("numpy", "numba")]
+    assert_same(*results, problem)
+
+
+@every_objective
 @every_backend
 @pytest.mark.parametrize("kind", LARGER)
 def test_structure_of_the_noise_is_an_optimisation_only(name, backend, kind):

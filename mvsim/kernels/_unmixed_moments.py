@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from mvsim.kernels._compiled import _OPTIONS, _r, _r_1, _to_power
+from mvsim.kernels._compiled import _OPTIONS, _r, _r_1, _r_2, _to_power
 
 
 class UnmixedTable(NamedTuple):
@@ -99,4 +99,59 @@ def unmixed_pull_back(y0, y1, columns, at, residual, out, activation):
                     total = 0.0
                     for n in range(len(signal)):
                         total += signal[n] * residual[y, point[n]] * _r_1(signal[n] * row[r], power)
+                    out[y, f, r] += total
+
+
+@njit(**_OPTIONS)
+def unmixed_tangents(y0, y1, columns, moves, at, outputs, activation):
+    """Fill outputs with the derivative of `unmixed_values` along moves."""
+    unit, alpha, power = activation
+    for y in range(y0, y1):
+        outputs[y] = 0.0
+        for f in range(len(at.low)):
+            first, last = at.start[f], at.start[f + 1]
+            if first == last:
+                continue
+            row, move, signal, top, point = columns[y, f], moves[y, f], at.signal[first:last], at.top[first:last], at.point[first:last]
+            polynomials, linears, others = 0.0, 0.0, 0
+            for r in range(len(row)):
+                polynomial, linear, other = _range(row[r], at.low[f], at.high[f])
+                polynomials += _to_power(row[r], power, 1) * move[r] if polynomial else 0.0
+                linears += move[r] if linear else 0.0
+                others += other
+            for n in range(len(signal)):
+                outputs[y, point[n]] += unit * alpha * (top[n] * polynomials + signal[n] * linears)
+            for r in range(len(row) if others else 0):
+                if _range(row[r], at.low[f], at.high[f])[2]:
+                    for n in range(len(signal)):
+                        outputs[y, point[n]] += unit * alpha * _r_1(signal[n] * row[r], power) * signal[n] * move[r]
+
+
+@njit(**_OPTIONS)
+def unmixed_pull_back_tangent(y0, y1, columns, moves, at, residual, change, out, activation):
+    """Add the derivative of `unmixed_pull_back` along (moves, change) to out."""
+    _, alpha, power = activation
+    for y in range(y0, y1):
+        for f in range(len(at.low)):
+            first, last = at.start[f], at.start[f + 1]
+            if first == last:
+                continue
+            row, move, signal, top, point = columns[y, f], moves[y, f], at.signal[first:last], at.top[first:last], at.point[first:last]
+            by_top, by_top_moved, by_signal_moved, others = 0.0, 0.0, 0.0, 0
+            for n in range(len(signal)):
+                by_top += top[n] * residual[y, point[n]]
+                by_top_moved += top[n] * change[y, point[n]]
+                by_signal_moved += signal[n] * change[y, point[n]]
+            for r in range(len(row)):
+                polynomial, linear, other = _range(row[r], at.low[f], at.high[f])
+                bend = by_top_moved * _to_power(row[r], power, 1) + by_top * (alpha - 1.0) * _to_power(row[r], power, 2) * move[r]
+                out[y, f, r] += by_signal_moved if linear else (bend if polynomial else 0.0)
+                others += other
+            for r in range(len(row) if others else 0):
+                if _range(row[r], at.low[f], at.high[f])[2]:
+                    total = 0.0
+                    for n in range(len(signal)):
+                        z = signal[n] * row[r]
+                        w = change[y, point[n]] * _r_1(z, power) + residual[y, point[n]] * _r_2(z, alpha, power) * signal[n] * move[r]
+                        total += signal[n] * w
                     out[y, f, r] += total

@@ -72,7 +72,7 @@ class FactoredKernel(Kernel):
         """Return (k, N): g_y(x_i) on the unmixed points."""
         g = np.empty((self.neurons.k, len(self.layout.labels)))
         with self.neurons.alone():
-            g[:, self.layout.order] = self._forward(self._unmixed, g.shape, c)[1]
+            g[:, self.layout.order] = self._forward(self._unmixed, g.shape, c, np.empty(self._shape))
         return g
 
     def loss(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss) -> float:
@@ -81,7 +81,7 @@ class FactoredKernel(Kernel):
             if isinstance(points, AllPairs):
                 return self._pair_loss(c, self._pairs_of(points), pointwise)[1]
             sums, targets = self._separate(points)
-            return float(pointwise.value(self._forward(sums, targets.shape, c)[1], targets).mean())
+            return float(pointwise.value(self._forward(sums, targets.shape, c, self._columns_here), targets).mean())
 
     def loss_and_gradient(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss) -> tuple[float, np.ndarray]:
         """Return the loss and its gradient by c, (k, m, k, 2)."""
@@ -91,7 +91,8 @@ class FactoredKernel(Kernel):
                 columns, loss, D = self._pair_loss(c, pairs, pointwise)
                 return loss, self._gradient(c.shape, lambda y0, y1, out: pairs.sums.pull_back(y0, y1, columns, D, out))
             sums, targets = self._separate(points)
-            columns, g = self._forward(sums, targets.shape, c)
+            columns = self._columns_here
+            g = self._forward(sums, targets.shape, c, columns)
             residual = pointwise.residual(g, targets) / g.shape[1]
             gradient = self._gradient(c.shape, lambda y0, y1, out: sums.pull_back(y0, y1, columns, residual, out))
             return float(pointwise.value(g, targets).mean()), gradient
@@ -101,11 +102,13 @@ class FactoredKernel(Kernel):
         with self.neurons.alone():
             if isinstance(points, AllPairs):
                 return self._pair_curvature(c, v, self._pairs_of(points), pointwise)
-            sums = self._unmixed_direct if isinstance(points, Unmixed) else self._listed(points)
-            targets = self._separate(points)[1]
-            columns, moves, g, dg = self._columns(c), self._columns(v), np.empty(targets.shape), np.empty(targets.shape)
+            sums, targets = self._separate(points)
+            columns, moves, g, dg = self._columns_here, np.empty(self._shape), np.empty(targets.shape), np.empty(targets.shape)
+            fill, fill_moves = self._filling(c, columns), self._filling(v, moves)
 
             def forward(y0: int, y1: int) -> None:
+                fill(y0, y1)
+                fill_moves(y0, y1)
                 sums.values(y0, y1, columns, g)
                 sums.tangents(y0, y1, columns, moves, dg)
 
@@ -120,7 +123,7 @@ class FactoredKernel(Kernel):
         escaped = Escaped(self._parameters, self.layout, c, beyond)
         with self.neurons.alone():
             if isinstance(points, Unmixed):
-                g = self._forward(self._unmixed, (self.neurons.k, len(self.layout.labels)), c)[1]
+                g = self._forward(self._unmixed, (self.neurons.k, len(self.layout.labels)), c, self._columns_here)
                 return escaped.unmixed(softmax_gap(g, self.layout.labels))
             pairs, columns = self._pairs_of(points), self._columns(c)
             values = pairs.empty_tables()
@@ -130,20 +133,40 @@ class FactoredKernel(Kernel):
 
     def _pair_curvature(self, c: np.ndarray, v: np.ndarray, pairs: _Pairs, pointwise: PointwiseLoss) -> np.ndarray:
         """Return the Hessian-vector product of the mean over all pairs."""
-        values, tangents = pairs.empty_tables(), pairs.empty_tables()
-        columns, moves = self._columns(c), self._columns(v)
+        columns, moves, values, tangents = self._columns_here, np.empty(self._shape), pairs.values_here, pairs.empty_tables()
+        fill, fill_moves = self._filling(c, columns), self._filling(v, moves)
 
         def forward(y0: int, y1: int) -> None:
+            fill(y0, y1)
+            fill_moves(y0, y1)
             pairs.sums.values(y0, y1, columns, values)
-            pairs.direct.tangents(y0, y1, columns, moves, tangents)
+            pairs.sums.tangents(y0, y1, columns, moves, tangents)
 
+        softmax = self._run_to_exponentials(forward, pairs, pointwise)
+        if softmax is not None:
+            D, dD = softmax.derivative_and_change(tangents)
+        else:
+            D, dD = Tables.zeros(self.neurons.k, self.layout, pairs.plan), Tables.zeros(self.neurons.k, self.layout, pairs.plan)
+            for block in pairs.blocks:
+                g, dg = block.gather(values), block.gather(tangents)
+                block.scatter(D, block.weight * pointwise.residual(g, block.targets))
+                block.scatter(dD, block.weight * pointwise.curvature(g, block.targets, dg))
+        return self._gradient(c.shape, lambda y0, y1, out: pairs.sums.pull_back_tangent(y0, y1, columns, moves, D, dD, out))
+
+    def _run_to_exponentials(self, forward: Callable[[int, int], None], pairs: _Pairs, pointwise: PointwiseLoss) -> PairSoftmax | None:
+        """Run ``forward``, which fills the values of the pairs, and put exponentials in their place if these serve the loss and fit."""
+        if type(pointwise) is CrossEntropy:
+            softmax = PairSoftmax(self.neurons, self.layout, pairs.plan, pairs.targets, pairs.values_here)
+
+            def forward_to_exponentials(y0: int, y1: int) -> None:
+                forward(y0, y1)
+                softmax.exponentiate(y0, y1)
+
+            self.neurons.run(forward_to_exponentials)
+            if softmax.fits:
+                return softmax
         self.neurons.run(forward)
-        D, dD = Tables.zeros(self.neurons.k, self.layout, pairs.plan), Tables.zeros(self.neurons.k, self.layout, pairs.plan)
-        for block in pairs.blocks:
-            g, dg = block.gather(values), block.gather(tangents)
-            block.scatter(D, block.weight * pointwise.residual(g, block.targets))
-            block.scatter(dD, block.weight * pointwise.curvature(g, block.targets, dg))
-        return self._gradient(c.shape, lambda y0, y1, out: pairs.direct.pull_back_tangent(y0, y1, columns, moves, D, dD, out))
+        return None
 
     def _separate(self, points: Unmixed | ListedPairs) -> tuple[DirectOutputs | MomentOutputs | ListedOutputs, np.ndarray]:
         """Return the sums for points that are summed one by one, and their soft labels (k, n)."""
@@ -158,12 +181,8 @@ class FactoredKernel(Kernel):
         return self._last_listed[1]
 
     @cached_property
-    def _unmixed_direct(self) -> DirectOutputs:
-        return DirectOutputs(self.layout, self.neurons)
-
-    @cached_property
     def _unmixed(self) -> DirectOutputs | MomentOutputs:
-        return MomentOutputs(self.layout, self.neurons) if self.neurons.integer_power else self._unmixed_direct
+        return MomentOutputs(self.layout, self.neurons) if self.neurons.integer_power else DirectOutputs(self.layout, self.neurons)
 
     def _pairs_of(self, points: AllPairs) -> _Pairs:
         if points not in self._pairs:
@@ -191,17 +210,18 @@ class FactoredKernel(Kernel):
     def _derivative_here(self) -> np.ndarray:
         return np.empty(self._shape)
 
-    def _forward(self, sums: DirectOutputs | MomentOutputs | ListedOutputs, shape: tuple[int, ...], c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the columns and the outputs (k, n)."""
-        columns, g = self._columns_here, np.empty(shape)
-        fill = self._filling(c, columns)
+    def _forward(
+        self, sums: DirectOutputs | MomentOutputs | ListedOutputs, shape: tuple[int, ...], c: np.ndarray, columns: np.ndarray
+    ) -> np.ndarray:
+        """Fill the columns and return the outputs (k, n)."""
+        g, fill = np.empty(shape), self._filling(c, columns)
 
         def forward(y0: int, y1: int) -> None:
             fill(y0, y1)
             sums.values(y0, y1, columns, g)
 
         self.neurons.run(forward)
-        return columns, g
+        return g
 
     def _gradient(self, shape: tuple[int, ...], pull_back: Callable[[int, int, np.ndarray], None]) -> np.ndarray:
         """Return the derivative by c: ``pull_back`` adds that by the columns times rho."""
@@ -224,17 +244,9 @@ class FactoredKernel(Kernel):
             fill(y0, y1)
             pairs.sums.values(y0, y1, columns, values)
 
-        if type(pointwise) is CrossEntropy:
-            softmax = PairSoftmax(self.neurons, self.layout, pairs.plan, pairs.targets, values)
-
-            def forward_to_exponentials(y0: int, y1: int) -> None:
-                forward(y0, y1)
-                softmax.exponentiate(y0, y1)
-
-            self.neurons.run(forward_to_exponentials)
-            if softmax.fits:
-                return columns, *softmax.loss_and_derivative()
-        self.neurons.run(forward)
+        softmax = self._run_to_exponentials(forward, pairs, pointwise)
+        if softmax is not None:
+            return columns, *softmax.loss_and_derivative()
         loss, D = 0.0, Tables.zeros(self.neurons.k, self.layout, pairs.plan)
         for block in pairs.blocks:
             g = block.gather(values)

@@ -9,8 +9,15 @@ import numpy as np
 
 from mvsim.kernels import _compiled as compiled
 from mvsim.kernels._corrections import correction_pull_back, correction_values
+from mvsim.kernels._moment_tangents import moment_pull_back_tangent, moment_tangents
 from mvsim.kernels._moments import MomentTable, moment_pull_back, moment_values
-from mvsim.kernels._unmixed_moments import UnmixedTable, unmixed_pull_back, unmixed_values
+from mvsim.kernels._unmixed_moments import (
+    UnmixedTable,
+    unmixed_pull_back,
+    unmixed_pull_back_tangent,
+    unmixed_tangents,
+    unmixed_values,
+)
 from mvsim.kernels.neuron_sums import Neurons
 from mvsim.kernels.pair_blocks import Tables
 from mvsim.kernels.pairing import Layout, PairPlan, Terms, block_terms, signal_terms
@@ -68,9 +75,19 @@ class UnmixedMoments:
         """Fill g (k, N): sum over the signal patches of R(beta c)."""
         unmixed_values(y0, y1, columns, self.table, g, self._activation)
 
+    def tangents(self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, dg: np.ndarray) -> None:
+        """Fill dg (k, N) with the derivative of `values` along moves."""
+        unmixed_tangents(y0, y1, columns, moves, self.table, dg, self._activation)
+
     def pull_back(self, y0: int, y1: int, columns: np.ndarray, residual: np.ndarray, out: np.ndarray) -> None:
         """Add the adjoint of `values` at residual (k, N) to out, the shape of columns."""
         unmixed_pull_back(y0, y1, columns, self.table, residual, out, self._activation)
+
+    def pull_back_tangent(
+        self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, residual: np.ndarray, change: np.ndarray, out: np.ndarray
+    ) -> None:
+        """Add the derivative of `pull_back` along (moves, change) to out."""
+        unmixed_pull_back_tangent(y0, y1, columns, moves, self.table, residual, change, out, self._activation)
 
 
 class MomentSums:
@@ -119,6 +136,16 @@ class MomentSums:
         self.unmixed.values(y0, y1, columns, own)
         correction_values(y0, y1, own, tables.U, tables.V, tables.terms, *self._corrections)
 
+    def tangents(self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, tables: Tables) -> None:
+        """Fill the tables with the derivative of `values` along moves, in units of rho."""
+        tables.terms[y0:y1] = 0.0
+        compiled.term_tangents(y0, y1, columns, moves, self.terms.arrays, tables.terms, self._activation)
+        for moment, table in self._roles(tables):
+            moment_tangents(y0, y1, columns, moves, moment, table, tables.terms, self._activation)
+        own = np.empty(self._shape)
+        self.unmixed.tangents(y0, y1, columns, moves, own)
+        correction_values(y0, y1, own, tables.U, tables.V, tables.terms, *self._corrections)
+
     def pull_back(self, y0: int, y1: int, columns: np.ndarray, D: Tables, out: np.ndarray) -> None:
         """Add the adjoint of `values` at D, by the columns times rho, to out, the shape of columns; D is used up."""
         own = np.empty(self._shape)
@@ -127,6 +154,16 @@ class MomentSums:
         for moment, residual in self._roles(D):
             moment_pull_back(y0, y1, columns, moment, residual, D.terms, out, self._activation)
         compiled.term_pull_back(y0, y1, columns, self.terms.arrays, D.terms, out, self._activation)
+
+    def pull_back_tangent(self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, D: Tables, dD: Tables, out: np.ndarray) -> None:
+        """Add the derivative of `pull_back` along (moves, dD) to out; D and dD are used up."""
+        own, own_change = np.empty(self._shape), np.empty(self._shape)
+        correction_pull_back(y0, y1, own, D.U, D.V, D.terms, *self._corrections)
+        correction_pull_back(y0, y1, own_change, dD.U, dD.V, dD.terms, *self._corrections)
+        self.unmixed.pull_back_tangent(y0, y1, columns, moves, own, own_change, out)
+        for (moment, residual), (_, change) in zip(self._roles(D), self._roles(dD), strict=True):
+            moment_pull_back_tangent(y0, y1, columns, moves, moment, residual, change, D.terms, dD.terms, out, self._activation)
+        compiled.term_pull_back_tangent(y0, y1, columns, moves, self.terms.arrays, D.terms, dD.terms, out, self._activation)
 
     def _roles(self, tables: Tables) -> Iterator[tuple[MomentTable, np.ndarray]]:
         for moment, (_, table) in zip(self.tables, tables.roles(self._plan), strict=True):

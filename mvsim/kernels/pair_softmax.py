@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mvsim.kernels._pair_softmax import LARGEST_OUTPUT, linear_part, log_partition_of_pairs
+from mvsim.kernels._pair_softmax_curvature import softmax_curvature_of_pairs
 from mvsim.kernels.neuron_sums import Neurons
 from mvsim.kernels.pair_blocks import Tables
 from mvsim.kernels.pairing import Layout, PairPlan
@@ -28,8 +29,11 @@ class PairSoftmax:
     """
 
     def __init__(self, neurons: Neurons, layout: Layout, plan: PairPlan, targets: Tables, tables: Tables) -> None:
-        self._neurons, self._layout, self._plan, self._targets, self._tables = neurons, layout, plan, targets, tables
+        self._neurons, self._plan, self._targets, self._tables = neurons, plan, targets, tables
         self._linear, self._largest = np.zeros(neurons.k), np.empty(neurons.k)
+        self._where = plan.blocks, layout.start
+        weights = plan.repeats, plan.extra_start, plan.extra_pairs, 1.0 / len(layout.labels) ** 2, plan.symmetric
+        self._pairs = *weights, targets.U, targets.V, targets.terms
 
     def exponentiate(self, y0: int, y1: int) -> None:
         """Take the exponentials of some classes, and the part of the loss that is linear in the outputs."""
@@ -52,8 +56,14 @@ class PairSoftmax:
 
     def loss_and_derivative(self) -> tuple[float, Tables]:
         """Return both; the derivative is in the tables."""
-        plan, tables, targets, sums = self._plan, self._tables, self._targets, np.empty(len(self._plan.blocks))
-        pairs = (plan.repeats, plan.extra_start, plan.extra_pairs, 1.0 / len(self._layout.labels) ** 2, plan.symmetric)
-        arrays = (tables.U, tables.V, tables.terms, *pairs, targets.U, targets.V, targets.terms, sums)
-        self._neurons.run_blocks(len(sums), lambda b0, b1: log_partition_of_pairs(b0, b1, plan.blocks, self._layout.start, *arrays))
+        tables, sums = self._tables, np.empty(len(self._plan.blocks))
+        arrays = (*self._where, tables.U, tables.V, tables.terms, *self._pairs, sums)
+        self._neurons.run_blocks(len(sums), lambda b0, b1: log_partition_of_pairs(b0, b1, *arrays))
         return float(sums.sum() - self._linear.sum()), tables
+
+    def derivative_and_change(self, tangents: Tables) -> tuple[Tables, Tables]:
+        """Return the derivative, in the tables, and how it changes where the tables move by ``tangents``, in these."""
+        tables = self._tables
+        arrays = (*self._where, tables.U, tables.V, tables.terms, tangents.U, tangents.V, tangents.terms, *self._pairs)
+        self._neurons.run_blocks(len(self._plan.blocks), lambda b0, b1: softmax_curvature_of_pairs(b0, b1, *arrays))
+        return tables, tangents

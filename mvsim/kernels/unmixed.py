@@ -11,7 +11,7 @@ from mvsim.kernels.pairing import Layout, unmixed_noise_terms, unmixed_signal_te
 
 
 class DirectOutputs:
-    """Every activation evaluated by itself; has tangents."""
+    """Every activation evaluated by itself."""
 
     def __init__(self, layout: Layout, neurons: Neurons) -> None:
         self._activation, self._noise = neurons.activation, _NoiseShare(layout, neurons)
@@ -53,10 +53,22 @@ class MomentOutputs:
         self._signal.values(y0, y1, columns, g)
         self._noise.add_values(y0, y1, columns, g)
 
+    def tangents(self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, dg: np.ndarray) -> None:
+        """Fill dg (k, N) with the derivative of `values` along moves."""
+        self._signal.tangents(y0, y1, columns, moves, dg)
+        self._noise.add_tangents(y0, y1, columns, moves, dg)
+
     def pull_back(self, y0: int, y1: int, columns: np.ndarray, residual: np.ndarray, out: np.ndarray) -> None:
         """Add the adjoint of `values` at residual (k, N) to out, the shape of columns."""
         self._signal.pull_back(y0, y1, columns, residual, out)
         self._noise.pull_back(y0, y1, columns, residual, out)
+
+    def pull_back_tangent(
+        self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, residual: np.ndarray, change: np.ndarray, out: np.ndarray
+    ) -> None:
+        """Add the derivative of `pull_back` along (moves, change) to out."""
+        self._signal.pull_back_tangent(y0, y1, columns, moves, residual, change, out)
+        self._noise.pull_back_tangent(y0, y1, columns, moves, residual, change, out)
 
 
 class _NoiseShare:
