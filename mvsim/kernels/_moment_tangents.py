@@ -27,7 +27,7 @@ from mvsim.kernels._moments import (
     _mask_and_scale,
     _members,
     _most_rows,
-    _multiply,
+    _raise,
     _repeat_runs,
     _sum_runs,
     regimes_of,
@@ -114,7 +114,7 @@ def moment_tangents(y0, y1, columns, moves, at, table, entries, activation):
             np.dot(A_moved, B[order - q], M_part)
             _add(M_part, M[q])
             _scale_product(float(q + 1), A, own_move, A_moved)
-            _multiply(A, own, A)
+            _raise(A, own)
         for s in range(F // 2):
             start, stop = at.start[2 * s], at.start[2 * s + 2]
             if start == stop:
@@ -223,4 +223,4 @@ def moment_pull_back_tangent(y0, y1, columns, moves, at, residual, change, entry
             _add(feature_part, by_feature_moved)
             _add_two_products(lam / alpha * (q + 1), A_moved, by_feature, A, by_feature_moved, out_features)
             _scale_product(float(q + 1), A, own_move, A_moved)
-            _multiply(A, own, A)
+            _raise(A, own)

@@ -132,6 +132,14 @@ def _multiply(a, b, out):
 
 
 @njit(**_OPTIONS)
+def _raise(power, base):
+    """Multiply power by base: in place, for loops that see two names of one array do not vectorise."""
+    power, base = power.reshape(power.size), base.reshape(base.size)
+    for n in range(len(power)):
+        power[n] *= base[n]
+
+
+@njit(**_OPTIONS)
 def _add_product(scale, a, b, out):
     """Add scale * a * b to out."""
     a, b, out = a.reshape(a.size), b.reshape(b.size), out.reshape(out.size)
@@ -235,7 +243,7 @@ def moment_values(y0, y1, columns, at, table, entries, activation):
         _fill_powers(noise, B)
         for q in range(order + 1):
             np.dot(A, B[order - q], M[q])
-            _multiply(A, scaled, A)
+            _raise(A, scaled)
         for s in range(F // 2):
             start, stop = at.start[2 * s], at.start[2 * s + 2]
             if start == stop:

@@ -45,16 +45,16 @@ def linear_part(y0, y1, targets, values, sums):
 
 @njit(**_OPTIONS)
 def _sum_of_logarithms(Z):
-    """Return the sum of log Z >= 0, with one logarithm for as many factors as fit into a double."""
-    largest = 1.0
+    """Return the sum of log Z for Z >= 1, with one logarithm for as many factors as fit into a double."""
+    bound = 0.0
     for n in range(len(Z)):
-        largest = max(largest, Z[n])
-    factors = len(Z) if len(Z) * math.log(largest) < _LARGEST_LOGARITHM else int(_LARGEST_LOGARITHM / math.log(largest))
+        bound += Z[n]
+    factors = len(Z) if len(Z) * math.log(bound) < _LARGEST_LOGARITHM else int(_LARGEST_LOGARITHM / math.log(bound))
     total = 0.0
-    for first in range(0, len(Z), max(factors, 1)):
-        product = 1.0
-        for z in Z[first : first + factors]:
-            product *= z
+    for first in range(0, len(Z), factors):
+        part, product = Z[first : first + factors], 1.0
+        for n in range(len(part)):
+            product *= part[n]
         total += math.log(product)
     return total
 

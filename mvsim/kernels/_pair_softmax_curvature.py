@@ -63,6 +63,8 @@ def softmax_curvature_of_pairs(
         _shift(Y, b, Yb)
         W, S = np.dot(X.T, Y), np.dot(Xa.T, Y)
         S += np.dot(X.T, Yb)
+        for e in range(extra_start[block], extra_start[block + 1]):  # may be 0, and comes to nothing
+            W[extra_pairs[e, 0] - i0, extra_pairs[e, 1] - j0] = 1.0
         for n in range(i1 - i0):
             for o in range(j1 - j0):
                 S[n, o] /= W[n, o]
@@ -97,18 +99,19 @@ def softmax_curvature_of_pairs(
                 terms[y, blocks + e] = share - target_terms[y, blocks + e]
                 dterms[y, blocks + e] = change
         for y in range(k):
-            total, total_moved = 0.0, 0.0
+            D, dD, target, total, total_moved = U[y, h, i0:i1], dU[y, h, i0:i1], target_U[y, h, i0:i1], 0.0, 0.0
             for n in range(i1 - i0):
-                U[y, h, i0 + n] = by_X[y, n] - target_U[y, h, i0 + n]
-                dU[y, h, i0 + n] = by_X_moved[y, n]
+                D[n] = by_X[y, n] - target[n]
+                dD[n] = by_X_moved[y, n]
                 total += by_X[y, n]
                 total_moved += by_X_moved[y, n]
             terms[y, block] = repeats * total - target_terms[y, block]
             dterms[y, block] = repeats * total_moved
+            D, dD, target = V[y, g, j0:j1], dV[y, g, j0:j1], target_V[y, g, j0:j1]
             for n in range(j1 - j0):
                 if folded:  # by the first and by the second point are the same entries
-                    V[y, g, j0 + n] += by_Y[y, n]
-                    dV[y, g, j0 + n] += by_Y_moved[y, n]
+                    D[n] += by_Y[y, n]
+                    dD[n] += by_Y_moved[y, n]
                 else:
-                    V[y, g, j0 + n] = by_Y[y, n] - target_V[y, g, j0 + n]
-                    dV[y, g, j0 + n] = by_Y_moved[y, n]
+                    D[n] = by_Y[y, n] - target[n]
+                    dD[n] = by_Y_moved[y, n]
