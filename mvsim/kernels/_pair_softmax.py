@@ -13,7 +13,8 @@ are two more. A pair whose signal patches coincide has one more factor exp(extra
 three times and a few N logarithms replace N^2 k / 2 exponentials. Nothing is lost to underflow: R >= 0, so outputs are >= 0 and Z >= k. The caller
 makes sure that nothing overflows (`LARGEST_OUTPUT`).
 
-The part of the loss that is linear in the outputs, the sum of soft label times output, has constant coefficients and is not in here.
+The part of the loss that is linear in the outputs, the sum of soft label times output, has constant coefficients in the tables, the targets:
+`linear_part` sums it class by class.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The sums of `mvsim.kernels.neuron_sums` by moments, for integer powers: the same numbers to round-off, an order of magnitude sooner."""
+"""The sums of `mvsim.kernels.neuron_sums` by moments, for integer powers: the same numbers to round-off, sooner.
+
+How much sooner depends on the size: a loss and gradient takes a quarter of the time at k = 20 and 200 points, and less than the sums one by one
+already at k = 5 and 30 points. At k = 3 and 10 points, where all takes 0.1 ms, it takes 0.02 ms more, and no rule is made for that.
+"""
 
 from __future__ import annotations
 
