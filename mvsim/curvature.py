@@ -71,7 +71,7 @@ def _selection(index: np.ndarray, n: int) -> np.ndarray:
 
 
 class Shifted:
-    """I + gamma H, factorised: with blocks A, sides C and border B, the border of the inverse is that of S = I + gamma B - gamma^2 C^T (I + gamma A)^-1 C.
+    """I + gamma H, factorised by blocks A, sides C and border B: the border is solved with S = I + gamma B - gamma^2 C^T (I + gamma A)^-1 C.
 
     Parameters
     ----------

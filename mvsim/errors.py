@@ -19,5 +19,12 @@ class DivergedError(MvsimError):
     """
 
 
+class StalledError(MvsimError):
+    """A time-stepper got stuck (exit code 3).
+
+    The message names the time, the step size and the correlation that is hardest to follow; the last good state has been saved.
+    """
+
+
 class Interrupted(MvsimError):  # noqa: N818 - an event that was handled, not a fault
     """Ctrl-C or SIGTERM was handled and the state saved (exit code 130)."""

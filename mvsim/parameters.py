@@ -158,6 +158,12 @@ class Parameters(BaseModel):
             raise UsageError(f"k={k!r}: must be an integer >= 2")
         return cls(**{"k": k, "d": k**20, "delta3": k**-1.5, "delta4": k**-1.5, **fields})
 
+    @classmethod
+    def literal(cls, **fields: Any) -> Parameters:
+        """Return the defaults with d = k^20 exactly, as Assumption 4.3 has it; ``k`` is required, any field can be overridden."""
+        k = _number(fields.get("k"), least=2)
+        return cls(**({} if k is None else {"d": int(k) ** 20}) | fields)
+
     def _concentration(self) -> list[Deviation]:
         """List the law of beta if a set of Lebesgue measure 1 / (10 log k) can hold more than half of its probability."""
         share = min(1.0, 0.1 / math.log(max(self.k, 2)) / max(self.delta2 - 2.0 * self.delta1, 1e-300))

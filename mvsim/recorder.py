@@ -9,6 +9,7 @@ import numpy as np
 
 from mvsim import diagnostics
 from mvsim.errors import DivergedError
+from mvsim.escapes import EscapeLog, predicted_escape_times
 from mvsim.integrators import State
 from mvsim.learning import FeatureTest
 from mvsim.objectives import Objective
@@ -45,9 +46,7 @@ MEASURES: dict[str, Quantity] = {
     ),
     "gradient_norm": Quantity((), "norm of the gradient of the training loss", lambda self, state, now: np.linalg.norm(now["gradient"])),
     "sharpness": Quantity((), "largest eigenvalue of the Hessian of the training loss, from below", lambda self, state, now: self.sharpness(state)),
-    "own_correlations": Quantity(
-        ("class", "neuron", "view"), "<w_{y,r}, v_{y,l}>", lambda self, state, now: diagnostics.own_correlations(state.c)
-    ),
+    "own_correlations": Quantity(("class", "neuron", "view"), "<w_{y,r}, v_{y,l}>", lambda self, state, now: diagnostics.own_correlations(state.c)),
     "max_correlation": Quantity(
         ("class", "view"), "Lambda_{y,l} = max_r <w_{y,r}, v_{y,l}>", lambda self, state, now: diagnostics.max_correlation(state.c)
     ),
@@ -84,6 +83,14 @@ MEANINGS = {
     "final_correlations": "<w_{y,r}, v_{s,l}> at the last save",
     "final_step": "step of the last save",
     "final_time": "time of the last save",
+    "escape_time": "time at which the own correlation entered B_{y,l}, NaN if it has not",
+    "escape_step": "step of it, -1 if it has not",
+    "predicted_escape_time": "the same foretold from the initial state, infinite if it never grows",
+    "resume_correlations": "<w_{y,r}, v_{s,l}> where the run can be resumed",
+    "resume_step": "step of it",
+    "resume_time": "time of it",
+    "resume_evaluations": "gradients evaluated until then",
+    "resume_step_size": "step size to go on with",
     **{name: quantity.meaning for name, quantity in MEASURES.items()},
 }
 
@@ -104,6 +111,8 @@ class Recorder:
     labels: np.ndarray
     feature_test: FeatureTest
     threshold: float
+    escapes: EscapeLog
+    predicted: np.ndarray
 
     def __init__(self, objective: Objective, feature_test: FeatureTest, seed: int) -> None:
         self.objective = objective
@@ -114,6 +123,17 @@ class Recorder:
         self.records: dict[str, list[Any]] = {name: [] for name in MEASURES}
         self.snapshots: list[State] = []
         self._seed = seed
+
+    def start(self, state: State) -> None:
+        """Take the initial state: the first record, and what it foretells."""
+        self.escapes = EscapeLog.started(diagnostics.own_correlations(state.c), self.threshold)
+        p = self.objective.parameters
+        self.predicted = predicted_escape_times(diagnostics.own_correlations(state.c), self.objective.growth_rates(), p.rho, p.alpha)
+        self.record(state)
+
+    def observe(self, before: State, after: State) -> None:
+        """Take note of what escaped between two successive states."""
+        self.escapes.observe(before, after)
 
     def record(self, state: State) -> None:
         """Measure a state and keep the results.
@@ -143,13 +163,15 @@ class Recorder:
         if _is_power_of_ten(state.step):
             self.snapshots.append(state)
 
-    def drop_last(self) -> None:
-        """Forget the last record: it lay where an earlier t_end cut, not on a mark."""
-        step = self.records["step"][-1]
-        del self.times[-1]
+    def forget_after(self, state: State, keep: bool) -> None:
+        """Forget everything after a state, and with ``keep`` false its own record too: it lay where an earlier t_end cut, not on a mark."""
+        steps = np.asarray(self.records["step"])
+        count = int(np.searchsorted(steps, state.step, side="right" if keep else "left"))
+        del self.times[count:]
         for values in self.records.values():
-            del values[-1]
-        self.snapshots = [state for state in self.snapshots if state.step != step]
+            del values[count:]
+        self.snapshots = [snapshot for snapshot in self.snapshots if snapshot.step < state.step or (keep and snapshot.step == state.step)]
+        self.escapes.forget_after(state.step)
 
     def last(self, name: str) -> Any:
         """Return the last recorded value of a quantity."""
@@ -179,14 +201,12 @@ class Recorder:
         changes = np.flatnonzero(~same)
         return self.times[changes[-1] + 1] if len(changes) else self.times[0]
 
-    def to_dataset(self, state: State) -> xr.Dataset:
-        """Return everything recorded, with ``state`` as the final one."""
+    def to_dataset(self, state: State, resume: State) -> xr.Dataset:
+        """Return everything recorded, with ``state`` as the final one and ``resume`` as that from which the run can go on."""
         import xarray as xr
 
         p = self.objective.parameters
-        variables: dict[str, Any] = {
-            name: (("time", *quantity.dims), np.asarray(self.records[name])) for name, quantity in MEASURES.items()
-        }
+        variables: dict[str, Any] = {name: (("time", *quantity.dims), np.asarray(self.records[name])) for name, quantity in MEASURES.items()}
         variables["signal_strength"] = (("class", "view"), diagnostics.signal_strength(p, self.objective.data))
         dims = ("class", "neuron", "feature_class", "view")
         variables["correlations"] = (("snapshot", *dims), np.stack([s.c for s in self.snapshots]))
@@ -195,20 +215,37 @@ class Recorder:
         variables["final_correlations"] = (dims, state.c)
         variables["final_step"] = ((), np.int64(state.step))
         variables["final_time"] = ((), np.float64(state.time))
+        own = ("class", "neuron", "view")
+        variables["escape_time"], variables["escape_step"] = (own, self.escapes.time), (own, self.escapes.step)
+        variables["predicted_escape_time"] = (own, self.predicted)
+        variables["resume_correlations"] = (dims, resume.c)
+        variables["resume_step"] = ((), np.int64(resume.step))
+        variables["resume_time"] = ((), np.float64(resume.time))
+        variables["resume_evaluations"] = ((), np.int64(resume.evaluations))
+        variables["resume_step_size"] = ((), np.float64(resume.step_size))
         dataset = xr.Dataset(variables, {"time": np.asarray(self.times), "class": np.arange(p.k), "view": np.arange(2)})
         for name, meaning in MEANINGS.items():
             dataset[name].attrs = {"long_name": meaning, "units": "dimensionless"}
         return dataset
 
-    def restore(self, dataset: xr.Dataset) -> State:
-        """Take over the records of a saved run and return its final state."""
+    def restore(self, dataset: xr.Dataset) -> tuple[State, State]:
+        """Take over the records of a saved run; return its final state and the one from which it can go on."""
         self.times = dataset["time"].values.tolist()
         self.records = {name: list(dataset[name].values) for name in MEASURES}
         self.snapshots = [
             State(int(step), float(time), c.copy())
             for step, time, c in zip(dataset["snapshot_step"].values, dataset["snapshot_time"].values, dataset["correlations"].values, strict=True)
         ]
-        return State(int(dataset["final_step"]), float(dataset["final_time"]), dataset["final_correlations"].values.copy())
+        self.escapes = EscapeLog(self.threshold, dataset["escape_time"].values.copy(), dataset["escape_step"].values.copy())
+        self.predicted = dataset["predicted_escape_time"].values
+        resume = State(
+            int(dataset["resume_step"]),
+            float(dataset["resume_time"]),
+            dataset["resume_correlations"].values.copy(),
+            int(dataset["resume_evaluations"]),
+            float(dataset["resume_step_size"]),
+        )
+        return State(int(dataset["final_step"]), float(dataset["final_time"]), dataset["final_correlations"].values.copy()), resume
 
 
 def _is_power_of_ten(step: int) -> bool:

@@ -17,9 +17,9 @@ import numpy as np
 
 from mvsim.archive import collect_provenance, ensure_writable, lock_run, read_run, write_run
 from mvsim.data import sample_dataset
-from mvsim.errors import DivergedError, Interrupted, UsageError
+from mvsim.errors import DivergedError, Interrupted, StalledError, UsageError
 from mvsim.initialisation import initial_correlations
-from mvsim.integrators import INTEGRATORS, Integrator, State
+from mvsim.integrators import INTEGRATORS, Field, Integrator, State, Visit
 from mvsim.kernels import BACKENDS
 from mvsim.learning import FeatureTest, count_classes
 from mvsim.memory import check_memory
@@ -37,6 +37,15 @@ DEFAULT_STEPS = {True: 6_000, False: 40_000}
 """Steps of gradient descent after which a run without t_end stops even if it has not settled: of a loss that mixes pairs, and of one that does not.
 
 Either takes some five minutes at k = 50 on two cores."""
+
+LAST_TIME = 1e250
+"""Time at which the gradient flow stops without t_end even if it has not settled; at d = k^20 escapes take 10^50 to 10^110."""
+
+DEFAULT_RTOL = 1e-3
+"""Relative tolerance of the gradient flow."""
+
+OPTION_OF = {"gd": "learning_rate", "flow": "rtol"}
+"""The one option that each integrator has."""
 
 
 MOST_STEPS = 1e15
@@ -66,9 +75,11 @@ def simulate(
     parameters: Parameters,
     method: str = "midpoint",
     seed: int = 0,
-    integrator: str = "gd",
+    integrator: str = "flow",
     learning_rate: float | None = None,
+    rtol: float | None = None,
     t_end: float | None = None,
+    settled_factor: float = SETTLED_FACTOR,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     force: bool = False,
@@ -93,10 +104,14 @@ def simulate(
         A key of `mvsim.integrators.INTEGRATORS`.
     learning_rate : float, optional
         Step size eta of gradient descent; default `default_learning_rate`.
+    rtol : float, optional
+        Relative tolerance of the gradient flow; default `DEFAULT_RTOL`.
     t_end : float, optional
-        Time (eta times steps) to stop at: the first step that reaches it is the last. Without it a run goes on until it has settled, that
-        is, until training accuracy is 1 and the answer of Definition 4.5 has not changed for any feature while time grew tenfold, but
-        not beyond `DEFAULT_STEPS` steps.
+        Time to stop at (of gradient descent eta times steps: the first step that reaches it is the last). Without it a run goes on until it
+        has settled, that is, until training accuracy is 1 and the answer of Definition 4.5 has not changed for any feature while time grew
+        by ``settled_factor``, but gradient descent not beyond `DEFAULT_STEPS` steps.
+    settled_factor : float
+        See ``t_end``; more than 1.
     out : path, optional
         Run file; without it nothing is saved.
     resume : bool
@@ -126,6 +141,8 @@ def simulate(
         If an argument is out of its domain, the problem does not fit in memory, or the file cannot be used.
     DivergedError
         If a value is not finite; the last good state has been saved.
+    StalledError
+        If the gradient flow cannot be followed further; the last good state has been saved.
     Interrupted
         If SIGINT arrives while stepping; the last state has been saved.
     """
@@ -138,7 +155,13 @@ def simulate(
             raise UsageError(f"{name}={value!r}: must be one of {', '.join(known)}")
     check_options(method, objective_options)
     t_end = None if t_end is None else _positive("t_end", t_end)
-    learning_rate = None if learning_rate is None else _positive("eta", learning_rate)
+    options = {"learning_rate": None if learning_rate is None else _positive("eta", learning_rate), "rtol": rtol}
+    for of, key in OPTION_OF.items():
+        if options[key] is not None and of != integrator:
+            raise UsageError(f"{NAMES.get(key, key)}={options[key]!r}: belongs to integrator={of!r}, and integrator={integrator!r} was asked for")
+    option = options[OPTION_OF[integrator]]
+    if isinstance(settled_factor, bool) or not isinstance(settled_factor, (int, float)) or not 1.0 < settled_factor <= 1e100:
+        raise UsageError(f"settled_factor={settled_factor!r}: must be a number above 1, at most 1e100")
     checkpoint_seconds = _positive("checkpoint_seconds", checkpoint_seconds, most=math.inf)
     if out is not None and not isinstance(out, (str, os.PathLike)):
         raise UsageError(f"out={out!r}: must be the name of a file")
@@ -151,7 +174,7 @@ def simulate(
             ensure_writable(out, force=force, resume=resume)
         saved = read_run(out) if out is not None and resume and Path(out).exists() else None
         session = _Session(
-            parameters, method, seed, integrator, learning_rate, t_end, out, backend, threads, n_test, checkpoint_seconds,
+            parameters, method, seed, integrator, option, t_end, float(settled_factor), out, backend, threads, n_test, checkpoint_seconds,
             progress or _Silent(), saved, objective_options,
         )  # fmt: skip
         return session.run()
@@ -181,29 +204,25 @@ class _Session:
     """One call of `simulate` after its arguments have been checked."""
 
     state: State
+    resume: State
     wall_before: float
 
     def __init__(
-        self, parameters: Parameters, method: str, seed: int, integrator: str, learning_rate: float | None, t_end: float | None,
+        self, parameters: Parameters, method: str, seed: int, integrator: str, option: float | None, t_end: float | None, settled_factor: float,
         out: str | os.PathLike[str] | None, backend: str, threads: int | None, n_test: int, checkpoint_seconds: float, progress: Progress, saved: Any,
         objective_options: dict[str, Any],
     ) -> None:  # fmt: skip
         self.parameters, self.method, self.seed, self.out, self.progress = parameters, method, seed, out, progress
-        self.checkpoint_seconds = checkpoint_seconds
+        self.checkpoint_seconds, self.settled_factor = checkpoint_seconds, settled_factor
         self.warned = self.interrupted = False
-        if learning_rate is None:
-            default = default_learning_rate(parameters)
-            learning_rate = _positive("eta", (saved[1] if saved else {"integrator": {}})["integrator"].get("learning_rate", default))
         data = sample_dataset(parameters, seed)
         if "seed" in options_of(method):
             objective_options = {"seed": seed, **objective_options}
         self.objective: Objective = OBJECTIVES[method](parameters, data, backend, threads, **objective_options)
-        self.integrator: Integrator = INTEGRATORS[integrator](self._gradient, learning_rate)
+        self.integrator: Integrator = self._integrator(integrator, option, saved)
         self.regime = parameters.deviations() + self.integrator.deviations()
         self.t_end = t_end
-        if t_end is not None and t_end / learning_rate > MOST_STEPS:
-            raise UsageError(f"eta={learning_rate:g}, t_end={t_end:g}: more than {MOST_STEPS:g} steps; use a larger eta or a smaller t_end")
-        self.horizon = t_end if t_end is not None else DEFAULT_STEPS[self.objective.mixes] * learning_rate
+        self.horizon = self._horizon(t_end)
         self.recorder = Recorder(self.objective, FeatureTest(parameters, n_test, seed, threads), seed)
         self.n_test = n_test
         self.provenance: dict[str, Any] = {
@@ -211,7 +230,7 @@ class _Session:
             "parameters": parameters.model_dump(mode="json"),
             "method": method,
             "seed": int(seed),
-            "integrator": {**self.integrator.options(), "t_end": t_end},
+            "integrator": {**self.integrator.options(), "t_end": t_end, "settled_factor": settled_factor},
             "options": {"n_test": n_test, "backend": backend, **self.objective.options(), "algorithm": self.objective.describe()},
             "regime": [deviation.as_dict() for deviation in self.regime],
             "settled": None,
@@ -224,19 +243,39 @@ class _Session:
             self.provenance.update({name: saved[1][name] for name in first})
             _refuse_other_run(self.provenance, saved[1], out)
 
+    def _integrator(self, name: str, option: float | None, saved: Any) -> Integrator:
+        """Return the integrator, with the option that is asked for, that of the saved run, or the default."""
+        before = saved[1]["integrator"] if saved and saved[1]["integrator"]["name"] == name else {}
+        key = OPTION_OF[name]
+        default = default_learning_rate(self.parameters) if name == "gd" else DEFAULT_RTOL
+        value = option if option is not None else before.get(key, default)
+        field = Field(self._gradient, self.objective.curvature, self.objective.escape_threshold, self.parameters.alpha, self.objective.fixed)
+        return INTEGRATORS[name](field, **{key: _positive("eta", value) if name == "gd" else value})
+
+    def _horizon(self, t_end: float | None) -> float:
+        """Return the time beyond which the run does not go."""
+        rate = self.integrator.options().get("learning_rate")
+        if rate is None:
+            return t_end if t_end is not None else LAST_TIME
+        if t_end is not None and t_end / rate > MOST_STEPS:
+            raise UsageError(f"eta={rate:g}, t_end={t_end:g}: more than {MOST_STEPS:g} steps; use a larger eta or a smaller t_end")
+        return t_end if t_end is not None else DEFAULT_STEPS[self.objective.mixes] * rate
+
     def run(self) -> Run:
         """Step until the run ends, one way or another, and save it; a finished run that has nothing left to do is left as it is."""
-        self._begin()
-        if self.out is not None and self.saved and self.saved[1]["status"] == "finished" and self._finished():
-            return Run(self.saved[0], self.saved[1], Path(self.out))
+        if not self._begin():
+            return Run(self.saved[0], self.saved[1], Path(self.out or ""))
         try:
             with self._signals_remembered():
-                while not self._finished():
-                    mark = self.integrator.next_mark(self.state, self.horizon)
-                    self.state = self.integrator.advance(self.state, mark, self._after_step)
-                    self._record()
-        except DivergedError as error:
-            self._save("diverged", f"Stopped: {error}.")
+                if not self._finished():
+                    for visit in self.integrator.trajectory(self.resume, self.horizon):
+                        self._arrive(visit)
+                        if visit.mark and self._finished():
+                            break
+                if self.recorder.last("step") != self.state.step:  # where it was interrupted is where it is now to end
+                    self.recorder.record(self.state)
+        except (DivergedError, StalledError) as error:
+            self._save("diverged" if isinstance(error, DivergedError) else "stalled", f"Stopped: {error}.")
             raise
         except KeyboardInterrupt:
             self._save("interrupted", f"Interrupted at step {self.state.step}, t = {self.state.time:.4g}, where it can be resumed.")
@@ -250,23 +289,26 @@ class _Session:
         self.objective.begin_step(step)
         return self.objective.gradient(c)
 
-    def _begin(self) -> None:
-        """Compile, restore or start, and take the first record."""
+    def _begin(self) -> bool:
+        """Compile, restore or start, and take the first record; return whether anything is left to do."""
         self.started = self.last_saved = self.last_update = time.monotonic()
         info = {"step": int(self.saved[0]["final_step"]) if self.saved else 0, "steps": self.integrator.steps_until(self.horizon)}
         with _compilation_announced(self.progress, info):
             if self.saved:
-                self.state = self.recorder.restore(self.saved[0])
+                self.state, self.resume = self.recorder.restore(self.saved[0])
                 self.wall_before = self.saved[1]["wall_seconds"]
-                if self.state.step == self.recorder.last("step") and not self.integrator.is_mark(self.state) and self.state.time < self.horizon:
-                    self.recorder.drop_last()  # it lay where an earlier t_end cut
+                if self.saved[1]["status"] == "finished" and self._finished():
+                    return False
+                self.recorder.forget_after(self.resume, keep=self.integrator.is_mark(self.resume) or self.resume.time >= self.horizon)
+                self.state = self.resume
                 self.objective.gradient(self.state.c)
-                if self.state.step != self.recorder.last("step") and (self.integrator.is_mark(self.state) or self._reached()):
-                    self._record()  # the run ended between the save of this state and its record
             else:
-                self.state, self.wall_before = State(0, 0.0, initial_correlations(self.parameters, self.seed)), 0.0
-                self._record()
+                c = initial_correlations(self.parameters, self.seed)
+                self.state, self.wall_before = State(0, 0.0, c), 0.0
+                self.resume = self.state
+                self.recorder.start(self.state)
         self.first_step, self.stepping_since = self.state.step, time.monotonic()
+        return True
 
     def _finished(self) -> bool:
         return self._reached() or (self.t_end is None and self._settled())
@@ -276,7 +318,8 @@ class _Session:
 
     def _settled(self) -> bool:
         since = self.recorder.settled_since()
-        return since is not None and self.recorder.times[-1] >= SETTLED_FACTOR * max(since, self.recorder.times[min(1, len(self.recorder.times) - 1)])
+        times = self.recorder.times
+        return since is not None and times[-1] >= self.settled_factor * max(since, times[min(1, len(times) - 1)])
 
     @contextmanager
     def _signals_remembered(self) -> Iterator[None]:
@@ -299,8 +342,15 @@ class _Session:
             for number in numbers:
                 signal.signal(number, before[number])
 
-    def _after_step(self, state: State) -> None:
-        self.state = state
+    def _arrive(self, visit: Visit) -> None:
+        """Take note of a state: escapes, the record if it is due, where to resume, what the display and the file are told."""
+        self.recorder.observe(self.state, visit.state)
+        self.state = visit.state
+        if visit.mark:
+            self.recorder.record(self.state)
+            self._warn_of_large_steps()
+        if visit.resumable:
+            self.resume = self.state
         if self.interrupted:
             raise KeyboardInterrupt
         now = time.monotonic()
@@ -310,14 +360,13 @@ class _Session:
         if self.out is not None and now - self.last_saved >= self.checkpoint_seconds:
             self._save("running", "Still running when this was saved.")
 
-    def _record(self) -> None:
-        self.recorder.record(self.state)
-        limit = 2.0 / self.recorder.last("sharpness") if self.recorder.last("sharpness") > 0 else float("inf")
-        rate = self.integrator.options()["learning_rate"]
-        if rate > limit and not self.warned:
-            self.warned = True
-            what = f"eta={rate:g} exceeds 2 / lambda_max = {limit:.4g} at step {self.state.step}"
-            warnings.warn(f"{what}: gradient descent need not follow the loss downhill; use a smaller eta", stacklevel=4)
+    def _warn_of_large_steps(self) -> None:
+        rate, sharpness = self.integrator.options().get("learning_rate"), self.recorder.last("sharpness")
+        if rate is None or self.warned or not sharpness > 2.0 / rate:
+            return
+        self.warned = True
+        what = f"eta={rate:g} exceeds 2 / lambda_max = {2.0 / sharpness:.4g} at step {self.state.step}"
+        warnings.warn(f"{what}: gradient descent need not follow the loss downhill; use a smaller eta", stacklevel=5)
 
     def _status(self) -> dict[str, Any]:
         elapsed = time.monotonic() - self.stepping_since
@@ -341,22 +390,24 @@ class _Session:
             return f"Settled: training accuracy 1 and no change by Definition 4.5 since t = {since:.4g}."
         why = "training accuracy is below 1"
         if since is not None:
-            why = f"the last change by Definition 4.5 was at t = {since:.4g}; without another it settles at t = {SETTLED_FACTOR * since:.4g}"
-        limit = "t_end" if self.t_end is not None else f"the default limit of {DEFAULT_STEPS[self.objective.mixes]} steps (t_end sets another)"
+            why = f"the last change by Definition 4.5 was at t = {since:.4g}; without another it settles at t = {self.settled_factor * since:.4g}"
+        steps = self.integrator.steps_until(self.horizon)
+        limit = f"the default limit of {steps} steps (t_end sets another)" if steps is not None else f"t = {self.horizon:.4g}"
+        limit = "t_end" if self.t_end is not None else limit
         return f"Not settled at {limit}: {why}."
 
     def _save(self, status: str, ending: str) -> Run:
         """Put the run together as it stands and write it, if it has a file."""
         self.last_saved = time.monotonic()
-        clock = f"{self.recorder.last('step')} steps of gradient descent with eta = {self.integrator.options()['learning_rate']:g}"
         summary = summarise(
             self.parameters, self.objective.label, self.seed, count_classes(self.recorder.last("feature_learned")),
-            float(self.recorder.last("training_accuracy")), self.n_test, self.recorder.times[-1], clock, ending, self.regime,
+            float(self.recorder.last("training_accuracy")), self.n_test, self.recorder.times[-1], self.integrator.clock(self.state), ending,
+            self.regime,
         )  # fmt: skip
         wall = self.wall_before + self.last_saved - self.started
         settled = self._settled() if status == "finished" else None
         provenance = {**self.provenance, "status": status, "summary": summary, "wall_seconds": wall, "settled": settled}
-        dataset = self.recorder.to_dataset(self.state)
+        dataset = self.recorder.to_dataset(self.state, self.resume)
         if self.out is not None:
             write_run(self.out, dataset, provenance)
         return Run(dataset, provenance, None if self.out is None else Path(self.out))
@@ -393,7 +444,7 @@ def _refuse_other_run(now: dict[str, Any], saved: dict[str, Any], out: Any) -> N
         if now["parameters"].get(name) != saved["parameters"].get(name)
     ]
     differences += [f"{name}={now[name]!r} (saved: {saved[name]!r})" for name in ("method", "seed") if now[name] != saved[name]]
-    fixed = [name for name in now["integrator"] if name != "t_end"]
+    fixed = [name for name in now["integrator"] if name not in ("t_end", "settled_factor")]
     differences += [
         f"{NAMES.get(name, name)}={now['integrator'][name]!r} (saved: {saved['integrator'].get(name)!r})"
         for name in fixed

@@ -14,6 +14,7 @@ LAYERS = [
     ["kernels"],
     ["objectives", "learning"],
     ["integrators"],
+    ["escapes"],
     ["recorder"],
     ["archive", "run", "summary"],
     ["simulation"],

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from cyclopts import CycloptsError, UnusedCliTokensError
 
-from mvsim.errors import DivergedError, Interrupted, MvsimError
+from mvsim.errors import DivergedError, Interrupted, MvsimError, StalledError
 
 DONE = 0
 BAD_INPUT = 2
@@ -23,7 +23,7 @@ def exit_code(error: BaseException) -> int:
     """Return the exit code of an error in `HANDLED`."""
     if isinstance(error, Interrupted | KeyboardInterrupt):
         return INTERRUPTED
-    if isinstance(error, DivergedError):
+    if isinstance(error, DivergedError | StalledError):
         return INCONCLUSIVE
     return BAD_INPUT
 

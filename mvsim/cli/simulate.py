@@ -35,11 +35,14 @@ def simulate(
     method: Annotated[str, Parameter(help="Training loss.", choices=tuple(OBJECTIVES))] = "midpoint",
     seed: Annotated[int, INTEGER, Parameter(help="Fixes data, initial weights and everything else that is drawn.")] = 0,
     out: Annotated[Path | None, Parameter(help="Run file; default mvsim-k<k>-<method>-seed<seed>.nc here.")] = None,
-    integrator: Annotated[str, Parameter(help="How time is stepped.", choices=tuple(INTEGRATORS))] = "gd",
-    eta: Annotated[float | None, Parameter(help="Step size; by default chosen for these parameters.")] = None,
-    t_end: Annotated[
-        float | None, Parameter(help="Time to stop at, eta times steps; by default when what is measured has settled.")
-    ] = None,
+    integrator: Annotated[str, Parameter(help="How time is stepped.", choices=tuple(INTEGRATORS))] = "flow",
+    eta: Annotated[float | None, Parameter(help="gd: step size; by default chosen for these parameters.")] = None,
+    rtol: Annotated[float | None, Parameter(help="flow: relative tolerance; default 1e-3.")] = None,
+    t_end: Annotated[float | None, Parameter(help="Time to stop at (of gd, eta times steps); by default when what is measured has settled.")] = None,
+    settled_factor: Annotated[float, Parameter(help="Settled is what has not changed while time grew by this factor.")] = 10.0,
+    regime: Annotated[
+        Literal["scaled", "literal"], Parameter(help="scaled: d chosen so that a run is short; literal: d = k^20, as Assumption 4.3 has it.")
+    ] = "scaled",
     resume: Annotated[bool, FLAG, Parameter(help="Continue the run in the file, or start it if nothing was saved.")] = False,
     force: Annotated[bool, FLAG, Parameter(help="Overwrite the file.")] = False,
     config: Annotated[Path | None, Parameter(help="TOML file with any of these options; the command line wins.")] = None,
@@ -62,7 +65,8 @@ def simulate(
 
     ``config`` has been applied before this is called (`mvsim.cli.config.apply_config`).
     """
-    parameters = Parameters(**given_fields(fields))
+    given = given_fields(fields)
+    parameters = Parameters.literal(**given) if regime == "literal" else Parameters(**given)
     options = {"mixing": None if mixing is None else read_value("mixing", mixing), "nodes": nodes, "pairs": pairs, "redraw": redraw}
     path = out or Path(f"mvsim-k{parameters.k}-{method}-seed{seed}.nc")
     with nullcontext() if quiet else progress_on() as progress:
@@ -72,7 +76,9 @@ def simulate(
             seed=seed,
             integrator=integrator,
             learning_rate=eta,
+            rtol=rtol,
             t_end=t_end,
+            settled_factor=settled_factor,
             out=path,
             resume=resume,
             force=force,

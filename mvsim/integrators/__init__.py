@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from mvsim.integrators.base import Integrator, State
+from mvsim.integrators.base import Field, Integrator, State, Visit
 from mvsim.integrators.gradient_descent import GradientDescent
+from mvsim.integrators.gradient_flow import GradientFlow
 
-INTEGRATORS: dict[str, type[GradientDescent]] = {cls.name: cls for cls in (GradientDescent,)}
+INTEGRATORS: dict[str, type[GradientDescent] | type[GradientFlow]] = {cls.name: cls for cls in (GradientFlow, GradientDescent)}
 
-__all__ = ["INTEGRATORS", "GradientDescent", "Integrator", "State"]
+__all__ = ["INTEGRATORS", "Field", "GradientDescent", "GradientFlow", "Integrator", "State", "Visit"]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from mvsim.curvature import Curvature
 from mvsim.parameters import Deviation
 
 MARKS_PER_DECADE = 20
@@ -27,21 +28,78 @@ class State:
         Time reached, dimensionless.
     c : numpy.ndarray
         The correlations, (k, m, k, 2). Never written to: every step makes a new array.
+    evaluations : int
+        Gradients evaluated.
+    step_size : float
+        Step size to go on with, for integrators that choose it; else 0.
     """
 
     step: int
     time: float
     c: np.ndarray
+    evaluations: int = 0
+    step_size: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Visit:
+    """A state that a trajectory comes through.
+
+    Attributes
+    ----------
+    state : State
+        The state.
+    mark : bool
+        Whether it is one of the places at which a run is recorded.
+    resumable : bool
+        Whether a trajectory that starts from this state alone goes on as this one does, bit for bit.
+    """
+
+    state: State
+    mark: bool
+    resumable: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """The vector field c' = -gradient, and what is known of its shape.
+
+    Attributes
+    ----------
+    gradient : callable
+        (n, c) -> gradient at c in step number n, both arrays (k, m, k, 2).
+    curvature : callable
+        c -> the stiff part of the Hessian on the raveled c, or None if it is not known.
+    threshold : float
+        Own correlations grow as a power of themselves far below this, and linearly above.
+    alpha : float
+        That power plus 1.
+    fixed : bool
+        Whether the gradient is the same at every step.
+    """
+
+    gradient: Callable[[int, np.ndarray], np.ndarray]
+    curvature: Callable[[np.ndarray], Curvature | None]
+    threshold: float
+    alpha: float
+    fixed: bool = True
 
 
 class Integrator(ABC):
-    """Steps c along a vector field from mark to mark; marks are the log-spaced places at which a run is recorded.
+    """Steps c along a vector field; what it does after a resumable state follows from that state alone.
 
-    Everything that an integrator does between two states follows from the first state alone, so a run continued from a saved state is the
-    run that was never interrupted, bit for bit.
+    Parameters
+    ----------
+    field : Field
+        What is followed.
     """
 
     name: ClassVar[str]
+    title: ClassVar[str]
+    """What its steps are steps of, in words."""
+
+    def __init__(self, field: Field) -> None:
+        self.field = field
 
     @abstractmethod
     def options(self) -> dict[str, Any]:
@@ -52,26 +110,28 @@ class Integrator(ABC):
         """Return the ways in which the stepping departs from that of the theorems."""
 
     @abstractmethod
-    def next_mark(self, state: State, t_end: float) -> float:
-        """Return the next mark after ``state`` in the integrator's own clock, t_end at the latest."""
-
-    @abstractmethod
-    def is_mark(self, state: State) -> bool:
-        """Whether ``state`` lies on a mark, and not where a t_end happened to cut."""
-
-    @abstractmethod
-    def advance(self, state: State, mark: float, after_step: Callable[[State], None]) -> State:
-        """Return the state at ``mark``; ``after_step`` sees every state on the way and may raise to stop.
+    def trajectory(self, state: State, t_end: float) -> Iterator[Visit]:
+        """Yield every step from ``state`` to t_end; the last one is a mark.
 
         Raises
         ------
         DivergedError
-            If a value is not finite; the last good state has been handed to ``after_step``.
+            If a value is not finite.
+        StalledError
+            If the steps lead nowhere.
         """
 
     @abstractmethod
+    def is_mark(self, state: State) -> bool:
+        """Whether a resumable ``state`` lies on a mark, and not where a t_end happened to cut."""
+
     def steps_until(self, t_end: float) -> int | None:
         """Return the number of steps from 0 to t_end if it is known beforehand."""
+        return None
+
+    @abstractmethod
+    def clock(self, state: State) -> str:
+        """Say in words what the time of ``state`` is made of."""
 
 
 def next_log_mark(step: int) -> int:

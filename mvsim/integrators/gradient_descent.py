@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from mvsim.errors import DivergedError, UsageError
-from mvsim.integrators.base import Integrator, State, next_log_mark
+from mvsim.integrators.base import Field, Integrator, State, Visit, next_log_mark
 from mvsim.parameters import Deviation
 
 
@@ -18,18 +18,19 @@ class GradientDescent(Integrator):
 
     Parameters
     ----------
-    gradient : callable
-        (n, c) -> grad J_n(c) for step number n, both arrays (k, m, k, 2).
+    field : Field
+        What is followed.
     learning_rate : float
         eta > 0, dimensionless.
     """
 
     name = "gd"
+    title = "gradient descent"
 
-    def __init__(self, gradient: Callable[[int, np.ndarray], np.ndarray], learning_rate: float) -> None:
+    def __init__(self, field: Field, learning_rate: float) -> None:
+        super().__init__(field)
         if not (isinstance(learning_rate, (int, float)) and math.isfinite(learning_rate) and learning_rate > 0):
             raise UsageError(f"eta={learning_rate!r}: must be a finite number > 0")
-        self.gradient = gradient
         self.learning_rate = float(learning_rate)
 
     def options(self) -> dict[str, Any]:
@@ -45,24 +46,24 @@ class GradientDescent(Integrator):
         """Return the number of steps that reach t_end."""
         return math.ceil(t_end / self.learning_rate * (1.0 - 1e-12))
 
-    def next_mark(self, state: State, t_end: float) -> int:
-        """Return the next step at which to record."""
-        return min(next_log_mark(state.step), self.steps_until(t_end))
-
     def is_mark(self, state: State) -> bool:
         """Whether this step is one of the log-spaced ones (or step 0)."""
         return state.step == 0 or next_log_mark(state.step - 1) == state.step
 
-    def advance(self, state: State, mark: float, after_step: Callable[[State], None]) -> State:
-        """Take steps until step number ``mark``."""
-        while state.step < mark:
+    def trajectory(self, state: State, t_end: float) -> Iterator[Visit]:
+        """Yield every step; marks are log-spaced."""
+        last = self.steps_until(t_end)
+        while state.step < last:
             with np.errstate(over="ignore", invalid="ignore"):  # the next line names what numpy would only warn of
-                c = state.c - self.learning_rate * self.gradient(state.step, state.c)
+                c = state.c - self.learning_rate * self.field.gradient(state.step, state.c)
             if not np.isfinite(c).all():
                 raise DivergedError(
                     f"eta={self.learning_rate:g}: the correlations are not finite after step {state.step + 1}; "
                     "use a smaller step size (the run's sharpness tells the limit 2 / lambda_max)"
                 )
-            state = State(state.step + 1, (state.step + 1) * self.learning_rate, c)
-            after_step(state)
-        return state
+            state = State(state.step + 1, (state.step + 1) * self.learning_rate, c, state.evaluations + 1)
+            yield Visit(state, mark=self.is_mark(state) or state.step == last, resumable=True)
+
+    def clock(self, state: State) -> str:
+        """Say how many steps of which size."""
+        return f"{state.step} steps of gradient descent with eta = {self.learning_rate:g}"

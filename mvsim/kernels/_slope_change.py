@@ -10,7 +10,7 @@ from numba import njit
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def table_second_derivatives(e0, e1, owner, features, noise, lam, feature, signal, residual, rho, power, out):
-    """Add the sum of residual[y, g, i] (lam beta)^2 R''(lam beta c_f + (1 - lam) n_g) over points i, patches with feature f and patterns g to out[e, f].
+    """Add residual[y, g, i] (lam beta)^2 R''(lam beta c_f + (1 - lam) n_g), summed over i, patches with feature f and g, to out[e, f].
 
     Neuron e = e0 .. e1 - 1 belongs to class y = owner[e], has correlations features[e] (2k,) and pre-activations noise[e] (G,) of the
     patterns. R'' is (alpha - 1) / rho times (z / rho)^power between 0 and rho, with power = alpha - 2: an int is a product, a float a call.

@@ -121,6 +121,8 @@ class FactoredKernel(Kernel):
         if type(pointwise) is not CrossEntropy or isinstance(points, ListedPairs):
             return None
         escaped = Escaped(self._parameters, self.layout, c, beyond)
+        if not escaped.places:
+            return Curvature.of_border(np.zeros(0, np.int64), np.zeros((0, 0)))
         with self.neurons.alone():
             if isinstance(points, Unmixed):
                 g = self._forward(self._unmixed, (self.neurons.k, len(self.layout.labels)), c, self._columns_here)

@@ -16,9 +16,9 @@ class Unmixed:
     """The N points themselves, each with weight 1/N."""
 
     @property
-    def largest_weight(self) -> float:
-        """The largest weight that a training point has in a mixture."""
-        return 1.0
+    def weights(self) -> np.ndarray:
+        """The weights of the first point: one, for all."""
+        return np.ones(1)
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class AllPairs:
         return self.lam == 0.5
 
     @property
-    def largest_weight(self) -> float:
-        """The largest weight that a training point has in a mixture."""
-        return max(self.lam, 1.0 - self.lam)
+    def weights(self) -> np.ndarray:
+        """The weights of the first point: one, for all."""
+        return np.array([self.lam])
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +58,9 @@ class ListedPairs:
     lam: np.ndarray
 
     @property
-    def largest_weight(self) -> float:
-        """The largest weight that a training point has in a mixture."""
-        return float(np.maximum(self.lam, 1.0 - self.lam).max())
+    def weights(self) -> np.ndarray:
+        """The weights of the first points."""
+        return self.lam
 
 
 Points = Unmixed | AllPairs | ListedPairs

@@ -17,6 +17,7 @@ import numpy as np
 from mvsim.arrays import real_array
 from mvsim.curvature import Curvature
 from mvsim.data import Dataset
+from mvsim.diagnostics import signal_strength
 from mvsim.errors import UsageError
 from mvsim.kernels import CrossEntropy, Points, PointwiseLoss, make_kernel
 from mvsim.parameters import Parameters
@@ -111,7 +112,31 @@ class Objective(ABC):
     @property
     def escape_threshold(self) -> float:
         """The correlation rho / lambda beyond which a feature with coefficient 1 is in the linear regime, for the largest weight lambda."""
-        return self.parameters.rho / max(points.largest_weight for _, points in self.points)
+        return self.parameters.rho / max(float(np.maximum(points.weights, 1.0 - points.weights).max()) for _, points in self.points)
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the loss is the same at every step."""
+        return True
+
+    def growth_rates(self) -> np.ndarray:
+        """Return (k, 2): K_{y,l}, at which own correlations grow while outputs are 0 and noise is 0: c' = K (c / rho)^(alpha - 1).
+
+        All softmax probabilities are 1/k then, so a point of class y that is mixed with weight lam pulls with its soft label less 1/k. With
+        n_y = N_y / N the mean of the indicator of class y over the other point, a point mass at lam has
+
+            K_{y,l} = S_{y,l} [ lam^alpha (lam + (1 - lam) n_y - 1/k) + (1 - lam)^alpha (1 - lam + lam n_y - 1/k) ],
+
+        which is S_{y,l} (1 - 1/k) for ERM (lam = 1), and the weighted mean of these for other laws.
+        """
+        p = self.parameters
+        share = np.bincount(self.data.labels, minlength=p.k)[:, None] / self.data.N
+        factor = np.zeros((p.k, 1))
+        for weight, points in self.points:
+            lam = np.atleast_1d(points.weights)
+            pulls = [w**p.alpha * (w + (1.0 - w) * share - 1.0 / p.k) for w in (lam, 1.0 - lam)]
+            factor += weight * (pulls[0] + pulls[1]).mean(axis=1, keepdims=True)
+        return signal_strength(p, self.data) * factor
 
     def curvature(self, c: np.ndarray) -> Curvature | None:
         """Return the stiff part of the Hessian, the means to precondition implicit time-steppers; None if the kernel cannot tell it."""

@@ -81,6 +81,11 @@ class Mixup(Objective):
         """All ordered pairs at each quadrature node, or the sampled pairs."""
         return self._points
 
+    @property
+    def fixed(self) -> bool:
+        """Whether the loss is the same at every step: unless pairs are drawn afresh."""
+        return self._pairs is None or self._redraw == "once"
+
     def begin_step(self, step: int) -> None:
         """Draw the pairs of this step, if they are drawn afresh each step: they depend on the seed and the number of the step alone."""
         if self._pairs is not None and self._redraw == "each step":

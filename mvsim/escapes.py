@@ -1,0 +1,87 @@
+"""When neurons escape: measured along a trajectory, and foretold from its start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mvsim.diagnostics import own_correlations
+from mvsim.integrators import State
+
+
+@dataclass(frozen=True, eq=False)
+class EscapeLog:
+    """The first time at which each own correlation is in B_{y,l}, as fine as the steps, interpolated linearly between two of them.
+
+    Attributes
+    ----------
+    threshold : float
+        Of B_{y,l} (`mvsim.diagnostics.active_threshold`).
+    time : numpy.ndarray
+        (k, m, 2), NaN where it has not happened; written to.
+    step : numpy.ndarray
+        (k, m, 2) the step in which it happened, -1 where it has not; written to.
+    """
+
+    threshold: float
+    time: np.ndarray
+    step: np.ndarray
+
+    @staticmethod
+    def started(own: np.ndarray, threshold: float) -> EscapeLog:
+        """Return the log at time 0 for own correlations (k, m, 2)."""
+        inside = own >= threshold
+        return EscapeLog(threshold, np.where(inside, 0.0, np.nan), np.where(inside, 0, -1))
+
+    def observe(self, before: State, after: State) -> None:
+        """Take note of what escaped between two successive states."""
+        new = (self.step < 0) & (own_correlations(after.c) >= self.threshold)
+        if new.any():
+            was, now = own_correlations(before.c)[new], own_correlations(after.c)[new]
+            self.time[new] = before.time + (self.threshold - was) / (now - was) * (after.time - before.time)
+            self.step[new] = after.step
+
+    def forget_after(self, step: int) -> None:
+        """Forget what happened after a step."""
+        later = self.step > step
+        self.time[later], self.step[later] = np.nan, -1
+
+
+def predicted_escape_times(own: np.ndarray, growth_rates: np.ndarray, rho: float, alpha: float) -> np.ndarray:
+    """Foretell when own correlations escape, by the tensor power method (Claim B.11) with everything else held at its start.
+
+    c' = K (c / rho)^(alpha - 1) is at infinity, and long before that past every threshold, at
+
+        T = (rho / K) (rho / c(0))^(alpha - 2) / (alpha - 2)
+
+    for alpha > 2. Which neuron of a class is first depends on K_{y,l} c(0)^(alpha - 2) alone (Claim B.10). At alpha = 2 growth is exponential and
+    T = (rho / K) log(rho / c(0)) is when it reaches rho; below that, correlations grow in any case and the time to rho is finite from any
+    start: T = (rho / K) (1 - (c(0) / rho)^(2 - alpha)) / (2 - alpha).
+
+    Parameters
+    ----------
+    own : numpy.ndarray
+        (k, m, 2) own correlations at the start.
+    growth_rates : numpy.ndarray
+        (k, 2) K_{y,l} (`mvsim.objectives.Objective.growth_rates`).
+    rho, alpha : float
+        Of the activation.
+
+    Returns
+    -------
+    numpy.ndarray
+        (k, m, 2) times, infinite for a correlation that does not grow, 0 for one that is past rho at alpha <= 2.
+    """
+    K = np.broadcast_to(growth_rates[:, None], own.shape)
+    times = np.full(own.shape, np.inf)
+    grows = (own > 0.0) & (K > 0.0)
+    ratio, power = own[grows] / rho, alpha - 2.0
+    if power > 0.0:
+        scaled = ratio**-power / power
+    elif power == 0.0:
+        scaled = np.maximum(-np.log(ratio), 0.0)
+    else:
+        scaled = np.maximum(1.0 - ratio**-power, 0.0) / -power
+    times[grows] = rho / K[grows] * scaled
+    return times

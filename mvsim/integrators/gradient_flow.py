@@ -1,0 +1,277 @@
+"""The gradient flow c' = -grad J(c), the limit of gradient descent for eta -> 0, with its error controlled (CVODE: variable-order BDF).
+
+Three things make the flow of these losses hard, and each has its answer here.
+
+1. *Blow-ups.* A correlation that is to escape grows unseen for nearly all the time there is and then within a moment. `EscapeChart` changes
+   to variables that move at constant speed through both, and no step goes further than a part of the way to the next escape.
+2. *Stiffness.* Neurons that have escaped settle on time scales that stay the same while everything else takes 10^3 to 10^50 times as long.
+   Implicit steps (BDF) with a Newton-Krylov iteration (GMRES) pass over them; the preconditioner is (I + gamma H)^-1 with the part of the
+   Hessian that is stiff, which the field tells (`mvsim.curvature`).
+3. *Clocks.* A step of 1 at t = 10^50 is lost in the clock. Every segment of the trajectory counts its own time from 0.
+
+A segment ends after `SEGMENT` steps, or earlier where an own correlation comes near the threshold (it gets another chart and other
+tolerances then), where steps become too short for its clock, or where the solver gives up, after which it is more careful. The solver starts
+anew in every segment, from the state alone, so that a trajectory that is resumed at the start of a segment is the one that was never
+interrupted, bit for bit.
+
+The local error of every step is kept below atol_i + rtol |y_i| in the root mean square over the coordinates, atol being rtol times the
+threshold for coordinates on the chart (so that own correlations are resolved relative to themselves however small they are) and rtol / 10
+times the largest correlation of the same neuron for the others.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sksundae.cvode import CVODE, CVODEJacTimes, CVODEPrecond
+from threadpoolctl import ThreadpoolController
+
+from mvsim.curvature import Curvature, Shifted
+from mvsim.diagnostics import own_correlations
+from mvsim.errors import DivergedError, StalledError, UsageError
+from mvsim.integrators.base import MARKS_PER_DECADE, Field, Integrator, State, Visit
+from mvsim.integrators.escape_chart import EscapeChart
+from mvsim.parameters import Deviation
+
+SEGMENT = 100
+"""Most steps of one segment: what a run that is killed loses at worst. Starting anew costs some ten short steps."""
+
+MARK_EVERY = 5
+"""Steps between two marks where time hardly moves; where it does, marks are as close as `MARKS_PER_DECADE`."""
+
+APPROACH = 0.7
+"""Part of the way to the next escape that one step may go."""
+
+ESCAPING = 0.3
+"""Part of the threshold at which a new segment begins."""
+
+GROWTH = 1.5
+"""Most growth from one step to the next: what a neuron still reads in noise dies away as a power of time, which steps must not outrun."""
+
+WARM_UP = 1e3
+"""The same while a segment gets back to the step size that the one before it had reached."""
+
+KRYLOV = 20
+"""Most products in one linear solve."""
+
+DIFFERENCE = 1e-6
+"""Distance of the two points of a difference quotient in units of the tolerance. At the solver's own choice, 1, R' is another function."""
+
+VECTORS = 60
+"""Vectors of the size of c that are held at once: history of the steps, Krylov space, charts and tolerances."""
+
+
+class GradientFlow(Integrator):
+    """c' = -grad J(c) with local error control.
+
+    Parameters
+    ----------
+    field : Field
+        What is followed.
+    rtol : float
+        Relative tolerance, between 1e-10 and 0.1.
+    """
+
+    name = "flow"
+    title = "the gradient flow"
+
+    def __init__(self, field: Field, rtol: float) -> None:
+        super().__init__(field)
+        if isinstance(rtol, bool) or not isinstance(rtol, (int, float)) or not 1e-10 <= rtol <= 0.1:
+            raise UsageError(f"rtol={rtol!r}: must be a number from 1e-10 to 0.1")
+        if not field.fixed:
+            raise UsageError("integrator='flow': the loss is drawn afresh at every step, so there is no flow; use integrator='gd' or redraw='once'")
+        self.rtol = float(rtol)
+        self._blas = ThreadpoolController()
+
+    def options(self) -> dict[str, Any]:
+        """Return what fixes the steps."""
+        return {"name": self.name, "rtol": self.rtol}
+
+    def deviations(self) -> list[Deviation]:
+        """Name the limit."""
+        return [Deviation("eta", "0", "O(1/poly(k))", "gradient flow, the limit of gradient descent for eta -> 0")]
+
+    def is_mark(self, state: State) -> bool:
+        """Whether it is a mark: the start of a segment always is."""
+        return True
+
+    def clock(self, state: State) -> str:
+        """Say how many steps and evaluations."""
+        return f"{state.step} steps and {state.evaluations} gradients of the gradient flow with rtol = {self.rtol:g}"
+
+    def trajectory(self, state: State, t_end: float) -> Iterator[Visit]:
+        """Yield every step, segment by segment."""
+        while state.time < t_end:
+            begun = state
+            try:
+                for visit in self._segment(begun, t_end):
+                    state = visit.state
+                    yield visit
+            except StalledError:
+                if state is begun and not begun.step_size:
+                    raise
+                state = replace(state, step_size=0.0)  # so that the next segment starts with short steps, without a warm-up
+                yield Visit(state, mark=False, resumable=True)
+
+    def _segment(self, start: State, t_end: float) -> Iterator[Visit]:
+        chart = EscapeChart(start.c, self.field.threshold, self.field.alpha)
+        atol = self._absolute_tolerance(start.c, chart)
+        system, y = _System(self.field, chart, self.rtol, atol), chart.to_y(start.c.ravel())
+        rate = np.empty_like(y)
+        system.rate(0.0, y, rate)
+        left = t_end - start.time
+        # No component may move by more than its tolerance: where the fast part is at rest, what is left of its rate is round-off.
+        first = min(0.1 * left, 0.3 * start.step_size or math.inf, 1.0 / max(system.size(rate, y).max(), 1e-300))
+        solver = self._solver(system, first, y)
+        near = ESCAPING * self.field.threshold
+        far = own_correlations(start.c) < near
+        begin, elapsed, limit, marked = y, 0.0, left, start.time
+        for n in range(1, SEGMENT + 1):
+            before, since = y, elapsed
+            y, elapsed = self._step(solver, system, start, since, min(limit, left - since), y)
+            size = elapsed - since
+            done = elapsed >= left * (1.0 - 1e-14)
+            c = chart.to_c(y).reshape(start.c.shape)
+            state = State(start.step + n, t_end if done else start.time + elapsed, c, start.evaluations + system.evaluations, size)
+            if done:
+                yield Visit(state, mark=True, resumable=False)
+                return
+            if n == SEGMENT or size < 1e-9 * elapsed or (far & (own_correlations(c) >= near)).any():
+                break
+            mark = n % MARK_EVERY == 0 or state.time > marked * 10.0 ** (1.0 / MARKS_PER_DECADE)
+            marked = state.time if mark else marked
+            yield Visit(state, mark=mark, resumable=False)
+            limit = min(self._way_to_escape(chart, before, y, size), (WARM_UP if size < start.step_size else GROWTH) * size)
+        if n == SEGMENT and size <= 10.0 * first and system.size(y - begin, y).max() < 1.0:
+            raise StalledError(self._where(f"{SEGMENT} steps led nowhere", system, state.time, size, y))
+        yield Visit(state, mark=True, resumable=True)
+
+    def _solver(self, system: _System, first: float, y: np.ndarray) -> CVODE:
+        """Return the solver at time 0 and y."""
+        with self._one_thread(), _silenced():
+            solver = CVODE(
+                system.rate,
+                method="BDF",
+                linsolver="gmres",
+                krylov_dim=KRYLOV,
+                rtol=self.rtol,
+                atol=system.atol,
+                first_step=first,
+                jactimes=CVODEJacTimes(None, system.jacobian_vector_product),
+                precond=system.preconditioner(),
+            )
+            solver.init_step(0.0, y)
+        return solver
+
+    def _step(self, solver: CVODE, system: _System, start: State, since: float, limit: float, y: np.ndarray) -> tuple[np.ndarray, float]:
+        """Take one step, of at most ``limit``."""
+        with self._one_thread():
+            result = solver.step(1e300, method="onestep", tstop=since + limit)
+        reached = float(np.ravel(result.t)[-1])
+        if not result.success or not reached > since:
+            raise StalledError(self._where(f"the solver failed ({result.message})", system, start.time + since, limit, y))
+        return np.array(result.y).reshape(-1), reached
+
+    def _way_to_escape(self, chart: EscapeChart, before: np.ndarray, y: np.ndarray, size: float) -> float:
+        """Return how long the next step may be: a part of the way to the next escape at the present speeds."""
+        at, b = y[chart.index], chart.threshold
+        speed = (at - before[chart.index]) / size
+        approaching = (at < -b) & (speed > 0.0)
+        return APPROACH * float(((b - at[approaching]) / speed[approaching]).min()) if approaching.any() else math.inf
+
+    def _absolute_tolerance(self, c: np.ndarray, chart: EscapeChart) -> np.ndarray:
+        """Return (n,) absolute tolerances."""
+        atol = 0.1 * self.rtol * np.broadcast_to(np.abs(c).max(axis=(2, 3), keepdims=True), c.shape).ravel()
+        atol[chart.index] = self.rtol * chart.threshold
+        return np.maximum(atol, 1e-300)
+
+    def _where(self, what: str, system: _System, time: float, size: float, y: np.ndarray) -> str:
+        """Say where a trajectory stopped, and which correlation moves most for its tolerance."""
+        rate = np.empty_like(y)
+        system.rate(0.0, y, rate)
+        worst = int(np.argmax(system.size(rate, y)))
+        c, component = system.chart.to_c(y)[worst], ", ".join(str(int(i)) for i in np.unravel_index(worst, system.chart.shape))
+        return (
+            f"{what} at t = {time:.6g}, with steps of at most {size:.3g}; hardest to follow is c[{component}] = {c:.4g}; "
+            "another rtol may help, or integrator gd"
+        )
+
+    def _one_thread(self) -> AbstractContextManager[object]:
+        """Keep the BLAS of the solver to one thread: two pools of threads on the same cores are slower than none."""
+        return self._blas.limit(limits=1, user_api="blas")
+
+
+class _System:
+    """What the solver calls, in the coordinates of a chart."""
+
+    def __init__(self, field: Field, chart: EscapeChart, rtol: float, atol: np.ndarray) -> None:
+        self.field, self.chart, self.rtol, self.atol, self.evaluations = field, chart, rtol, atol, 0
+        self._curvature: Curvature | None = None
+        self._shifted: Shifted | None = None
+        self._slope = np.ones(0)
+
+    def size(self, change: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return (n,): a change in units of the tolerance at y."""
+        return np.abs(change) / (self.rtol * np.abs(y) + self.atol)
+
+    def rate(self, t: float, y: np.ndarray, out: np.ndarray) -> None:
+        """Write y' to out: -dy/dc times the gradient."""
+        c = self.chart.to_c(np.asarray(y))
+        with np.errstate(over="ignore", invalid="ignore"):  # the next line names what numpy would only warn of
+            rate = -self.chart.slope(c) * self.field.gradient(0, c.reshape(self.chart.shape)).ravel()
+        self.evaluations += 1
+        if not np.isfinite(rate).all():  # left to itself the solver would never return
+            raise DivergedError(f"the gradient is not finite (largest correlation {np.abs(c).max():.3g}); use a smaller rtol")
+        out[:] = rate
+
+    def jacobian_vector_product(self, t: float, y: np.ndarray, rate: np.ndarray, v: np.ndarray, out: np.ndarray) -> None:
+        """Write the derivative of the rate along v to out: a difference over `DIFFERENCE` of the tolerance."""
+        step = DIFFERENCE / math.sqrt(np.mean(self.size(v, y) ** 2))
+        moved = np.empty_like(y)
+        self.rate(t, y + step * v, moved)
+        out[:] = (moved - rate) / step
+
+    def preconditioner(self) -> CVODEPrecond | None:
+        """Return the solver's preconditioner, if the field tells its curvature."""
+        k, m = self.chart.shape[:2]
+        if self.field.curvature(np.zeros((k, m, k, 2))) is None:
+            return None
+        return CVODEPrecond(self._set_up, self._solve)
+
+    def _set_up(self, t: float, y: np.ndarray, rate: np.ndarray, same: bool, renewed: list[int], gamma: float) -> None:
+        """Prepare I + gamma H; ``same`` says that the H of last time will do."""
+        renewed[0] = 0
+        if not same or self._curvature is None:
+            renewed[0] = 1
+            c = self.chart.to_c(np.asarray(y))
+            self._curvature, self._slope = self.field.curvature(c.reshape(self.chart.shape)), self.chart.slope(c)
+        assert self._curvature is not None
+        self._shifted = self._curvature.shifted(gamma)
+
+    def _solve(self, t: float, y: np.ndarray, rate: np.ndarray, r: np.ndarray, out: np.ndarray, gamma: float, delta: float, side: int) -> None:
+        """Write the solution of (I + gamma D H D^-1) z = r to out; D = dy/dc makes the Hessian by c one by y."""
+        assert self._shifted is not None
+        out[:] = self._slope * self._shifted.solve(r / self._slope)
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """Keep a solver made meanwhile from writing to stderr what its results say too."""
+    names = ("SUNLOGGER_ERROR_FILENAME", "SUNLOGGER_WARNING_FILENAME")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, os.devnull))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
