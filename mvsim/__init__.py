@@ -31,6 +31,7 @@ _PUBLIC = {
     "UsageError": "mvsim.errors",
     "DivergedError": "mvsim.errors",
     "Interrupted": "mvsim.errors",
+    "StalledError": "mvsim.errors",
 }
 
 __all__ = ["__version__", *_PUBLIC]

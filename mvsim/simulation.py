@@ -307,6 +307,7 @@ class _Session:
                 self.state, self.wall_before = State(0, 0.0, c), 0.0
                 self.resume = self.state
                 self.recorder.start(self.state)
+                self._warn_of_large_steps()
         self.first_step, self.stepping_since = self.state.step, time.monotonic()
         return True
 
@@ -345,10 +346,10 @@ class _Session:
     def _arrive(self, visit: Visit) -> None:
         """Take note of a state: escapes, the record if it is due, where to resume, what the display and the file are told."""
         self.recorder.observe(self.state, visit.state)
-        self.state = visit.state
         if visit.mark:
-            self.recorder.record(self.state)
+            self.recorder.record(visit.state)
             self._warn_of_large_steps()
+        self.state = visit.state
         if visit.resumable:
             self.resume = self.state
         if self.interrupted:
@@ -365,7 +366,7 @@ class _Session:
         if rate is None or self.warned or not sharpness > 2.0 / rate:
             return
         self.warned = True
-        what = f"eta={rate:g} exceeds 2 / lambda_max = {2.0 / sharpness:.4g} at step {self.state.step}"
+        what = f"eta={rate:g} exceeds 2 / lambda_max = {2.0 / sharpness:.4g} at step {self.recorder.last('step')}"
         warnings.warn(f"{what}: gradient descent need not follow the loss downhill; use a smaller eta", stacklevel=5)
 
     def _status(self) -> dict[str, Any]:

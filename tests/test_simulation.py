@@ -11,7 +11,7 @@ import pytest
 
 import mvsim
 from mvsim import diagnostics
-from mvsim.integrators import GradientDescent, State
+from mvsim.integrators import Field, GradientDescent, State
 from mvsim.integrators.base import next_log_mark
 from mvsim.learning import count_classes
 from mvsim.memory import available_bytes, check_memory, required_bytes
@@ -36,7 +36,7 @@ OPTIONS = {
 def simulate(method, out=None, steps=57, **options):
     """Run a tiny problem, for so many steps."""
     fields = {name: options.pop(name) for name in list(options) if name in mvsim.Parameters.model_fields}
-    options = {"learning_rate": RATE, "t_end": RATE * steps, "n_test": 4, **options}
+    options = {"integrator": "gd", "learning_rate": RATE, "t_end": RATE * steps, "n_test": 4, **options}
     return mvsim.simulate(mvsim.Parameters(**{**TINY, **fields}), method, out=out, **options)
 
 
@@ -220,15 +220,15 @@ def learned_run(**options):
 
 def test_a_step_beyond_the_limit_is_warned_of():
     with pytest.warns(UserWarning, match=r"eta=\d+ exceeds 2 / lambda_max = ") as caught:
-        learned_run(learning_rate=3.0, t_end=90.0)
+        learned_run(integrator="gd", learning_rate=3.0, t_end=90.0)
     assert len([w for w in caught if "lambda_max" in str(w.message)]) == 1  # once, not at every record
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        learned_run(learning_rate=1.0, t_end=90.0)
+        learned_run(integrator="gd", learning_rate=1.0, t_end=90.0)
 
 
 def test_a_run_ends_when_it_has_settled_and_says_since_when():
-    run = learned_run(learning_rate=1.0)
+    run = learned_run(integrator="gd", learning_rate=1.0)
     assert run.settled is True
     accuracy, learned = run.dataset["training_accuracy"].values, run.dataset["feature_learned"].values == 1.0
     same = (accuracy == 1.0) & (learned == learned[-1]).all(axis=(1, 2))
@@ -236,13 +236,13 @@ def test_a_run_ends_when_it_has_settled_and_says_since_when():
     assert run.dataset["time"].values[-1] >= 10.0 * since
     assert run.dataset["time"].values[-2] < 10.0 * since
     assert f"since t = {since:.4g}" in run.summary
-    cut = learned_run(learning_rate=1.0, t_end=5.0 * since)
+    cut = learned_run(integrator="gd", learning_rate=1.0, t_end=5.0 * since)
     assert cut.settled is False
     assert "Not settled at t_end" in cut.summary
 
 
 def test_the_summary_counts_the_classes():
-    run = learned_run(learning_rate=1.0)
+    run = learned_run(integrator="gd", learning_rate=1.0)
     counts = count_classes(run.dataset["feature_learned"].values[-1])
     assert sum(counts.values()) == 2
     assert f"both features learned in {counts['both']} of 2 classes, exactly one in {counts['one']}, none in {counts['none']}" in run.summary
@@ -279,16 +279,19 @@ def test_power_iteration_finds_the_largest_eigenvalue_of_a_hessian():
     assert rough <= eigenvalues[-1]
 
 
+FIELD = Field(lambda n, c: c, lambda c: None, threshold=1.0, alpha=8.0)
+
+
 @pytest.mark.parametrize("step", [0, 1, 9, 10, 99, 1000, 123456])
 def test_marks_are_log_spaced_steps(step):
     marks = sorted({round(10 ** (j / 20)) for j in range(200)})
     assert next_log_mark(step) == next(mark for mark in marks if mark > step)
-    descent = GradientDescent(lambda n, c: c, 0.1)
+    descent = GradientDescent(FIELD, 0.1)
     assert descent.is_mark(State(step, 0.1 * step, np.zeros(1))) == (step == 0 or step in marks)
 
 
 def test_the_last_step_reaches_t_end_and_no_further():
-    assert [GradientDescent(lambda n, c: c, 0.1).steps_until(t) for t in (0.1, 0.3, 0.31, 1.0)] == [1, 3, 4, 10]
+    assert [GradientDescent(FIELD, 0.1).steps_until(t) for t in (0.1, 0.3, 0.31, 1.0)] == [1, 3, 4, 10]
 
 
 def test_a_problem_that_does_not_fit_is_refused_before_it_starts():
@@ -342,7 +345,12 @@ def test_every_method_can_be_simulated():
         ({"checkpoint_seconds": None}, "checkpoint_seconds=None"),
         ({"out": 5}, "out=5"),
         ({"method": []}, "method=[]"),
-        ({"learning_rate": 1e-300, "t_end": 1.0}, "eta=1e-300"),
+        ({"integrator": "gd", "learning_rate": 1e-300, "t_end": 1.0}, "eta=1e-300"),
+        ({"learning_rate": 1.0}, "eta=1.0: belongs to integrator='gd'"),
+        ({"integrator": "gd", "rtol": 1e-3}, "rtol=0.001: belongs to integrator='flow'"),
+        ({"rtol": 0.5}, "rtol=0.5"),
+        ({"settled_factor": 1.0}, "settled_factor=1.0"),
+        ({"method": "mixup", "pairs": 3, "redraw": "each step"}, "drawn afresh"),
         ({"method": "mixup", "nodes": 10**6}, "nodes=1000000"),
         ({"method": "mixup", "pairs": 10**30}, "pairs="),
         ({"method": "mixup", "mixing": {"distribution": "beta", "args": [1e-300, 1]}}, "shapes must lie in"),

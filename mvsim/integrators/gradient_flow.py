@@ -114,9 +114,9 @@ class GradientFlow(Integrator):
                 for visit in self._segment(begun, t_end):
                     state = visit.state
                     yield visit
-            except StalledError:
+            except _GaveUpError as error:
                 if state is begun and not begun.step_size:
-                    raise
+                    raise StalledError(str(error)) from None
                 state = replace(state, step_size=0.0)  # so that the next segment starts with short steps, without a warm-up
                 yield Visit(state, mark=False, resumable=True)
 
@@ -176,7 +176,7 @@ class GradientFlow(Integrator):
             result = solver.step(1e300, method="onestep", tstop=since + limit)
         reached = float(np.ravel(result.t)[-1])
         if not result.success or not reached > since:
-            raise StalledError(self._where(f"the solver failed ({result.message})", system, start.time + since, limit, y))
+            raise _GaveUpError(self._where(f"the solver failed ({result.message})", system, start.time + since, limit, y))
         return np.array(result.y).reshape(-1), reached
 
     def _way_to_escape(self, chart: EscapeChart, before: np.ndarray, y: np.ndarray, size: float) -> float:
@@ -206,6 +206,10 @@ class GradientFlow(Integrator):
     def _one_thread(self) -> AbstractContextManager[object]:
         """Keep the BLAS of the solver to one thread: two pools of threads on the same cores are slower than none."""
         return self._blas.limit(limits=1, user_api="blas")
+
+
+class _GaveUpError(Exception):
+    """The solver failed in one step; with shorter ones it may not."""
 
 
 class _System:

@@ -19,7 +19,7 @@ from mvsim.curvature import Curvature
 from mvsim.data import Dataset
 from mvsim.diagnostics import signal_strength
 from mvsim.errors import UsageError
-from mvsim.kernels import CrossEntropy, Points, PointwiseLoss, make_kernel
+from mvsim.kernels import CrossEntropy, Points, PointwiseLoss, Unmixed, make_kernel
 from mvsim.parameters import Parameters
 
 ESCAPED = 0.3
@@ -120,22 +120,27 @@ class Objective(ABC):
         return True
 
     def growth_rates(self) -> np.ndarray:
-        """Return (k, 2): K_{y,l}, at which own correlations grow while outputs are 0 and noise is 0: c' = K (c / rho)^(alpha - 1).
+        """Return (k, 2): K_{y,l}, at which own correlations grow while outputs and noise are 0: c' = K (c / rho)^(alpha - 1).
 
-        All softmax probabilities are 1/k then, so a point of class y that is mixed with weight lam pulls with its soft label less 1/k. With
-        n_y = N_y / N the mean of the indicator of class y over the other point, a point mass at lam has
+        All softmax probabilities are 1/k then, so a point of class y that is mixed with weight lam pulls with its soft label less 1/k. Over the
+        pairs i != j the mean of 1[y_j = y] is n_y = (N_y - 1) / N and that of 1 is n = (N - 1) / N; for i = j the point is itself. So at one lam
 
-            K_{y,l} = S_{y,l} [ lam^alpha (lam + (1 - lam) n_y - 1/k) + (1 - lam)^alpha (1 - lam + lam n_y - 1/k) ],
+            K_{y,l} = S_{y,l} [ lam^alpha (lam n + (1 - lam) n_y - n / k) + (1 - lam)^alpha ((1 - lam) n + lam n_y - n / k) + (1 - 1/k) / N ],
 
-        which is S_{y,l} (1 - 1/k) for ERM (lam = 1), and the weighted mean of these for other laws.
+        and S_{y,l} (1 - 1/k) on single points. The last summand is larger than the others together as long as N < 2^alpha, although only one
+        pair in N contributes to it: mixing a point with anything else costs its features a factor 2^-alpha. Coinciding signal patches are neglected.
         """
-        p = self.parameters
-        share = np.bincount(self.data.labels, minlength=p.k)[:, None] / self.data.N
-        factor = np.zeros((p.k, 1))
+        p, N = self.parameters, self.data.N
+        n = (N - 1.0) / N
+        n_y = (np.bincount(self.data.labels, minlength=p.k)[:, None] - 1.0) / N
+        alone, factor = 1.0 - 1.0 / p.k, np.zeros((p.k, 1))
         for weight, points in self.points:
-            lam = np.atleast_1d(points.weights)
-            pulls = [w**p.alpha * (w + (1.0 - w) * share - 1.0 / p.k) for w in (lam, 1.0 - lam)]
-            factor += weight * (pulls[0] + pulls[1]).mean(axis=1, keepdims=True)
+            if isinstance(points, Unmixed):
+                factor += weight * alone
+                continue
+            for lam in (points.weights, 1.0 - points.weights):
+                pulls = lam**p.alpha * (lam * n + (1.0 - lam) * n_y - n / p.k) + 0.5 * alone / N
+                factor += weight * pulls.mean(axis=1, keepdims=True)
         return signal_strength(p, self.data) * factor
 
     def curvature(self, c: np.ndarray) -> Curvature | None:

@@ -14,7 +14,10 @@ import pytest
 import mvsim
 
 COMMAND = [sys.executable, "-m", "mvsim"]
-ENDLESS = ["simulate", "--k", "3", "--N", "30", "--eta", "1e-3", "--t-end", "1e9", "--out", "run.nc", "--checkpoint-seconds", "0.1"]
+ENDLESS = [
+    *("simulate", "--k", "3", "--N", "30", "--integrator", "gd", "--eta", "1e-3", "--t-end", "1e9"),
+    *("--out", "run.nc", "--checkpoint-seconds", "0.1"),
+]
 
 
 def start(words, directory, **options):

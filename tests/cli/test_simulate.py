@@ -25,9 +25,9 @@ def test_default_file_name_is_told(mvsim, tiny, tmp_path):
 
 
 def test_run_is_the_one_of_the_python_function(mvsim, tiny):
-    mvsim("simulate", *tiny, "--seed", "2", "--eta", "3", "--C_P", "1", "--out", "run.nc")
+    mvsim("simulate", *tiny, "--seed", "2", "--integrator", "gd", "--eta", "3", "--C_P", "1", "--out", "run.nc")
     run = package.open_run("run.nc")
-    same = package.simulate(Parameters(k=3, N=30, C_P=1), seed=2, learning_rate=3, t_end=60)
+    same = package.simulate(Parameters(k=3, N=30, C_P=1), seed=2, integrator="gd", learning_rate=3, t_end=60)
     assert np.array_equal(run.final_correlations, same.final_correlations)
 
 
@@ -99,7 +99,7 @@ def test_config_takes_a_law_for_each_class(mvsim, tmp_path):
 
 
 def test_resume_goes_on_to_a_later_time_as_if_never_stopped(mvsim, tiny):
-    words = ("simulate", *tiny[:4], "--eta", "1", "--quiet")
+    words = ("simulate", *tiny[:4], "--integrator", "gd", "--eta", "1", "--quiet")
     assert mvsim(*words, "--t-end", "30", "--out", "two.nc").code == 0
     assert mvsim(*words, "--t-end", "60", "--out", "two.nc", "--resume").code == 0
     assert mvsim(*words, "--t-end", "60", "--out", "one.nc", "--resume").code == 0

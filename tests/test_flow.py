@@ -1,0 +1,192 @@
+"""The gradient flow: its coordinates, its accuracy, its segments, and what it says when it gets stuck."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from example_run import assert_same_bits
+from tolerances import ROUNDOFF
+
+import mvsim
+from mvsim.diagnostics import own_correlations
+from mvsim.escapes import EscapeLog, predicted_escape_times
+from mvsim.integrators import Field, GradientFlow, State
+from mvsim.integrators.escape_chart import EscapeChart
+from mvsim.simulation import _Session
+
+SMALL = mvsim.Parameters(k=3, m=3, N=30, P=16, d=300)
+
+
+def fields(method="midpoint", parameters=SMALL, **options):
+    objective = mvsim.objective(method, parameters, mvsim.sample_dataset(parameters, 0), **options)
+    return Field(lambda n, c: objective.gradient(c), objective.curvature, objective.escape_threshold, parameters.alpha)
+
+
+def follow(field, c, t_end, rtol=1e-3):
+    return list(GradientFlow(field, rtol).trajectory(State(0, 0.0, c), t_end))
+
+
+@pytest.mark.parametrize("alpha", [1.0, 2.0, 3.0, 8.0])
+def test_the_chart_is_undone_by_its_inverse_and_its_slope_is_its_derivative(alpha):
+    rng = np.random.default_rng(0)
+    c = 10.0 ** rng.uniform(-9, 0, (3, 2, 3, 2)) * rng.choice([-1.0, 1.0], (3, 2, 3, 2))
+    chart = EscapeChart(c, 0.2, alpha)
+    assert len(chart.index) == (0 if alpha < 2 else ((own := own_correlations(c)) > 0).sum() - (own >= 0.2).sum())
+    for moved in (c.ravel(), 1.7 * c.ravel(), 0.3 * c.ravel(), -0.1 * c.ravel(), 0.2 + np.abs(c.ravel())):
+        y = chart.to_y(moved)
+        assert np.allclose(chart.to_c(y), moved, rtol=1e-9, atol=0.0)
+        change = 1e-6 * np.abs(moved)
+        slope = (chart.to_y(moved + change) - chart.to_y(moved - change)) / (2 * change)
+        smooth = np.abs(moved - 0.2) > 1e-5
+        assert np.allclose(chart.slope(moved)[smooth], slope[smooth], rtol=1e-4)
+    rest = np.setdiff1d(np.arange(c.size), chart.index)
+    assert np.array_equal(chart.to_y(c.ravel())[rest], c.ravel()[rest])
+
+
+def test_on_the_chart_a_blow_up_is_a_straight_line():
+    c = np.zeros((1, 1, 1, 2))
+    c[0, 0, 0] = 1e-3, 1e-2
+    chart = EscapeChart(c, 0.1, 8.0)
+    x = np.geomspace(1e-3, 3.0, 200)
+    speed = np.minimum(x / 0.1, 1.0) ** 7
+    states = np.stack([x, np.full_like(x, 1e-2)], axis=1)
+    assert np.allclose([chart.slope(state)[0] for state in states] * speed, 1.0, rtol=1e-12)
+
+
+def test_a_blow_up_arrives_when_it_is_foretold():
+    c = np.zeros((1, 1, 1, 2))
+    c[0, 0, 0] = 1e-6, 2e-6
+    K, rho, alpha = 3.0, 0.5, 8.0
+
+    def gradient(n, c):
+        return -K * np.minimum(c / rho, 1.0) ** (alpha - 1.0)
+
+    visits = follow(Field(gradient, lambda c: None, rho, alpha), c, 1e36, rtol=1e-6)
+    log = EscapeLog.started(own_correlations(c), 2.0)
+    for before, after in zip([State(0, 0.0, c), *(v.state for v in visits)], visits, strict=False):
+        log.observe(before, after.state)
+    expected = predicted_escape_times(own_correlations(c), np.full((1, 2), K), rho, alpha)
+    assert np.allclose(log.time, expected, rtol=1e-4)
+    assert log.time[0, 0, 1] < log.time[0, 0, 0]
+
+
+@pytest.mark.parametrize("method", ["erm", "midpoint"])
+def test_the_error_is_of_the_order_of_the_tolerance_through_escapes(method):
+    field = fields(method)
+    c = mvsim.initial_correlations(SMALL, 0)
+    t_end = {"erm": 3e3, "midpoint": 2e5}[method]
+    reference = follow(field, c, t_end, rtol=1e-8)[-1].state.c
+    assert own_correlations(reference).max() > 4 * SMALL.rho  # something has escaped
+    size = np.abs(reference) + 0.1 * np.abs(reference).max(axis=(2, 3), keepdims=True)
+    errors = [np.max(np.abs(follow(field, c, t_end, rtol)[-1].state.c - reference) / size) for rtol in (1e-3, 1e-5)]
+    assert errors[0] <= 10 * 1e-3
+    assert errors[1] <= 10 * 1e-5
+    assert errors[0] > 1e-9  # and is not 0: the runs differ
+
+
+def test_the_preconditioner_makes_no_difference_to_the_result():
+    field = fields()
+    c = mvsim.initial_correlations(SMALL, 0)
+    blind = Field(field.gradient, lambda c: None, field.threshold, field.alpha)
+    (with_it, *_), (without, *_) = (reversed(follow(f, c, 1e5, 1e-5)) for f in (field, blind))
+    assert np.abs(with_it.state.c - without.state.c).max() < 1e-3
+    assert with_it.state.evaluations < without.state.evaluations
+
+
+def test_loss_falls_along_the_flow():
+    objective = mvsim.objective("midpoint", SMALL, mvsim.sample_dataset(SMALL, 0))
+    losses = [objective.loss(visit.state.c) for visit in follow(fields(), mvsim.initial_correlations(SMALL, 0), 1e5)]
+    assert np.all(np.diff(losses) <= 1e-3 * losses[0])
+    assert losses[-1] < 0.9 * losses[0]
+
+
+def simulate(out=None, method="midpoint", **options):
+    return mvsim.simulate(SMALL, method, out=out, **{"t_end": 1e5, "n_test": 4, **options})
+
+
+@pytest.mark.parametrize("method", ["erm", "midpoint"])
+@pytest.mark.parametrize("at", [1, 40, 130])
+def test_a_resumed_flow_is_the_uninterrupted_one(at, method, tmp_path, monkeypatch):
+    arrive = _Session._arrive
+
+    def stop(session, visit):
+        arrive(session, visit)
+        if visit.state.step == at:
+            raise KeyboardInterrupt
+
+    whole = simulate(method=method)
+    assert int(whole.dataset["final_step"]) > 130
+    with monkeypatch.context() as patch:
+        patch.setattr(_Session, "_arrive", stop)
+        with pytest.raises(mvsim.Interrupted):
+            simulate(tmp_path / "run.nc", method)
+    assert int(mvsim.open_run(tmp_path / "run.nc").dataset["final_step"]) == at
+    assert_same_bits(simulate(tmp_path / "run.nc", method, resume=True).dataset, whole.dataset)
+
+
+@pytest.mark.parametrize("first", [1e3, 3.3e4])
+def test_a_flow_extended_in_time_is_the_longer_flow(first, tmp_path):
+    simulate(tmp_path / "run.nc", t_end=first)
+    assert_same_bits(simulate(tmp_path / "run.nc", resume=True).dataset, simulate().dataset)
+
+
+def test_bits_do_not_depend_on_threads():
+    assert_same_bits(simulate(threads=1).dataset, simulate(threads=2).dataset)
+
+
+def test_it_settles_and_escapes_are_recorded():
+    run = mvsim.simulate(SMALL, "erm", n_test=4)
+    assert run.settled
+    assert "gradients of the gradient flow" in run.summary
+    escaped = run.dataset["escape_time"].values
+    inside = own_correlations(run.final_correlations) >= SMALL.rho / SMALL.delta1
+    assert np.array_equal(np.isfinite(escaped), inside)
+    assert inside.any()
+    later = mvsim.simulate(SMALL, "erm", n_test=4, settled_factor=100.0)
+    assert later.dataset["time"][-1] > 5 * run.dataset["time"][-1]
+
+
+def test_a_dead_end_is_named():
+    c = np.full((1, 1, 1, 2), 1.0)
+
+    def wall(n, c):  # both sides push towards it: no flow goes on from there
+        return np.where(c > 0.7, 1e9, -1e9)
+
+    with pytest.raises(mvsim.StalledError, match=r"t = .*steps of at most .*c\[0, 0, 0, "):
+        follow(Field(wall, lambda c: None, 0.1, 8.0), c, 1.0)
+
+
+def test_values_that_are_not_finite_are_named():
+    def broken(n, c):
+        return np.full_like(c, np.nan)
+
+    with pytest.raises(mvsim.DivergedError, match="not finite"):
+        follow(Field(broken, lambda c: None, 0.1, 8.0), np.ones((1, 1, 1, 2)), 1.0)
+
+
+def test_growth_rates_are_those_of_the_gradient_at_the_start():
+    p = mvsim.Parameters(k=4, m=3, N=80, P=10_000, d=10**12, delta3=0.0, delta4=0.0)
+    data, c = mvsim.sample_dataset(p, 0), np.abs(mvsim.initial_correlations(mvsim.Parameters(k=4, m=3, d=10**12), 0))
+    for method, options in (("erm", {}), ("midpoint", {}), ("mixup", {"mixing": 0.2})):
+        objective = mvsim.objective(method, p, data, **options)
+        own = own_correlations(c)
+        measured = -own_correlations(objective.gradient(c)) / (own / p.rho) ** 7
+        largest = own.argmax(axis=1)[:, None]  # others feel coinciding patches of larger ones
+        assert np.allclose(np.take_along_axis(measured, largest, axis=1)[:, 0], objective.growth_rates(), rtol=0.05), method
+
+
+def test_literal_is_d_to_the_20th():
+    assert mvsim.Parameters.literal(k=6).d == 6**20
+    assert mvsim.Parameters.literal(k=6, d=7).d == 7
+    with pytest.raises(mvsim.UsageError, match="k="):
+        mvsim.Parameters.literal(k="x")
+
+
+def test_round_off_of_the_own_clock():
+    c = np.zeros((1, 1, 1, 2))
+    c[0, 0, 0] = 1e-12, 0.5
+    field = Field(lambda n, c: -(np.minimum(np.maximum(c, 0.0), 1.0) ** 7), lambda c: None, 1.0, 8.0)
+    visits = follow(field, c, 1e80)
+    assert visits[-1].state.time == 1e80
+    assert all(later.state.time >= earlier.state.time for earlier, later in pairwise(visits))
+    assert visits[-1].state.c[0, 0, 0, 0] == pytest.approx(1e80, rel=1e-6 + ROUNDOFF)
