@@ -8,10 +8,10 @@ from pathlib import Path
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
 
-_LIBRARIES = 185 * 2**20
+_LIBRARIES = 207 * 2**20
 """Bytes taken by the interpreter and the libraries."""
 
-_LOADING = 215 * 2**20
+_LOADING = 238 * 2**20
 """Bytes taken while libraries and kernels are loaded, some of which the arrays of the run take over. Compiling the kernels, once after
 installing, takes 100 MiB more."""
 
@@ -22,7 +22,15 @@ _CACHED = 2**17
 """Doubles in the pre-activations of a neuron on arbitrary patches, of which the compiled loops take some at a time."""
 
 
-def required_bytes(parameters: Parameters, mixes: bool, backend: str = "auto", n_test: int = 20) -> int:
+_FLOW = 48
+"""Vectors of the size of the correlations that the solver of the gradient flow holds: past steps, Krylov space, tolerances."""
+
+
+_STIFF = 10
+"""Doubles for each ordered pair of points in the stiff part of the Hessian, for rates and probabilities; on top come five tables."""
+
+
+def required_bytes(parameters: Parameters, mixes: bool, backend: str = "auto", n_test: int = 20, integrator: str = "flow") -> int:
     """Predict the peak memory of a run.
 
     Parameters
@@ -35,13 +43,21 @@ def required_bytes(parameters: Parameters, mixes: bool, backend: str = "auto", n
         See `mvsim.objective`.
     n_test : int
         Fresh draws for each class.
+    integrator : str
+        See `mvsim.simulate`.
 
     Returns
     -------
     int
         Bytes, libraries included.
     """
-    return max(_LOADING, _LIBRARIES + array_bytes(parameters, mixes, backend, n_test))
+    p = parameters
+    flow = 0
+    if integrator == "flow":  # the solver, and the stiff part of the Hessian with one neuron escaped in each class
+        tables = _STIFF * p.N * p.N + 5 * p.k * p.N * _patterns(p, p.N)
+        stiff = tables if mixes and p.noise != "patch" and backend != "numpy" else 0
+        flow = 8 * (_FLOW * 2 * p.k * p.k * p.m + stiff)
+    return max(_LOADING, _LIBRARIES + array_bytes(p, mixes, backend, n_test) + flow)
 
 
 def array_bytes(parameters: Parameters, mixes: bool, backend: str = "auto", n_test: int = 20) -> int:
@@ -139,7 +155,7 @@ def available_bytes() -> int | None:
     return min(limits) if limits else None
 
 
-def check_memory(parameters: Parameters, mixes: bool, backend: str = "auto", n_test: int = 20) -> int:
+def check_memory(parameters: Parameters, mixes: bool, backend: str = "auto", n_test: int = 20, integrator: str = "flow") -> int:
     """Return the predicted bytes of a run.
 
     Raises
@@ -147,7 +163,7 @@ def check_memory(parameters: Parameters, mixes: bool, backend: str = "auto", n_t
     UsageError
         If they are not there.
     """
-    needed, there = required_bytes(parameters, mixes, backend, n_test), available_bytes()
+    needed, there = required_bytes(parameters, mixes, backend, n_test, integrator), available_bytes()
     if there is not None and needed > there:
         p = parameters
         raise UsageError(

@@ -46,6 +46,9 @@ MEASURES: dict[str, Quantity] = {
     ),
     "gradient_norm": Quantity((), "norm of the gradient of the training loss", lambda self, state, now: np.linalg.norm(now["gradient"])),
     "sharpness": Quantity((), "largest eigenvalue of the Hessian of the training loss, from below", lambda self, state, now: self.sharpness(state)),
+    "turning_rate": Quantity(
+        (), "|H g| / |g|: how fast the gradient g turns along itself", lambda self, state, now: self.turning_rate(state, now["gradient"])
+    ),
     "own_correlations": Quantity(("class", "neuron", "view"), "<w_{y,r}, v_{y,l}>", lambda self, state, now: diagnostics.own_correlations(state.c)),
     "max_correlation": Quantity(
         ("class", "view"), "Lambda_{y,l} = max_r <w_{y,r}, v_{y,l}>", lambda self, state, now: diagnostics.max_correlation(state.c)
@@ -86,6 +89,7 @@ MEANINGS = {
     "escape_time": "time at which the own correlation entered B_{y,l}, NaN if it has not",
     "escape_step": "step of it, -1 if it has not",
     "predicted_escape_time": "the same foretold from the initial state, infinite if it never grows",
+    "final_evaluations": "gradients evaluated until then",
     "resume_correlations": "<w_{y,r}, v_{s,l}> where the run can be resumed",
     "resume_step": "step of it",
     "resume_time": "time of it",
@@ -187,6 +191,29 @@ class Recorder:
             start = active / np.linalg.norm(active) + 0.01 * start / np.linalg.norm(start)
         return largest_eigenvalue(lambda v: self.objective.hessian_vector_product(state.c, v), start, SHARPNESS_PRODUCTS)[0]
 
+    def turning_rate(self, state: State, gradient: np.ndarray) -> float:
+        """Return |H g| / |g|, as often as the sharpness, else NaN."""
+        norm = np.linalg.norm(gradient)
+        if len(self.times) % SHARPNESS_EVERY or not norm > 0.0:
+            return float("nan")
+        return float(np.linalg.norm(self.objective.hessian_vector_product(state.c, gradient / norm)))
+
+    def faithful_learning_rate(self, error: float) -> float:
+        """Return the step size up to which gradient descent follows the gradient flow to a relative error, as far as it has been recorded.
+
+        A step of size eta goes, to first order in eta, where the flow of c' = -g - (eta / 2) H g goes in that time: it follows another field,
+        whose relative distance from -g is (eta / 2) |H g| / |g|. This is where eta = O(1 / poly(k)) is needed.
+        """
+        rates = [float(rate) for rate in self.records["turning_rate"] if rate > 0.0]
+        return 2.0 * error / max(rates) if rates else float("inf")
+
+    def foretold_winners(self) -> tuple[int, int]:
+        """Return in how many classes the view foretold to escape first did so, and in how many any has escaped."""
+        first = np.nanmin(np.where(self.escapes.step < 0, np.inf, self.escapes.time), axis=1)
+        any_has = np.isfinite(first).any(axis=1)
+        right = first.argmin(axis=1) == self.predicted.min(axis=1).argmin(axis=1)
+        return int((right & any_has).sum()), int(any_has.sum())
+
     def mean_softmax_gap(self, outputs: np.ndarray) -> np.ndarray:
         """Return (k,): mean of 1 - phi_y over the training points of each class."""
         return diagnostics.class_mean(diagnostics.softmax_gap(outputs, self.labels), self.labels, len(outputs))
@@ -215,6 +242,7 @@ class Recorder:
         variables["final_correlations"] = (dims, state.c)
         variables["final_step"] = ((), np.int64(state.step))
         variables["final_time"] = ((), np.float64(state.time))
+        variables["final_evaluations"] = ((), np.int64(state.evaluations))
         own = ("class", "neuron", "view")
         variables["escape_time"], variables["escape_step"] = (own, self.escapes.time), (own, self.escapes.step)
         variables["predicted_escape_time"] = (own, self.predicted)
@@ -245,7 +273,8 @@ class Recorder:
             int(dataset["resume_evaluations"]),
             float(dataset["resume_step_size"]),
         )
-        return State(int(dataset["final_step"]), float(dataset["final_time"]), dataset["final_correlations"].values.copy()), resume
+        evaluations = int(dataset["final_evaluations"])
+        return State(int(dataset["final_step"]), float(dataset["final_time"]), dataset["final_correlations"].values.copy(), evaluations), resume
 
 
 def _is_power_of_ten(step: int) -> bool:

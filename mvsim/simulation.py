@@ -41,6 +41,9 @@ Either takes some five minutes at k = 50 on two cores."""
 LAST_TIME = 1e250
 """Time at which the gradient flow stops without t_end even if it has not settled; at d = k^20 escapes take 10^50 to 10^110."""
 
+FAITHFUL = 0.01
+"""Relative error of the speed at which gradient descent counts as following the flow."""
+
 DEFAULT_RTOL = 1e-3
 """Relative tolerance of the gradient flow."""
 
@@ -167,7 +170,7 @@ def simulate(
         raise UsageError(f"out={out!r}: must be the name of a file")
     if resume and out is None:
         raise UsageError("resume=True: needs out, the run file to continue")
-    check_memory(parameters, OBJECTIVES[method].mixes, backend, n_test)
+    check_memory(parameters, OBJECTIVES[method].mixes, backend, n_test, integrator)
     with ExitStack() as stack:
         if out is not None:
             stack.enter_context(lock_run(out))
@@ -281,7 +284,7 @@ class _Session:
             self._save("interrupted", f"Interrupted at step {self.state.step}, t = {self.state.time:.4g}, where it can be resumed.")
             place = "" if self.out is None else f"; saved in {self.out}"
             raise Interrupted(f"interrupted at step {self.state.step}, t = {self.state.time:.4g}{place}") from None
-        run = self._save("finished", " ".join([self._ending(), *self.objective.caveats(self.state.c)]))
+        run = self._save("finished", " ".join([self._ending(), *self._foretold(), *self._faithful_steps(), *self.objective.caveats(self.state.c)]))
         self.progress.finish({"summary": run.summary})
         return run
 
@@ -397,6 +400,19 @@ class _Session:
         limit = "t_end" if self.t_end is not None else limit
         return f"Not settled at {limit}: {why}."
 
+    def _foretold(self) -> list[str]:
+        """Say how well the initial state foretold which view of each class escapes first."""
+        right, of = self.recorder.foretold_winners()
+        return [f"The first view to escape was foretold by the initial state in {right} of {of} classes."] if of else []
+
+    def _faithful_steps(self) -> list[str]:
+        """Say which step size gradient descent would need to stay close to this flow."""
+        eta = self.recorder.faithful_learning_rate(FAITHFUL)
+        if "learning_rate" in self.integrator.options() or not math.isfinite(eta):
+            return []
+        steps = self.state.time / eta
+        return [f"Gradient descent follows it to {100 * FAITHFUL:g} % for eta up to {eta:.3g}: {steps:.3g} steps."]
+
     def _save(self, status: str, ending: str) -> Run:
         """Put the run together as it stands and write it, if it has a file."""
         self.last_saved = time.monotonic()
@@ -407,7 +423,9 @@ class _Session:
         )  # fmt: skip
         wall = self.wall_before + self.last_saved - self.started
         settled = self._settled() if status == "finished" else None
+        eta = self.recorder.faithful_learning_rate(FAITHFUL)
         provenance = {**self.provenance, "status": status, "summary": summary, "wall_seconds": wall, "settled": settled}
+        provenance["faithful_eta"] = eta if math.isfinite(eta) else None
         dataset = self.recorder.to_dataset(self.state, self.resume)
         if self.out is not None:
             write_run(self.out, dataset, provenance)

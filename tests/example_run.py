@@ -32,7 +32,7 @@ def example_run(
             if name == "time":
                 values = np.sort(values)
         variables[name] = xr.Variable(dims, np.asarray(values, dtype=dtype), {"units": "dimensionless"} if name == "time" else {})
-    variables["final_step"] = xr.Variable((), np.int64(step))
+    variables["final_step"] = variables["resume_step"] = xr.Variable((), np.int64(step))
     parameters = Parameters(k=k, m=m, **fields)
     provenance = {
         **collect_provenance("mvsim simulate --k 3"),

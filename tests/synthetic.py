@@ -37,7 +37,7 @@ def synthetic_run(method: str = "midpoint", k: int = 10, seed: int = 0, records:
     done = active.max(axis=2).mean(axis=1)
     floor = 0.0 if method == "erm" else np.log(2) * (1 - 1 / k)
 
-    views = ("time", "class", "view")
+    views, own = ("time", "class", "view"), ("class", "neuron", "view")
     made_up = dataset.assign_coords(time=("time", time)).assign(
         step=("time", step),
         loss=("time", floor + (np.log(k) - floor) * (1 - 0.99 * done)),
@@ -46,6 +46,8 @@ def synthetic_run(method: str = "midpoint", k: int = 10, seed: int = 0, records:
         total_correlation=(views, np.where(active, strongest, 0.0)),
         active_neurons=(views, active.astype(np.int64)),
         feature_learned=(views, active.astype(float)),
+        escape_time=(own, np.where(np.isinf(escape), np.nan, escape)[:, None].repeat(dataset.sizes["neuron"], axis=1)),
+        predicted_escape_time=(own, escape[:, None].repeat(dataset.sizes["neuron"], axis=1) * 1.2),
     )
     return Run(made_up, provenance)
 

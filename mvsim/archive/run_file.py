@@ -139,5 +139,7 @@ def _provenance(path: str | os.PathLike[str], text: object) -> dict[str, Any]:
     if type(version) is not int or version < 1:
         raise UsageError(f"{path}: its provenance has no valid format number: it was edited or damaged; {_RESTORE}")
     if version > FORMAT:
-        raise UsageError(f"{path}: has format {version}, made by a newer mvsim; this version reads up to {FORMAT}: install a newer mvsim")
+        raise UsageError(f"{path}: has format {version}, made by a newer mvsim; this version reads {FORMAT}: install a newer mvsim")
+    if version < FORMAT:
+        raise UsageError(f"{path}: has format {version}, made by an older mvsim; this version reads {FORMAT}: make the run again")
     return provenance

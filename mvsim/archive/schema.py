@@ -9,10 +9,10 @@ import numpy as np
 if TYPE_CHECKING:
     import xarray as xr
 
-FORMAT = 1
+FORMAT = 2
 """Number of the layout described here; a change that older versions cannot read adds one."""
 
-STATUSES = ("running", "finished", "interrupted", "diverged")
+STATUSES = ("running", "finished", "interrupted", "diverged", "stalled")
 
 VARIABLES: dict[str, tuple[tuple[str, ...], str]] = {
     "time": (("time",), "float64"),
@@ -23,6 +23,7 @@ VARIABLES: dict[str, tuple[tuple[str, ...], str]] = {
     "training_accuracy": (("time",), "float64"),
     "gradient_norm": (("time",), "float64"),
     "sharpness": (("time",), "float64"),
+    "turning_rate": (("time",), "float64"),
     "own_correlations": (("time", "class", "neuron", "view"), "float64"),
     "max_correlation": (("time", "class", "view"), "float64"),
     "total_correlation": (("time", "class", "view"), "float64"),
@@ -40,6 +41,15 @@ VARIABLES: dict[str, tuple[tuple[str, ...], str]] = {
     "final_correlations": (("class", "neuron", "feature_class", "view"), "float64"),
     "final_step": ((), "int64"),
     "final_time": ((), "float64"),
+    "final_evaluations": ((), "int64"),
+    "escape_time": (("class", "neuron", "view"), "float64"),
+    "escape_step": (("class", "neuron", "view"), "int64"),
+    "predicted_escape_time": (("class", "neuron", "view"), "float64"),
+    "resume_correlations": (("class", "neuron", "feature_class", "view"), "float64"),
+    "resume_step": ((), "int64"),
+    "resume_time": ((), "float64"),
+    "resume_evaluations": ((), "int64"),
+    "resume_step_size": ((), "float64"),
 }
 """Dimensions and type of every variable that a run has; it may have more, of any numeric type."""
 
@@ -136,9 +146,10 @@ def _sizes_problem(dataset: xr.Dataset, parameters: dict[str, Any]) -> str | Non
 
 def _values_problem(dataset: xr.Dataset) -> str | None:
     time, step = dataset.variables["time"].values, dataset.variables["step"].values
-    if not (np.isfinite(time).all() and (np.diff(time) > 0).all() and (np.diff(step) > 0).all()):
+    # At t = 10^50 many steps have the same time.
+    if not (np.isfinite(time).all() and (np.diff(time) >= 0).all() and (np.diff(step) > 0).all()):
         return "its times and steps do not increase"
-    for name in ("final_correlations", "correlations", "loss"):
+    for name in ("final_correlations", "resume_correlations", "correlations", "loss"):
         if not np.isfinite(dataset.variables[name].values).all():
             return f"variable {name} is not finite"
     if step[0] < 0 or dataset.variables["final_step"].values < 0:

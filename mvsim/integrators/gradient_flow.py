@@ -63,9 +63,6 @@ KRYLOV = 20
 DIFFERENCE = 1e-6
 """Distance of the two points of a difference quotient in units of the tolerance. At the solver's own choice, 1, R' is another function."""
 
-VECTORS = 60
-"""Vectors of the size of c that are held at once: history of the steps, Krylov space, charts and tolerances."""
-
 
 class GradientFlow(Integrator):
     """c' = -grad J(c) with local error control.

@@ -1,7 +1,5 @@
 """The diagonal second derivative of the loss through R'': one compiled loop."""
 
-
-
 from __future__ import annotations
 
 import numpy as np

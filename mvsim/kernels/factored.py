@@ -130,7 +130,7 @@ class FactoredKernel(Kernel):
             pairs, columns = self._pairs_of(points), self._columns(c)
             values = pairs.empty_tables()
             self.neurons.run(lambda y0, y1: pairs.sums.values(y0, y1, columns, values))
-            probability = PairProbability.of(self.layout, pairs.plan, pairs.blocks, values)
+            probability = PairProbability.of(self.layout, pairs.plan, pairs.each_block(), values)
             return escaped.pairs(pairs.plan, probability, self._pair_loss(c, pairs, pointwise)[2], self.neurons.threads)
 
     def _pair_curvature(self, c: np.ndarray, v: np.ndarray, pairs: _Pairs, pointwise: PointwiseLoss) -> np.ndarray:
@@ -212,9 +212,7 @@ class FactoredKernel(Kernel):
     def _derivative_here(self) -> np.ndarray:
         return np.empty(self._shape)
 
-    def _forward(
-        self, sums: DirectOutputs | MomentOutputs | ListedOutputs, shape: tuple[int, ...], c: np.ndarray, columns: np.ndarray
-    ) -> np.ndarray:
+    def _forward(self, sums: DirectOutputs | MomentOutputs | ListedOutputs, shape: tuple[int, ...], c: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Fill the columns and return the outputs (k, n)."""
         g, fill = np.empty(shape), self._filling(c, columns)
 
@@ -283,14 +281,15 @@ class _Pairs:
     def targets(self) -> Tables:
         """The coefficients of the tables in the mean of soft label times output: constants of the data."""
         targets = Tables.zeros(self._neurons.k, self._layout, self.plan)
-        for block in self._each_block():
+        for block in self.each_block():
             block.scatter(targets, block.weight * block.targets)
         return targets
 
     @cached_property
     def blocks(self) -> list[Block]:
         """The pairs as columns, block by block."""
-        return list(self._each_block())
+        return list(self.each_block())
 
-    def _each_block(self) -> Iterator[Block]:
+    def each_block(self) -> Iterator[Block]:
+        """Lay out the pairs as columns, block by block, without keeping them."""
         return (Block.of(self._layout, self.plan, index) for index in range(len(self.plan.blocks)))

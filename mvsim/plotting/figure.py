@@ -107,11 +107,16 @@ def _share_time(row: Sequence[Axes], runs: Sequence[Run]) -> None:
 
 
 def _share_square(row: Sequence[Axes]) -> None:
-    """Give both axes of all panels the same range from 0, so that the diagonal is where the two views are equal."""
-    from matplotlib.ticker import MaxNLocator
+    """Give both axes of all panels the same range, from 0 if it is linear, so that the diagonal is where both are equal."""
+    from math import isfinite
 
-    largest = max(max(axes.dataLim.x1, axes.dataLim.y1) for axes in row)
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
+    logarithmic = row[0].get_xscale() == "log"
+    ends = [value for axes in row for value in axes.dataLim.get_points().ravel() if isfinite(value) and (value > 0 or not logarithmic)]
+    largest = max(ends, default=0.0) or 1.0
+    limits = (0.7 * min(ends, default=0.1), 1.4 * largest) if logarithmic else (0.0, 1.05 * largest)
     for axes in row:
-        axes.set(xlim=(0, 1.05 * largest or 1.0), ylim=(0, 1.05 * largest or 1.0), box_aspect=1)
-        axes.xaxis.set_major_locator(MaxNLocator(5))
-        axes.yaxis.set_major_locator(MaxNLocator(5))
+        axes.set(xlim=limits, ylim=limits, box_aspect=1)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(LogLocator(numticks=6) if logarithmic else MaxNLocator(5))

@@ -12,6 +12,7 @@ from example_run import example_run
 
 from mvsim.archive import read_run
 from mvsim.archive.content_hash import content_hash
+from mvsim.archive.schema import FORMAT
 from mvsim.errors import UsageError
 
 
@@ -152,12 +153,19 @@ def test_provenance_that_is_no_object(saved, text):
     refusal(saved)
 
 
-@pytest.mark.parametrize("number", [2, 10**30])
+@pytest.mark.parametrize("number", [FORMAT + 1, 10**30])
 def test_format_of_the_future(saved, number):
     edit_provenance(saved, format=number, status="of a kind unknown today")
     message = refusal(saved)
     assert f"format {number}" in message
     assert "newer mvsim" in message
+
+
+def test_format_of_the_past(saved):
+    edit_provenance(saved, format=FORMAT - 1)
+    message = refusal(saved)
+    assert f"format {FORMAT - 1}" in message
+    assert "older mvsim" in message
 
 
 @pytest.mark.parametrize("number", [None, True, 0, -1, 1.0, "1"])

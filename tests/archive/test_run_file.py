@@ -6,7 +6,7 @@ import xarray as xr
 from example_run import assert_same_bits, example_run
 
 from mvsim.archive import read_run, write_run
-from mvsim.archive.schema import VARIABLES
+from mvsim.archive.schema import FORMAT, VARIABLES
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
 
@@ -22,7 +22,7 @@ def test_round_trip_keeps_every_bit(tmp_path):
     write_run(tmp_path / "run.nc", dataset, provenance)
     found, described = read_run(tmp_path / "run.nc")
     assert_same_bits(found, dataset)
-    assert described.pop("format") == 1
+    assert described.pop("format") == FORMAT
     assert len(described.pop("sha256")) == 64
     assert described == provenance
 

@@ -6,7 +6,7 @@ from synthetic import synthetic_run
 
 import mvsim
 from mvsim.plotting import PANELS, run_figure, save_figure
-from mvsim.plotting.panels import loss_floor
+from mvsim.plotting.panels import escapes, loss_floor, total_correlations
 
 
 def texts(figure):
@@ -83,9 +83,25 @@ def test_loss_axis_starts_at_zero(methods):
 
 def test_dots_are_the_final_total_correlations():
     run = synthetic_run("erm", k=4)
-    axes = run_figure([run]).axes[-1]
+    axes = run_figure([run], panels=[total_correlations]).axes[-1]
     dots = axes.collections[0].get_offsets()
     assert np.array_equal(dots, run.dataset["total_correlation"].to_numpy()[-1])
+
+
+def test_escapes_are_drawn_against_what_was_foretold():
+    run = synthetic_run("erm", k=4)
+    axes = run_figure([run], panels=[escapes]).axes[-1]
+    dots = np.concatenate([dots.get_offsets() for dots in axes.collections])
+    measured, foretold = run.dataset["escape_time"].to_numpy(), run.dataset["predicted_escape_time"].to_numpy()
+    there = np.isfinite(measured)
+    assert sorted(map(tuple, dots)) == sorted(zip(foretold[there], measured[there], strict=True))
+    assert (axes.get_xscale(), axes.get_yscale(), axes.get_xlim()) == ("log", "log", axes.get_ylim())
+
+
+def test_a_run_in_which_nothing_escaped_has_an_empty_panel(tmp_path):
+    run = synthetic_run("erm", k=4)
+    run.dataset["escape_time"][:] = np.nan
+    save_figure(run_figure([run], panels=[escapes]), tmp_path / "none.png")
 
 
 def test_negative_correlations_do_not_break_the_log_axis(tmp_path):

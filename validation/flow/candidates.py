@@ -1,0 +1,154 @@
+"""Time-steppers for the flow that were tried, on the same problems: evaluations and seconds to the error they reach.
+
+    python validation/flow/candidates.py [--budget 200000]        # writes validation/results/flow_candidates.json
+
+What mvsim does is the first row; then the same without one of its parts each; then methods of libraries on the plain equation: explicit
+Runge-Kutta, implicit ones with a Jacobian by differences, CVODE without help. A method that needs more evaluations than the budget is
+stopped, and the time that it reached is the result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from problems import Problem, error, follow, small_problems
+from scipy.integrate import DOP853, LSODA, RK45, Radau
+from sksundae.cvode import CVODE
+from threadpoolctl import threadpool_limits
+
+from mvsim.integrators import GradientFlow, State, gradient_flow
+from mvsim.integrators.escape_chart import EscapeChart
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+RTOL = 1e-4
+
+
+class _OverBudgetError(Exception):
+    pass
+
+
+class Counted:
+    """The rate of a problem, counting evaluations."""
+
+    def __init__(self, problem: Problem, budget: int) -> None:
+        self.field, self.start, self.budget = problem.field(), problem.start(), budget
+        self.evaluations, self.reached = 0, 0.0
+
+    def gradient(self, n: int, c: np.ndarray) -> np.ndarray:
+        """Return the gradient."""
+        self.evaluations += 1
+        if self.evaluations > self.budget:
+            raise _OverBudgetError
+        return self.field.gradient(n, c)
+
+    def rate(self, t: float, c: np.ndarray) -> np.ndarray:
+        """Return c' for c (n,)."""
+        return -self.gradient(0, np.array(c).reshape(self.start.shape)).ravel()
+
+
+def ours(problem: Problem, counted: Counted, preconditioned: bool = True) -> np.ndarray:
+    """Follow the flow as mvsim does."""
+    curvature = counted.field.curvature if preconditioned else (lambda c: None)
+    field = replace(counted.field, gradient=counted.gradient, curvature=curvature)
+    for visit in GradientFlow(field, RTOL).trajectory(State(0, 0.0, counted.start), problem.t_end):
+        counted.reached, c = visit.state.time, visit.state.c
+    return c
+
+
+def without_chart(problem: Problem, counted: Counted) -> np.ndarray:
+    """Do it in the correlations themselves."""
+
+    class Plain(EscapeChart):
+        def __init__(self, c: np.ndarray, threshold: float, alpha: float) -> None:
+            super().__init__(c, threshold, 1.0)  # no blow-up, no change of variables
+
+    kept, gradient_flow.EscapeChart = gradient_flow.EscapeChart, Plain
+    try:
+        return ours(problem, counted)
+    finally:
+        gradient_flow.EscapeChart = kept
+
+
+def of_scipy(method: type[Any], problem: Problem, counted: Counted) -> np.ndarray:
+    """Use a method of scipy.integrate."""
+    solver = method(counted.rate, 0.0, counted.start.ravel(), problem.t_end, rtol=RTOL, atol=1e-3 * RTOL)
+    while solver.status == "running":
+        solver.step()
+        counted.reached = solver.t
+    return solver.y.reshape(counted.start.shape)
+
+
+def plain_cvode(problem: Problem, counted: Counted) -> np.ndarray:
+    """Use CVODE with GMRES and no preconditioner, no chart, its own difference quotients."""
+
+    def rate(t: float, c: np.ndarray, out: np.ndarray) -> None:
+        out[:] = counted.rate(t, c)
+
+    with threadpool_limits(1):
+        solver = CVODE(rate, method="BDF", linsolver="gmres", krylov_dim=20, rtol=RTOL, atol=1e-3 * RTOL)
+        result = solver.init_step(0.0, counted.start.ravel().copy())
+        while counted.reached < problem.t_end:
+            result = solver.step(problem.t_end, method="onestep", tstop=problem.t_end)
+            counted.reached = float(np.ravel(result.t)[-1])
+            if not result.success:
+                raise RuntimeError(result.message)
+    return np.array(result.y).reshape(counted.start.shape)
+
+
+CANDIDATES: dict[str, Callable[[Problem, Counted], np.ndarray]] = {
+    "mvsim: BDF on the chart, preconditioned": ours,
+    "without the preconditioner": lambda problem, counted: ours(problem, counted, preconditioned=False),
+    "without the chart": without_chart,
+    "CVODE BDF + GMRES alone": plain_cvode,
+    "Dormand-Prince 5(4)": lambda problem, counted: of_scipy(RK45, problem, counted),
+    "Dormand-Prince 8(5,3)": lambda problem, counted: of_scipy(DOP853, problem, counted),
+    "LSODA": lambda problem, counted: of_scipy(LSODA, problem, counted),
+    "Radau IIA, order 5": lambda problem, counted: of_scipy(Radau, problem, counted),
+}
+
+
+def measure(name: str, problem: Problem, reference: np.ndarray, budget: int) -> dict[str, Any]:
+    """Return what became of one candidate on one problem."""
+    counted = Counted(problem, budget)
+    start, outcome = time.perf_counter(), "reached the end"
+    found: float | None = None
+    try:
+        found = error(CANDIDATES[name](problem, counted), reference)
+    except _OverBudgetError:
+        outcome = f"stopped after {budget} evaluations"
+    except RuntimeError as failure:
+        outcome = f"failed: {failure}"
+    seconds = time.perf_counter() - start
+    row = {"candidate": name, "problem": problem.name, "outcome": outcome, "reached": counted.reached, "t_end": problem.t_end}
+    return row | {"evaluations": min(counted.evaluations, budget), "seconds": seconds, "error": found}
+
+
+def main() -> int:
+    """Measure, print, write, and return the exit code."""
+    parser = argparse.ArgumentParser(description="Compare time-steppers.")
+    parser.add_argument("--budget", type=int, default=200_000, help="most evaluations of one candidate on one problem")
+    arguments = parser.parse_args()
+    rows = []
+    for problem in small_problems():
+        reference = follow(problem, RTOL / 1000).c
+        for name in CANDIDATES:
+            row = measure(name, problem, reference, arguments.budget)
+            rows.append(row)
+            accuracy = "" if row["error"] is None else f", error {row['error']:.1e}"
+            print(f"{problem.name:9} {name:42} {row['evaluations']:7} evaluations, {row['seconds']:.1f} s{accuracy}, {row['outcome']}", flush=True)
+    RESULTS.mkdir(exist_ok=True)
+    found = {"rtol": RTOL, "budget": arguments.budget, "rows": rows}
+    (RESULTS / "flow_candidates.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
