@@ -327,7 +327,10 @@ class _Session:
 
     @contextmanager
     def _signals_remembered(self) -> Iterator[None]:
-        """Remember that a signal came: the KeyboardInterrupt of its handler is lost if it is raised in a callback from a C library."""
+        """Let a signal end the run after the step: a KeyboardInterrupt raised within one may be lost in a callback from a C library.
+
+        Who cannot wait for the end of the step sends a second one.
+        """
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -335,8 +338,9 @@ class _Session:
         before: dict[int, Any] = {number: signal.getsignal(number) for number in numbers}
 
         def remember(number: int, frame: Any) -> None:
+            if self.interrupted:
+                before[number](number, frame)
             self.interrupted = True
-            before[number](number, frame)
 
         for number in numbers:
             signal.signal(number, remember)

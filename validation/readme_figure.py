@@ -20,7 +20,7 @@ import mvsim
 from mvsim.cli.progress import progress_on
 from mvsim.learning import count_classes
 from mvsim.plotting import run_figure, save_figure
-from mvsim.plotting.panels import correlations, learned_classes
+from mvsim.plotting.panels import correlations, learned_classes, total_correlations
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
@@ -39,7 +39,6 @@ def trained(method: str, parameters: mvsim.Parameters, arguments: argparse.Names
             parameters,
             method=method,
             seed=arguments.seed,
-            learning_rate=arguments.eta,
             t_end=arguments.t_end,
             out=out,
             resume=True,
@@ -55,7 +54,7 @@ def outcome(run: mvsim.Run) -> dict[str, object]:
         "training_accuracy": float(last["training_accuracy"]),
         "time": float(last["time"]),
         "steps": int(last["step"]),
-        "eta": run.provenance["integrator"]["learning_rate"],
+        "evaluations": int(run.dataset["final_evaluations"]),
         "settled": run.settled,
         "wall_seconds": round(run.provenance["wall_seconds"], 1),
         "summary": run.summary,
@@ -78,7 +77,6 @@ def main() -> int:
     parser.add_argument("--k", type=int, default=10, help="classes")
     parser.add_argument("--d", type=int, help="dimension; by default that of Parameters(k)")
     parser.add_argument("--N", type=int, help="training points; by default those of Parameters(k)")
-    parser.add_argument("--eta", type=float, help="step size; by default that of simulate")
     parser.add_argument("--t-end", type=float, help="time to stop at; by default when the run has settled")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
@@ -95,7 +93,7 @@ def main() -> int:
     }
     ok = all(claims.values())
 
-    save_figure(run_figure(list(runs.values()), panels=(correlations, learned_classes)), PICTURE, force=True)
+    save_figure(run_figure(list(runs.values()), panels=(correlations, learned_classes, total_correlations)), PICTURE, force=True)
     command = shlex.join(["python", "validation/readme_figure.py", *sys.argv[1:]])
     PICTURE.with_suffix(".txt").write_text(f"{PICTURE.name} is made by: {command}\n", encoding="utf-8")
     result = {"ok": ok, "claims": claims, "command": command, "parameters": parameters.model_dump(mode="json"), "runs": found}

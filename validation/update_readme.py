@@ -37,12 +37,12 @@ def readme_figure(found: dict[str, Any]) -> str:
     lines = [
         f"`{found['command']}`, all other parameters at their defaults:",
         "",
-        "| method | both features learned | exactly one | none | training accuracy | steps | eta | seconds |",
+        "| method | both features learned | exactly one | none | training accuracy | steps | gradients | seconds |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for method, run in found["runs"].items():
         cells = [method, *(run["classes"][name] for name in ("both", "one", "none")), f"{run['training_accuracy']:g}"]
-        cells += [run["steps"], f"{run['eta']:g}", f"{run['wall_seconds']:.0f}"]
+        cells += [run["steps"], run['evaluations'], f"{run['wall_seconds']:.0f}"]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines) + "\n"
 
