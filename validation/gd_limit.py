@@ -23,8 +23,8 @@ from mvsim.plotting.style import STRONG, WEAK, styled
 
 HERE = Path(__file__).resolve().parent
 PARAMETERS = mvsim.Parameters(k=3, m=3, N=60, P=25, d=150)
-T_END = {"erm": 400.0, "midpoint": 8000.0}
-ETAS = (4.0, 2.0, 1.0, 0.5, 0.25, 0.125)
+T_END = {"erm": 3000.0, "midpoint": 60000.0}
+ETAS = (8.0, 4.0, 2.0, 1.0, 0.5)
 SLOPE = (0.9, 1.1)
 
 
