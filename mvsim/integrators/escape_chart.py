@@ -17,6 +17,10 @@ import numpy as np
 from mvsim.diagnostics import own_correlations
 
 
+SMALLEST = 1e-30
+"""Own correlations below this part of the threshold keep c: their powers would leave the range of doubles."""
+
+
 class EscapeChart:
     """The change of variables at some correlations: own correlations between 0 and the threshold get y, all others keep c.
 
@@ -33,7 +37,7 @@ class EscapeChart:
     def __init__(self, c: np.ndarray, threshold: float, alpha: float) -> None:
         self.shape, self.threshold, self.alpha = c.shape, threshold, alpha
         own = own_correlations(c)
-        y, r, view = np.nonzero((own > 0.0) & (own < threshold) & (alpha >= 2.0))
+        y, r, view = np.nonzero((own > SMALLEST * threshold) & (own < threshold) & (alpha >= 2.0))
         self.index = np.ravel_multi_index((y, r, y, view), c.shape)
         self._floor = 0.5 * own[y, r, view]
 

@@ -234,7 +234,11 @@ class _System:
 
     def jacobian_vector_product(self, t: float, y: np.ndarray, rate: np.ndarray, v: np.ndarray, out: np.ndarray) -> None:
         """Write the derivative of the rate along v to out: a difference over `DIFFERENCE` of the tolerance."""
-        step = DIFFERENCE / math.sqrt(np.mean(self.size(v, y) ** 2))
+        size = math.sqrt(np.mean(self.size(v, y) ** 2))
+        if not size > 0.0:
+            out[:] = 0.0
+            return
+        step = DIFFERENCE / size
         moved = np.empty_like(y)
         self.rate(t, y + step * v, moved)
         out[:] = (moved - rate) / step
