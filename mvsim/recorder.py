@@ -78,7 +78,7 @@ MEASURES: dict[str, Quantity] = {
 }
 
 MEANINGS = {
-    "time": "time, eta times steps",
+    "time": "time of the flow; of gradient descent eta times steps",
     "signal_strength": "S_{y,l} = (1/N) sum over own points and patches of beta^alpha",
     "correlations": "<w_{y,r}, v_{s,l}> at a few times",
     "snapshot_time": "time of each of these",

@@ -34,12 +34,10 @@ SETTLED_FACTOR = 10.0
 """A run has settled when what it measures has stayed the same while time grew by this factor."""
 
 DEFAULT_STEPS = {True: 6_000, False: 40_000}
-"""Steps of gradient descent after which a run without t_end stops even if it has not settled: of a loss that mixes pairs, and of one that does not.
-
-Either takes some five minutes at k = 50 on two cores."""
+"""Steps of gradient descent after which a run without t_end stops even if it has not settled, by whether the loss mixes pairs."""
 
 LAST_TIME = 1e250
-"""Time at which the gradient flow stops without t_end even if it has not settled; at d = k^20 escapes take 10^50 to 10^110."""
+"""Time at which the gradient flow stops without t_end even if it has not settled; escapes take of the order of (rho / c(0))^(alpha - 2)."""
 
 FAITHFUL = 0.01
 """Relative error of the speed at which gradient descent counts as following the flow."""
@@ -47,8 +45,8 @@ FAITHFUL = 0.01
 DEFAULT_RTOL = 1e-3
 """Relative tolerance of the gradient flow."""
 
-OPTION_OF = {"gd": "learning_rate", "flow": "rtol"}
-"""The one option that each integrator has."""
+OPTION_OF = {name: integrator.option for name, integrator in INTEGRATORS.items()}
+"""The one option that each integrator has, as an argument of `simulate`."""
 
 
 MOST_STEPS = 1e15

@@ -95,8 +95,8 @@ class Integrator(ABC):
     """
 
     name: ClassVar[str]
-    title: ClassVar[str]
-    """What its steps are steps of, in words."""
+    option: ClassVar[str]
+    """The one argument that it takes besides the field."""
 
     def __init__(self, field: Field) -> None:
         self.field = field

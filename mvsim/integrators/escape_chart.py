@@ -16,7 +16,6 @@ import numpy as np
 
 from mvsim.diagnostics import own_correlations
 
-
 SMALLEST = 1e-30
 """Own correlations below this part of the threshold keep c: their powers would leave the range of doubles."""
 

@@ -25,7 +25,7 @@ class GradientDescent(Integrator):
     """
 
     name = "gd"
-    title = "gradient descent"
+    option = "learning_rate"
 
     def __init__(self, field: Field, learning_rate: float) -> None:
         super().__init__(field)

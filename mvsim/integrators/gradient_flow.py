@@ -40,7 +40,7 @@ from mvsim.integrators.escape_chart import EscapeChart
 from mvsim.parameters import Deviation
 
 SEGMENT = 100
-"""Most steps of one segment: what a run that is killed loses at worst. Starting anew costs some ten short steps."""
+"""Most steps of one segment: what a run that is killed loses at worst. Starting anew costs some short steps of low order."""
 
 MARK_EVERY = 5
 """Steps between two marks where time hardly moves; where it does, marks are as close as `MARKS_PER_DECADE`."""
@@ -76,7 +76,7 @@ class GradientFlow(Integrator):
     """
 
     name = "flow"
-    title = "the gradient flow"
+    option = "rtol"
 
     def __init__(self, field: Field, rtol: float) -> None:
         super().__init__(field)

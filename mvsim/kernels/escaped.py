@@ -1,7 +1,7 @@
 """The stiff part of the Hessian of all pairs: the neurons that have escaped.
 
-A neuron has *escaped* if one of its own correlations is beyond a part of the threshold. About one neuron of each class does, and nothing
-else moves outputs quickly: the Hessian has hardly any other eigenvalue that is not tiny. Let e be an escaped neuron of class y_i and z_ij =
+A neuron has *escaped* if one of its own correlations is beyond a part of the threshold. Few do, and all others are in the polynomial regime or
+dead, where the outputs hardly depend on them, so that what follows neglects them. Let e be an escaped neuron of class y_i and z_ij =
 lam x_i + (1 - lam) x_j. Of its correlations those with the features of y_i and of y_j enter g_{y_i}(z_ij), at the rates
 
     own      A(i, j)[e, l] = sum_{p in P_{y_i,l}(x_i)} lam beta_{i,p} R'(lam beta_{i,p} c[e, y_i, l] + (1 - lam) n_j),

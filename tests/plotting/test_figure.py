@@ -101,13 +101,19 @@ def test_escapes_are_drawn_against_what_was_foretold():
 def test_a_run_in_which_nothing_escaped_has_an_empty_panel(tmp_path):
     run = synthetic_run("erm", k=4)
     run.dataset["escape_time"][:] = np.nan
-    save_figure(run_figure([run], panels=[escapes]), tmp_path / "none.png")
+    figure = run_figure([run], panels=[escapes])
+    assert not figure.axes[-1].collections
+    save_figure(figure, tmp_path / "none.png")
+    assert (tmp_path / "none.png").stat().st_size > 0
 
 
 def test_negative_correlations_do_not_break_the_log_axis(tmp_path):
     run = synthetic_run("erm", k=3)
     run.dataset["max_correlation"][:, 0, 0] = -0.1
-    save_figure(run_figure([run]), tmp_path / "negative.png")
+    figure = run_figure([run])
+    drawn = np.concatenate([line.get_ydata() for line in figure.axes[0].get_lines()])
+    assert not (np.asarray(drawn, dtype=float) <= 0).any()
+    save_figure(figure, tmp_path / "negative.png")
 
 
 def test_no_runs_are_refused():

@@ -73,7 +73,7 @@ def _memory(panel: Axes, memory: dict[str, Any]) -> None:
         _ticks(axis, [value for value in (200, 400, 800, 1600, 3200) if least < value < most])
     panel.set_xlabel("predicted peak memory, MiB")
     panel.set_ylabel("measured, MiB")
-    panel.legend(loc="upper left")
+    panel.legend(loc="lower right")
 
 
 def comparison_figure(compared: dict[str, Any], main: dict[str, Any]) -> Figure:
