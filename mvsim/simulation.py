@@ -279,7 +279,7 @@ class _Session:
             self._save("diverged" if isinstance(error, DivergedError) else "stalled", f"Stopped: {error}.")
             raise
         except KeyboardInterrupt:
-            self._save("interrupted", f"Interrupted at step {self.state.step}, t = {self.state.time:.4g}, where it can be resumed.")
+            self._save("interrupted", f"Interrupted at step {self.state.step}, t = {self.state.time:.4g}; it can be resumed.")
             place = "" if self.out is None else f"; saved in {self.out}"
             raise Interrupted(f"interrupted at step {self.state.step}, t = {self.state.time:.4g}{place}") from None
         run = self._save("finished", " ".join([self._ending(), *self._foretold(), *self._faithful_steps(), *self.objective.caveats(self.state.c)]))
@@ -453,7 +453,7 @@ def _compilation_announced(progress: Progress, info: dict[str, Any]) -> Iterator
     start(False)
 
 
-NAMES = {"learning_rate": "eta"}
+NAMES = {"learning_rate": "eta", "name": "integrator"}
 """What options of an integrator are called where they are given."""
 
 
