@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from mvsim.data import Dataset
@@ -65,6 +67,26 @@ def correct(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
     own = outputs[labels, points]
     others[labels, points] = -np.inf
     return own > others.max(axis=0)
+
+
+class OutputRanges(NamedTuple):
+    """Extremes over the training points of each class, (k,) each; NaN for a class without points."""
+
+    min: np.ndarray
+    max: np.ndarray
+    others_max: np.ndarray
+
+
+def output_ranges(outputs: np.ndarray, labels: np.ndarray) -> OutputRanges:
+    """Return the least and largest g_y(x_i), and the largest g_s(x_i) with s != y, over i in N_y for outputs (k, N)."""
+    points = np.arange(len(labels))
+    others = outputs.copy()
+    others[labels, points] = -np.inf
+    found = OutputRanges(*(np.full(len(outputs), np.nan) for _ in range(3)))
+    np.fmin.at(found.min, labels, outputs[labels, points])
+    np.fmax.at(found.max, labels, outputs[labels, points])
+    np.fmax.at(found.others_max, labels, others.max(axis=0))
+    return found
 
 
 def softmax_gap(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:

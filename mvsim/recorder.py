@@ -70,6 +70,11 @@ MEASURES: dict[str, Quantity] = {
     "softmax_gap": Quantity(
         ("class",), "mean of 1 - phi_y over the training points of the class", lambda self, state, now: self.mean_softmax_gap(now["outputs"])
     ),
+    "own_output_min": Quantity(("class",), "least g_y(x_i) over the training points of class y", lambda self, state, now: now["own_outputs"].min),
+    "own_output_max": Quantity(("class",), "largest g_y(x_i) over the training points of class y", lambda self, state, now: now["own_outputs"].max),
+    "other_output_max": Quantity(
+        ("class",), "largest g_s(x_i) with s != y over the training points of class y", lambda self, state, now: now["own_outputs"].others_max
+    ),
     "off_diagonal_max": Quantity(("class",), "largest <w_{y,r}, v_{s,l}> with s != y", lambda self, state, now: now["off_diagonal"].max(axis=1)),
     "off_diagonal_min": Quantity(("class",), "least <w_{y,r}, v_{s,l}> with s != y", lambda self, state, now: now["off_diagonal"].min(axis=1)),
     "off_diagonal_rms": Quantity(
@@ -154,17 +159,19 @@ class Recorder:
             largest = np.abs(state.c).max()
             raise DivergedError(f"the loss is not finite at step {state.step} (largest correlation {largest:.3g}); use a smaller step size")
         k = len(state.c)
+        outputs = self.objective.outputs(state.c)
         now = {
             "loss": loss,
             "gradient": gradient,
-            "outputs": self.objective.outputs(state.c),
+            "outputs": outputs,
+            "own_outputs": diagnostics.output_ranges(outputs, self.labels),
             "off_diagonal": diagnostics.off_diagonal_correlations(state.c).reshape(k, -1),
         }
         values = {name: quantity.measure(self, state, now) for name, quantity in MEASURES.items()}
         self.times.append(state.time)
         for name, value in values.items():
             self.records[name].append(value)
-        if _is_power_of_ten(state.step):
+        if _is_snapshot(state.step):
             self.snapshots.append(state)
 
     def forget_after(self, state: State, keep: bool) -> None:
@@ -277,5 +284,6 @@ class Recorder:
         return State(int(dataset["final_step"]), float(dataset["final_time"]), dataset["final_correlations"].values.copy(), evaluations), resume
 
 
-def _is_power_of_ten(step: int) -> bool:
-    return step == 0 or step == 10 ** (len(str(step)) - 1)
+def _is_snapshot(step: int) -> bool:
+    """Whether a step is 0 or 1, 2 or 5 times a power of ten."""
+    return step == 0 or str(step).rstrip("0") in ("1", "2", "5")

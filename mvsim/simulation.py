@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mvsim.archive import collect_provenance, ensure_writable, lock_run, read_run, write_run
-from mvsim.data import sample_dataset
+from mvsim.data import Dataset, sample_dataset
 from mvsim.errors import DivergedError, Interrupted, StalledError, UsageError
 from mvsim.initialisation import initial_correlations
 from mvsim.integrators import INTEGRATORS, Field, Integrator, State, Visit
@@ -89,6 +89,7 @@ def simulate(
     n_test: int = 20,
     checkpoint_seconds: float = 10.0,
     progress: Progress | None = None,
+    data: Dataset | None = None,
     **objective_options: Any,
 ) -> Run:
     """Train one network from ``initial_correlations(parameters, seed)`` on ``sample_dataset(parameters, seed)`` and record the trajectory.
@@ -129,6 +130,9 @@ def simulate(
         Seconds between two saves.
     progress : Progress, optional
         Is told how the run goes.
+    data : Dataset, optional
+        Other training points than those, as many and with as many patches as the parameters say. The file keeps a hash of them, by which
+        they are known again, not the points.
     **objective_options
         Options of the training loss, e.g. ``mixing`` for `mvsim.objectives.Mixup`; its seed is that of the run.
 
@@ -155,6 +159,7 @@ def simulate(
         if not isinstance(value, str) or value not in known:
             raise UsageError(f"{name}={value!r}: must be one of {', '.join(known)}")
     check_options(method, objective_options)
+    _check_data(parameters, data)
     t_end = None if t_end is None else _positive("t_end", t_end)
     options = {"learning_rate": None if learning_rate is None else _positive("eta", learning_rate), "rtol": rtol}
     for of, key in OPTION_OF.items():
@@ -176,9 +181,25 @@ def simulate(
         saved = read_run(out) if out is not None and resume and Path(out).exists() else None
         session = _Session(
             parameters, method, seed, integrator, option, t_end, float(settled_factor), out, backend, threads, n_test, checkpoint_seconds,
-            progress or _Silent(), saved, objective_options,
+            progress or _Silent(), saved, data, objective_options,
         )  # fmt: skip
         return session.run()
+
+
+def _check_data(parameters: Parameters, data: Dataset | None) -> None:
+    """Raise `UsageError` if data are given that are not what the parameters say."""
+    if data is None:
+        return
+    if not isinstance(data, Dataset):
+        raise UsageError("data: must be a data set, from mvsim.sample_dataset or mvsim.Dataset.from_patches")
+    for name in ("k", "N", "P"):
+        if getattr(data, name) != getattr(parameters, name):
+            raise UsageError(f"{name}={getattr(parameters, name)}: the data have {name} = {getattr(data, name)}; they must agree")
+
+
+def _origin(given: Dataset | None) -> dict[str, Any]:
+    """Return what the provenance says of the training points: nothing of those that parameters and seed fix."""
+    return {} if given is None else {"data": given.digest()}
 
 
 def _positive(name: str, value: Any, most: float = 1e100) -> float:
@@ -211,12 +232,12 @@ class _Session:
     def __init__(
         self, parameters: Parameters, method: str, seed: int, integrator: str, option: float | None, t_end: float | None, settled_factor: float,
         out: str | os.PathLike[str] | None, backend: str, threads: int | None, n_test: int, checkpoint_seconds: float, progress: Progress, saved: Any,
-        objective_options: dict[str, Any],
+        given: Dataset | None, objective_options: dict[str, Any],
     ) -> None:  # fmt: skip
         self.parameters, self.method, self.seed, self.out, self.progress = parameters, method, seed, out, progress
         self.checkpoint_seconds, self.settled_factor = checkpoint_seconds, settled_factor
         self.warned = self.interrupted = False
-        data = sample_dataset(parameters, seed)
+        data = sample_dataset(parameters, seed) if given is None else given
         if "seed" in options_of(method):
             objective_options = {"seed": seed, **objective_options}
         self.objective: Objective = OBJECTIVES[method](parameters, data, backend, threads, **objective_options)
@@ -232,7 +253,7 @@ class _Session:
             "method": method,
             "seed": int(seed),
             "integrator": {**self.integrator.options(), "t_end": t_end, "settled_factor": settled_factor},
-            "options": {"n_test": n_test, "backend": backend, **self.objective.options(), "algorithm": self.objective.describe()},
+            "options": {"n_test": n_test, "backend": backend, **_origin(given), **self.objective.options(), "algorithm": self.objective.describe()},
             "regime": [deviation.as_dict() for deviation in self.regime],
             "settled": None,
             "wall_seconds": 0.0,
@@ -471,8 +492,8 @@ def _refuse_other_run(now: dict[str, Any], saved: dict[str, Any], out: Any) -> N
         for name in fixed
         if now["integrator"][name] != saved["integrator"].get(name)
     ]
-    for name in (name for name in now["options"] if name != "algorithm"):
-        if now["options"][name] != saved["options"].get(name):
-            differences.append(f"{name}={now['options'][name]!r} (saved: {saved['options'].get(name)!r})")
+    for name in (name for name in now["options"] | saved["options"] if name != "algorithm"):
+        if now["options"].get(name) != saved["options"].get(name):
+            differences.append(f"{name}={now['options'].get(name)!r} (saved: {saved['options'].get(name)!r})")
     if differences:
         raise UsageError(f"{out}: holds another run: {'; '.join(differences)}; give the saved values, another file, or --force to overwrite")

@@ -1,6 +1,7 @@
 """The gradient flow: its coordinates, its accuracy, its segments, and what it says when it gets stuck."""
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -154,6 +155,21 @@ def test_a_dead_end_is_named():
 
     with pytest.raises(mvsim.StalledError, match=r"t = .*steps of at most .*c\[0, 0, 0, "):
         follow(Field(wall, lambda c: None, 0.1, 8.0), c, 1.0)
+
+
+class FailingSolver:
+    """Fails as CVODE does from Python: with a result that says so, after printing it too."""
+
+    def step(self, t, **options):
+        print("[cvHandleFailure, Error: -4]")
+        return SimpleNamespace(success=False, message="no convergence", t=np.zeros(1), y=np.zeros(2))
+
+
+def test_a_solver_that_fails_is_named_and_prints_nothing(monkeypatch, capfd):
+    monkeypatch.setattr(GradientFlow, "_solver", lambda *arguments: FailingSolver())
+    with pytest.raises(mvsim.StalledError, match=r"the solver failed \(no convergence\) at t = 0"):
+        follow(Field(lambda n, c: c, lambda c: None, 0.1, 8.0), np.ones((1, 1, 1, 2)), 1.0)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_values_that_are_not_finite_are_named():

@@ -91,8 +91,8 @@ def test_the_run_is_literal_gradient_descent_on_the_sampled_problem(method):
         assert time == RATE * step
         assert value == loss.loss_and_gradient(states[step])[0]
         assert np.array_equal(own, diagnostics.own_correlations(states[step]))
-    assert run.dataset["snapshot_step"].values.tolist() == [0, 1, 10]
-    assert np.array_equal(run.dataset["correlations"].values[2], states[10])
+    assert run.dataset["snapshot_step"].values.tolist() == [0, 1, 2, 5, 10, 20]
+    assert np.array_equal(run.dataset["correlations"].values[4], states[10])
 
 
 @pytest.mark.parametrize("case", OPTIONS)
@@ -394,3 +394,20 @@ def test_an_interrupt_whose_exception_was_dropped_still_ends_the_run(tmp_path, m
     with pytest.raises(mvsim.Interrupted, match="step 6"):
         simulate("erm", tmp_path / "run.nc")
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_run_on_given_data_knows_them_again(tmp_path):
+    p = mvsim.Parameters(**TINY)
+    own, other = mvsim.sample_dataset(p, 3), mvsim.sample_dataset(p, 4)
+    assert_same_bits(simulate("erm", seed=3, steps=40), mvsim.simulate(p, "erm", 3, "gd", RATE, t_end=RATE * 40, n_test=4, data=own))
+    out = tmp_path / "run.nc"
+    run = mvsim.simulate(p, "erm", 3, "gd", RATE, t_end=RATE * 10, out=out, n_test=4, data=other)
+    assert run.provenance["options"]["data"] == other.digest() != own.digest()
+    mvsim.simulate(p, "erm", 3, "gd", RATE, t_end=RATE * 20, out=out, n_test=4, data=other, resume=True)
+    for data in (None, own):
+        with pytest.raises(mvsim.UsageError, match="data="):
+            mvsim.simulate(p, "erm", 3, "gd", RATE, t_end=RATE * 30, out=out, n_test=4, data=data, resume=True)
+    with pytest.raises(mvsim.UsageError, match=f"N={p.N + 1}: the data have N = {p.N}"):
+        mvsim.simulate(p.replace(N=p.N + 1), "erm", data=own)
+    with pytest.raises(mvsim.UsageError, match="data: must be"):
+        mvsim.simulate(p, "erm", data=own.to_patches())

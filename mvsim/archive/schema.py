@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     import xarray as xr
 
-FORMAT = 2
+FORMAT = 3
 """Number of the layout described here; a change that older versions cannot read adds one."""
 
 STATUSES = ("running", "finished", "interrupted", "diverged", "stalled")
@@ -31,6 +31,9 @@ VARIABLES: dict[str, tuple[tuple[str, ...], str]] = {
     "feature_learned": (("time", "class", "view"), "float64"),
     "view_gap": (("time", "class"), "float64"),
     "softmax_gap": (("time", "class"), "float64"),
+    "own_output_min": (("time", "class"), "float64"),
+    "own_output_max": (("time", "class"), "float64"),
+    "other_output_max": (("time", "class"), "float64"),
     "off_diagonal_max": (("time", "class"), "float64"),
     "off_diagonal_min": (("time", "class"), "float64"),
     "off_diagonal_rms": (("time", "class"), "float64"),

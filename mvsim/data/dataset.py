@@ -6,6 +6,7 @@ structure of Definition 4.1 when all noise patches of a point are equal; `PatchD
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
@@ -54,6 +55,14 @@ class Dataset(ABC):
     @abstractmethod
     def keep_view(self, view: int) -> Dataset:
         """Return x' of Definition 4.5: the same points with every instance of v_{y, 1 - view} replaced by zero; view is 0 or 1."""
+
+    def digest(self) -> str:
+        """Return a hash of the points: equal for data sets that are stored alike and have the same values."""
+        found = hashlib.sha256(type(self).__name__.encode())
+        for name, value in vars(self).items():
+            found.update(f"{name} {getattr(value, 'dtype', '')} {np.shape(value)}".encode())
+            found.update(np.ascontiguousarray(value).tobytes())
+        return found.hexdigest()
 
     @staticmethod
     def from_patches(labels: ArrayLike, patches: ArrayLike) -> PatchDataset:

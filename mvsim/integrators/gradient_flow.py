@@ -21,10 +21,11 @@ times the largest correlation of the same neuron for the others.
 
 from __future__ import annotations
 
+import io
 import math
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, redirect_stdout
 from dataclasses import replace
 from typing import Any
 
@@ -169,7 +170,7 @@ class GradientFlow(Integrator):
 
     def _step(self, solver: CVODE, system: _System, start: State, since: float, limit: float, y: np.ndarray) -> tuple[np.ndarray, float]:
         """Take one step, of at most ``limit``."""
-        with self._one_thread():
+        with self._one_thread(), redirect_stdout(io.StringIO()):  # where the solver's failures are printed, which the result tells as well
             result = solver.step(1e300, method="onestep", tstop=since + limit)
         reached = float(np.ravel(result.t)[-1])
         if not result.success or not reached > since:

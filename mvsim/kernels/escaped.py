@@ -24,7 +24,6 @@ with D the derivative of the loss by the table of signal on noise, where it is p
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +31,7 @@ import numpy as np
 from mvsim.activation import smoothed_relu_derivative
 from mvsim.curvature import Curvature
 from mvsim.diagnostics import own_correlations
+from mvsim.kernels._outer_products import empty_products, outer_products
 from mvsim.kernels._slope_change import table_second_derivatives
 from mvsim.kernels.pair_blocks import Block, Tables
 from mvsim.kernels.pairing import Layout, Meetings, PairPlan
@@ -70,7 +70,9 @@ class Escaped:
         self._other_index = index.transpose(0, 2, 1, 3).reshape(k, k, -1)  # (k, k, 2E)
         self._noise = self._c @ layout.patterns.T  # (k, E, G)
         self._signal = layout.signal.reshape(len(layout.labels), 2, -1)  # (N, 2, C_P)
-        self._members = [np.flatnonzero(layout.labels == y) for y in classes]
+        self._order = np.argsort(layout.labels, kind="stable")  # points of one class together
+        self._place = np.argsort(self._order)
+        self._start = np.searchsorted(layout.labels[self._order], np.arange(k + 1))
 
     def unmixed(self, gap: np.ndarray) -> Curvature:
         """Return the curvature of the mean over single points; ``gap`` (N,) is 1 - phi of each point's class."""
@@ -78,7 +80,8 @@ class Escaped:
         weight = gap * (1.0 - gap) / len(gap)
         k, size = self._own_index.shape
         border = np.zeros((k, size, k, size))
-        for y, members in enumerate(self._members):
+        for y in range(k):
+            members = self._order[self._start[y] : self._start[y + 1]]
             border[y, :, y] = (b[members] * weight[members, None]).T @ b[members]
         return Curvature.of_border(self._own_index.ravel(), border.reshape(k * size, k * size))
 
@@ -97,48 +100,33 @@ class Escaped:
             Number of threads.
         """
         meetings = _both_orders(plan)
-        rates = self._rates(plan.lam, meetings)
-        swapped = rates if plan.symmetric else self._rates(1.0 - plan.lam, meetings)
+        u = self._rates(plan.lam, meetings, threads)
+        v = u if plan.symmetric else self._rates(1.0 - plan.lam, meetings, threads)
         k, size = self._own_index.shape
-        border, others, mixed = (np.zeros((k, k, size, size)) for _ in range(3))
-        sides = np.zeros((2, k, k, size, size))
-        for y, members in enumerate(self._members):
-            for s, partners in enumerate(self._members):
-                at = np.ix_(members, partners)
-                phi, psi = probability.first[at], probability.second[at]
-                u, v = rates[at].reshape(-1, 2 * size), swapped[np.ix_(partners, members)].swapaxes(0, 1).reshape(-1, 2 * size)
-                if s == y:
-                    both = u[:, :size] + u[:, size:]
-                    border[y, y] += (both * (phi * (1.0 - phi)).reshape(-1, 1)).T @ both
-                    continue
-                uu = (u * (phi * (1.0 - phi)).reshape(-1, 1)).T @ u
-                vv = (v * (psi * (1.0 - psi)).reshape(-1, 1)).T @ v
-                uv = -(u * (phi * psi).reshape(-1, 1)).T @ v
-                own, other = slice(size), slice(size, None)
-                border[y, y] += uu[own, own]
-                border[s, s] += vv[own, own]
-                border[y, s] += uv[own, own]
-                border[s, y] += uv[own, own].T
-                others[y, s] += uu[other, other]
-                others[s, y] += vv[other, other]
-                mixed[y, s] += uv[other, other]
-                mixed[s, y] += uv[other, other].T
-                sides[0, y, s] += uu[other, own]
-                sides[0, s, y] += vv[other, own]
-                sides[1, y, s] += uv[other, own]
-                sides[1, s, y] += uv[own, other].T
+        phi, psi = (of[np.ix_(self._order, self._order)] for of in (probability.first, probability.second))
+        uu, uv, vv = empty_products(k, 2 * size)
+        run_ranges(k, threads, lambda y0, y1: outer_products(y0, y1, self._start, u, v, phi, psi, uu, uv, vv))
         weight = 1.0 / len(self._layout.labels) ** 2
         diagonal = self._slope_changes(plan.lam, residual, threads)
-        return self._arrow(weight * border, weight * others, weight * mixed, weight * sides, diagonal)
+        return self._arrow(weight * uu, weight * uv, weight * vv, diagonal)
 
-    def _arrow(self, border: np.ndarray, others: np.ndarray, mixed: np.ndarray, sides: np.ndarray, diagonal: np.ndarray) -> Curvature:
-        """Put the matrix together from what each two classes y, s share.
+    def _arrow(self, uu: np.ndarray, uv: np.ndarray, vv: np.ndarray, diagonal: np.ndarray) -> Curvature:
+        """Put the matrix together from the sums over the pairs of each two classes y, s, (k, k, 4E, 4E) with A before O.
 
         border[y, s] couples own of y with own of s; others[y, s] is c[y, s] with itself, mixed[y, s] with c[s, y]; sides[0, y, s] couples
-        c[y, s] with own of y, sides[1, y, s] with own of s. diagonal (k, k, 2E) adds to others.
+        c[y, s] with own of y, sides[1, y, s] with own of s. Pairs (i, j) of the classes y, s and (j, i) both count. diagonal (k, k, 2E)
+        adds to others.
         """
         k, size = self._own_index.shape
-        others = others + diagonal[..., None] * np.eye(size)
+        own, other = slice(size), slice(size, None)
+        within, between = np.eye(k)[..., None, None], 1.0 - np.eye(k)[..., None, None]
+        same = sum(uu[..., a, b] for a in (own, other) for b in (own, other)) * within  # (A + O) (A + O)^T
+        uu, uv, vu, vv = uu * between, uv * between, (uv * between).transpose(1, 0, 3, 2), (vv * between).swapaxes(0, 1)
+        both = uu + vv
+        border = uv[..., own, own] + vu[..., own, own] + same + both[..., own, own].sum(axis=1)[:, None] * within
+        others = both[..., other, other] + diagonal[..., None] * np.eye(size)
+        mixed = uv[..., other, other] + vu[..., other, other]
+        sides = both[..., other, own], uv[..., other, own] + vu[..., other, own]
         y, s = np.triu_indices(k, 1)
         places = np.arange(k * size).reshape(k, size)
         return Curvature(
@@ -150,25 +138,31 @@ class Escaped:
             sides=np.block([[sides[0][y, s], sides[1][y, s]], [sides[1][s, y], sides[0][s, y]]]),
         )
 
-    def _rates(self, lam: float, meetings: Meetings) -> np.ndarray:
-        """Return (N, N, 2, E, 2): A and O of every ordered pair."""
-        labels, pattern = self._layout.labels, self._layout.pattern
-        own, other = self._own_rates(lam, (1.0 - lam) * self._noise), self._other_rates(1.0 - lam, lam * self._noise)
-        rates = np.empty((len(labels), len(labels), 2, self.places, 2))
-        rates[:, :, 0] = own[:, pattern]
-        rates[:, :, 1] = other[labels[:, None], np.arange(len(labels)), pattern[:, None]]
+    def _rates(self, lam: float, meetings: Meetings, threads: int) -> np.ndarray:
+        """Return (N, N, 4E): A and O of every ordered pair of points, those of one class together."""
+        order, pattern = self._order, self._layout.pattern
+        y = self._layout.labels
+        own, other = self._own_rates(lam, (1.0 - lam) * self._noise), self._other_rates(1.0 - lam, lam * self._noise, threads)
+        rates = np.empty((len(y), len(y), 2, self.places, 2))
+
+        def gather(i0: int, i1: int) -> None:
+            for at in range(i0, i1):
+                i = order[at]
+                rates[at, :, 0] = own[i, pattern[order]]
+                rates[at, :, 1] = other[y[i], order, pattern[i]]
+
+        run_ranges(len(y), threads, gather)
         i, p, j, q = meetings.i, meetings.p, meetings.j, meetings.q
-        C_P, y = self._signal.shape[2], labels[i]
+        C_P, y = self._signal.shape[2], y[i]
         from_i = lam * self._layout.signal[i, p][:, None] * self._c[y, :, self._layout.feature[i, p]]
         from_j = (1.0 - lam) * self._layout.signal[j, q][:, None] * self._c[y, :, self._layout.feature[j, q]]
         met = self._slope(from_i + from_j)
-        places = np.arange(self.places)
+        at = self._place[i][:, None], self._place[j][:, None]
         change = lam * self._layout.signal[i, p][:, None] * (met - self._slope(from_i + (1.0 - lam) * self._noise[y, :, pattern[j]]))
-        rates_0, rates_1 = rates[:, :, 0], rates[:, :, 1]
-        np.add.at(rates_0, (i[:, None], j[:, None], places, (p // C_P)[:, None]), change * self._real[y])
+        np.add.at(rates, (*at, 0, np.arange(self.places), (p // C_P)[:, None]), change * self._real[y])
         change = (1.0 - lam) * self._layout.signal[j, q][:, None] * (met - self._slope(from_j + lam * self._noise[y, :, pattern[i]]))
-        np.add.at(rates_1, (i[:, None], j[:, None], places, (q // C_P)[:, None]), change * self._real[y])
-        return rates
+        np.add.at(rates, (*at, 1, np.arange(self.places), (q // C_P)[:, None]), change * self._real[y])
+        return rates.reshape(*rates.shape[:2], -1)
 
     def _own_rates(self, lam: float, noise: np.ndarray) -> np.ndarray:
         """Return (N, G, E, 2): A at every pattern, whose pre-activations are noise (k, E, G)."""
@@ -178,15 +172,19 @@ class Escaped:
         z = (signal[:, None] * c[..., None])[:, None] + noise[labels].transpose(0, 2, 1)[..., None, None]  # (N, G, E, 2, C_P)
         return (self._slope(z) * signal[:, None, None]).sum(axis=-1) * self._real[labels][:, None, :, None]
 
-    def _other_rates(self, lam: float, noise: np.ndarray) -> np.ndarray:
+    def _other_rates(self, lam: float, noise: np.ndarray, threads: int) -> np.ndarray:
         """Return (k, N, G, E, 2): O of the neurons of every class at every point on every pattern."""
         k, labels = len(self._c), self._layout.labels
         signal = lam * self._signal  # (N, 2, C_P)
         out = np.empty((k, len(labels), noise.shape[2], self.places, 2))
-        for y in range(k):
-            c = self._c[y].reshape(self.places, k, 2)[:, labels].transpose(1, 0, 2)  # (N, E, 2)
-            z = (signal[:, None] * c[..., None])[:, None] + noise[y].T[None, :, :, None, None]
-            out[y] = (self._slope(z) * signal[:, None, None]).sum(axis=-1) * self._real[y][:, None]
+
+        def fill(y0: int, y1: int) -> None:
+            for y in range(y0, y1):
+                c = self._c[y].reshape(self.places, k, 2)[:, labels].transpose(1, 0, 2)  # (N, E, 2)
+                z = (signal[:, None] * c[..., None])[:, None] + noise[y].T[None, :, :, None, None]
+                out[y] = (self._slope(z) * signal[:, None, None]).sum(axis=-1) * self._real[y][:, None]
+
+        run_ranges(k, threads, fill)
         return out
 
     def _slope(self, z: np.ndarray) -> np.ndarray:
@@ -224,18 +222,23 @@ class PairProbability:
     second: np.ndarray
 
     @staticmethod
-    def of(layout: Layout, plan: PairPlan, blocks: Iterable[Block], values: Tables) -> PairProbability:
+    def of(layout: Layout, plan: PairPlan, values: Tables, threads: int) -> PairProbability:
         """Compute it block by block."""
         N = len(layout.labels)
         first, second = np.empty((N, N)), np.empty((N, N))
-        for block in blocks:
-            g = block.gather(values)
-            weights = np.exp(g - g.max(axis=0))
-            phi = (weights / weights.sum(axis=0)).reshape(len(g), block.first.stop - block.first.start, -1)
-            i, j = np.arange(phi.shape[1])[:, None], np.arange(phi.shape[2])
-            of_first = phi[layout.labels[block.first][:, None], i, j]
-            of_second = phi[layout.labels[block.second], i, j]
-            first[block.first, block.second], second[block.first, block.second] = of_first, of_second
-            if plan.symmetric:
-                first[block.second, block.first], second[block.second, block.first] = of_second.T, of_first.T
+
+        def fill(b0: int, b1: int) -> None:
+            for index in range(b0, b1):
+                block = Block.of(layout, plan, index)
+                g = block.gather(values)
+                weights = np.exp(g - g.max(axis=0))
+                phi = (weights / weights.sum(axis=0)).reshape(len(g), block.first.stop - block.first.start, -1)
+                i, j = np.arange(phi.shape[1])[:, None], np.arange(phi.shape[2])
+                of_first = phi[layout.labels[block.first][:, None], i, j]
+                of_second = phi[layout.labels[block.second], i, j]
+                first[block.first, block.second], second[block.first, block.second] = of_first, of_second
+                if plan.symmetric:
+                    first[block.second, block.first], second[block.second, block.first] = of_second.T, of_first.T
+
+        run_ranges(len(plan.blocks), threads, fill)
         return PairProbability(first, second)

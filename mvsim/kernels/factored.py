@@ -130,7 +130,7 @@ class FactoredKernel(Kernel):
             pairs, columns = self._pairs_of(points), self._columns(c)
             values = pairs.empty_tables()
             self.neurons.run(lambda y0, y1: pairs.sums.values(y0, y1, columns, values))
-            probability = PairProbability.of(self.layout, pairs.plan, pairs.each_block(), values)
+            probability = PairProbability.of(self.layout, pairs.plan, values, self.neurons.threads)
             return escaped.pairs(pairs.plan, probability, self._pair_loss(c, pairs, pointwise)[2], self.neurons.threads)
 
     def _pair_curvature(self, c: np.ndarray, v: np.ndarray, pairs: _Pairs, pointwise: PointwiseLoss) -> np.ndarray:
