@@ -168,11 +168,18 @@ class Recorder:
             "off_diagonal": diagnostics.off_diagonal_correlations(state.c).reshape(k, -1),
         }
         values = {name: quantity.measure(self, state, now) for name, quantity in MEASURES.items()}
+        keep = _is_snapshot(state.step) or self._escapes_doubled(state.step)
         self.times.append(state.time)
         for name, value in values.items():
             self.records[name].append(value)
-        if _is_snapshot(state.step):
+        if keep:
             self.snapshots.append(state)
+
+    def _escapes_doubled(self, step: int) -> bool:
+        """Whether the number of views that have escaped has passed a power of two since the last record: those are the times to look at."""
+        steps = np.where(self.escapes.step < 0, np.iinfo(np.int64).max, self.escapes.step).min(axis=1)
+        before = int((steps <= self.last("step")).sum()) if self.times else 0
+        return int((steps <= step).sum()).bit_length() > before.bit_length()
 
     def forget_after(self, state: State, keep: bool) -> None:
         """Forget everything after a state, and with ``keep`` false its own record too: it lay where an earlier t_end cut, not on a mark."""
@@ -285,5 +292,5 @@ class Recorder:
 
 
 def _is_snapshot(step: int) -> bool:
-    """Whether a step is 0 or 1, 2 or 5 times a power of ten."""
+    """Whether a step is 0, or 1, 2 or 5 times a power of ten."""
     return step == 0 or str(step).rstrip("0") in ("1", "2", "5")
