@@ -25,6 +25,8 @@ _PUBLIC = {
     "objective": "mvsim.objectives",
     "feature_learned": "mvsim.learning",
     "simulate": "mvsim.simulation",
+    "verify": "mvsim.verification.questions",
+    "Verdict": "mvsim.verification.verdict",
     "Run": "mvsim.run",
     "open_run": "mvsim.run",
     "MvsimError": "mvsim.errors",

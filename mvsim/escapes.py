@@ -48,6 +48,17 @@ class EscapeLog:
         self.time[later], self.step[later] = np.nan, -1
 
 
+def first_views(time: np.ndarray, step: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which view of each class escaped first, and whether any did, both (k,), for an `EscapeLog`'s time and step (k, m, 2).
+
+    At late times escapes a step or a thousand apart are at the same time in double precision, so steps decide before times do.
+    """
+    first_step = np.where(step < 0, np.iinfo(np.int64).max, step).min(axis=1)
+    first_time = np.where(step < 0, np.inf, time).min(axis=1)
+    later = (first_step[:, 0] > first_step[:, 1]) | ((first_step[:, 0] == first_step[:, 1]) & (first_time[:, 0] > first_time[:, 1]))
+    return later.astype(np.int64), np.asarray((step >= 0).any(axis=(1, 2)))
+
+
 def predicted_escape_times(own: np.ndarray, growth_rates: np.ndarray, rho: float, alpha: float) -> np.ndarray:
     """Foretell when own correlations escape, by the tensor power method (Claim B.11) with everything else held at its start.
 

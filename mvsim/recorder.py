@@ -9,7 +9,7 @@ import numpy as np
 
 from mvsim import diagnostics
 from mvsim.errors import DivergedError
-from mvsim.escapes import EscapeLog, predicted_escape_times
+from mvsim.escapes import EscapeLog, first_views, predicted_escape_times
 from mvsim.integrators import State
 from mvsim.learning import FeatureTest
 from mvsim.objectives import Objective
@@ -223,10 +223,9 @@ class Recorder:
 
     def foretold_winners(self) -> tuple[int, int]:
         """Return in how many classes the view foretold to escape first did so, and in how many any has escaped."""
-        first = np.nanmin(np.where(self.escapes.step < 0, np.inf, self.escapes.time), axis=1)
-        any_has = np.isfinite(first).any(axis=1)
-        right = first.argmin(axis=1) == self.predicted.min(axis=1).argmin(axis=1)
-        return int((right & any_has).sum()), int(any_has.sum())
+        first, escaped = first_views(self.escapes.time, self.escapes.step)
+        right = first == self.predicted.min(axis=1).argmin(axis=1)
+        return int((right & escaped).sum()), int(escaped.sum())
 
     def mean_softmax_gap(self, outputs: np.ndarray) -> np.ndarray:
         """Return (k,): mean of 1 - phi_y over the training points of each class."""

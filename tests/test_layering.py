@@ -19,7 +19,7 @@ LAYERS = [
     ["archive", "run", "summary"],
     ["simulation"],
     ["sweep"],
-    ["verify"],
+    ["verification"],
     ["report", "plotting"],
     ["cli"],
 ]

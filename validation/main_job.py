@@ -1,6 +1,6 @@
 """The main job of the README, timed: ``mvsim simulate --k 50 --method midpoint`` with every default.
 
-    python validation/main_job.py        # writes validation/results/main_job.json
+python validation/main_job.py        # writes validation/results/main_job.json
 """
 
 from __future__ import annotations

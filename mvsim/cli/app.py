@@ -21,3 +21,4 @@ app = App(
 )
 app.command("mvsim.cli.simulate:simulate", name="simulate", help="Train one network and keep its trajectory in a run file.")
 app.command("mvsim.cli.plot:plot", name="plot", help="Draw one or several run files as one picture.")
+app.command("mvsim.cli.verify:verify", name="verify", help="Say whether the theorems hold, by how much and in which regime.")

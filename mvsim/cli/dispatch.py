@@ -21,7 +21,7 @@ def dispatch(arguments: Sequence[str] | None = None) -> int:
     with _any_end_is_ctrl_c(), warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
-            app(words)
+            code = app(words)
             sys.stdout.flush()
         except BrokenPipeError:
             # Results are printed after everything is saved, so a reader that left (`| head`) has lost nothing but lines.
@@ -31,6 +31,8 @@ def dispatch(arguments: Sequence[str] | None = None) -> int:
             if isinstance(error, OSError):  # it may be stdout itself that cannot be written
                 _silence_stdout()
             return exit_code(error)
+        else:
+            return code if isinstance(code, int) else DONE
     return DONE
 
 

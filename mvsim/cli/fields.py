@@ -15,7 +15,7 @@ from mvsim.errors import UsageError
 
 
 def with_fields(model: type[BaseModel], title: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Replace the ``**fields`` of a command by one keyword per field of ``model``, passed on as text if given.
+    """Replace the ``**fields`` of a command by one keyword per field of ``model`` that it does not have itself, passed on as text if given.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def with_fields(model: type[BaseModel], title: str) -> Callable[[Callable[..., A
         own = [p for p in inspect.signature(function, eval_str=True).parameters.values() if p.kind is not p.VAR_KEYWORD]
         flags = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, flag, group])
-            for name, flag in ((name, _flag(name, field)) for name, field in model.model_fields.items())
+            for name, flag in ((name, _flag(name, field)) for name, field in model.model_fields.items() if name not in {p.name for p in own})
         ]
         function.__signature__ = inspect.Signature([*own, *flags])  # type: ignore[attr-defined]
         return function

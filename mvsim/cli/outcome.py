@@ -58,9 +58,9 @@ def message(error: BaseException, arguments: Sequence[str]) -> str:
 
 
 def resuming_command(arguments: Sequence[str]) -> str:
-    """Return the same command with ``--resume``, and without ``--force``, which would start again."""
+    """Return the same command with ``--resume``, and without ``--force``, which would start again; what verifies goes on by itself."""
     words = [word for word in arguments if word not in ("--force", "--resume")]
-    return shlex.join(["mvsim", *words, "--resume"])
+    return shlex.join(["mvsim", *words, *(["--resume"] if "simulate" in words[:1] else [])])
 
 
 def _detail(error: MemoryError) -> str:

@@ -9,9 +9,9 @@ Three things make the flow of these losses hard, and each has its answer here.
    Hessian that is stiff, which the field tells (`mvsim.curvature`).
 3. *Clocks.* A step of 1 at t = 10^50 is lost in the clock. Every segment of the trajectory counts its own time from 0.
 
-A segment ends after `SEGMENT` steps, or earlier where an own correlation comes near the threshold (it gets another chart and other
-tolerances then), where steps become too short for its clock, or where the solver gives up, after which it is more careful. The solver starts
-anew in every segment, from the state alone, so that a trajectory that is resumed at the start of a segment is the one that was never
+A segment ends `SEGMENT` steps after it has warmed up, or earlier where an own correlation comes near the threshold (it gets another chart and
+other tolerances then), where steps become too short for its clock, or where the solver gives up, after which it is more careful. The solver
+starts anew in every segment, from the state alone, so that a trajectory that is resumed at the start of a segment is the one that was never
 interrupted, bit for bit.
 
 The local error of every step is kept below atol_i + rtol |y_i| in the root mean square over the coordinates, atol being rtol times the
@@ -41,7 +41,10 @@ from mvsim.integrators.escape_chart import EscapeChart
 from mvsim.parameters import Deviation
 
 SEGMENT = 100
-"""Most steps of one segment: what a run that is killed loses at worst. Starting anew costs some short steps of low order."""
+"""Steps of one segment after it has got back to the step size of the one before: with these warming-up steps, what a run that is killed loses."""
+
+LONGEST = 4 * SEGMENT
+"""Most steps of one segment."""
 
 MARK_EVERY = 5
 """Steps between two marks where time hardly moves; where it does, marks are as close as `MARKS_PER_DECADE`."""
@@ -63,6 +66,10 @@ KRYLOV = 20
 
 DIFFERENCE = 1e-6
 """Distance of the two points of a difference quotient in units of the tolerance. At the solver's own choice, 1, R' is another function."""
+
+
+FAR = 1e6
+"""Correlations beyond it are seen as this: an iterate of Newton's method that wild does not converge, and the solver shortens the step."""
 
 
 class GradientFlow(Integrator):
@@ -112,9 +119,9 @@ class GradientFlow(Integrator):
                 for visit in self._segment(begun, t_end):
                     state = visit.state
                     yield visit
-            except _GaveUpError as error:
+            except (_GaveUpError, DivergedError) as error:
                 if state is begun and not begun.step_size:
-                    raise StalledError(str(error)) from None
+                    raise error if isinstance(error, DivergedError) else StalledError(str(error)) from None
                 state = replace(state, step_size=0.0)  # so that the next segment starts with short steps, without a warm-up
                 yield Visit(state, mark=False, resumable=True)
 
@@ -130,8 +137,8 @@ class GradientFlow(Integrator):
         solver = self._solver(system, first, y)
         near = ESCAPING * self.field.threshold
         far = own_correlations(start.c) < near
-        begin, elapsed, limit, marked = y, 0.0, left, start.time
-        for n in range(1, SEGMENT + 1):
+        begin, elapsed, limit, marked, warm = y, 0.0, left, start.time, 0
+        for n in range(1, LONGEST + 1):
             before, since = y, elapsed
             y, elapsed = self._step(solver, system, start, since, min(limit, left - since), y)
             size = elapsed - since
@@ -141,14 +148,15 @@ class GradientFlow(Integrator):
             if done:
                 yield Visit(state, mark=True, resumable=False)
                 return
-            if n == SEGMENT or size < 1e-9 * elapsed or (far & (own_correlations(c) >= near)).any():
+            if n == SEGMENT and size <= 10.0 * first and system.size(y - begin, y).max() < 1.0:
+                raise StalledError(self._where(f"{SEGMENT} steps led nowhere", system, state.time, size, y))
+            warm += warm > 0 or size >= start.step_size
+            if warm > SEGMENT or n == LONGEST or size < 1e-9 * elapsed or (far & (own_correlations(c) >= near)).any():
                 break
             mark = n % MARK_EVERY == 0 or state.time > marked * 10.0 ** (1.0 / MARKS_PER_DECADE)
             marked = state.time if mark else marked
             yield Visit(state, mark=mark, resumable=False)
-            limit = min(self._way_to_escape(chart, before, y, size), (WARM_UP if size < start.step_size else GROWTH) * size)
-        if n == SEGMENT and size <= 10.0 * first and system.size(y - begin, y).max() < 1.0:
-            raise StalledError(self._where(f"{SEGMENT} steps led nowhere", system, state.time, size, y))
+            limit = min(self._way_to_escape(chart, before, y, size), (GROWTH if warm else WARM_UP) * size)
         yield Visit(state, mark=True, resumable=True)
 
     def _solver(self, system: _System, first: float, y: np.ndarray) -> CVODE:
@@ -225,7 +233,7 @@ class _System:
 
     def rate(self, t: float, y: np.ndarray, out: np.ndarray) -> None:
         """Write y' to out: -dy/dc times the gradient."""
-        c = self.chart.to_c(np.asarray(y))
+        c = np.clip(self.chart.to_c(np.asarray(y)), -FAR, FAR)
         with np.errstate(over="ignore", invalid="ignore"):  # the next line names what numpy would only warn of
             rate = -self.chart.slope(c) * self.field.gradient(0, c.reshape(self.chart.shape)).ravel()
         self.evaluations += 1

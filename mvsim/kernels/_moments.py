@@ -9,7 +9,8 @@ that contains every pre-activation it can have over the beta of the data and all
 
     dead        all pre-activations <= 0          contributes nothing
     linear      all pre-activations >= 1          lam beta c + mu n - (1 - 1/alpha), two moments in beta
-    polynomial  all in [0, 1], and |mu n| <= kappa |lam beta c|: with A = lam c and B = mu n, by the binomial theorem
+    polynomial  all in [0, 1], and A = lam c and B = mu n >= 0, or the one that is negative at most kappa times the other: by the binomial
+                theorem
                 R = (rho / alpha) sum_q binom(alpha, q) beta^q A^q B^(alpha - q), so alpha + 1 moments in beta,
                 M_q[f, g] = binom(alpha, q) sum_r A_{f,r}^q B_{g,r}^(alpha - q): matrix products
     other       the interval crosses 0 or 1: evaluated one by one
@@ -97,7 +98,8 @@ def regimes_of(features, noise, lam, low, high, order):
             at_low, at_high = lam * low[f] * features[f, r], lam * high[f] * features[f, r]
             first, last = min(at_low, at_high), max(at_low, at_high)
             z_low, z_high = first + least[r], last + most[r]
-            regime = POLYNOMIAL if z_low >= 0.0 and z_high <= 1.0 and -least[r] <= kappa * first and most[r] <= kappa * first else OTHER
+            tame = -least[r] <= kappa * first if first >= 0.0 else -first <= kappa * least[r]
+            regime = POLYNOMIAL if tame and z_high <= 1.0 else OTHER
             regime = LINEAR if z_low >= 1.0 else regime
             regimes[f, r] = DEAD if z_high <= 0.0 else regime
     return regimes

@@ -74,7 +74,7 @@ def log_partition_of_pairs(
     for g in range(len(start) - 1):
         largest = max(largest, start[g + 1] - start[g])
     X_, Y_, by_X, by_Y = np.empty(k * largest), np.empty(k * largest), np.empty(k * largest), np.empty(k * largest)
-    Z_, W_, work = np.empty(largest * largest), np.empty(largest * largest), np.empty(k)
+    Z_, work = np.empty(largest * largest), np.empty(k)
     pair_weight = 2.0 * weight if symmetric else weight
     for block in range(b0, b1):
         g, h = block_patterns[block, 0], block_patterns[block, 1]
@@ -96,7 +96,7 @@ def log_partition_of_pairs(
             for a in range(rows):
                 Z[a, :a] = 1.0
         total = pair_weight * _sum_of_logarithms(Z_[: rows * cols])
-        W, W_T = Z, W_[: rows * cols].reshape((cols, rows))
+        W = Z
         for n in range(rows * cols):
             Z_[n] = pair_weight / Z_[n]
         for e in range(extra_start[block], extra_start[block + 1]):
@@ -104,10 +104,7 @@ def log_partition_of_pairs(
         if folded:
             for a in range(rows):
                 W[a, :a] = 0.0
-        for a in range(rows):
-            for b in range(cols):
-                W_T[b, a] = W[a, b]
-        np.dot(Y, W_T, from_X)
+        np.dot(Y, W.T, from_X)
         np.dot(X, W, from_Y)
         for n in range(k * rows):
             by_X[n] *= X_[n]

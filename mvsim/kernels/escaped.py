@@ -157,11 +157,11 @@ class Escaped:
         from_i = lam * self._layout.signal[i, p][:, None] * self._c[y, :, self._layout.feature[i, p]]
         from_j = (1.0 - lam) * self._layout.signal[j, q][:, None] * self._c[y, :, self._layout.feature[j, q]]
         met = self._slope(from_i + from_j)
-        at = self._place[i][:, None], self._place[j][:, None]
+        pair, of_i, of_j = (self._place[i][:, None], self._place[j][:, None], np.arange(self.places)), rates[:, :, 0], rates[:, :, 1]
         change = lam * self._layout.signal[i, p][:, None] * (met - self._slope(from_i + (1.0 - lam) * self._noise[y, :, pattern[j]]))
-        np.add.at(rates, (*at, 0, np.arange(self.places), (p // C_P)[:, None]), change * self._real[y])
+        np.add.at(of_i, (*pair, (p // C_P)[:, None]), change * self._real[y])
         change = (1.0 - lam) * self._layout.signal[j, q][:, None] * (met - self._slope(from_j + lam * self._noise[y, :, pattern[i]]))
-        np.add.at(rates, (*at, 1, np.arange(self.places), (q // C_P)[:, None]), change * self._real[y])
+        np.add.at(of_j, (*pair, (q // C_P)[:, None]), change * self._real[y])
         return rates.reshape(*rates.shape[:2], -1)
 
     def _own_rates(self, lam: float, noise: np.ndarray) -> np.ndarray:

@@ -33,6 +33,7 @@ from mvsim.kernels.listed import ListedOutputs
 from mvsim.kernels.moment_sums import MomentSums
 from mvsim.kernels.neuron_sums import DirectSums, Neurons
 from mvsim.kernels.pair_blocks import Block, Tables
+from mvsim.kernels.pair_gradient import PairGradient
 from mvsim.kernels.pair_softmax import PairSoftmax
 from mvsim.kernels.pairing import Layout, PairPlan, plan_pairs
 from mvsim.kernels.points import AllPairs, ListedPairs, Points, Unmixed, soft_labels
@@ -88,6 +89,10 @@ class FactoredKernel(Kernel):
         with self.neurons.alone():
             if isinstance(points, AllPairs):
                 pairs = self._pairs_of(points)
+                if type(pointwise) is CrossEntropy and pairs.at_once is not None:
+                    found = pairs.at_once.loss_and_gradient(c)
+                    if found is not None:
+                        return found
                 columns, loss, D = self._pair_loss(c, pairs, pointwise)
                 return loss, self._gradient(c.shape, lambda y0, y1, out: pairs.sums.pull_back(y0, y1, columns, D, out))
             sums, targets = self._separate(points)
@@ -271,6 +276,13 @@ class _Pairs:
     def values_here(self) -> Tables:
         """Memory for the values at one c, used again and again."""
         return self.empty_tables()
+
+    @cached_property
+    def at_once(self) -> PairGradient | None:
+        """Loss and gradient of the cross-entropy in one call, where neurons are summed by moments."""
+        if not isinstance(self.sums, MomentSums):
+            return None
+        return PairGradient(self._layout, self.plan, self._neurons, self.sums, self.targets, self.values_here)
 
     @cached_property
     def direct(self) -> DirectSums:

@@ -128,7 +128,7 @@ class MomentSums:
         extra = np.arange(len(plan.extra_pairs))
         block_of_extra = np.searchsorted(plan.extra_start, extra, side="right") - 1
         given_back = np.bincount(meet.pair, minlength=len(extra)).astype(np.float64)
-        self._corrections = own_pair, layout.pattern, block_of_extra, given_back
+        self.corrections = own_pair, layout.pattern, block_of_extra, given_back
 
     def values(self, y0: int, y1: int, columns: np.ndarray, tables: Tables) -> None:
         """Fill the tables at the given columns (k, 2k + G, m), in units of rho."""
@@ -138,7 +138,7 @@ class MomentSums:
             moment_values(y0, y1, columns, moment, table, tables.terms, self._activation)
         own = np.empty(self._shape)
         self.unmixed.values(y0, y1, columns, own)
-        correction_values(y0, y1, own, tables.U, tables.V, tables.terms, *self._corrections)
+        correction_values(y0, y1, own, tables.U, tables.V, tables.terms, *self.corrections)
 
     def tangents(self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, tables: Tables) -> None:
         """Fill the tables with the derivative of `values` along moves, in units of rho."""
@@ -148,12 +148,12 @@ class MomentSums:
             moment_tangents(y0, y1, columns, moves, moment, table, tables.terms, self._activation)
         own = np.empty(self._shape)
         self.unmixed.tangents(y0, y1, columns, moves, own)
-        correction_values(y0, y1, own, tables.U, tables.V, tables.terms, *self._corrections)
+        correction_values(y0, y1, own, tables.U, tables.V, tables.terms, *self.corrections)
 
     def pull_back(self, y0: int, y1: int, columns: np.ndarray, D: Tables, out: np.ndarray) -> None:
         """Add the adjoint of `values` at D, by the columns times rho, to out, the shape of columns; D is used up."""
         own = np.empty(self._shape)
-        correction_pull_back(y0, y1, own, D.U, D.V, D.terms, *self._corrections)
+        correction_pull_back(y0, y1, own, D.U, D.V, D.terms, *self.corrections)
         self.unmixed.pull_back(y0, y1, columns, own, out)
         for moment, residual in self._roles(D):
             moment_pull_back(y0, y1, columns, moment, residual, D.terms, out, self._activation)
@@ -162,8 +162,8 @@ class MomentSums:
     def pull_back_tangent(self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, D: Tables, dD: Tables, out: np.ndarray) -> None:
         """Add the derivative of `pull_back` along (moves, dD) to out; D and dD are used up."""
         own, own_change = np.empty(self._shape), np.empty(self._shape)
-        correction_pull_back(y0, y1, own, D.U, D.V, D.terms, *self._corrections)
-        correction_pull_back(y0, y1, own_change, dD.U, dD.V, dD.terms, *self._corrections)
+        correction_pull_back(y0, y1, own, D.U, D.V, D.terms, *self.corrections)
+        correction_pull_back(y0, y1, own_change, dD.U, dD.V, dD.terms, *self.corrections)
         self.unmixed.pull_back_tangent(y0, y1, columns, moves, own, own_change, out)
         for (moment, residual), (_, change) in zip(self._roles(D), self._roles(dD), strict=True):
             moment_pull_back_tangent(y0, y1, columns, moves, moment, residual, change, D.terms, dD.terms, out, self._activation)

@@ -25,7 +25,7 @@ class Neurons:
     Parameters
     ----------
     parameters : Parameters
-        k, rho and alpha are used.
+        k, m, rho and alpha are used.
     threads : int
         Number of threads.
 
@@ -36,7 +36,7 @@ class Neurons:
     """
 
     def __init__(self, parameters: Parameters, threads: int) -> None:
-        self.k = parameters.k
+        self.k, self.m = parameters.k, parameters.m
         self.threads = threads
         self.rho, self.alpha = parameters.rho, parameters.alpha
         self.activation = (self.rho / self.alpha, self.alpha, compiled.power_tag(self.alpha))

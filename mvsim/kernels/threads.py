@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 
 import numpy as np
 
 from mvsim.errors import UsageError
+from mvsim.kernels._work_list import give_up, given_up, work_list
 
 
 def available_threads() -> int:
@@ -53,3 +54,32 @@ def run_ranges(size: int, threads: int, work: Callable[[int, int], None]) -> Non
     work(edges[0], edges[1])
     for task in tasks:
         task.result()
+
+
+def run_together(threads: int, work: Callable[[np.ndarray], None]) -> None:
+    """Call ``work(counters)`` on several threads and return when all items of its list (`mvsim.kernels._work_list`) are done.
+
+    That is sooner than all threads are: one that was woken up too late finds nothing to do, and nobody waits for it.
+    """
+    tasks: list[Future[None]] = []
+    counters, finished = work_list(), False
+    try:
+        for _ in range(1, threads):
+            tasks.append(_pool(os.getpid(), threads).submit(_take_part, work, counters))
+        _take_part(work, counters)
+        finished = not given_up(counters)
+    finally:
+        give_up(counters)
+        if not finished:  # somebody may still be at an item
+            wait(tasks)
+    if not finished:
+        for task in tasks:
+            task.result()
+
+
+def _take_part(work: Callable[[np.ndarray], None], counters: np.ndarray) -> None:
+    try:
+        work(counters)
+    except BaseException:  # memory ran out, or an interrupt: nobody may wait for the items of this thread
+        give_up(counters)
+        raise

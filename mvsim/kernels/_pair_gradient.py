@@ -1,0 +1,223 @@
+"""The loss of all pairs and its gradient in one compiled call, which several threads enter together.
+
+What takes a millisecond cannot be handed from thread to thread by the interpreter, and has no time for a dozen calls from it. The functions called
+here are those of `mvsim.kernels.moment_sums` and `mvsim.kernels.pair_softmax`, in the same order.
+
+Only the outermost function is cached, under a key that contains the sources of everything compiled into it: a cached function by itself does not
+notice that a function in another file has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from mvsim.kernels import _columns, _compiled, _corrections, _moments, _pair_softmax, _unmixed_moments, _work_list
+from mvsim.kernels._columns import fill_columns, pull_back_columns
+from mvsim.kernels._compiled import term_pull_back, term_values
+from mvsim.kernels._corrections import correction_pull_back, correction_values
+from mvsim.kernels._moments import MomentTable, moment_pull_back, moment_values
+from mvsim.kernels._pair_softmax import LARGEST_OUTPUT, linear_part, log_partition_of_pairs
+from mvsim.kernels._unmixed_moments import UnmixedTable, unmixed_pull_back, unmixed_values
+from mvsim.kernels._work_list import mark_done, take, wait_for
+
+_OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
+_BLOCKS_AT_ONCE = 8
+VALUES, SOFTMAX, ADJOINT = 0, 1, 2
+
+
+class Constants(NamedTuple):
+    """What does not depend on the correlations.
+
+    Attributes
+    ----------
+    patterns, over_rho : numpy.ndarray, float
+        See `mvsim.kernels._columns`.
+    activation : tuple
+        See `mvsim.kernels._compiled`.
+    terms : tuple
+        `mvsim.kernels.pairing.Terms` as the loops take them.
+    first, second : MomentTable
+        Of U and V; the same, and only the first is used, if the pairs are symmetric.
+    unmixed : UnmixedTable
+        See `mvsim.kernels._unmixed_moments`.
+    corrections : tuple
+        See `mvsim.kernels._corrections`.
+    blocks, start, repeats, extra_start, extra_pairs, weight, symmetric
+        See `mvsim.kernels._pair_softmax.log_partition_of_pairs`.
+    targets : tuple
+        (U, V, terms): coefficients of the tables in the mean of soft label times output.
+    """
+
+    patterns: np.ndarray
+    over_rho: float
+    activation: tuple
+    terms: tuple
+    first: MomentTable
+    second: MomentTable
+    unmixed: UnmixedTable
+    corrections: tuple
+    blocks: np.ndarray
+    start: np.ndarray
+    repeats: float
+    extra_start: np.ndarray
+    extra_pairs: np.ndarray
+    weight: float
+    symmetric: bool
+    targets: tuple
+
+
+class Memory(NamedTuple):
+    """What is written on the way: arrays of `mvsim.kernels.moment_sums`, and the sums of every class and of every block."""
+
+    columns: np.ndarray
+    out: np.ndarray
+    U: np.ndarray
+    V: np.ndarray
+    terms: np.ndarray
+    own: np.ndarray
+    largest: np.ndarray
+    linear: np.ndarray
+    log_partition: np.ndarray
+
+
+_SHIFT = 6755399441055744.0  # 1.5 * 2^52: added to a number, it leaves the nearest integer in the lowest bits
+_LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
+
+
+@njit(**_OPTIONS)
+def exponentiate(x):
+    """Replace every |x| <= 700 by exp(x) = 2^n exp(x - n log 2), to one unit in the last place or two; a loop of calls would not vectorise."""
+    shifted = np.empty(len(x))
+    integers = shifted.view(np.int64)
+    for i in range(len(x)):
+        shifted[i] = x[i] * 1.4426950408889634 + _SHIFT
+    for i in range(len(x)):
+        n = shifted[i] - _SHIFT
+        r = (x[i] - n * _LN2_HIGH) - n * _LN2_LOW
+        p = 1.0 / 6227020800.0
+        p = p * r + 1.0 / 479001600.0
+        p = p * r + 1.0 / 39916800.0
+        p = p * r + 1.0 / 3628800.0
+        p = p * r + 1.0 / 362880.0
+        p = p * r + 1.0 / 40320.0
+        p = p * r + 1.0 / 5040.0
+        p = p * r + 1.0 / 720.0
+        p = p * r + 1.0 / 120.0
+        p = p * r + 1.0 / 24.0
+        p = p * r + 1.0 / 6.0
+        p = p * r + 0.5
+        x[i] = p * (r * r) + r + 1.0
+    for i in range(len(x)):
+        integers[i] = (integers[i] + 1023) << 52
+    for i in range(len(x)):
+        x[i] *= shifted[i]
+
+
+@njit(**_OPTIONS)
+def _largest(x):
+    """Return max(0, largest entry); bits of positive numbers are ordered as integers, whose maxima vectorise."""
+    bits, found = x.view(np.int64), np.zeros(1, np.int64)
+    most = 0
+    for i in range(len(bits)):
+        most = max(most, bits[i])
+    found[0] = most
+    return found.view(np.float64)[0]
+
+
+@njit(**_OPTIONS)
+def _exponentials_of_class(y, constants, at):
+    """Put exponentials in the place of the values of a class, if all are small enough, and form the part of the loss that is linear in them."""
+    target_U, target_V, target_terms = constants.targets
+    at.linear[y] = 0.0
+    linear_part(y, y + 1, target_U, at.U, at.linear)
+    linear_part(y, y + 1, target_terms, at.terms, at.linear)
+    if not constants.symmetric:
+        linear_part(y, y + 1, target_V, at.V, at.linear)
+    terms, blocks = at.terms[y], len(constants.blocks)
+    for block in range(blocks):
+        terms[block] *= constants.repeats
+    U, V = at.U[y].reshape(at.U[y].size), at.V[y].reshape(at.V[y].size)
+    largest = _largest(U) + _largest(V) + _largest(terms[:blocks]) + _largest(terms[blocks:])
+    at.largest[y] = largest if np.isfinite(at.linear[y]) else np.inf
+    if at.largest[y] < LARGEST_OUTPUT:
+        exponentiate(U)
+        exponentiate(terms)
+        if not constants.symmetric:
+            exponentiate(V)
+
+
+@njit(**_OPTIONS)
+def _values_of_class(y, c, constants, at):
+    fill_columns(y, y + 1, c, constants.patterns, constants.over_rho, at.columns)
+    at.terms[y] = 0.0
+    term_values(y, y + 1, at.columns, constants.terms, at.terms, constants.activation)
+    moment_values(y, y + 1, at.columns, constants.first, at.U, at.terms, constants.activation)
+    if not constants.symmetric:
+        moment_values(y, y + 1, at.columns, constants.second, at.V, at.terms, constants.activation)
+    unmixed_values(y, y + 1, at.columns, constants.unmixed, at.own, constants.activation)
+    own_pair, pattern, block_of_extra, given_back = constants.corrections
+    correction_values(y, y + 1, at.own, at.U, at.V, at.terms, own_pair, pattern, block_of_extra, given_back)
+
+
+@njit(**_OPTIONS)
+def _gradient_of_class(y, constants, at, gradient):
+    at.out[y] = 0.0
+    own_pair, pattern, block_of_extra, given_back = constants.corrections
+    correction_pull_back(y, y + 1, at.own, at.U, at.V, at.terms, own_pair, pattern, block_of_extra, given_back)
+    unmixed_pull_back(y, y + 1, at.columns, constants.unmixed, at.own, at.out, constants.activation)
+    moment_pull_back(y, y + 1, at.columns, constants.first, at.U, at.terms, at.out, constants.activation)
+    if not constants.symmetric:
+        moment_pull_back(y, y + 1, at.columns, constants.second, at.V, at.terms, at.out, constants.activation)
+    term_pull_back(y, y + 1, at.columns, constants.terms, at.terms, at.out, constants.activation)
+    pull_back_columns(y, y + 1, at.out, constants.patterns, gradient)
+
+
+def _compile_with(sources):
+    """Return `pair_gradient`; ``sources`` becomes a part of the key under which it is cached."""
+
+    @njit(cache=True, **_OPTIONS)
+    def pair_gradient(counters, c, constants, at, gradient):
+        """Take part in filling gradient (k, m, 2k) and the sums of the loss at c (k, m, 2k).
+
+        If some output is too large, which `Memory.largest` tells, nothing else is of use.
+        """
+        _ = sources
+        k, blocks, (target_U, target_V, target_terms) = len(c), len(constants.blocks), constants.targets
+        y = take(counters, VALUES)
+        while y < k:
+            _values_of_class(y, c, constants, at)
+            _exponentials_of_class(y, constants, at)
+            mark_done(counters, VALUES)
+            y = take(counters, VALUES)
+        wait_for(counters, VALUES, k)
+        for y in range(k):
+            if not at.largest[y] < LARGEST_OUTPUT:
+                return
+        parts = (blocks + _BLOCKS_AT_ONCE - 1) // _BLOCKS_AT_ONCE
+        part = take(counters, SOFTMAX)
+        while part < parts:
+            log_partition_of_pairs(
+                part * _BLOCKS_AT_ONCE, min((part + 1) * _BLOCKS_AT_ONCE, blocks), constants.blocks, constants.start, at.U, at.V, at.terms,
+                constants.repeats, constants.extra_start, constants.extra_pairs, constants.weight, constants.symmetric,
+                target_U, target_V, target_terms, at.log_partition,
+            )  # fmt: skip
+            mark_done(counters, SOFTMAX)
+            part = take(counters, SOFTMAX)
+        wait_for(counters, SOFTMAX, parts)
+        y = take(counters, ADJOINT)
+        while y < k:
+            _gradient_of_class(y, constants, at, gradient)
+            mark_done(counters, ADJOINT)
+            y = take(counters, ADJOINT)
+        wait_for(counters, ADJOINT, k)
+
+    return pair_gradient
+
+
+_MODULES = _columns, _compiled, _corrections, _moments, _pair_softmax, _unmixed_moments, _work_list
+pair_gradient = _compile_with(hashlib.sha256(b"".join(Path(module.__file__).read_bytes() for module in _MODULES)).hexdigest())

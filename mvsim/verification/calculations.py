@@ -1,0 +1,273 @@
+"""Calculations A.6 to A.10 on a few points of a run: the engine against the formulas, written with explicit patches.
+
+The engine (`mvsim.kernels`) works with tables over noise patterns and moments of coefficients; the right-hand sides here know patches only. Both see
+the first `POINTS` training points and their pairs, at the final and at one earlier saved state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mvsim.activation import smoothed_relu, smoothed_relu_derivative
+from mvsim.data import Dataset, SharedNoiseDataset
+from mvsim.kernels import Unmixed, make_kernel
+from mvsim.objectives import objective
+from mvsim.verification.evidence import Evidence, Snapshot
+from mvsim.verification.verdict import Verdict, at_most, constant
+
+POINTS = 6
+
+IDENTITY = 1e-12
+"""Relative error below which two sides count as equal: some thousand units of round-off, less than any wrong term would make."""
+
+Slope = Callable[[Any, float, float], np.ndarray]
+"""R'(z) as a function of z, rho and alpha."""
+
+
+def calculations(evidence: Evidence, slope: Slope = smoothed_relu_derivative) -> list[Verdict]:
+    """Check every calculation.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        A run.
+    slope : callable
+        R' of the right-hand sides; another than that of Definition 4.2 must make the identities fail.
+
+    Returns
+    -------
+    list of Verdict
+    """
+    return [check(evidence, slope) for check in CALCULATIONS]
+
+
+def network_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivative) -> Verdict:
+    """A.6: grad_{w_{y,r}} g_y(x) = sum_p R'(<w_{y,r}, x^(p)>) x^(p), for every y, r and point."""
+    error = 0.0
+    for few in _cases(evidence):
+        for i in range(len(few.labels)):
+            formula, size = few.network_gradient(few.patches[i], slope)
+            error = max(error, *(_difference(gradient, formula, size) for gradient in few.engine_gradients(i)))
+    return at_most("Calculation A.6", "grad g_y(x) = sum_p R'(<w_{y,r}, x^(p)>) x^(p): relative difference", error, IDENTITY, _where(evidence))
+
+
+def own_correlation(evidence: Evidence, slope: Slope = smoothed_relu_derivative) -> Verdict:
+    """A.7, first line: <grad_{w_{y,r}} g_y(x), v_{y,l}> = sum_{p in P_{y,l}(x)} beta_p^alpha c^(alpha-1) / rho^(alpha-1).
+
+    Here c = <w_{y,r}, v_{y,l}> and y = y_i. It needs max_u <w_{y,r}, v_{u,l}> < rho / (delta2 - delta1). A correlation c < 0 counts as 0: R'
+    vanishes there, which the paper leaves unsaid.
+    ``slope`` replaces beta^(alpha-1) c^(alpha-1) / rho^(alpha-1), which is R'(beta c).
+    """
+    p = evidence.parameters
+    error, count = 0.0, 0
+    for few in _cases(evidence):
+        for i, y in enumerate(few.labels):
+            poly = few.c[y].max(axis=1) < evidence.poly_end  # (m, 2): over u
+            beta = few.patches[i, :, y]  # (P, 2)
+            c = few.c[y, :, y]  # (m, 2)
+            formula = (beta * slope(beta * c[:, None], p.rho, p.alpha)).sum(axis=1)
+            for gradient in few.engine_gradients(i):
+                error = max(error, _componentwise(gradient[y, :, y][poly], formula[poly]))
+            count += int(poly.sum())
+    name, statement = "Calculation A.7 (own feature)", "<grad g_y(x), v_{y,l}> = sum beta^alpha (c / rho)^(alpha-1) below rho / (delta2 - delta1)"
+    return _decided(name, statement, error, count, evidence)
+
+
+def other_correlations(evidence: Evidence, slope: Slope = smoothed_relu_derivative) -> Verdict:
+    """A.7, second line: <grad_{w_{y,r}} g_y(x), v_{s,l}> <= Theta(P delta4^alpha max_u <w_{y,r}, v_{u,l'}>^(alpha-1) / rho^(alpha-1)) for s != y.
+
+    Measured: the largest constant over the same neurons, u != y. The 2 Q features of a patch of noise add up, so it is up to (2 Q)^(alpha-1).
+    """
+    p, name = evidence.parameters, "Calculation A.7 (other features)"
+    statement = "<grad g_y(x), v_{s,l}> rho^(alpha-1) / (P delta4^alpha max_u <w, v_u>^(alpha-1)) is bounded, s != y"
+    found: list[float] = []
+    for few in _cases(evidence):
+        for i, y in enumerate(few.labels):
+            off = np.delete(few.c[y], y, axis=1)  # (m, k - 1, 2)
+            gradient = np.delete(few.engine_gradients(i)[0][y], y, axis=1).max(axis=(1, 2))
+            top = off.max(axis=(1, 2))
+            counted = (few.c[y].max(axis=(1, 2)) < evidence.poly_end) & (top > 0.0)
+            if p.delta4 > 0.0:
+                found += (gradient[counted] / (p.P * p.delta4 * (p.delta4 * top[counted] / p.rho) ** (p.alpha - 1.0))).tolist()
+    if not found:
+        return constant(name, statement, None, detail="no noise, or no neuron below rho / (delta2 - delta1)")
+    return constant(name, statement, max(found), (2.0 * p.Q) ** (p.alpha - 1.0), detail=f"{len(found)} neurons and points; {_where(evidence)}")
+
+
+def linear_correlation(evidence: Evidence, slope: Slope = smoothed_relu_derivative) -> Verdict:
+    """A.8: <grad_{w_{y,r}} g_y(x), v_{y,l}> = sum_{p in P_{y,l}(x)} beta_p if <w_{y,r}, v_{y,l}> >= rho / delta1, y = y_i.
+
+    ``slope`` replaces 1, which is R'(beta c) there.
+    """
+    p = evidence.parameters
+    error, count = 0.0, 0
+    for few in _cases(evidence):
+        for i, y in enumerate(few.labels):
+            c = few.c[y, :, y]
+            linear = c >= p.rho / p.delta1
+            beta = few.patches[i, :, y]
+            formula = (beta * slope(beta * c[:, None], p.rho, p.alpha)).sum(axis=1)
+            if slope is smoothed_relu_derivative:
+                formula = np.broadcast_to(beta.sum(axis=0), c.shape)
+            for gradient in few.engine_gradients(i):
+                error = max(error, _componentwise(gradient[y, :, y][linear], formula[linear]))
+            count += int(linear.sum())
+    return _decided("Calculation A.8", "<grad g_y(x), v_{y,l}> = sum beta at correlations >= rho / delta1", error, count, evidence)
+
+
+def erm_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivative) -> Verdict:
+    """A.9: grad_{w_{y,r}} J = -(1/N) sum_i (1[y_i = y] - phi_y(g(x_i))) grad_{w_{y,r}} g_y(x_i)."""
+    error = 0.0
+    for few in _cases(evidence):
+        n = len(few.labels)
+        formula, size = np.zeros_like(few.c), np.zeros_like(few.c)
+        for i in range(n):
+            gap = few.soft_gap(few.patches[i], few.labels[i], few.labels[i])
+            step, weight = few.network_gradient(few.patches[i], slope)
+            formula -= gap[:, None, None, None] * step / n
+            size += np.abs(gap)[:, None, None, None] * weight / n
+        error = max(error, *(_difference(gradient, formula, size) for gradient in few.engine_losses("erm")))
+    statement = "grad J = -(1/N) sum_i (1[y_i = y] - phi_y) grad g_y(x_i): relative difference"
+    return at_most("Calculation A.9", statement, error, IDENTITY, _where(evidence))
+
+
+def midpoint_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivative) -> Verdict:
+    """A.10: grad_{w_{y,r}} J_MM = -(1/2N^2) sum_{i,j} (1[y_i = y] + 1[y_j = y] - 2 phi_y(g(z_ij))) grad_{w_{y,r}} g_y(z_ij), i = j included."""
+    error = 0.0
+    for few in _cases(evidence):
+        n = len(few.labels)
+        formula, size = np.zeros_like(few.c), np.zeros_like(few.c)
+        for i in range(n):
+            for j in range(n):
+                z = (few.patches[i] + few.patches[j]) / 2.0
+                gap = few.soft_gap(z, few.labels[i], few.labels[j])
+                step, weight = few.network_gradient(z, slope)
+                formula -= gap[:, None, None, None] * step / n**2
+                size += np.abs(gap)[:, None, None, None] * weight / n**2
+        error = max(error, *(_difference(gradient, formula, size) for gradient in few.engine_losses("midpoint")))
+    statement = "grad J_MM = -(1/2N^2) sum_{i,j} (1[y_i = y] + 1[y_j = y] - 2 phi_y) grad g_y(z_ij): relative difference"
+    return at_most("Calculation A.10", statement, error, IDENTITY, _where(evidence))
+
+
+CALCULATIONS: tuple[Callable[..., Verdict], ...] = (
+    network_gradient,
+    own_correlation,
+    other_correlations,
+    linear_correlation,
+    erm_gradient,
+    midpoint_gradient,
+)
+"""Each takes evidence and, if it is to be another than that of Definition 4.2, ``slope``."""
+
+
+class _SumOfOutputs:
+    """The loss sum_y g_y(x): its gradient by w_{y,r} is that of g_y."""
+
+    def value(self, outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        return outputs.sum(axis=0)
+
+    def residual(self, outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        return np.ones_like(outputs)
+
+    def curvature(self, outputs: np.ndarray, targets: np.ndarray, tangent: np.ndarray) -> np.ndarray:
+        return np.zeros_like(outputs)
+
+
+@dataclass(frozen=True, eq=False)
+class _Few:
+    """A few points and a state: c (k, m, k, 2), labels (n,), patches (n, P, k, 2)."""
+
+    evidence: Evidence
+    c: np.ndarray
+    labels: np.ndarray
+    patches: np.ndarray
+
+    def network_gradient(self, x: np.ndarray, slope: Slope) -> tuple[np.ndarray, np.ndarray]:
+        """Return (k, m, k, 2): sum_p R'(<w_{y,r}, x^(p)>) x^(p) for patches x (P, k, 2), and the sum of the absolute values."""
+        p = self.evidence.parameters
+        slopes = slope(np.einsum("yrsl,psl->yrp", self.c, x), p.rho, p.alpha)
+        return np.einsum("yrp,psl->yrsl", slopes, x), np.einsum("yrp,psl->yrsl", np.abs(slopes), np.abs(x))
+
+    def soft_gap(self, x: np.ndarray, one: int, other: int) -> np.ndarray:
+        """Return (k,): (1[one = y] + 1[other = y]) / 2 - phi_y(g(x)); 1 - phi_y is the sum of the others, which keeps its digits."""
+        p = self.evidence.parameters
+        g = smoothed_relu(np.einsum("yrsl,psl->yrp", self.c, x), p.rho, p.alpha).sum(axis=(1, 2))
+        phi = np.exp(g - np.logaddexp.reduce(g))
+        gap = -phi
+        if one == other:
+            gap[one] = np.delete(phi, one).sum()
+        else:
+            gap[[one, other]] += 0.5
+        return gap
+
+    def engine_gradients(self, i: int) -> list[np.ndarray]:
+        """Return grad g_y(x_i), (k, m, k, 2), from each form of the data."""
+        found = []
+        for data in self._forms([i]):
+            kernel = make_kernel(self.evidence.parameters, data, "auto", self.evidence.threads)
+            found.append(kernel.loss_and_gradient(self.c, Unmixed(), _SumOfOutputs())[1])
+        return found
+
+    def engine_losses(self, name: str) -> list[np.ndarray]:
+        """Return the gradient of a loss on the few points, from each form of the data."""
+        forms = self._forms(np.arange(len(self.labels)))
+        return [objective(name, self.evidence.parameters, data, "auto", self.evidence.threads).gradient(self.c) for data in forms]
+
+    def _forms(self, points: Any) -> list[Dataset]:
+        """Return some of the points as they are, and as patches without structure."""
+        data = self.evidence.data
+        forms: list[Dataset] = [Dataset.from_patches(self.labels[points], self.patches[points])]
+        if isinstance(data, SharedNoiseDataset):
+            names = ("labels", "signal_coefficients", "signal_patches", "pattern_index")
+            forms.append(replace(data, **{name: getattr(data, name)[points] for name in names}))
+        return forms
+
+
+def _cases(evidence: Evidence) -> Iterator[_Few]:
+    data = evidence.data
+    labels = data.labels[:POINTS]
+    patches = _patches_of_first(data, len(labels))
+    for snapshot in _states(evidence):
+        yield _Few(evidence, snapshot.c, labels, patches)
+
+
+def _patches_of_first(data: Dataset, n: int) -> np.ndarray:
+    """Return (n, P, k, 2): the patches of the first points, without writing out those of the others if that can be."""
+    if isinstance(data, SharedNoiseDataset):
+        names = ("labels", "signal_coefficients", "signal_patches", "pattern_index")
+        return replace(data, **{name: getattr(data, name)[:n] for name in names}).to_patches()
+    return data.to_patches()[:n]
+
+
+def _states(evidence: Evidence) -> list[Snapshot]:
+    """Return the saved state in the middle, if there is one besides the first and the last, and the final one."""
+    return [*evidence.snapshots[1:-1][-1:], evidence.snapshots[-1]]
+
+
+def _difference(actual: np.ndarray, formula: np.ndarray, size: np.ndarray) -> float:
+    """Return max |actual - formula| over the size of what is added."""
+    scale = float(size.max())
+    return float(np.abs(actual - formula).max()) / (scale if scale > 0.0 else 1.0)
+
+
+def _componentwise(actual: np.ndarray, formula: np.ndarray) -> float:
+    """Return the largest relative difference of a component: both are sums of non-negative terms."""
+    if not actual.size:
+        return 0.0
+    scale = np.maximum(np.abs(actual), np.abs(formula))
+    return float((np.abs(actual - formula) / np.where(scale > np.finfo(float).tiny, scale, 1.0)).max())
+
+
+def _decided(name: str, statement: str, error: float, count: int, evidence: Evidence) -> Verdict:
+    if not count:
+        return Verdict(name, "inconclusive", statement, bound=IDENTITY, detail=f"no neuron is in that regime; {_where(evidence)}")
+    return at_most(name, statement, error, IDENTITY, f"{count} neurons, views and points; {_where(evidence)}")
+
+
+def _where(evidence: Evidence) -> str:
+    times = ", ".join(f"{snapshot.time:.4g}" for snapshot in _states(evidence))
+    return f"the first {min(POINTS, evidence.data.N)} training points at t = {times}"

@@ -1,0 +1,176 @@
+"""Negative controls: runs and formulas that lack what a statement needs, on which its check has to turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mvsim.data import SharedNoiseDataset, sample_dataset
+from mvsim.laws import DiscreteLaw
+from mvsim.parameters import Parameters
+from mvsim.streams import stream
+from mvsim.verification.calculations import CALCULATIONS
+from mvsim.verification.evidence import Evidence
+from mvsim.verification.judgement import judge
+from mvsim.verification.kept_runs import kept_run
+from mvsim.verification.verdict import Status, Verdict
+
+LAST = 1e12
+"""Time at which controls end that may never settle."""
+
+
+@dataclass(frozen=True)
+class Control:
+    """Something taken away, and what the check has to say then.
+
+    Attributes
+    ----------
+    name : str
+        What is different.
+    check : str
+        "Theorem 4.6", "Theorem 4.7" or "Calculations".
+    expected : tuple of str
+        Statuses that count as turned; of the two unchanged runs, what they have to be.
+    why : str
+        Why the check has to turn.
+    judge : callable
+        (folder, parameters, seed) -> verdicts of the check.
+    """
+
+    name: str
+    check: str
+    expected: tuple[Status, ...]
+    why: str
+    judge: Callable[[Path, Parameters, int], list[Verdict]]
+
+
+def _trained(theorem: str, method: str, change: Callable[[Parameters], Parameters] = lambda p: p, **options: Any) -> Callable[..., list[Verdict]]:
+    """Judge a run with changed parameters or options by a theorem."""
+
+    def judged(folder: Path, p: Parameters, seed: int) -> list[Verdict]:
+        run = kept_run(folder, change(p), method, seed, **options)
+        return _of(f"Theorem {theorem}", judge(run, theorem, everything=False).verdicts)
+
+    return judged
+
+
+def _shuffled(folder: Path, p: Parameters, seed: int) -> list[Verdict]:
+    """Judge a run whose labels were dealt out anew, by the theorem about its loss."""
+    data = sample_dataset(p, seed)
+    assert isinstance(data, SharedNoiseDataset)
+    # A point keeps its patches, whose features are those of the class that it came from.
+    patches = data.to_patches()
+    shuffled = type(data).from_patches(stream(seed, "shuffled labels").permutation(data.labels), patches)
+    run = kept_run(folder, p, "erm", seed, t_end=LAST, data=shuffled)
+    return _of("Theorem 4.6", judge(run, "4.6", shuffled, everything=False).verdicts)
+
+
+def _formulas(slope: Callable[[np.ndarray, float, float], np.ndarray] | None = None, **options: Any) -> Callable[..., list[Verdict]]:
+    """Compare the engine's gradients with formulas that contain another activation."""
+
+    def judged(folder: Path, p: Parameters, seed: int) -> list[Verdict]:
+        evidence = Evidence(kept_run(folder, p, "erm", seed))
+        return [calculation(evidence, **({} if slope is None else {"slope": slope})) for calculation in CALCULATIONS]
+
+    return judged
+
+
+def _of(name: str, verdicts: list[Verdict]) -> list[Verdict]:
+    return [verdict for verdict in verdicts if verdict.name.startswith(name)]
+
+
+def _unclipped(z: np.ndarray, rho: float, alpha: float) -> np.ndarray:
+    """R' without the clip at z < 0."""
+    return np.minimum(z / rho, 1.0) ** (alpha - 1.0)
+
+
+def _linear(z: np.ndarray, rho: float, alpha: float) -> np.ndarray:
+    """R' of the ReLU without a polynomial part."""
+    return (z > 0.0).astype(np.float64)
+
+
+def _constant_beta(p: Parameters) -> Parameters:
+    return p.replace(beta_law=DiscreteLaw(atoms=(0.5,)))
+
+
+def _large_start(p: Parameters) -> Parameters:
+    """Set d so that the largest initial correlation is at the threshold, r0 = 1."""
+    return p.replace(d=max(1, int(p.d * p.r0**2)))
+
+
+CONTROLS = (
+    Control("nothing changed", "Theorem 4.6", ("holds",), "the statement itself", _trained("4.6", "erm")),
+    Control("nothing changed", "Theorem 4.7", ("holds",), "the statement itself", _trained("4.7", "midpoint")),
+    Control("nothing changed", "Calculations", ("holds",), "the statements themselves", _formulas()),
+    Control("beta constant", "Theorem 4.7", ("fails",), "without variance the softmax at midpoints does not see which view is learned",
+            _trained("4.7", "midpoint", _constant_beta, t_end=LAST)),
+    Control("alpha = 1", "Theorem 4.6", ("fails",), "linear neurons have no threshold, so neither view falls behind",
+            _trained("4.6", "erm", lambda p: p.replace(alpha=1.0), t_end=LAST)),
+    Control("large start, r0 = 1", "Theorem 4.6", ("fails",), "both views begin at the threshold", _trained("4.6", "erm", _large_start, t_end=LAST)),
+    Control("labels shuffled", "Theorem 4.6", ("fails",), "labels say nothing about features", _shuffled),
+    Control("lambda = 1, which is ERM", "Theorem 4.7", ("fails",), "nothing is mixed", _trained("4.7", "mixup", mixing=1.0)),
+    Control("stopped too early", "Theorem 4.6", ("inconclusive",), "nothing has lasted", _trained("4.6", "erm", t_end=100.0)),
+    Control("stopped too early", "Theorem 4.7", ("inconclusive",), "nothing has lasted", _trained("4.7", "midpoint", t_end=100.0)),
+    Control("no clip at z < 0", "Calculations", ("fails",), "R' is not 0 for z < 0", _formulas(_unclipped)),
+    Control("linear activation", "Calculations", ("fails",), "R' is 1 below the threshold", _formulas(_linear)),
+)  # fmt: skip
+"""The unchanged runs first; every statement that can be decided has a control."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a control came to.
+
+    Attributes
+    ----------
+    control : Control
+        The control.
+    verdicts : list of Verdict
+        Of its check.
+    """
+
+    control: Control
+    verdicts: list[Verdict]
+
+    @property
+    def status(self) -> Status:
+        """What the check says as a whole: its worst part."""
+        found = {verdict.status for verdict in self.verdicts}
+        return next(status for status in ("fails", "inconclusive", "holds", "measured") if status in found)
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether the check turned, or of an unchanged run did not."""
+        return self.status in self.control.expected
+
+    def verdict(self) -> Verdict:
+        """Return whether the check turned as it must, as a verdict on the check."""
+        worst = next(verdict for verdict in self.verdicts if verdict.status == self.status)
+        statement = f"{self.control.check} with {self.control.name}: must be {' or '.join(self.control.expected)}, {self.control.why}"
+        return replace(
+            worst,
+            name=f"Control: {self.control.name} ({self.control.check})",
+            status="holds" if self.as_expected else "fails",
+            statement=statement,
+            detail=f"{self.status}; {worst.name}: {worst.detail}",
+        )
+
+
+def run_controls(folder: Path, parameters: Parameters, seed: int = 0) -> Iterator[Outcome]:
+    """Yield the outcome of every control, each as soon as it is there.
+
+    Parameters
+    ----------
+    folder : Path
+        Where runs are kept.
+    parameters : Parameters
+        Under which both theorems hold.
+    seed : int
+        Of all runs.
+    """
+    for control in CONTROLS:
+        yield Outcome(control, control.judge(folder, parameters, seed))

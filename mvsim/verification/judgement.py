@@ -1,0 +1,86 @@
+"""Everything that can be said about one run: theorem, definition, claims, calculations, assumptions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from mvsim.data import Dataset
+from mvsim.errors import UsageError
+from mvsim.run import Run
+from mvsim.verification.assumptions import assumption_4_3, regime_label
+from mvsim.verification.calculations import CALCULATIONS
+from mvsim.verification.claims import claims_for
+from mvsim.verification.definition import definition_4_5, learned_features
+from mvsim.verification.evidence import Evidence
+from mvsim.verification.theorems import THEOREMS
+from mvsim.verification.verdict import Verdict
+
+
+class Judgement(NamedTuple):
+    """The verdicts on one run, the theorem first."""
+
+    run: Run
+    verdicts: list[Verdict]
+
+
+def check_theorem(name: str) -> str:
+    """Return the number of a theorem that is there, or raise `UsageError`."""
+    if name not in THEOREMS:
+        raise UsageError(f"theorem={name!r}: must be one of {', '.join(THEOREMS)}")
+    return name
+
+
+def theorem_of(run: Run) -> str:
+    """Return the number of the theorem about the training loss of a run.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    """
+    for number, theorem in THEOREMS.items():
+        if theorem.method == run.method:
+            return number
+    about = ", ".join(f"{number} ({theorem.method})" for number, theorem in THEOREMS.items())
+    raise UsageError(f"{_name(run)}: method {run.method!r} has no theorem; there are {about}")
+
+
+def check_method(run: Run, number: str) -> None:
+    """Raise `UsageError` if a theorem does not speak of the training loss of a run."""
+    method = THEOREMS[number].method
+    if run.method != method:
+        raise UsageError(f"{_name(run)}: Theorem {number} is about method {method!r}; this run has {run.method!r}")
+
+
+def judge(run: Run, theorem: str, data: Dataset | None = None, everything: bool = True) -> Judgement:
+    """Judge a run by a theorem, whatever its training loss (`check_method` is for callers who mind), and by what is claimed on the way.
+
+    Parameters
+    ----------
+    run : Run
+        A run.
+    theorem : str
+        Number of the theorem.
+    data : Dataset, optional
+        What it was trained on, if not what its parameters and seed say.
+    everything : bool
+        Without it, the theorem and Definition 4.5 only.
+
+    Returns
+    -------
+    Judgement
+    """
+    learned = learned_features(run, data=data)
+    verdicts = [*THEOREMS[theorem].judge(run, learned), definition_4_5(run, learned)]
+    if everything:
+        evidence = Evidence(run, data)
+        verdicts += [claim(evidence) for claim in claims_for(run.method)]
+        verdicts += [calculation(evidence) for calculation in CALCULATIONS]
+        verdicts.append(assumption_4_3(run))
+    label = regime_label(run.regime)
+    return Judgement(run, [replace(verdict, regime=label) for verdict in verdicts])
+
+
+def _name(run: Run) -> str:
+    return str(run.path) if run.path is not None else repr(run)

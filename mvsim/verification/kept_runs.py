@@ -1,0 +1,49 @@
+"""Runs that verification makes, kept in a folder so that none is made twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from mvsim.errors import MvsimError
+from mvsim.parameters import Parameters
+from mvsim.run import Run, open_run
+from mvsim.simulation import Progress, simulate
+
+
+def run_name(parameters: Parameters, method: str, seed: int, options: dict[str, Any]) -> str:
+    """Return the file name of a run: what a reader looks for, and a hash of all parameters and options."""
+    told = json.dumps([parameters.model_dump(mode="json"), options], sort_keys=True, default=str)
+    return f"{method}-k{parameters.k}-seed{seed}-{hashlib.sha256(told.encode()).hexdigest()[:10]}.nc"
+
+
+def kept_run(
+    folder: Path, parameters: Parameters, method: str, seed: int, threads: int | None = None, progress: Progress | None = None, **options: Any
+) -> Run:
+    """Return the run with these parameters: the one in the folder if it is whole, else made now (an interrupted one is taken up again).
+
+    A file that cannot be read is left where it is, and the error says what to do.
+
+    Raises
+    ------
+    MvsimError
+        As `mvsim.simulate`.
+    """
+    path = folder / run_name(parameters, method, seed, options)
+    if path.exists():
+        run = open_run(path)  # its content is checked against its hash
+        if run.status == "finished":
+            return run
+    return simulate(parameters, method, seed, out=path, resume=True, threads=threads, progress=progress, **options)
+
+
+def try_kept_run(folder: Path, parameters: Parameters, method: str, seed: int, **options: Any) -> Run | MvsimError:
+    """Return the run or why there is none: one that stalled says nothing about a theorem and must not stop the others."""
+    from mvsim.errors import DivergedError, StalledError
+
+    try:
+        return kept_run(folder, parameters, method, seed, **options)
+    except (DivergedError, StalledError) as error:
+        return error

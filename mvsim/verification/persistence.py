@@ -1,0 +1,34 @@
+"""Since when something has been as it is: what "remains true for all later t" means for a trajectory that ends."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mvsim.verification.verdict import Status
+
+FACTOR = 10.0
+"""A state of affairs counts as lasting once it has not changed while time grew by this factor, as in the rule that ends a run."""
+
+PATIENCE = 100.0
+"""Training accuracy below 1 counts as lasting only after this factor: views may escape at times far apart."""
+
+
+def unchanged_since(times: np.ndarray, values: np.ndarray) -> float:
+    """Return the first recorded time from which on ``values`` (T, ...) are all equal to the last ones."""
+    same = (values == values[-1]).reshape(len(values), -1).all(axis=1)
+    changes = np.flatnonzero(~same)
+    return float(times[changes[-1] + 1] if len(changes) else times[0])
+
+
+def lasts(times: np.ndarray, values: np.ndarray, factor: float = FACTOR) -> bool:
+    """Whether the last values have stayed the same while time grew by ``factor``; the first step counts as the least time."""
+    since = max(unchanged_since(times, values), float(times[min(1, len(times) - 1)]))
+    return bool(len(times) > 1 and times[-1] >= factor * since * (1.0 - 1e-12))
+
+
+def training_status(times: np.ndarray, accuracy: np.ndarray) -> Status:
+    """Say whether training accuracy (T,) is 1 from some time on: it may fail only if it has changed at all and is through with that."""
+    if accuracy[-1] == 1.0:
+        return "holds" if lasts(times, accuracy) else "inconclusive"
+    begun = unchanged_since(times, accuracy) > times[0]
+    return "fails" if begun and lasts(times, accuracy, PATIENCE) else "inconclusive"

@@ -1,0 +1,170 @@
+"""The three questions one can ask: of given runs, of theorems over seeds and k, of the controls. Answers come section by section."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mvsim.errors import UsageError
+from mvsim.parameters import Parameters
+from mvsim.run import Run, open_run
+from mvsim.simulation import Progress
+from mvsim.verification.controls import run_controls
+from mvsim.verification.ensemble import over_k, over_seeds
+from mvsim.verification.judgement import Judgement, check_method, check_theorem, judge, theorem_of
+from mvsim.verification.kept_runs import try_kept_run
+from mvsim.verification.theorems import THEOREMS
+from mvsim.verification.verdict import Verdict
+
+SEEDS = 20
+"""Runs of each theorem at each k."""
+
+FOLDER = Path("mvsim-runs")
+"""Where runs that verification makes are kept."""
+
+CONTROL_PARAMETERS = {"k": 10, "d": 20_000, "N": 200}
+"""Both theorems hold there, so a control that turns does so for its own reason."""
+
+
+class Section(NamedTuple):
+    """Verdicts that belong together."""
+
+    title: str
+    verdicts: list[Verdict]
+
+
+def ask_of_runs(runs: Iterable[Run | str | os.PathLike[str]], theorems: Sequence[str] = ()) -> Iterator[Section]:
+    """Judge existing runs, by the theorem about their training loss or by those that are named.
+
+    Raises
+    ------
+    UsageError
+        If a run cannot be read, has no theorem, or is not of the method that a named theorem is about. All runs are looked at before the
+        first is judged.
+    """
+    opened = [run if isinstance(run, Run) else open_run(run) for run in runs]
+    asked = []
+    for run in opened:
+        numbers = [check_theorem(number) for number in theorems] or [theorem_of(run)]
+        for number in numbers:
+            check_method(run, number)
+            if "data" in run.provenance["options"]:
+                raise UsageError(f"{run.path}: was trained on data of its own, which the file does not keep; judge it from Python, with data=...")
+            asked.append((run, number))
+    for run, number in asked:
+        yield Section(str(run.path or run), judge(run, number).verdicts)
+
+
+def ask_of_theorems(
+    theorems: Sequence[str],
+    parameters: Sequence[Parameters],
+    seeds: int = SEEDS,
+    folder: Path = FOLDER,
+    threads: int | None = None,
+    progress: Callable[[], AbstractContextManager[Progress]] | None = None,
+) -> Iterator[Section]:
+    """Judge theorems over seeds 0 .. seeds - 1 at each of several parameters, making the runs that are missing.
+
+    Raises
+    ------
+    UsageError
+        If an argument is out of its domain, two parameters have the same k, or the folder cannot be used.
+    """
+    numbers = [check_theorem(number) for number in theorems]
+    if isinstance(seeds, bool) or not isinstance(seeds, int) or not 1 <= seeds <= 10**6:
+        raise UsageError(f"seeds={seeds!r}: must be an integer >= 1, the number of runs of each theorem at each k")
+    if len({p.k for p in parameters}) < len(parameters):
+        raise UsageError(f"k={', '.join(str(p.k) for p in parameters)}: each k once")
+    _make(folder)
+    for number in numbers:
+        name, by_k = f"Theorem {number}", {}
+        for p in parameters:
+            found, lost = _judgements(number, p, seeds, folder, threads, progress)
+            by_k[p.k] = found
+            if found:
+                yield Section(f"{name}, k = {p.k}, {seeds} seeds", over_seeds(name, p.k, found, lost))
+        by_k = {k: found for k, found in by_k.items() if found}
+        if by_k:
+            yield Section(f"{name}, trend in k", over_k(name, by_k))
+
+
+def _judgements(
+    number: str, p: Parameters, seeds: int, folder: Path, threads: int | None, progress: Callable[[], AbstractContextManager[Progress]] | None
+) -> tuple[list[Judgement], int]:
+    found, lost = [], 0
+    for seed in range(seeds):
+        with nullcontext() if progress is None else progress() as shown:
+            run = try_kept_run(folder, p, THEOREMS[number].method, seed, threads=threads, progress=shown)
+        if isinstance(run, Run):
+            found.append(judge(run, number))
+        else:
+            lost += 1
+    return found, lost
+
+
+def ask_of_controls(folder: Path = FOLDER, parameters: Parameters | None = None, seed: int = 0) -> Iterator[Section]:
+    """Run the negative controls: a verdict holds if the check that it is about turned."""
+    _make(folder)
+    for outcome in run_controls(folder, Parameters(**CONTROL_PARAMETERS) if parameters is None else parameters, seed):
+        yield Section("Controls", [outcome.verdict()])
+
+
+def verify(
+    runs: Iterable[Run | str | os.PathLike[str]] = (),
+    *,
+    theorems: Sequence[str] = (),
+    k: Sequence[int] = (10,),
+    seeds: int = SEEDS,
+    controls: bool = False,
+    folder: str | os.PathLike[str] = FOLDER,
+    **fields: Any,
+) -> list[Verdict]:
+    """Say whether the theorems hold, by how much, and over how many seeds.
+
+    Parameters
+    ----------
+    runs : iterable of Run or path
+        Existing runs to judge.
+    theorems : sequence of str
+        "4.6", "4.7". With runs, what to judge them by (default what their training loss asks for); without, what to judge over seeds.
+    k : sequence of int
+        Numbers of classes, without runs.
+    seeds : int
+        Runs of each theorem at each k.
+    controls : bool
+        Run the negative controls as well.
+    folder : path
+        Where runs are made and found again.
+    **fields
+        Other fields of `mvsim.Parameters`, the same at each k.
+
+    Returns
+    -------
+    list of Verdict
+
+    Raises
+    ------
+    UsageError
+        If nothing is asked, or an argument is out of its domain.
+    """
+    runs = list(runs)
+    if not (runs or theorems or controls):
+        raise UsageError("nothing to verify: give runs, theorems or controls")
+    sections: list[Section] = []
+    if runs:
+        sections += ask_of_runs(runs, theorems)
+    elif theorems:
+        sections += ask_of_theorems(theorems, [Parameters(k=one, **fields) for one in k], seeds, Path(folder))
+    if controls:
+        sections += ask_of_controls(Path(folder))
+    return [verdict for section in sections for verdict in section.verdicts]
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"folder={folder}: cannot be created ({error.strerror}); choose another") from None

@@ -1,0 +1,115 @@
+"""``mvsim verify`` from files to exit codes."""
+
+import json
+import shutil
+
+import pytest
+
+import mvsim as package
+
+
+@pytest.fixture(scope="session")
+def settled(tmp_path_factory):
+    """A settled run of each method."""
+    folder = tmp_path_factory.mktemp("settled")
+    for method in ("erm", "midpoint"):
+        package.simulate(package.Parameters(k=4, d=2000), method, out=folder / f"{method}.nc")
+    return folder
+
+
+@pytest.fixture
+def runs(settled, tmp_path):
+    for path in settled.iterdir():
+        shutil.copy(path, tmp_path / path.name)
+    return tmp_path
+
+
+def test_a_run_is_judged_by_its_own_theorem(mvsim, runs):
+    result = mvsim("verify", "erm.nc")
+    assert (result.code, result.err) == (0, "")
+    assert "Theorem 4.6 (features)" in result.out
+    assert "scaled: d" in result.out
+    assert "Theorem 4.7" not in result.out
+    assert sorted(path.name for path in runs.iterdir()) == ["erm.nc", "midpoint.nc"]
+
+
+def test_json_is_the_same_on_stdout_and_in_the_file(mvsim, runs):
+    result = mvsim("verify", "erm.nc", "midpoint.nc", "--json", "--out", "answer.json")
+    assert result.code == 0
+    assert json.loads(result.out) == json.loads((runs / "answer.json").read_text())
+    sections = json.loads(result.out)["sections"]
+    assert [section["title"] for section in sections] == ["erm.nc", "midpoint.nc"]
+    assert all({"name", "status", "measured", "bound", "margin", "detail", "regime"} <= set(v) for section in sections for v in section["verdicts"])
+
+
+def test_the_wrong_method_is_a_usage_error(mvsim, runs):
+    result = mvsim("verify", "erm.nc", "--theorem", "4.7")
+    assert result.code == 2
+    assert "erm.nc: Theorem 4.7 is about method 'midpoint'; this run has 'erm'" in result.err
+    assert result.out == ""
+
+
+def test_a_method_without_theorem_is_a_usage_error(mvsim, tmp_path):
+    package.simulate(package.Parameters(k=3, m=2, N=6, P=9, d=10), "mixup", t_end=10.0, n_test=2, out=tmp_path / "mixup.nc")
+    result = mvsim("verify", "mixup.nc")
+    assert result.code == 2
+    assert "mixup.nc: method 'mixup' has no theorem; there are 4.6 (erm), 4.7 (midpoint)" in result.err
+
+
+def test_a_run_that_is_too_short_is_inconclusive(mvsim, tmp_path):
+    package.simulate(package.Parameters(k=4, d=2000), "erm", t_end=100.0, out=tmp_path / "short.nc")
+    result = mvsim("verify", "short.nc")
+    assert result.code == 3
+    assert "inconclusive" in result.out
+
+
+def test_a_theorem_that_does_not_hold_fails(mvsim, tmp_path):
+    package.simulate(package.Parameters(k=4, d=20), "erm", out=tmp_path / "large-start.nc")
+    result = mvsim("verify", "large-start.nc")
+    assert result.code == 1
+    assert "fails" in result.out
+
+
+def test_over_seeds_runs_what_is_missing_and_finds_it_again(mvsim, tmp_path, monkeypatch):
+    command = ("verify", "--theorem", "4.6", "--k", "3", "--k", "4", "--d", "2000", "--seeds", "2", "--runs-dir", "kept", "--quiet")
+    first = mvsim(*command)
+    assert first.code in (0, 1, 3)
+    assert "trend in k" in first.out
+    files = sorted(path.name for path in (tmp_path / "kept").iterdir())
+    assert len([name for name in files if name.endswith(".nc")]) == 4
+    assert "theorem-4.6-k3-k4-seeds2.json" in files
+    monkeypatch.setattr("mvsim.verification.kept_runs.simulate", None)  # nothing may be simulated again
+    again = mvsim(*command)
+    assert (again.code, again.out) == (first.code, first.out)
+
+
+def test_a_damaged_kept_run_is_named_and_left(mvsim, tmp_path):
+    command = ("verify", "--theorem", "4.6", "--k", "3", "--d", "2000", "--seeds", "1", "--runs-dir", "kept", "--quiet")
+    mvsim(*command)
+    path = next((tmp_path / "kept").glob("*.nc"))
+    path.write_bytes(path.read_bytes()[:-100])
+    before = path.read_bytes()
+    result = mvsim(*command)
+    assert result.code == 2
+    assert path.name in result.err
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "nothing to verify"),
+        (("erm.nc", "--d", "5"), "--d"),
+        (("missing.nc",), "missing.nc"),
+        (("--theorem", "4.8"), "4.8"),
+        (("--theorem", "4.6", "--seeds", "0"), "seeds=0"),
+        (("--theorem", "4.6", "--k", "1.5"), "1.5"),
+        (("--theorem", "4.6", "--k", "4", "--k", "4"), "each k once"),
+        (("erm.nc", "--out", "midpoint.nc"), "--force"),
+    ],
+)
+def test_bad_input_is_one_line(words, said, mvsim, runs):
+    result = mvsim("verify", *words)
+    assert result.code == 2
+    assert said in result.err
+    assert result.err.count("\n") == 1

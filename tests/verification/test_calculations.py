@@ -1,0 +1,96 @@
+"""Calculations A.6 to A.10 hold on states of a run, and not with another activation."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import mvsim
+from mvsim.activation import smoothed_relu_derivative
+from mvsim.run import Run
+from mvsim.verification.calculations import CALCULATIONS, IDENTITY, calculations, linear_correlation, other_correlations, own_correlation
+from mvsim.verification.evidence import Evidence
+
+IDENTITIES = [check for check in CALCULATIONS if check is not other_correlations]
+
+
+@pytest.fixture(scope="module")
+def run():
+    """A short run, its final state replaced by one with dead, polynomial and linear neurons."""
+    p = mvsim.Parameters(k=3, m=4, N=12, G=4, P=10, d=300, delta3=0.02, delta4=0.05)
+    made = mvsim.simulate(p, "midpoint", t_end=50.0, n_test=2)
+    return with_final(made, state(p))
+
+
+def state(p):
+    rng = np.random.default_rng(5)
+    c = p.rho * 10 ** rng.uniform(-2.5, 0.0, (p.k, p.m, p.k, 2)) * rng.choice([-1.0, 1.0], (p.k, p.m, p.k, 2), p=[0.3, 0.7])
+    for y in range(p.k):
+        c[y, 0, y], c[y, 1, y, 1] = [4.0, 3.5], 5.0
+    return c
+
+
+def with_final(run, c):
+    return Run(run.dataset.assign(final_correlations=(run.dataset["final_correlations"].dims, c)), run.provenance)
+
+
+def unclipped(z, rho, alpha):
+    return np.minimum(z / rho, 1.0) ** (alpha - 1.0)
+
+
+def linear(z, rho, alpha):
+    return np.where(z > 0.0, 1.0, 0.0)
+
+
+def slightly_off(z, rho, alpha):
+    return (1.0 + 1e-6) * smoothed_relu_derivative(z, rho, alpha)
+
+
+@pytest.mark.parametrize("form", ["as drawn", "as patches"])
+def test_identities_hold(run, form):
+    data = mvsim.sample_dataset(run.parameters, run.seed)
+    data = data if form == "as drawn" else mvsim.Dataset.from_patches(data.labels, data.to_patches())
+    verdicts = calculations(Evidence(run, data))
+    assert [verdict.status for verdict in verdicts] == ["holds", "holds", "measured", "holds", "holds", "holds"]
+    assert len({verdict.name for verdict in verdicts}) == len(CALCULATIONS)
+    assert all(verdict.measured < 0.1 * IDENTITY for verdict in verdicts if verdict.status == "holds")
+    assert all(type(verdict.measured) is float for verdict in verdicts)
+
+
+@pytest.mark.parametrize("check", IDENTITIES, ids=lambda check: check.__name__)
+def test_a_slope_that_is_off_by_a_millionth_is_found(run, check):
+    assert check(Evidence(run), slope=slightly_off).status == "fails"
+
+
+@pytest.mark.parametrize("check", [check for check in IDENTITIES if check is not linear_correlation], ids=lambda check: check.__name__)
+@pytest.mark.parametrize("slope", [unclipped, linear])
+def test_another_activation_is_found(run, check, slope):
+    """In the linear regime these are the same, so A.8 cannot tell them."""
+    assert check(Evidence(run), slope=slope).status == "fails"
+
+
+def test_calculations_of_one_regime_need_neurons_in_it(run):
+    p = run.parameters
+    small = replace(Evidence(with_final(run, np.full((p.k, p.m, p.k, 2), 0.01 * p.rho))))
+    assert linear_correlation(small).status == "inconclusive"
+    assert own_correlation(small).status == "holds"
+    c = np.full((p.k, p.m, p.k, 2), 20.0 * p.rho)
+    dataset = run.dataset.assign(correlations=run.dataset["correlations"] * 0.0 + 20.0 * p.rho)
+    large = Evidence(with_final(Run(dataset, run.provenance), c))
+    assert linear_correlation(large).status == "holds"
+    assert own_correlation(large).status == "inconclusive"
+    assert other_correlations(large).measured is None
+
+
+def test_the_constant_of_other_features_by_hand(run):
+    """All off-diagonal correlations equal: the 2 Q features of a patch of noise add up to at most 2 Q delta4 c."""
+    p = run.parameters
+    dataset = run.dataset.assign(correlations=run.dataset["correlations"] * 0.0 - 1.0)
+    verdict = other_correlations(Evidence(with_final(Run(dataset, run.provenance), np.full((p.k, p.m, p.k, 2), 0.1 * p.rho))))
+    data, expected = Evidence(run).data, 0.0
+    for i in range(6):
+        pattern = data.patterns[data.pattern_index[i]]
+        value = (p.P - 2 * p.C_P) * pattern.max() * (0.1 * pattern.sum()) ** (p.alpha - 1)
+        expected = max(expected, value / (p.P * p.delta4**p.alpha * 0.1 ** (p.alpha - 1)))
+    assert verdict.measured == pytest.approx(expected, rel=1e-12)
+    assert 1.0 < verdict.measured < verdict.bound == (2 * p.Q) ** (p.alpha - 1)

@@ -1,0 +1,164 @@
+"""Theorems 4.6 and 4.7 on one run, and over seeds and k."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import mvsim
+from mvsim.run import Run
+from mvsim.verification.definition import Learned, definition_4_5, learned_features
+from mvsim.verification.ensemble import over_k, over_seeds
+from mvsim.verification.judgement import Judgement, judge
+from mvsim.verification.theorems import THEOREMS
+from mvsim.verification.verdict import Verdict, constant
+
+
+def made_up(learned, accuracy, times=None):
+    """A run with these records, (T, k, 2) and (T,); and what its end says."""
+    learned = np.asarray(learned, dtype=np.float64)
+    from synthetic import synthetic_run
+
+    k = learned.shape[1]
+    run = synthetic_run("erm", k=k, records=len(learned))
+    times = 10.0 ** np.arange(len(learned)) if times is None else np.asarray(times)
+    dataset = run.dataset.isel(time=slice(len(learned))).assign_coords(time=times)
+    dataset["feature_learned"] = (("time", "class", "view"), learned)
+    dataset["training_accuracy"] = (("time",), np.asarray(accuracy, dtype=np.float64))
+    return Run(dataset, run.provenance), Learned(learned[-1], 200, np.ones((k, 2)) * learned[-1], learned[-1] >= 1.0)
+
+
+ONE, BOTH, NONE = [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]
+
+
+def statuses(number, learned, accuracy, **options):
+    return [verdict.status for verdict in THEOREMS[number].judge(*made_up(learned, accuracy, **options))]
+
+
+@pytest.mark.parametrize(
+    ("number", "end", "expected"),
+    [
+        ("4.6", [ONE] * 10, "holds"),
+        ("4.6", [ONE] * 9 + [BOTH], "holds"),
+        ("4.6", [ONE] * 8 + [BOTH] * 2, "fails"),
+        ("4.6", [ONE] * 8 + [NONE] * 2, "fails"),
+        ("4.6", [BOTH] * 10, "fails"),
+        ("4.7", [BOTH] * 10, "holds"),
+        ("4.7", [BOTH] * 9 + [ONE], "fails"),
+        ("4.7", [BOTH] * 9 + [[1.0, 0.95]], "fails"),
+    ],
+)
+def test_features_are_counted_as_the_theorem_says(number, end, expected):
+    assert statuses(number, [[NONE] * 10, end, end, end], [0.0, 1.0, 1.0, 1.0]) == ["holds", expected]
+
+
+def test_what_is_true_only_at_the_end_is_inconclusive():
+    learned = [[NONE] * 10, [NONE] * 10, [ONE] * 10]
+    assert statuses("4.6", learned, [0.0, 0.0, 1.0]) == ["inconclusive", "inconclusive"]
+    assert statuses("4.6", [*learned, [ONE] * 10], [0.0, 0.0, 1.0, 1.0], times=[0, 1, 2, 19]) == ["inconclusive", "inconclusive"]
+    assert statuses("4.6", [*learned, [ONE] * 10], [0.0, 0.0, 1.0, 1.0], times=[0, 1, 2, 20]) == ["holds", "holds"]
+
+
+def test_training_accuracy_that_stays_below_one_fails():
+    learned, accuracy = [[ONE] * 10] * 4, [0.5, 0.9, 0.9, 0.9]
+    assert statuses("4.6", learned, accuracy, times=[0, 1, 10, 99]) == ["inconclusive", "inconclusive"]
+    assert statuses("4.6", learned, accuracy, times=[0, 1, 10, 100]) == ["fails", "holds"]
+
+
+def test_where_nothing_has_happened_nothing_fails():
+    assert statuses("4.7", [[NONE] * 10] * 4, [0.1] * 4) == ["inconclusive", "inconclusive"]
+
+
+def test_a_view_that_fails_on_a_training_point_is_not_learned():
+    run, learned = made_up([[BOTH] * 3] * 4, [1.0] * 4)
+    learned.training[1, 0] = 0.99
+    assert not learned.by_definition[1, 0]
+    assert THEOREMS["4.7"].judge(run, learned)[1].status == "fails"
+    assert "both views in 2, one in 1" in definition_4_5(run, learned).detail
+
+
+def test_a_class_without_training_points_is_judged_by_fresh_draws():
+    _, learned = made_up([[BOTH] * 3] * 4, [1.0] * 4)
+    learned.training[2] = np.nan
+    assert learned.by_definition.all()
+
+
+def test_definition_4_5_is_what_loops_say(run_folder):
+    """Every training point with one view removed, its outputs summed patch by patch."""
+    run = mvsim.open_run(run_folder / "midpoint.nc")
+    p, c = run.parameters, run.final_correlations
+    c[2, :, 2, 0] *= 0.02  # as if view 0 of class 2 had not been learned
+    run.dataset["final_correlations"].values[:] = c
+    learned = learned_features(run, draws=5)
+    data = mvsim.sample_dataset(p, run.seed)
+    right = np.zeros((p.k, 2))
+    for x, y in zip(data.to_patches(), data.labels, strict=True):
+        for view in (0, 1):
+            kept = x.copy()
+            kept[:, y, 1 - view] = 0.0
+            g = [sum(mvsim.smoothed_relu(float((w * patch).sum()), p.rho, p.alpha) for w in c[s] for patch in kept) for s in range(p.k)]
+            right[y, view] += all(g[y] > g[s] for s in range(p.k) if s != y)
+    assert np.allclose(learned.training, right / np.bincount(data.labels)[:, None])
+    assert learned.by_definition.sum() < 2 * p.k
+
+
+def test_real_runs_hold_and_the_wrong_theorem_fails(run_folder):
+    one, both = (mvsim.open_run(run_folder / f"{method}.nc") for method in ("erm", "midpoint"))
+    for run, number, expected in [(one, "4.6", "holds"), (both, "4.7", "holds"), (one, "4.7", "fails"), (both, "4.6", "fails")]:
+        verdicts = judge(run, number, everything=False).verdicts
+        assert [verdict.status for verdict in verdicts] == ["holds", expected, "measured"], number
+        assert verdicts[0].regime.startswith("scaled: d")
+
+
+def ensemble(found):
+    """Judgements whose theorem has these statuses and fractions of classes, and a constant each."""
+    return [
+        Judgement(
+            None,
+            [Verdict("Theorem 4.7 (features)", status, "both", fraction, 1.0, regime="scaled"), constant("Claim B.27", "O(log k)", value, 5.0)],
+        )
+        for status, fraction, value in found
+    ]
+
+
+def test_over_seeds_counts_runs_and_classes():
+    found = over_seeds("Theorem 4.7", 10, ensemble([("holds", 1.0, 2.0)] * 19 + [("fails", 0.8, 4.0)]))
+    by_name = {verdict.name: verdict for verdict in found}
+    runs = by_name["Theorem 4.7 (features), k = 10"]
+    assert (runs.status, runs.measured, runs.bound) == ("holds", 0.95, 0.9)
+    classes = by_name["Theorem 4.7 (features), classes of all runs, k = 10"]
+    assert classes.measured == pytest.approx(198 / 200)
+    assert (by_name["Claim B.27, k = 10"].status, by_name["Claim B.27, k = 10"].measured) == ("measured", 2.0)
+    assert "[2, 4]" in by_name["Claim B.27, k = 10"].detail
+    assert {verdict.regime for verdict in found} == {"scaled"}
+
+
+@pytest.mark.parametrize(
+    ("held", "failed", "undecided", "status"),
+    [(20, 0, 0, "holds"), (18, 2, 0, "holds"), (15, 5, 0, "inconclusive"), (5, 15, 0, "fails"), (17, 0, 3, "inconclusive"), (19, 0, 1, "holds")],
+)
+def test_undecided_runs_count_only_if_they_could_matter(held, failed, undecided, status):
+    runs = [("holds", 1.0, 1.0)] * held + [("fails", 0.5, 1.0)] * failed + [("inconclusive", 0.5, 1.0)] * undecided
+    found = {verdict.name: verdict for verdict in over_seeds("Theorem 4.7", 10, ensemble(runs))}
+    assert found["Theorem 4.7 (features), k = 10"].status == status
+
+
+def test_runs_that_were_lost_are_undecided():
+    found = {v.name: v for v in over_seeds("Theorem 4.7", 10, ensemble([("holds", 1.0, 1.0)] * 16), lost=4)}
+    verdict = found["Theorem 4.7 (features), k = 10"]
+    assert (verdict.status, verdict.measured) == ("inconclusive", 0.8)
+    assert "4 undecided" in verdict.detail
+
+
+def test_trends_are_exponents_of_k():
+    by_k = {k: ensemble([("holds", 1.0, 3.0 * k**0.5)] * 9 + [("fails", 0.9, 3.0 * k**0.5)]) for k in (4, 16)}
+    found = {verdict.name: verdict for verdict in over_k("Theorem 4.7", by_k)}
+    assert found["Theorem 4.7 (trend in k)"].measured == pytest.approx(1.6)
+    assert found["Claim B.27 (trend in k)"].measured == pytest.approx(0.5)
+    assert all(verdict.status == "measured" for verdict in found.values())
+    assert over_k("Theorem 4.7", {4: by_k[4]})[0].measured == pytest.approx(0.4)
+
+
+def test_replaced_verdicts_keep_their_fields():
+    verdict = Verdict("name", "holds", "statement", 1.0, 2.0, 0.5, "detail", 3.0, "regime")
+    assert replace(verdict, status="fails").as_dict() == {**verdict.as_dict(), "status": "fails"}
