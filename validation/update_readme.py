@@ -42,7 +42,7 @@ def readme_figure(found: dict[str, Any]) -> str:
     ]
     for method, run in found["runs"].items():
         cells = [method, *(run["classes"][name] for name in ("both", "one", "none")), f"{run['training_accuracy']:g}"]
-        cells += [run["steps"], run['evaluations'], f"{run['wall_seconds']:.0f}"]
+        cells += [run["steps"], run["evaluations"], f"{run['wall_seconds']:.0f}"]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines) + "\n"
 
@@ -119,7 +119,25 @@ def gd_limit(found: dict[str, Any]) -> str:
     )
 
 
-STUDIES = (exactness, readme_figure, main_job, startup, crash_safety, performance, flow_runs, flow_accuracy, gd_limit)
+def theorems(found: dict[str, Any]) -> str:
+    """Put what was decided over seeds into a table, and say what the controls did."""
+    lines = ["| statement | measured | bound | 95 % interval and more | verdict |", "|---|---|---|---|---|"]
+    for name, answer in found.items():
+        if name == "controls":
+            continue
+        lines.append(f"| `{answer['command']}` |  |  |  |  |")
+        for verdict in (v for section in answer["sections"] for v in section["verdicts"]):
+            if verdict["status"] != "measured" and verdict["name"].startswith(("Theorem", "Claim B.10")):
+                cells = [verdict["name"], f"{verdict['measured']:.3g}", f"{verdict['bound']:.3g}", verdict["detail"], f"**{verdict['status']}**"]
+                lines.append(f"| {' | '.join(cells)} |")
+    if "controls" in found:
+        verdicts = [v for section in found["controls"]["sections"] for v in section["verdicts"]]
+        turned = sum(v["status"] == "holds" for v in verdicts)
+        lines += ["", f"`mvsim verify --controls`: {turned} of {len(verdicts)} checks say what they must."]
+    return "\n".join(lines) + "\n"
+
+
+STUDIES = (exactness, readme_figure, main_job, startup, crash_safety, performance, flow_runs, flow_accuracy, gd_limit, theorems)
 PASSAGES: dict[str, Callable[[dict[str, Any]], str]] = {function.__name__: function for function in STUDIES}
 """The passages that can be filled in; each has the name of the results it needs."""
 

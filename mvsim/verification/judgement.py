@@ -13,6 +13,7 @@ from mvsim.verification.calculations import CALCULATIONS
 from mvsim.verification.claims import claims_for
 from mvsim.verification.definition import definition_4_5, learned_features
 from mvsim.verification.evidence import Evidence
+from mvsim.verification.gaussian_maxima import gaussian_maxima
 from mvsim.verification.theorems import THEOREMS
 from mvsim.verification.verdict import Verdict
 
@@ -77,6 +78,7 @@ def judge(run: Run, theorem: str, data: Dataset | None = None, everything: bool 
         evidence = Evidence(run, data)
         verdicts += [claim(evidence) for claim in claims_for(run.method)]
         verdicts += [calculation(evidence) for calculation in CALCULATIONS]
+        verdicts += gaussian_maxima(run.parameters, run.seed)
         verdicts.append(assumption_4_3(run))
     label = regime_label(run.regime)
     return Judgement(run, [replace(verdict, regime=label) for verdict in verdicts])

@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mvsim.errors import MvsimError
+from mvsim.data import Dataset
+from mvsim.errors import DivergedError, MvsimError, StalledError, UsageError
 from mvsim.parameters import Parameters
 from mvsim.run import Run, open_run
 from mvsim.simulation import Progress, simulate
@@ -15,7 +16,8 @@ from mvsim.simulation import Progress, simulate
 
 def run_name(parameters: Parameters, method: str, seed: int, options: dict[str, Any]) -> str:
     """Return the file name of a run: what a reader looks for, and a hash of all parameters and options."""
-    told = json.dumps([parameters.model_dump(mode="json"), options], sort_keys=True, default=str)
+    plain = {name: value.digest() if isinstance(value, Dataset) else value for name, value in options.items()}
+    told = json.dumps([parameters.model_dump(mode="json"), plain], sort_keys=True)
     return f"{method}-k{parameters.k}-seed{seed}-{hashlib.sha256(told.encode()).hexdigest()[:10]}.nc"
 
 
@@ -34,6 +36,8 @@ def kept_run(
     path = folder / run_name(parameters, method, seed, options)
     if path.exists():
         run = open_run(path)  # its content is checked against its hash
+        if (run.parameters, run.method, run.seed) != (parameters, method, seed):
+            raise UsageError(f"{path}: holds another run than its name says; move it away")
         if run.status == "finished":
             return run
     return simulate(parameters, method, seed, out=path, resume=True, threads=threads, progress=progress, **options)
@@ -41,8 +45,6 @@ def kept_run(
 
 def try_kept_run(folder: Path, parameters: Parameters, method: str, seed: int, **options: Any) -> Run | MvsimError:
     """Return the run or why there is none: one that stalled says nothing about a theorem and must not stop the others."""
-    from mvsim.errors import DivergedError, StalledError
-
     try:
         return kept_run(folder, parameters, method, seed, **options)
     except (DivergedError, StalledError) as error:

@@ -58,6 +58,31 @@ def with_torch(p, data, threads: int) -> LossAndGradient:
     return loss_and_gradient
 
 
+def with_torch_as_written(p, data, threads: int) -> LossAndGradient:
+    """Return Midpoint Mixup by PyTorch autograd in float64 as the loss is written: all N^2 ordered pairs, those of one point at a time."""
+    import torch
+
+    torch.set_num_threads(threads)
+    x = torch.from_numpy(data.to_patches()).reshape(data.N, data.P, 2 * p.k)
+    labels = torch.from_numpy(data.labels)
+
+    def activation(z):
+        return torch.where(z < p.rho, torch.relu(z) ** p.alpha / (p.alpha * p.rho ** (p.alpha - 1.0)), z - (1.0 - 1.0 / p.alpha) * p.rho)
+
+    def loss_and_gradient(c):
+        w = torch.tensor(c.reshape(p.k * p.m, 2 * p.k), requires_grad=True)
+        total = 0.0
+        for i in range(data.N):
+            z = ((x[i] + x) / 2) @ w.T
+            log_phi = torch.log_softmax(activation(z).sum(dim=1).reshape(-1, p.k, p.m).sum(dim=2), dim=1)
+            loss = -(log_phi[:, labels[i]].sum() + log_phi.gather(1, labels[:, None]).sum()) / (2 * data.N**2)
+            loss.backward()
+            total += loss.item()
+        return total, w.grad.numpy().reshape(c.shape)
+
+    return loss_and_gradient
+
+
 def with_jax(p, data) -> LossAndGradient:
     """Return Midpoint Mixup by JAX, compiled by XLA, in float64."""
     import jax

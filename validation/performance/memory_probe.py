@@ -14,7 +14,7 @@ import mvsim
 from mvsim.memory import required_bytes
 from mvsim.objectives import OBJECTIVES
 
-T_END = 1e4
+T_END = 100.0
 """Some steps of the flow."""
 
 

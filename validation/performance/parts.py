@@ -48,6 +48,7 @@ def comparison(sizes: Sizes) -> dict[str, Any]:
     others = {"numpy": oracle.loss_and_gradient}
     missing = [name for name in ("torch", "jax") if not baselines.available(name)]
     if "torch" not in missing:
+        others["torch as written"] = baselines.with_torch_as_written(p, data, THREADS)
         others["torch"] = baselines.with_torch(p, data, THREADS)
     if "jax" not in missing:
         others["jax"] = baselines.with_jax(p, data)

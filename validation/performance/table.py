@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-NAMES = {"numpy": "readable kernel (NumPy)", "torch": "PyTorch autograd", "jax": "JAX, compiled by XLA"}
+NAMES = {
+    "numpy": "readable kernel (NumPy)",
+    "torch as written": "PyTorch autograd, the loss as written",
+    "torch": "PyTorch autograd at its best: each pair once, products for powers, batches that fit the caches",
+    "jax": "JAX, compiled by XLA",
+}
 
 MIB = 2.0**20
 
@@ -13,12 +18,12 @@ def targets(found: dict[str, Any]) -> list[dict[str, Any]]:
     """Return every target with what was measured and whether it is met; one whose library is missing is not met and says so."""
     compared, main, general, memory = (found[part] for part in ("comparison", "main size", "general", "memory"))
     states = [main["states"][name] for name in ("initial", "escaped")]
-    torch = compared["seconds"].get("torch")
+    torch = compared["seconds"].get("torch as written")
     gain = None if torch is None else torch / ours(compared)
     first = memory["rows"][0]
     ratios = [row["predicted_over_measured"] for row in memory["rows"]]
     return [
-        _at_least("times faster than PyTorch autograd", gain, 1000.0),
+        _at_least("times faster than PyTorch autograd, the loss as written", gain, 1000.0),
         _at_most("main size, one thread: time over the limit", max(state["ratio"] for state in states), 1.5),
         _at_least("main size: speed-up on two threads", min(state["speed_up"] for state in states), 1.8),
         _at_most("arbitrary patches, one thread: time over the limit", general["ratio"], 3.0),
@@ -58,7 +63,7 @@ def _comparison_rows(compared: dict[str, Any], goal: str) -> list[list[str]]:
     rows.append([f"mvsim, 1 and {threads}", f"{_time(seconds['mvsim, 1 thread'])}, {_time(ours(compared))}", ""])
     for name, title in NAMES.items():
         measured = "not installed" if name in compared["missing"] else _times(seconds[name], ours(compared))
-        rows.append([f"{title}, {threads}", measured, goal if name == "torch" else ""])
+        rows.append([f"{title}, {threads}", measured, goal if name == "torch as written" else ""])
     return rows
 
 

@@ -1,0 +1,123 @@
+"""Search the worst of the choices that Definition 4.1 leaves open: patch sets, noise classes and noise coefficients, "via any method".
+
+    python validation/beyond/adversary.py [--runs DIR] [--seeds 2]      # writes validation/results/adversary.json
+
+1. *Against a trained network.* For the settled networks of k = 10 (ERM and midpoint), over all points that D could be made of: the least
+   margin g_y - max_{s != y} g_s on a point of class y that keeps one view only. Own neurons read the kept view at its least value, delta1, in
+   all C_P patches; noise classes (all choices of Q) and coefficients (all corners of [delta3, delta4]^(2 Q), where convex functions are
+   largest) are searched one by one. A feature that random draws call learned and that has a margin <= 0 here would refute the guarantee for
+   some D.
+2. *Against training.* Data sets inside Definition 4.1 that a random draw never looks like, k = 6: signal always in the same patches, one or
+   two noise patterns for all, the largest noise allowed, noise that names the class (that of class y holds the classes y + 1 ... y + Q), and
+   noise drawn patch by patch. Counted is whether the theorems' outcome survives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from outcomes import counted
+
+import mvsim
+from mvsim.data import SharedNoiseDataset
+from mvsim.verification.kept_runs import kept_run
+from mvsim.verification.questions import CONTROL_PARAMETERS
+
+FILE = Path(__file__).resolve().parents[1] / "results" / "adversary.json"
+
+
+def worst_margins(p: mvsim.Parameters, c: np.ndarray) -> np.ndarray:
+    """Return (k, 2): the least margin over all noise, with the kept view at delta1 in each of its patches."""
+    corners = np.array(list(itertools.product((p.delta3, p.delta4), repeat=2 * p.Q))).reshape(-1, p.Q, 2)
+    margins = np.full((p.k, 2), np.inf)
+    for y in range(p.k):
+        for classes in itertools.combinations([s for s in range(p.k) if s != y], p.Q):
+            read = np.einsum("srjl,njl->nsr", c[:, :, list(classes)], corners)  # (corners, k, m)
+            noise = (p.P - 2 * p.C_P) * mvsim.smoothed_relu(read, p.rho, p.alpha).sum(axis=2)
+            for view in (0, 1):
+                g = noise + p.C_P * mvsim.smoothed_relu(p.delta1 * c[:, :, y, view], p.rho, p.alpha).sum(axis=1)
+                others = np.delete(g, y, axis=1).max(axis=1)
+                margins[y, view] = min(margins[y, view], float((g[:, y] - others).min()))
+    return margins
+
+
+def against_networks(runs: Path) -> dict[str, Any]:
+    """Search the worst points for the networks of both methods."""
+    p, found = mvsim.Parameters(**CONTROL_PARAMETERS), {}
+    for method in ("erm", "midpoint"):
+        run = kept_run(runs, p, method, 0)
+        learned = mvsim.feature_learned(p, run.final_correlations, n_test=200, seed=1) == 1.0
+        margins = worst_margins(p, run.final_correlations)
+        found[method] = {
+            "learned_on_random_draws": int(learned.sum()),
+            "of_these_with_positive_margin_on_every_point": int((learned & (margins > 0.0)).sum()),
+            "least_margin_of_learned": float(margins[learned].min()),
+            "largest_margin_of_others": float(margins[~learned].max()) if (~learned).any() else None,
+        }
+        print(method, found[method], flush=True)
+    return found
+
+
+def naming_noise(p: mvsim.Parameters, seed: int) -> SharedNoiseDataset:
+    """Return a data set in which the noise of class y holds the classes y + 1, ..., y + Q at the largest coefficients."""
+    data = mvsim.sample_dataset(p, seed)
+    assert isinstance(data, SharedNoiseDataset)
+    patterns = np.zeros((p.k, p.k, 2))
+    for y in range(p.k):
+        patterns[y, [(y + j) % p.k for j in range(1, p.Q + 1)]] = p.delta4
+    return SharedNoiseDataset(data.labels, data.signal_coefficients, data.signal_patches, patterns, data.labels.copy(), p.P)
+
+
+def against_training(runs: Path, seeds: int) -> dict[str, Any]:
+    """Train on data that an adversary would choose."""
+    p = mvsim.Parameters(k=6, d=5800)
+    choices: dict[str, tuple[mvsim.Parameters, bool]] = {
+        "random draws": (p, False),
+        "signal always in the same patches": (p.replace(signal_layout="fixed"), False),
+        "two noise patterns": (p.replace(G=2), False),
+        "largest noise everywhere": (p.replace(delta3=p.delta4), False),
+        "noise that names the class": (p, True),
+        "noise of each point": (p.replace(noise="point"), False),
+        "noise of each patch": (p.replace(noise="patch", N=60), False),
+    }
+    found: dict[str, Any] = {}
+    for name, (q, naming) in choices.items():
+        found[name] = {}
+        for method in ("erm", "midpoint"):
+            if naming:
+                rows = [counted_on(runs, q, method, seed) for seed in range(seeds)]
+                found[name][method] = {key: sum(row[key] for row in rows) for key in ("both", "one", "none")}
+            else:
+                found[name][method] = counted(runs, q, method, seeds, t_end=None)["classes"]
+        print(name, found[name], flush=True)
+    return found
+
+
+def counted_on(runs: Path, p: mvsim.Parameters, method: str, seed: int) -> dict[str, int]:
+    """Count the classes of a run on `naming_noise`."""
+    from mvsim.learning import count_classes
+
+    run = kept_run(runs, p, method, seed, data=naming_noise(p, seed))
+    return count_classes(run.dataset["feature_learned"].isel(time=-1).to_numpy())
+
+
+def main() -> int:
+    """Search, print, write."""
+    parser = argparse.ArgumentParser(description="Search the worst choices that Definition 4.1 allows.")
+    parser.add_argument("--runs", type=Path, default=Path("mvsim-runs"))
+    parser.add_argument("--seeds", type=int, default=2)
+    arguments = parser.parse_args()
+    arguments.runs.mkdir(exist_ok=True)
+    found = {"seeds": arguments.seeds, "networks": against_networks(arguments.runs), "training": against_training(arguments.runs, arguments.seeds)}
+    FILE.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

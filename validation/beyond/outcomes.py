@@ -1,0 +1,31 @@
+"""What became of the classes of a run, counted over seeds, for the studies of this folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import mvsim
+from mvsim.learning import count_classes
+from mvsim.verification.intervals import clopper_pearson
+from mvsim.verification.kept_runs import try_kept_run
+
+LAST = 1e12
+"""Runs end there: some of the regimes looked at never settle."""
+
+
+def counted(folder: Path, parameters: mvsim.Parameters, method: str, seeds: int, **options: Any) -> dict[str, Any]:
+    """Return how many classes have both, one and none of their features at the end, over seeds, and the fractions with their intervals."""
+    total, accurate, lost = {"both": 0, "one": 0, "none": 0}, 0, 0
+    for seed in range(seeds):
+        run = try_kept_run(folder, parameters, method, seed, **{"t_end": LAST, **options})
+        if not isinstance(run, mvsim.Run):
+            lost += 1
+            continue
+        last = run.dataset.isel(time=-1)
+        for name, count in count_classes(last["feature_learned"].to_numpy()).items():
+            total[name] += count
+        accurate += float(last["training_accuracy"]) == 1.0
+    n = sum(total.values())
+    found: dict[str, Any] = {"classes": total, "accurate_runs": accurate, "runs": seeds - lost, "lost": lost}
+    return found | {name: [count / n, *clopper_pearson(count, n)] if n else None for name, count in total.items()}
