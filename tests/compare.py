@@ -41,5 +41,7 @@ def assert_components_close(actual, expected, rtol, atol):
     excess = np.abs(actual - expected) - (atol + rtol * np.abs(expected))
     if excess.size and np.max(excess) > 0:
         where = np.unravel_index(np.argmax(excess), excess.shape)
-        raise AssertionError(f"component {tuple(int(i) for i in where)} is {actual[where]!r} instead of {expected[where]!r}: "
-                             f"beyond {atol:.3g} + {rtol:.3g} |expected| by {np.max(excess):.3g}")
+        raise AssertionError(
+            f"component {tuple(int(i) for i in where)} is {actual[where]!r} instead of {expected[where]!r}: "
+            f"beyond {atol:.3g} + {rtol:.3g} |expected| by {np.max(excess):.3g}"
+        )

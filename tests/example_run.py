@@ -12,9 +12,7 @@ from mvsim.archive.schema import VARIABLES
 from mvsim.parameters import Parameters
 
 
-def example_run(
-    k: int = 3, m: int = 2, records: int = 4, snapshots: int = 2, step: int = 7, **fields: Any
-) -> tuple[xr.Dataset, dict[str, Any]]:
+def example_run(k: int = 3, m: int = 2, records: int = 4, snapshots: int = 2, step: int = 7, **fields: Any) -> tuple[xr.Dataset, dict[str, Any]]:
     """Return the dataset and provenance of a run stopped at ``step``; every value differs from every other."""
     rng = np.random.default_rng(step)
     sizes = {"time": records, "class": k, "neuron": m, "feature_class": k, "view": 2, "snapshot": snapshots}

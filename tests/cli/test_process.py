@@ -97,9 +97,7 @@ def test_bare_environment(tmp_path):
     """No HOME, no terminal, a locale and streams that know only ASCII, nowhere to keep caches."""
     environment = {"PATH": os.environ["PATH"], "LC_ALL": "C", "PYTHONIOENCODING": "ascii", "NO_COLOR": "1"}
     for words in (["--help"], ["simulate", "--k", "3", "--N", "30", "--t-end", "60"], ["plot", "mvsim-k3-midpoint-seed0.nc"]):
-        answer = subprocess.run(
-            [*COMMAND, *words], cwd=tmp_path, env=environment, capture_output=True, check=False, stdin=subprocess.DEVNULL
-        )
+        answer = subprocess.run([*COMMAND, *words], cwd=tmp_path, env=environment, capture_output=True, check=False, stdin=subprocess.DEVNULL)
         assert answer.returncode == 0, answer.stderr
         assert (answer.stdout + answer.stderr).isascii()
         assert b"\x1b" not in answer.stdout
