@@ -131,6 +131,7 @@ class Recorder:
         self.times: list[float] = []
         self.records: dict[str, list[Any]] = {name: [] for name in MEASURES}
         self.snapshots: list[State] = []
+        self._opened = np.zeros(objective.parameters.k, dtype=bool)  # classes in which Delta_y has been log k or more
         self._seed = seed
 
     def start(self, state: State) -> None:
@@ -168,7 +169,9 @@ class Recorder:
             "off_diagonal": diagnostics.off_diagonal_correlations(state.c).reshape(k, -1),
         }
         values = {name: quantity.measure(self, state, now) for name, quantity in MEASURES.items()}
-        keep = _is_snapshot(state.step) or self._escapes_doubled(state.step)
+        opened = self._opened | (values["view_gap"] >= np.log(k))
+        keep = _is_snapshot(state.step) or self._escapes_doubled(state.step) or _doubled(self._opened, opened)
+        self._opened = opened
         self.times.append(state.time)
         for name, value in values.items():
             self.records[name].append(value)
@@ -178,8 +181,7 @@ class Recorder:
     def _escapes_doubled(self, step: int) -> bool:
         """Whether the number of views that have escaped has passed a power of two since the last record: those are the times to look at."""
         steps = np.where(self.escapes.step < 0, np.iinfo(np.int64).max, self.escapes.step).min(axis=1)
-        before = int((steps <= self.last("step")).sum()) if self.times else 0
-        return int((steps <= step).sum()).bit_length() > before.bit_length()
+        return bool(self.times) and _doubled(steps <= self.last("step"), steps <= step)
 
     def forget_after(self, state: State, keep: bool) -> None:
         """Forget everything after a state, and with ``keep`` false its own record too: it lay where an earlier t_end cut, not on a mark."""
@@ -189,6 +191,8 @@ class Recorder:
         for values in self.records.values():
             del values[count:]
         self.snapshots = [snapshot for snapshot in self.snapshots if snapshot.step < state.step or (keep and snapshot.step == state.step)]
+        k = len(self._opened)
+        self._opened = (np.reshape(self.records["view_gap"], (-1, k)) >= np.log(k)).any(axis=0)
         self.escapes.forget_after(state.step)
 
     def last(self, name: str) -> Any:
@@ -293,3 +297,8 @@ class Recorder:
 def _is_snapshot(step: int) -> bool:
     """Whether a step is 0, or 1, 2 or 5 times a power of ten."""
     return step == 0 or str(step).rstrip("0") in ("1", "2", "5")
+
+
+def _doubled(before: np.ndarray, now: np.ndarray) -> bool:
+    """Whether the number of true entries has passed a power of two."""
+    return int(now.sum()).bit_length() > int(before.sum()).bit_length()

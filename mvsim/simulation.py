@@ -166,7 +166,7 @@ def simulate(
         if options[key] is not None and of != integrator:
             raise UsageError(f"{NAMES.get(key, key)}={options[key]!r}: belongs to integrator={of!r}, and integrator={integrator!r} was asked for")
     option = options[OPTION_OF[integrator]]
-    if isinstance(settled_factor, bool) or not isinstance(settled_factor, (int, float)) or not 1.0 < settled_factor <= 1e100:
+    if isinstance(settled_factor, bool) or not isinstance(settled_factor, (int, float, np.integer, np.floating)) or not 1.0 < settled_factor <= 1e100:
         raise UsageError(f"settled_factor={settled_factor!r}: must be a number above 1, at most 1e100")
     checkpoint_seconds = _positive("checkpoint_seconds", checkpoint_seconds, most=math.inf)
     if out is not None and not isinstance(out, (str, os.PathLike)):

@@ -29,6 +29,8 @@ def example_run(k: int = 3, m: int = 2, records: int = 4, snapshots: int = 2, st
             values = rng.normal(size=shape)
             if name == "time":
                 values = np.sort(values)
+            if name in ("training_accuracy", "feature_learned"):
+                values = rng.random(shape)
         variables[name] = xr.Variable(dims, np.asarray(values, dtype=dtype), {"units": "dimensionless"} if name == "time" else {})
     variables["final_step"] = variables["resume_step"] = xr.Variable((), np.int64(step))
     parameters = Parameters(k=k, m=m, **fields)

@@ -76,6 +76,13 @@ _ENTRIES: dict[str, tuple[type, ...]] = {
 }
 
 
+FINITE = (
+    "final_correlations", "resume_correlations", "correlations", "loss", "training_accuracy", "feature_learned", "own_correlations",
+    "max_correlation", "total_correlation", "view_gap", "signal_strength", "off_diagonal_max", "off_diagonal_min",
+)  # fmt: skip
+"""Variables whose values are numbers everywhere."""
+
+
 def find_problem(dataset: xr.Dataset, provenance: dict[str, Any]) -> str | None:
     """Return what is wrong with a run of format `FORMAT`, in a few words, or None if nothing is.
 
@@ -152,9 +159,13 @@ def _values_problem(dataset: xr.Dataset) -> str | None:
     # At t = 10^50 many steps have the same time.
     if not (np.isfinite(time).all() and (np.diff(time) >= 0).all() and (np.diff(step) > 0).all()):
         return "its times and steps do not increase"
-    for name in ("final_correlations", "resume_correlations", "correlations", "loss"):
+    for name in FINITE:
         if not np.isfinite(dataset.variables[name].values).all():
             return f"variable {name} is not finite"
+    for name in ("training_accuracy", "feature_learned"):
+        values = dataset.variables[name].values
+        if values.min() < 0.0 or values.max() > 1.0:
+            return f"variable {name} is no fraction"
     if step[0] < 0 or dataset.variables["final_step"].values < 0:
         return "its steps are negative"
     return None

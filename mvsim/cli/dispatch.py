@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 
 from mvsim.cli.app import app
 from mvsim.cli.outcome import DONE, HANDLED, exit_code, message
+from mvsim.cli.streams import silence_stdout
 
 
 def dispatch(arguments: Sequence[str] | None = None) -> int:
@@ -25,11 +26,11 @@ def dispatch(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
         except BrokenPipeError:
             # Results are printed after everything is saved, so a reader that left (`| head`) has lost nothing but lines.
-            _silence_stdout()
+            silence_stdout()
         except HANDLED as error:
             _say(f"mvsim: {message(error, words)}")
             if isinstance(error, OSError):  # it may be stdout itself that cannot be written
-                _silence_stdout()
+                silence_stdout()
             return exit_code(error)
         else:
             return code if isinstance(code, int) else DONE
@@ -68,9 +69,3 @@ def _show_warning(message: Warning | str, *details: object, **more: object) -> N
 def _say(line: str) -> None:
     with suppress(OSError):  # if nobody reads stderr, the exit code still tells
         print(line, file=sys.stderr, flush=True)
-
-
-def _silence_stdout() -> None:
-    """Point stdout at nothing, or the interpreter complains once more when it flushes at exit."""
-    with suppress(OSError, ValueError):  # a stdout without a file descriptor has nothing to flush
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterable
 
@@ -19,7 +20,10 @@ STYLES = {"holds": "green", "fails": "bold red", "inconclusive": "yellow", "meas
 
 def print_section(title: str, verdicts: Iterable[Verdict]) -> None:
     """Print the verdicts of one section on stdout: status, name, numbers, and of what is decided also the detail."""
-    console = Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else WIDTH)
+    # Rendered first and printed at once: on a pipe whose reader has left, rich would end the program by itself.
+    text = io.StringIO()
+    terminal = sys.stdout.isatty()
+    console = Console(file=text, highlight=False, width=Console().width if terminal else WIDTH, force_terminal=terminal)
     verdicts = list(verdicts)
     regime = verdicts[0].regime if verdicts else ""
     console.print(Text(f"{title}  [{regime}]" if regime else title, style="bold"), soft_wrap=True)
@@ -28,11 +32,17 @@ def print_section(title: str, verdicts: Iterable[Verdict]) -> None:
                           ("margin", {"justify": "right"}), ("detail", {"ratio": 1})):  # fmt: skip
         table.add_column(name, **options)
     for v in verdicts:
-        numbers = (_number(v.measured), _number(v.bound), "" if v.margin is None else f"{100 * v.margin:+.0f}%")
+        numbers = (_number(v.measured), _number(v.bound), _margin(v))
         detail = v.detail if v.status != "measured" else v.statement
         table.add_row(Text(v.status, style=STYLES[v.status]), v.name, *numbers, detail)
     console.print(table)
+    print(text.getvalue(), end="")
 
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.4g}"
+
+
+def _margin(v: Verdict) -> str:
+    """Return the margin in per cent of the bound, as a number where the bound is 0."""
+    return "" if v.margin is None else f"{v.margin:+.2g}" if v.bound == 0.0 else f"{100 * v.margin:+.0f}%"

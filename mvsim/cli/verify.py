@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,13 +16,16 @@ from mvsim.archive.atomic import write_atomically
 from mvsim.cli.fields import given_fields, with_fields
 from mvsim.cli.progress import progress_on
 from mvsim.cli.simulate import FLAG, INTEGER
+from mvsim.cli.streams import silence_stdout
 from mvsim.cli.verdict_table import print_section
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
 from mvsim.verification.questions import FOLDER, SEEDS, Section, ask_of_controls, ask_of_runs, ask_of_theorems
 from mvsim.verification.theorems import THEOREMS
-from mvsim.verification.verdict import exit_code
+from mvsim.verification.verdict import STATUSES, Verdict, exit_code
 from mvsim.version import __version__
+
+DEFAULT_K = (10,)
 
 
 def _integers(kind: type, tokens: Any) -> tuple[int, ...]:
@@ -35,7 +40,7 @@ def verify(
         tuple[str, ...],
         Parameter(negative="", choices=tuple(THEOREMS), help="Theorem to judge; may be repeated. Without run files, over seeds, on runs made now."),
     ] = (),
-    k: Annotated[tuple[int, ...], Parameter(negative="", converter=_integers, help="Number of classes; may be repeated.")] = (10,),
+    k: Annotated[tuple[int, ...], Parameter(negative="", converter=_integers, help="Number of classes; may be repeated.")] = DEFAULT_K,
     seeds: Annotated[int, INTEGER, Parameter(help="Runs of each theorem at each k.")] = SEEDS,
     controls: Annotated[
         bool, FLAG, Parameter(help="Run the negative controls: what a statement needs is taken away, and its check must turn.")
@@ -57,27 +62,67 @@ def verify(
     if not (runs or theorem or controls):
         raise UsageError("nothing to verify: give run files, --theorem or --controls")
     given = given_fields(fields)
-    if given and not theorem:
-        raise UsageError(f"{', '.join(f'--{name}' for name in given)}: for runs that are made, with --theorem and without run files")
-    if out is not None:
-        ensure_writable(out, force=force, resume=False)
+    _refuse_unused(runs, theorem, k, seeds, given)
+    question = {"runs": [str(run) for run in runs], "theorems": list(theorem), "controls": controls}
+    question |= {} if runs or not theorem else {"k": list(k), "seeds": seeds, "parameters": given}
+    path = _check_answer_file(out, runs, force) if out is not None else None if runs and not controls else runs_dir / _name(question)
+    if path is not None and out is None:
+        _check_replaceable(path, question)
+
     sections = []
     for section in _answers(runs, theorem, k, given, seeds, controls, runs_dir, threads, quiet):
         sections.append(section)
-        if not json_:
-            print_section(*section)
+        if not (json_ or quiet):  # it may take hours until the answer is complete
+            print(f"mvsim: {section.title}: {_counts(section.verdicts)}", file=sys.stderr, flush=True)
     verdicts = [verdict for section in sections for verdict in section.verdicts]
     code = exit_code(verdicts)
-    question = {"runs": [str(run) for run in runs], "theorems": list(theorem), "controls": controls}
-    question |= {} if runs else {"k": list(k), "seeds": seeds, "parameters": given}
     text = json.dumps({"version": __version__, "question": question, "exit_code": code, "sections": [
         {"title": section.title, "verdicts": [verdict.as_dict() for verdict in section.verdicts]} for section in sections
     ]}, indent=1)  # fmt: skip
-    path = out or (None if runs and not controls else runs_dir / _name(theorem, k, seeds, controls))
-    if path is not None:
+    if path is not None:  # before anything is printed: whoever reads may leave
         write_atomically(path, f"{text}\n".encode())
-    print(text if json_ else _last_words(verdicts, path))
+    try:
+        if json_:
+            print(text)
+        else:
+            for section in sections:
+                print_section(*section)
+            print(_counts(verdicts) + ("" if path is None else f"; saved in {path}"))
+        sys.stdout.flush()
+    except BrokenPipeError:  # the verdict is the exit code, whoever reads the words
+        silence_stdout()
     return code
+
+
+def _refuse_unused(runs: tuple[Path, ...], theorem: tuple[str, ...], k: tuple[int, ...], seeds: int, given: dict[str, Any]) -> None:
+    """Raise `UsageError` for options of runs that are made, where none is made for a theorem."""
+    unused = [f"--{name}" for name in given]
+    unused += ["--k"] if k != DEFAULT_K else []
+    unused += ["--seeds"] if seeds != SEEDS else []
+    if unused and (runs or not theorem):
+        raise UsageError(f"{', '.join(unused)}: for runs that are made, with --theorem and without run files; a run file has parameters of its own")
+
+
+def _check_answer_file(out: Path, runs: tuple[Path, ...], force: bool) -> Path:
+    """Return ``out`` if the answer may be written there."""
+    if any(run.exists() and out.exists() and run.samefile(out) for run in runs):
+        raise UsageError(f"out={out}: is a run that is to be judged; choose another file")
+    if out.exists() and not force:
+        raise UsageError(f"out={out}: exists already; overwrite it with --force, or choose another file")
+    ensure_writable(out, force=True)
+    return out
+
+
+def _check_replaceable(path: Path, question: dict[str, Any]) -> None:
+    """Raise `UsageError` if there is a file that is no answer to the same question."""
+    if not path.exists():
+        return
+    try:
+        asked = json.loads(path.read_text(encoding="utf-8"))["question"]
+    except (OSError, ValueError, KeyError, TypeError):
+        asked = None
+    if asked != question:
+        raise UsageError(f"{path}: is not an answer to this question and would be replaced; move it away, or give another file with --out")
 
 
 def _answers(
@@ -86,8 +131,6 @@ def _answers(
 ) -> Iterator[Section]:  # fmt: skip
     """Yield the sections that were asked for."""
     if runs:
-        if given:
-            raise UsageError(f"{', '.join(f'--{name}' for name in given)}: the parameters of a run are those of its file")
         yield from ask_of_runs(runs, theorem)
     elif theorem:
         parameters = [Parameters(k=one, **given) for one in k]
@@ -96,13 +139,13 @@ def _answers(
         yield from ask_of_controls(runs_dir)
 
 
-def _name(theorem: tuple[str, ...], k: tuple[int, ...], seeds: int, controls: bool) -> str:
+def _name(question: dict[str, Any]) -> str:
     """Return the name of the file with the answer; asked again, it is written anew."""
-    parts = [f"theorem-{number}" for number in theorem] + ([f"k{one}" for one in k] + [f"seeds{seeds}"] if theorem else [])
-    return "-".join([*parts, *(["controls"] if controls else [])]) + ".json"
+    what = [f"theorem-{number}" for number in question["theorems"]] + (["controls"] if question["controls"] else [])
+    told = json.dumps(question, sort_keys=True)
+    return f"{'-'.join(what)}-{hashlib.sha256(told.encode()).hexdigest()[:10]}.json"
 
 
-def _last_words(verdicts: list[Any], path: Path | None) -> str:
-    counts = {status: sum(verdict.status == status for verdict in verdicts) for status in ("holds", "fails", "inconclusive", "measured")}
-    said = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-    return said if path is None else f"{said}; saved in {path}"
+def _counts(verdicts: list[Verdict]) -> str:
+    counts = {status: sum(verdict.status == status for verdict in verdicts) for status in STATUSES}
+    return ", ".join(f"{count} {status}" for status, count in counts.items() if count)

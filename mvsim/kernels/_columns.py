@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from mvsim.kernels._compiled import _OPTIONS
+from mvsim.kernels.compiling import njit
 
 
 @njit(**_OPTIONS)

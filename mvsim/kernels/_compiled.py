@@ -13,15 +13,16 @@ themselves.
 The power alpha travels in the *type* of ``power`` (a tuple of alpha zeros if alpha is a small integer), so that the compiler sees a constant
 exponent and vectorises; any other alpha travels as a float and costs a call to pow.
 
-Loops that call each other live in this one file, because a cached function does not notice that a helper in another file has changed.
 Reassociation and contraction are allowed (``reassoc``, ``contract``): sums over neurons or patches vectorise only with them; NaN and
 infinity keep their meaning. Bits depend on the machine's vector width, never on the number of threads.
 """
 
 from __future__ import annotations
 
-from numba import njit, types
+from numba import types
 from numba.extending import overload
+
+from mvsim.kernels.compiling import njit
 
 _OPTIONS = {"cache": True, "nogil": True, "fastmath": {"reassoc", "contract"}, "error_model": "numpy"}
 _LARGEST_UNROLLED_POWER = 16

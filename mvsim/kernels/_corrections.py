@@ -8,9 +8,8 @@ terms (k, B + E) are those of the blocks, then those of the extra pairs, among w
 
 from __future__ import annotations
 
-from numba import njit
-
 from mvsim.kernels._compiled import _OPTIONS
+from mvsim.kernels.compiling import njit
 
 
 @njit(**_OPTIONS)

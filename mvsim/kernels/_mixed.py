@@ -20,9 +20,9 @@ a loop that may find them so does not vectorise.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from mvsim.kernels._compiled import _OPTIONS, _to_power
+from mvsim.kernels.compiling import njit
 
 # Arguments of all loops.
 #   weights, moves (k, m, 2k)   neurons in units of rho

@@ -16,7 +16,6 @@ which is three products where the adjoint has one. For the others, evaluated one
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from mvsim.kernels._compiled import _OPTIONS, _r_1, _r_2
 from mvsim.kernels._moments import (
@@ -32,6 +31,7 @@ from mvsim.kernels._moments import (
     _sum_runs,
     regimes_of,
 )
+from mvsim.kernels.compiling import njit
 
 
 @njit(**_OPTIONS)

@@ -30,9 +30,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from mvsim.kernels._compiled import _OPTIONS, _r, _r_1
+from mvsim.kernels.compiling import njit
 
 AMPLIFICATION = 3.0**8
 """Largest factor by which the binomial sum may amplify round-off; at alpha = 8 it allows kappa = 1/2."""

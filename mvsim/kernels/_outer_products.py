@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from mvsim.kernels.compiling import njit
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"})

@@ -3,20 +3,15 @@
 What takes a millisecond cannot be handed from thread to thread by the interpreter, and has no time for a dozen calls from it. The functions called
 here are those of `mvsim.kernels.moment_sums` and `mvsim.kernels.pair_softmax`, in the same order.
 
-Only the outermost function is cached, under a key that contains the sources of everything compiled into it: a cached function by itself does not
-notice that a function in another file has changed.
+Only the outermost function is cached, with everything compiled into it (`mvsim.kernels.compiling` sees to it that it is never out of date).
 """
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from mvsim.kernels import _columns, _compiled, _corrections, _moments, _pair_softmax, _unmixed_moments, _work_list
 from mvsim.kernels._columns import fill_columns, pull_back_columns
 from mvsim.kernels._compiled import term_pull_back, term_values
 from mvsim.kernels._corrections import correction_pull_back, correction_values
@@ -24,6 +19,7 @@ from mvsim.kernels._moments import MomentTable, moment_pull_back, moment_values
 from mvsim.kernels._pair_softmax import LARGEST_OUTPUT, linear_part, log_partition_of_pairs
 from mvsim.kernels._unmixed_moments import UnmixedTable, unmixed_pull_back, unmixed_values
 from mvsim.kernels._work_list import mark_done, take, wait_for
+from mvsim.kernels.compiling import njit
 
 _OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
 _BLOCKS_AT_ONCE = 8
@@ -177,47 +173,37 @@ def _gradient_of_class(y, constants, at, gradient):
     pull_back_columns(y, y + 1, at.out, constants.patterns, gradient)
 
 
-def _compile_with(sources):
-    """Return `pair_gradient`; ``sources`` becomes a part of the key under which it is cached."""
+@njit(cache=True, **_OPTIONS)
+def pair_gradient(counters, c, constants, at, gradient):
+    """Take part in filling gradient (k, m, 2k) and the sums of the loss at c (k, m, 2k).
 
-    @njit(cache=True, **_OPTIONS)
-    def pair_gradient(counters, c, constants, at, gradient):
-        """Take part in filling gradient (k, m, 2k) and the sums of the loss at c (k, m, 2k).
-
-        If some output is too large, which `Memory.largest` tells, nothing else is of use.
-        """
-        _ = sources
-        k, blocks, (target_U, target_V, target_terms) = len(c), len(constants.blocks), constants.targets
+    If some output is too large, which `Memory.largest` tells, nothing else is of use.
+    """
+    k, blocks, (target_U, target_V, target_terms) = len(c), len(constants.blocks), constants.targets
+    y = take(counters, VALUES)
+    while y < k:
+        _values_of_class(y, c, constants, at)
+        _exponentials_of_class(y, constants, at)
+        mark_done(counters, VALUES)
         y = take(counters, VALUES)
-        while y < k:
-            _values_of_class(y, c, constants, at)
-            _exponentials_of_class(y, constants, at)
-            mark_done(counters, VALUES)
-            y = take(counters, VALUES)
-        wait_for(counters, VALUES, k)
-        for y in range(k):
-            if not at.largest[y] < LARGEST_OUTPUT:
-                return
-        parts = (blocks + _BLOCKS_AT_ONCE - 1) // _BLOCKS_AT_ONCE
+    wait_for(counters, VALUES, k)
+    for y in range(k):
+        if not at.largest[y] < LARGEST_OUTPUT:
+            return
+    parts = (blocks + _BLOCKS_AT_ONCE - 1) // _BLOCKS_AT_ONCE
+    part = take(counters, SOFTMAX)
+    while part < parts:
+        log_partition_of_pairs(
+            part * _BLOCKS_AT_ONCE, min((part + 1) * _BLOCKS_AT_ONCE, blocks), constants.blocks, constants.start, at.U, at.V, at.terms,
+            constants.repeats, constants.extra_start, constants.extra_pairs, constants.weight, constants.symmetric,
+            target_U, target_V, target_terms, at.log_partition,
+        )  # fmt: skip
+        mark_done(counters, SOFTMAX)
         part = take(counters, SOFTMAX)
-        while part < parts:
-            log_partition_of_pairs(
-                part * _BLOCKS_AT_ONCE, min((part + 1) * _BLOCKS_AT_ONCE, blocks), constants.blocks, constants.start, at.U, at.V, at.terms,
-                constants.repeats, constants.extra_start, constants.extra_pairs, constants.weight, constants.symmetric,
-                target_U, target_V, target_terms, at.log_partition,
-            )  # fmt: skip
-            mark_done(counters, SOFTMAX)
-            part = take(counters, SOFTMAX)
-        wait_for(counters, SOFTMAX, parts)
+    wait_for(counters, SOFTMAX, parts)
+    y = take(counters, ADJOINT)
+    while y < k:
+        _gradient_of_class(y, constants, at, gradient)
+        mark_done(counters, ADJOINT)
         y = take(counters, ADJOINT)
-        while y < k:
-            _gradient_of_class(y, constants, at, gradient)
-            mark_done(counters, ADJOINT)
-            y = take(counters, ADJOINT)
-        wait_for(counters, ADJOINT, k)
-
-    return pair_gradient
-
-
-_MODULES = _columns, _compiled, _corrections, _moments, _pair_softmax, _unmixed_moments, _work_list
-pair_gradient = _compile_with(hashlib.sha256(b"".join(Path(module.__file__).read_bytes() for module in _MODULES)).hexdigest())
+    wait_for(counters, ADJOINT, k)

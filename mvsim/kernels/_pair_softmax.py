@@ -22,7 +22,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from mvsim.kernels.compiling import njit
 
 LARGEST_OUTPUT = 300.0
 """Outputs up to this are summed here: products of two partition functions then fit into a double."""

@@ -15,9 +15,9 @@ W S entry by entry. Pairs whose signal patches coincide are summed by themselves
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from mvsim.kernels._compiled import _OPTIONS
+from mvsim.kernels.compiling import njit
 
 
 @njit(**_OPTIONS)

@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from mvsim.kernels._compiled import _OPTIONS, _r, _r_1, _r_2, _to_power
+from mvsim.kernels.compiling import njit
 
 
 class UnmixedTable(NamedTuple):

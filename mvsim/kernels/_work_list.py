@@ -11,8 +11,10 @@ import os
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from mvsim.kernels.compiling import njit
 
 _STEPS = 8
 _DONE = 8

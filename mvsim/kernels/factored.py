@@ -72,13 +72,13 @@ class FactoredKernel(Kernel):
     def outputs(self, c: np.ndarray) -> np.ndarray:
         """Return (k, N): g_y(x_i) on the unmixed points."""
         g = np.empty((self.neurons.k, len(self.layout.labels)))
-        with self.neurons.alone():
+        with self.neurons.one_blas_thread():
             g[:, self.layout.order] = self._forward(self._unmixed, g.shape, c, np.empty(self._shape))
         return g
 
     def loss(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss) -> float:
         """Return the weighted sum of the pointwise loss over ``points``."""
-        with self.neurons.alone():
+        with self.neurons.one_blas_thread():
             if isinstance(points, AllPairs):
                 return self._pair_loss(c, self._pairs_of(points), pointwise)[1]
             sums, targets = self._separate(points)
@@ -86,7 +86,7 @@ class FactoredKernel(Kernel):
 
     def loss_and_gradient(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss) -> tuple[float, np.ndarray]:
         """Return the loss and its gradient by c, (k, m, k, 2)."""
-        with self.neurons.alone():
+        with self.neurons.one_blas_thread():
             if isinstance(points, AllPairs):
                 pairs = self._pairs_of(points)
                 if type(pointwise) is CrossEntropy and pairs.at_once is not None:
@@ -104,7 +104,7 @@ class FactoredKernel(Kernel):
 
     def hessian_vector_product(self, c: np.ndarray, v: np.ndarray, points: Points, pointwise: PointwiseLoss) -> np.ndarray:
         """Return the derivative of the gradient along v, (k, m, k, 2)."""
-        with self.neurons.alone():
+        with self.neurons.one_blas_thread():
             if isinstance(points, AllPairs):
                 return self._pair_curvature(c, v, self._pairs_of(points), pointwise)
             sums, targets = self._separate(points)
@@ -128,7 +128,7 @@ class FactoredKernel(Kernel):
         escaped = Escaped(self._parameters, self.layout, c, beyond)
         if not escaped.places:
             return Curvature.of_border(np.zeros(0, np.int64), np.zeros((0, 0)))
-        with self.neurons.alone():
+        with self.neurons.one_blas_thread():
             if isinstance(points, Unmixed):
                 g = self._forward(self._unmixed, (self.neurons.k, len(self.layout.labels)), c, self._columns_here)
                 return escaped.unmixed(softmax_gap(g, self.layout.labels))

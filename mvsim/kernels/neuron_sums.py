@@ -47,7 +47,7 @@ class Neurons:
         """Whether alpha is an integer small enough for moments."""
         return isinstance(self.activation[2], tuple)
 
-    def alone(self) -> AbstractContextManager[object]:
+    def one_blas_thread(self) -> AbstractContextManager[object]:
         """Return a context without threads of BLAS: they would fight with ours for the cores and give bits that depend on their number."""
         return self._blas.limit(limits=1, user_api="blas")
 

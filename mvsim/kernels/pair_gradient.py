@@ -32,7 +32,7 @@ class PairGradient:
 
     def __init__(self, layout: Layout, plan: PairPlan, neurons: Neurons, sums: MomentSums, targets: Tables, memory: Tables) -> None:
         k, m, N, G = neurons.k, neurons.m, len(layout.labels), len(layout.patterns)
-        self._threads = neurons.threads
+        self._threads = min(neurons.threads, k)  # one that finds nothing to do only takes time from the others
         self._constants = Constants(
             layout.patterns, 1.0 / neurons.rho, neurons.activation, sums.terms.arrays, sums.tables[0], sums.tables[-1], sums.unmixed.table,
             sums.corrections, plan.blocks, layout.start, plan.repeats, plan.extra_start, plan.extra_pairs, 1.0 / N**2, plan.symmetric,

@@ -12,6 +12,9 @@ from mvsim.verification.intervals import clopper_pearson, fraction_at_least
 from mvsim.verification.judgement import Judgement
 from mvsim.verification.verdict import Verdict, constant
 
+IDENTITIES = ("Calculation", "Lemma", "Proposition", "Corollary")
+"""What these names begin is true in every run or not true at all; the rest holds with probability 1 - O(1/k)."""
+
 
 def over_seeds(name: str, k: int, judgements: Sequence[Judgement], lost: int = 0) -> list[Verdict]:
     """Judge the runs of one theorem at one k.
@@ -30,26 +33,26 @@ def over_seeds(name: str, k: int, judgements: Sequence[Judgement], lost: int = 0
     Returns
     -------
     list of Verdict
-        First the two parts of the theorem over runs: the fraction of runs in which it holds is to be at least 1 - 1/k, which is 1 - O(1/k) with
-        constant 1. If undecided runs could change the answer, it is inconclusive. Then the fraction of classes over all runs, and what was
-        measured along the trajectories, its median over runs.
+        The fraction of runs in which the theorem, and what is decided on the way, holds is to be at least 1 - 1/k, which is 1 - O(1/k) with
+        constant 1; if undecided runs could change the answer, it is inconclusive. Identities are to hold in every run. The fraction of classes
+        over all runs and the constants of the claims are measured only.
     """
-    n = len(judgements) + lost
     label = _common([judgement.verdicts[0].regime for judgement in judgements])
     found = []
     for part in _names(judgements):
         mine = [verdict for judgement in judgements for verdict in judgement.verdicts if verdict.name == part]
         if all(verdict.status == "measured" for verdict in mine):
             found.append(_median(part, k, mine))
+        elif part.startswith(IDENTITIES):
+            found.append(_everywhere(part, k, mine))
         else:
-            undecided = n - sum(verdict.status in ("holds", "fails") for verdict in mine)
-            found.append(_decided(part, k, mine, undecided))
-    for verdict in [verdict for judgement in judgements[:1] for verdict in judgement.verdicts if verdict.name == f"{name} (features)"]:
-        found.insert(0, _classes(verdict, k, judgements))
+            found.append(_decided(part, k, mine, lost))
+            if part == f"{name} (features)":
+                found.append(_classes(part, k, mine, lost))
     return [replace(verdict, regime=label) for verdict in found]
 
 
-def over_k(name: str, judgements: Mapping[int, Sequence[Judgement]]) -> list[Verdict]:
+def over_k(name: str, judgements: Mapping[int, Sequence[Judgement]], lost: Mapping[int, int] | None = None) -> list[Verdict]:
     """Report how the failure of a theorem goes with k: 1 - O(1/k) says that k times the fraction of runs in which it fails stays bounded.
 
     Parameters
@@ -58,31 +61,36 @@ def over_k(name: str, judgements: Mapping[int, Sequence[Judgement]]) -> list[Ver
         Of the theorem.
     judgements : mapping
         From k to the judgements of its runs.
+    lost : mapping, optional
+        From k to the number of runs that could not be followed to an end.
 
     Returns
     -------
     list of Verdict
-        The largest k times failing fraction, with an interval for each k, and the exponent of k in each measured constant: the slope of its
-        logarithm over log k, least squares over the medians. A theorem's Theta(1) shows as an exponent near 0. None of this is decided.
+        The largest k times failing fraction, undecided runs counted as failing, with an interval for each k, and the exponent of k in each
+        measured constant: the slope of its logarithm over log k, least squares over the medians. A theorem's Theta(1) shows as an exponent
+        near 0. None of this is decided.
     """
     rows, worst = [], 0.0
     for k, mine in sorted(judgements.items()):
-        failing = sum(any(v.status == "fails" for v in judgement.verdicts if v.name.startswith(name)) for judgement in mine)
-        low, high = clopper_pearson(failing, len(mine))
-        worst = max(worst, k * failing / len(mine))
-        rows.append(f"k = {k}: {failing} of {len(mine)} runs fail, k times that [{k * low:.2g}, {k * high:.2g}]")
-    found = [constant(f"{name} (trend in k)", "largest k times the fraction of runs in which it fails; 1 - O(1/k) keeps it bounded", worst,
-                      detail="; ".join(rows))]  # fmt: skip
-    if len(judgements) < 2:
-        return found
+        statuses = [{v.status for v in judgement.verdicts if v.name.startswith(name)} for judgement in mine]
+        failing = sum("fails" in found for found in statuses)
+        undecided = sum("fails" not in found and "inconclusive" in found for found in statuses) + (lost or {}).get(k, 0)
+        n = len(mine) + (lost or {}).get(k, 0)
+        low, high = clopper_pearson(failing, n)[0], clopper_pearson(failing + undecided, n)[1]
+        worst = max(worst, k * (failing + undecided) / n)
+        rows.append(f"k = {k}: {failing} of {n} runs fail, {undecided} are undecided, k times that [{k * low:.2g}, {k * high:.2g}]")
+    statement = "largest k times the fraction of runs in which it does not hold; 1 - O(1/k) keeps it bounded"
+    found = [constant(f"{name} (trend in k)", statement, worst, detail="; ".join(rows))]
+    if len(judgements) > 1:
+        for part in _names([judgement for mine in judgements.values() for judgement in mine]):
+            medians = {k: _values(part, mine) for k, mine in sorted(judgements.items())}
+            points = [(k, float(np.median(values))) for k, values in medians.items() if len(values)]
+            if len(points) > 1 and all(value > 0.0 for _, value in points):
+                exponent = float(np.polyfit(np.log([k for k, _ in points]), np.log([value for _, value in points]), 1)[0])
+                detail = ", ".join(f"k = {k}: {value:.4g}" for k, value in points)
+                found.append(constant(f"{part} (trend in k)", "exponent of k in the measured constant", exponent, detail=detail))
     labels = _common([judgement.verdicts[0].regime for mine in judgements.values() for judgement in mine])
-    for part in _names([judgement for mine in judgements.values() for judgement in mine]):
-        medians = {k: _values(part, mine) for k, mine in sorted(judgements.items())}
-        points = [(k, float(np.median(values))) for k, values in medians.items() if len(values)]
-        if len(points) > 1 and all(value > 0.0 for _, value in points):
-            exponent = float(np.polyfit(np.log([k for k, _ in points]), np.log([value for _, value in points]), 1)[0])
-            detail = ", ".join(f"k = {k}: {value:.4g}" for k, value in points)
-            found.append(constant(f"{part} (trend in k)", "exponent of k in the measured constant", exponent, detail=detail))
     return [replace(verdict, regime=labels) for verdict in found]
 
 
@@ -99,12 +107,12 @@ def _common(labels: Sequence[str]) -> str:
     return " / ".join(dict.fromkeys(labels))
 
 
-def _decided(part: str, k: int, verdicts: Sequence[Verdict], undecided: int) -> Verdict:
+def _decided(part: str, k: int, verdicts: Sequence[Verdict], lost: int) -> Verdict:
     """Decide the fraction of runs in which a statement holds; undecided runs may turn out either way."""
-    bound = 1.0 - 1.0 / k
     statement = f"in a fraction of runs of at least 1 - 1/k: {verdicts[0].statement}"
-    holds, trials = sum(verdict.status == "holds" for verdict in verdicts), sum(verdict.status != "measured" for verdict in verdicts)
-    n = max(trials, holds + undecided)
+    holds = sum(verdict.status == "holds" for verdict in verdicts)
+    undecided = sum(verdict.status == "inconclusive" for verdict in verdicts) + lost
+    n, bound = len(verdicts) + lost, 1.0 - 1.0 / k
     worst = fraction_at_least(f"{part}, k = {k}", statement, holds, n, bound)
     if not undecided:
         return worst
@@ -113,24 +121,38 @@ def _decided(part: str, k: int, verdicts: Sequence[Verdict], undecided: int) -> 
     return replace(worst, status=status, detail=f"{worst.detail}; {undecided} undecided")
 
 
-def _classes(verdict: Verdict, k: int, judgements: Sequence[Judgement]) -> Verdict:
-    """Decide the fraction of classes over all runs, as the theorem does that of one run."""
-    mine = [v for judgement in judgements for v in judgement.verdicts if v.name == verdict.name]
-    right = round(sum((v.measured or 0.0) * k for v in mine))
-    return fraction_at_least(f"{verdict.name}, classes of all runs, k = {k}", verdict.statement, right, k * len(mine), verdict.bound or 1.0)
+def _everywhere(part: str, k: int, verdicts: Sequence[Verdict]) -> Verdict:
+    """Return the worst of the verdicts: one counterexample is enough."""
+    order = ("fails", "inconclusive", "holds", "measured")
+    worst = min(verdicts, key=lambda v: (order.index(v.status), math.inf if v.margin is None else v.margin))
+    return replace(worst, name=f"{part}, k = {k}", detail=f"the worst of {len(verdicts)} runs: {worst.detail}")
+
+
+def _classes(part: str, k: int, verdicts: Sequence[Verdict], lost: int) -> Verdict:
+    """Report the fraction of classes over the decided runs. Classes of one run share a softmax, so the interval takes them for more than they are."""
+    decided = [verdict for verdict in verdicts if verdict.status != "inconclusive"]
+    name, statement = f"{part}, classes of all runs, k = {k}", f"fraction of classes: {verdicts[0].statement}"
+    left = len(verdicts) - len(decided) + lost
+    if not decided:
+        return constant(name, statement, None, detail="no run is decided")
+    right, n = round(sum((v.measured or 0.0) * k for v in decided)), k * len(decided)
+    low, high = clopper_pearson(right, n)
+    detail = f"{right} of {n}, 95% interval [{low:.3f}, {high:.3f}] if they were independent; {left} undecided runs left out"
+    return constant(name, statement, right / n, verdicts[0].bound, above=True, detail=detail)
 
 
 def _median(part: str, k: int, verdicts: Sequence[Verdict]) -> Verdict:
-    """Report the median of a measured constant and its range over runs."""
-    values = [v.measured for v in verdicts if v.measured is not None and math.isfinite(v.measured)]
-    first = verdicts[0]
-    if not values:
-        return constant(f"{part}, k = {k}", first.statement, None, detail=first.detail)
-    detail = f"median of {len(values)} runs, range [{min(values):.4g}, {max(values):.4g}]"
-    times = [v.violated_at for v in verdicts if v.violated_at is not None]
-    above = any(
-        v.margin is not None and v.bound is not None and v.measured is not None and (v.measured >= v.bound) == (v.margin > 0) for v in verdicts
-    )
-    return constant(
-        f"{part}, k = {k}", first.statement, float(np.median(values)), first.bound, above, detail, violated_at=min(times) if times else None
+    """Report the median of a measured constant and its range over runs, with the margin and the first violation of the worst run."""
+    there = [v for v in verdicts if v.measured is not None and math.isfinite(v.measured)]
+    if not there:
+        return replace(verdicts[0], name=f"{part}, k = {k}")
+    values = [float(v.measured or 0.0) for v in there]
+    margins, times = [v.margin for v in there if v.margin is not None], [v.violated_at for v in there if v.violated_at is not None]
+    return replace(
+        there[0],
+        name=f"{part}, k = {k}",
+        measured=float(np.median(values)),
+        margin=min(margins) if margins else None,
+        detail=f"median of {len(values)} runs, range [{min(values):.4g}, {max(values):.4g}]; the margin is that of the worst run",
+        violated_at=min(times) if times else None,
     )

@@ -201,9 +201,13 @@ class Evidence:
     @cached_property
     def late_snapshots(self) -> list[Snapshot]:
         """At most `MOST_SNAPSHOTS` of those after the first escape, evenly chosen; the final one is always among them."""
-        late = [s for s in self.snapshots[:-1] if s.time >= self.escape_time.min()] + self.snapshots[-1:]
-        chosen = np.unique(np.linspace(len(late) - 1, 0, MOST_SNAPSHOTS).round().astype(int))
-        return [late[i] for i in chosen]
+        return _evenly([s for s in self.snapshots[:-1] if s.time >= self.escape_time.min()] + self.snapshots[-1:])
+
+    @cached_property
+    def open_snapshots(self) -> list[Snapshot]:
+        """At most `MOST_SNAPSHOTS` of those at which some Delta_y is log k or more, evenly chosen; without any, the final one."""
+        gaps = [np.abs(np.diff(self.total_at(s), axis=1)).max() for s in self.snapshots]
+        return _evenly([s for s, gap in zip(self.snapshots, gaps, strict=True) if gap >= self.log_k] or self.snapshots[-1:])
 
     def outputs(self, snapshot: Snapshot) -> np.ndarray:
         """Return (k, N): g_y(x_i)."""
@@ -258,3 +262,9 @@ class Evidence:
 def _first_of_neurons(times: np.ndarray) -> np.ndarray:
     """Return (k, 2): the least of times (k, m, 2), infinite if all are NaN."""
     return np.where(np.isnan(times), np.inf, times).min(axis=1)
+
+
+def _evenly(snapshots: list[Snapshot]) -> list[Snapshot]:
+    """Return at most `MOST_SNAPSHOTS` of them, the last one among these."""
+    chosen = np.unique(np.linspace(len(snapshots) - 1, 0, MOST_SNAPSHOTS).round().astype(int))
+    return [snapshots[i] for i in chosen]

@@ -12,7 +12,7 @@ import numpy as np
 from mvsim.parameters import Parameters
 from mvsim.streams import stream
 from mvsim.verification.intervals import CONFIDENCE, clopper_pearson
-from mvsim.verification.verdict import Status, Verdict, constant, margin_below
+from mvsim.verification.verdict import Status, Verdict, at_most, constant, margin_below
 
 DRAWS = 20_000
 
@@ -71,10 +71,12 @@ def expected_maximum(m: int) -> float:
 
 
 def expectation(maxima: np.ndarray, m: int, sigma: float) -> Verdict:
-    """A.1: E max_i X_i <= sigma sqrt(2 log m). Both sides are 0 at m = 1, which no number of draws can tell."""
+    """A.1: E max_i X_i <= sigma sqrt(2 log m)."""
     bound = math.sqrt(2.0 * math.log(m))
     mean, half = float(maxima.mean()) / sigma, _quantile() * float(maxima.std(ddof=1)) / sigma / math.sqrt(len(maxima))
     detail = f"95% interval [{mean - half:.4g}, {mean + half:.4g}], by quadrature {expected_maximum(m):.6g}; m = {m}"
+    if m == 1:  # an equality, 0 <= 0, which no number of draws can tell
+        return at_most("Proposition A.1", "E[max_i X_i] / sigma <= sqrt(2 log m)", round(expected_maximum(1), 12), bound, detail)
     return _between("Proposition A.1", "E[max_i X_i] / sigma <= sqrt(2 log m)", mean, bound, mean - half, mean + half, detail)
 
 

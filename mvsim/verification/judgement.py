@@ -27,7 +27,7 @@ class Judgement(NamedTuple):
 
 def check_theorem(name: str) -> str:
     """Return the number of a theorem that is there, or raise `UsageError`."""
-    if name not in THEOREMS:
+    if not isinstance(name, str) or name not in THEOREMS:
         raise UsageError(f"theorem={name!r}: must be one of {', '.join(THEOREMS)}")
     return name
 

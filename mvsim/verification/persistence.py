@@ -9,8 +9,8 @@ from mvsim.verification.verdict import Status
 FACTOR = 10.0
 """A state of affairs counts as lasting once it has not changed while time grew by this factor, as in the rule that ends a run."""
 
-PATIENCE = 100.0
-"""Training accuracy below 1 counts as lasting only after this factor: views may escape at times far apart."""
+PATIENCE = 1e4
+"""What is still missing counts as missing for good only after this factor: views escape at times far apart, and the last ones very late."""
 
 
 def unchanged_since(times: np.ndarray, values: np.ndarray) -> float:

@@ -8,14 +8,17 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
 from mvsim.run import Run, open_run
-from mvsim.simulation import Progress
+from mvsim.simulation import SETTLED_FACTOR, Progress
 from mvsim.verification.controls import run_controls
 from mvsim.verification.ensemble import over_k, over_seeds
 from mvsim.verification.judgement import Judgement, check_method, check_theorem, judge, theorem_of
 from mvsim.verification.kept_runs import try_kept_run
+from mvsim.verification.persistence import PATIENCE
 from mvsim.verification.theorems import THEOREMS
 from mvsim.verification.verdict import Verdict
 
@@ -45,7 +48,7 @@ def ask_of_runs(runs: Iterable[Run | str | os.PathLike[str]], theorems: Sequence
         If a run cannot be read, has no theorem, or is not of the method that a named theorem is about. All runs are looked at before the
         first is judged.
     """
-    opened = [run if isinstance(run, Run) else open_run(run) for run in runs]
+    opened = [run if isinstance(run, Run) else open_run(_path(run)) for run in runs]
     asked = []
     for run in opened:
         numbers = [check_theorem(number) for number in theorems] or [theorem_of(run)]
@@ -55,7 +58,8 @@ def ask_of_runs(runs: Iterable[Run | str | os.PathLike[str]], theorems: Sequence
                 raise UsageError(f"{run.path}: was trained on data of its own, which the file does not keep; judge it from Python, with data=...")
             asked.append((run, number))
     for run, number in asked:
-        yield Section(str(run.path or run), judge(run, number).verdicts)
+        state = "" if run.status == "finished" else f" ({run.status} when it was saved)"
+        yield Section(f"{run.path or run}{state}", judge(run, number).verdicts)
 
 
 def ask_of_theorems(
@@ -74,34 +78,51 @@ def ask_of_theorems(
         If an argument is out of its domain, two parameters have the same k, or the folder cannot be used.
     """
     numbers = [check_theorem(number) for number in theorems]
-    if isinstance(seeds, bool) or not isinstance(seeds, int) or not 1 <= seeds <= 10**6:
+    if not parameters:
+        raise UsageError("k=(): give at least one number of classes")
+    if isinstance(seeds, bool) or not isinstance(seeds, (int, np.integer)) or not 1 <= seeds <= 10**6:
         raise UsageError(f"seeds={seeds!r}: must be an integer >= 1, the number of runs of each theorem at each k")
     if len({p.k for p in parameters}) < len(parameters):
         raise UsageError(f"k={', '.join(str(p.k) for p in parameters)}: each k once")
     _make(folder)
     for number in numbers:
-        name, by_k = f"Theorem {number}", {}
+        name, by_k, missing = f"Theorem {number}", {}, {}
         for p in parameters:
             found, lost = _judgements(number, p, seeds, folder, threads, progress)
             by_k[p.k] = found
-            if found:
+            if not found:
+                detail = f"none of {seeds} runs could be followed to an end"
+                yield Section(f"{name}, k = {p.k}, {seeds} seeds", [Verdict(f"{name}, k = {p.k}", "inconclusive", name, detail=detail)])
+            else:
                 yield Section(f"{name}, k = {p.k}, {seeds} seeds", over_seeds(name, p.k, found, lost))
+            missing[p.k] = lost
         by_k = {k: found for k, found in by_k.items() if found}
         if by_k:
-            yield Section(f"{name}, trend in k", over_k(name, by_k))
+            yield Section(f"{name}, trend in k", over_k(name, by_k, missing))
+
+
+def _path(run: Any) -> str | os.PathLike[str]:
+    if not isinstance(run, (str, os.PathLike)):
+        raise UsageError(f"runs: {run!r} is neither a run nor the name of its file")
+    return run
 
 
 def _judgements(
     number: str, p: Parameters, seeds: int, folder: Path, threads: int | None, progress: Callable[[], AbstractContextManager[Progress]] | None
 ) -> tuple[list[Judgement], int]:
+    """Judge every seed; a run in which something is missing is followed until that can be told for good."""
     found, lost = [], 0
     for seed in range(seeds):
-        with nullcontext() if progress is None else progress() as shown:
-            run = try_kept_run(folder, p, THEOREMS[number].method, seed, threads=threads, progress=shown)
-        if isinstance(run, Run):
-            found.append(judge(run, number))
-        else:
-            lost += 1
+        for factor in (SETTLED_FACTOR, PATIENCE):
+            with nullcontext() if progress is None else progress() as shown:
+                run = try_kept_run(folder, p, THEOREMS[number].method, seed, threads=threads, progress=shown, settled_factor=factor)
+            if not isinstance(run, Run):
+                lost += 1
+                break
+            judgement = judge(run, number, everything=False)
+            if factor == PATIENCE or not any(v.status == "inconclusive" for v in judgement.verdicts):
+                found.append(judge(run, number))
+                break
     return found, lost
 
 
@@ -150,17 +171,30 @@ def verify(
     UsageError
         If nothing is asked, or an argument is out of its domain.
     """
-    runs = list(runs)
+    runs = [runs] if isinstance(runs, (Run, str, os.PathLike)) else list(_several("runs", runs))
+    theorems = [theorems] if isinstance(theorems, str) else list(_several("theorems", theorems))
+    if not isinstance(folder, (str, os.PathLike)) or not os.fspath(folder):
+        raise UsageError(f"folder={folder!r}: must be the name of a directory")
+    if runs and (fields or k != (10,)):
+        raise UsageError(f"{', '.join(['k', *fields])}: for runs that are made, with theorems and without runs")
     if not (runs or theorems or controls):
         raise UsageError("nothing to verify: give runs, theorems or controls")
     sections: list[Section] = []
     if runs:
         sections += ask_of_runs(runs, theorems)
     elif theorems:
-        sections += ask_of_theorems(theorems, [Parameters(k=one, **fields) for one in k], seeds, Path(folder))
+        each = [k] if isinstance(k, (int, np.integer)) else _several("k", k)
+        sections += ask_of_theorems(theorems, [Parameters(k=one, **fields) for one in each], seeds, Path(folder))
     if controls:
         sections += ask_of_controls(Path(folder))
     return [verdict for section in sections for verdict in section.verdicts]
+
+
+def _several(name: str, values: Any) -> Iterable[Any]:
+    """Return ``values`` if there may be several of them."""
+    if not isinstance(values, Iterable):
+        raise UsageError(f"{name}={values!r}: must be one of them or a list")
+    return values
 
 
 def _make(folder: Path) -> None:

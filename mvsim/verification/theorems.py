@@ -2,8 +2,8 @@
 
 It is said whether what they state holds, by what margin, and whether it stays so. Each has two parts, training accuracy and features. A part
 is decided only if what it is about has not changed while time grew by `mvsim.verification.persistence.FACTOR`, because the theorems speak of
-all later times; before that it is inconclusive. What has not been learned may still come while training accuracy is below 1, so nothing fails
-before that has lasted, too.
+all later times; before that it is inconclusive. What has not been learned may still come, so that what is missing fails only after it has
+been missing while t grew by `mvsim.verification.persistence.PATIENCE`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from mvsim.run import Run
 from mvsim.verification.definition import Learned
-from mvsim.verification.persistence import FACTOR, lasts, training_status, unchanged_since
+from mvsim.verification.persistence import FACTOR, PATIENCE, lasts, training_status, unchanged_since
 from mvsim.verification.verdict import Status, Verdict, margin_above
 
 ONE_FEATURE = 0.9
@@ -27,7 +27,7 @@ def theorem_4_6(run: Run, learned: Learned) -> list[Verdict]:
     one = learned.by_definition.sum(axis=1) == 1
     return [
         _training_accuracy("Theorem 4.6", run),
-        _features("Theorem 4.6", "exactly one feature is learned in (1 - o(1)) k classes, from some t on", run, learned, one, ONE_FEATURE),
+        _features("Theorem 4.6", "exactly one feature is learned in (1 - o(1)) k classes, from some t on", run, learned, one, ONE_FEATURE, 1),
     ]
 
 
@@ -36,7 +36,7 @@ def theorem_4_7(run: Run, learned: Learned) -> list[Verdict]:
     both = learned.by_definition.sum(axis=1) == 2
     return [
         _training_accuracy("Theorem 4.7", run),
-        _features("Theorem 4.7", "both features of every class are learned, from some t on", run, learned, both, 1.0),
+        _features("Theorem 4.7", "both features of every class are learned, from some t on", run, learned, both, 1.0, 2),
     ]
 
 
@@ -63,17 +63,24 @@ def _training_accuracy(theorem: str, run: Run) -> Verdict:
     return Verdict(f"{theorem} (training accuracy)", status, "training accuracy is 1 from some t on", last, 1.0, margin_above(last, 1.0), detail)
 
 
-def _features(theorem: str, statement: str, run: Run, learned: Learned, right: np.ndarray, bound: float) -> Verdict:
-    """Decide the part about features, given which classes are as the theorem says at the end of the run."""
+def _features(theorem: str, statement: str, run: Run, learned: Learned, right: np.ndarray, bound: float, wanted: int) -> Verdict:
+    """Decide the part about features, given which classes are as the theorem says, with ``wanted`` features, at the end of the run."""
     times = run.dataset["time"].to_numpy()
     record = run.dataset["feature_learned"].to_numpy() >= 1.0
-    since, measured = unchanged_since(times, record), float(right.mean())
-    begun = training_status(times, run.dataset["training_accuracy"].to_numpy()) != "inconclusive"  # before, features are still to be learned
-    status: Status = "inconclusive" if not (begun and lasts(times, record)) else "holds" if measured >= bound else "fails"
+    accuracy = run.dataset["training_accuracy"].to_numpy()
+    since, measured, count = unchanged_since(times, record), float(right.mean()), learned.by_definition.sum(axis=1)
+    # What is learned stays so; what is not may still come.
+    missing = float((count < wanted).mean()) > 1.0 - bound
+    factor = PATIENCE if missing else FACTOR
+    status: Status = "inconclusive"
+    if training_status(times, accuracy) != "inconclusive" and lasts(times, record, factor):
+        status = "holds" if measured >= bound else "fails"
     detail = f"{int(right.sum())} of {len(right)} classes; unchanged since t = {since:.4g}, recorded to t = {times[-1]:.4g}"
     others = np.flatnonzero(~right)
     detail += f"; others: {', '.join(map(str, others[:10]))}{' ...' if len(others) > 10 else ''}" if len(others) else ""
-    detail += "" if status != "inconclusive" else f"; too short to tell: it and training accuracy have to last while t grows {FACTOR:g}-fold"
+    detail += "" if status != "inconclusive" else f"; too short to tell: it and training accuracy have to last while t grows {factor:g}-fold"
+    partly = int((((learned.fresh > 0.0) & (learned.fresh < 1.0)).any(axis=1)).sum())
+    detail += f"; in {partly} classes a view that is not learned suffices on a part of D" if partly else ""
     differs = int((record[-1] != learned.by_definition).any(axis=1).sum())
     detail += f"; in {differs} classes more draws say otherwise than the run's own" if differs else ""
     return Verdict(f"{theorem} (features)", status, statement, measured, bound, margin_above(measured, bound), detail)

@@ -77,7 +77,7 @@ def test_over_seeds_runs_what_is_missing_and_finds_it_again(mvsim, tmp_path, mon
     assert "trend in k" in first.out
     files = sorted(path.name for path in (tmp_path / "kept").iterdir())
     assert len([name for name in files if name.endswith(".nc")]) == 4
-    assert "theorem-4.6-k3-k4-seeds2.json" in files
+    assert len([name for name in files if name.startswith("theorem-4.6-") and name.endswith(".json")]) == 1
     monkeypatch.setattr("mvsim.verification.kept_runs.simulate", None)  # nothing may be simulated again
     again = mvsim(*command)
     assert (again.code, again.out) == (first.code, first.out)
@@ -106,6 +106,9 @@ def test_a_damaged_kept_run_is_named_and_left(mvsim, tmp_path):
         (("--theorem", "4.6", "--k", "1.5"), "1.5"),
         (("--theorem", "4.6", "--k", "4", "--k", "4"), "each k once"),
         (("erm.nc", "--out", "midpoint.nc"), "--force"),
+        (("erm.nc", "--out", "erm.nc", "--force"), "is a run that is to be judged"),
+        (("erm.nc", "--k", "7"), "--k"),
+        (("--controls", "--seeds", "3"), "--seeds"),
     ],
 )
 def test_bad_input_is_one_line(words, said, mvsim, runs):
@@ -113,3 +116,43 @@ def test_bad_input_is_one_line(words, said, mvsim, runs):
     assert result.code == 2
     assert said in result.err
     assert result.err.count("\n") == 1
+
+
+def test_what_is_not_an_answer_is_not_replaced(mvsim, tmp_path):
+    command = ("verify", "--theorem", "4.6", "--k", "3", "--d", "2000", "--seeds", "1", "--runs-dir", "kept", "--quiet")
+    mvsim(*command)
+    (answer,) = (tmp_path / "kept").glob("*.json")
+    assert mvsim(*command).code in (0, 1, 3)  # an answer to the same question is
+    answer.write_text("my notes")
+    result = mvsim(*command)
+    assert result.code == 2
+    assert answer.name in result.err
+    assert answer.read_text() == "my notes"
+
+
+def test_a_run_that_did_not_finish_is_named(mvsim, runs):
+    from mvsim.archive import read_run, write_run
+
+    dataset, provenance = read_run(runs / "erm.nc")
+    write_run(runs / "erm.nc", dataset, {**provenance, "status": "interrupted"})
+    assert "interrupted when it was saved" in mvsim("verify", "erm.nc").out
+
+
+def test_runs_of_another_kind_are_not_taken_for_those_of_the_theorem(mvsim, tmp_path):
+    command = ("verify", "--theorem", "4.6", "--k", "3", "--d", "2000", "--seeds", "1", "--runs-dir", "kept", "--quiet")
+    mvsim(*command)
+    (path,) = (tmp_path / "kept").glob("*.nc")
+    package.simulate(package.Parameters(k=3, d=2000), "erm", integrator="gd", t_end=100.0, out=path, force=True)
+    result = mvsim(*command)
+    assert result.code == 2
+    assert "another integrator" in result.err
+
+
+def test_theorems_of_which_no_run_came_to_an_end_are_inconclusive(mvsim, tmp_path, monkeypatch):
+    def stalled(*arguments, **options):
+        raise package.StalledError("nowhere")
+
+    monkeypatch.setattr("mvsim.verification.kept_runs.simulate", stalled)
+    result = mvsim("verify", "--theorem", "4.6", "--k", "3", "--seeds", "2", "--runs-dir", "kept", "--quiet")
+    assert result.code == 3
+    assert "none of 2 runs" in result.out

@@ -33,9 +33,9 @@ def test_they_hold(m):
 
 
 def test_one_neuron():
-    """At m = 1 both sides of A.1 are 0, which draws cannot tell; nothing is divided by 0."""
+    """At m = 1 both sides of A.1 are 0, which quadrature tells and draws could not; nothing is divided by 0."""
     verdicts = gaussian_maxima(mvsim.Parameters(k=3, m=1))
-    assert [verdict.status for verdict in verdicts] == ["inconclusive", "holds", "measured", "holds", "holds"]
+    assert [verdict.status for verdict in verdicts] == ["holds", "holds", "measured", "holds", "holds"]
     assert verdicts[2].measured is None
 
 

@@ -49,7 +49,17 @@ def statuses(number, learned, accuracy, **options):
     ],
 )
 def test_features_are_counted_as_the_theorem_says(number, end, expected):
-    assert statuses(number, [[NONE] * 10, end, end, end], [0.0, 1.0, 1.0, 1.0]) == ["holds", expected]
+    learned, accuracy = [[NONE] * 10, end, end, end], [0.0, 1.0, 1.0, 1.0]
+    assert statuses(number, learned, accuracy, times=[0, 1, 10, 1e4]) == ["holds", expected]
+
+
+def test_what_is_missing_may_still_come_and_what_is_learned_stays():
+    accuracy, times = [0.0, 1.0, 1.0, 1.0], [0, 1, 10, 9.9e3]
+    missing, too_much = ([[NONE] * 10, end, end, end] for end in ([BOTH] * 9 + [ONE], [BOTH] * 10))
+    assert statuses("4.7", missing, accuracy, times=times) == ["holds", "inconclusive"]
+    assert statuses("4.6", too_much, accuracy, times=times) == ["holds", "fails"]
+    few = [[NONE] * 10, *[[ONE] * 9 + [NONE]] * 3]
+    assert statuses("4.6", few, accuracy, times=times) == ["holds", "holds"]  # no more is missing than may be
 
 
 def test_what_is_true_only_at_the_end_is_inconclusive():
@@ -61,8 +71,8 @@ def test_what_is_true_only_at_the_end_is_inconclusive():
 
 def test_training_accuracy_that_stays_below_one_fails():
     learned, accuracy = [[ONE] * 10] * 4, [0.5, 0.9, 0.9, 0.9]
-    assert statuses("4.6", learned, accuracy, times=[0, 1, 10, 99]) == ["inconclusive", "inconclusive"]
-    assert statuses("4.6", learned, accuracy, times=[0, 1, 10, 100]) == ["fails", "holds"]
+    assert statuses("4.6", learned, accuracy, times=[0, 1, 10, 9.9e3]) == ["inconclusive", "inconclusive"]
+    assert statuses("4.6", learned, accuracy, times=[0, 1, 10, 1e4]) == ["fails", "holds"]
 
 
 def test_where_nothing_has_happened_nothing_fails():
@@ -71,9 +81,10 @@ def test_where_nothing_has_happened_nothing_fails():
 
 def test_a_view_that_fails_on_a_training_point_is_not_learned():
     run, learned = made_up([[BOTH] * 3] * 4, [1.0] * 4)
+    assert THEOREMS["4.7"].judge(run, learned)[1].status == "holds"
     learned.training[1, 0] = 0.99
     assert not learned.by_definition[1, 0]
-    assert THEOREMS["4.7"].judge(run, learned)[1].status == "fails"
+    assert THEOREMS["4.7"].judge(run, learned)[1].status != "holds"
     assert "both views in 2, one in 1" in definition_4_5(run, learned).detail
 
 
@@ -102,9 +113,9 @@ def test_definition_4_5_is_what_loops_say(run_folder):
     assert learned.by_definition.sum() < 2 * p.k
 
 
-def test_real_runs_hold_and_the_wrong_theorem_fails(run_folder):
+def test_real_runs_hold_and_the_wrong_theorem_does_not(run_folder):
     one, both = (mvsim.open_run(run_folder / f"{method}.nc") for method in ("erm", "midpoint"))
-    for run, number, expected in [(one, "4.6", "holds"), (both, "4.7", "holds"), (one, "4.7", "fails"), (both, "4.6", "fails")]:
+    for run, number, expected in [(one, "4.6", "holds"), (both, "4.7", "holds"), (one, "4.7", "inconclusive"), (both, "4.6", "fails")]:
         verdicts = judge(run, number, everything=False).verdicts
         assert [verdict.status for verdict in verdicts] == ["holds", expected, "measured"], number
         assert verdicts[0].regime.startswith("scaled: d")
@@ -135,8 +146,9 @@ def test_over_seeds_counts_runs_and_classes():
 
 @pytest.mark.parametrize(
     ("held", "failed", "undecided", "status"),
-    [(20, 0, 0, "holds"), (18, 2, 0, "holds"), (15, 5, 0, "inconclusive"), (5, 15, 0, "fails"), (17, 0, 3, "inconclusive"), (19, 0, 1, "holds")],
-)
+    [(20, 0, 0, "holds"), (18, 2, 0, "holds"), (15, 5, 0, "inconclusive"), (5, 15, 0, "fails"), (17, 0, 3, "inconclusive"), (19, 0, 1, "holds"),
+     (9, 1, 1, "inconclusive"), (2, 10, 8, "fails")],
+)  # fmt: skip
 def test_undecided_runs_count_only_if_they_could_matter(held, failed, undecided, status):
     runs = [("holds", 1.0, 1.0)] * held + [("fails", 0.5, 1.0)] * failed + [("inconclusive", 0.5, 1.0)] * undecided
     found = {verdict.name: verdict for verdict in over_seeds("Theorem 4.7", 10, ensemble(runs))}
@@ -148,6 +160,35 @@ def test_runs_that_were_lost_are_undecided():
     verdict = found["Theorem 4.7 (features), k = 10"]
     assert (verdict.status, verdict.measured) == ("inconclusive", 0.8)
     assert "4 undecided" in verdict.detail
+
+
+def test_undecided_runs_do_not_decide_about_classes():
+    found = {v.name: v for v in over_seeds("Theorem 4.7", 10, ensemble([("inconclusive", 0.3, 1.0)] * 20))}
+    classes = found["Theorem 4.7 (features), classes of all runs, k = 10"]
+    assert (classes.status, classes.measured) == ("measured", None)
+    trend = over_k("Theorem 4.7", {10: ensemble([("inconclusive", 0.3, 1.0)] * 20)}, {10: 5})[0]
+    assert trend.measured == 10.0
+    assert "0 of 25 runs fail, 25 are undecided" in trend.detail
+
+
+def test_one_run_is_enough_to_refute_an_identity():
+    def with_identity(status, error):
+        return Judgement(
+            None, [Verdict("Theorem 4.7 (features)", "holds", "both", 1.0, 1.0), Verdict("Calculation A.10", status, "=", error, 1.0, 1.0 - error)]
+        )
+
+    runs = [with_identity("holds", 0.1)] * 19
+    found = {v.name: v for v in over_seeds("Theorem 4.7", 10, [*runs, with_identity("fails", 3.0)])}["Calculation A.10, k = 10"]
+    assert (found.status, found.measured) == ("fails", 3.0)
+    found = {v.name: v for v in over_seeds("Theorem 4.7", 10, [*runs, with_identity("holds", 0.5)])}["Calculation A.10, k = 10"]
+    assert (found.status, found.measured) == ("holds", 0.5)
+
+
+def test_disagreement_with_the_proxy_is_counted():
+    run, learned = made_up([[BOTH] * 3] * 4, [1.0] * 4)
+    assert "says otherwise for 0;" in definition_4_5(run, learned).detail
+    learned.active[0] = False
+    assert "says otherwise for 2;" in definition_4_5(run, learned).detail
 
 
 def test_trends_are_exponents_of_k():

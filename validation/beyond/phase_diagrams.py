@@ -3,7 +3,7 @@
     python validation/beyond/phase_diagrams.py [--runs DIR] [--seeds 2] [--only NAME ...]
         # writes validation/results/phase_diagrams.json (adding to what is there) and figures/phase-diagrams.png
 
-One parameter at a time is changed from k = 6, r0 = 0.15, every other field at its default. What is drawn is the fraction of classes that end as
+One parameter at a time is changed from k = 4, r0 = 0.15, every other field at its default. What is drawn is the fraction of classes that end as
 the theorem says: with exactly one feature under ERM (Theorem 4.6), with both under Midpoint Mixup (4.7); bars are 95 % Clopper-Pearson
 intervals over the classes of all seeds. There is no pass or fail: these are maps.
 """
@@ -30,14 +30,14 @@ FILE, FIGURE = HERE / "results" / "phase_diagrams.json", HERE.parent / "figures"
 R0 = 0.15
 
 
-def at(k: int = 6, r0: float = R0, **fields: Any) -> mvsim.Parameters:
+def at(k: int = 4, r0: float = R0, **fields: Any) -> mvsim.Parameters:
     """Return parameters with a given size of the initial correlations."""
     p = mvsim.Parameters(k=k, **fields)
     return p.replace(d=max(1, math.ceil(2.0 * math.log(max(p.m, 2)) / (r0 * p.rho) ** 2)))
 
 
 def _noise(scale: float) -> mvsim.Parameters:
-    largest = scale * 6**-1.5
+    largest = scale * 4**-1.5
     return at(delta3=0.5 * largest, delta4=largest)
 
 
@@ -54,8 +54,8 @@ STUDIES: dict[str, dict[str, Any]] = {
     "r0": {"label": "r0, initial size over threshold", "values": [0.1, 0.15, 0.2, 0.3, 0.45, 0.7, 1.0, 1.5], "make": lambda r0: at(r0=r0)},
     "noise": {"label": "delta4 k^1.5 (delta3 half of it)", "values": [0.0, 0.1, 0.2, 0.4, 0.7, 1.0], "make": _noise},
     "alpha": {"label": "alpha, power of the activation", "values": [2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0], "make": lambda alpha: at(alpha=alpha)},
-    "k": {"label": "k, number of classes", "values": [3, 4, 6, 8, 10], "make": lambda k: at(k=k)},
-    "mixing": {"label": "a of the mixing law Beta(a, a), k = 4", "values": [0.1, 0.3, 1.0, 3.0, 10.0, 100.0], "make": lambda a: at(k=4)},
+    "k": {"label": "k, number of classes", "values": [3, 4, 6, 8], "make": lambda k: at(k=k)},
+    "mixing": {"label": "a of the mixing law Beta(a, a)", "values": [0.1, 0.3, 1.0, 3.0, 10.0, 100.0], "make": lambda a: at()},
 }
 
 

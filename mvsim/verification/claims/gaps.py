@@ -158,7 +158,7 @@ def lagging_gradient(evidence: Evidence) -> Verdict:
     name, statement = "Claim B.24", "<-grad_{w_{y,r2}} J, v_{y,2}> rho^(alpha-1) k^2 / tau is bounded from below where Delta_y >= log k"
     p = evidence.parameters
     found, times, without = [], [], 0
-    for snapshot in evidence.late_snapshots:
+    for snapshot in evidence.open_snapshots:
         own, active, here = own_correlations(snapshot.c), active_neurons(snapshot.c, evidence.threshold), gaps(evidence, snapshot)
         for y in np.flatnonzero(here.Delta >= evidence.log_k):
             pull, lead = -own_correlations(evidence.gradient(snapshot))[y], here.lead[y]
@@ -226,7 +226,7 @@ def _rest_grows(evidence: Evidence, snapshot: Snapshot, after: np.ndarray) -> np
 def _expectation(evidence: Evidence, name: str, statement: str, centred: Callable[[np.ndarray], np.ndarray]) -> Verdict:
     """Report the largest mean of A_1 times ``centred`` (N, C_P) -> (N, n) coefficients, over the classes that satisfy what Claim B.22 supposes."""
     found, times, gap_only, left = [], [], 0, 0
-    for snapshot in evidence.late_snapshots:
+    for snapshot in evidence.open_snapshots:
         here = gaps(evidence, snapshot)
         classes = np.flatnonzero(here.supposed(evidence.log_k))
         gap_only += int((here.Delta >= evidence.log_k).sum()) - len(classes)
@@ -237,7 +237,7 @@ def _expectation(evidence: Evidence, name: str, statement: str, centred: Callabl
             found.append(float((z.balance[z.crossed, None] * beta[z.crossed]).mean(axis=0).max()))
             times.append(snapshot.time)
     if not found:
-        detail = f"no class satisfies what is supposed at a saved state after the first escape; Delta_y >= log k alone in {gap_only}"
+        detail = f"no class satisfies what is supposed at a saved state; Delta_y >= log k alone in {gap_only}"
         return constant(name, statement, None, 0.0, detail=detail)
     values = np.array(found)
     detail = (

@@ -1,0 +1,13 @@
+"""What becomes of stdout when nobody reads it any more."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+
+
+def silence_stdout() -> None:
+    """Point stdout at nothing, or the interpreter complains once more when it flushes at exit."""
+    with suppress(OSError, ValueError):  # a stdout without a file descriptor has nothing to flush
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,44 @@
+"""Negative controls: each has to make its check turn, and one that does not is told."""
+
+from dataclasses import replace
+
+import pytest
+
+import mvsim
+from mvsim.verification.controls import CONTROLS, Outcome
+from mvsim.verification.verdict import Verdict
+
+SMALL = mvsim.Parameters(k=4, d=2000)
+QUICK = [c for c in CONTROLS if c.check != "Theorem 4.7" or "early" in c.name]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where controls keep their runs."""
+    return tmp_path_factory.mktemp("controls")
+
+
+@pytest.mark.parametrize("control", QUICK, ids=lambda c: f"{c.name}: {c.check}")
+def test_controls_turn(control, folder):
+    outcome = Outcome(control, control.judge(folder, SMALL, 0))
+    assert outcome.as_expected, outcome.verdict().detail
+    assert outcome.verdict().status == "holds"
+    others = {"holds", "fails", "inconclusive"} - set(control.expected)
+    assert Outcome(replace(control, expected=tuple(others)), outcome.verdicts).verdict().status == "fails"
+
+
+def test_every_part_has_to_turn():
+    control = replace(CONTROLS[0], expected=("fails",), parts=("A", "B"))
+    failed, held = Verdict("A", "fails", "s"), Verdict("B", "holds", "s")
+    assert not Outcome(control, [failed, held]).as_expected
+    assert Outcome(control, [failed, replace(held, status="fails")]).as_expected
+    assert not Outcome(control, [failed]).as_expected  # a part that was not looked at
+    assert Outcome(replace(control, parts=()), [failed, held]).as_expected
+
+
+def test_both_theorems_and_all_calculations_have_controls():
+    turned = {(c.check, part) for c in CONTROLS if "holds" not in c.expected for part in (c.parts or ("",))}
+    assert {("Theorem 4.6", ""), ("Theorem 4.7", "")} <= turned
+    assert {part for check, part in turned if check == "Calculations"} == {
+        "Calculation A.6", "Calculation A.7 (own feature)", "Calculation A.8", "Calculation A.9", "Calculation A.10",
+    }  # fmt: skip
