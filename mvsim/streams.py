@@ -10,7 +10,7 @@ import numpy as np
 
 from mvsim.errors import UsageError
 
-_NAMES = ("labels", "points", "initial correlations", "feature basis", "codebook", "fresh draws", "power iteration", "mixing")
+_NAMES = ("labels", "points", "initial correlations", "feature basis", "codebook", "fresh draws", "power iteration", "mixing", "shuffled labels")
 
 
 def check_seed(seed: int, name: str = "seed") -> int:

@@ -72,7 +72,7 @@ def verify(
     sections = []
     for section in _answers(runs, theorem, k, given, seeds, controls, runs_dir, threads, quiet):
         sections.append(section)
-        if not (json_ or quiet):  # it may take hours until the answer is complete
+        if not (runs or quiet):  # it may take hours until the answer is complete
             print(f"mvsim: {section.title}: {_counts(section.verdicts)}", file=sys.stderr, flush=True)
     verdicts = [verdict for section in sections for verdict in section.verdicts]
     code = exit_code(verdicts)

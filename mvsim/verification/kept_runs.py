@@ -11,7 +11,7 @@ from mvsim.data import Dataset
 from mvsim.errors import DivergedError, MvsimError, StalledError, UsageError
 from mvsim.parameters import Parameters
 from mvsim.run import Run, open_run
-from mvsim.simulation import SETTLED_FACTOR, Progress, simulate
+from mvsim.simulation import Progress, simulate
 from mvsim.version import __version__
 
 
@@ -29,12 +29,12 @@ def kept_run(
     seed: int,
     threads: int | None = None,
     progress: Progress | None = None,
-    settled_factor: float = SETTLED_FACTOR,
+    until: float | None = None,
     **options: Any,
 ) -> Run:
     """Return the run with these parameters: the one in the folder if it is whole, else made now.
 
-    One that was interrupted, or ended sooner than ``settled_factor`` asks, is taken up again. A file that cannot be read, or was made by
+    One that was interrupted, or ended before the time ``until``, is taken up again. A file that cannot be read, or was made by
     another version, is left where it is, and the error says what to do.
 
     Raises
@@ -47,14 +47,15 @@ def kept_run(
         run = open_run(path)  # its content is checked against its hash
         if (run.parameters, run.method, run.seed) != (parameters, method, seed):
             raise UsageError(f"{path}: holds another run than its name says; move it away")
-        if run.provenance["integrator"]["name"] != "flow" or run.provenance["integrator"]["t_end"] != options.get("t_end"):
-            raise UsageError(f"{path}: was made with another integrator or t_end than is asked for here; move it away")
+        if run.provenance["integrator"]["name"] != "flow":
+            raise UsageError(f"{path}: was made with another integrator than is asked for here; move it away")
         if run.provenance["version"] != __version__:
             raise UsageError(f"{path}: was made by mvsim {run.provenance['version']}, this is {__version__}; move it away, and it is made again")
-        if run.status == "finished" and run.provenance["integrator"]["settled_factor"] >= settled_factor:
+        if run.status == "finished" and (until is None or float(run.dataset["final_time"]) >= until * (1.0 - 1e-12)):
             return run
-    return simulate(parameters, method, seed, out=path, resume=True, threads=threads, progress=progress, settled_factor=settled_factor,
-                    **options)  # fmt: skip
+    if until is not None:
+        options = {**options, "t_end": until}
+    return simulate(parameters, method, seed, out=path, resume=True, threads=threads, progress=progress, **options)
 
 
 def try_kept_run(folder: Path, parameters: Parameters, method: str, seed: int, **options: Any) -> Run | MvsimError:

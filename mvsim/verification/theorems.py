@@ -70,7 +70,7 @@ def _features(theorem: str, statement: str, run: Run, learned: Learned, right: n
     accuracy = run.dataset["training_accuracy"].to_numpy()
     since, measured, count = unchanged_since(times, record), float(right.mean()), learned.by_definition.sum(axis=1)
     # What is learned stays so; what is not may still come.
-    missing = float((count < wanted).mean()) > 1.0 - bound
+    missing = (count < wanted).sum() > (1.0 - bound) * len(right) + 1e-9
     factor = PATIENCE if missing else FACTOR
     status: Status = "inconclusive"
     if training_status(times, accuracy) != "inconclusive" and lasts(times, record, factor):

@@ -27,7 +27,6 @@ from outcomes import counted
 import mvsim
 from mvsim.data import SharedNoiseDataset
 from mvsim.verification.kept_runs import kept_run
-from mvsim.verification.questions import CONTROL_PARAMETERS
 
 FILE = Path(__file__).resolve().parents[1] / "results" / "adversary.json"
 
@@ -49,7 +48,7 @@ def worst_margins(p: mvsim.Parameters, c: np.ndarray) -> np.ndarray:
 
 def against_networks(runs: Path) -> dict[str, Any]:
     """Search the worst points for the networks of both methods."""
-    p, found = mvsim.Parameters(**CONTROL_PARAMETERS), {}
+    p, found = mvsim.Parameters(k=10, d=20_000, N=200), {}
     for method in ("erm", "midpoint"):
         run = kept_run(runs, p, method, 0)
         learned = mvsim.feature_learned(p, run.final_correlations, n_test=200, seed=1) == 1.0
