@@ -57,20 +57,29 @@ def print_table(rows: list[list[str]]) -> None:
         print(f"{what.strip('*'):72}{measured}{f'   [{goal}]' if goal else ''}" if measured else f"\n{what.strip('*')}")
 
 
+PARTS = (parts.comparison, parts.main_size, parts.general, parts.scaling, parts.memory, parts.half_the_bits)
+
+
 def main() -> int:
     """Measure, print, write, and return the exit code."""
     parser = argparse.ArgumentParser(description="Measure speed and memory.")
     parser.add_argument("--quick", action="store_true", help="small sizes: to try the script, not to measure")
     parser.add_argument("--out", type=Path, help="directory for all files, instead of validation/results and figures")
+    parser.add_argument("--only", nargs="+", choices=[part.__name__ for part in PARTS], help="parts to measure again; of the others the results stay")
     arguments = parser.parse_args()
     sizes = QUICK if arguments.quick else FULL
     began, load = time.perf_counter(), os.getloadavg()
 
     units, found = parts.machine(sizes)
-    found = {"machine": found}
+    before = HERE.parent / "results" / "performance.json"
+    kept = json.loads(before.read_text(encoding="utf-8")) if arguments.only else {}
+    found = {"machine": kept["machine"] if arguments.only else found}
     print(f"R {1e9 * units.R:.2f} ns, R' {1e9 * units.slope:.2f} ns, exp {1e9 * units.exponential:.2f} ns", flush=True)
-    for part in (parts.comparison, parts.main_size, parts.general, parts.scaling, parts.memory, parts.half_the_bits):
+    for part in PARTS:
         name = part.__name__.replace("_", " ")
+        if arguments.only and part.__name__ not in arguments.only:
+            found[name] = kept[name]
+            continue
         found[name] = part(sizes)
         print(f"{name}: done after {time.perf_counter() - began:.0f} s", flush=True)
     checks = list(parts.checks_of(found))
