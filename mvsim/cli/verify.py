@@ -45,6 +45,9 @@ def verify(
     controls: Annotated[
         bool, FLAG, Parameter(help="Run the negative controls: what a statement needs is taken away, and its check must turn.")
     ] = False,
+    follow: Annotated[
+        bool, Parameter(help="Go on with runs in which a feature is missing until that can be told for good; otherwise they are inconclusive.")
+    ] = True,
     runs_dir: Annotated[Path, Parameter(help="Folder where runs are made, and found again.")] = FOLDER,
     out: Annotated[
         Path | None, Parameter(help="JSON file for the verdicts; by default one beside the runs that are made, named after the question.")
@@ -64,13 +67,13 @@ def verify(
     given = given_fields(fields)
     _refuse_unused(runs, theorem, k, seeds, given)
     question = {"runs": [str(run) for run in runs], "theorems": list(theorem), "controls": controls}
-    question |= {} if runs or not theorem else {"k": list(k), "seeds": seeds, "parameters": given}
+    question |= {} if runs or not theorem else {"k": list(k), "seeds": seeds, "follow": follow, "parameters": given}
     path = _check_answer_file(out, runs, force) if out is not None else None if runs and not controls else runs_dir / _name(question)
     if path is not None and out is None:
         _check_replaceable(path, question)
 
     sections = []
-    for section in _answers(runs, theorem, k, given, seeds, controls, runs_dir, threads, quiet):
+    for section in _answers(runs, theorem, k, given, seeds, controls, follow, runs_dir, threads, quiet):
         sections.append(section)
         if not (runs or quiet):  # it may take hours until the answer is complete
             print(f"mvsim: {section.title}: {_counts(section.verdicts)}", file=sys.stderr, flush=True)
@@ -126,15 +129,15 @@ def _check_replaceable(path: Path, question: dict[str, Any]) -> None:
 
 
 def _answers(
-    runs: tuple[Path, ...], theorem: tuple[str, ...], k: tuple[int, ...], given: dict[str, Any], seeds: int, controls: bool, runs_dir: Path,
-    threads: int | None, quiet: bool,
+    runs: tuple[Path, ...], theorem: tuple[str, ...], k: tuple[int, ...], given: dict[str, Any], seeds: int, controls: bool, follow: bool,
+    runs_dir: Path, threads: int | None, quiet: bool,
 ) -> Iterator[Section]:  # fmt: skip
     """Yield the sections that were asked for."""
     if runs:
         yield from ask_of_runs(runs, theorem)
     elif theorem:
         parameters = [Parameters(k=one, **given) for one in k]
-        yield from ask_of_theorems(theorem, parameters, seeds, runs_dir, threads, None if quiet else progress_on)
+        yield from ask_of_theorems(theorem, parameters, seeds, runs_dir, threads, None if quiet else progress_on, follow)
     if controls:
         yield from ask_of_controls(runs_dir)
 

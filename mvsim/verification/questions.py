@@ -68,8 +68,11 @@ def ask_of_theorems(
     folder: Path = FOLDER,
     threads: int | None = None,
     progress: Callable[[], AbstractContextManager[Progress]] | None = None,
+    follow: bool = True,
 ) -> Iterator[Section]:
     """Judge theorems over seeds 0 .. seeds - 1 at each of several parameters, making the runs that are missing.
+
+    With ``follow``, a run in which something is missing is gone on with, ten times as long each time, until that can be told for good.
 
     Raises
     ------
@@ -87,7 +90,7 @@ def ask_of_theorems(
     for number in numbers:
         name, by_k, missing = f"Theorem {number}", {}, {}
         for p in parameters:
-            found, lost = _judgements(number, p, seeds, folder, threads, progress)
+            found, lost = _judgements(number, p, seeds, folder, threads, progress, follow)
             by_k[p.k] = found
             if not found:
                 detail = f"none of {seeds} runs could be followed to an end"
@@ -107,9 +110,15 @@ def _path(run: Any) -> str | os.PathLike[str]:
 
 
 def _judgements(
-    number: str, p: Parameters, seeds: int, folder: Path, threads: int | None, progress: Callable[[], AbstractContextManager[Progress]] | None
+    number: str,
+    p: Parameters,
+    seeds: int,
+    folder: Path,
+    threads: int | None,
+    progress: Callable[[], AbstractContextManager[Progress]] | None,
+    follow: bool,
 ) -> tuple[list[Judgement], int]:
-    """Judge every seed; a run in which something is missing is followed, ten times as long each time, until that can be told for good."""
+    """Return the judgement of every seed, and how many runs could not be followed to an end."""
     found, lost = [], 0
     for seed in range(seeds):
         until: float | None = None
@@ -121,7 +130,7 @@ def _judgements(
                 break
             end = float(run.dataset["final_time"])
             decided = all(v.status != "inconclusive" for v in judge(run, number, everything=False).verdicts)
-            if decided or end >= LAST_TIME:
+            if decided or not follow or end >= LAST_TIME:
                 found.append(judge(run, number))
                 break
             until = 10.0 * end
@@ -142,6 +151,7 @@ def verify(
     k: Sequence[int] = (10,),
     seeds: int = SEEDS,
     controls: bool = False,
+    follow: bool = True,
     folder: str | os.PathLike[str] = FOLDER,
     **fields: Any,
 ) -> list[Verdict]:
@@ -159,6 +169,8 @@ def verify(
         Runs of each theorem at each k.
     controls : bool
         Run the negative controls as well.
+    follow : bool
+        Go on with runs in which something is missing until that can be told for good; without it they are inconclusive.
     folder : path
         Where runs are made and found again.
     **fields
@@ -186,7 +198,7 @@ def verify(
         sections += ask_of_runs(runs, theorems)
     elif theorems:
         each = [k] if isinstance(k, (int, np.integer)) else _several("k", k)
-        sections += ask_of_theorems(theorems, [Parameters(k=one, **fields) for one in each], seeds, Path(folder))
+        sections += ask_of_theorems(theorems, [Parameters(k=one, **fields) for one in each], seeds, Path(folder), follow=follow)
     if controls:
         sections += ask_of_controls(Path(folder))
     return [verdict for section in sections for verdict in section.verdicts]
