@@ -88,9 +88,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Verify both theorems over seeds.")
     parser.add_argument("--runs", type=Path, default=Path("mvsim-runs"))
     parser.add_argument("--only", nargs="+", choices=[*QUESTIONS, "controls"], default=[*QUESTIONS, "controls"])
-    parser.add_argument(
-        "--no-follow", dest="follow", action="store_false", help="do not go on with runs in which a feature is missing: it takes long"
-    )
+    parser.add_argument("--no-follow", dest="follow", action="store_false", help="leave runs in which a feature is missing as they are")
     arguments = parser.parse_args()
     found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
     for name in arguments.only:
@@ -101,10 +99,8 @@ def main() -> int:
             FIGURE.with_suffix(".txt").write_text("controls.png is made by: python validation/theorems.py --only controls\n", encoding="utf-8")
         else:
             theorems, p, seeds = QUESTIONS[name]
-            sections, asked = (
-                list(ask_of_theorems(theorems, [p], seeds, arguments.runs, follow=arguments.follow)),
-                command(theorems, p, seeds) + ("" if arguments.follow else " --no-follow"),
-            )
+            sections = list(ask_of_theorems(theorems, [p], seeds, arguments.runs, follow=arguments.follow))
+            asked = command(theorems, p, seeds) + ("" if arguments.follow else " --no-follow")
         verdicts = {v.name: v for section in sections for v in section.verdicts}
         missed = failures(name, verdicts)
         found[name] = {
