@@ -21,6 +21,9 @@ from mvsim.verification.verdict import Verdict, at_most, constant
 
 POINTS = 6
 
+MANY = 1e6
+"""Pre-activations of a point, k m P, beyond which half of them have to do: every pair of points is evaluated patch by patch."""
+
 IDENTITY = 1e-12
 """Relative error below which two sides count as equal: some thousand units of round-off, less than any wrong term would make."""
 
@@ -189,13 +192,13 @@ class _Few:
     def network_gradient(self, x: np.ndarray, slope: Slope) -> tuple[np.ndarray, np.ndarray]:
         """Return (k, m, k, 2): sum_p R'(<w_{y,r}, x^(p)>) x^(p) for patches x (P, k, 2), and the sum of the absolute values."""
         p = self.evidence.parameters
-        slopes = slope(np.einsum("yrsl,psl->yrp", self.c, x), p.rho, p.alpha)
-        return np.einsum("yrp,psl->yrsl", slopes, x), np.einsum("yrp,psl->yrsl", np.abs(slopes), np.abs(x))
+        slopes = slope(np.einsum("yrsl,psl->yrp", self.c, x, optimize=True), p.rho, p.alpha)
+        return np.einsum("yrp,psl->yrsl", slopes, x, optimize=True), np.einsum("yrp,psl->yrsl", np.abs(slopes), np.abs(x), optimize=True)
 
     def soft_gap(self, x: np.ndarray, one: int, other: int) -> np.ndarray:
         """Return (k,): (1[one = y] + 1[other = y]) / 2 - phi_y(g(x)); 1 - phi_y is the sum of the others, which keeps its digits."""
         p = self.evidence.parameters
-        g = smoothed_relu(np.einsum("yrsl,psl->yrp", self.c, x), p.rho, p.alpha).sum(axis=(1, 2))
+        g = smoothed_relu(np.einsum("yrsl,psl->yrp", self.c, x, optimize=True), p.rho, p.alpha).sum(axis=(1, 2))
         phi = np.exp(g - np.logaddexp.reduce(g))
         gap = -phi
         if one == other:
@@ -229,7 +232,7 @@ class _Few:
 
 def _cases(evidence: Evidence) -> Iterator[_Few]:
     data = evidence.data
-    labels = data.labels[:POINTS]
+    labels = data.labels[: _count(evidence)]
     patches = _patches_of_first(data, len(labels))
     for snapshot in _states(evidence):
         yield _Few(evidence, snapshot.c, labels, patches)
@@ -270,4 +273,10 @@ def _decided(name: str, statement: str, error: float, count: int, evidence: Evid
 
 def _where(evidence: Evidence) -> str:
     times = ", ".join(f"{snapshot.time:.4g}" for snapshot in _states(evidence))
-    return f"the first {min(POINTS, evidence.data.N)} training points at t = {times}"
+    return f"the first {_count(evidence)} training points at t = {times}"
+
+
+def _count(evidence: Evidence) -> int:
+    """Return how many points are taken."""
+    p = evidence.parameters
+    return min(POINTS if p.k * p.m * p.P <= MANY else POINTS // 2, evidence.data.N)
