@@ -29,6 +29,8 @@ ESCAPED = 0.3
 class Objective(ABC):
     """A loss of the correlations on one data set.
 
+    Its memory is used again and again, so one objective must not be evaluated by two Python threads at once; two objectives may.
+
     Parameters
     ----------
     parameters : Parameters
