@@ -58,7 +58,7 @@ def _ticks(axis: Axis, values: list[int]) -> None:
 
 def _memory(panel: Axes, memory: dict[str, Any]) -> None:
     rows = memory["rows"]
-    most = 1.3 * max(row["measured"] for row in rows) / 2**20
+    most = 1.3 * max(max(row["measured"], row["predicted"]) for row in rows) / 2**20
     least = 0.8 * min(row["measured"] for row in rows) / 2**20
     line = np.array([least, most])
     panel.fill_between(line, 0.8 * line, 1.2 * line, color=NONE, alpha=0.5, linewidth=0, label="within 20 %")
@@ -108,5 +108,5 @@ def _times(panel: Axes, times: list[tuple[str, float, str]], parameters: dict[st
     for place, value in zip(places, values, strict=True):
         text = f"{value:.3g} ms" if value < 1000 else f"{value / 1000:.2g} s"
         panel.annotate(text, (value, place), xytext=(6, 0), textcoords="offset points", va="center", fontsize=7)
-    panel.set_xlabel("one loss and gradient on all pairs, ms")
+    panel.set_xlabel("loss and gradient, ms")
     panel.set_title(size(parameters), fontsize=7.5, loc="right")

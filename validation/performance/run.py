@@ -65,19 +65,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Measure speed and memory.")
     parser.add_argument("--quick", action="store_true", help="small sizes: to try the script, not to measure")
     parser.add_argument("--out", type=Path, help="directory for all files, instead of validation/results and figures")
-    parser.add_argument("--only", nargs="+", choices=[part.__name__ for part in PARTS], help="parts to measure again; of the others the results stay")
+    parser.add_argument(
+        "--only", nargs="*", help=f"parts to measure again, of {', '.join(part.__name__ for part in PARTS)}; of the others the results stay"
+    )
     arguments = parser.parse_args()
     sizes = QUICK if arguments.quick else FULL
     began, load = time.perf_counter(), os.getloadavg()
 
     units, found = parts.machine(sizes)
     before = HERE.parent / "results" / "performance.json"
-    kept = json.loads(before.read_text(encoding="utf-8")) if arguments.only else {}
-    found = {"machine": kept["machine"] if arguments.only else found}
+    kept = json.loads(before.read_text(encoding="utf-8")) if arguments.only is not None else {}
+    found = {"machine": kept["machine"] if arguments.only is not None else found}
     print(f"R {1e9 * units.R:.2f} ns, R' {1e9 * units.slope:.2f} ns, exp {1e9 * units.exponential:.2f} ns", flush=True)
     for part in PARTS:
         name = part.__name__.replace("_", " ")
-        if arguments.only and part.__name__ not in arguments.only:
+        if arguments.only is not None and part.__name__ not in arguments.only:
             found[name] = kept[name]
             continue
         found[name] = part(sizes)
