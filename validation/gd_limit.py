@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 import mvsim
 from mvsim.plotting import save_figure
@@ -73,6 +74,8 @@ def picture(found: dict[str, Any]) -> Figure:
         for (method, result), colour, marker in zip(found.items(), (WEAK, STRONG), "os", strict=True):
             label = f"{method}: slope {result['slope']:.3f}"
             axes.loglog(result["etas"], result["errors"], color=colour, marker=marker, markersize=3.5, label=label)
+        axes.set_xticks(ETAS, [f"{eta:g}" for eta in ETAS])
+        axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlabel("step size of gradient descent")
         axes.set_ylabel("relative distance from the flow")
         axes.legend()
