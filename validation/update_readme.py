@@ -63,7 +63,7 @@ def startup(found: dict[str, Any]) -> str:
     return (
         f"`validation/startup.py`: `mvsim --help` {found['help_seconds']:.2f} s; the first run after installing compiles for "
         f"{found['first_step_compiling_seconds']:.0f} s of processor time, and says so; later runs take {found['first_step_later_seconds']:.1f} s to "
-        "their first step.\n"
+        "their first step (measured before the flow was the default).\n"
     )
 
 
@@ -74,7 +74,7 @@ def crash_safety(found: dict[str, Any]) -> str:
     return (
         f"`validation/crash_safety.py`: {kills} SIGKILLs at random instants, before, between and during saves; "
         f"{len(found['failures'])} files unreadable, steps lost or values changed, {compared} resumed runs compared bit for bit with "
-        "uninterrupted ones.\n"
+        "uninterrupted ones (runs of gradient descent).\n"
     )
 
 
