@@ -35,3 +35,6 @@ SIGNIFICANCE = 1e-3
 
 # Predicted over measured memory: the prediction counts the large arrays and neglects what lives for a moment inside NumPy's functions.
 MEMORY = 0.2
+
+# What the engine promises of any one neuron, at the worst cancellation of its binomial sums (mvsim/kernels/_moments.py).
+ENGINE = 1e-12

@@ -17,10 +17,10 @@ that contains every pre-activation it can have over the beta of the data and all
 
 so Phi_f(beta, g) = (rho / alpha) sum_q beta^q M_q[f, g] + the others: one more product for each feature, of the powers of the beta of its signal
 patches with the M_q[f]. Work falls from (signal patches) x (patterns) x m activations a class to 2k x (patterns) x m x alpha multiply-adds.
-Nothing is approximated, but the binomial sum cancels where B < 0: the sum of its absolute terms is ((1 + kappa) / (1 - kappa))^alpha times the
-result at worst, and kappa is chosen so that this is at most AMPLIFICATION = 3^8. One neuron at the smallest beta of the data and the largest |n|
-then has a relative error of at most about 3^8 x 20 x 10^-16 = 10^-11 (the largest found is 1.2 x 10^-12); at larger beta, which dominate its sums
-because they enter as beta^alpha, the ratio and with it the error falls quickly.
+Nothing is approximated, but the binomial sum cancels where A and B differ in sign: the sum of its absolute terms is ((1 + kappa) / (1 - kappa))^alpha
+times the result at worst, and kappa is chosen so that this is at most AMPLIFICATION = 2^8. One neuron at the smallest beta of the data and the
+largest |n| then has a relative error of at most about 2^8 x 20 x 10^-16 = 5 x 10^-13 (`tests/kernels/test_moments.py` finds 3 x 10^-14); at larger
+beta, which dominate its sums because they enter as beta^alpha, the ratio and with it the error falls quickly.
 
 The derivative is the adjoint: with E_q[f, g] = sum over signal patches of beta^q D, both factors of every product get theirs by a product.
 """
@@ -34,8 +34,8 @@ import numpy as np
 from mvsim.kernels._compiled import _OPTIONS, _r, _r_1
 from mvsim.kernels.compiling import njit
 
-AMPLIFICATION = 3.0**8
-"""Largest factor by which the binomial sum may amplify round-off; at alpha = 8 it allows kappa = 1/2."""
+AMPLIFICATION = 2.0**8
+"""Largest factor by which the binomial sum may amplify round-off; at alpha = 8 it allows kappa = 1/3."""
 
 DEAD, POLYNOMIAL, LINEAR, OTHER = 0, 1, 2, 3
 

@@ -129,17 +129,21 @@ def erm_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivative) ->
         n = len(few.labels)
         formula, size = np.zeros_like(few.c), np.zeros_like(few.c)
         for i in range(n):
-            gap = few.soft_gap(few.patches[i], few.labels[i], few.labels[i])
+            gap, added = few.soft_gap(few.patches[i], few.labels[i], few.labels[i])
             step, weight = few.network_gradient(few.patches[i], slope)
             formula -= gap[:, None, None, None] * step / n
-            size += np.abs(gap)[:, None, None, None] * weight / n
+            size += added[:, None, None, None] * weight / n
         error = max(error, *(_difference(gradient, formula, size) for gradient in few.engine_losses("erm")))
     statement = "grad J = -(1/N) sum_i (1[y_i = y] - phi_y) grad g_y(x_i): relative difference"
     return at_most("Calculation A.9", statement, error, IDENTITY, _where(evidence))
 
 
 def midpoint_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivative) -> Verdict:
-    """A.10: grad_{w_{y,r}} J_MM = -(1/2N^2) sum_{i,j} (1[y_i = y] + 1[y_j = y] - 2 phi_y(g(z_ij))) grad_{w_{y,r}} g_y(z_ij), i = j included."""
+    """A.10: grad_{w_{y,r}} J_MM = -(1/2N^2) sum_{i,j} (1[y_i = y] + 1[y_j = y] - 2 phi_y(g(z_ij))) grad_{w_{y,r}} g_y(z_ij), i = j included.
+
+    Training makes 2 phi_y(g(z_ij)) equal to 1 for the two classes of a pair, and the round-off of g is all that is left of the difference, on
+    either side of the identity. So the error is relative to what is added: the targets and the softmax count each by itself.
+    """
     error = 0.0
     for few in _cases(evidence):
         n = len(few.labels)
@@ -147,12 +151,12 @@ def midpoint_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivativ
         for i in range(n):
             for j in range(n):
                 z = (few.patches[i] + few.patches[j]) / 2.0
-                gap = few.soft_gap(z, few.labels[i], few.labels[j])
+                gap, added = few.soft_gap(z, few.labels[i], few.labels[j])
                 step, weight = few.network_gradient(z, slope)
                 formula -= gap[:, None, None, None] * step / n**2
-                size += np.abs(gap)[:, None, None, None] * weight / n**2
+                size += added[:, None, None, None] * weight / n**2
         error = max(error, *(_difference(gradient, formula, size) for gradient in few.engine_losses("midpoint")))
-    statement = "grad J_MM = -(1/2N^2) sum_{i,j} (1[y_i = y] + 1[y_j = y] - 2 phi_y) grad g_y(z_ij): relative difference"
+    statement = "grad J_MM = -(1/2N^2) sum_{i,j} (1[y_i = y] + 1[y_j = y] - 2 phi_y) grad g_y(z_ij): difference relative to what is added"
     return at_most("Calculation A.10", statement, error, IDENTITY, _where(evidence))
 
 
@@ -195,17 +199,21 @@ class _Few:
         slopes = slope(np.einsum("yrsl,psl->yrp", self.c, x, optimize=True), p.rho, p.alpha)
         return np.einsum("yrp,psl->yrsl", slopes, x, optimize=True), np.einsum("yrp,psl->yrsl", np.abs(slopes), np.abs(x), optimize=True)
 
-    def soft_gap(self, x: np.ndarray, one: int, other: int) -> np.ndarray:
-        """Return (k,): (1[one = y] + 1[other = y]) / 2 - phi_y(g(x)); 1 - phi_y is the sum of the others, which keeps its digits."""
+    def soft_gap(self, x: np.ndarray, one: int, other: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return (k,): (1[one = y] + 1[other = y]) / 2 - phi_y(g(x)), and the sum of the absolute values of what is added.
+
+        1 - phi_y, if both are y, is the sum of the others, which keeps its digits.
+        """
         p = self.evidence.parameters
         g = smoothed_relu(np.einsum("yrsl,psl->yrp", self.c, x, optimize=True), p.rho, p.alpha).sum(axis=(1, 2))
         phi = np.exp(g - np.logaddexp.reduce(g))
-        gap = -phi
         if one == other:
+            gap = -phi
             gap[one] = np.delete(phi, one).sum()
-        else:
-            gap[[one, other]] += 0.5
-        return gap
+            return gap, np.abs(gap)
+        target = np.zeros_like(phi)
+        target[[one, other]] = 0.5
+        return target - phi, target + phi
 
     def engine_gradients(self, i: int) -> list[np.ndarray]:
         """Return grad g_y(x_i), (k, m, k, 2), from each form of the data."""
