@@ -149,12 +149,13 @@ def midpoint_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivativ
         n = len(few.labels)
         formula, size = np.zeros_like(few.c), np.zeros_like(few.c)
         for i in range(n):
-            for j in range(n):
+            for j in range(i + 1):  # z_ij = z_ji
                 z = (few.patches[i] + few.patches[j]) / 2.0
                 gap, added = few.soft_gap(z, few.labels[i], few.labels[j])
                 step, weight = few.network_gradient(z, slope)
-                formula -= gap[:, None, None, None] * step / n**2
-                size += added[:, None, None, None] * weight / n**2
+                share = (1 if i == j else 2) / n**2
+                formula -= share * gap[:, None, None, None] * step
+                size += share * added[:, None, None, None] * weight
         error = max(error, *(_difference(gradient, formula, size) for gradient in few.engine_losses("midpoint")))
     statement = "grad J_MM = -(1/2N^2) sum_{i,j} (1[y_i = y] + 1[y_j = y] - 2 phi_y) grad g_y(z_ij): difference relative to what is added"
     return at_most("Calculation A.10", statement, error, IDENTITY, _where(evidence))
@@ -195,9 +196,17 @@ class _Few:
 
     def network_gradient(self, x: np.ndarray, slope: Slope) -> tuple[np.ndarray, np.ndarray]:
         """Return (k, m, k, 2): sum_p R'(<w_{y,r}, x^(p)>) x^(p) for patches x (P, k, 2), and the sum of the absolute values."""
-        p = self.evidence.parameters
-        slopes = slope(np.einsum("yrsl,psl->yrp", self.c, x, optimize=True), p.rho, p.alpha)
-        return np.einsum("yrp,psl->yrsl", slopes, x, optimize=True), np.einsum("yrp,psl->yrsl", np.abs(slopes), np.abs(x), optimize=True)
+        p, patches = self.evidence.parameters, x.reshape(len(x), -1)
+        step, size = np.empty((2, *self.c.shape))
+        for y, z in enumerate(self._pre_activations(patches)):
+            slopes = slope(z, p.rho, p.alpha)
+            step[y] = (slopes @ patches).reshape(step[y].shape)
+            size[y] = (np.abs(slopes) @ np.abs(patches)).reshape(size[y].shape)
+        return step, size
+
+    def _pre_activations(self, patches: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield (m, P) <w_{y,r}, x^(p)> of each class: one fits the caches, all do not."""
+        return (weights.reshape(len(weights), -1) @ patches.T for weights in self.c)
 
     def soft_gap(self, x: np.ndarray, one: int, other: int) -> tuple[np.ndarray, np.ndarray]:
         """Return (k,): (1[one = y] + 1[other = y]) / 2 - phi_y(g(x)), and the sum of the absolute values of what is added.
@@ -205,7 +214,7 @@ class _Few:
         1 - phi_y, if both are y, is the sum of the others, which keeps its digits.
         """
         p = self.evidence.parameters
-        g = smoothed_relu(np.einsum("yrsl,psl->yrp", self.c, x, optimize=True), p.rho, p.alpha).sum(axis=(1, 2))
+        g = np.array([smoothed_relu(z, p.rho, p.alpha).sum() for z in self._pre_activations(x.reshape(len(x), -1))])
         phi = np.exp(g - np.logaddexp.reduce(g))
         if one == other:
             gap = -phi
