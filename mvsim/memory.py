@@ -21,13 +21,15 @@ _BATCH = 2**22
 _CACHED = 2**17
 """Doubles in the pre-activations of a neuron on arbitrary patches, of which the compiled loops take some at a time."""
 
-
 _FLOW = 48
 """Vectors of the size of the correlations that the solver of the gradient flow holds: past steps, Krylov space, tolerances."""
 
-
 _STIFF = 10
 """Doubles for each ordered pair of points in the stiff part of the Hessian, for rates and probabilities; on top come five tables."""
+
+_SNAPSHOTS, _RECORDS, _COPIES = 20, 600, 4
+"""Full states and records that a run of the flow keeps, and how often while it is saved: as recorded, as a data set, as a file in memory and as
+the bytes that go to the disk."""
 
 
 def required_bytes(parameters: Parameters, mixes: bool, backend: str = "auto", n_test: int = 20, integrator: str = "flow") -> int:
@@ -56,7 +58,8 @@ def required_bytes(parameters: Parameters, mixes: bool, backend: str = "auto", n
     if integrator == "flow":  # the solver, and the stiff part of the Hessian with one neuron escaped in each class
         tables = _STIFF * p.N * p.N + 5 * p.k * p.N * _patterns(p, p.N)
         stiff = tables if mixes and p.noise != "patch" and backend != "numpy" else 0
-        flow = 8 * (_FLOW * 2 * p.k * p.k * p.m + stiff)
+        state, record = 2 * p.k * p.k * p.m, 2 * p.k * p.m + 20 * p.k
+        flow = 8 * (_FLOW * state + stiff + _COPIES * (_SNAPSHOTS * state + _RECORDS * record))
     return max(_LOADING, _LIBRARIES + array_bytes(p, mixes, backend, n_test) + flow)
 
 

@@ -94,6 +94,50 @@ def test_the_preconditioner_makes_no_difference_to_the_result():
     assert with_it.state.evaluations < without.state.evaluations
 
 
+def segments(visits):
+    """The step sizes and states of each segment but the last."""
+    found, sizes, states = [], [], []
+    for visit in visits:
+        sizes.append(visit.state.step_size)
+        states.append(visit.state.c)
+        if visit.resumable:
+            found.append((sizes, states))
+            sizes, states = [], []
+    return found
+
+
+def test_a_segment_ends_where_an_own_correlation_comes_near_the_threshold_and_its_steps_grow_slowly():
+    field = fields()
+    crossings, steady = 0, 0
+    for sizes, states in segments(follow(field, mvsim.initial_correlations(SMALL, 0), 2e5)):
+        near = np.array([own_correlations(c) >= ESCAPING * field.threshold for c in states])
+        crossed = (near[1:] & ~near[:-1]).any(axis=(1, 2, 3))
+        assert not crossed[:-1].any()
+        crossings += int(crossed[-1:].sum())
+        growth = np.diff(np.log(sizes[-50:]))  # after the warm-up
+        assert growth.max(initial=0.0) <= np.log(GROWTH) + 1e-9
+        steady += int((growth > 0.9 * np.log(GROWTH)).sum())
+    assert crossings > 0
+    assert steady > 0
+
+
+def test_tolerances_are_relative_to_own_correlations_on_the_chart_and_to_the_largest_of_the_neuron_elsewhere():
+    field = fields()
+    c = np.full((3, 1, 3, 2), 1e-6)
+    c[0, 0, 0, 1] = 2.0 * field.threshold
+    c[1, 0, 0, 0] = -3e-6
+    atol = GradientFlow(field, 1e-3)._absolute_tolerance(c, EscapeChart(c, field.threshold, field.alpha)).reshape(c.shape)
+    assert np.allclose([atol[0, 0, 0, 0], atol[2, 0, 2, 1]], 1e-3 * field.threshold)  # in y, where the threshold is the unit
+    assert np.allclose([atol[0, 0, 0, 1], atol[0, 0, 1, 0]], 1e-4 * 2.0 * field.threshold)
+    assert np.allclose([atol[1, 0, 0, 0], atol[1, 0, 2, 1], atol[2, 0, 0, 0]], [3e-10, 3e-10, 1e-10])
+
+
+def test_a_flow_takes_no_more_gradients_than_it_did():
+    last = follow(fields(), mvsim.initial_correlations(SMALL, 0), 2e5)[-1].state
+    print(last.step, last.evaluations)
+    assert last.evaluations <= EVALUATIONS
+
+
 def test_loss_falls_along_the_flow():
     objective = mvsim.objective("midpoint", SMALL, mvsim.sample_dataset(SMALL, 0))
     losses = [objective.loss(visit.state.c) for visit in follow(fields(), mvsim.initial_correlations(SMALL, 0), 1e5)]

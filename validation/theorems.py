@@ -90,7 +90,6 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=[*QUESTIONS, "controls"], default=[*QUESTIONS, "controls"])
     parser.add_argument("--no-follow", dest="follow", action="store_false", help="leave runs in which a feature is missing as they are")
     arguments = parser.parse_args()
-    found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
     for name in arguments.only:
         start = time.perf_counter()
         if name == "controls":
@@ -103,6 +102,7 @@ def main() -> int:
             asked = command(theorems, p, seeds) + ("" if arguments.follow else " --no-follow")
         verdicts = {v.name: v for section in sections for v in section.verdicts}
         missed = failures(name, verdicts)
+        found = kept()  # read again: another question may have been answered meanwhile
         found[name] = {
             "command": asked,
             "seconds": time.perf_counter() - start,
@@ -114,7 +114,12 @@ def main() -> int:
             if v.status != "measured":
                 print(f"{v.status:13} {v.name}: {v.measured} ({v.detail})", flush=True)
         print(f"{name}: {'figures reached' if not missed else f'MISSED: {missed}'}", flush=True)
-    return 1 if any(row["missed"] for row in found.values()) else 0
+    return 1 if any(row["missed"] for row in kept().values()) else 0
+
+
+def kept() -> dict[str, Any]:
+    """Return the answers so far."""
+    return json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
 
 
 if __name__ == "__main__":

@@ -54,7 +54,9 @@ def main_job(found: dict[str, Any]) -> str:
     return (
         f"On {found['cores']} cores it took {found['seconds'] / 60:.1f} minutes ({found['step']} steps, a file of "
         f"{found['file_bytes'] / 1e6:.0f} MB) and ended at t = {found['time']:.2g}, {settled}: both features learned in {classes['both']} of 50 "
-        f"classes, exactly one in {classes['one']}, none in {classes['none']}. `mvsim simulate --k 10 --method erm` is a first run of seconds.\n"
+        f"classes, exactly one in {classes['one']}, none in {classes['none']}. At most {found['peak_bytes'] / 2**20:.0f} MiB of memory were taken "
+        f"({found['predicted_bytes'] / 2**20:.0f} predicted); `mvsim verify` of the file takes {found['verify_seconds']:.1f} s. "
+        "`mvsim simulate --k 10 --method erm` is a first run of seconds.\n"
     )
 
 
@@ -63,7 +65,7 @@ def startup(found: dict[str, Any]) -> str:
     return (
         f"`validation/startup.py`: `mvsim --help` {found['help_seconds']:.2f} s; the first run after installing compiles for "
         f"{found['first_step_compiling_seconds']:.0f} s of processor time, and says so; later runs take {found['first_step_later_seconds']:.1f} s to "
-        "their first step (measured before the flow was the default).\n"
+        "their first step.\n"
     )
 
 
@@ -74,7 +76,7 @@ def crash_safety(found: dict[str, Any]) -> str:
     return (
         f"`validation/crash_safety.py`: {kills} SIGKILLs at random instants, before, between and during saves; "
         f"{len(found['failures'])} files unreadable, steps lost or values changed, {compared} resumed runs compared bit for bit with "
-        "uninterrupted ones (runs of gradient descent).\n"
+        "uninterrupted ones (runs of the flow and of gradient descent).\n"
     )
 
 

@@ -46,7 +46,7 @@ SEGMENT = 100
 LONGEST = 4 * SEGMENT
 """Most steps of one segment."""
 
-MARK_EVERY = 10
+MARK_EVERY = 20
 """Steps between two marks where time hardly moves; where it does, marks are as close as `MARKS_PER_DECADE`."""
 
 APPROACH = 0.7

@@ -2,9 +2,10 @@
 
     python validation/flow/candidates.py [--budget 200000]        # writes validation/results/flow_candidates.json
 
-What mvsim does is the first row; then the same without one of its parts each; then methods of libraries on the plain equation: explicit
-Runge-Kutta, implicit ones with a Jacobian by differences, CVODE without help. A method that needs more evaluations than the budget is
-stopped, and the time that it reached is the result.
+What mvsim does is the first row; then the same without one of its parts each; a multirate scheme (`projective.py`); then methods of libraries
+on the plain equation: explicit Runge-Kutta, stabilised (Runge-Kutta-Chebyshev, from extensisq, if it is installed) and not, implicit ones with
+a Jacobian by differences, CVODE without help. A method that needs more evaluations than the budget is stopped, and the time that it reached is
+the result.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from problems import Problem, error, follow, small_problems
+from projective import projective
 from scipy.integrate import DOP853, LSODA, RK45, Radau
 from sksundae.cvode import CVODE
 from threadpoolctl import threadpool_limits
@@ -77,6 +79,21 @@ def without_chart(problem: Problem, counted: Counted) -> np.ndarray:
         gradient_flow.EscapeChart = kept
 
 
+def multirate(problem: Problem, counted: Counted) -> np.ndarray:
+    """Advance laggards by their closed form and solve for the rest."""
+    field = replace(counted.field, gradient=counted.gradient)
+    for counted.reached, c in projective(field, counted.start, problem.t_end, RTOL):
+        pass
+    return c
+
+
+def stabilised(problem: Problem, counted: Counted) -> np.ndarray:
+    """Use Runge-Kutta-Chebyshev steps, with as many stages as the stiffness asks for."""
+    from extensisq import SSV2stab  # an optional library
+
+    return of_scipy(SSV2stab, problem, counted)
+
+
 def of_scipy(method: type[Any], problem: Problem, counted: Counted) -> np.ndarray:
     """Use a method of scipy.integrate."""
     solver = method(counted.rate, 0.0, counted.start.ravel(), problem.t_end, rtol=RTOL, atol=1e-3 * RTOL)
@@ -107,7 +124,9 @@ CANDIDATES: dict[str, Callable[[Problem, Counted], np.ndarray]] = {
     "mvsim: BDF on the chart, preconditioned": ours,
     "without the preconditioner": lambda problem, counted: ours(problem, counted, preconditioned=False),
     "without the chart": without_chart,
+    "multirate: closed form + implicit Euler": multirate,
     "CVODE BDF + GMRES alone": plain_cvode,
+    "Runge-Kutta-Chebyshev (RKC)": stabilised,
     "Dormand-Prince 5(4)": lambda problem, counted: of_scipy(RK45, problem, counted),
     "Dormand-Prince 8(5,3)": lambda problem, counted: of_scipy(DOP853, problem, counted),
     "LSODA": lambda problem, counted: of_scipy(LSODA, problem, counted),
@@ -124,6 +143,8 @@ def measure(name: str, problem: Problem, reference: np.ndarray, budget: int) -> 
         found = error(CANDIDATES[name](problem, counted), reference)
     except _OverBudgetError:
         outcome = f"stopped after {budget} evaluations"
+    except ImportError:
+        outcome = "not installed"
     except RuntimeError as failure:
         outcome = f"failed: {failure}"
     seconds = time.perf_counter() - start

@@ -1,6 +1,6 @@
-"""Run two steps of a problem in this process and print its peak memory: meant for a process of its own.
+"""Run a problem in this process and print its peak memory: meant for a process of its own.
 
-The problem is one argument in JSON, {"parameters": {...}, "method": "..."}.
+The problem is one argument in JSON, {"parameters": {...}, "method": "...", "t_end": ...}; without a t_end it is followed until it settles.
 """
 
 from __future__ import annotations
@@ -8,14 +8,12 @@ from __future__ import annotations
 import json
 import resource
 import sys
+import tempfile
 from pathlib import Path
 
 import mvsim
 from mvsim.memory import required_bytes
 from mvsim.objectives import OBJECTIVES
-
-T_END = 100.0
-"""Some steps of the flow."""
 
 
 def peak_bytes() -> int:
@@ -33,7 +31,8 @@ def main() -> int:
     p, method = mvsim.Parameters(**asked["parameters"]), asked["method"]
     predicted = required_bytes(p, OBJECTIVES[method].mixes)
     before = peak_bytes()
-    run = mvsim.simulate(p, method=method, t_end=T_END)
+    with tempfile.TemporaryDirectory() as folder:
+        run = mvsim.simulate(p, method=method, t_end=asked["t_end"], out=Path(folder) / "run.nc")
     c = run.final_correlations.copy()  # and what comes later: one neuron of each class has escaped
     for y in range(p.k):
         c[y, 0, y] = 10.0

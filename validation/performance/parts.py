@@ -168,10 +168,11 @@ def scaling(sizes: Sizes) -> dict[str, Any]:
 def memory(sizes: Sizes) -> dict[str, Any]:
     """Measure peak memory in processes of their own, beside what `mvsim.memory` predicts."""
     rows = []
-    for parameters, method in sizes.memory:
-        command = [sys.executable, str(HERE / "memory_probe.py"), json.dumps({"parameters": parameters, "method": method})]
+    for parameters, method, t_end in sizes.memory:
+        problem = {"parameters": parameters, "method": method, "t_end": t_end}
+        command = [sys.executable, str(HERE / "memory_probe.py"), json.dumps(problem)]
         output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        rows.append({"parameters": parameters, "method": method, **json.loads(output)})
+        rows.append({**problem, **json.loads(output)})
         rows[-1]["predicted_over_measured"] = rows[-1]["predicted"] / rows[-1]["measured"]
     return {"rows": rows}
 

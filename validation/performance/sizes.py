@@ -25,7 +25,7 @@ class Sizes:
     axis_patches : tuple
         Values of P for arbitrary patches, whose cost grows with it.
     memory : tuple
-        (parameters, method) of each problem whose peak memory is measured; the first has the target.
+        (parameters, method, t_end) of each problem whose peak memory is measured: until it settles, if t_end is None.
     seconds : float
         For each part.
     """
@@ -36,7 +36,7 @@ class Sizes:
     base: dict[str, Any]
     axes: dict[str, tuple[int, ...]]
     axis_patches: tuple[int, ...]
-    memory: tuple[tuple[dict[str, Any], str], ...]
+    memory: tuple[tuple[dict[str, Any], str, float | None], ...]
     seconds: float
 
 
@@ -54,18 +54,18 @@ FULL = Sizes(
     },
     axis_patches=(25, 50, 100),
     memory=(
-        ({"k": 50, "N": 500}, "midpoint"),
-        ({"k": 50, "N": 1500}, "midpoint"),
-        ({"k": 50, "N": 500}, "erm"),
-        ({"k": 100, "N": 2000}, "erm"),
-        ({"k": 20, "N": 200, "noise": "point"}, "midpoint"),
-        ({"k": 20, "N": 400, "noise": "point"}, "midpoint"),
-        ({"k": 20, "N": 500, "noise": "point"}, "erm"),
-        ({"k": 50, "N": 2000, "noise": "point"}, "erm"),
-        ({"k": 6, "m": 3, "N": 200, "P": 100, "noise": "patch"}, "midpoint"),
-        ({"k": 8, "m": 3, "N": 400, "P": 50, "noise": "patch"}, "midpoint"),
-        ({"k": 10, "m": 4, "N": 500, "P": 100, "noise": "patch"}, "erm"),
-        ({"k": 50, "m": 1, "N": 500, "noise": "patch"}, "erm"),
+        ({"k": 50, "N": 500}, "midpoint", 2e5),
+        ({"k": 50, "N": 1500}, "midpoint", 1e5),
+        ({"k": 50, "N": 500}, "erm", None),
+        ({"k": 30, "N": 2000}, "erm", None),
+        ({"k": 10, "N": 800}, "midpoint", None),
+        ({"k": 20, "N": 200, "noise": "point"}, "midpoint", 1e4),
+        ({"k": 20, "N": 400, "noise": "point"}, "midpoint", 1e4),
+        ({"k": 20, "N": 500, "noise": "point"}, "erm", None),
+        ({"k": 6, "m": 3, "N": 200, "P": 100, "noise": "patch"}, "midpoint", 100.0),
+        ({"k": 8, "m": 3, "N": 400, "P": 50, "noise": "patch"}, "midpoint", 100.0),
+        ({"k": 10, "m": 4, "N": 500, "P": 100, "noise": "patch"}, "erm", 100.0),
+        ({"k": 50, "m": 1, "N": 500, "noise": "patch"}, "erm", 100.0),
     ),
     seconds=12.0,
 )
@@ -77,6 +77,6 @@ QUICK = Sizes(
     base={"k": 8, "m": 8, "N": 60, "P": 100, "G": 8},
     axes={"N": (30, 60, 120), "k": (4, 8, 16), "m": (4, 8, 16), "P": (50, 400, 10_000), "G": (4, 8, 60)},
     axis_patches=(10, 20, 40),
-    memory=(({"k": 8, "N": 80}, "midpoint"), ({"k": 5, "N": 40, "noise": "patch"}, "erm")),
+    memory=(({"k": 8, "N": 80}, "midpoint", 100.0), ({"k": 5, "N": 40, "noise": "patch"}, "erm", 100.0)),
     seconds=0.5,
 )

@@ -1,0 +1,52 @@
+"""The rates at which escaped neurons move outputs at mixed points, against patches written out one by one."""
+
+import numpy as np
+import pytest
+from compare import assert_close
+from tolerances import ROUNDOFF
+
+import mvsim
+from mvsim.kernels.escaped import Escaped, _both_orders
+from mvsim.kernels.pairing import Layout, plan_pairs
+
+P = mvsim.Parameters(k=3, m=4, N=24, P=9, d=10**4)  # with 8 signal patches out of 9, most patches of a pair coincide
+ESCAPED = 1
+
+
+def state():
+    """One neuron of each class beyond the threshold on its first feature, and somewhere in all three regimes on the features of other classes."""
+    c = np.random.default_rng(0).uniform(-0.2, 0.4, (P.k, P.m, P.k, 2))
+    for y in range(P.k):
+        c[y, :, y] = 0.01
+        c[y, ESCAPED, y, 0] = 3.0
+    return c
+
+
+def rates_by_patches(data, c, lam):
+    """(N, N, 2, 2): for every ordered pair, own and other rates of the escaped neuron of y_i with both views."""
+    patches, found = data.to_patches(), np.zeros((data.N, data.N, 2, 2))
+    for i, y in enumerate(data.labels):
+        for j, s in enumerate(data.labels):
+            z = lam * patches[i] + (1.0 - lam) * patches[j]
+            slope = mvsim.smoothed_relu_derivative(np.einsum("sl,psl->p", c[y, ESCAPED], z), P.rho, P.alpha)
+            for view in (0, 1):
+                for p in data.signal_patches[i, view]:
+                    found[i, j, 0, view] += slope[p] * lam * patches[i, p, y, view]
+                for q in data.signal_patches[j, view]:
+                    found[i, j, 1, view] += slope[q] * (1.0 - lam) * patches[j, q, s, view]
+    return found
+
+
+@pytest.mark.parametrize("lam", [0.5, 0.3])
+def test_rates_are_those_of_the_patches(lam):
+    data, c = mvsim.sample_dataset(P, 1), state()
+    layout = Layout.of(data)
+    plan = plan_pairs(layout, lam, symmetric=lam == 0.5)
+    escaped = Escaped(P, layout, c, beyond=1.0)
+    order = layout.order[np.argsort(layout.labels, kind="stable")]  # points of one class together
+    found = escaped._rates(lam, _both_orders(plan), 2).reshape(data.N, data.N, 2, 2)
+    expected = rates_by_patches(data, c, lam)[np.ix_(order, order)]
+    assert escaped.places == 1
+    assert_close(found, expected, ROUNDOFF)
+    without = escaped._rates(lam, plan.meetings.where(np.zeros(len(plan.meetings.i), bool)), 2).reshape(found.shape)
+    assert np.abs(without - expected).max() > 0.1 * np.abs(expected).max()  # so coincidences matter here
