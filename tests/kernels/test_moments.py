@@ -37,7 +37,7 @@ def columns(part, seed=0):
 
 def exact(c, power):
     """(0.5 beta c + 0.5 n)^power for each neuron, rounded once."""
-    return np.array([float((Fraction(BETA) * Fraction(own) / 2 + Fraction(noise) / 2) ** power) for own, noise in zip(c[:, 0, 0], c[:, 2, 0])])
+    return np.array([float((Fraction(BETA) * Fraction(own) / 2 + Fraction(noise) / 2) ** power) for own, noise in c[:, [0, 2], 0]])
 
 
 def regime(c):

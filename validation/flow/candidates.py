@@ -82,8 +82,8 @@ def without_chart(problem: Problem, counted: Counted) -> np.ndarray:
 def multirate(problem: Problem, counted: Counted) -> np.ndarray:
     """Advance laggards by their closed form and solve for the rest."""
     field = replace(counted.field, gradient=counted.gradient)
-    for counted.reached, c in projective(field, counted.start, problem.t_end, RTOL):
-        pass
+    for time_reached, state in projective(field, counted.start, problem.t_end, RTOL):
+        counted.reached, c = time_reached, state
     return c
 
 
