@@ -32,8 +32,9 @@ from mvsim.activation import smoothed_relu_derivative
 from mvsim.curvature import Curvature
 from mvsim.diagnostics import own_correlations
 from mvsim.kernels._outer_products import empty_products, outer_products
+from mvsim.kernels._pair_probability import pair_probabilities
 from mvsim.kernels._slope_change import table_second_derivatives
-from mvsim.kernels.pair_blocks import Block, Tables
+from mvsim.kernels.pair_blocks import Tables
 from mvsim.kernels.pairing import Layout, Meetings, PairPlan
 from mvsim.kernels.threads import run_ranges
 from mvsim.parameters import Parameters
@@ -226,19 +227,8 @@ class PairProbability:
         """Compute it block by block."""
         N = len(layout.labels)
         first, second = np.empty((N, N)), np.empty((N, N))
-
-        def fill(b0: int, b1: int) -> None:
-            for index in range(b0, b1):
-                block = Block.of(layout, plan, index)
-                g = block.gather(values)
-                weights = np.exp(g - g.max(axis=0))
-                phi = (weights / weights.sum(axis=0)).reshape(len(g), block.first.stop - block.first.start, -1)
-                i, j = np.arange(phi.shape[1])[:, None], np.arange(phi.shape[2])
-                of_first = phi[layout.labels[block.first][:, None], i, j]
-                of_second = phi[layout.labels[block.second], i, j]
-                first[block.first, block.second], second[block.first, block.second] = of_first, of_second
-                if plan.symmetric:
-                    first[block.second, block.first], second[block.second, block.first] = of_second.T, of_first.T
-
-        run_ranges(len(plan.blocks), threads, fill)
+        where = plan.blocks, layout.start, layout.labels
+        pairs = plan.repeats, plan.extra_start, plan.extra_pairs, plan.symmetric
+        arrays = (*where, values.U, values.V, values.terms, *pairs, first, second)
+        run_ranges(len(plan.blocks), threads, lambda b0, b1: pair_probabilities(b0, b1, *arrays))
         return PairProbability(first, second)

@@ -6,8 +6,10 @@ from compare import assert_close
 from tolerances import ROUNDOFF
 
 import mvsim
-from mvsim.kernels.escaped import Escaped, _both_orders
+from mvsim.kernels.escaped import Escaped, PairProbability, _both_orders
+from mvsim.kernels.factored import FactoredKernel
 from mvsim.kernels.pairing import Layout, plan_pairs
+from mvsim.kernels.points import AllPairs
 
 P = mvsim.Parameters(k=3, m=4, N=24, P=9, d=10**4)  # with 8 signal patches out of 9, most patches of a pair coincide
 ESCAPED = 1
@@ -50,3 +52,21 @@ def test_rates_are_those_of_the_patches(lam):
     assert_close(found, expected, ROUNDOFF)
     without = escaped._rates(lam, plan.meetings.where(np.zeros(len(plan.meetings.i), bool)), 2).reshape(found.shape)
     assert np.abs(without - expected).max() > 0.1 * np.abs(expected).max()  # so coincidences matter here
+
+
+@pytest.mark.parametrize(("lam", "size"), [(0.5, 1.0), (0.3, 1.0), (0.5, 1e3)])  # the last with outputs whose exponentials do not fit into a double
+def test_probabilities_are_those_of_the_patches(lam, size):
+    data, c = mvsim.sample_dataset(P, 1), size * state()
+    kernel = FactoredKernel(P, data, 2)
+    pairs, columns = kernel._pairs_of(AllPairs(lam)), kernel._columns(c)
+    values = pairs.empty_tables()
+    kernel.neurons.run(lambda y0, y1: pairs.sums.values(y0, y1, columns, values))
+    found = PairProbability.of(kernel.layout, pairs.plan, values, 2)
+    patches, order = data.to_patches(), kernel.layout.order
+    for i in range(data.N):
+        for j in range(data.N):
+            z = lam * patches[order[i]] + (1.0 - lam) * patches[order[j]]
+            g = mvsim.smoothed_relu(np.einsum("yrsl,psl->yrp", c, z), P.rho, P.alpha).sum(axis=(1, 2))
+            phi = np.exp(g - np.logaddexp.reduce(g))
+            expected = phi[data.labels[order[[i, j]]]]
+            assert np.abs([found.first[i, j], found.second[i, j]] - expected).max() <= ROUNDOFF * max(1.0, g.max())

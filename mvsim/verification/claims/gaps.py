@@ -40,7 +40,7 @@ class Gaps(NamedTuple):
     Delta : numpy.ndarray
         (k,) Delta_y.
     measure : numpy.ndarray
-        (k,) the largest probability, over s != y, that (beta_y, beta_s) lie in the set of (B.33), from the training points.
+        (k, k) [y, s] probability that (beta_y, beta_s) lie in the set of (B.33), from the training points; 0 for s = y and classes without points.
     """
 
     lead: np.ndarray
@@ -48,8 +48,8 @@ class Gaps(NamedTuple):
     measure: np.ndarray
 
     def supposed(self, log_k: float) -> np.ndarray:
-        """(k,) bool: Delta_y >= log k and the set U has probability 0.01."""
-        return (self.Delta >= log_k) & (self.measure >= LEAST_MEASURE)
+        """(k, k) bool [y, s]: Delta_y >= log k and the set U has probability 0.01."""
+        return (self.Delta >= log_k)[:, None] & (self.measure >= LEAST_MEASURE)
 
 
 def gaps(evidence: Evidence, snapshot: Snapshot) -> Gaps:
@@ -65,14 +65,12 @@ def gaps(evidence: Evidence, snapshot: Snapshot) -> Gaps:
     C = evidence.total_at(snapshot)
     lead, Delta, both = C.argmax(axis=1), np.abs(C[:, 0] - C[:, 1]), C.sum(axis=1)
     centred = leading_coefficients(evidence, lead).sum(axis=1) - 0.5 * p.C_P * p.delta2
-    counts, measure = evidence.class_sizes, np.zeros(p.k)
+    counts, measure = evidence.class_sizes, np.zeros((p.k, p.k))
     for y in np.flatnonzero(counts):
         a = centred[labels == y][:, None]
         inside = (a >= 0.0) & (centred * Delta[labels] - 0.5 * p.C_P * p.delta2 * (both[y] - both[labels]) <= a * Delta[y])
-        with np.errstate(invalid="ignore"):
-            of_class = np.bincount(labels, weights=inside.sum(axis=0), minlength=p.k) / (counts * counts[y])
-        of_class[y] = 0.0
-        measure[y] = np.nanmax(of_class)
+        measure[y] = np.bincount(labels, weights=inside.sum(axis=0), minlength=p.k) / np.maximum(counts * counts[y], 1)
+        measure[y, y] = 0.0
     return Gaps(lead, Delta, measure)
 
 
@@ -133,8 +131,8 @@ def linear_pulls(evidence: Evidence, snapshot: Snapshot, y: int) -> tuple[float,
 def gap_expectation(evidence: Evidence) -> Verdict:
     """Claim B.22: if Delta_y >= log k and (B.33) holds on a set of measure 0.01, then E[A_1(beta_s, beta_y) (beta_y - C_P delta2 / 2)] = -Theta(1).
 
-    A_1 = 1 - 2 phi_y(g(z_ij)); the expectation is the mean over i in N_y and j not in N_y. Measured: the largest over the classes and saved states
-    that satisfy what is supposed; it should be negative.
+    A_1 = 1 - 2 phi_y(g(z_ij)); the expectation is the mean over i in N_y and j in N_s. Measured: the largest over the pairs of classes y, s and
+    the saved states that satisfy what is supposed; it should be negative.
     """
     name, statement = "Claim B.22", "E[A_1 (beta_y - C_P delta2 / 2)] is negative and bounded away from 0 where Delta_y >= log k and (B.33) holds"
     p = evidence.parameters
@@ -224,24 +222,27 @@ def _rest_grows(evidence: Evidence, snapshot: Snapshot, after: np.ndarray) -> np
 
 
 def _expectation(evidence: Evidence, name: str, statement: str, centred: Callable[[np.ndarray], np.ndarray]) -> Verdict:
-    """Report the largest mean of A_1 times ``centred`` (N, C_P) -> (N, n) coefficients, over the classes that satisfy what Claim B.22 supposes."""
+    """Report the largest mean of A_1 times ``centred`` (N, C_P) -> (N, n) coefficients, over the pairs of classes that Claim B.22 is about."""
     found, times, gap_only, left = [], [], 0, 0
     for snapshot in evidence.open_snapshots:
         here = gaps(evidence, snapshot)
-        classes = np.flatnonzero(here.supposed(evidence.log_k))
+        supposed = here.supposed(evidence.log_k)
+        classes = np.flatnonzero(supposed.any(axis=1))
         gap_only += int((here.Delta >= evidence.log_k).sum()) - len(classes)
         left += max(len(classes) - MOST_CLASSES, 0)
         coefficients = centred(leading_coefficients(evidence, here.lead))
         for y in classes[:MOST_CLASSES]:
             z, beta = _class_pairs(evidence, snapshot, int(y), coefficients)
-            found.append(float((z.balance[z.crossed, None] * beta[z.crossed]).mean(axis=0).max()))
-            times.append(snapshot.time)
+            products = z.balance[:, None] * beta
+            found += [float(products[z.s == s].mean(axis=0).max()) for s in np.flatnonzero(supposed[y])]
+            times += [snapshot.time] * int(supposed[y].sum())
     if not found:
         detail = f"no class satisfies what is supposed at a saved state; Delta_y >= log k alone in {gap_only}"
         return constant(name, statement, None, 0.0, detail=detail)
     values = np.array(found)
+    states = len(set(times))
     detail = (
-        f"{len(found)} classes at {len(set(times))} saved states, least {values.min():.3g}{_left_out(left)}; Delta_y >= log k alone in {gap_only}"
+        f"{len(found)} pairs of classes at {states} saved states, least {values.min():.3g}{_left_out(left)}; Delta_y >= log k alone in {gap_only}"
     )
     return constant(name, statement, float(values.max()), 0.0, detail=detail, violated_at=exceeding(np.array(times), values, 0.0))
 
