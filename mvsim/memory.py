@@ -8,10 +8,10 @@ from pathlib import Path
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
 
-_LIBRARIES = 207 * 2**20
+_LIBRARIES = 245 * 2**20
 """Bytes taken by the interpreter and the libraries."""
 
-_LOADING = 238 * 2**20
+_LOADING = 270 * 2**20
 """Bytes taken while libraries and kernels are loaded, some of which the arrays of the run take over. Compiling the kernels, once after
 installing, takes 100 MiB more."""
 
@@ -24,7 +24,7 @@ _CACHED = 2**17
 _FLOW = 48
 """Vectors of the size of the correlations that the solver of the gradient flow holds: past steps, Krylov space, tolerances."""
 
-_STIFF = 10
+_STIFF = 14
 """Doubles for each ordered pair of points in the stiff part of the Hessian, for rates and probabilities; on top come five tables."""
 
 _SNAPSHOTS, _RECORDS, _COPIES = 20, 600, 4
@@ -55,7 +55,7 @@ def required_bytes(parameters: Parameters, mixes: bool, backend: str = "auto", n
     """
     p = parameters
     flow = 0
-    if integrator == "flow":  # the solver, and the stiff part of the Hessian with one neuron escaped in each class
+    if integrator == "flow":  # the solver, and the stiff part of the Hessian with two neurons escaped in a class
         tables = _STIFF * p.N * p.N + 5 * p.k * p.N * _patterns(p, p.N)
         stiff = tables if mixes and p.noise != "patch" and backend != "numpy" else 0
         state, record = 2 * p.k * p.k * p.m, 2 * p.k * p.m + 20 * p.k

@@ -232,11 +232,19 @@ class Evidence:
 
     def mixed_points_at(self, c: np.ndarray) -> MixedPoints:
         """Return the mixed points at c (k, m, k, 2), the same pairs in the same order for every c."""
-        N = self.data.N
-        if N * N * self.parameters.k <= MOST_PAIR_OUTPUTS:
+        if self._all_pairs:
             return all_mixed_points(self.objective.kernel, c)
-        first, second = stream(self.run.seed, "mixing").integers(N, size=(2, SAMPLED_PAIRS))
+        first, second = stream(self.run.seed, "mixing").integers(self.data.N, size=(2, SAMPLED_PAIRS))
         return listed_mixed_points(self.objective.kernel, c, first, second)
+
+    @property
+    def _all_pairs(self) -> bool:
+        return self.data.N**2 * self.parameters.k <= MOST_PAIR_OUTPUTS
+
+    @property
+    def which_pairs(self) -> str:
+        """What to add to a detail about `mixed_points`: nothing, if these are all pairs."""
+        return "" if self._all_pairs else f"; {SAMPLED_PAIRS} pairs drawn at random"
 
     def pairs_of_class(self, snapshot: Snapshot, y: int) -> MixedPoints:
         """Return the |N_y| N mixed points with i in N_y, i slowest, in the order of the data."""

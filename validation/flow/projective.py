@@ -94,8 +94,9 @@ def _step(
 
     inverse = LinearOperator((others.sum(), others.sum()), lambda r: solve(np.ravel(r) / weight[others]) * weight[others])
     try:
-        scaled = newton_krylov(residual, c.ravel()[others] * weight[others], method="gmres", inner_M=inverse, f_tol=NEWTON, maxiter=8)
-    except (NoConvergence, ValueError):  # the second where an iterate is not finite
+        with np.errstate(invalid="ignore"):  # where an iterate is not finite
+            scaled = newton_krylov(residual, c.ravel()[others] * weight[others], method="gmres", inner_M=inverse, f_tol=NEWTON, maxiter=8)
+    except (NoConvergence, ValueError):  # the second for the same reason
         return None
     after = state(scaled / weight[others])
     rate_after = -field.gradient(0, after)

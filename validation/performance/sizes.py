@@ -25,7 +25,8 @@ class Sizes:
     axis_patches : tuple
         Values of P for arbitrary patches, whose cost grows with it.
     memory : tuple
-        (parameters, method, t_end) of each problem whose peak memory is measured: until it settles, if t_end is None.
+        (parameters, method, t_end) of each problem whose peak memory is measured: until it settles, if t_end is None. The main size is that of
+        `validation/main_job.py`.
     seconds : float
         For each part.
     """
@@ -54,8 +55,6 @@ FULL = Sizes(
     },
     axis_patches=(25, 50, 100),
     memory=(
-        ({"k": 50, "N": 500}, "midpoint", 2e5),
-        ({"k": 50, "N": 1500}, "midpoint", 1e5),
         ({"k": 50, "N": 500}, "erm", None),
         ({"k": 30, "N": 2000}, "erm", None),
         ({"k": 10, "N": 800}, "midpoint", None),

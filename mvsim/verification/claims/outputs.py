@@ -95,7 +95,7 @@ def mixed_spread(evidence: Evidence) -> Verdict:
         found.append(np.where(high >= evidence.log_k, _ratio(high, low), np.nan))
     values = np.array(found)
     statement = "max g_y(z_ij) / min g_y(z_ij) over i in N_y and all j is bounded while max g_y(z_ij) >= log k"
-    detail = f"{int((~np.isnan(values)).sum())} classes at {len(times)} saved states"
+    detail = f"{int((~np.isnan(values)).sum())} classes at {len(times)} saved states{evidence.which_pairs}"
     return constant("Claim B.19", statement, largest(values), bound, detail=detail, violated_at=exceeding(np.array(times), values, bound))
 
 
@@ -109,7 +109,7 @@ def mixed_outputs(evidence: Evidence) -> Verdict:
     there = since(ranges[:, :, 1] >= reach)
     statement = "min g_y(z_ij) / log k over i in N_y, j not in N_y is bounded from below once the largest has reached log(k - 1)"
     values = np.where(there, ranges[:, :, 0], np.nan) / evidence.log_k
-    detail = f"{int(there[-1].sum())} of {evidence.parameters.k} classes have reached it at the end; {len(found)} saved states"
+    detail = f"{int(there[-1].sum())} of {evidence.parameters.k} classes have reached it at the end; {len(found)} saved states{evidence.which_pairs}"
     return constant("Claim B.20", statement, least(values), above=True, detail=detail)
 
 

@@ -112,4 +112,4 @@ def _suppositions(evidence: Evidence, snapshot: Snapshot) -> str:
 
 
 def _when(evidence: Evidence) -> str:
-    return "at t = " + ", ".join(f"{snapshot.time:.4g}" for snapshot in evidence.late_snapshots)
+    return "at t = " + ", ".join(f"{snapshot.time:.4g}" for snapshot in evidence.late_snapshots) + evidence.which_pairs
