@@ -56,7 +56,7 @@ def main_job(found: dict[str, Any]) -> str:
         f"{found['file_bytes'] / 1e6:.0f} MB) and ended at t = {found['time']:.2g}, {settled}: both features learned in {classes['both']} of 50 "
         f"classes, exactly one in {classes['one']}, none in {classes['none']}. At most {found['peak_bytes'] / 2**20:.0f} MiB of memory were taken "
         f"({found['predicted_bytes'] / 2**20:.0f} predicted); `mvsim verify` of the file takes {found['verify_seconds']:.1f} s. "
-        "`mvsim simulate --k 10 --method erm` is a first run of seconds.\n"
+        "`mvsim simulate --k 10 --method erm --d 20000` is a first run of seconds.\n"
     )
 
 
@@ -90,7 +90,7 @@ def performance(found: dict[str, Any]) -> str:
 def flow_runs(found: dict[str, Any]) -> str:
     """Put what became of the flows into a table."""
     lines = [
-        "| run, to the settled state | both | one | none | settled | steps | gradients | t | seconds | target |",
+        "| run, to the settled state (k = 10: d = 20000 unless literal; k = 50: default) | both | one | none | settled | steps | gradients | t | seconds | target |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, run in found.items():
@@ -111,6 +111,18 @@ def flow_accuracy(found: dict[str, Any]) -> str:
     )
 
 
+def flow_candidates(found: dict[str, Any]) -> str:
+    """Say what other time-steppers need."""
+    rows = {row["candidate"]: row for row in found["rows"] if row["problem"] == "midpoint"}
+    ours, *others = (
+        f"{name}: {row['evaluations']} gradients, error {row['error']:.0e}"
+        if row["error"] is not None
+        else f"{name}: not there after {found['budget']}"
+        for name, row in rows.items()
+    )
+    return f"`validation/flow/candidates.py`, k = 4, midpoint, to both features learned, rtol {found['rtol']:g}. {ours}. {'; '.join(others)}.\n"
+
+
 def gd_limit(found: dict[str, Any]) -> str:
     """Say how gradient descent tends to the flow."""
     slopes = " and ".join(f"{found[method]['slope']:.3f} ({method})" for method in ("erm", "midpoint"))
@@ -124,7 +136,7 @@ def gd_limit(found: dict[str, Any]) -> str:
 def theorems(found: dict[str, Any]) -> str:
     """Put what was decided over seeds into a table, and say what the controls did."""
     lines = ["| statement | measured | bound | 95 % interval and more | verdict |", "|---|---|---|---|---|"]
-    for name, answer in found.items():
+    for name, answer in sorted(found.items()):
         if name == "controls":
             continue
         lines.append(f"| `{answer['command']}` |  |  |  |  |")
@@ -139,7 +151,7 @@ def theorems(found: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-STUDIES = (exactness, readme_figure, main_job, startup, crash_safety, performance, flow_runs, flow_accuracy, gd_limit, theorems)
+STUDIES = (exactness, readme_figure, main_job, startup, crash_safety, performance, flow_runs, flow_accuracy, flow_candidates, gd_limit, theorems)
 PASSAGES: dict[str, Callable[[dict[str, Any]], str]] = {function.__name__: function for function in STUDIES}
 """The passages that can be filled in; each has the name of the results it needs."""
 

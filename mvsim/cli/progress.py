@@ -16,7 +16,7 @@ from rich.text import Text
 LOG_INTERVAL = 30.0
 """Seconds between two lines when stderr is not a terminal."""
 
-COMPILE_NOTICE = "preparing the first step (the first run after installing compiles kernels: up to half a minute)"
+COMPILE_NOTICE = "preparing the first step (the first run after installing compiles kernels: up to a minute)"
 
 
 def progress_on(stream: TextIO | None = None) -> LiveProgress | LoggedProgress:
@@ -86,7 +86,7 @@ class LoggedProgress:
         if info.get("compiling"):
             self._write(COMPILE_NOTICE)
         elif info.get("step"):
-            self._write(f"resuming at step {info['step']} of {info['steps']}")
+            self._write(f"resuming at step {info['step']}" + (f" of {info['steps']}" if info["steps"] else ""))
 
     def update(self, status: dict[str, Any]) -> None:
         """Write the latest figures if the last line is old enough."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mvsim.errors import UsageError
+from mvsim.kernels.threads import check_threads
 from mvsim.parameters import Parameters
 from mvsim.run import Run, open_run
 from mvsim.simulation import LAST_TIME, Progress
@@ -84,6 +85,7 @@ def ask_of_theorems(
         raise UsageError("k=(): give at least one number of classes")
     if isinstance(seeds, bool) or not isinstance(seeds, (int, np.integer)) or not 1 <= seeds <= 10**6:
         raise UsageError(f"seeds={seeds!r}: must be an integer >= 1, the number of runs of each theorem at each k")
+    check_threads(threads, 0.0)  # before runs that are all there make it pass unseen
     if len({p.k for p in parameters}) < len(parameters):
         raise UsageError(f"k={', '.join(str(p.k) for p in parameters)}: each k once")
     _make(folder)

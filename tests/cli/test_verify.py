@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -103,6 +105,7 @@ def test_a_damaged_kept_run_is_named_and_left(mvsim, tmp_path):
         (("missing.nc",), "missing.nc"),
         (("--theorem", "4.8"), "4.8"),
         (("--theorem", "4.6", "--seeds", "0"), "seeds=0"),
+        (("--theorem", "4.6", "--threads", "0"), "threads=0"),
         (("--theorem", "4.6", "--k", "1.5"), "1.5"),
         (("--theorem", "4.6", "--k", "4", "--k", "4"), "each k once"),
         (("erm.nc", "--out", "midpoint.nc"), "--force"),
@@ -116,6 +119,16 @@ def test_bad_input_is_one_line(words, said, mvsim, runs):
     assert result.code == 2
     assert said in result.err
     assert result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("run", "code"), [("erm.nc", 0), ("erm.nc --theorem 4.7", 2)])
+def test_the_exit_code_is_the_verdict_whoever_reads(run, code, runs):
+    command = [sys.executable, "-m", "mvsim", "verify", *run.split()]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=runs) as process:
+        process.stdout.close()
+        message = process.stderr.read()
+    assert process.returncode == code
+    assert message.count(b"\n") == (code == 2)
 
 
 def test_what_is_not_an_answer_is_not_replaced(mvsim, tmp_path):

@@ -208,8 +208,9 @@ def slow_gradient(evidence: Evidence) -> Verdict:
         detail = "no positive gradient correlation at a saved state after the first escape"
         return constant(name, statement, None, LEAST_RATIO, above=True, detail=detail)
     values = np.array(found)
+    of = len(found) * evidence.parameters.k
     there = f", least ratio there {where_supposed:.6g}" if np.isfinite(where_supposed) else ""
-    detail = f"{len(found)} saved states; the other exponentials do not fall in {holds} of {len(found) * evidence.parameters.k} classes{there}{evidence.which_pairs}"
+    detail = f"{len(found)} saved states; the other exponentials do not fall in {holds} of {of} classes{there}{evidence.which_pairs}"
     broken = exceeding(np.array(times), -values, -LEAST_RATIO)
     return constant(name, statement, float(values.min()), LEAST_RATIO, above=True, detail=detail, violated_at=broken)
 
