@@ -90,7 +90,9 @@ def performance(found: dict[str, Any]) -> str:
 def flow_runs(found: dict[str, Any]) -> str:
     """Put what became of the flows into a table."""
     lines = [
-        "| run, to the settled state (k = 10: d = 20000 unless literal; k = 50: default) | both | one | none | settled | steps | gradients | t | seconds | target |",
+        "Followed to the settled state; d = 20000 at k = 10 unless literal, the default at k = 50:",
+        "",
+        "| run | both | one | none | settled | steps | gradients | t | seconds | target |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, run in found.items():

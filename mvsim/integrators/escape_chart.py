@@ -8,22 +8,16 @@ constant: a blow-up that is invisible until shortly before it happens, and that 
 (alpha > 2; b + b log(x / b) for alpha = 2, and for alpha < 2 there is no blow-up and y = x) both are y' = K, because y'(x) = (b / x)^(alpha - 1)
 below b and 1 above, where the two meet smoothly. Below a floor, half of the value at which the chart is made, y goes on along its tangent, so
 that a correlation that shrinks, even below 0, stays on the chart.
-
-Where a neuron has far larger correlations with other classes, these and not its own one move it: it sits in an equilibrium with them that
-trembles as they do, and y, which magnifies a small x by (b / x)^(alpha - 1), would have the solver follow every tremor. Such a coordinate keeps c.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from mvsim.diagnostics import off_diagonal_correlations, own_correlations
+from mvsim.diagnostics import own_correlations
 
 SMALLEST = 1e-30
 """Own correlations below this part of the threshold keep c: their powers would leave the range of doubles."""
-
-DROWNED = 0.1
-"""Own correlations below this part of the largest correlation of their neuron with features of other classes keep c, too."""
 
 
 class EscapeChart:
@@ -42,8 +36,7 @@ class EscapeChart:
     def __init__(self, c: np.ndarray, threshold: float, alpha: float) -> None:
         self.shape, self.threshold, self.alpha = c.shape, threshold, alpha
         own = own_correlations(c)
-        heard = own >= DROWNED * np.abs(off_diagonal_correlations(c)).max(axis=(2, 3), initial=0.0)[..., None]
-        y, r, view = np.nonzero((own > SMALLEST * threshold) & (own < threshold) & heard & (alpha >= 2.0))
+        y, r, view = np.nonzero((own > SMALLEST * threshold) & (own < threshold) & (alpha >= 2.0))
         self.index = np.ravel_multi_index((y, r, y, view), c.shape)
         self._floor = 0.5 * own[y, r, view]
 

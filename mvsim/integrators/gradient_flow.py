@@ -91,7 +91,7 @@ class GradientFlow(Integrator):
         if isinstance(rtol, bool) or not isinstance(rtol, (int, float)) or not 1e-10 <= rtol <= 0.1:
             raise UsageError(f"rtol={rtol!r}: must be a number from 1e-10 to 0.1")
         if not field.fixed:
-            raise UsageError("integrator='flow': the loss is drawn afresh at every step, so there is no flow; use integrator='gd' or redraw='once'")
+            raise UsageError("integrator='flow': the loss is drawn afresh at every step, so there is no flow; use integrator gd, or redraw once")
         self.rtol = float(rtol)
         self._blas = ThreadpoolController()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from mvsim.errors import UsageError
-from mvsim.plotting.labels import regime_text, run_title
+from mvsim.plotting.labels import regime_text, run_title, statements
 from mvsim.plotting.panels import PANELS, TIME_PANELS
 from mvsim.plotting.style import styled
 
@@ -71,7 +71,7 @@ def _one(run: Run, panels: int) -> tuple[Figure, np.ndarray]:
 
     rows = (panels + 1) // 2
     figure = Figure(figsize=(7.0, 0.6 + 2.5 * rows))
-    figure.suptitle(f"{run_title(run)}\n{regime_text(run, 110)}", fontsize=8)
+    figure.suptitle(f"{run_title(run)}\n{regime_text(statements(run), 110)}", fontsize=8)
     grid = figure.subplots(rows, 2).reshape(-1, 1)
     for spare in grid[panels:].flat:
         spare.remove()
@@ -84,11 +84,13 @@ def _side_by_side(runs: Sequence[Run], panels: int) -> tuple[Figure, np.ndarray]
 
     figure = Figure(figsize=(0.6 + 3.2 * len(runs), 0.6 + 2.05 * panels))
     grid = figure.subplots(panels, len(runs), sharey="row", squeeze=False)
-    common = len({regime_text(run, 50) for run in runs}) == 1
-    if common:
-        figure.suptitle(regime_text(runs[0], 55 * len(runs)), fontsize=8)
-    for axes, run in zip(grid[0], runs, strict=True):
-        axes.set_title(run_title(run) if common else f"{run_title(run)}\n{regime_text(run, 50)}", fontsize=9 if common else 7)
+    told = [statements(run) for run in runs]
+    common = [statement for statement in told[0] if all(statement in others for others in told)]
+    differing = [[statement for statement in mine if statement not in common] for mine in told]
+    if common or not any(differing):
+        figure.suptitle(regime_text(common, 55 * len(runs)), fontsize=8)
+    for axes, run, mine in zip(grid[0], runs, differing, strict=True):
+        axes.set_title(f"{run_title(run)}\n{regime_text(mine, 50)}" if mine else run_title(run), fontsize=7 if any(differing) else 9)
     return figure, grid
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,13 +32,17 @@ def run_title(run: Run) -> str:
     return f"{METHOD_NAMES.get(run.method, run.method)}, $k$ = {run.parameters.k}, seed {run.seed}{remark}"
 
 
-def regime_text(run: Run, width: int) -> str:
-    """Say in which ways the run departs from Assumption 4.3, all of them, in lines of about ``width`` characters."""
-    if not run.regime:
+def statements(run: Run) -> list[str]:
+    """Return the ways in which the run departs from Assumption 4.3."""
+    return "; ".join(deviation.statement for deviation in run.regime).split("; ") if run.regime else []
+
+
+def regime_text(departures: Sequence[str], width: int) -> str:
+    """Say in which ways a run departs from Assumption 4.3, all that are given, in lines of about ``width`` characters."""
+    if not departures:
         return "As in Assumption 4.3, all hidden constants 1"
-    pieces = "; ".join(deviation.statement for deviation in run.regime).split("; ")
-    # No-break spaces keep each equation on one line; lines end after a semicolon.
-    text = "; ".join(piece.replace(" ", "\N{NO-BREAK SPACE}") for piece in pieces)
+    # No-break spaces keep each equation on one line, if it fits on one; lines end after a semicolon.
+    text = "; ".join(piece.replace(" ", "\N{NO-BREAK SPACE}") if len(piece) <= width else piece for piece in departures)
     lines = textwrap.wrap(f"Departs from Assumption 4.3: {text}", width, break_long_words=False, break_on_hyphens=False)
     return "\n".join(_typeset(line.replace("\N{NO-BREAK SPACE}", " ")) for line in lines)
 

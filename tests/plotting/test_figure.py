@@ -139,3 +139,16 @@ def test_loss_floor_is_reached_by_the_best_outputs_and_not_passed():
 
 def test_loss_floor_of_erm_is_zero():
     assert loss_floor(synthetic_run("erm", k=3)) == 0
+
+
+def test_what_runs_have_in_common_is_said_once():
+    runs = [synthetic_run("erm", k=5), synthetic_run("midpoint", k=7)]
+    figure = run_figure(runs)
+    shared = {deviation.statement for deviation in runs[0].regime} & {deviation.statement for deviation in runs[1].regime}
+    assert shared
+    assert "Departs from Assumption 4.3" in figure.get_suptitle()
+    for axes, run in zip(figure.axes[:2], runs, strict=True):
+        assert f"{run.parameters.d} instead of" in axes.get_title()
+        assert f"{run.parameters.d} instead of" not in figure.get_suptitle()
+    same = run_figure([runs[0], synthetic_run("midpoint", k=5)])
+    assert all("Departs" not in axes.get_title() for axes in same.axes)
