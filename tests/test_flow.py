@@ -72,6 +72,26 @@ def test_a_blow_up_arrives_when_it_is_foretold():
     assert log.time[0, 0, 1] < log.time[0, 0, 0]
 
 
+def test_a_leap_over_the_threshold_is_taken_back(monkeypatch):
+    field, c = fields(), mvsim.initial_correlations(SMALL, 0)
+    undisturbed = follow(field, c, 2e5)[-1].state.c
+    take_step, leaps = GradientFlow._step, []
+
+    def leap_once(flow, solver, system, start, since, limit, y):
+        after, reached = take_step(flow, solver, system, start, since, limit, y)
+        far = system.chart.index[y[system.chart.index] < -system.chart.threshold]
+        if start.step + since > 0 and len(far) and not leaps:
+            leaps.append(far[0])
+            after[far[0]] = 1e17
+        return after, reached
+
+    monkeypatch.setattr(GradientFlow, "_step", leap_once)
+    visits = follow(field, c, 2e5)
+    assert leaps
+    assert max(np.abs(visit.state.c).max() for visit in visits) < 100.0
+    assert np.abs(visits[-1].state.c - undisturbed).max() < 0.02 * np.abs(undisturbed).max()
+
+
 @pytest.mark.parametrize("method", ["erm", "midpoint"])
 def test_the_error_is_of_the_order_of_the_tolerance_through_escapes(method):
     field = fields(method)

@@ -142,6 +142,8 @@ class GradientFlow(Integrator):
             before, since = y, elapsed
             y, elapsed = self._step(solver, system, start, since, min(limit, left - since), y)
             size = elapsed - since
+            if self._leapt(chart, before, y):
+                raise _GaveUpError(self._where("a correlation leaps over the threshold", system, start.time + since, size, before))
             done = elapsed >= left * (1.0 - 1e-14)
             c = chart.to_c(y).reshape(start.c.shape)
             state = State(start.step + n, t_end if done else start.time + elapsed, c, start.evaluations + system.evaluations, size)
@@ -191,6 +193,15 @@ class GradientFlow(Integrator):
         speed = (at - before[chart.index]) / size
         approaching = (at < -b) & (speed > 0.0)
         return APPROACH * float(((b - at[approaching]) / speed[approaching]).min()) if approaching.any() else math.inf
+
+    def _leapt(self, chart: EscapeChart, before: np.ndarray, y: np.ndarray) -> bool:
+        """Whether a coordinate went from far below the threshold to far above it in one step.
+
+        Its tolerance was that of where it came from, which can be 10^20 times what is right above the threshold. That happens where noise
+        carries a small correlation, so that it does not move at a constant speed, and no step foresees its escape.
+        """
+        b = chart.threshold
+        return bool(((before[chart.index] < -b) & (y[chart.index] > b)).any())
 
     def _absolute_tolerance(self, c: np.ndarray, chart: EscapeChart) -> np.ndarray:
         """Return (n,) absolute tolerances."""
