@@ -72,11 +72,12 @@ def startup(found: dict[str, Any]) -> str:
 def crash_safety(found: dict[str, Any]) -> str:
     """Say what SIGKILL did to runs."""
     kills = sum(sum(where.values()) for where in found["kills"].values())
+    runs = "the flow and of gradient descent" if "midpoint-gd" in found["kills"] else "gradient descent"
     compared = sum(found["runs_compared"].values())
     return (
         f"`validation/crash_safety.py`: {kills} SIGKILLs at random instants, before, between and during saves; "
         f"{len(found['failures'])} files unreadable, steps lost or values changed, {compared} resumed runs compared bit for bit with "
-        "uninterrupted ones (runs of the flow and of gradient descent).\n"
+        f"uninterrupted ones (runs of {runs}).\n"
     )
 
 
