@@ -67,7 +67,7 @@ def _scaled(z: ArrayLike, rho: float, alpha: float) -> tuple[np.ndarray, np.ndar
 
 
 def _power(u: np.ndarray, exponent: float) -> np.ndarray:
-    """Return u^exponent: whole exponents by squaring, for pow takes ten times as long."""
+    """Return u^exponent: whole exponents by squaring, which is faster than pow."""
     if exponent < 0.0 or not float(exponent).is_integer():
         return u**exponent
     power, n = np.ones_like(u), int(exponent)

@@ -156,7 +156,6 @@ def test_tolerances_are_relative_to_own_correlations_on_the_chart_and_to_the_lar
 
 
 def test_a_flow_takes_few_gradients():
-    """It takes 206 steps and 487 gradients."""
     assert follow(fields(), mvsim.initial_correlations(SMALL, 0), 2e5)[-1].state.evaluations < 600
 
 

@@ -19,7 +19,7 @@ so Phi_f(beta, g) = (rho / alpha) sum_q beta^q M_q[f, g] + the others: one more 
 patches with the M_q[f]. Work falls from (signal patches) x (patterns) x m activations a class to 2k x (patterns) x m x alpha multiply-adds.
 Nothing is approximated, but the binomial sum cancels where A and B differ in sign: the sum of its absolute terms is ((1 + kappa) / (1 - kappa))^alpha
 times the result at worst, and kappa is chosen so that this is at most AMPLIFICATION = 2^8. One neuron at the smallest beta of the data and the
-largest |n| then has a relative error of at most about 2^8 x 20 x 10^-16 = 5 x 10^-13 (`tests/kernels/test_moments.py` finds 3 x 10^-14); at larger
+largest |n| then has a relative error of at most about 2^8 x 20 x 10^-16 = 5 x 10^-13 (`tests/kernels/test_moments.py` holds it to 10^-12); at larger
 beta, which dominate its sums because they enter as beta^alpha, the ratio and with it the error falls quickly.
 
 The derivative is the adjoint: with E_q[f, g] = sum over signal patches of beta^q D, both factors of every product get theirs by a product.

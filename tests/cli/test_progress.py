@@ -49,11 +49,22 @@ def test_log_says_that_kernels_are_compiled():
 
 
 def test_log_survives_a_reader_that_left():
+    tried = []
+
     class Closed(io.StringIO):
         def write(self, text):
+            tried.append(text)
             raise BrokenPipeError
 
     progress.LoggedProgress(Closed()).start({"compiling": True})
+    assert tried
+
+
+@pytest.mark.parametrize(("steps", "said"), [(None, "mvsim: resuming at step 7\n"), (90, "mvsim: resuming at step 7 of 90\n")])
+def test_log_says_where_a_run_is_resumed(steps, said):
+    stream = io.StringIO()
+    progress.LoggedProgress(stream).start({"compiling": False, "step": 7, "steps": steps})
+    assert stream.getvalue() == said
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
