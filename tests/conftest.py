@@ -5,6 +5,8 @@ import problems
 import pytest
 from hypothesis import HealthCheck
 
+import mvsim as package
+
 hypothesis.settings.register_profile(
     "ci",
     deadline=None,
@@ -26,3 +28,12 @@ def problem(request):
 def backend(request):
     """Every CPU backend in turn."""
     return request.param
+
+
+@pytest.fixture(scope="session")
+def run_folder(tmp_path_factory):
+    """A folder with a settled run of each method, erm.nc and midpoint.nc, which no test changes."""
+    folder = tmp_path_factory.mktemp("runs")
+    for method in ("erm", "midpoint"):
+        package.simulate(package.Parameters(k=4, d=2000), method, out=folder / f"{method}.nc")
+    return folder

@@ -11,10 +11,10 @@ from tolerances import ROUNDOFF
 import mvsim
 from mvsim.diagnostics import own_correlations
 from mvsim.escapes import EscapeLog, predicted_escape_times
-from mvsim.integrators import Field, GradientFlow, State
+from mvsim.integrators import Field, GradientFlow, State, gradient_flow
 from mvsim.integrators.escape_chart import EscapeChart
 from mvsim.integrators.gradient_flow import ESCAPING, GROWTH, LONGEST, SEGMENT, _System
-from mvsim.simulation import _Session
+from mvsim.simulation.session import Session
 
 SMALL = mvsim.Parameters(k=3, m=3, N=30, P=16, d=300)
 
@@ -193,7 +193,7 @@ def simulate(out=None, method="midpoint", **options):
 @pytest.mark.parametrize("method", ["erm", "midpoint"])
 @pytest.mark.parametrize("at", [1, 40, 130])
 def test_a_resumed_flow_is_the_uninterrupted_one(at, method, tmp_path, monkeypatch):
-    arrive = _Session._arrive
+    arrive = Session._arrive
 
     def stop(session, visit):
         arrive(session, visit)
@@ -203,7 +203,7 @@ def test_a_resumed_flow_is_the_uninterrupted_one(at, method, tmp_path, monkeypat
     whole = simulate(method=method)
     assert int(whole.dataset["final_step"]) > 130
     with monkeypatch.context() as patch:
-        patch.setattr(_Session, "_arrive", stop)
+        patch.setattr(Session, "_arrive", stop)
         with pytest.raises(mvsim.Interrupted):
             simulate(tmp_path / "run.nc", method)
     assert int(mvsim.open_run(tmp_path / "run.nc").dataset["final_step"]) == at
@@ -240,6 +240,14 @@ def test_a_dead_end_is_named():
 
     with pytest.raises(mvsim.StalledError, match=r"t = .*steps of at most .*c\[0, 0, 0, "):
         follow(Field(wall, lambda c: None, 0.1, 8.0), c, 1.0)
+
+
+def test_a_flow_that_hardly_gets_further_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(gradient_flow, "CREEP", 1e300)
+    monkeypatch.setattr(gradient_flow, "PATIENCE", 150)
+    with pytest.raises(mvsim.StalledError, match=r"^\d+ steps since t = \S+ at t = \S+, with steps of at most \S+; hardest to follow is c\["):
+        simulate(tmp_path / "run.nc")
+    assert mvsim.open_run(tmp_path / "run.nc").status == "stalled"
 
 
 class FailingSolver:

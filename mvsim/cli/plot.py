@@ -10,9 +10,7 @@ from cyclopts import Parameter
 
 def plot(
     *runs: Annotated[Path, Parameter(name="RUN", required=True, help="Run files; several are drawn side by side on the same axes.")],
-    output: Annotated[
-        Path | None, Parameter(name=["--output", "-o"], help="Picture: .png, .svg or .pdf; by default a .png beside the first run.")
-    ] = None,
+    out: Annotated[Path | None, Parameter(name=["--out", "-o"], help="Picture: .png, .svg or .pdf; by default a .png beside the first run.")] = None,
     force: Annotated[bool, Parameter(help="Overwrite the picture.", negative="", show_default=False)] = False,
 ) -> None:
     """Draw one or several run files as one picture."""
@@ -20,7 +18,7 @@ def plot(
     from mvsim.plotting.output import check_output
     from mvsim.run import open_run
 
-    picture = check_output(output or default_picture(runs), force)
+    picture = check_output(out or default_picture(runs), force)
     save_figure(run_figure([open_run(path) for path in runs]), picture, force)
     print(f"saved in {picture}")
 

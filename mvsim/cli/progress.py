@@ -109,10 +109,12 @@ def pace(status: dict[str, Any]) -> str:
     Parameters
     ----------
     status : dict
-        What `mvsim.simulate` reports: ``step``, ``steps`` (None if the run goes on until it settles), ``rate`` (steps per second),
-        ``eta_seconds`` (None if unknown).
+        What `mvsim.simulate` reports: ``step``, ``steps`` (None if the run goes on until it settles), ``until`` (the time at which it
+        ends if nothing changes any more; None if nothing can be said), ``rate`` (steps per second), ``eta_seconds`` (None if unknown).
     """
     parts = [f"step {status['step']}" + (f" of {status['steps']}" if status.get("steps") else "")]
+    if not status.get("steps") and status.get("until"):
+        parts[0] += f", to t = {status['until']:.3g}"
     if status.get("rate"):
         parts.append(f"{status['rate']:.3g} steps/s")
     if status.get("eta_seconds") is not None:

@@ -15,7 +15,7 @@ from mvsim.verification.verdict import Verdict
 WIDTH = 150
 """Columns where there is no terminal to ask."""
 
-STYLES = {"holds": "green", "fails": "bold red", "inconclusive": "yellow", "measured": "dim"}
+STYLES = {"holds": "green", "fails": "bold red", "inconclusive": "yellow", "measured": "dim", "beyond bound": "yellow"}
 
 
 def print_section(title: str, verdicts: Iterable[Verdict]) -> None:
@@ -34,9 +34,16 @@ def print_section(title: str, verdicts: Iterable[Verdict]) -> None:
     for v in verdicts:
         numbers = (_number(v.measured), _number(v.bound), _margin(v))
         detail = v.detail if v.status != "measured" else v.statement
-        table.add_row(Text(v.status, style=STYLES[v.status]), v.name, *numbers, detail)
+        table.add_row(Text(_word(v), style=STYLES[_word(v)]), v.name, *numbers, detail)
     console.print(table)
+    if any(_word(v) == "beyond bound" for v in verdicts):
+        console.print("beyond bound: a measured constant past what the proof asks for as k grows; at one k nothing is decided by it", style="dim")
     print(text.getvalue(), end="")
+
+
+def _word(v: Verdict) -> str:
+    """Return the status, or that what is measured only lies beyond the bound beside it."""
+    return "beyond bound" if v.status == "measured" and v.margin is not None and v.margin < 0.0 else v.status
 
 
 def _number(value: float | None) -> str:

@@ -76,7 +76,8 @@ def verify(
     for section in _answers(runs, theorem, k, given, seeds, controls, follow, runs_dir, threads, quiet):
         sections.append(section)
         if not (runs or quiet):  # it may take hours until the answer is complete
-            print(f"mvsim: {section.title}: {_counts(section.verdicts)}", file=sys.stderr, flush=True)
+            origin = f" ({section.origin})" if section.origin else ""
+            print(f"mvsim: {section.title}{origin}: {_counts(section.verdicts)}", file=sys.stderr, flush=True)
     verdicts = [verdict for section in sections for verdict in section.verdicts]
     code = exit_code(verdicts)
     text = json.dumps({"version": __version__, "question": question, "exit_code": code, "sections": [
@@ -89,7 +90,7 @@ def verify(
             print(text)
         else:
             for section in sections:
-                print_section(*section)
+                print_section(section.title, section.verdicts)
             print(_counts(verdicts) + ("" if path is None else f"; saved in {path}"))
         sys.stdout.flush()
     except BrokenPipeError:  # the verdict is the exit code, whoever reads the words

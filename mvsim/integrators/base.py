@@ -74,6 +74,10 @@ class Field:
         Own correlations grow as a power of themselves far below this, and linearly above.
     alpha : float
         That power plus 1.
+    learning_rate : float
+        A step size that gradient descent can be expected to be stable with.
+    affordable : int
+        Gradients worth waiting for where nobody says when to stop.
     fixed : bool
         Whether the gradient is the same at every step.
     """
@@ -82,6 +86,8 @@ class Field:
     curvature: Callable[[np.ndarray], Curvature | None]
     threshold: float
     alpha: float
+    learning_rate: float = 1.0
+    affordable: int = 10_000
     fixed: bool = True
 
 
@@ -96,10 +102,27 @@ class Integrator(ABC):
 
     name: ClassVar[str]
     option: ClassVar[str]
-    """The one argument that it takes besides the field."""
+    """The one argument that it takes besides the field; without it, it chooses a value."""
+
+    letter: ClassVar[str]
+    """What that argument is called in messages and on the command line."""
+
+    learning_rate: float | None = None
+    """The step size, if all steps have the same."""
 
     def __init__(self, field: Field) -> None:
         self.field = field
+
+    @staticmethod
+    @abstractmethod
+    def check_option(value: Any) -> float:
+        """Return a value of the option as a float.
+
+        Raises
+        ------
+        UsageError
+            If it is out of its domain.
+        """
 
     @abstractmethod
     def options(self) -> dict[str, Any]:
@@ -122,11 +145,21 @@ class Integrator(ABC):
         """
 
     @abstractmethod
+    def horizon(self, t_end: float | None) -> float:
+        """Return the time beyond which a trajectory is not followed: what is asked for, or a default.
+
+        Raises
+        ------
+        UsageError
+            If it cannot be followed that far.
+        """
+
+    @abstractmethod
     def is_mark(self, state: State) -> bool:
         """Whether a resumable ``state`` lies on a mark, and not where a t_end happened to cut."""
 
     def steps_until(self, t_end: float) -> int | None:
-        """Return the number of steps from 0 to t_end if it is known beforehand."""
+        """Return the number of steps from 0 to t_end, or None if it is not known beforehand."""
         return None
 
     @abstractmethod

@@ -8,9 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from mvsim.checks import check_positive
 from mvsim.errors import DivergedError, UsageError
 from mvsim.integrators.base import Field, Integrator, State, Visit, next_log_mark
 from mvsim.parameters import Deviation
+
+MOST_STEPS = 1e15
+"""Beyond this nobody waits, and steps could not be counted exactly."""
 
 
 class GradientDescent(Integrator):
@@ -20,18 +24,23 @@ class GradientDescent(Integrator):
     ----------
     field : Field
         What is followed.
-    learning_rate : float
-        eta > 0, dimensionless.
+    learning_rate : float, optional
+        eta > 0, dimensionless; default that of the field.
     """
 
     name = "gd"
     option = "learning_rate"
+    letter = "eta"
+    learning_rate: float
 
-    def __init__(self, field: Field, learning_rate: float) -> None:
+    def __init__(self, field: Field, learning_rate: float | None = None) -> None:
         super().__init__(field)
-        if not (isinstance(learning_rate, (int, float)) and math.isfinite(learning_rate) and learning_rate > 0):
-            raise UsageError(f"eta={learning_rate!r}: must be a finite number > 0")
-        self.learning_rate = float(learning_rate)
+        self.learning_rate = self.check_option(field.learning_rate if learning_rate is None else learning_rate)
+
+    @staticmethod
+    def check_option(value: Any) -> float:
+        """Return a step size as a float, or raise `UsageError`."""
+        return check_positive("eta", value)
 
     def options(self) -> dict[str, Any]:
         """Return what fixes the steps."""
@@ -41,6 +50,14 @@ class GradientDescent(Integrator):
         """Name the step size: the theorems ask for eta = O(1/poly(k)), here it need only be below 2 / lambda_max."""
         value = f"{self.learning_rate:g}"
         return [Deviation("eta", value, "O(1/poly(k))", f"eta = {value} where the theorems ask for O(1/poly(k))")]
+
+    def horizon(self, t_end: float | None) -> float:
+        """Return the time to stop at, by default that of the last step that the field says is affordable; refuse more than `MOST_STEPS`."""
+        if t_end is None:
+            return self.field.affordable * self.learning_rate
+        if t_end / self.learning_rate > MOST_STEPS:
+            raise UsageError(f"eta={self.learning_rate:g}, t_end={t_end:g}: more than {MOST_STEPS:g} steps; use a larger eta or a smaller t_end")
+        return t_end
 
     def steps_until(self, t_end: float) -> int:
         """Return the number of steps that reach t_end."""

@@ -40,6 +40,12 @@ from mvsim.integrators.base import MARKS_PER_DECADE, Field, Integrator, State, V
 from mvsim.integrators.escape_chart import EscapeChart
 from mvsim.parameters import Deviation
 
+RTOL = 1e-3
+"""Relative tolerance unless another is given."""
+
+LAST_TIME = 1e250
+"""Time at which the flow is left unless another is given; escapes take of the order of (rho / c(0))^(alpha - 2)."""
+
 SEGMENT = 100
 """Steps of one segment after it has got back to the step size of the one before: with these warming-up steps, what a run that is killed loses."""
 
@@ -61,6 +67,10 @@ GROWTH = 1.5
 WARM_UP = 1e3
 """The same while a segment gets back to the step size that the one before it had reached."""
 
+CREEP, PATIENCE = 1.01, 20_000
+"""A trajectory is stuck when time has grown by less than this factor in that many steps. An escape takes some thousand at the smallest rtol
+in use, in which time stands still."""
+
 KRYLOV = 20
 """Most products in one linear solve."""
 
@@ -79,21 +89,27 @@ class GradientFlow(Integrator):
     ----------
     field : Field
         What is followed.
-    rtol : float
-        Relative tolerance, between 1e-10 and 0.1.
+    rtol : float, optional
+        Relative tolerance, from 1e-10 to 0.1; default `RTOL`.
     """
 
     name = "flow"
     option = "rtol"
+    letter = "rtol"
 
-    def __init__(self, field: Field, rtol: float) -> None:
+    def __init__(self, field: Field, rtol: float | None = None) -> None:
         super().__init__(field)
-        if isinstance(rtol, bool) or not isinstance(rtol, (int, float)) or not 1e-10 <= rtol <= 0.1:
-            raise UsageError(f"rtol={rtol!r}: must be a number from 1e-10 to 0.1")
         if not field.fixed:
             raise UsageError("integrator='flow': the loss is drawn afresh at every step, so there is no flow; use integrator gd, or redraw once")
-        self.rtol = float(rtol)
+        self.rtol = self.check_option(RTOL if rtol is None else rtol)
         self._blas = ThreadpoolController()
+
+    @staticmethod
+    def check_option(value: Any) -> float:
+        """Return a relative tolerance as a float, or raise `UsageError`."""
+        if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)) or not 1e-10 <= value <= 0.1:
+            raise UsageError(f"rtol={value!r}: must be a number from 1e-10 to 0.1")
+        return float(value)
 
     def options(self) -> dict[str, Any]:
         """Return what fixes the steps."""
@@ -102,6 +118,10 @@ class GradientFlow(Integrator):
     def deviations(self) -> list[Deviation]:
         """Name the limit."""
         return [Deviation("eta", "0", "O(1/poly(k))", "gradient flow, the limit of gradient descent for eta -> 0")]
+
+    def horizon(self, t_end: float | None) -> float:
+        """Return the time to stop at, by default `LAST_TIME`."""
+        return LAST_TIME if t_end is None else t_end
 
     def is_mark(self, state: State) -> bool:
         """Whether it is a mark: the start of a segment always is."""
@@ -113,8 +133,13 @@ class GradientFlow(Integrator):
 
     def trajectory(self, state: State, t_end: float) -> Iterator[Visit]:
         """Yield every step, segment by segment."""
+        moved = state
         while state.time < t_end:
             begun = state
+            if state.time > CREEP * moved.time:
+                moved = state
+            elif state.step - moved.step > PATIENCE:
+                raise StalledError(self._creeping(moved, state))
             try:
                 for visit in self._segment(begun, t_end):
                     state = visit.state
@@ -124,6 +149,13 @@ class GradientFlow(Integrator):
                     raise error if isinstance(error, DivergedError) else StalledError(str(error)) from None
                 state = replace(state, step_size=0.0)  # so that the next segment starts with short steps, without a warm-up
                 yield Visit(state, mark=False, resumable=True)
+
+    def _creeping(self, moved: State, state: State) -> str:
+        """Say that many steps brought a trajectory hardly further."""
+        chart = EscapeChart(state.c, self.field.threshold, self.field.alpha)
+        system = _System(self.field, chart, self.rtol, self._absolute_tolerance(state.c, chart))
+        what = f"{state.step - moved.step} steps since t = {moved.time:.6g}"
+        return self._where(what, system, state.time, state.step_size, chart.to_y(state.c.ravel()))
 
     def _segment(self, start: State, t_end: float) -> Iterator[Visit]:
         chart = EscapeChart(start.c, self.field.threshold, self.field.alpha)

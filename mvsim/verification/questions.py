@@ -11,14 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mvsim.errors import UsageError
+from mvsim.integrators import LAST_TIME
 from mvsim.kernels.threads import check_threads
 from mvsim.parameters import Parameters
 from mvsim.run import Run, open_run
-from mvsim.simulation import LAST_TIME, Progress
+from mvsim.simulation import Progress
 from mvsim.verification.controls import run_controls
 from mvsim.verification.ensemble import over_k, over_seeds
 from mvsim.verification.judgement import Judgement, check_method, check_theorem, judge, theorem_of
-from mvsim.verification.kept_runs import try_kept_run
+from mvsim.verification.kept_runs import run_name, try_kept_run
 from mvsim.verification.theorems import THEOREMS
 from mvsim.verification.verdict import Verdict
 
@@ -33,10 +34,11 @@ CONTROL_PARAMETERS = {"k": 4, "d": 2000}
 
 
 class Section(NamedTuple):
-    """Verdicts that belong together."""
+    """Verdicts that belong together, and where they come from: that is no part of the answer, which is the same the next time."""
 
     title: str
     verdicts: list[Verdict]
+    origin: str = ""
 
 
 def ask_of_runs(runs: Iterable[Run | str | os.PathLike[str]], theorems: Sequence[str] = ()) -> Iterator[Section]:
@@ -73,7 +75,8 @@ def ask_of_theorems(
 ) -> Iterator[Section]:
     """Judge theorems over seeds 0 .. seeds - 1 at each of several parameters, making the runs that are missing.
 
-    With ``follow``, a run in which something is missing is gone on with, ten times as long each time, until that can be told for good.
+    With several k, the trend in k comes last. With ``follow``, a run in which something is missing is gone on with, ten times as long each
+    time, until that can be told for good.
 
     Raises
     ------
@@ -92,16 +95,18 @@ def ask_of_theorems(
     for number in numbers:
         name, by_k, missing = f"Theorem {number}", {}, {}
         for p in parameters:
+            there = sum((folder / run_name(p, THEOREMS[number].method, seed, {})).exists() for seed in range(seeds))
             found, lost = _judgements(number, p, seeds, folder, threads, progress, follow)
             by_k[p.k] = found
+            title, origin = f"{name}, k = {p.k}, {seeds} seeds", f"{there} runs found in {folder}, {seeds - there} made"
             if not found:
                 detail = f"none of {seeds} runs could be followed to an end"
-                yield Section(f"{name}, k = {p.k}, {seeds} seeds", [Verdict(f"{name}, k = {p.k}", "inconclusive", name, detail=detail)])
+                yield Section(title, [Verdict(f"{name}, k = {p.k}", "inconclusive", name, detail=detail)], origin)
             else:
-                yield Section(f"{name}, k = {p.k}, {seeds} seeds", over_seeds(name, p.k, found, lost))
+                yield Section(title, over_seeds(name, p.k, found, lost), origin)
             missing[p.k] = lost
         by_k = {k: found for k, found in by_k.items() if found}
-        if by_k:
+        if len(by_k) > 1:
             yield Section(f"{name}, trend in k", over_k(name, by_k, missing))
 
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from mvsim.cli import progress
 
 STATUS = {
-    "step": 1200, "steps": 34000, "time": 7.2e4, "t_end": 2.04e6, "loss": 0.71234, "training_accuracy": 0.995,
+    "step": 1200, "steps": 34000, "time": 7.2e4, "until": 2.04e6, "loss": 0.71234, "training_accuracy": 0.995,
     "one": 20, "both": 26, "none": 4, "rate": 412.3, "eta_seconds": 79.6,
 }  # fmt: skip
 
@@ -20,7 +20,8 @@ def test_line_fits_a_terminal_and_says_everything():
 
 
 def test_unknown_end_and_rate():
-    assert progress.pace({**STATUS, "steps": None, "rate": 0.0, "eta_seconds": None}) == "step 1200"
+    assert progress.pace({**STATUS, "steps": None, "rate": 0.0, "eta_seconds": None, "until": None}) == "step 1200"
+    assert progress.pace({**STATUS, "steps": None, "eta_seconds": None}) == "step 1200, to t = 2.04e+06, 412 steps/s"
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.2, "0 s"), (59.6, "1 min 00 s"), (3599.7, "1 h 00 min"), (90000, "25 h 00 min")])

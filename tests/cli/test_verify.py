@@ -10,18 +10,9 @@ import pytest
 import mvsim as package
 
 
-@pytest.fixture(scope="session")
-def settled(tmp_path_factory):
-    """A settled run of each method."""
-    folder = tmp_path_factory.mktemp("settled")
-    for method in ("erm", "midpoint"):
-        package.simulate(package.Parameters(k=4, d=2000), method, out=folder / f"{method}.nc")
-    return folder
-
-
 @pytest.fixture
-def runs(settled, tmp_path):
-    for path in settled.iterdir():
+def runs(run_folder, tmp_path):
+    for path in run_folder.iterdir():
         shutil.copy(path, tmp_path / path.name)
     return tmp_path
 
@@ -83,6 +74,7 @@ def test_over_seeds_runs_what_is_missing_and_finds_it_again(mvsim, tmp_path, mon
     monkeypatch.setattr("mvsim.verification.kept_runs.simulate", None)  # nothing may be simulated again
     again = mvsim(*command)
     assert (again.code, again.out) == (first.code, first.out)
+    assert "k = 3, 2 seeds (2 runs found in kept, 0 made): " in mvsim(*command[:-1]).err
 
 
 def test_a_damaged_kept_run_is_named_and_left(mvsim, tmp_path):

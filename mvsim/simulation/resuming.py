@@ -1,0 +1,36 @@
+"""Whether a saved run is the one that is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mvsim.errors import UsageError
+from mvsim.integrators import INTEGRATORS
+
+FREE = ("t_end", "settled_factor")
+"""Options of the stepping that do not change the trajectory, only where it ends."""
+
+NOT_ASKED = ("algorithm",)
+"""What the provenance says of an objective and nobody gives: it follows from the rest."""
+
+
+def refuse_other_run(now: dict[str, Any], saved: dict[str, Any], out: Any) -> None:
+    """Raise `UsageError` with all differences if ``saved`` is the provenance of another run than ``now``."""
+    differences = _differences(now["parameters"], saved["parameters"])
+    differences += _differences(*({name: of[name] for name in ("method", "seed")} for of in (now, saved)))
+    stepping, before = ({name: value for name, value in of["integrator"].items() if name not in FREE} for of in (now, saved))
+    differences += _differences(stepping, {name: before.get(name) for name in stepping}, shown())
+    differences += _differences(*({n: v for n, v in of["options"].items() if n not in NOT_ASKED} for of in (now, saved)))
+    if differences:
+        raise UsageError(f"{out}: holds another run: {'; '.join(differences)}; give the saved values, another file, or --force to overwrite")
+
+
+def shown() -> dict[str, str]:
+    """Return what options of the stepping are called where they are given."""
+    return {"name": "integrator", **{integrator.option: integrator.letter for integrator in INTEGRATORS.values()}}
+
+
+def _differences(now: dict[str, Any], saved: dict[str, Any], names: dict[str, str] | None = None) -> list[str]:
+    return [
+        f"{(names or {}).get(name, name)}={now.get(name)!r} (saved: {saved.get(name)!r})" for name in now | saved if now.get(name) != saved.get(name)
+    ]
