@@ -154,7 +154,46 @@ def theorems(found: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-STUDIES = (exactness, readme_figure, main_job, startup, crash_safety, performance, flow_runs, flow_accuracy, flow_candidates, gd_limit, theorems)
+def phase_diagrams(found: dict[str, Any]) -> str:
+    """Say at which values of each parameter the outcome is that of the theorems."""
+    lines = [
+        "`validation/beyond/phase_diagrams.py`: one thing at a time changed from k = 4, r0 = 0.15. The values at which at least nine classes in",
+        f"ten, over {min(study['seeds'] for study in found.values())} seeds, end as the theorem says (picture: all fractions, with intervals):",
+        "",
+        "| changed | tried | ERM: exactly one feature | Midpoint Mixup: both features |",
+        "|---|---|---|---|",
+    ]
+    for name, study in found.items():
+        columns = (("mixup", "one"), ("mixup", "both")) if name == "mixing" else (("erm", "one"), ("midpoint", "both"))
+        cells = [study["label"], ", ".join(f"{row['value']:g}" for row in study["rows"])]
+        for method, outcome in columns:
+            there = [f"{row['value']:g}" for row in study["rows"] if row[method][outcome] and row[method][outcome][0] >= 0.9]
+            cells.append(", ".join(there) or "none")
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def adversary(found: dict[str, Any]) -> str:
+    """Say what the worst choices that Definition 4.1 leaves open do."""
+    lines = ["`validation/beyond/adversary.py`, against settled networks of k = 10, over all noise classes and all corners of the coefficients:"]
+    for method, row in found["networks"].items():
+        lines.append(
+            f"{method}: {row['of_these_with_positive_margin_on_every_point']} of the {row['learned_on_random_draws']} features that random draws "
+            f"call learned keep a margin above 0 on every point that D could be made of, the least one being {row['least_margin_of_learned']:.2g};"
+        )
+    lines[-1] = lines[-1].removesuffix(";") + "."
+    lines += ["", f"And against training (k = 6, {found['seeds']} seeds), classes with both, exactly one and no feature learned:", ""]
+    lines += ["| data inside Definition 4.1 | erm | midpoint |", "|---|---|---|"]
+    for name, row in found["training"].items():
+        cells = [" / ".join(str(row[method][outcome]) for outcome in ("both", "one", "none")) for method in ("erm", "midpoint")]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+STUDIES = (
+    exactness, readme_figure, main_job, startup, crash_safety, performance, flow_runs, flow_accuracy, flow_candidates, gd_limit, theorems,
+    phase_diagrams, adversary,
+)  # fmt: skip
 PASSAGES: dict[str, Callable[[dict[str, Any]], str]] = {function.__name__: function for function in STUDIES}
 """The passages that can be filled in; each has the name of the results it needs."""
 

@@ -79,7 +79,7 @@ def picture(found: dict[str, Any]) -> Figure:
     with styled():
         figure = Figure(figsize=(7.0, 4.2))
         for axes, (name, study) in zip(figure.subplots(2, 3, sharey=True).flat, STUDIES.items(), strict=True):
-            rows = found.get(name, [])
+            rows = found[name]["rows"] if name in found else []
             lines = [("erm", "one", WEAK, "ERM: exactly one"), ("midpoint", "both", STRONG, "midpoint: both")]
             if name == "mixing":
                 lines = [("mixup", "one", WEAK, "exactly one"), ("mixup", "both", STRONG, "both")]
@@ -107,13 +107,20 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=list(STUDIES), default=list(STUDIES))
     arguments = parser.parse_args()
     arguments.runs.mkdir(exist_ok=True)
-    found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
     for name in arguments.only:
-        found[name] = measure(name, arguments.seeds, arguments.runs)
+        rows = measure(name, arguments.seeds, arguments.runs)
+        found = kept()  # read again: another study may have ended meanwhile
+        found[name] = {"label": STUDIES[name]["label"], "seeds": arguments.seeds, "rows": rows}
         FILE.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    save_figure(picture(found), FIGURE, force=True)
+        save_figure(picture(found), FIGURE, force=True)
     FIGURE.with_suffix(".txt").write_text("phase-diagrams.png is made by: python validation/beyond/phase_diagrams.py\n", encoding="utf-8")
     return 0
+
+
+def kept() -> dict[str, Any]:
+    """Return the studies so far, in their order."""
+    found = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    return {name: found[name] for name in STUDIES if name in found}
 
 
 if __name__ == "__main__":
