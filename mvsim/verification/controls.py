@@ -123,7 +123,7 @@ CONTROLS = (
             _trained("4.6", "erm", lambda p: p.replace(alpha=1.0), t_end=LAST)),
     Control("large start, r0 = 1", "Theorem 4.6", ("fails",), "both views begin at the threshold", _trained("4.6", "erm", _large_start, t_end=LAST)),
     Control("labels shuffled", "Theorem 4.6", ("fails", "inconclusive"), "labels say nothing about features", _shuffled),
-    Control("lambda = 1, which is ERM", "Theorem 4.7", ("fails",), "nothing is mixed", _trained("4.7", "mixup", mixing=1.0)),
+    Control("lambda = 1, which is ERM", "Theorem 4.7", ("fails",), "nothing is mixed", _trained("4.7", "mixup", mixing=1.0, t_end=LAST)),
     Control("stopped too early", "Theorem 4.6", ("inconclusive",), "nothing has lasted", _trained("4.6", "erm", t_end=100.0)),
     Control("stopped too early", "Theorem 4.7", ("inconclusive",), "nothing has lasted", _trained("4.7", "midpoint", t_end=100.0)),
     Control("no clip at z < 0", "Calculations", ("fails",), "R' is not 0 for z < 0", _formulas(_unclipped),
