@@ -101,7 +101,19 @@ def flow_runs(found: dict[str, Any]) -> str:
         cells = [name, *(run["classes"][key] for key in ("both", "one", "none")), "yes" if run["settled"] else "no"]
         cells += [run["steps"], run["evaluations"], f"{run['time']:.2g}", f"{run['seconds']:.3g}", target]
         lines.append(f"| {' | '.join(map(str, cells))} |")
+    pairs = [(run, found[f"{name}, rtol/10"]) for name, run in found.items() if f"{name}, rtol/10" in found]
+    alike = sum(run["learned"] == finer["learned"] for run, finer in pairs)
+    first = sum(_first_escapes(run) == _first_escapes(finer) for run, finer in pairs)
+    lines += [
+        "",
+        f"Of {len(pairs)} runs repeated at rtol / 10, {alike} learn the same features, and in {first} the same views escape first, in the same order.",
+    ]
     return "\n".join(lines) + "\n"
+
+
+def _first_escapes(run: dict[str, Any]) -> list[tuple[int, int]]:
+    """Return the views (class, view) of a run in the order in which their first neurons escaped."""
+    return list(dict.fromkeys((y, view) for y, _, view in run["escape_order"]))
 
 
 def flow_accuracy(found: dict[str, Any]) -> str:
@@ -218,7 +230,7 @@ def main() -> int:
     text, missing = filled_in(README.read_text(encoding="utf-8"), HERE / "results")
     README.write_text(text, encoding="utf-8")
     for name in missing:
-        print(f"{name}: no validation/results/{name}.json; run validation/{name}.py first", file=sys.stderr)
+        print(f"{name}: no validation/results/{name}.json; run the study that writes it first", file=sys.stderr)
     return 1 if missing else 0
 
 

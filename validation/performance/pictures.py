@@ -109,4 +109,4 @@ def _times(panel: Axes, times: list[tuple[str, float, str]], parameters: dict[st
         text = f"{value:.3g} ms" if value < 1000 else f"{value / 1000:.2g} s"
         panel.annotate(text, (value, place), xytext=(6, 0), textcoords="offset points", va="center", fontsize=7)
     panel.set_xlabel("loss and gradient, ms")
-    panel.set_title(size(parameters), fontsize=7.5, loc="right")
+    panel.set_title(size(parameters).replace("C_P", "$C_P$"), fontsize=7.5, loc="right")
