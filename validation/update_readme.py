@@ -106,7 +106,7 @@ def flow_runs(found: dict[str, Any]) -> str:
     first = sum(_first_escapes(run) == _first_escapes(finer) for run, finer in pairs)
     lines += [
         "",
-        f"Of {len(pairs)} runs repeated at rtol / 10, {alike} learn the same features, and in {first} the same views escape first, in the same order.",
+        f"Of {len(pairs)} runs repeated at rtol / 10, {alike} learn the same features, and in {first} the views escape in the same order.",
     ]
     return "\n".join(lines) + "\n"
 
