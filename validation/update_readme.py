@@ -156,7 +156,7 @@ def theorems(found: dict[str, Any]) -> str:
             continue
         lines.append(f"| `{answer['command']}` |  |  |  |  |")
         for verdict in (v for section in answer["sections"] for v in section["verdicts"]):
-            if verdict["status"] != "measured" and verdict["name"].startswith(("Theorem", "Claim B.10")):
+            if verdict["status"] == "fails" or (verdict["status"] != "measured" and verdict["name"].startswith(("Theorem", "Claim B.10"))):
                 cells = [verdict["name"], f"{verdict['measured']:.3g}", f"{verdict['bound']:.3g}", verdict["detail"], f"**{verdict['status']}**"]
                 lines.append(f"| {' | '.join(cells)} |")
     if "controls" in found:

@@ -68,7 +68,7 @@ class Session:
         self.objective = _objective(request)
         self.integrator = self._integrator()
         self.horizon = self.integrator.horizon(None if request.t_end is None else float(request.t_end))
-        self.regime = self.parameters.deviations() + self.integrator.deviations()
+        self.regime = self.parameters.deviations() + self.objective.deviations() + self.integrator.deviations()
         self.recorder = Recorder(self.objective, FeatureTest(self.parameters, request.n_test, request.seed, request.threads), request.seed)
         self.provenance: dict[str, Any] = {
             **collect_provenance(),

@@ -71,7 +71,7 @@ def _shuffled(folder: Path, p: Parameters, seed: int) -> list[Verdict]:
     # A point keeps its patches, whose features are those of the class that it came from.
     patches = data.to_patches()
     shuffled = type(data).from_patches(stream(seed, "shuffled labels").permutation(data.labels), patches)
-    run = kept_run(folder, p, "erm", seed, t_end=1e8, data=shuffled)
+    run = kept_run(folder, p, "erm", seed, t_end=1e9, data=shuffled)
     return _of("Theorem 4.6", judge(run, "4.6", shuffled, everything=False).verdicts)
 
 

@@ -45,6 +45,11 @@ class Learned:
         """(k, 2) bool: Definition 4.5 holds on every fresh draw and every training point: the worst case of all that were looked at."""
         return (self.fresh == 1.0) & ~(self.training < 1.0)
 
+    @property
+    def partly(self) -> np.ndarray:
+        """(k, 2) bool: the view alone suffices on some of what was looked at and not on all."""
+        return ~self.by_definition & ((self.fresh > 0.0) | (self.training > 0.0))
+
 
 def learned_features(run: Run, draws: int = DRAWS, data: Dataset | None = None) -> Learned:
     """Test Definition 4.5 on the final network of a run.
@@ -84,14 +89,13 @@ def definition_4_5(run: Run, learned: Learned) -> Verdict:
     k, by_definition = run.parameters.k, learned.by_definition
     count = int(by_definition.sum())
     low = clopper_pearson(learned.draws, learned.draws)[0]
-    partly = (learned.fresh > 0.0) & (learned.fresh < 1.0)
     only_training = int(((learned.training == 1.0) & (learned.fresh < 1.0)).sum())
     against = int((by_definition != learned.active).sum())
     total = own_correlations(run.final_correlations)
     sizes = count_classes(np.where(by_definition, 1.0, 0.0))
     detail = (
         f"both views in {sizes['both']}, one in {sizes['one']}, none in {sizes['none']} of {k} classes; a learned view suffices on >= {low:.3f} of D "
-        f"({100 * CONFIDENCE:g}%, {learned.draws} fresh draws per class); partly learned: {int(partly.sum())}; "
+        f"({100 * CONFIDENCE:g}%, {learned.draws} fresh draws per class); partly learned: {int(learned.partly.sum())}; "
         f"on training points only: {only_training}; B_(y,l) says otherwise for {against}; largest own correlation {total.max():.4g}"
     )
     statement = "fraction of the 2k features whose view alone gives argmax_s g_s(x') = y, over fresh draws and training points; a tie is not a win"

@@ -103,11 +103,14 @@ def lower_quantile(maxima: np.ndarray, m: int, sigma: float) -> Verdict:
         argument = m / math.log(1.0 / delta)
         if argument > 1.0:
             found.append((float(np.quantile(maxima, delta)) / sigma / math.sqrt(math.log(argument)), delta))
-    name, statement = "Proposition A.3", "the delta-quantile of max_i X_i / (sigma sqrt(log(m / log(1 / delta)))) is bounded from below"
+    name, statement = (
+        "Proposition A.3",
+        "the delta-quantile of max_i X_i / (sigma sqrt(log(m / log(1 / delta)))) is bounded from below, by a positive constant",
+    )
     if not found:
         return constant(name, statement, None, above=True, detail=f"m = {m} is less than log(1 / delta) for all delta")
     least, at = min(found)
-    return constant(name, statement, least, above=True, detail=f"at delta = {at:g}, of {len(found)}; m = {m}")
+    return constant(name, statement, least, 0.0, above=True, detail=f"at delta = {at:g}, of {len(found)}; m = {m}")
 
 
 def anti_concentration(maxima: np.ndarray, m: int, sigma: float) -> Verdict:
@@ -130,7 +133,7 @@ def _concentration(name: str, bound: str, factor: float, maxima: np.ndarray, m: 
         low, high = clopper_pearson(count, len(scaled), _shared(CENTRES * len(WIDTHS)))
         worst = np.maximum(worst, np.array([count / len(scaled), low, high]) / (factor * width))
     detail = f"interval [{worst[1]:.3g}, {worst[2]:.3g}], 95% for all {CENTRES} x and epsilon / sigma in {WIDTHS} together; m = {m}"
-    return _between(name, f"P(|max_i X_i - x| <= epsilon) / ({bound}) <= 1", worst[0], 1.0, worst[1], worst[2], detail)
+    return _between(name, f"P(|max_i X_i - x| <= epsilon) / ({bound}) <= 1, on a grid of x and epsilon", worst[0], 1.0, worst[1], worst[2], detail)
 
 
 def _between(name: str, statement: str, measured: float, bound: float, low: float, high: float, detail: str) -> Verdict:

@@ -498,12 +498,12 @@ def test_the_tensor_power_lemma_is_decided(erm, monkeypatch):
     leaders = np.array([[1.3, 1.0]] * 4)
     evidence = with_leaders(erm, leaders * (Evidence(erm).signal_strength ** (-1 / 6)))
     monkeypatch.setattr(separation, "separation", lambda e: separation_of(e, 0.0))
-    verdict = check("Lemma B.11", evidence)
+    verdict = check("Lemma B.11 (closed form)", evidence)
     assert verdict.status == "holds"
     assert 0 < verdict.measured < 1e-4
     true = separation.iterated_growth
     monkeypatch.setattr(separation, "iterated_growth", lambda S, lead, alpha: true(1.1 * S, lead, alpha))
-    assert check("Lemma B.11", evidence).status == "fails"
+    assert check("Lemma B.11 (closed form)", evidence).status == "fails"
 
 
 def separation_of(evidence, margin):

@@ -43,6 +43,10 @@ def statuses(number, learned, accuracy, **options):
         ("4.6", [ONE] * 8 + [BOTH] * 2, "fails"),
         ("4.6", [ONE] * 8 + [NONE] * 2, "fails"),
         ("4.6", [BOTH] * 10, "fails"),
+        ("4.6", [ONE] * 9 + [[1.0, 0.99]], "holds"),
+        ("4.6", [ONE] * 8 + [[1.0, 0.99]] * 2, "inconclusive"),
+        ("4.6", [ONE] * 8 + [[0.99, 0.01]] * 2, "inconclusive"),
+        ("4.6", [ONE] * 7 + [[1.0, 0.01]] + [BOTH] * 2, "fails"),
         ("4.7", [BOTH] * 10, "holds"),
         ("4.7", [BOTH] * 9 + [ONE], "fails"),
         ("4.7", [BOTH] * 9 + [[1.0, 0.95]], "fails"),
@@ -86,6 +90,15 @@ def test_a_view_that_fails_on_a_training_point_is_not_learned():
     assert not learned.by_definition[1, 0]
     assert THEOREMS["4.7"].judge(run, learned)[1].status != "holds"
     assert "both views in 2, one in 1" in definition_4_5(run, learned).detail
+
+
+def test_a_view_that_suffices_on_some_training_points_is_not_unlearned():
+    run, learned = made_up([[ONE] * 3] * 4, [1.0] * 4)
+    assert THEOREMS["4.6"].judge(run, learned)[1].status == "holds"
+    learned.training[1, 1] = 0.01
+    verdict = THEOREMS["4.6"].judge(run, learned)[1]
+    assert verdict.status == "inconclusive"
+    assert "in 1 classes a view that is not learned suffices on a part of D" in verdict.detail
 
 
 def test_a_class_without_training_points_is_judged_by_fresh_draws():

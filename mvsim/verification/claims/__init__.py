@@ -30,7 +30,7 @@ CLAIMS: dict[str, Claim] = {
     "Claim B.10 (separation)": Claim(initialisation.separated_fraction, erm=True, mixing=True),
     "Claim B.10 (winner)": Claim(initialisation.winner, erm=True, decides=True),
     "Claim B.10 (winner, mixing)": Claim(initialisation.winner_when_mixing, mixing=True),
-    "Lemma B.11": Claim(separation.tensor_power, erm=True, decides=True),
+    "Lemma B.11 (closed form)": Claim(separation.tensor_power, erm=True, decides=True),
     "Claim B.12 (winner)": Claim(separation.winner_rate, erm=True),
     "Claim B.12 (loser)": Claim(separation.loser_rate, erm=True),
     "Claim B.13": Claim(separation.loser_for_ever, erm=True),

@@ -13,7 +13,9 @@ from mvsim.verification.verdict import Verdict, constant, margin_above
 def spread(evidence: Evidence) -> Verdict:
     """Claim B.5: max_{i in N_y} g_y(x_i) = O(min_{i in N_y} g_y(x_i)) while the largest is at least log k and off-diagonals are small.
 
-    The proof compares coefficients, beta_{j,p} >= delta1 beta_{i,p} / (delta2 - delta1), so its constant is (delta2 - delta1) / delta1.
+    The proof compares coefficients, beta_{j,p} >= delta1 beta_{i,p} / (delta2 - delta1), so its constant is (delta2 - delta1) / delta1. In the
+    linear regime an activation is beta c - (1 - 1/alpha) rho, and the comparison leaves the second term out: at one k the ratio may exceed
+    the constant while outputs are not yet large beside rho.
     """
     p = evidence.parameters
     bound = (p.delta2 - p.delta1) / p.delta1
@@ -85,7 +87,8 @@ def training_accuracy(evidence: Evidence) -> Verdict:
 def mixed_spread(evidence: Evidence) -> Verdict:
     """Claim B.19: max g_y(z_ij) = Theta(min g_y(z_ij)) over i in N_y and all j, while the largest is at least log k.
 
-    The constant is twice that of Claim B.5, because features of y add up over both points where j is in N_y.
+    The constant is twice that of Claim B.5, because features of y add up over both points where j is in N_y, and as there
+    the second term of linear activations is left out, which counts right after an escape.
     """
     p = evidence.parameters
     bound, times, found = 2.0 * (p.delta2 - p.delta1) / p.delta1, [], []

@@ -87,7 +87,10 @@ def tensor_power(evidence: Evidence) -> Verdict:
     The sequences x_{t+1} = x_t + eta x_t^(q-1), y_{t+1} = y_t + eta S y_t^(q-1) are iterated with q = alpha and the S = S_l / S_w and
     y_0 / x_0 = Lambda_l(0) / Lambda_w(0) of every separated class. Measured: the largest relative difference from `loser_growth`, which is O(eta).
     """
-    name, statement = "Lemma B.11", "the closed form for the growth of the loser, used in B.13, solves the recursion of the lemma up to O(eta)"
+    name, statement = (
+        "Lemma B.11 (closed form)",
+        "the closed form for the growth of the loser, used in B.13, solves the recursion of the lemma up to O(eta)",
+    )
     found, S, leaders = separation(evidence), evidence.signal_strength, evidence.max_correlation[0]
     chosen = np.flatnonzero(found.separated(evidence.parameters.k) & np.isfinite(found.ratio))
     if not len(chosen):
