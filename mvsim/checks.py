@@ -18,7 +18,7 @@ def check_positive(name: str, value: Any, most: float = 1e100) -> float:
     """
     allowed = "a number > 0" if most == math.inf else f"a finite number > 0, at most {most:g}"
     try:
-        number = float(value) if not isinstance(value, (bool, str)) else math.nan
+        number = float(value) if not isinstance(value, (bool, str, bytes, bytearray)) else math.nan
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not 0 < number <= most:

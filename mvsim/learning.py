@@ -13,6 +13,13 @@ from mvsim.parameters import Parameters
 from mvsim.streams import check_seed, stream
 
 
+def check_n_test(n_test: int) -> int:
+    """Return a number of fresh draws for each class, or raise `UsageError`."""
+    if isinstance(n_test, bool) or not isinstance(n_test, (int, np.integer)) or not 1 <= n_test <= 10**6:
+        raise UsageError(f"n_test={n_test!r}: must be an integer from 1 to 10^6, the number of fresh draws for each class")
+    return int(n_test)
+
+
 class FeatureTest:
     """Fresh draws (x, y) ~ D with one view removed, drawn once and put to as many networks as one likes.
 
@@ -32,9 +39,7 @@ class FeatureTest:
     """
 
     def __init__(self, parameters: Parameters, n_test: int = 20, seed: int = 0, threads: int | None = None) -> None:
-        if isinstance(n_test, bool) or not isinstance(n_test, (int, np.integer)) or not 1 <= n_test <= 10**6:
-            raise UsageError(f"n_test={n_test!r}: must be an integer from 1 to 10^6, the number of fresh draws for each class")
-        labels = np.repeat(np.arange(parameters.k), n_test)
+        labels = np.repeat(np.arange(parameters.k), check_n_test(n_test))
         points = sample_points(parameters, stream(check_seed(seed), "fresh draws"), labels)
         self._labels = labels
         self._shape = (parameters.k, n_test)

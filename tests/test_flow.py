@@ -244,7 +244,7 @@ def test_a_dead_end_is_named():
 
 def test_a_flow_that_hardly_gets_further_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr(gradient_flow, "CREEP", 1e300)
-    monkeypatch.setattr(gradient_flow, "PATIENCE", 0.15)
+    monkeypatch.setattr(gradient_flow, "CREEPING", 0.15)
     with pytest.raises(mvsim.StalledError, match=r"^\d+ steps since t = \S+ at t = \S+, with steps of at most \S+; hardest to follow is c\["):
         simulate(tmp_path / "run.nc")
     assert mvsim.open_run(tmp_path / "run.nc").status == "stalled"

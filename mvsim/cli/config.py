@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cyclopts.config import Dict
@@ -37,6 +38,8 @@ def apply_config(app: App, commands: tuple[str, ...], arguments: ArgumentCollect
 
 
 def _read(path: str) -> dict[str, Any]:
+    if Path(path).exists() and not Path(path).is_file():  # a device may be without end, and a pipe without a beginning
+        raise UsageError(f"config={path}: is not a file; give the name of a readable TOML file")
     try:
         with open(path, "rb") as file:
             return tomllib.load(file)

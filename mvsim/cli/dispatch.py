@@ -49,11 +49,15 @@ def _make_streams_usable() -> None:
 
 @contextmanager
 def _any_end_is_ctrl_c() -> Iterator[None]:
-    """Treat SIGTERM and SIGHUP like Ctrl-C, so that a job scheduler's warning and a lost connection also save the state."""
+    """Treat SIGTERM and SIGHUP like Ctrl-C, so that a job scheduler's warning and a lost connection also save the state.
+
+    One that the caller has told us to ignore, as ``nohup`` does, stays ignored.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGTERM, signal.SIGHUP)}
+    heeded = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, signal.default_int_handler) for number in heeded}
     try:
         yield
     finally:

@@ -16,7 +16,7 @@ from rich.text import Text
 LOG_INTERVAL = 30.0
 """Seconds between two lines when stderr is not a terminal."""
 
-COMPILE_NOTICE = "preparing the first step (the first run after installing compiles kernels: up to a minute)"
+COMPILE_NOTICE = "compiling kernels, once after installing: up to a minute"
 
 
 def progress_on(stream: TextIO | None = None) -> LiveProgress | LoggedProgress:
@@ -114,7 +114,7 @@ def pace(status: dict[str, Any]) -> str:
     """
     parts = [f"step {status['step']}" + (f" of {status['steps']}" if status.get("steps") else "")]
     if not status.get("steps") and status.get("until"):
-        parts[0] += f", to t = {status['until']:.3g}"
+        parts[0] += f", at least to t = {status['until']:.3g}"
     if status.get("rate"):
         parts.append(f"{status['rate']:.3g} steps/s")
     if status.get("eta_seconds") is not None:

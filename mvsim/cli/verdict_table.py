@@ -41,6 +41,12 @@ def print_section(title: str, verdicts: Iterable[Verdict]) -> None:
     print(text.getvalue(), end="")
 
 
+def counts(verdicts: Iterable[Verdict]) -> str:
+    """Return how many verdicts say what, in the words of the table."""
+    words = [_word(v) for v in verdicts]
+    return ", ".join(f"{words.count(word)} {word}" for word in STYLES if word in words)
+
+
 def _word(v: Verdict) -> str:
     """Return the status, or that what is measured only lies beyond the bound beside it."""
     return "beyond bound" if v.status == "measured" and v.margin is not None and v.margin < 0.0 else v.status
@@ -52,4 +58,7 @@ def _number(value: float | None) -> str:
 
 def _margin(v: Verdict) -> str:
     """Return the margin in per cent of the bound, as a number where the bound is 0."""
-    return "" if v.margin is None else f"{v.margin:+.2g}" if v.bound == 0.0 else f"{100 * v.margin:+.0f}%"
+    if v.margin is None:
+        return ""
+    percent = 100.0 * v.margin
+    return f"{v.margin:+.2g}" if v.bound == 0.0 else f"{percent:+.0f}%" if abs(percent) >= 0.5 or percent == 0.0 else f"{percent:+.1g}%"

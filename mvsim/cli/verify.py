@@ -17,12 +17,13 @@ from mvsim.cli.fields import given_fields, with_fields
 from mvsim.cli.progress import progress_on
 from mvsim.cli.simulate import FLAG, INTEGER
 from mvsim.cli.streams import silence_stdout
-from mvsim.cli.verdict_table import print_section
+from mvsim.cli.verdict_table import counts, print_section
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
+from mvsim.run import Run
 from mvsim.verification.questions import FOLDER, SEEDS, Section, ask_of_controls, ask_of_runs, ask_of_theorems
 from mvsim.verification.theorems import THEOREMS
-from mvsim.verification.verdict import STATUSES, Verdict, exit_code
+from mvsim.verification.verdict import exit_code
 from mvsim.version import __version__
 
 DEFAULT_K = (10,)
@@ -38,10 +39,20 @@ def verify(
     *runs: Annotated[Path, Parameter(name="RUN", help="Run files to judge.")],
     theorem: Annotated[
         tuple[str, ...],
-        Parameter(negative="", choices=tuple(THEOREMS), help="Theorem to judge; may be repeated. Without run files, over seeds, on runs made now."),
+        Parameter(
+            negative="",
+            show_default=False,
+            choices=tuple(THEOREMS),
+            help="Theorem; may be repeated. With run files it judges these, without any it makes runs over seeds and judges them.",
+        ),
     ] = (),
-    k: Annotated[tuple[int, ...], Parameter(negative="", converter=_integers, help="Number of classes; may be repeated.")] = DEFAULT_K,
-    seeds: Annotated[int, INTEGER, Parameter(help="Runs of each theorem at each k.")] = SEEDS,
+    k: Annotated[
+        tuple[int, ...],
+        Parameter(
+            negative="", converter=_integers, show_default=False, help="Of runs that are made: number of classes; may be repeated; default 10."
+        ),
+    ] = DEFAULT_K,
+    seeds: Annotated[int, INTEGER, Parameter(help="How many runs are made of each theorem at each k.")] = SEEDS,
     controls: Annotated[
         bool, FLAG, Parameter(help="Run the negative controls: what a statement needs is taken away, and its check must turn.")
     ] = False,
@@ -77,7 +88,7 @@ def verify(
         sections.append(section)
         if not (runs or quiet):  # it may take hours until the answer is complete
             origin = f" ({section.origin})" if section.origin else ""
-            print(f"mvsim: {section.title}{origin}: {_counts(section.verdicts)}", file=sys.stderr, flush=True)
+            print(f"mvsim: {section.title}{origin}: {counts(section.verdicts)}", file=sys.stderr, flush=True)
     verdicts = [verdict for section in sections for verdict in section.verdicts]
     code = exit_code(verdicts)
     text = json.dumps({"version": __version__, "question": question, "exit_code": code, "sections": [
@@ -91,7 +102,7 @@ def verify(
         else:
             for section in sections:
                 print_section(section.title, section.verdicts)
-            print(_counts(verdicts) + ("" if path is None else f"; saved in {path}"))
+            print(counts(verdicts) + ("" if path is None else f"; saved in {path}"))
         sys.stdout.flush()
     except BrokenPipeError:  # the verdict is the exit code, whoever reads the words
         silence_stdout()
@@ -135,7 +146,7 @@ def _answers(
 ) -> Iterator[Section]:  # fmt: skip
     """Yield the sections that were asked for."""
     if runs:
-        yield from ask_of_runs(runs, theorem)
+        yield from ask_of_runs(runs, theorem, None if quiet else _judging)
     elif theorem:
         parameters = [Parameters(k=one, **given) for one in k]
         yield from ask_of_theorems(theorem, parameters, seeds, runs_dir, threads, None if quiet else progress_on, follow)
@@ -143,13 +154,14 @@ def _answers(
         yield from ask_of_controls(runs_dir)
 
 
+def _judging(run: Run) -> None:
+    """Say on a terminal which run is looked at; of a large one it takes a while."""
+    if sys.stderr.isatty():
+        print(f"mvsim: judging {run.path}", file=sys.stderr, flush=True)
+
+
 def _name(question: dict[str, Any]) -> str:
     """Return the name of the file with the answer; asked again, it is written anew."""
     what = [f"theorem-{number}" for number in question["theorems"]] + (["controls"] if question["controls"] else [])
     told = json.dumps(question, sort_keys=True)
     return f"{'-'.join(what)}-{hashlib.sha256(told.encode()).hexdigest()[:10]}.json"
-
-
-def _counts(verdicts: list[Verdict]) -> str:
-    counts = {status: sum(verdict.status == status for verdict in verdicts) for status in STATUSES}
-    return ", ".join(f"{count} {status}" for status, count in counts.items() if count)

@@ -15,6 +15,9 @@ from numpy.typing import ArrayLike
 
 from mvsim.errors import UsageError
 
+LARGEST = 1e6
+"""Largest coefficient of a given patch, the limit of the coefficients of `mvsim.Parameters` as well."""
+
 
 class Dataset(ABC):
     """Labelled points x_i = (x_i^(1), ..., x_i^(P)) in feature coordinates.
@@ -82,7 +85,7 @@ class Dataset(ABC):
         Raises
         ------
         UsageError
-            If shapes disagree, a label is out of range or a coefficient is not finite.
+            If shapes disagree, a label is out of range or a coefficient is not finite or beyond `LARGEST`.
         """
         labels = np.asarray(labels)
         try:
@@ -101,6 +104,8 @@ class Dataset(ABC):
             raise UsageError(f"labels range from {labels.min()} to {labels.max()}: must lie in 0 .. {patches.shape[2] - 1}")
         if not np.isfinite(patches).all():
             raise UsageError("patches: every coefficient must be finite")
+        if np.abs(patches).max() > LARGEST:
+            raise UsageError(f"patches: a coefficient is {np.abs(patches).max():.3g}; must be at most {LARGEST:g}, in units of features of length 1")
         N, P, k, _ = patches.shape
         by_feature = patches.reshape(N, P, 2 * k).transpose(0, 2, 1)
         point, feature = np.nonzero(by_feature.any(axis=2))

@@ -67,7 +67,7 @@ GROWTH = 1.5
 WARM_UP = 1e3
 """The same while a segment gets back to the step size that the one before it had reached."""
 
-CREEP, PATIENCE = 1.01, 20.0
+CREEP, CREEPING = 1.01, 20.0
 """A trajectory is stuck when time has grown by less than this factor in that many steps over rtol. While neurons escape time stands still, and
 at the literal d of k = 10 that takes nearly ten times as many steps when rtol is a tenth."""
 
@@ -138,7 +138,7 @@ class GradientFlow(Integrator):
             begun = state
             if state.time > CREEP * moved.time:
                 moved = state
-            elif state.step - moved.step > PATIENCE / self.rtol:
+            elif state.step - moved.step > CREEPING / self.rtol:
                 raise StalledError(self._creeping(moved, state))
             try:
                 for visit in self._segment(begun, t_end):

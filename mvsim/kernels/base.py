@@ -12,7 +12,10 @@ from mvsim.kernels.points import Points
 
 
 class PointwiseLoss(Protocol):
-    """A loss of the outputs g(z) at one point with soft label t; every array is (k, n), one column for each point."""
+    """A loss of the outputs g(z) at one point with soft label t; every array is (k, n), one column for each point.
+
+    The fastest kernels, and the preconditioner of the gradient flow, know `CrossEntropy` only; any other loss goes without.
+    """
 
     def value(self, outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """Return (n,) losses."""

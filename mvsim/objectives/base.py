@@ -10,6 +10,7 @@ Conventions, fixed once for all objectives
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -70,6 +71,11 @@ class Objective(ABC):
     def points(self) -> tuple[tuple[float, Points], ...]:
         """The sets of points summed over, each with its weight."""
 
+    @classmethod
+    def mixes_with(cls, options: Mapping[str, Any]) -> bool:
+        """Whether an objective with these options, as `options` gives them, mixes points."""
+        return cls.mixes
+
     def options(self) -> dict[str, Any]:
         """Return the options of this kind of objective in JSON types, for the provenance of a run."""
         return {}
@@ -127,12 +133,13 @@ class Objective(ABC):
     def growth_rates(self) -> np.ndarray:
         """Return (k, 2): K_{y,l}, at which own correlations grow while outputs and noise are 0: c' = K (c / rho)^(alpha - 1).
 
-        All softmax probabilities are 1/k then, so a point of class y that is mixed with weight lam pulls with its soft label less 1/k. Over the
-        pairs i != j the mean of 1[y_j = y] is n_y = (N_y - 1) / N and that of 1 is n = (N - 1) / N; for i = j the point is itself. So at one lam
+        A point of class y that is mixed with weight lam with one of another class pulls with a(lam), minus the derivative of the pointwise loss by
+        g_y at outputs 0 for its soft label: of the cross-entropy lam - 1/k, as all softmax probabilities are 1/k. Over the pairs i != j the mean
+        of 1[y_j = y] is n_y = (N_y - 1) / N and that of 1 is n = (N - 1) / N; for i = j the point is itself. So at one lam
 
-            K_{y,l} = S_{y,l} [ lam^alpha (lam n + (1 - lam) n_y - n / k) + (1 - lam)^alpha ((1 - lam) n + lam n_y - n / k) + (1 - 1/k) / N ],
+            K_{y,l} = S_{y,l} [ lam^alpha (n_y a(1) + (n - n_y) a(lam)) + (1 - lam)^alpha (n_y a(1) + (n - n_y) a(1 - lam)) + a(1) / N ],
 
-        and S_{y,l} (1 - 1/k) on single points. The last summand is larger than the others together as long as N < 2^alpha, although only one
+        and S_{y,l} a(1) on single points. The last summand is larger than the others together as long as N < 2^alpha, although only one
         pair in N contributes to it: mixing a point with anything else costs its features a factor 2^-alpha. Coinciding signal patches are
         neglected; they raise K, the more the larger 2 C_P / P.
         """
@@ -154,17 +161,23 @@ class Objective(ABC):
     def _pulls(self) -> tuple[np.ndarray, float]:
         """Return (k, 1) and a number: what pairs of two points, and of a point with itself, contribute to K / S of `growth_rates`."""
         p, N = self.parameters, self.data.N
-        n = (N - 1.0) / N
         n_y = (np.bincount(self.data.labels, minlength=p.k)[:, None] - 1.0) / N
+        n, alone = (N - 1.0) / N, self._pull(np.ones(1))
         others, themselves = np.zeros((p.k, 1)), 0.0
         for weight, points in self.points:
             if isinstance(points, Unmixed):
-                themselves += weight * (1.0 - 1.0 / p.k)
+                themselves += weight * float(alone[0])
                 continue
-            themselves += weight * (1.0 - 1.0 / p.k) / N
+            themselves += weight * float(alone[0]) / N
             for lam in (points.weights, 1.0 - points.weights):
-                others += weight * (lam**p.alpha * (lam * n + (1.0 - lam) * n_y - n / p.k)).mean(axis=1, keepdims=True)
+                others += weight * (lam**p.alpha * (n_y * alone + (n - n_y) * self._pull(lam))).mean(axis=1, keepdims=True)
         return others, themselves
+
+    def _pull(self, lam: np.ndarray) -> np.ndarray:
+        """Return a(lam), the shape of lam (n,): minus the derivative of the loss by the first output, for labels lam and 1 - lam at outputs 0."""
+        targets = np.zeros((self.parameters.k, len(lam)))
+        targets[:2] = lam, 1.0 - lam
+        return -self.pointwise.residual(np.zeros_like(targets), targets)[0]
 
     def curvature(self, c: np.ndarray) -> Curvature | None:
         """Return the stiff part of the Hessian, the means to precondition implicit time-steppers; None if the kernel cannot tell it."""

@@ -82,7 +82,7 @@ class MixingLaw:
             raise UsageError(f"mixing={self.distribution!r}: must be {allowed}")
         try:
             low, high = (float(end) for end in self.distribution.support())
-            self.describe()
+            self.describe(), self.plain()
         except (TypeError, ValueError, AttributeError):  # not frozen, with arrays for arguments, or not of scipy.stats after all
             allowed = "a frozen distribution of scipy.stats with numbers for arguments, e.g. scipy.stats.beta(1, 1)"
             raise UsageError(f"mixing: must be a number in [0, 1] or {allowed}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -71,10 +72,17 @@ class Mixup(Objective):
             raise UsageError(f"pairs={pairs!r}: must be an integer from 1 to {MOST_PAIRS}, or None for all pairs")
         if redraw not in ("once", "each step"):
             raise UsageError(f"redraw={redraw!r}: must be 'once' or 'each step'")
+        if pairs is None and redraw != "once":
+            raise UsageError(f"redraw={redraw!r}: needs pairs, the number of pairs that are drawn; without it all pairs are summed")
         self.law = law_from(mixing, nodes)
         self._pairs, self._redraw, self._seed = pairs, redraw, check_seed(seed)
         self._points = self._all_pairs(nodes) if pairs is None else self._draw(0)
         self.mixes = not all(isinstance(points, Unmixed) for _, points in self._points)
+
+    @classmethod
+    def mixes_with(cls, options: Mapping[str, Any]) -> bool:
+        """Whether lambda is ever other than 0 or 1."""
+        return any(lam < 1.0 for lam, _ in law_from(options["mixing"], options["nodes"]).folded_quadrature())
 
     @property
     def points(self) -> tuple[tuple[float, Points], ...]:

@@ -34,7 +34,7 @@ def correlations(axes: Axes, run: Run) -> None:
         median = np.median(chosen, axis=1)
         axes.plot(times, _positive(chosen), color=colour, linewidth=0.5, alpha=0.35, **_marker(times))
         axes.plot(times, _positive(median), color=colour, label=name, **_marker(times))
-    p, mixes = run.parameters, getattr(OBJECTIVES.get(run.method), "mixes", True)
+    p, mixes = run.parameters, OBJECTIVES[run.method].mixes_with(run.provenance["options"])
     _mark(axes, p.rho, r"$\rho$")
     _mark(axes, active_threshold(p, mixes), r"$2\rho/\delta_1$" if mixes else r"$\rho/\delta_1$")
     axes.set_yscale("log")
@@ -89,14 +89,15 @@ def escapes(axes: Axes, run: Run) -> None:
     axes.set_yscale("log")
     if there.any():
         # The first view of a class escapes as foretold; what escapes after it has been held up or helped by it.
-        first = there & (measured == np.nanmin(np.where(there, measured, np.inf), axis=(1, 2), keepdims=True))
+        first = there & (measured == np.min(np.where(np.isnan(measured), np.inf, measured), axis=(1, 2), keepdims=True))
         for chosen, colour, name in ((first, STRONG, "first of its class"), (there & ~first, WEAK, "later")):
             axes.scatter(foretold[chosen], measured[chosen], s=14, color=colour, alpha=0.7, linewidths=0, label=name, clip_on=False)
         least, most = measured[there].min(), measured[there].max()
         axes.axline((least, least), (max(most, 1.01 * least),) * 2, color=MARK, linewidth=0.7, linestyle="--", zorder=1)
         axes.legend(loc="upper left")
-    axes.set_xlabel("escape time foretold at the start")
-    axes.set_ylabel("escape time")
+    unforeseen = int((np.isfinite(measured) & (measured > 0) & ~np.isfinite(foretold)).sum())
+    axes.set_xlabel("escape time foretold at the start" + (f" ({unforeseen} not foretold)" if unforeseen else ""))
+    axes.set_ylabel(r"escape time (entry into $B_{y,\ell}$)")
 
 
 TIME_PANELS = (correlations, loss, learned_classes)

@@ -12,8 +12,9 @@ import numpy as np
 from mvsim.checks import check_positive
 from mvsim.data import Dataset
 from mvsim.errors import UsageError
-from mvsim.integrators import INTEGRATORS
+from mvsim.integrators import INTEGRATORS, LAST_TIME
 from mvsim.kernels import BACKENDS
+from mvsim.learning import check_n_test
 from mvsim.objectives import check_name, check_options
 from mvsim.parameters import Parameters
 from mvsim.simulation.progress import Progress, Silent
@@ -57,16 +58,20 @@ class Request:
             if not isinstance(value, str) or value not in known:
                 raise UsageError(f"{name}={value!r}: must be one of {', '.join(known)}")
         check_options(self.method, self.objective_options)
+        check_n_test(self.n_test)
         _check_data(self.parameters, self.data)
         if self.t_end is not None:
-            check_positive("t_end", self.t_end)
+            check_positive("t_end", self.t_end, most=LAST_TIME)
         self._check_integrator_options()
         factor = self.settled_factor
-        if isinstance(factor, bool) or not isinstance(factor, (int, float, np.integer, np.floating)) or not 1.0 < factor <= 1e100:
+        if isinstance(factor, bool) or not isinstance(factor, (int, float, np.integer, np.floating)) or not 1.0 < float(factor) <= 1e100:
             raise UsageError(f"settled_factor={factor!r}: must be a number above 1, at most 1e100")
         check_positive("checkpoint_seconds", self.checkpoint_seconds, most=math.inf)
         if self.out is not None and not isinstance(self.out, (str, os.PathLike)):
             raise UsageError(f"out={self.out!r}: must be the name of a file")
+        for name in ("resume", "force"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise UsageError(f"{name}={getattr(self, name)!r}: must be True or False")
         if self.resume and self.out is None:
             raise UsageError("resume=True: needs out, the run file to continue")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mvsim.errors import UsageError
-from mvsim.integrators import INTEGRATORS
+from mvsim.integrators import INTEGRATORS, Integrator
 
 FREE = ("t_end", "settled_factor")
 """Options of the stepping that do not change the trajectory, only where it ends."""
@@ -23,6 +23,13 @@ def refuse_other_run(now: dict[str, Any], saved: dict[str, Any], out: Any) -> No
     differences += _differences(*({n: v for n, v in of["options"].items() if n not in NOT_ASKED} for of in (now, saved)))
     if differences:
         raise UsageError(f"{out}: holds another run: {'; '.join(differences)}; give the saved values, another file, or --force to overwrite")
+
+
+def refuse_going_back(saved: Any, t_end: float | None, integrator: Integrator, out: Any) -> None:
+    """Raise `UsageError` if a saved run, data set and provenance, that has not finished is to end before it already is."""
+    there = float(saved[0]["final_time"])
+    if saved[1]["status"] != "finished" and t_end is not None and there > t_end * (1.0 + 1e-12) + (integrator.learning_rate or 0.0):
+        raise UsageError(f"t_end={t_end:g}: {out} is at t = {there:.6g} already; give a later time, another file, or --force to overwrite")
 
 
 def shown() -> dict[str, str]:

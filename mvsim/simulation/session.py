@@ -22,7 +22,7 @@ from mvsim.recorder import Recorder
 from mvsim.run import Run
 from mvsim.simulation.progress import compilation_announced
 from mvsim.simulation.request import Request
-from mvsim.simulation.resuming import refuse_other_run
+from mvsim.simulation.resuming import refuse_going_back, refuse_other_run
 from mvsim.simulation.signals import signals_remembered
 from mvsim.summary import summarise
 
@@ -67,7 +67,8 @@ class Session:
         self.warned = False
         self.objective = _objective(request)
         self.integrator = self._integrator()
-        self.horizon = self.integrator.horizon(None if request.t_end is None else float(request.t_end))
+        t_end = None if request.t_end is None else float(request.t_end)
+        self.horizon = self.integrator.horizon(t_end)
         self.regime = self.parameters.deviations() + self.objective.deviations() + self.integrator.deviations()
         self.recorder = Recorder(self.objective, FeatureTest(self.parameters, request.n_test, request.seed, request.threads), request.seed)
         self.provenance: dict[str, Any] = {
@@ -75,7 +76,7 @@ class Session:
             "parameters": self.parameters.model_dump(mode="json"),
             "method": request.method,
             "seed": int(request.seed),
-            "integrator": {**self.integrator.options(), "t_end": request.t_end, "settled_factor": float(request.settled_factor)},
+            "integrator": {**self.integrator.options(), "t_end": t_end, "settled_factor": float(request.settled_factor)},
             "options": {
                 "n_test": request.n_test, "backend": request.backend, **_origin(request.data), **self.objective.options(),
                 "algorithm": self.objective.describe(),
@@ -89,6 +90,7 @@ class Session:
             self.provenance["continued"] = [*saved[1].get("continued", []), {name: self.provenance[name] for name in first}]
             self.provenance.update({name: saved[1][name] for name in first})
             refuse_other_run(self.provenance, saved[1], request.out)
+            refuse_going_back(saved, t_end, self.integrator, request.out)
 
     def _integrator(self) -> Integrator:
         """Return the integrator, with the option that is asked for, that of the saved run, or the default."""

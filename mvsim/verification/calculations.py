@@ -264,7 +264,7 @@ def _patches_of_first(data: Dataset, n: int) -> np.ndarray:
 
 
 def _states(evidence: Evidence) -> list[Snapshot]:
-    """Return the saved state in the middle, if there is one besides the first and the last, and the final one."""
+    """Return the last saved state before the final one, unless that is the first, and the final one."""
     return [*evidence.snapshots[1:-1][-1:], evidence.snapshots[-1]]
 
 

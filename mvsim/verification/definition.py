@@ -69,7 +69,7 @@ def learned_features(run: Run, draws: int = DRAWS, data: Dataset | None = None) 
     """
     p, c = run.parameters, run.final_correlations
     data = sample_dataset(p, run.seed) if data is None else data
-    threshold = active_threshold(p, OBJECTIVES[run.method].mixes)
+    threshold = active_threshold(p, OBJECTIVES[run.method].mixes_with(run.provenance["options"]))
     training = [_fraction_of_classes(correct(make_kernel(p, data.keep_view(view), "auto", None).outputs(c), data.labels), data) for view in (0, 1)]
     active = np.asarray(active_neurons(c, threshold).any(axis=1))
     return Learned(FeatureTest(p, draws, run.seed).fraction_learned(c), draws, np.stack(training, axis=1), active)

@@ -132,11 +132,6 @@ class Evidence:
         return self._recorded("total_correlation")
 
     @cached_property
-    def active_counts(self) -> np.ndarray:
-        """(T, k, 2): |B_{y,l}|."""
-        return self._recorded("active_neurons")
-
-    @cached_property
     def off_diagonal_max(self) -> np.ndarray:
         """(T, k): the largest <w_{y,r}, v_{s,l}> with s != y."""
         return self._recorded("off_diagonal_max")
@@ -155,11 +150,6 @@ class Evidence:
     def other_output_max(self) -> np.ndarray:
         """(T, k): the largest g_s(x_i) with s != y over i in N_y."""
         return self._recorded("other_output_max")
-
-    @cached_property
-    def softmax_gap(self) -> np.ndarray:
-        """(T, k): the mean of 1 - phi_y over N_y."""
-        return self._recorded("softmax_gap")
 
     @cached_property
     def training_accuracy(self) -> np.ndarray:

@@ -10,7 +10,7 @@ from mvsim.errors import UsageError
 from mvsim.run import Run
 from mvsim.verification.assumptions import assumption_4_3, regime_label
 from mvsim.verification.calculations import CALCULATIONS
-from mvsim.verification.claims import claims_for
+from mvsim.verification.claims import claims
 from mvsim.verification.definition import definition_4_5, learned_features
 from mvsim.verification.evidence import Evidence
 from mvsim.verification.gaussian_maxima import gaussian_maxima
@@ -76,7 +76,7 @@ def judge(run: Run, theorem: str, data: Dataset | None = None, everything: bool 
     verdicts = [*THEOREMS[theorem].judge(run, learned), definition_4_5(run, learned)]
     if everything:
         evidence = Evidence(run, data)
-        verdicts += [claim(evidence) for claim in claims_for(run.method)]
+        verdicts += claims(evidence)
         verdicts += [calculation(evidence) for calculation in CALCULATIONS]
         verdicts += gaussian_maxima(run.parameters, run.seed)
         verdicts.append(assumption_4_3(run))

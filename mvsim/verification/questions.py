@@ -41,8 +41,10 @@ class Section(NamedTuple):
     origin: str = ""
 
 
-def ask_of_runs(runs: Iterable[Run | str | os.PathLike[str]], theorems: Sequence[str] = ()) -> Iterator[Section]:
-    """Judge existing runs, by the theorem about their training loss or by those that are named.
+def ask_of_runs(
+    runs: Iterable[Run | str | os.PathLike[str]], theorems: Sequence[str] = (), begin: Callable[[Run], None] | None = None
+) -> Iterator[Section]:
+    """Judge existing runs, by the theorem about their training loss or by those that are named; ``begin`` is told of each before.
 
     Raises
     ------
@@ -60,6 +62,8 @@ def ask_of_runs(runs: Iterable[Run | str | os.PathLike[str]], theorems: Sequence
                 raise UsageError(f"{run.path}: was trained on data of its own, which the file does not keep; judge it from Python, with data=...")
             asked.append((run, number))
     for run, number in asked:
+        if begin is not None:
+            begin(run)
         state = "" if run.status == "finished" else f" ({run.status} when it was saved)"
         yield Section(f"{run.path or run}{state}", judge(run, number).verdicts)
 
@@ -96,15 +100,15 @@ def ask_of_theorems(
         name, by_k, missing = f"Theorem {number}", {}, {}
         for p in parameters:
             there = sum((folder / run_name(p, THEOREMS[number].method, seed, {})).exists() for seed in range(seeds))
-            found, lost = _judgements(number, p, seeds, folder, threads, progress, follow)
+            found, stopped = _judgements(number, p, seeds, folder, threads, progress, follow)
             by_k[p.k] = found
             title, origin = f"{name}, k = {p.k}, {seeds} seeds", f"{there} runs found in {folder}, {seeds - there} made"
             if not found:
-                detail = f"none of {seeds} runs could be followed to an end"
+                detail = f"none of {seeds} runs could be followed to an end: {stopped[0]}"
                 yield Section(title, [Verdict(f"{name}, k = {p.k}", "inconclusive", name, detail=detail)], origin)
             else:
-                yield Section(title, over_seeds(name, p.k, found, lost), origin)
-            missing[p.k] = lost
+                yield Section(title, over_seeds(name, p.k, found, len(stopped)), "; ".join([origin, *stopped]))
+            missing[p.k] = len(stopped)
         by_k = {k: found for k, found in by_k.items() if found}
         if len(by_k) > 1:
             yield Section(f"{name}, trend in k", over_k(name, by_k, missing))
@@ -124,16 +128,16 @@ def _judgements(
     threads: int | None,
     progress: Callable[[], AbstractContextManager[Progress]] | None,
     follow: bool,
-) -> tuple[list[Judgement], int]:
-    """Return the judgement of every seed, and how many runs could not be followed to an end."""
-    found, lost = [], 0
+) -> tuple[list[Judgement], list[str]]:
+    """Return the judgement of every seed, and of the runs that could not be followed to an end why not."""
+    found, stopped = [], []
     for seed in range(seeds):
         until: float | None = None
         while True:
             with nullcontext() if progress is None else progress() as shown:
                 run = try_kept_run(folder, p, THEOREMS[number].method, seed, threads=threads, progress=shown, until=until)
             if not isinstance(run, Run):
-                lost += 1
+                stopped.append(f"seed {seed} stopped: {run}")
                 break
             end = float(run.dataset["final_time"])
             decided = all(v.status != "inconclusive" for v in judge(run, number, everything=False).verdicts)
@@ -141,7 +145,7 @@ def _judgements(
                 found.append(judge(run, number))
                 break
             until = 10.0 * end
-    return found, lost
+    return found, stopped
 
 
 def ask_of_controls(folder: Path = FOLDER, parameters: Parameters | None = None, seed: int = 0) -> Iterator[Section]:

@@ -90,7 +90,7 @@ def _features(theorem: str, statement: str, run: Run, learned: Learned, classes:
     detail += f"; others: {', '.join(map(str, others[:10]))}{' ...' if len(others) > 10 else ''}" if len(others) else ""
     detail += "" if lasting else f"; too short to tell: it and training accuracy have to last while t grows {factor:g}-fold"
     partly = int(learned.partly.any(axis=1).sum())
-    detail += f"; in {partly} classes a view that is not learned suffices on a part of D" if partly else ""
+    detail += f"; classes in which a view that is not learned suffices on a part of D: {partly}" if partly else ""
     differs = int((record[-1] != learned.by_definition).any(axis=1).sum())
-    detail += f"; in {differs} classes more draws say otherwise than the run's own" if differs else ""
+    detail += f"; classes of which more draws say otherwise than the run's own: {differs}" if differs else ""
     return Verdict(f"{theorem} (features)", status, statement, measured, bound, margin_above(measured, bound), detail)

@@ -98,7 +98,7 @@ def test_a_view_that_suffices_on_some_training_points_is_not_unlearned():
     learned.training[1, 1] = 0.01
     verdict = THEOREMS["4.6"].judge(run, learned)[1]
     assert verdict.status == "inconclusive"
-    assert "in 1 classes a view that is not learned suffices on a part of D" in verdict.detail
+    assert "classes in which a view that is not learned suffices on a part of D: 1" in verdict.detail
 
 
 def test_a_class_without_training_points_is_judged_by_fresh_draws():

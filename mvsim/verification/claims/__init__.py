@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from mvsim.objectives import OBJECTIVES
 from mvsim.verification.claims import boundedness, gaps, growth, initialisation, outputs, separation, softmax
 from mvsim.verification.claims.base import Claim
 from mvsim.verification.evidence import Evidence
 from mvsim.verification.verdict import Verdict
 
-__all__ = ["CLAIMS", "Claim", "claims", "claims_for"]
+__all__ = ["CLAIMS", "Claim", "claims"]
 
 CLAIMS: dict[str, Claim] = {
     "Claim B.1 (class sizes)": Claim(initialisation.class_sizes, erm=True, mixing=True),
@@ -54,11 +51,6 @@ CLAIMS: dict[str, Claim] = {
     "Claim B.28 (time)": Claim(boundedness.both_views_time, mixing=True),
 }
 """By name, in the order of the proofs. Claims B.1 and B.14 share their first three items."""
-
-
-def claims_for(method: str) -> list[Callable[[Evidence], Verdict]]:
-    """Return the claims that speak of a training loss, by its name."""
-    return [claim.check for claim in CLAIMS.values() if claim.applies(OBJECTIVES[method].mixes)]
 
 
 def claims(evidence: Evidence) -> list[Verdict]:
