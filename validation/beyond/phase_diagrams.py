@@ -55,7 +55,7 @@ STUDIES: dict[str, dict[str, Any]] = {
     "noise": {"label": "delta4 k^1.5 (delta3 half of it)", "values": [0.0, 0.1, 0.2, 0.4, 0.7, 1.0], "make": _noise},
     "alpha": {"label": "alpha, power of the activation", "values": [2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0], "make": lambda alpha: at(alpha=alpha)},
     "k": {"label": "k, number of classes", "values": [3, 4, 6, 8], "make": lambda k: at(k=k)},
-    "mixing": {"label": "a of the mixing law Beta(a, a)", "values": [0.1, 0.3, 1.0, 3.0, 10.0, 100.0], "make": lambda a: at()},
+    "mixing": {"label": "a of the mixing law Beta(a, a)", "values": [0.1, 1.0, 10.0, 100.0], "make": lambda a: at()},
 }
 
 
