@@ -8,12 +8,14 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
+from tolerances import FIRST_ORDER
 
 import mvsim
 from mvsim import diagnostics
 from mvsim.integrators import Field, GradientDescent, State
 from mvsim.integrators.base import next_log_mark
-from mvsim.learning import count_classes
+from mvsim.learning import FeatureTest, count_classes
 from mvsim.memory import available_bytes, check_memory, required_bytes
 from mvsim.objectives import OBJECTIVES, Objective
 from mvsim.recorder import MEASURES, SHARPNESS_EVERY, Recorder
@@ -277,6 +279,31 @@ def test_power_iteration_finds_the_largest_eigenvalue_of_a_hessian():
     assert np.linalg.norm(direction) == pytest.approx(1.0, rel=1e-12)
     rough = largest_eigenvalue(lambda v: loss.hessian_vector_product(c, v), start, products=3)[0]
     assert rough <= eigenvalues[-1]
+
+
+def recorder_of(method):
+    p = mvsim.Parameters(**TINY)
+    return Recorder(mvsim.objective(method, p, mvsim.sample_dataset(p, 0)), FeatureTest(p, 1, 0, None), 0)
+
+
+@pytest.mark.parametrize("method", ["erm", "midpoint"])
+def test_a_step_of_the_faithful_size_departs_from_the_flow_by_the_given_part(method):
+    recorder = recorder_of(method)
+    loss, p = recorder.objective, recorder.objective.parameters
+    c = 3 * p.rho * np.random.default_rng(0).standard_normal((p.k, p.m, p.k, 2))
+    recorder.start(State(0, 0.0, c))
+    eta = recorder.faithful_learning_rate(1e-4)
+    flow = solve_ivp(lambda t, y: -loss.gradient(y.reshape(c.shape)).ravel(), (0.0, eta), c.ravel(), rtol=1e-12, atol=1e-14).y[:, -1]
+    step = -eta * loss.gradient(c).ravel()
+    assert np.linalg.norm(c.ravel() + step - flow) / np.linalg.norm(step) == pytest.approx(1e-4, rel=FIRST_ORDER)
+
+
+def test_the_faithful_step_size_is_that_of_the_fastest_turn_on_record():
+    recorder = recorder_of("erm")
+    recorder.records["turning_rate"] = [np.nan, 0.5, 4.0, 0.0, np.nan, 2.0]
+    assert recorder.faithful_learning_rate(0.01) == pytest.approx(0.005)
+    recorder.records["turning_rate"] = [np.nan, 0.0]
+    assert recorder.faithful_learning_rate(0.01) == np.inf
 
 
 FIELD = Field(lambda n, c: c, lambda c: None, threshold=1.0, alpha=8.0)

@@ -38,3 +38,7 @@ MEMORY = 0.2
 
 # What the engine promises of any one neuron, at the worst cancellation of its binomial sums (mvsim/kernels/_moments.py).
 ENGINE = 1e-12
+
+# What first order in a step leaves out, where the step changes the gradient by some 1e-4: a part of the order of that, times how fast the second
+# derivative changes (alpha - 2 = 6 powers at most), and some more as the worst component of many.
+FIRST_ORDER = 1e-2
