@@ -243,6 +243,17 @@ def test_a_run_ends_when_it_has_settled_and_says_since_when():
     assert "Not settled at t_end" in cut.summary
 
 
+def test_what_holds_from_the_start_has_to_last_for_a_multiple_of_the_first_step(tmp_path, monkeypatch):
+    learned = learned_run(integrator="gd", learning_rate=1.0).final_correlations
+    monkeypatch.setattr("mvsim.simulation.session.initial_correlations", lambda p, seed: learned)
+    short = learned_run(integrator="gd", learning_rate=1.0, t_end=2.0, out=tmp_path / "run.nc")
+    assert short.settled is False
+    run = learned_run(integrator="gd", learning_rate=1.0, out=tmp_path / "run.nc", resume=True)
+    assert run.settled is True
+    assert "since t = 0" in run.summary
+    assert run.dataset["time"].values[-1] == 10.0
+
+
 def test_the_summary_counts_the_classes():
     run = learned_run(integrator="gd", learning_rate=1.0)
     counts = count_classes(run.dataset["feature_learned"].values[-1])

@@ -73,6 +73,14 @@ def test_what_is_true_only_at_the_end_is_inconclusive():
     assert statuses("4.6", [*learned, [ONE] * 10], [0.0, 0.0, 1.0, 1.0], times=[0, 1, 2, 20]) == ["holds", "holds"]
 
 
+def test_what_is_true_from_the_start_has_to_last_for_a_multiple_of_the_first_step():
+    learned, accuracy = [[ONE] * 10] * 3, [1.0] * 3
+    assert statuses("4.6", learned[:1], accuracy[:1], times=[0]) == ["inconclusive", "inconclusive"]
+    assert statuses("4.6", learned[:2], accuracy[:2], times=[0, 1]) == ["inconclusive", "inconclusive"]
+    assert statuses("4.6", learned, accuracy, times=[0, 1, 9.9]) == ["inconclusive", "inconclusive"]
+    assert statuses("4.6", learned, accuracy, times=[0, 1, 10]) == ["holds", "holds"]
+
+
 def test_training_accuracy_that_stays_below_one_fails():
     learned, accuracy = [[ONE] * 10] * 4, [0.5, 0.9, 0.9, 0.9]
     assert statuses("4.6", learned, accuracy, times=[0, 1, 10, 9.9e3]) == ["inconclusive", "inconclusive"]
