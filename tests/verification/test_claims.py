@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from compare import assert_components_close
-from tolerances import CENTRAL_DIFFERENCE, FEW_OPERATIONS, ROUNDOFF
+from tolerances import CENTRAL_DIFFERENCE, CENTRAL_DIFFERENCE_STEP, FEW_OPERATIONS, ROUNDOFF
 
 import mvsim
 from mvsim.activation import smoothed_relu, smoothed_relu_derivative
@@ -759,6 +759,18 @@ def test_own_correlations_only_grow(midpoint):
     verdict = check("Claim B.26", altered(midpoint, own_correlations=own))
     assert verdict.measured == pytest.approx(0.2, rel=1e-12)
     assert verdict.violated_at == float(midpoint.dataset["time"][30])
+
+
+def test_correlations_along_which_the_loss_rises_at_the_end_are_counted(midpoint):
+    c = learned(midpoint.parameters, [[20.0, 18.0], [0.7, 0.6], [0.5, 0.6], [0.6, 0.8]])  # the largest class is ahead on pairs with any other
+    evidence, slopes = at_state(midpoint, c), []
+    for y, r, view in np.ndindex(4, c.shape[1], 2):
+        step = np.zeros_like(c)
+        step[y, r, y, view] = CENTRAL_DIFFERENCE_STEP
+        slopes.append((evidence.objective.loss(c + step) - evidence.objective.loss(c - step)) / (2.0 * CENTRAL_DIFFERENCE_STEP))
+    rising, falling = ((sign * np.array(slopes) > CENTRAL_DIFFERENCE * np.abs(slopes).max()).sum() for sign in (1, -1))
+    assert 0 < rising < falling
+    assert f"at the end {rising} gradient correlations are negative" in check("Claim B.26", evidence).detail
 
 
 def test_totals_are_bounded_and_end_large(midpoint):
