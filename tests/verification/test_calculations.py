@@ -8,7 +8,16 @@ import pytest
 import mvsim
 from mvsim.activation import smoothed_relu_derivative
 from mvsim.run import Run
-from mvsim.verification.calculations import CALCULATIONS, IDENTITY, calculations, linear_correlation, other_correlations, own_correlation
+from mvsim.verification.calculations import (
+    CALCULATIONS,
+    IDENTITY,
+    calculations,
+    linear_correlation,
+    network_gradient,
+    other_correlations,
+    own_correlation,
+)
+from mvsim.verification.controls import _linear, _softer, _unclipped
 from mvsim.verification.evidence import Evidence
 
 IDENTITIES = [check for check in CALCULATIONS if check is not other_correlations]
@@ -34,16 +43,8 @@ def with_final(run, c):
     return Run(run.dataset.assign(final_correlations=(run.dataset["final_correlations"].dims, c)), run.provenance)
 
 
-def unclipped(z, rho, alpha):
-    return np.minimum(z / rho, 1.0) ** (alpha - 1.0)
-
-
-def linear(z, rho, alpha):
-    return np.where(z > 0.0, 1.0, 0.0)
-
-
 def slightly_off(z, rho, alpha):
-    return (1.0 + 1e-6) * smoothed_relu_derivative(z, rho, alpha)
+    return (1.0 + 1e-11) * smoothed_relu_derivative(z, rho, alpha)
 
 
 @pytest.mark.parametrize("form", ["as drawn", "as patches"])
@@ -58,12 +59,12 @@ def test_identities_hold(run, form):
 
 
 @pytest.mark.parametrize("check", IDENTITIES, ids=lambda check: check.__name__)
-def test_a_slope_that_is_off_by_a_millionth_is_found(run, check):
+def test_a_slope_that_is_off_by_a_hundred_thousand_millionth_is_found(run, check):
     assert check(Evidence(run), slope=slightly_off).status == "fails"
 
 
 @pytest.mark.parametrize("check", [check for check in IDENTITIES if check is not linear_correlation], ids=lambda check: check.__name__)
-@pytest.mark.parametrize("slope", [unclipped, linear])
+@pytest.mark.parametrize("slope", [_unclipped, _linear])
 def test_another_activation_is_found(run, check, slope):
     """In the linear regime these are the same, so A.8 cannot tell them."""
     assert check(Evidence(run), slope=slope).status == "fails"
@@ -80,6 +81,15 @@ def test_calculations_of_one_regime_need_neurons_in_it(run):
     assert linear_correlation(large).status == "holds"
     assert own_correlation(large).status == "inconclusive"
     assert other_correlations(large).measured is None
+
+
+def test_the_saved_state_before_the_final_one_is_checked_too(run):
+    """A slope that is wrong for linear neurons, which only the earlier of the two states has."""
+    p = run.parameters
+    small = np.full((p.k, p.m, p.k, 2), 0.1 * p.rho)
+    for saved, status in ((small, "holds"), (state(p), "fails")):
+        dataset = run.dataset.assign(correlations=run.dataset["correlations"] * 0.0 + saved)
+        assert network_gradient(Evidence(with_final(Run(dataset, run.provenance), small)), slope=_softer).status == status
 
 
 def test_the_constant_of_other_features_by_hand(run):
