@@ -6,14 +6,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from example_run import assert_same_bits
-from tolerances import ROUNDOFF
+from tolerances import CLOCK, ROUNDOFF
 
 import mvsim
 from mvsim.diagnostics import own_correlations
 from mvsim.escapes import EscapeLog, predicted_escape_times
 from mvsim.integrators import Field, GradientFlow, State, gradient_flow
 from mvsim.integrators.escape_chart import EscapeChart
-from mvsim.integrators.gradient_flow import ESCAPING, GROWTH, LONGEST, SEGMENT, _System
+from mvsim.integrators.gradient_flow import APPROACH, ESCAPING, GROWTH, LONGEST, SEGMENT, _System
 from mvsim.simulation.session import Session
 
 SMALL = mvsim.Parameters(k=3, m=3, N=30, P=16, d=300)
@@ -55,19 +55,17 @@ def test_on_the_chart_a_blow_up_is_a_straight_line():
     assert np.allclose([chart.slope(state)[0] for state in states] * speed, 1.0, rtol=1e-12)
 
 
+K, RHO, ALPHA = 3.0, 0.5, 8.0
+BLOW_UP = Field(lambda n, c: -K * np.minimum(c / RHO, 1.0) ** (ALPHA - 1.0), lambda c: None, RHO, ALPHA)
+START = np.array([1e-6, 2e-6]).reshape(1, 1, 1, 2)
+
+
 def test_a_blow_up_arrives_when_it_is_foretold():
-    c = np.zeros((1, 1, 1, 2))
-    c[0, 0, 0] = 1e-6, 2e-6
-    K, rho, alpha = 3.0, 0.5, 8.0
-
-    def gradient(n, c):
-        return -K * np.minimum(c / rho, 1.0) ** (alpha - 1.0)
-
-    visits = follow(Field(gradient, lambda c: None, rho, alpha), c, 1e36, rtol=1e-6)
-    log = EscapeLog.started(own_correlations(c), 2.0)
-    for before, after in zip([State(0, 0.0, c), *(v.state for v in visits)], visits, strict=False):
+    visits = follow(BLOW_UP, START, 1e36, rtol=1e-6)
+    log = EscapeLog.started(own_correlations(START), 2.0)
+    for before, after in zip([State(0, 0.0, START), *(v.state for v in visits)], visits, strict=False):
         log.observe(before, after.state)
-    expected = predicted_escape_times(own_correlations(c), np.full((1, 2), K), rho, alpha)
+    expected = predicted_escape_times(own_correlations(START), np.full((1, 2), K), RHO, ALPHA)
     assert np.allclose(log.time, expected, rtol=1e-4)
     assert log.time[0, 0, 1] < log.time[0, 0, 0]
 
@@ -142,6 +140,30 @@ def test_a_segment_ends_where_an_own_correlation_comes_near_the_threshold_and_it
         steady += int((growth > 0.9 * np.log(GROWTH)).sum())
     assert crossings > 0
     assert steady > 0
+
+
+def test_no_step_goes_further_than_a_part_of_the_way_to_the_next_escape():
+    begin, parts = START, []
+    for sizes, states in segments(follow(BLOW_UP, START, 1e36)):
+        chart = EscapeChart(begin, RHO, ALPHA)
+        at = [chart.to_y(c.ravel())[chart.index] for c in (begin, *states)]
+        for before, now, last, following in zip(at, at[1:], sizes, sizes[1:], strict=False):
+            part = following * ((now - before) / last / (RHO - now))[now < -RHO]
+            parts.append(part.max(initial=0.0))
+        begin = states[-1]
+    assert max(parts) == pytest.approx(APPROACH, rel=CLOCK)
+
+
+def test_a_segment_ends_where_its_steps_become_too_short_for_its_clock():
+    shortest = [np.array(sizes) / np.cumsum(sizes) for sizes, _ in segments(follow(BLOW_UP, START, 1e36))]
+    assert min(parts[:-1].min() for parts in shortest) >= 1e-9
+    assert min(parts[-1] for parts in shortest) < 1e-9
+
+
+def test_a_segment_begins_with_a_shorter_step_than_the_last_one():
+    at_rest = Field(lambda n, c: 0.0 * c, lambda c: None, RHO, ALPHA)
+    first = next(GradientFlow(at_rest, 1e-3).trajectory(State(0, 0.0, START, step_size=1e-3), 1.0))
+    assert first.state.step_size == pytest.approx(3e-4)
 
 
 def test_tolerances_are_relative_to_own_correlations_on_the_chart_and_to_the_largest_of_the_neuron_elsewhere():

@@ -42,3 +42,6 @@ ENGINE = 1e-12
 # What first order in a step leaves out, where the step changes the gradient by some 1e-4: a part of the order of that, times how fast the second
 # derivative changes (alpha - 2 = 6 powers at most), and some more as the worst component of many.
 FIRST_ORDER = 1e-2
+
+# The length of a step as the difference of two times of its segment, of which it is 1e-9 at least: 1e-16 / 1e-9 = 1e-7, and a few of these.
+CLOCK = 1e-6
