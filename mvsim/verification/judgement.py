@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from threadpoolctl import ThreadpoolController
+
 from mvsim.data import Dataset
 from mvsim.errors import UsageError
 from mvsim.run import Run
@@ -72,6 +74,12 @@ def judge(run: Run, theorem: str, data: Dataset | None = None, everything: bool 
     -------
     Judgement
     """
+    # Threads of BLAS wait for each other; beside any other work on the machine that takes several times as long as one alone.
+    with ThreadpoolController().limit(limits=1, user_api="blas"):
+        return _judge(run, theorem, data, everything)
+
+
+def _judge(run: Run, theorem: str, data: Dataset | None, everything: bool) -> Judgement:
     learned = learned_features(run, data=data)
     verdicts = [*THEOREMS[theorem].judge(run, learned), definition_4_5(run, learned)]
     if everything:
