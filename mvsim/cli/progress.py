@@ -113,8 +113,8 @@ def pace(status: dict[str, Any]) -> str:
         ends if nothing changes any more; None if nothing can be said), ``rate`` (steps per second), ``eta_seconds`` (None if unknown).
     """
     parts = [f"step {status['step']}" + (f" of {status['steps']}" if status.get("steps") else "")]
-    if not status.get("steps") and status.get("until"):
-        parts[0] += f", at least to t = {status['until']:.3g}"
+    if not status.get("steps"):
+        parts.append(f"at least to t = {status['until']:.3g}" if status.get("until") else "until it has settled")
     if status.get("rate"):
         parts.append(f"{status['rate']:.3g} steps/s")
     if status.get("eta_seconds") is not None:
