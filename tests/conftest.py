@@ -1,5 +1,7 @@
 """Fixtures shared by all tests, and the one Hypothesis profile: derandomised, so that the same commit gives the same outcome everywhere."""
 
+import signal
+
 import hypothesis
 import problems
 import pytest
@@ -28,6 +30,14 @@ def problem(request):
 def backend(request):
     """Every CPU backend in turn."""
     return request.param
+
+
+@pytest.fixture
+def ctrl_c():
+    """SIGINT as in a terminal, here and in child processes, also where pytest was started with it ignored, as in the background of a script."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

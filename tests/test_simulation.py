@@ -417,6 +417,7 @@ def test_a_finished_run_keeps_its_origin_and_lists_what_continued_it(tmp_path):
     assert len(mvsim.open_run(tmp_path / "run.nc").provenance["continued"]) == 1
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupt_whose_exception_was_dropped_still_ends_the_run(tmp_path, monkeypatch):
     gradient = Objective.gradient
     calls = []

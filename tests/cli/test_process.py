@@ -47,6 +47,7 @@ def test_help_is_quick_and_light():
     assert not {"numpy", "numba", "scipy", "xarray", "matplotlib", "pydantic", "h5py"} & set(modules)
 
 
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signal_saves_the_state_and_the_told_command_resumes(number, tmp_path):
     process = start(ENDLESS, tmp_path)
