@@ -37,7 +37,7 @@ def test_the_check_of_the_regimes_fails_where_one_is_missed():
         problems.assert_every_regime_is_hit(problems.with_data(problem, problem.data, 0.01 * problem.c))
 
 
-@pytest.mark.parametrize("objective", ["erm", "midpoint", "mixup"])
+@pytest.mark.parametrize("objective", sorted(reference.REFERENCES))
 @pytest.mark.parametrize("name", NAMES)
 def test_gradient_is_the_complex_step_derivative_of_the_loss(objective, name):
     problem = problems.problem(name)
@@ -48,7 +48,7 @@ def test_gradient_is_the_complex_step_derivative_of_the_loss(objective, name):
     assert_close(np.vdot(gradient(problem.weights, *problem.arguments), direction), slope, ROUNDOFF)
 
 
-@pytest.mark.parametrize("objective", ["erm", "midpoint", "mixup"])
+@pytest.mark.parametrize("objective", sorted(reference.REFERENCES))
 @pytest.mark.parametrize("name", NAMES)
 def test_hessian_vector_product_is_the_difference_of_gradients(objective, name):
     problem = problems.problem(name)
