@@ -71,6 +71,15 @@ class Problem:
         """Size of a gradient with softmax residuals of one: the summed coefficients of a point."""
         return np.abs(self.data.to_patches()).sum(axis=1).mean(axis=0).max()
 
+    @cached_property
+    def output_reach(self):
+        """Size of the terms of which an output is the rest where pre-activations cancel, as far as the activation passes them on."""
+        patches = self.data.to_patches()
+        z = np.einsum("yrsl,ipsl->yrip", self.c, patches)
+        slopes = np.clip(z / self.parameters.rho, 0.0, 1.0) ** (self.parameters.alpha - 1.0)
+        sizes = np.linalg.norm(self.weights, axis=2), np.linalg.norm(patches, axis=(2, 3))
+        return np.einsum("yrip,yr,ip->yi", slopes, *sizes).max()
+
     @property
     def arguments(self):
         """Everything but the weights that a reference takes."""
