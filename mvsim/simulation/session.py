@@ -174,7 +174,7 @@ class Session:
 
     def _settled(self) -> bool:
         settles, times = self._settles_at(), self.recorder.times
-        return settles is not None and times[-1] >= settles
+        return settles is not None and len(times) > 1 and times[-1] >= settles
 
     def _settles_at(self) -> float | None:
         """Return when the run has settled if nothing changes any more; None while training accuracy is below 1."""
