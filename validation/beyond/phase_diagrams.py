@@ -50,12 +50,37 @@ def _variance(share: float) -> mvsim.Parameters:
 
 BOTH_METHODS = ("erm", "midpoint")
 STUDIES: dict[str, dict[str, Any]] = {
-    "variance": {"label": "variance of beta / that of the uniform law", "values": [0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0], "make": _variance},
-    "r0": {"label": "r0, initial size over threshold", "values": [0.1, 0.15, 0.2, 0.3, 0.45, 0.7, 1.0, 1.5], "make": lambda r0: at(r0=r0)},
-    "noise": {"label": "delta4 k^1.5 (delta3 half of it)", "values": [0.0, 0.1, 0.2, 0.4, 0.7, 1.0], "make": _noise},
-    "alpha": {"label": "alpha, power of the activation", "values": [2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0], "make": lambda alpha: at(alpha=alpha)},
-    "k": {"label": "k, number of classes", "values": [3, 4, 6, 8], "make": lambda k: at(k=k)},
-    "mixing": {"label": "a of the mixing law Beta(a, a)", "values": [0.1, 1.0, 10.0, 100.0], "make": lambda a: at()},
+    "variance": {
+        "label": "variance of beta / that of the uniform law",
+        "axis": r"variance of $\beta$ / that of the uniform law",
+        "values": [0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0],
+        "make": _variance,
+    },
+    "r0": {
+        "label": "r0, initial size over threshold",
+        "axis": r"$r_0$, initial size over threshold",
+        "values": [0.1, 0.15, 0.2, 0.3, 0.45, 0.7, 1.0, 1.5],
+        "make": lambda r0: at(r0=r0),
+    },
+    "noise": {
+        "label": "delta4 k^1.5 (delta3 half of it)",
+        "axis": r"$\delta_4 k^{1.5}$ ($\delta_3$ half of it)",
+        "values": [0.0, 0.1, 0.2, 0.4, 0.7, 1.0],
+        "make": _noise,
+    },
+    "alpha": {
+        "label": "alpha, power of the activation",
+        "axis": r"$\alpha$, power of the activation",
+        "values": [2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0],
+        "make": lambda alpha: at(alpha=alpha),
+    },
+    "k": {"label": "k, number of classes", "axis": r"$k$, number of classes", "values": [3, 4, 6, 8], "make": lambda k: at(k=k)},
+    "mixing": {
+        "label": "a of the mixing law Beta(a, a)",
+        "axis": r"$a$ of the mixing law Beta$(a, a)$",
+        "values": [0.1, 1.0, 10.0, 100.0],
+        "make": lambda a: at(),
+    },
 }
 
 
@@ -80,18 +105,20 @@ def picture(found: dict[str, Any]) -> Figure:
         figure = Figure(figsize=(7.0, 4.2))
         for axes, (name, study) in zip(figure.subplots(2, 3, sharey=True).flat, STUDIES.items(), strict=True):
             rows = found[name]["rows"] if name in found else []
-            lines = [("erm", "one", WEAK, "ERM: exactly one"), ("midpoint", "both", STRONG, "midpoint: both")]
+            lines = [("erm", "one", WEAK, 6, "ERM: exactly one"), ("midpoint", "both", STRONG, 3, "midpoint: both")]
             if name == "mixing":
-                lines = [("mixup", "one", WEAK, "exactly one"), ("mixup", "both", STRONG, "both")]
-            for method, which, colour, label in lines:
+                lines = [("mixup", "one", WEAK, 6, "exactly one"), ("mixup", "both", STRONG, 3, "both")]
+            for method, which, colour, size, label in lines:  # where both are the same, one shows behind the other
                 shown = [(row["value"], row[method][which]) for row in rows if row[method][which]]
                 x = [value for value, _ in shown]
                 y = [fraction for _, (fraction, _, _) in shown]
                 bars = [[f - low for _, (f, low, _) in shown], [high - f for _, (f, _, high) in shown]]
-                axes.errorbar(x, y, bars, color=colour, marker="o", markersize=3, linewidth=1, capsize=2, label=label)
+                axes.errorbar(
+                    x, y, bars, color=colour, marker="o", markersize=size, linewidth=size / 3, elinewidth=size / 4, capsize=size / 2, label=label
+                )
             if name in ("variance", "r0", "mixing"):
                 axes.set_xscale("symlog", linthresh=0.01) if name == "variance" else axes.set_xscale("log")
-            axes.set_xlabel(study["label"])
+            axes.set_xlabel(study["axis"])
             axes.set_ylim(-0.05, 1.05)
             if name in ("variance", "mixing"):
                 axes.legend(loc="best")
