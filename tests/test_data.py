@@ -311,6 +311,7 @@ BAD = {
     "no patches": ([0, 1, 2], GOOD[:, :0], "patches"),
     "nan": ([0, 1, 2], np.where(np.arange(2) == 0, np.nan, GOOD), "patches"),
     "infinite": ([0, 1, 2], np.inf * GOOD, "patches"),
+    "huge": ([0, 1, 2], 1e7 * GOOD, "patches"),
     "words": ([0, 1, 2], "abc", "patches"),
     "complex": ([0, 1, 2], 1j * GOOD, "patches"),
     "too few labels": ([0, 1], GOOD, "labels"),

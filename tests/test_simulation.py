@@ -5,15 +5,20 @@ from __future__ import annotations
 import contextlib
 import signal
 import warnings
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from example_run import assert_same_bits
 from scipy.integrate import solve_ivp
+from scipy.stats import rv_histogram
 from tolerances import FIRST_ORDER
 
 import mvsim
 from mvsim import diagnostics
+from mvsim.archive import read_run, write_run
+from mvsim.archive.schema import VARIABLES
 from mvsim.integrators import Field, GradientDescent, State
 from mvsim.integrators.base import next_log_mark
 from mvsim.learning import FeatureTest, count_classes
@@ -362,6 +367,33 @@ def test_bad_arguments_are_named(options, named):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("t_end", [Fraction(1, 2), Decimal("0.5"), np.array(0.5), np.float32(0.5)])
+def test_a_number_of_any_type_can_be_kept(t_end, tmp_path):
+    run = mvsim.simulate(mvsim.Parameters(**TINY), "erm", t_end=t_end, n_test=2, out=tmp_path / "run.nc")
+    assert mvsim.open_run(tmp_path / "run.nc").provenance["integrator"]["t_end"] == 0.5 == float(run.dataset["final_time"])
+
+
+def test_a_run_that_was_interrupted_does_not_go_back_in_time(tmp_path):
+    simulate("erm", steps=40, out=tmp_path / "run.nc")
+    dataset, provenance = read_run(tmp_path / "run.nc")
+    write_run(tmp_path / "run.nc", dataset, {**provenance, "status": "interrupted"})
+    before = (tmp_path / "run.nc").read_bytes()
+    with pytest.raises(mvsim.UsageError, match=r"t_end=\S+: .*run.nc is at t = \d+ already"):
+        simulate("erm", steps=4, out=tmp_path / "run.nc", resume=True)
+    assert (tmp_path / "run.nc").read_bytes() == before
+
+
+def test_a_recorded_quantity_is_in_the_schema_of_files():
+    assert set(MEASURES) <= set(VARIABLES)
+
+
+def test_pairs_of_a_point_with_itself_are_named_where_they_matter(tmp_path):
+    names = [[deviation["name"] for deviation in simulate(method, steps=1).provenance["regime"]] for method in ("erm", "midpoint")]
+    assert ["N" in found for found in names] == [False, True]
+    p = mvsim.Parameters(k=4, N=20_000)
+    assert mvsim.objective("midpoint", p, mvsim.sample_dataset(p, 0)).deviations() == []
+
+
 def test_every_method_can_be_simulated():
     for method in OBJECTIVES:
         assert simulate(method, steps=2).method == method
@@ -372,6 +404,12 @@ def test_every_method_can_be_simulated():
     [
         ({"t_end": "a"}, "t_end='a'"),
         ({"t_end": 10**400}, "t_end=1000"),
+        ({"t_end": b"1"}, "t_end=b'1'"),
+        ({"n_test": "3"}, "n_test='3'"),
+        ({"n_test": None}, "n_test=None"),
+        ({"resume": "no", "out": "run.nc"}, "resume='no'"),
+        ({"method": "mixup", "redraw": "each step", "integrator": "gd"}, "needs pairs"),
+        ({"method": "mixup", "mixing": rv_histogram(([1.0, 2.0], [0.0, 0.5, 1.0]))}, "mixing"),
         ({"learning_rate": True}, "eta=True"),
         ({"checkpoint_seconds": None}, "checkpoint_seconds=None"),
         ({"out": 5}, "out=5"),

@@ -46,6 +46,7 @@ BAD = {
     "overwrite and continue": (["--k", "3", "--force", "--resume"], "resume"),
     "too large": (["--k", "1000000", "--m", "1000000"], "memory"),
     "no such config": (["--config", "missing.toml"], "missing.toml"),
+    "config without end": (["--config", "/dev/zero"], "/dev/zero: is not a file"),
     "unknown key": (["--config", "unknown.toml"], "did you mean seed?"),
     "key that is a command": (["--config", "command.toml"], "plot is not an option"),
     "key that is config": (["--config", "itself.toml"], "config is not an option"),

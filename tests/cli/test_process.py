@@ -71,6 +71,21 @@ def test_signal_saves_the_state_and_the_told_command_resumes(number, tmp_path):
     assert json.loads(again.stdout)["step"] == step + 5
 
 
+def test_a_signal_that_the_caller_ignores_is_ignored(tmp_path):
+    """As under ``nohup``."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        process = start(ENDLESS, tmp_path)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    wait_for((tmp_path / "run.nc").exists, process)
+    process.send_signal(signal.SIGHUP)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(timeout=1)
+    process.kill()
+    process.communicate()
+
+
 def test_reader_that_leaves_costs_nothing_but_lines(tmp_path):
     reading, writing = os.pipe()
     os.close(reading)

@@ -135,6 +135,16 @@ def test_what_is_not_an_answer_is_not_replaced(mvsim, tmp_path):
     assert answer.read_text() == "my notes"
 
 
+def test_a_run_that_stopped_is_named_with_its_reason(mvsim, monkeypatch):
+    from mvsim.integrators import gradient_flow
+
+    monkeypatch.setattr(gradient_flow, "CREEP", 1e300)
+    monkeypatch.setattr(gradient_flow, "CREEPING", 0.15)
+    result = mvsim("verify", "--theorem", "4.6", "--k", "3", "--d", "2000", "--seeds", "1", "--quiet")
+    assert result.code == 3
+    assert "none of 1 runs could be followed to an end: seed 0 stopped: " in " ".join(result.out.split())
+
+
 def test_a_run_that_did_not_finish_is_named(mvsim, runs):
     from mvsim.archive import read_run, write_run
 

@@ -98,6 +98,18 @@ def test_escapes_are_drawn_against_what_was_foretold():
     assert (axes.get_xscale(), axes.get_yscale(), axes.get_xlim()) == ("log", "log", axes.get_ylim())
 
 
+def test_a_view_that_was_not_foretold_takes_the_first_place_from_no_other():
+    run = synthetic_run("erm", k=4)
+    measured, foretold = run.dataset["escape_time"].to_numpy(), run.dataset["predicted_escape_time"].to_numpy()
+    measured[:], foretold[:] = 2.0, 3.0
+    measured[0, 0, 0], foretold[0, 0, 0] = 1.0, np.inf
+    axes = run_figure([run], panels=[escapes]).axes[-1]
+    first, later = (len(dots.get_offsets()) for dots in axes.collections)
+    each = measured[0].size
+    assert (first, later) == (3 * each, each - 1)
+    assert "(1 not foretold)" in axes.get_xlabel()
+
+
 def test_a_run_in_which_nothing_escaped_has_an_empty_panel(tmp_path):
     run = synthetic_run("erm", k=4)
     run.dataset["escape_time"][:] = np.nan
