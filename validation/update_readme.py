@@ -154,7 +154,7 @@ def theorems(found: dict[str, Any]) -> str:
     for name, answer in sorted(found.items()):
         if name == "controls":
             continue
-        lines.append(f"| `{answer['command']}` |  |  |  |  |")
+        lines.append(f"| {name}: `{answer['command']}` |  |  |  |  |")
         for verdict in (v for section in answer["sections"] for v in section["verdicts"]):
             if verdict["status"] == "fails" or (verdict["status"] != "measured" and verdict["name"].startswith(("Theorem", "Claim B.10"))):
                 cells = [verdict["name"], f"{verdict['measured']:.3g}", f"{verdict['bound']:.3g}", verdict["detail"], f"**{verdict['status']}**"]
