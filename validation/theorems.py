@@ -115,7 +115,7 @@ def main() -> int:
             save_figure(picture(sections), FIGURE, force=True)
             FIGURE.with_suffix(".txt").write_text("controls.png is made by: python validation/theorems.py --only controls\n", encoding="utf-8")
         elif name == AT_LATER:
-            sections, asked = for_all_later_times(arguments.runs), f'python validation/theorems.py --only "{AT_LATER}"'
+            sections, asked = for_all_later_times(arguments.runs), "python validation/theorems.py"
         else:
             theorems, p, seeds = QUESTIONS[name]
             sections = list(ask_of_theorems(theorems, [p], seeds, arguments.runs, follow=arguments.follow))
