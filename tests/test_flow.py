@@ -234,6 +234,26 @@ def test_a_resumed_flow_is_the_uninterrupted_one(at, method, tmp_path, monkeypat
     assert_same_bits(simulate(tmp_path / "run.nc", method, resume=True).dataset, whole.dataset)
 
 
+def test_a_resumed_flow_that_is_stopped_at_once_leaves_what_was_saved(tmp_path, monkeypatch):
+    arrive = Session._arrive
+
+    def stop_at(step):
+        def stop(session, visit):
+            arrive(session, visit)
+            if visit.state.step == step:
+                raise KeyboardInterrupt
+
+        return stop
+
+    for step in (130, None):
+        step = int(mvsim.open_run(tmp_path / "run.nc").dataset["resume_step"]) + 1 if step is None else step
+        monkeypatch.setattr(Session, "_arrive", stop_at(step))
+        with pytest.raises(mvsim.Interrupted):
+            simulate(tmp_path / "run.nc", "erm", resume=True, checkpoint_seconds=1e-9)
+        assert int(mvsim.open_run(tmp_path / "run.nc").dataset["final_step"]) == 130
+    assert step < 130
+
+
 @pytest.mark.parametrize("first", [1e3, 3.3e4])
 def test_a_flow_extended_in_time_is_the_longer_flow(first, tmp_path):
     simulate(tmp_path / "run.nc", t_end=first)

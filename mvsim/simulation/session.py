@@ -267,7 +267,9 @@ class Session:
             "faithful_eta": eta if math.isfinite(eta) else None,
         }
         dataset = self.recorder.to_dataset(self.state, self.resume)
-        if request.out is not None:
+        # A resumed run first goes again through what was saved beyond the state from which it can go on: until then the file knows more.
+        behind = status in ("running", "interrupted") and self.saved and self.state.step < int(self.saved[0]["final_step"])
+        if request.out is not None and not behind:
             write_run(request.out, dataset, provenance)
         return Run(dataset, provenance, None if request.out is None else Path(request.out))
 
