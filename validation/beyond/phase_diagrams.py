@@ -76,7 +76,7 @@ STUDIES: dict[str, dict[str, Any]] = {
     },
     "k": {"label": "k, number of classes", "axis": r"$k$, number of classes", "values": [3, 4, 6, 8], "make": lambda k: at(k=k)},
     "mixing": {
-        "label": "a of the mixing law Beta(a, a), at k = 3, N = 60",
+        "label": "a of the mixing law Beta(a, a), at k = 3, N = 60, t = 2e8",
         "axis": r"$a$ of the mixing law Beta$(a, a)$",
         "values": [0.001, 0.01, 0.1, 1.0, 10.0, 100.0],
         "make": lambda a: at(k=3).replace(N=60),
@@ -85,8 +85,8 @@ STUDIES: dict[str, dict[str, Any]] = {
 
 
 NODES, MIXING_END = 4, 2e8
-"""Each node costs a sum over all pairs, so the study of mixing laws is at k = 3 with 60 points, and its runs end at ten times what Beta(10, 10)
-takes to learn both views. a -> 0 is ERM, a -> infinity Midpoint Mixup."""
+"""Each node costs a sum over all pairs, so the study of mixing laws is at k = 3 with 60 points, and its runs end when in some classes no view has
+been learned yet. a -> 0 is ERM, a -> infinity Midpoint Mixup."""
 
 
 def measure(name: str, seeds: int, runs: Path) -> list[dict[str, Any]]:
