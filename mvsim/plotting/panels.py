@@ -29,7 +29,7 @@ def correlations(axes: Axes, run: Run) -> None:
     # The stronger view of a class is the one that leads over most of the picture: at the end midpoint has made the two equal.
     stronger = np.log(np.maximum(values, np.finfo(float).tiny)).sum(axis=0).argmax(axis=1)
     classes = np.arange(values.shape[1])
-    for name, colour, view in (("stronger view (bold: median)", STRONG, stronger), ("weaker view (bold: median)", WEAK, 1 - stronger)):
+    for name, colour, view in (("stronger view", STRONG, stronger), ("weaker view", WEAK, 1 - stronger)):
         chosen = values[keep][:, classes, view]
         median = np.median(chosen, axis=1)
         axes.plot(times, _positive(chosen), color=colour, linewidth=0.5, alpha=0.35, **_marker(times))

@@ -125,8 +125,10 @@ def picture(found: dict[str, Any]) -> Figure:
                 axes.set_xscale("symlog", linthresh=0.01) if name == "variance" else axes.set_xscale("log")
             axes.set_xlabel(study["axis"])
             axes.set_ylim(-0.05, 1.05)
-            if name in ("variance", "mixing"):
+            if name == "variance":
                 axes.legend(loc="best")
+            if name == "mixing":
+                axes.legend(loc="lower center", bbox_to_anchor=(0.5, 0.97), ncols=2)
         figure.supylabel("fraction of classes")
         return figure
 
