@@ -182,6 +182,8 @@ def phase_diagrams(found: dict[str, Any]) -> str:
             there = [f"{row['value']:g}" for row in study["rows"] if row[method][outcome] and row[method][outcome][0] >= 0.9]
             cells.append(", ".join(there) or "none")
         lines.append(f"| {' | '.join(cells)} |")
+    empty = sum(row["mixup"]["classes"]["none"] for row in found["mixing"]["rows"])
+    lines += ["", f"The runs of the last row were ended while {empty} classes had learned nothing yet: it shows no transition from ERM to midpoint."]
     return "\n".join(lines) + "\n"
 
 
@@ -194,7 +196,7 @@ def adversary(found: dict[str, Any]) -> str:
             f"call learned keep a margin above 0 on every point that D could be made of, the least one being {row['least_margin_of_learned']:.2g};"
         )
     lines[-1] = lines[-1].removesuffix(";") + "."
-    lines += ["", f"And against training (k = 6, {found['seeds']} seeds), classes with both, exactly one and no feature learned:", ""]
+    lines += ["", f"And against training (k = 6, seeds: {found['seeds']}), classes with both, exactly one and no feature learned:", ""]
     lines += ["| data inside Definition 4.1 | erm | midpoint |", "|---|---|---|"]
     for name, row in found["training"].items():
         cells = [" / ".join(str(row[method][outcome]) for outcome in ("both", "one", "none")) for method in ("erm", "midpoint")]
