@@ -41,7 +41,7 @@ QUESTIONS: dict[str, tuple[list[str], mvsim.Parameters, int]] = {
 
 
 LATER, AT_LATER = 1e12, "k=10, t=1e12"
-"""More than 10^4 times the time at which ERM has settled at k = 10."""
+"""In the slowest of the runs of ERM at k = 10, some thousand times the time of the last change; in most much more."""
 
 
 def for_all_later_times(runs: Path) -> list[Section]:

@@ -148,9 +148,9 @@ class Objective(ABC):
 
     def deviations(self) -> list[Deviation]:
         """Name the pairs of a point with itself if they matter: for the theorems N is so large that they do not."""
-        others, themselves = self._pulls()
         if not self.mixes:
             return []
+        others, themselves = self._pulls()
         share = float(np.median(themselves / (others + themselves)))
         if share < SELF_PAIRS:
             return []

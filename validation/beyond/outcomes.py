@@ -12,8 +12,8 @@ from mvsim.verification.intervals import clopper_pearson
 from mvsim.verification.kept_runs import try_kept_run
 
 SCALE = 1.14e5
-"""Runs end at this many times r0^(2 - alpha), the time scale of escapes: some of the regimes looked at never settle. It is ten times what it
-takes Midpoint Mixup to learn both views at k = 4, r0 = 0.15."""
+"""Runs end at this many times r0^(2 - alpha), the time scale of escapes: some of the regimes looked at never settle. It is several times
+what it takes Midpoint Mixup to learn both views at k = 4, r0 = 0.15."""
 
 
 def last_time(parameters: Parameters) -> float:
