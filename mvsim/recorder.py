@@ -100,6 +100,7 @@ MEANINGS = {
     "resume_time": "time of it",
     "resume_evaluations": "gradients evaluated until then",
     "resume_step_size": "step size to go on with",
+    "resume_careful": "1 where the integrator goes on with more accuracy inside the steps, else 0",
     **{name: quantity.meaning for name, quantity in MEASURES.items()},
 }
 
@@ -268,6 +269,7 @@ class Recorder:
         variables["resume_time"] = ((), np.float64(resume.time))
         variables["resume_evaluations"] = ((), np.int64(resume.evaluations))
         variables["resume_step_size"] = ((), np.float64(resume.step_size))
+        variables["resume_careful"] = ((), np.int64(resume.careful))
         dataset = xr.Dataset(variables, {"time": np.asarray(self.times), "class": np.arange(p.k), "view": np.arange(2)})
         for name, meaning in MEANINGS.items():
             dataset[name].attrs = {"long_name": meaning, "units": "dimensionless"}
@@ -289,6 +291,7 @@ class Recorder:
             dataset["resume_correlations"].values.copy(),
             int(dataset["resume_evaluations"]),
             float(dataset["resume_step_size"]),
+            bool(dataset.get("resume_careful", 0)),  # files of versions without it have no careful segments
         )
         evaluations = int(dataset["final_evaluations"])
         return State(int(dataset["final_step"]), float(dataset["final_time"]), dataset["final_correlations"].values.copy(), evaluations), resume

@@ -1,6 +1,6 @@
 """The gradient flow: its coordinates, its accuracy, its segments, and what it says when it gets stuck."""
 
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +14,8 @@ from mvsim.diagnostics import own_correlations
 from mvsim.escapes import EscapeLog, predicted_escape_times
 from mvsim.integrators import Field, GradientFlow, State, gradient_flow
 from mvsim.integrators.escape_chart import EscapeChart
-from mvsim.integrators.gradient_flow import APPROACH, ESCAPING, GROWTH, LONGEST, SEGMENT, _System
+from mvsim.integrators.gradient_flow import APPROACH, CAREFREE, CAREFUL, CLOSER, ESCAPING, GROWTH, LONGEST, SEGMENT, _System
+from mvsim.laws import DiscreteLaw
 from mvsim.objectives import OBJECTIVES
 from mvsim.simulation.session import Session
 
@@ -203,6 +204,60 @@ def test_products_with_the_jacobian_are_derivatives_and_not_differences_over_the
     assert of_difference > 100 * error
 
 
+CREEPING = SMALL.replace(m=1, N=20, beta_law=DiscreteLaw(atoms=(0.5,)))
+
+
+def affordable(field, c, evaluations, t_end=1e12):
+    """The visits of a flow until it has taken that many gradients."""
+    visits = GradientFlow(field, 1e-3).trajectory(State(0, 0.0, c), t_end)
+    return list(takewhile(lambda visit: visit.state.evaluations < evaluations, visits))
+
+
+def test_a_flow_does_not_creep_because_of_what_its_linear_solves_leave(monkeypatch):
+    objective = mvsim.objective("midpoint", CREEPING, mvsim.sample_dataset(CREEPING, 1))
+    field = Field(lambda n, c: objective.gradient(c), objective.curvature, objective.escape_threshold, CREEPING.alpha)
+    c = mvsim.initial_correlations(CREEPING, 1)
+    careful = affordable(field, c, 6000)[-1].state
+    monkeypatch.setattr(gradient_flow, "CLOSER", 1.0)
+    careless = affordable(field, c, 6000)[-1].state
+    assert careful.time == 1e12
+    assert careless.time < 1e11
+
+
+def test_a_segment_is_careful_while_the_one_before_had_short_steps(monkeypatch):
+    made, take = [], GradientFlow._solver
+
+    def solver(flow, system, first, y, krylov):
+        made.append((system.closer, krylov))
+        return take(flow, system, first, y, krylov)
+
+    monkeypatch.setattr(GradientFlow, "_solver", solver)
+    visits = affordable(fields(parameters=CREEPING), mvsim.initial_correlations(CREEPING, 0), 8000)
+    careful, begin, whole = False, State(0, 0.0, visits[0].state.c), 0
+    for (sizes, _), how, end in zip(segments(visits), made, [v.state for v in visits if v.resumable], strict=False):
+        assert how == ((CLOSER, gradient_flow.KRYLOV_CLOSE) if careful else (1.0, gradient_flow.KRYLOV))
+        warm = len(sizes) - next((n for n, size in enumerate(sizes) if size >= begin.step_size), len(sizes))
+        if warm > SEGMENT or len(sizes) == LONGEST:
+            careful = (end.time - begin.time) / len(sizes) < (CAREFREE if careful else CAREFUL) * 1e-3 * end.time
+            whole += 1
+        begin = end
+        assert end.careful == careful
+    assert whole > 2
+    assert {closer for closer, _ in made} == {1.0, CLOSER}
+
+
+def test_a_closer_solve_is_the_same_solution_times_a_factor():
+    field, rtol = fields(), 1e-3
+    c = follow(field, mvsim.initial_correlations(SMALL, 0), 2e5)[-1].state.c
+    chart = EscapeChart(c, field.threshold, field.alpha)
+    y, r, rate, found = chart.to_y(c.ravel()), np.arange(1.0, c.size + 1), np.empty(c.size), np.empty((2, c.size))
+    for closer, out in zip((1.0, 0.01), found, strict=True):
+        system = _System(field, chart, rtol, GradientFlow(field, rtol)._absolute_tolerance(c, chart), closer)
+        system._set_up(0.0, y, rate, False, [0], 10.0)
+        system._solve(0.0, y, rate, r, out, 10.0, 0.0, 1)
+    assert np.allclose(found[1], 100.0 * found[0], rtol=1e-12)
+
+
 def test_loss_falls_along_the_flow():
     objective = mvsim.objective("midpoint", SMALL, mvsim.sample_dataset(SMALL, 0))
     losses = [objective.loss(visit.state.c) for visit in follow(fields(), mvsim.initial_correlations(SMALL, 0), 1e5)]
@@ -232,6 +287,24 @@ def test_a_resumed_flow_is_the_uninterrupted_one(at, method, tmp_path, monkeypat
             simulate(tmp_path / "run.nc", method)
     assert int(mvsim.open_run(tmp_path / "run.nc").dataset["final_step"]) == at
     assert_same_bits(simulate(tmp_path / "run.nc", method, resume=True).dataset, whole.dataset)
+
+
+def test_a_resumed_flow_goes_on_as_carefully_as_it_was(tmp_path, monkeypatch):
+    for name, value in {"SEGMENT": 10, "CAREFUL": np.inf, "CAREFREE": np.inf}.items():
+        monkeypatch.setattr(gradient_flow, name, value)
+    arrive, whole = Session._arrive, simulate()
+
+    def stop(session, visit):
+        arrive(session, visit)
+        if visit.state.step == 100:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "_arrive", stop)
+        with pytest.raises(mvsim.Interrupted):
+            simulate(tmp_path / "run.nc")
+    assert mvsim.open_run(tmp_path / "run.nc").dataset["resume_careful"] == 1
+    assert_same_bits(simulate(tmp_path / "run.nc", resume=True).dataset, whole.dataset)
 
 
 def test_a_resumed_flow_that_is_stopped_at_once_leaves_what_was_saved(tmp_path, monkeypatch):

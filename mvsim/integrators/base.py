@@ -32,6 +32,8 @@ class State:
         Gradients evaluated.
     step_size : float
         Step size to go on with, for integrators that choose it; else 0.
+    careful : bool
+        Whether to go on with more accuracy inside the steps, for integrators that choose it; else False.
     """
 
     step: int
@@ -39,6 +41,7 @@ class State:
     c: np.ndarray
     evaluations: int = 0
     step_size: float = 0.0
+    careful: bool = False
 
 
 @dataclass(frozen=True, eq=False)

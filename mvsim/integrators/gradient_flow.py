@@ -6,13 +6,16 @@ Three things make the flow of these losses hard, and each has its answer here.
    to variables that move at constant speed through both, and no step goes further than a part of the way to the next escape.
 2. *Stiffness.* Neurons that have escaped settle on time scales that stay the same while everything else takes 10^3 to 10^50 times as long.
    Implicit steps (BDF) with a Newton-Krylov iteration (GMRES) pass over them; the preconditioner is (I + gamma H)^-1 with the part of the
-   Hessian that is stiff, which the field tells (`mvsim.curvature`).
+   Hessian that is stiff, which the field tells (`mvsim.curvature`). What a linear solve leaves along a stiff direction is a force, H times the
+   error, that the next steps take for a motion. Late in a trajectory it can outweigh the forces that are really there, and steps shrink to
+   where it does not: the trajectory creeps. Where a whole segment has had steps that are short for its time the next one is therefore
+   careful: it solves the linear systems closer (`validation/flow/creep.py` measures what that brings).
 3. *Clocks.* A step of 1 at t = 10^50 is lost in the clock. Every segment of the trajectory counts its own time from 0.
 
 A segment ends `SEGMENT` steps after it has warmed up, or earlier where an own correlation comes near the threshold (it gets another chart and
-other tolerances then), where steps become too short for its clock, or where the solver gives up, after which it is more careful. The solver
-starts anew in every segment, from the state alone, so that a trajectory that is resumed at the start of a segment is the one that was never
-interrupted, bit for bit.
+other tolerances then), where steps become too short for its clock, or where the solver gives up, after which it begins with short steps. The
+solver starts anew in every segment, from the state alone, so that a trajectory that is resumed at the start of a segment is the one that was
+never interrupted, bit for bit.
 
 The local error of every step is kept below atol_i + rtol |y_i| in the root mean square over the coordinates, atol being rtol times the
 threshold for coordinates on the chart (so that own correlations are resolved relative to themselves however small they are) and rtol / 10
@@ -71,8 +74,16 @@ CREEP, CREEPING = 1.01, 20.0
 """A trajectory is stuck when time has grown by less than this factor in that many steps over rtol. While neurons escape time stands still, and
 at the literal d of k = 10 that takes nearly ten times as many steps when rtol is a tenth."""
 
-KRYLOV = 20
-"""Most products in one linear solve."""
+KRYLOV, KRYLOV_CLOSE = 20, 60
+"""Most products in one linear solve, and in one of a careful segment."""
+
+CAREFUL, CAREFREE = 0.1, 3.0
+"""A whole segment whose mean step is shorter than `CAREFUL` rtol t makes the next one careful, and so on until it is longer than `CAREFREE`
+rtol t. Near escapes steps are short as well, but not for whole segments."""
+
+CLOSER = 0.01
+"""Part of the solver's own tolerance to which careful segments solve the linear systems. The solver has no option for it; it judges what is left
+by the preconditioned residual, so a preconditioner that is larger by 1 / `CLOSER` is the same."""
 
 DIFFERENCE = 1e-6
 """Distance of the two points of a difference quotient in units of the tolerance. At the solver's own choice, 1, R' is another function."""
@@ -160,13 +171,13 @@ class GradientFlow(Integrator):
     def _segment(self, start: State, t_end: float) -> Iterator[Visit]:
         chart = EscapeChart(start.c, self.field.threshold, self.field.alpha)
         atol = self._absolute_tolerance(start.c, chart)
-        system, y = _System(self.field, chart, self.rtol, atol), chart.to_y(start.c.ravel())
+        system, y = _System(self.field, chart, self.rtol, atol, CLOSER if start.careful else 1.0), chart.to_y(start.c.ravel())
         rate = np.empty_like(y)
         system.rate(0.0, y, rate)
         left = t_end - start.time
         # No component may move by more than its tolerance: where the fast part is at rest, what is left of its rate is round-off.
         first = min(0.1 * left, 0.3 * start.step_size or math.inf, 1.0 / max(system.size(rate, y).max(), 1e-300))
-        solver = self._solver(system, first, y)
+        solver = self._solver(system, first, y, KRYLOV_CLOSE if start.careful else KRYLOV)
         near = ESCAPING * self.field.threshold
         far = own_correlations(start.c) < near
         begin, elapsed, limit, marked, warm = y, 0.0, left, start.time, 0
@@ -178,14 +189,18 @@ class GradientFlow(Integrator):
                 raise _GaveUpError(self._where("a correlation leaps over the threshold", system, start.time + since, size, before))
             done = elapsed >= left * (1.0 - 1e-14)
             c = chart.to_c(y).reshape(start.c.shape)
-            state = State(start.step + n, t_end if done else start.time + elapsed, c, start.evaluations + system.evaluations, size)
+            time = t_end if done else start.time + elapsed
+            state = State(start.step + n, time, c, start.evaluations + system.evaluations, size, start.careful)
             if done:
                 yield Visit(state, mark=True, resumable=False)
                 return
             if n == SEGMENT and size <= 10.0 * first and system.size(y - begin, y).max() < 1.0:
                 raise StalledError(self._where(f"{SEGMENT} steps led nowhere", system, state.time, size, y))
             warm += warm > 0 or size >= start.step_size
-            if warm > SEGMENT or n == LONGEST or size < 1e-9 * elapsed or (far & (own_correlations(c) >= near)).any():
+            if warm > SEGMENT or n == LONGEST:
+                state = replace(state, careful=elapsed < n * (CAREFREE if start.careful else CAREFUL) * self.rtol * state.time)
+                break
+            if size < 1e-9 * elapsed or (far & (own_correlations(c) >= near)).any():
                 break
             mark = n % MARK_EVERY == 0 or state.time > marked * 10.0 ** (1.0 / MARKS_PER_DECADE)
             marked = state.time if mark else marked
@@ -193,14 +208,14 @@ class GradientFlow(Integrator):
             limit = min(self._way_to_escape(chart, before, y, size), (GROWTH if warm else WARM_UP) * size)
         yield Visit(state, mark=True, resumable=True)
 
-    def _solver(self, system: _System, first: float, y: np.ndarray) -> CVODE:
+    def _solver(self, system: _System, first: float, y: np.ndarray, krylov: int) -> CVODE:
         """Return the solver at time 0 and y."""
         with self._one_thread(), _silenced():
             solver = CVODE(
                 system.rate,
                 method="BDF",
                 linsolver="gmres",
-                krylov_dim=KRYLOV,
+                krylov_dim=krylov,
                 rtol=self.rtol,
                 atol=system.atol,
                 first_step=first,
@@ -264,8 +279,8 @@ class _GaveUpError(Exception):
 class _System:
     """What the solver calls, in the coordinates of a chart."""
 
-    def __init__(self, field: Field, chart: EscapeChart, rtol: float, atol: np.ndarray) -> None:
-        self.field, self.chart, self.rtol, self.atol, self.evaluations = field, chart, rtol, atol, 0
+    def __init__(self, field: Field, chart: EscapeChart, rtol: float, atol: np.ndarray, closer: float = 1.0) -> None:
+        self.field, self.chart, self.rtol, self.atol, self.closer, self.evaluations = field, chart, rtol, atol, closer, 0
         self._curvature: Curvature | None = None
         self._shifted: Shifted | None = None
         self._slope = np.ones(0)
@@ -313,9 +328,9 @@ class _System:
         self._shifted = self._curvature.shifted(gamma)
 
     def _solve(self, t: float, y: np.ndarray, rate: np.ndarray, r: np.ndarray, out: np.ndarray, gamma: float, delta: float, side: int) -> None:
-        """Write the solution of (I + gamma D H D^-1) z = r to out; D = dy/dc makes the Hessian by c one by y."""
+        """Write z / closer, (I + gamma D H D^-1) z = r, to out; D = dy/dc makes the Hessian by c one by y."""
         assert self._shifted is not None
-        out[:] = self._slope * self._shifted.solve(r / self._slope)
+        out[:] = self._slope * self._shifted.solve(r / self._slope) / self.closer
 
 
 @contextmanager
