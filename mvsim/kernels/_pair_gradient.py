@@ -1,7 +1,8 @@
 """The loss of all pairs and its gradient in one compiled call, which several threads enter together.
 
 What takes a millisecond cannot be handed from thread to thread by the interpreter, and has no time for a dozen calls from it. The functions called
-here are those of `mvsim.kernels.moment_sums` and `mvsim.kernels.pair_softmax`, in the same order.
+here are those of `mvsim.kernels.moment_sums` and `mvsim.kernels.pair_softmax`, in the same order. Whether exponentials fit shows when all classes are
+there; if they do not, values are formed again for the classes that already hold exponentials.
 
 Only the outermost function is cached, with everything compiled into it (`mvsim.kernels.compiling` sees to it that it is never out of date).
 """
@@ -15,15 +16,17 @@ import numpy as np
 from mvsim.kernels._columns import fill_columns, pull_back_columns
 from mvsim.kernels._compiled import term_pull_back, term_values
 from mvsim.kernels._corrections import correction_pull_back, correction_values
+from mvsim.kernels._exponential import exponentiate
 from mvsim.kernels._moments import MomentTable, moment_pull_back, moment_values
 from mvsim.kernels._pair_softmax import LARGEST_OUTPUT, linear_part, log_partition_of_pairs
+from mvsim.kernels._pair_softmax_shifted import cross_entropy_of_pairs
 from mvsim.kernels._unmixed_moments import UnmixedTable, unmixed_pull_back, unmixed_values
 from mvsim.kernels._work_list import mark_done, take, wait_for
 from mvsim.kernels.compiling import njit
 
 _OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
 _BLOCKS_AT_ONCE = 8
-VALUES, SOFTMAX, ADJOINT = 0, 1, 2
+VALUES, SOFTMAX, ADJOINT, VALUES_AGAIN = 0, 1, 2, 3
 
 
 class Constants(NamedTuple):
@@ -47,6 +50,8 @@ class Constants(NamedTuple):
         See `mvsim.kernels._pair_softmax.log_partition_of_pairs`.
     targets : tuple
         (U, V, terms): coefficients of the tables in the mean of soft label times output.
+    labels, lam
+        See `mvsim.kernels._pair_softmax_shifted.cross_entropy_of_pairs`.
     """
 
     patterns: np.ndarray
@@ -65,6 +70,8 @@ class Constants(NamedTuple):
     weight: float
     symmetric: bool
     targets: tuple
+    labels: np.ndarray
+    lam: float
 
 
 class Memory(NamedTuple):
@@ -78,40 +85,7 @@ class Memory(NamedTuple):
     own: np.ndarray
     largest: np.ndarray
     linear: np.ndarray
-    log_partition: np.ndarray
-
-
-_SHIFT = 6755399441055744.0  # 1.5 * 2^52: added to a number, it leaves the nearest integer in the lowest bits
-_LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
-
-
-@njit(**_OPTIONS)
-def exponentiate(x):
-    """Replace every |x| <= 700 by exp(x) = 2^n exp(x - n log 2), to one unit in the last place or two; a loop of calls would not vectorise."""
-    shifted = np.empty(len(x))
-    integers = shifted.view(np.int64)
-    for i in range(len(x)):
-        shifted[i] = x[i] * 1.4426950408889634 + _SHIFT
-    for i in range(len(x)):
-        n = shifted[i] - _SHIFT
-        r = (x[i] - n * _LN2_HIGH) - n * _LN2_LOW
-        p = 1.0 / 6227020800.0
-        p = p * r + 1.0 / 479001600.0
-        p = p * r + 1.0 / 39916800.0
-        p = p * r + 1.0 / 3628800.0
-        p = p * r + 1.0 / 362880.0
-        p = p * r + 1.0 / 40320.0
-        p = p * r + 1.0 / 5040.0
-        p = p * r + 1.0 / 720.0
-        p = p * r + 1.0 / 120.0
-        p = p * r + 1.0 / 24.0
-        p = p * r + 1.0 / 6.0
-        p = p * r + 0.5
-        x[i] = p * (r * r) + r + 1.0
-    for i in range(len(x)):
-        integers[i] = (integers[i] + 1023) << 52
-    for i in range(len(x)):
-        x[i] *= shifted[i]
+    sums: np.ndarray
 
 
 @njit(**_OPTIONS)
@@ -126,6 +100,12 @@ def _largest(x):
 
 
 @njit(**_OPTIONS)
+def _repeat_noise(y, constants, at):
+    for block in range(len(constants.blocks)):
+        at.terms[y, block] *= constants.repeats
+
+
+@njit(**_OPTIONS)
 def _exponentials_of_class(y, constants, at):
     """Put exponentials in the place of the values of a class, if all are small enough, and form the part of the loss that is linear in them."""
     target_U, target_V, target_terms = constants.targets
@@ -134,9 +114,8 @@ def _exponentials_of_class(y, constants, at):
     linear_part(y, y + 1, target_terms, at.terms, at.linear)
     if not constants.symmetric:
         linear_part(y, y + 1, target_V, at.V, at.linear)
+    _repeat_noise(y, constants, at)
     terms, blocks = at.terms[y], len(constants.blocks)
-    for block in range(blocks):
-        terms[block] *= constants.repeats
     U, V = at.U[y].reshape(at.U[y].size), at.V[y].reshape(at.V[y].size)
     largest = _largest(U) + _largest(V) + _largest(terms[:blocks]) + _largest(terms[blocks:])
     at.largest[y] = largest if np.isfinite(at.linear[y]) else np.inf
@@ -173,13 +152,36 @@ def _gradient_of_class(y, constants, at, gradient):
     pull_back_columns(y, y + 1, at.out, constants.patterns, gradient)
 
 
+@njit(**_OPTIONS)
+def _values_again(y, c, constants, at):
+    """Put values back in the place of exponentials of a class, if that is what it has; the loss then has no part of its own that is linear."""
+    if at.largest[y] < LARGEST_OUTPUT:
+        _values_of_class(y, c, constants, at)
+        _repeat_noise(y, constants, at)
+    at.linear[y] = 0.0
+
+
+@njit(**_OPTIONS)
+def _derivative_by_exponentials(b0, b1, constants, at):
+    target_U, target_V, target_terms = constants.targets
+    log_partition_of_pairs(
+        b0, b1, constants.blocks, constants.start, at.U, at.V, at.terms, constants.repeats, constants.extra_start, constants.extra_pairs,
+        constants.weight, constants.symmetric, target_U, target_V, target_terms, at.sums,
+    )  # fmt: skip
+
+
+@njit(**_OPTIONS)
+def _derivative_by_values(b0, b1, constants, at):
+    cross_entropy_of_pairs(
+        b0, b1, constants.blocks, constants.start, constants.labels, constants.lam, at.U, at.V, at.terms, constants.repeats,
+        constants.extra_start, constants.extra_pairs, constants.weight, constants.symmetric, at.sums,
+    )  # fmt: skip
+
+
 @njit(cache=True, **_OPTIONS)
 def pair_gradient(counters, c, constants, at, gradient):
-    """Take part in filling gradient (k, m, 2k) and the sums of the loss at c (k, m, 2k).
-
-    If some output is too large, which `Memory.largest` tells, nothing else is of use.
-    """
-    k, blocks, (target_U, target_V, target_terms) = len(c), len(constants.blocks), constants.targets
+    """Take part in filling gradient (k, m, 2k) and the sums of the loss at c (k, m, 2k)."""
+    k, blocks = len(c), len(constants.blocks)
     y = take(counters, VALUES)
     while y < k:
         _values_of_class(y, c, constants, at)
@@ -187,17 +189,24 @@ def pair_gradient(counters, c, constants, at, gradient):
         mark_done(counters, VALUES)
         y = take(counters, VALUES)
     wait_for(counters, VALUES, k)
+    fit = True
     for y in range(k):
-        if not at.largest[y] < LARGEST_OUTPUT:
-            return
+        fit = fit and at.largest[y] < LARGEST_OUTPUT
+    if not fit:
+        y = take(counters, VALUES_AGAIN)
+        while y < k:
+            _values_again(y, c, constants, at)
+            mark_done(counters, VALUES_AGAIN)
+            y = take(counters, VALUES_AGAIN)
+        wait_for(counters, VALUES_AGAIN, k)
     parts = (blocks + _BLOCKS_AT_ONCE - 1) // _BLOCKS_AT_ONCE
     part = take(counters, SOFTMAX)
     while part < parts:
-        log_partition_of_pairs(
-            part * _BLOCKS_AT_ONCE, min((part + 1) * _BLOCKS_AT_ONCE, blocks), constants.blocks, constants.start, at.U, at.V, at.terms,
-            constants.repeats, constants.extra_start, constants.extra_pairs, constants.weight, constants.symmetric,
-            target_U, target_V, target_terms, at.log_partition,
-        )  # fmt: skip
+        b0, b1 = part * _BLOCKS_AT_ONCE, min((part + 1) * _BLOCKS_AT_ONCE, blocks)
+        if fit:
+            _derivative_by_exponentials(b0, b1, constants, at)
+        else:
+            _derivative_by_values(b0, b1, constants, at)
         mark_done(counters, SOFTMAX)
         part = take(counters, SOFTMAX)
     wait_for(counters, SOFTMAX, parts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mvsim.kernels._compiled import _OPTIONS
-from mvsim.kernels._pair_gradient import exponentiate
+from mvsim.kernels._exponential import exponentiate
 from mvsim.kernels.compiling import njit
 
 _LOWEST = -700.0

@@ -34,7 +34,7 @@ from mvsim.kernels.moment_sums import MomentSums
 from mvsim.kernels.neuron_sums import DirectSums, Neurons
 from mvsim.kernels.pair_blocks import Block, Tables
 from mvsim.kernels.pair_gradient import PairGradient
-from mvsim.kernels.pair_softmax import PairSoftmax
+from mvsim.kernels.pair_softmax import PairSoftmax, loss_and_derivative_of_values
 from mvsim.kernels.pairing import Layout, PairPlan, plan_pairs
 from mvsim.kernels.points import AllPairs, ListedPairs, Points, Unmixed, soft_labels
 from mvsim.kernels.threads import check_threads
@@ -90,9 +90,7 @@ class FactoredKernel(Kernel):
             if isinstance(points, AllPairs):
                 pairs = self._pairs_of(points)
                 if type(pointwise) is CrossEntropy and pairs.at_once is not None:
-                    found = pairs.at_once.loss_and_gradient(c)
-                    if found is not None:
-                        return found
+                    return pairs.at_once.loss_and_gradient(c)
                 columns, loss, D = self._pair_loss(c, pairs, pointwise)
                 return loss, self._gradient(c.shape, lambda y0, y1, out: pairs.sums.pull_back(y0, y1, columns, D, out))
             sums, targets = self._separate(points)
@@ -252,6 +250,8 @@ class FactoredKernel(Kernel):
         softmax = self._run_to_exponentials(forward, pairs, pointwise)
         if softmax is not None:
             return columns, *softmax.loss_and_derivative()
+        if type(pointwise) is CrossEntropy:
+            return columns, *loss_and_derivative_of_values(self.neurons, self.layout, pairs.plan, values)
         loss, D = 0.0, Tables.zeros(self.neurons.k, self.layout, pairs.plan)
         for block in pairs.blocks:
             g = block.gather(values)

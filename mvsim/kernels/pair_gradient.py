@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from mvsim.kernels._pair_gradient import Constants, Memory, pair_gradient
-from mvsim.kernels._pair_softmax import LARGEST_OUTPUT
 from mvsim.kernels.moment_sums import MomentSums
 from mvsim.kernels.neuron_sums import Neurons
 from mvsim.kernels.pair_blocks import Tables
@@ -36,7 +35,7 @@ class PairGradient:
         self._constants = Constants(
             layout.patterns, 1.0 / neurons.rho, neurons.activation, sums.terms.arrays, sums.tables[0], sums.tables[-1], sums.unmixed.table,
             sums.corrections, plan.blocks, layout.start, plan.repeats, plan.extra_start, plan.extra_pairs, 1.0 / N**2, plan.symmetric,
-            (targets.U, targets.V, targets.terms),
+            (targets.U, targets.V, targets.terms), layout.labels, plan.lam,
         )  # fmt: skip
         columns = (k, layout.base + G, m)
         self._memory = Memory(
@@ -44,11 +43,9 @@ class PairGradient:
             np.empty(len(plan.blocks)),
         )  # fmt: skip
 
-    def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray] | None:
-        """Return both at c (k, m, k, 2), or None if some output is too large."""
+    def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return both at c (k, m, k, 2)."""
         correlations = np.ascontiguousarray(c).reshape(*c.shape[:2], -1)
         at, gradient = self._memory, np.empty_like(correlations)
         run_together(self._threads, lambda counters: pair_gradient(counters, correlations, self._constants, at, gradient))
-        if not (at.largest < LARGEST_OUTPUT).all():
-            return None
-        return float(at.log_partition.sum() - at.linear.sum()), gradient.reshape(c.shape)
+        return float(at.sums.sum() - at.linear.sum()), gradient.reshape(c.shape)

@@ -1,4 +1,7 @@
-"""The mean cross-entropy of all pairs and its derivative by the tables, by `mvsim.kernels._pair_softmax`."""
+"""The mean cross-entropy of all pairs and its derivative by the tables.
+
+By `mvsim.kernels._pair_softmax` while exponentials of outputs fit into a double, by `mvsim.kernels._pair_softmax_shifted` beyond.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import numpy as np
 
 from mvsim.kernels._pair_softmax import LARGEST_OUTPUT, linear_part, log_partition_of_pairs
 from mvsim.kernels._pair_softmax_curvature import softmax_curvature_of_pairs
+from mvsim.kernels._pair_softmax_shifted import cross_entropy_of_pairs
 from mvsim.kernels.neuron_sums import Neurons
 from mvsim.kernels.pair_blocks import Tables
 from mvsim.kernels.pairing import Layout, PairPlan
@@ -67,3 +71,14 @@ class PairSoftmax:
         arrays = (*self._where, tables.U, tables.V, tables.terms, tangents.U, tangents.V, tangents.terms, *self._pairs)
         self._neurons.run_blocks(len(self._plan.blocks), lambda b0, b1: softmax_curvature_of_pairs(b0, b1, *arrays))
         return tables, tangents
+
+
+def loss_and_derivative_of_values(neurons: Neurons, layout: Layout, plan: PairPlan, tables: Tables) -> tuple[float, Tables]:
+    """Return both at outputs of any size; ``tables`` hold the values, and then the derivative."""
+    blocks = len(plan.blocks)
+    tables.terms[:, :blocks] *= plan.repeats
+    sums, where = np.empty(blocks), (plan.blocks, layout.start, layout.labels, plan.lam)
+    pairs = plan.repeats, plan.extra_start, plan.extra_pairs, 1.0 / len(layout.labels) ** 2, plan.symmetric
+    arrays = (*where, tables.U, tables.V, tables.terms, *pairs, sums)
+    neurons.run_blocks(blocks, lambda b0, b1: cross_entropy_of_pairs(b0, b1, *arrays))
+    return float(sums.sum()), tables
