@@ -138,6 +138,15 @@ def flow_candidates(found: dict[str, Any]) -> str:
     return f"`validation/flow/candidates.py`, k = 4, midpoint, to both features learned, rtol {found['rtol']:g}. {ours}. {'; '.join(others)}.\n"
 
 
+def flow_creep(found: dict[str, Any]) -> str:
+    """Say what careful segments bring and cost."""
+    said: dict[str, list[str]] = {}
+    for row in found["rows"]:
+        what = f"t = {row['t']:.2g} with {row['gradients']} gradients {row['variant']}"
+        said.setdefault(row["trajectory"], []).append(what)
+    return "`validation/flow/creep.py`, Midpoint Mixup: " + "; ".join(f"{name}: {', '.join(parts)}" for name, parts in said.items()) + ".\n"
+
+
 def gd_limit(found: dict[str, Any]) -> str:
     """Say how gradient descent tends to the flow."""
     slopes = " and ".join(f"{found[method]['slope']:.3f} ({method})" for method in ("erm", "midpoint"))
@@ -182,8 +191,12 @@ def phase_diagrams(found: dict[str, Any]) -> str:
             there = [f"{row['value']:g}" for row in study["rows"] if row[method][outcome] and row[method][outcome][0] >= 0.9]
             cells.append(", ".join(there) or "none")
         lines.append(f"| {' | '.join(cells)} |")
-    empty = sum(row["mixup"]["classes"]["none"] for row in found["mixing"]["rows"])
-    lines += ["", f"The runs of the last row were ended while {empty} classes had learned nothing yet: it shows no transition from ERM to midpoint."]
+    lines += ["", "With mixing laws both features of every class were there, in the latest run, since"]
+    for row in found["mixing"]["rows"]:
+        since, runs = [t for t in row["mixup"]["complete_since"] if t is not None], row["mixup"]["runs"]
+        there = f"t = {max(since):.1e}" if len(since) == runs else f"no time in {runs - len(since)} of {runs} runs"
+        lines.append(f"{there} (a = {row['value']:g}),")
+    lines[-1] = lines[-1].removesuffix(",") + "."
     return "\n".join(lines) + "\n"
 
 
@@ -205,8 +218,8 @@ def adversary(found: dict[str, Any]) -> str:
 
 
 STUDIES = (
-    exactness, readme_figure, main_job, startup, crash_safety, performance, flow_runs, flow_accuracy, flow_candidates, gd_limit, theorems,
-    phase_diagrams, adversary,
+    exactness, readme_figure, main_job, startup, crash_safety, performance, flow_runs, flow_accuracy, flow_candidates, flow_creep, gd_limit,
+    theorems, phase_diagrams, adversary,
 )  # fmt: skip
 PASSAGES: dict[str, Callable[[dict[str, Any]], str]] = {function.__name__: function for function in STUDIES}
 """The passages that can be filled in; each has the name of the results it needs."""

@@ -10,6 +10,7 @@ from mvsim import Parameters
 from mvsim.learning import count_classes
 from mvsim.verification.intervals import clopper_pearson
 from mvsim.verification.kept_runs import try_kept_run
+from mvsim.verification.persistence import unchanged_since
 
 SCALE = 1.14e5
 """Runs end at this many times r0^(2 - alpha), the time scale of escapes: some of the regimes looked at never settle. It is several times
@@ -22,8 +23,12 @@ def last_time(parameters: Parameters) -> float:
 
 
 def counted(folder: Path, parameters: Parameters, method: str, seeds: int, **options: Any) -> dict[str, Any]:
-    """Return how many classes have both, one and none of their features at the end, over seeds, and the fractions with their intervals."""
+    """Return how many classes have both, one and none of their features at the end, over seeds, and the fractions with their intervals.
+
+    ``complete_since`` tells for each run since when it has both features of every class, None if it has not.
+    """
     total, accurate, lost = {"both": 0, "one": 0, "none": 0}, 0, 0
+    complete: list[float | None] = []
     for seed in range(seeds):
         run = try_kept_run(folder, parameters, method, seed, **{"t_end": last_time(parameters), **options})
         if not isinstance(run, mvsim.Run):
@@ -33,6 +38,8 @@ def counted(folder: Path, parameters: Parameters, method: str, seeds: int, **opt
         for name, count in count_classes(last["feature_learned"].to_numpy()).items():
             total[name] += count
         accurate += float(last["training_accuracy"]) == 1.0
+        learned = run.dataset["feature_learned"].to_numpy() >= 1.0
+        complete.append(unchanged_since(run.dataset["time"].to_numpy(), learned) if learned[-1].all() else None)
     n = sum(total.values())
-    found: dict[str, Any] = {"classes": total, "accurate_runs": accurate, "runs": seeds - lost, "lost": lost}
+    found: dict[str, Any] = {"classes": total, "accurate_runs": accurate, "runs": seeds - lost, "lost": lost, "complete_since": complete}
     return found | {name: [count / n, *clopper_pearson(count, n)] if n else None for name, count in total.items()}

@@ -76,17 +76,16 @@ STUDIES: dict[str, dict[str, Any]] = {
     },
     "k": {"label": "k, number of classes", "axis": r"$k$, number of classes", "values": [3, 4, 6, 8], "make": lambda k: at(k=k)},
     "mixing": {
-        "label": "a of the mixing law Beta(a, a), at k = 3, N = 60, t = 2e8",
+        "label": "a of the mixing law Beta(a, a), at k = 3, N = 60, t = 2e9",
         "axis": r"$a$ of the mixing law Beta$(a, a)$",
-        "values": [0.001, 0.01, 0.1, 1.0, 10.0, 100.0],
+        "values": [1e-6, 1e-5, 1e-4, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0],
         "make": lambda a: at(k=3).replace(N=60),
     },
 }
 
 
-NODES, MIXING_END = 4, 2e8
-"""Each node costs a sum over all pairs, so the study of mixing laws is at k = 3 with 60 points, and its runs end when in some classes no view has
-been learned yet. a -> 0 is ERM, a -> infinity Midpoint Mixup."""
+NODES, MIXING_END = 8, 2e9
+"""Each node costs a sum over all pairs, so mixing laws are compared at k = 3 with 60 points. a -> 0 is ERM, a -> infinity Midpoint Mixup."""
 
 
 def measure(name: str, seeds: int, runs: Path) -> list[dict[str, Any]]:
