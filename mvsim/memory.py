@@ -22,7 +22,8 @@ _CACHED = 2**17
 """Doubles in the pre-activations of a neuron on arbitrary patches, of which the compiled loops take some at a time."""
 
 _FLOW = 48
-"""Vectors of the size of the correlations that the solver of the gradient flow holds: past steps, Krylov space, tolerances."""
+"""Vectors of the size of the correlations that the solver of the gradient flow holds: past steps, Krylov space, tolerances. Careful segments have
+room for 40 more in their Krylov space, most of which stays untouched."""
 
 _STIFF = 14
 """Doubles for each ordered pair of points in the stiff part of the Hessian, for rates and probabilities; on top come five tables."""

@@ -107,7 +107,8 @@ def test_the_error_is_of_the_order_of_the_tolerance_through_escapes(method):
     assert errors[0] > 1e-9  # and is not 0: the runs differ
 
 
-def test_the_preconditioner_makes_no_difference_to_the_result():
+def test_the_preconditioner_makes_no_difference_to_the_result(monkeypatch):
+    monkeypatch.setattr(gradient_flow, "CAREFUL", 0.0)  # without a preconditioner no segment is careful
     field = fields()
     c = mvsim.initial_correlations(SMALL, 0)
     blind = Field(field.gradient, lambda c: None, field.threshold, field.alpha)
@@ -233,17 +234,60 @@ def test_a_segment_is_careful_while_the_one_before_had_short_steps(monkeypatch):
 
     monkeypatch.setattr(GradientFlow, "_solver", solver)
     visits = affordable(fields(parameters=CREEPING), mvsim.initial_correlations(CREEPING, 0), 8000)
-    careful, begin, whole = False, State(0, 0.0, visits[0].state.c), 0
+    careful, begin, whole, relieved = False, State(0, 0.0, visits[0].state.c), 0, 0
     for (sizes, _), how, end in zip(segments(visits), made, [v.state for v in visits if v.resumable], strict=False):
         assert how == ((CLOSER, gradient_flow.KRYLOV_CLOSE) if careful else (1.0, gradient_flow.KRYLOV))
         warm = len(sizes) - next((n for n, size in enumerate(sizes) if size >= begin.step_size), len(sizes))
         if warm > SEGMENT or len(sizes) == LONGEST:
-            careful = (end.time - begin.time) / len(sizes) < (CAREFREE if careful else CAREFUL) * 1e-3 * end.time
-            whole += 1
+            careful, was = GradientFlow._goes_on_carefully(begin, end), careful
+            whole, relieved = whole + 1, relieved + (was and not careful)
         begin = end
         assert end.careful == careful
     assert whole > 2
+    assert relieved > 0
     assert {closer for closer, _ in made} == {1.0, CLOSER}
+
+
+@pytest.mark.parametrize(("was", "growth", "goes_on"), [
+    (False, 0.9 * CAREFUL, True), (False, 1.1 * CAREFUL, False), (True, 0.9 * CAREFREE, True), (True, 1.1 * CAREFREE, False),
+])  # fmt: skip
+def test_care_begins_where_time_hardly_grows_and_ends_where_it_grows_well(was, growth, goes_on):
+    start, c = State(50, 1e3, START, careful=was), START
+    assert GradientFlow._goes_on_carefully(start, State(250, 1e3 * np.exp(200 * growth), c, step_size=1e9)) == goes_on
+    assert not GradientFlow._goes_on_carefully(State(0, 0.0, c), State(100, 1e-9, c))
+
+
+def test_a_segment_that_ends_early_or_gives_up_leaves_the_care_as_it_was(monkeypatch):
+    begin = State(7, 1.0, START, careful=True)
+    early = next(visit.state for visit in GradientFlow(BLOW_UP, 1e-3).trajectory(begin, 1e36) if visit.resumable)
+    assert early.step < SEGMENT
+    assert early.careful
+    take_step = GradientFlow._step
+
+    def fail(flow, solver, system, start, since, limit, y):
+        if start.step == 7 and since > 0.0:
+            raise gradient_flow._GaveUpError("no convergence")
+        return take_step(flow, solver, system, start, since, limit, y)
+
+    monkeypatch.setattr(GradientFlow, "_step", fail)
+    given_up = next(visit.state for visit in GradientFlow(BLOW_UP, 1e-3).trajectory(begin, 1e36) if visit.resumable)
+    assert (given_up.step, given_up.step_size, given_up.careful) == (8, 0.0, True)
+
+
+def test_a_careful_segment_that_cannot_begin_is_tried_without_care(monkeypatch):
+    take = GradientFlow._segment
+
+    def segment(flow, start, t_end):
+        if start.careful:
+            raise gradient_flow._GaveUpError("no convergence")
+        yield from take(flow, start, t_end)
+
+    monkeypatch.setattr(GradientFlow, "_segment", segment)
+    begin = State(0, 0.0, mvsim.initial_correlations(SMALL, 0), step_size=1.0, careful=True)
+    visits = list(GradientFlow(fields(), 1e-3).trajectory(begin, 1e4))
+    assert [visit.state.step for visit in visits[:2]] == [0, 0]
+    assert visits[-1].state.time == 1e4
+    assert not visits[-1].state.careful
 
 
 def test_a_closer_solve_is_the_same_solution_times_a_factor():

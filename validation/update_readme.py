@@ -9,6 +9,7 @@ A passage between ``<!-- begin: NAME -->`` and ``<!-- end: NAME -->`` is replace
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections.abc import Callable
@@ -144,7 +145,11 @@ def flow_creep(found: dict[str, Any]) -> str:
     for row in found["rows"]:
         what = f"t = {row['t']:.2g} with {row['gradients']} gradients {row['variant']}"
         said.setdefault(row["trajectory"], []).append(what)
-    return "`validation/flow/creep.py`, Midpoint Mixup: " + "; ".join(f"{name}: {', '.join(parts)}" for name, parts in said.items()) + ".\n"
+    return (
+        "`validation/flow/creep.py`, with a given number of gradients: "
+        + "; ".join(f"{name}: {', '.join(parts)}" for name, parts in said.items())
+        + ".\n"
+    )
 
 
 def gd_limit(found: dict[str, Any]) -> str:
@@ -179,7 +184,8 @@ def phase_diagrams(found: dict[str, Any]) -> str:
     """Say at which values of each parameter the outcome is that of the theorems."""
     lines = [
         "`validation/beyond/phase_diagrams.py`: one thing at a time changed from k = 4, r0 = 0.15. The values at which at least nine classes in",
-        f"ten, over {min(study['seeds'] for study in found.values())} seeds, end as the theorem says (picture: all fractions, with intervals):",
+        f"ten, over {min(study['seeds'] for study in found.values())} seeds, end as the theorem says; of",
+        "eight classes that is all (picture: all fractions, with intervals):",
         "",
         "| changed | tried | ERM: exactly one feature | Midpoint Mixup: both features |",
         "|---|---|---|---|",
@@ -187,17 +193,31 @@ def phase_diagrams(found: dict[str, Any]) -> str:
     for name, study in found.items():
         columns = (("mixup", "one"), ("mixup", "both")) if name == "mixing" else (("erm", "one"), ("midpoint", "both"))
         cells = [study["label"], ", ".join(f"{row['value']:g}" for row in study["rows"])]
-        for method, outcome in columns:
-            there = [f"{row['value']:g}" for row in study["rows"] if row[method][outcome] and row[method][outcome][0] >= 0.9]
-            cells.append(", ".join(there) or "none")
+        cells += [", ".join(_values(study["rows"], method, outcome)) or "none" for method, outcome in columns]
         lines.append(f"| {' | '.join(cells)} |")
-    lines += ["", "With mixing laws both features of every class were there, in the latest run, since"]
+    lines += ["", "In brackets: values at which it is fewer, but some class had learned nothing yet when its run was ended."]
+    limits = found["mixing"]["limits"]
+    erm, midpoint = limits["erm"]["one"][0], limits["midpoint"]["both"][0]
+    lines += ["", f"Of the data of the last row ERM learns exactly one feature in {erm:.0%} of the classes, Midpoint Mixup both in {midpoint:.0%}."]
+    lines += ["With mixing laws both features of every class were there, in the latest run, since"]
     for row in found["mixing"]["rows"]:
-        since, runs = [t for t in row["mixup"]["complete_since"] if t is not None], row["mixup"]["runs"]
-        there = f"t = {max(since):.1e}" if len(since) == runs else f"no time in {runs - len(since)} of {runs} runs"
-        lines.append(f"{there} (a = {row['value']:g}),")
+        since = [math.inf if t is None else t for t in row["mixup"]["complete_since"]]
+        missing = since.count(math.inf)
+        lines.append(f"{f'no time in {missing} of {len(since)} runs' if missing else f't = {max(since):.1e}'} (a = {row['value']:g}),")
     lines[-1] = lines[-1].removesuffix(",") + "."
     return "\n".join(lines) + "\n"
+
+
+def _values(rows: list[dict[str, Any]], method: str, outcome: str) -> list[str]:
+    """Return the values at which at least nine classes in ten have an outcome, and in brackets those at which more may still have it."""
+    named = []
+    for row in rows:
+        found = row[method]
+        if found[outcome] and found[outcome][0] >= 0.9:
+            named.append(f"{row['value']:g}")
+        elif found["classes"]["none"]:
+            named.append(f"({row['value']:g})")
+    return named
 
 
 def adversary(found: dict[str, Any]) -> str:

@@ -7,9 +7,9 @@ Three things make the flow of these losses hard, and each has its answer here.
 2. *Stiffness.* Neurons that have escaped settle on time scales that stay the same while everything else takes 10^3 to 10^50 times as long.
    Implicit steps (BDF) with a Newton-Krylov iteration (GMRES) pass over them; the preconditioner is (I + gamma H)^-1 with the part of the
    Hessian that is stiff, which the field tells (`mvsim.curvature`). What a linear solve leaves along a stiff direction is a force, H times the
-   error, that the next steps take for a motion. Late in a trajectory it can outweigh the forces that are really there, and steps shrink to
-   where it does not: the trajectory creeps. Where a whole segment has had steps that are short for its time the next one is therefore
-   careful: it solves the linear systems closer (`validation/flow/creep.py` measures what that brings).
+   error, that the next steps take for a motion. Late in a trajectory it can outweigh the forces that are really there, and steps stay short:
+   the trajectory creeps. Where a whole segment has had steps that are short for its time the next one is therefore careful: it solves the
+   linear systems closer (`validation/flow/creep.py` measures what that brings).
 3. *Clocks.* A step of 1 at t = 10^50 is lost in the clock. Every segment of the trajectory counts its own time from 0.
 
 A segment ends `SEGMENT` steps after it has warmed up, or earlier where an own correlation comes near the threshold (it gets another chart and
@@ -77,13 +77,14 @@ at the literal d of k = 10 that takes nearly ten times as many steps when rtol i
 KRYLOV, KRYLOV_CLOSE = 20, 60
 """Most products in one linear solve, and in one of a careful segment."""
 
-CAREFUL, CAREFREE = 0.1, 3.0
-"""A whole segment whose mean step is shorter than `CAREFUL` rtol t makes the next one careful, and so on until it is longer than `CAREFREE`
-rtol t. Near escapes steps are short as well, but not for whole segments."""
+CAREFUL, CAREFREE = 1e-4, 3e-3
+"""A whole segment in which log t grows by less than `CAREFUL` a step makes the next one careful, and so on until it grows by more than `CAREFREE`
+a step. Time that stands still because neurons escape, for hundreds of steps at the literal d, looks the same."""
 
 CLOSER = 0.01
-"""Part of the solver's own tolerance to which careful segments solve the linear systems. The solver has no option for it; it judges what is left
-by the preconditioned residual, so a preconditioner that is larger by 1 / `CLOSER` is the same."""
+"""Part of the solver's own tolerance to which careful segments solve the linear systems. The solver has no option for it. It stops GMRES where the
+residual, preconditioned from the left, is small enough, so a preconditioner that is larger by 1 / `CLOSER` does it. Systems that the solver takes
+for solved before it starts, and fields that do not tell their curvature, are left as they are."""
 
 DIFFERENCE = 1e-6
 """Distance of the two points of a difference quotient in units of the tolerance. At the solver's own choice, 1, R' is another function."""
@@ -156,9 +157,12 @@ class GradientFlow(Integrator):
                     state = visit.state
                     yield visit
             except (_GaveUpError, DivergedError) as error:
-                if state is begun and not begun.step_size:
+                if state is not begun or begun.step_size:
+                    state = replace(state, step_size=0.0)  # so that the next segment starts with short steps, without a warm-up
+                elif begun.careful:
+                    state = replace(state, careful=False)
+                else:
                     raise error if isinstance(error, DivergedError) else StalledError(str(error)) from None
-                state = replace(state, step_size=0.0)  # so that the next segment starts with short steps, without a warm-up
                 yield Visit(state, mark=False, resumable=True)
 
     def _creeping(self, moved: State, state: State) -> str:
@@ -198,7 +202,7 @@ class GradientFlow(Integrator):
                 raise StalledError(self._where(f"{SEGMENT} steps led nowhere", system, state.time, size, y))
             warm += warm > 0 or size >= start.step_size
             if warm > SEGMENT or n == LONGEST:
-                state = replace(state, careful=elapsed < n * (CAREFREE if start.careful else CAREFUL) * self.rtol * state.time)
+                state = replace(state, careful=self._goes_on_carefully(start, state))
                 break
             if size < 1e-9 * elapsed or (far & (own_correlations(c) >= near)).any():
                 break
@@ -207,6 +211,12 @@ class GradientFlow(Integrator):
             yield Visit(state, mark=mark, resumable=False)
             limit = min(self._way_to_escape(chart, before, y, size), (GROWTH if warm else WARM_UP) * size)
         yield Visit(state, mark=True, resumable=True)
+
+    @staticmethod
+    def _goes_on_carefully(start: State, end: State) -> bool:
+        """Whether a whole segment had steps so short that the next one should be careful."""
+        least = CAREFREE if start.careful else CAREFUL
+        return start.time > 0.0 and math.log(end.time / start.time) < least * (end.step - start.step)
 
     def _solver(self, system: _System, first: float, y: np.ndarray, krylov: int) -> CVODE:
         """Return the solver at time 0 and y."""

@@ -78,7 +78,7 @@ def cross_entropy_of_pairs(
         rows, cols, folded = start[g + 1] - i0, start[h + 1] - j0, symmetric and g == h
         pairs, first_extra, last_extra = rows * cols, extra_start[block], extra_start[block + 1]
         D, top = D_[: k * pairs].reshape((k, pairs)), top_[:pairs]
-        largest, rest, drop, weights = for_each_pair[0, :pairs], for_each_pair[1, :pairs], for_each_pair[2, :pairs], for_each_pair[3, :pairs]
+        largest, rest, missed, weights = for_each_pair[0, :pairs], for_each_pair[1, :pairs], for_each_pair[2, :pairs], for_each_pair[3, :pairs]
         for y in range(k):
             row, noise = D[y], terms[y, block]
             for a in range(rows):
@@ -90,14 +90,14 @@ def cross_entropy_of_pairs(
         for a in range(rows):
             for b in range(cols):
                 n, s, t = a * cols + b, labels[i0 + a], labels[j0 + b]
-                drop[n] = lam * (largest[n] - D[s, n]) + (1.0 - lam) * (largest[n] - D[t, n])
+                missed[n] = lam * (largest[n] - D[s, n]) + (1.0 - lam) * (largest[n] - D[t, n])
                 weights[n] = weight if not symmetric or i0 + a == j0 + b else 0.0 if folded and a > b else 2.0 * weight
         _softmax(D, top, largest, rest)
         total = 0.0
         for a in range(rows):
             for b in range(cols):
                 n, s, t = a * cols + b, labels[i0 + a], labels[j0 + b]
-                total += weights[n] * (math.log1p(rest[n]) + drop[n])
+                total += weights[n] * (math.log1p(rest[n]) + missed[n])
                 # The labels first: where both are the largest class, what is left is the gap, with all its digits.
                 D[top[n], n] = 1.0
                 D[s, n] -= lam

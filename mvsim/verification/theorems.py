@@ -3,9 +3,11 @@
 It is said whether what they state holds, by what margin, and whether it stays so. Each has two parts, training accuracy and features. A part
 is decided only if what it is about has not changed while time grew by `mvsim.verification.persistence.FACTOR`, because the theorems speak of
 all later times; before that it is inconclusive. What has not been learned may still come, so that what is missing fails only after it has
-been missing while t grew by `mvsim.verification.persistence.PATIENCE`. A view is learned if it suffices wherever that was looked at, and not
-learned if it suffices nowhere; one that suffices on a part of D only is neither, which for Theorem 4.7 is not enough and for Theorem 4.6
-leaves its class open.
+been missing while t grew by `mvsim.verification.persistence.PATIENCE`. That Theorem 4.6 holds rests on what is missing too, but on the first
+factor alone, since runs end there when they have settled: one that is followed further may still turn.
+
+A view is learned if it suffices wherever that was looked at, and not learned if it suffices nowhere; one that suffices on a part of D only is
+neither, which for Theorem 4.7 is not enough and for Theorem 4.6 leaves its class open.
 """
 
 from __future__ import annotations

@@ -103,6 +103,12 @@ def measure(name: str, seeds: int, runs: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def limits(seeds: int, runs: Path) -> dict[str, Any]:
+    """Return what becomes of the classes in the two limits of the mixing law, ERM and Midpoint Mixup, on the same data at the same time."""
+    p = STUDIES["mixing"]["make"](1.0)
+    return {method: counted(runs, p, method, seeds, t_end=MIXING_END) for method in BOTH_METHODS}
+
+
 def picture(found: dict[str, Any]) -> Figure:
     """Draw a panel for each study."""
     with styled():
@@ -144,6 +150,8 @@ def main() -> int:
         rows = measure(name, arguments.seeds, arguments.runs)
         found = kept()  # read again: another study may have ended meanwhile
         found[name] = {"label": STUDIES[name]["label"], "seeds": arguments.seeds, "rows": rows}
+        if name == "mixing":
+            found[name]["limits"] = limits(arguments.seeds, arguments.runs)
         FILE.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
         save_figure(picture(found), FIGURE, force=True)
     FIGURE.with_suffix(".txt").write_text("phase-diagrams.png is made by: python validation/beyond/phase_diagrams.py\n", encoding="utf-8")

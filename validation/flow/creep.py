@@ -2,9 +2,9 @@
 
     python validation/flow/creep.py        # writes validation/results/flow_creep.json
 
-Three trajectories of Midpoint Mixup are followed with a fixed number of gradients: one with constant beta, whose valleys are the flattest; one of
-k = 10 that learns all features late (seed 17); and the usual one of k = 4. Each is followed as it is, and with linear systems solved to the
-solver's own tolerance throughout ("never careful"). How far t comes is what counts.
+Four trajectories are followed with a fixed number of gradients. Midpoint Mixup with constant beta, whose valleys are the flattest; one of k = 10
+that learns all features late (seed 17); the usual one of k = 4; and ERM at d = k^20, where time stands still while neurons escape. Each is
+followed as it is, and with linear systems solved to the solver's own tolerance throughout ("never careful"). How far t comes is what counts.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ VARIANTS = {"as it is": gradient_flow.CAREFUL, "never careful": 0.0}
 
 @dataclass(frozen=True)
 class Trajectory:
-    """A trajectory of Midpoint Mixup, and how many gradients are spent on it."""
+    """A trajectory, and how many gradients are spent on it."""
 
     name: str
+    method: str
     parameters: mvsim.Parameters
     seed: int
     gradients: int
@@ -38,7 +39,7 @@ class Trajectory:
     def reached(self) -> State:
         """Return how far it comes."""
         p = self.parameters
-        objective = mvsim.objective("midpoint", p, mvsim.sample_dataset(p, self.seed))
+        objective = mvsim.objective(self.method, p, mvsim.sample_dataset(p, self.seed))
         field = Field(lambda n, c: objective.gradient(c), objective.curvature, objective.escape_threshold, p.alpha)
         state = State(0, 0.0, mvsim.initial_correlations(p, self.seed))
         for visit in GradientFlow(field).trajectory(state, self.t_end):
@@ -49,9 +50,10 @@ class Trajectory:
 
 
 TRAJECTORIES = (
-    Trajectory("k = 4, beta constant", mvsim.Parameters(k=4, d=2000, beta_law=DiscreteLaw(atoms=(0.5,))), 0, 30_000, math.inf),
-    Trajectory("k = 10, seed 17", mvsim.Parameters(k=10), 17, 40_000, math.inf),
-    Trajectory("k = 4", mvsim.Parameters(k=4, d=2000), 0, 30_000, 1e9),
+    Trajectory("midpoint, k = 4, beta constant", "midpoint", mvsim.Parameters(k=4, d=2000, beta_law=DiscreteLaw(atoms=(0.5,))), 0, 30_000, math.inf),
+    Trajectory("midpoint, k = 10, seed 17", "midpoint", mvsim.Parameters(k=10), 17, 40_000, math.inf),
+    Trajectory("midpoint, k = 4", "midpoint", mvsim.Parameters(k=4, d=2000), 0, 30_000, 1e9),
+    Trajectory("ERM, k = 6, d = k^20", "erm", mvsim.Parameters.literal(k=6), 0, 50_000, math.inf),
 )
 
 
