@@ -1,5 +1,6 @@
 """What the README promises in commands is what there is."""
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -33,3 +34,13 @@ def test_options_named_in_the_readme_exist():
     known = {name for command in ("simulate", "verify") for argument in app[command].assemble_argument_collection() for name in argument.names}
     named = set(re.findall(r"--[a-zA-Z][\w-]*", README))
     assert {"--method", "--resume"} <= named <= known | {"--help"}
+
+
+def test_numbers_of_the_readme_are_those_of_the_committed_results():
+    spec = importlib.util.spec_from_file_location("update_readme", ROOT / "validation" / "update_readme.py")
+    update = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(update)
+    text, missing = update.filled_in(README, ROOT / "validation" / "results")
+    assert missing == []
+    assert text == README
+    assert set(re.findall(r"<!-- begin: (\w+) -->", README)) == set(update.PASSAGES)

@@ -8,8 +8,8 @@ Three things make the flow of these losses hard, and each has its answer here.
    Implicit steps (BDF) with a Newton-Krylov iteration (GMRES) pass over them; the preconditioner is (I + gamma H)^-1 with the part of the
    Hessian that is stiff, which the field tells (`mvsim.curvature`). What a linear solve leaves along a stiff direction is a force, H times the
    error, that the next steps take for a motion. Late in a trajectory it can outweigh the forces that are really there, and steps stay short:
-   the trajectory creeps. Where a whole segment has had steps that are short for its time the next one is therefore careful: it solves the
-   linear systems closer (`validation/flow/creep.py` measures what that brings).
+   the trajectory creeps. A segment after one that creeps is careful: it solves the linear systems closer (`validation/flow/creep.py` measures
+   what that brings).
 3. *Clocks.* A step of 1 at t = 10^50 is lost in the clock. Every segment of the trajectory counts its own time from 0.
 
 A segment ends `SEGMENT` steps after it has warmed up, or earlier where an own correlation comes near the threshold (it gets another chart and
@@ -77,9 +77,12 @@ at the literal d of k = 10 that takes nearly ten times as many steps when rtol i
 KRYLOV, KRYLOV_CLOSE = 20, 60
 """Most products in one linear solve, and in one of a careful segment."""
 
-CAREFUL, CAREFREE = 1e-4, 3e-3
-"""A whole segment in which log t grows by less than `CAREFUL` a step makes the next one careful, and so on until it grows by more than `CAREFREE`
-a step. Time that stands still because neurons escape, for hundreds of steps at the literal d, looks the same."""
+CAREFUL, CAREFREE = 1e-4, 1e-3
+"""A whole segment creeps if log t grows by less than `CAREFUL` a step although a force is left over; the next segments are careful until it grows by
+more than `CAREFREE` a step. Without that force time stands still because neurons escape, and care would only cost."""
+
+LEFT_OVER = 2.0
+"""A force is left over where the rate at the end of a step is more than this times the velocity of the step."""
 
 CLOSER = 0.01
 """Part of the solver's own tolerance to which careful segments solve the linear systems. The solver has no option for it. It stops GMRES where the
@@ -202,7 +205,7 @@ class GradientFlow(Integrator):
                 raise StalledError(self._where(f"{SEGMENT} steps led nowhere", system, state.time, size, y))
             warm += warm > 0 or size >= start.step_size
             if warm > SEGMENT or n == LONGEST:
-                state = replace(state, careful=self._goes_on_carefully(start, state))
+                state = replace(state, careful=self._goes_on_carefully(start, state, system.left_over(y, (y - before) / size)))
                 break
             if size < 1e-9 * elapsed or (far & (own_correlations(c) >= near)).any():
                 break
@@ -213,10 +216,10 @@ class GradientFlow(Integrator):
         yield Visit(state, mark=True, resumable=True)
 
     @staticmethod
-    def _goes_on_carefully(start: State, end: State) -> bool:
-        """Whether a whole segment had steps so short that the next one should be careful."""
-        least = CAREFREE if start.careful else CAREFUL
-        return start.time > 0.0 and math.log(end.time / start.time) < least * (end.step - start.step)
+    def _goes_on_carefully(start: State, end: State, left_over: float) -> bool:
+        """Whether a whole segment crept, or was careful and had steps that are still short."""
+        grown = math.log(end.time / start.time) / (end.step - start.step) if start.time else math.inf
+        return grown < CAREFREE if start.careful else grown < CAREFUL and left_over > LEFT_OVER
 
     def _solver(self, system: _System, first: float, y: np.ndarray, krylov: int) -> CVODE:
         """Return the solver at time 0 and y."""
@@ -308,6 +311,12 @@ class _System:
         if not np.isfinite(rate).all():  # left to itself the solver would never return
             raise DivergedError(f"the gradient is not finite (largest correlation {np.abs(c).max():.3g}); use a smaller rtol")
         out[:] = rate
+
+    def left_over(self, y: np.ndarray, velocity: np.ndarray) -> float:
+        """Return how many times as large as a velocity the rate at y is, in units of the tolerance: about 1 unless a force is left over."""
+        rate = np.empty_like(y)
+        self.rate(0.0, y, rate)
+        return float(np.linalg.norm(self.size(rate, y))) / max(float(np.linalg.norm(self.size(velocity, y))), 1e-300)
 
     def jacobian_vector_product(self, t: float, y: np.ndarray, rate: np.ndarray, v: np.ndarray, out: np.ndarray) -> None:
         """Write the derivative of the rate along v to out: a difference over `DIFFERENCE` of the tolerance."""
