@@ -195,7 +195,11 @@ def phase_diagrams(found: dict[str, Any]) -> str:
         cells = [study["label"], ", ".join(f"{row['value']:g}" for row in study["rows"])]
         cells += [", ".join(_values(study["rows"], method, outcome)) or "none" for method, outcome in columns]
         lines.append(f"| {' | '.join(cells)} |")
-    lines += ["", "In brackets: values at which it is fewer, but some class had learned nothing yet when its run was ended."]
+    lines += [
+        "",
+        "In brackets: values at which it is fewer, but some class had learned neither view yet when its run was ended; a view that",
+        "suffices on a part of the draws only is not learned.",
+    ]
     limits = found["mixing"]["limits"]
     erm, midpoint = limits["erm"]["one"][0], limits["midpoint"]["both"][0]
     lines += ["", f"Of the data of the last row ERM learns exactly one feature in {erm:.0%} of the classes, Midpoint Mixup both in {midpoint:.0%}."]
