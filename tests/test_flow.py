@@ -14,7 +14,7 @@ from mvsim.diagnostics import own_correlations
 from mvsim.escapes import EscapeLog, predicted_escape_times
 from mvsim.integrators import Field, GradientFlow, State, gradient_flow
 from mvsim.integrators.escape_chart import EscapeChart
-from mvsim.integrators.gradient_flow import APPROACH, CAREFREE, CAREFUL, CLOSER, ESCAPING, GROWTH, LEFT_OVER, LONGEST, SEGMENT, _System
+from mvsim.integrators.gradient_flow import APPROACH, CAREFREE, CAREFUL, CLOSER, ESCAPING, GROWTH, LEFT_OVER, LONGEST, SEGMENT, STILL, _System
 from mvsim.laws import DiscreteLaw
 from mvsim.objectives import OBJECTIVES
 from mvsim.simulation.session import Session
@@ -248,7 +248,7 @@ def test_a_segment_is_careful_while_the_one_before_had_short_steps(monkeypatch):
 
 @pytest.mark.parametrize(("was", "growth", "left_over", "goes_on"), [
     (False, 0.9 * CAREFUL, 1.1 * LEFT_OVER, True), (False, 1.1 * CAREFUL, 1.1 * LEFT_OVER, False), (False, 0.9 * CAREFUL, 0.9 * LEFT_OVER, False),
-    (True, 0.9 * CAREFREE, 0.0, True), (True, 1.1 * CAREFREE, 1e9, False),
+    (False, 0.9 * STILL, 1.1 * LEFT_OVER, False), (True, 0.9 * CAREFREE, 0.0, True), (True, 1.1 * CAREFREE, 1e9, False),
 ])  # fmt: skip
 def test_care_begins_where_a_flow_creeps_and_ends_where_time_grows_well(was, growth, left_over, goes_on):
     start = State(50, 1e3, START, careful=was)
@@ -345,7 +345,7 @@ def test_a_resumed_flow_is_the_uninterrupted_one(at, method, tmp_path, monkeypat
 
 
 def test_a_resumed_flow_goes_on_as_carefully_as_it_was(tmp_path, monkeypatch):
-    for name, value in {"SEGMENT": 10, "CAREFUL": np.inf, "CAREFREE": np.inf, "LEFT_OVER": 0.0}.items():
+    for name, value in {"SEGMENT": 10, "CAREFUL": np.inf, "CAREFREE": np.inf, "LEFT_OVER": 0.0, "STILL": 0.0}.items():
         monkeypatch.setattr(gradient_flow, name, value)
     arrive, whole = Session._arrive, simulate()
 

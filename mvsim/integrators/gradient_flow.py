@@ -77,9 +77,9 @@ at the literal d of k = 10 that takes nearly ten times as many steps when rtol i
 KRYLOV, KRYLOV_CLOSE = 20, 60
 """Most products in one linear solve, and in one of a careful segment."""
 
-CAREFUL, CAREFREE = 1e-4, 1e-3
-"""A whole segment creeps if log t grows by less than `CAREFUL` a step although a force is left over; the next segments are careful until it grows by
-more than `CAREFREE` a step. Without that force time stands still because neurons escape, and care would only cost."""
+STILL, CAREFUL, CAREFREE = 1e-10, 1e-4, 1e-3
+"""A whole segment creeps if log t grows by `STILL` to `CAREFUL` a step although a force is left over; the next segments are careful until it grows
+by more than `CAREFREE` a step. Without that force, or where time stands still, neurons escape, and care would only cost."""
 
 LEFT_OVER = 2.0
 """A force is left over where the rate at the end of a step is more than this times the velocity of the step."""
@@ -219,7 +219,7 @@ class GradientFlow(Integrator):
     def _goes_on_carefully(start: State, end: State, left_over: float) -> bool:
         """Whether a whole segment crept, or was careful and had steps that are still short."""
         grown = math.log(end.time / start.time) / (end.step - start.step) if start.time else math.inf
-        return grown < CAREFREE if start.careful else grown < CAREFUL and left_over > LEFT_OVER
+        return grown < CAREFREE if start.careful else STILL < grown < CAREFUL and left_over > LEFT_OVER
 
     def _solver(self, system: _System, first: float, y: np.ndarray, krylov: int) -> CVODE:
         """Return the solver at time 0 and y."""
