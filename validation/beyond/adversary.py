@@ -32,7 +32,7 @@ from mvsim.verification.kept_runs import kept_run
 FILE = Path(__file__).resolve().parents[1] / "results" / "adversary.json"
 
 NAMING_END = 3.2e9
-"""Where noise names the class, Midpoint Mixup does not settle; runs end there, more than twenty times what random draws of noise take."""
+"""Time at which runs end where noise names the class: Midpoint Mixup has not settled by then."""
 
 
 def worst_margins(p: mvsim.Parameters, c: np.ndarray) -> np.ndarray:
