@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mvsim.echo import echo
 from mvsim.errors import UsageError
 
 
@@ -59,9 +60,9 @@ def smoothed_relu_second_derivative(z: ArrayLike, rho: float, alpha: float) -> n
 
 def _scaled(z: ArrayLike, rho: float, alpha: float) -> tuple[np.ndarray, np.ndarray]:
     if not rho > 0:
-        raise UsageError(f"rho={rho!r}: must be > 0")
+        raise UsageError(f"rho={echo(rho)}: must be > 0")
     if not alpha >= 1:
-        raise UsageError(f"alpha={alpha!r}: must be >= 1")
+        raise UsageError(f"alpha={echo(alpha)}: must be >= 1")
     z = np.asarray(z, dtype=np.float64)
     return z, np.clip(z / rho, 0.0, 1.0)
 

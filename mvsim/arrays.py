@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mvsim.echo import shortened
 from mvsim.errors import UsageError
 
 
@@ -22,4 +23,4 @@ def real_array(name: str, values: ArrayLike) -> np.ndarray:
             raise TypeError(f"{array.dtype} numbers")
         return np.ascontiguousarray(array, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"{name}: must be an array of real numbers ({' '.join(str(error).split())[:80]})") from None
+        raise UsageError(f"{name}: must be an array of real numbers ({shortened(' '.join(str(error).split()))})") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from mvsim.echo import echo
 from mvsim.errors import UsageError
 
 
@@ -16,11 +17,22 @@ def check_positive(name: str, value: Any, most: float = 1e100) -> float:
     UsageError
         If it is not a number, not above 0, or above ``most``.
     """
-    allowed = "a number > 0" if most == math.inf else f"a finite number > 0, at most {most:g}"
+    return check_between(name, value, 0.0, most)
+
+
+def check_between(name: str, value: Any, more_than: float, most: float) -> float:
+    """Return a number > ``more_than`` and at most ``most`` as a float.
+
+    Raises
+    ------
+    UsageError
+        If it is not such a number.
+    """
+    allowed = f"a number > {more_than:g}" if most == math.inf else f"a finite number > {more_than:g}, at most {most:g}"
     try:
         number = float(value) if not isinstance(value, (bool, str, bytes, bytearray)) else math.nan
     except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if not 0 < number <= most:
-        raise UsageError(f"{name}={value!r}: must be {allowed}")
+    if not more_than < number <= most:
+        raise UsageError(f"{name}={echo(value)}: must be {allowed}")
     return number

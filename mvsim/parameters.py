@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
 
+from mvsim.echo import echo, shortened
 from mvsim.errors import UsageError
 from mvsim.laws import BetaLaw, UniformLaw
 
@@ -96,7 +97,7 @@ class Parameters(BaseModel):
             ge=1,
             le=10**300,
             description="dimension of a patch, enters only through the initial correlations N(0, 1/d); assumed Omega(k^20); "
-            "default makes sqrt(2 ln m / d) / rho = 0.3",
+            "default makes sqrt(2 ln m / d) / rho = 0.3; at least 2 k",
         ),
     ]
     P: Annotated[int, Field(ge=2, le=10**12, description="patches per point; assumed Theta(k^2); default k^2, at least 2 C_P")]
@@ -154,15 +155,15 @@ class Parameters(BaseModel):
 
         C_P = 2, Q = 2 (1 if k = 2), delta1 = 0.1 and delta2 = 1 are constants as assumed, N = max(200, 10 k). Any field can be overridden.
         """
-        if isinstance(k, bool) or not isinstance(k, int) or k < 2:
-            raise UsageError(f"k={k!r}: must be an integer >= 2")
+        if isinstance(k, bool) or not isinstance(k, int) or not 2 <= k <= _MOST_CLASSES:
+            raise UsageError(f"k={echo(k)}: must be an integer from 2 to {_MOST_CLASSES}")
         return cls(**{"k": k, "d": k**20, "delta3": k**-1.5, "delta4": k**-1.5, **fields})
 
     @classmethod
     def literal(cls, **fields: Any) -> Parameters:
         """Return the defaults with d = k^20 exactly, as Assumption 4.3 has it; ``k`` is required, any field can be overridden."""
         k = _number(fields.get("k"), least=2)
-        return cls(**({} if k is None else {"d": int(k) ** 20}) | fields)
+        return cls(**({} if k is None or k > _MOST_CLASSES else {"d": int(k) ** 20}) | fields)
 
     def _concentration(self) -> list[Deviation]:
         """List the law of beta if a set of Lebesgue measure 1 / (10 log k) can hold more than half of its probability."""
@@ -229,6 +230,8 @@ def _contradictions(values: dict[str, Any]) -> list[str]:
 
     if have("P", "C_P") and number["P"] < 2 * number["C_P"]:
         wrong.append(f"P={number['P']:g}: must be at least 2 C_P = {2 * number['C_P']:g}, the signal patches of a point")
+    if have("d", "k") and number["d"] < 2 * number["k"]:
+        wrong.append(f"d={number['d']:g}: must be at least 2 k = {2 * number['k']:g}, or the 2 k orthonormal features do not fit into R^d")
     if have("Q", "k") and number["Q"] >= number["k"]:
         wrong.append(f"Q={number['Q']:g}: must be less than k = {number['k']:g}, because the own class is never in the noise")
     elif have("Q", "k") and noise == "codebook":
@@ -261,7 +264,7 @@ def _with_defaults(fields: dict[str, Any]) -> dict[str, Any]:
     filled.setdefault("alpha", 8.0)
     filled.setdefault("rho", 1.0 / k)
     m, rho = _number(filled["m"], least=1) or 1, min(_number(filled["rho"], least=1e-30) or 1.0, 1e6)
-    filled.setdefault("d", default_dimension(int(m), rho))
+    filled.setdefault("d", max(2 * k_int, default_dimension(int(m), rho)))
     filled.setdefault("delta1", 0.1)
     filled.setdefault("delta2", 1.0)
     filled.setdefault("delta3", min(0.05 * k**-1.5, found if (found := _number(fields.get("delta4"), least=0)) is not None else math.inf))
@@ -282,12 +285,21 @@ def _describe(item: Any) -> str:
     """Turn one pydantic error into ``field=value: what is allowed``."""
     tags = {"one law", "one law per class", "uniform", "beta", "discrete"}
     path = ".".join(str(part) for part in item["loc"] if part not in tags)
-    message = item["msg"].removeprefix("Value error, ")
+    message = shortened(item["msg"].removeprefix("Value error, "), 200)
     if not path:
         return message
+    field = Parameters.model_fields.get(str(item["loc"][0]))
     if item["type"] == "missing":
-        return f"{path}: is required, the {Parameters.model_fields[path].description}"
+        return f"{path}: is required, the {field.description}" if field and len(item["loc"]) == 1 else f"{path}: is required"
     if item["type"] == "extra_forbidden":
-        return f"{path}: is not a parameter; the parameters are {', '.join(Parameters.model_fields)}"
-    text = repr(item.get("input"))
-    return f"{path}={text if len(text) <= 60 else text[:57] + '...'}: {message[0].lower()}{message[1:]}"
+        known = "is not a parameter; the parameters are " + ", ".join(Parameters.model_fields)
+        return f"{shortened(path)}: {known if field is None else 'is not known there'}"
+    return f"{path}={echo(item.get('input'))}: {_allowed(item) or message[0].lower() + message[1:]}"
+
+
+def _allowed(item: Any) -> str | None:
+    """Say which bound a value exceeds, if it is that; pydantic writes 1e-30 with all its digits."""
+    for name, words in (("ge", "at least"), ("gt", "more than"), ("le", "at most"), ("lt", "less than")):
+        if name in item.get("ctx", {}):
+            return f"must be {words} {item['ctx'][name]:.12g}"
+    return None

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mvsim.archive import read_run
+from mvsim.echo import path_text
 from mvsim.errors import UsageError
 from mvsim.parameters import Deviation, Parameters
 
@@ -104,5 +105,5 @@ def open_run(path: str | os.PathLike[str]) -> Run:
     try:
         run.parameters  # noqa: B018 - validates them once, where the file can be named
     except UsageError as error:
-        raise UsageError(f"{path}: its parameters are not valid: {error}; make the run again") from None
+        raise UsageError(f"{path_text(path)}: its parameters are not valid: {error}; make the run again") from None
     return run

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mvsim.echo import echo
 from mvsim.errors import UsageError
 
 _NAMES = ("labels", "points", "initial correlations", "feature basis", "codebook", "fresh draws", "power iteration", "mixing", "shuffled labels")
@@ -16,13 +17,8 @@ _NAMES = ("labels", "points", "initial correlations", "feature basis", "codebook
 def check_seed(seed: int, name: str = "seed") -> int:
     """Return ``seed`` as an int, or raise `UsageError` unless it is an integer >= 0."""
     if isinstance(seed, (bool, np.bool_)) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**128:
-        raise UsageError(f"{name}={_short(seed)}: must be an integer from 0 to 2^128 - 1")
+        raise UsageError(f"{name}={echo(seed)}: must be an integer from 0 to 2^128 - 1")
     return int(seed)
-
-
-def _short(value: object) -> str:
-    text = "an integer of more than 40 digits" if isinstance(value, int) and abs(value) >= 10**40 else repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def stream(seed: int, name: str, index: int = 0) -> np.random.Generator:

@@ -33,10 +33,10 @@ CASES = [pytest.param(*problem, id=f"{kind} {number}") for kind, problems in PRO
 
 def peak_of_a_run(parameters, method):
     """The most bytes that Python and NumPy hold at once while a run takes two steps; kernels and libraries have been loaded before."""
-    mvsim.simulate(mvsim.Parameters(k=3, N=3, noise=parameters.noise), method, t_end=2.0, integrator="gd", learning_rate=1.0)
+    mvsim.simulate(mvsim.Parameters(k=3, N=3, noise=parameters.noise), method, t_end=2.0, integrator="gd", eta=1.0)
     tracemalloc.start(1)
     try:
-        mvsim.simulate(parameters, method, t_end=2.0, integrator="gd", learning_rate=1.0)
+        mvsim.simulate(parameters, method, t_end=2.0, integrator="gd", eta=1.0)
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -68,6 +68,21 @@ def test_a_value_out_of_its_domain_is_named_with_its_value(name, value):
     assert "pydantic" not in message
 
 
+@pytest.mark.parametrize("name", sorted(FIELDS))
+@pytest.mark.parametrize("wrap", [lambda n: n, lambda n: [n], lambda n: {"kind": "beta", "a": n}])
+def test_integers_of_thousands_of_digits_are_named(name, wrap):
+    for make in (Parameters, Parameters.literal, Parameters.assumption_4_3):
+        with pytest.raises(UsageError, match=rf"(^|; ){name}") as caught:
+            make(**{"k": 5, name: wrap(10**5000)})
+        assert len(str(caught.value)) < 500
+
+
+def test_features_fit_into_the_dimension_by_default_too():
+    assert Parameters(k=5, rho=1e6).d == 10
+    with pytest.raises(UsageError, match=r"^d=9: must be at least 2 k = 10"):
+        Parameters(k=5, d=9)
+
+
 def test_all_wrong_fields_are_reported_in_one_line():
     wrong = {name: values[0] for name, values in WRONG.items() if name != "k"}
     with pytest.raises(UsageError) as caught:
@@ -124,7 +139,7 @@ def test_parameters_are_frozen():
 
 def test_equal_parameters_are_equal():
     assert Parameters(k=5) == Parameters(k=5)
-    assert Parameters(k=5) != Parameters(k=5, d=7)
+    assert Parameters(k=5) != Parameters(k=5, d=17)
 
 
 def test_replace_keeps_the_rest_and_validates():

@@ -44,7 +44,7 @@ OPTIONS = {
 def simulate(method, out=None, steps=57, **options):
     """Run a tiny problem, for so many steps."""
     fields = {name: options.pop(name) for name in list(options) if name in mvsim.Parameters.model_fields}
-    options = {"integrator": "gd", "learning_rate": RATE, "t_end": RATE * steps, "n_test": 4, **options}
+    options = {"integrator": "gd", "eta": RATE, "t_end": RATE * steps, "n_test": 4, **options}
     return mvsim.simulate(mvsim.Parameters(**{**TINY, **fields}), method, out=out, **options)
 
 
@@ -157,7 +157,7 @@ def test_pairs_drawn_each_step_differ_from_pairs_drawn_once():
     [
         ({"N": 13}, "N=13"),
         ({"seed": 1}, "seed=1"),
-        ({"learning_rate": 2.0}, "eta=2.0"),
+        ({"eta": 2.0}, "eta=2.0"),
         ({"n_test": 5}, "n_test=5"),
         ({"backend": "numpy"}, "backend='numpy'"),
     ],
@@ -169,9 +169,9 @@ def test_resuming_as_another_run_is_refused(change, named, tmp_path):
     assert_same_bits(mvsim.open_run(tmp_path / "run.nc").dataset, kept.dataset)
 
 
-def test_resuming_takes_over_the_learning_rate(tmp_path):
+def test_resuming_takes_over_eta(tmp_path):
     simulate("midpoint", tmp_path / "run.nc", steps=40)
-    resumed = simulate("midpoint", tmp_path / "run.nc", resume=True, learning_rate=None)
+    resumed = simulate("midpoint", tmp_path / "run.nc", resume=True, eta=None)
     assert_same_bits(resumed.dataset, simulate("midpoint").dataset)
 
 
@@ -215,20 +215,20 @@ def test_a_loss_that_is_not_finite_stops_the_run(tmp_path, monkeypatch):
 
 def learned_run(**options):
     """A problem that is learned within a few hundred steps."""
-    return mvsim.simulate(mvsim.Parameters(k=2, m=2, N=30, P=8, d=2), "erm", n_test=4, **options)
+    return mvsim.simulate(mvsim.Parameters(k=2, m=2, N=30, P=8, d=4), "erm", n_test=4, **options)
 
 
 def test_a_step_beyond_the_limit_is_warned_of():
     with pytest.warns(UserWarning, match=r"eta=\d+ exceeds 2 / lambda_max = ") as caught:
-        learned_run(integrator="gd", learning_rate=3.0, t_end=90.0)
+        learned_run(integrator="gd", eta=6.0, t_end=90.0)
     assert len([w for w in caught if "lambda_max" in str(w.message)]) == 1  # once, not at every record
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        learned_run(integrator="gd", learning_rate=1.0, t_end=90.0)
+        learned_run(integrator="gd", eta=1.0, t_end=90.0)
 
 
 def test_a_run_ends_when_it_has_settled_and_says_since_when():
-    run = learned_run(integrator="gd", learning_rate=1.0)
+    run = learned_run(integrator="gd", eta=1.0)
     assert run.settled is True
     accuracy, learned = run.dataset["training_accuracy"].values, run.dataset["feature_learned"].values == 1.0
     same = (accuracy == 1.0) & (learned == learned[-1]).all(axis=(1, 2))
@@ -236,24 +236,24 @@ def test_a_run_ends_when_it_has_settled_and_says_since_when():
     assert run.dataset["time"].values[-1] >= 10.0 * since
     assert run.dataset["time"].values[-2] < 10.0 * since
     assert f"since t = {since:.4g}" in run.summary
-    cut = learned_run(integrator="gd", learning_rate=1.0, t_end=5.0 * since)
+    cut = learned_run(integrator="gd", eta=1.0, t_end=5.0 * since)
     assert cut.settled is False
     assert "Not settled at t_end" in cut.summary
 
 
 def test_what_holds_from_the_start_has_to_last_for_a_multiple_of_the_first_step(tmp_path, monkeypatch):
-    learned = learned_run(integrator="gd", learning_rate=1.0).final_correlations
+    learned = learned_run(integrator="gd", eta=1.0).final_correlations
     monkeypatch.setattr("mvsim.simulation.session.initial_correlations", lambda p, seed: learned)
-    short = learned_run(integrator="gd", learning_rate=1.0, t_end=2.0, out=tmp_path / "run.nc")
+    short = learned_run(integrator="gd", eta=1.0, t_end=2.0, out=tmp_path / "run.nc")
     assert short.settled is False
-    run = learned_run(integrator="gd", learning_rate=1.0, out=tmp_path / "run.nc", resume=True)
+    run = learned_run(integrator="gd", eta=1.0, out=tmp_path / "run.nc", resume=True)
     assert run.settled is True
     assert "since t = 0" in run.summary
     assert run.dataset["time"].values[-1] == 10.0
 
 
 def test_the_summary_counts_the_classes():
-    run = learned_run(integrator="gd", learning_rate=1.0)
+    run = learned_run(integrator="gd", eta=1.0)
     counts = count_classes(run.dataset["feature_learned"].values[-1])
     assert sum(counts.values()) == 2
     assert f"both features learned in {counts['both']} of 2 classes, exactly one in {counts['one']}, none in {counts['none']}" in run.summary
@@ -348,7 +348,7 @@ def test_a_problem_that_does_not_fit_is_refused_before_it_starts():
         ({"seed": 1.5}, "seed=1.5"),
         ({"t_end": 0.0}, "t_end=0.0"),
         ({"t_end": float("nan")}, "t_end=nan"),
-        ({"learning_rate": -1.0}, "eta=-1.0"),
+        ({"eta": -1.0}, "eta=-1.0"),
         ({"checkpoint_seconds": 0.0}, "checkpoint_seconds=0.0"),
         ({"n_test": 0}, "n_test=0"),
         ({"threads": 0}, "threads=0"),
@@ -410,15 +410,20 @@ def test_every_method_can_be_simulated():
         ({"resume": "no", "out": "run.nc"}, "resume='no'"),
         ({"method": "mixup", "redraw": "each step", "integrator": "gd"}, "needs pairs"),
         ({"method": "mixup", "mixing": rv_histogram(([1.0, 2.0], [0.0, 0.5, 1.0]))}, "mixing"),
-        ({"learning_rate": True}, "eta=True"),
+        ({"eta": True}, "eta=True"),
         ({"checkpoint_seconds": None}, "checkpoint_seconds=None"),
         ({"out": 5}, "out=5"),
         ({"method": []}, "method=[]"),
-        ({"integrator": "gd", "learning_rate": 1e-300, "t_end": 1.0}, "eta=1e-300"),
-        ({"learning_rate": 1.0}, "eta=1.0: belongs to integrator='gd'"),
+        ({"integrator": "gd", "eta": 1e-300, "t_end": 1.0}, "eta=1e-300"),
+        ({"eta": 1.0}, "eta=1.0: belongs to integrator='gd'"),
         ({"integrator": "gd", "rtol": 1e-3}, "rtol=0.001: belongs to integrator='flow'"),
         ({"rtol": 0.5}, "rtol=0.5"),
         ({"settled_factor": 1.0}, "settled_factor=1.0"),
+        ({"settled_factor": 10**5000}, "settled_factor=1000"),
+        ({"t_end": 10**5000}, "t_end=1000"),
+        ({"threads": 10**5000}, "threads=1000"),
+        ({"n_test": 10**400}, "n_test"),
+        ({"eta": 10**5000, "integrator": "gd"}, "eta=1000"),
         ({"method": "mixup", "pairs": 3, "redraw": "each step"}, "drawn afresh"),
         ({"method": "mixup", "nodes": 10**6}, "nodes=1000000"),
         ({"method": "mixup", "pairs": 10**30}, "pairs="),

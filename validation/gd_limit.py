@@ -38,13 +38,13 @@ def study(method: str) -> dict[str, Any]:
     """Compare gradient descent at several step sizes with the flow."""
     flow = final(method, rtol=1e-8)
     reference = flow.final_correlations
-    found = [final(method, integrator="gd", learning_rate=eta).final_correlations for eta in ETAS]
+    found = [final(method, integrator="gd", eta=eta).final_correlations for eta in ETAS]
     errors, slope = _convergence(found, reference)
     control = _convergence(found, 1.01 * reference)[1]
     escaped = int(np.isfinite(flow.dataset["escape_time"]).sum())
     estimate = float(flow.provenance["faithful_eta"])
     first = float(np.nanmin(flow.dataset["escape_time"]))
-    descent = final(method, integrator="gd", learning_rate=T_END[method] / np.ceil(T_END[method] / estimate))
+    descent = final(method, integrator="gd", eta=T_END[method] / np.ceil(T_END[method] / estimate))
     relative = abs(float(np.nanmin(descent.dataset["escape_time"])) / first - 1.0)
     return {
         "t_end": T_END[method],

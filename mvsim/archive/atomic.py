@@ -9,10 +9,23 @@ import re
 import secrets
 from pathlib import Path
 
+from mvsim.echo import path_text
+from mvsim.errors import UsageError
+
 
 def target_of(path: str | os.PathLike[str]) -> Path:
-    """Return the absolute path of the file that ``path`` names, links followed: a link stays a link when its file is replaced."""
-    return Path(os.path.realpath(path))
+    """Return the absolute path of the file that ``path`` names, links followed: a link stays a link when its file is replaced.
+
+    Raises
+    ------
+    UsageError
+        If the path is relative and the working directory no longer exists.
+    """
+    try:
+        return Path(os.path.realpath(path))
+    except OSError as error:
+        advice = "give an absolute path, or work in a directory that exists"
+        raise UsageError(f"{path_text(path)}: the working directory cannot be found ({error.strerror}); {advice}") from None
 
 
 def is_special(target: Path) -> bool:
@@ -68,9 +81,11 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | memoryview) -> 
                 rest = rest[file.write(rest) :]
             os.fsync(file.fileno())
         temporary.replace(target)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
+        if isinstance(error, OSError):  # a failed write does not say of which file
+            raise OSError(error.errno, error.strerror, str(path)) from None
         raise
     _sync_directory(target.parent)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from mvsim.archive.atomic import remove_stale
 from mvsim.archive.writable import check_place
+from mvsim.echo import path_text
 from mvsim.errors import UsageError
 
 
@@ -36,9 +37,9 @@ def lock_run(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
-        raise UsageError(f"{path}: another process is working on this run; wait for it, stop it, or choose another file") from None
+        raise UsageError(f"{path_text(path)}: another process is working on this run; wait for it, stop it, or choose another file") from None
     except OSError as error:
-        raise UsageError(f"{path}: cannot be locked, {lock_file}: {error.strerror}; choose another file") from None
+        raise UsageError(f"{path_text(path)}: cannot be locked, {path_text(lock_file)}: {error.strerror}; choose another file") from None
     try:
         remove_stale(target)
         yield

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mvsim.echo import echo
 from mvsim.errors import UsageError
 
 
@@ -50,4 +51,4 @@ def provenance_from_text(text: str) -> dict[str, Any]:
 def _plain(value: object) -> object:
     if isinstance(value, np.generic):
         return value.item()
-    raise TypeError(f"provenance cannot hold a {type(value).__name__}: {value!r}")
+    raise TypeError(f"provenance cannot hold a {type(value).__name__}: {echo(value)}")

@@ -13,6 +13,7 @@ from mvsim.archive.netcdf import netcdf_bytes
 from mvsim.archive.provenance_json import provenance_from_text, provenance_text
 from mvsim.archive.schema import FORMAT, find_problem
 from mvsim.archive.seal import is_broken, seal
+from mvsim.echo import echo, path_text, shortened
 from mvsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def write_run(path: str | os.PathLike[str], dataset: xr.Dataset, provenance: dic
         write_atomically(path, data)
     except OSError as error:
         advice = "what was saved before is unchanged; mend that and continue with --resume"
-        raise UsageError(f"{path}: could not be saved: {error.strerror or error}; {advice}") from error
+        raise UsageError(f"{path_text(path)}: could not be saved: {error.strerror or error}; {advice}") from error
 
 
 def read_run(path: str | os.PathLike[str]) -> tuple[xr.Dataset, dict[str, Any]]:
@@ -80,15 +81,15 @@ def read_run(path: str | os.PathLike[str]) -> tuple[xr.Dataset, dict[str, Any]]:
     """
     with _open(path) as file:
         if file.read(len(_SIGNATURE)) != _SIGNATURE:
-            raise UsageError(f"{path}: not a NetCDF4 file; give a run made by `mvsim simulate`")
+            raise UsageError(f"{path_text(path)}: not a NetCDF4 file; give a run made by `mvsim simulate`")
         if is_broken(file):
-            raise UsageError(f"{path}: its contents do not match its checksum: it was edited or damaged after it was saved; {_RESTORE}")
+            raise UsageError(f"{path_text(path)}: its contents do not match its checksum: it was edited or damaged after it was saved; {_RESTORE}")
         dataset, provenance = _load(path, file)
     problem = find_problem(dataset, provenance)
     if problem:
-        raise UsageError(f"{path}: not a complete run: {problem}; {_RESTORE}")
+        raise UsageError(f"{path_text(path)}: not a complete run: {problem}; {_RESTORE}")
     if content_hash(dataset, provenance) != provenance.get("sha256"):
-        raise UsageError(f"{path}: its contents do not match its hash: it was edited or damaged after it was saved; {_RESTORE}")
+        raise UsageError(f"{path_text(path)}: its contents do not match its hash: it was edited or damaged after it was saved; {_RESTORE}")
     return dataset, provenance
 
 
@@ -97,16 +98,16 @@ def _open(path: str | os.PathLike[str]) -> IO[bytes]:
     try:
         mode = Path(path).stat().st_mode
         if stat.S_ISDIR(mode):
-            raise UsageError(f"{path}: is a directory; {give}")
+            raise UsageError(f"{path_text(path)}: is a directory; {give}")
         if not stat.S_ISREG(mode):  # opening a pipe would wait for ever
-            raise UsageError(f"{path}: not an ordinary file; {give}")
+            raise UsageError(f"{path_text(path)}: not an ordinary file; {give}")
         return Path(path).open("rb")
     except UsageError:
         raise
     except FileNotFoundError:
-        raise UsageError(f"{path}: no such file; {give}") from None
+        raise UsageError(f"{path_text(path)}: no such file; {give}") from None
     except (OSError, ValueError) as error:
-        raise UsageError(f"{str(path)!r}: cannot be opened: {getattr(error, 'strerror', None) or error}; {give}") from None
+        raise UsageError(f"{path_text(path)}: cannot be opened: {getattr(error, 'strerror', None) or shortened(str(error))}; {give}") from None
 
 
 def _load(path: str | os.PathLike[str], file: IO[bytes]) -> tuple[xr.Dataset, dict[str, Any]]:
@@ -123,23 +124,23 @@ def _load(path: str | os.PathLike[str], file: IO[bytes]) -> tuple[xr.Dataset, di
     except UsageError:
         raise
     except Exception as error:  # damaged files make h5py and xarray raise nearly anything
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:100]}"
-        raise UsageError(f"{path}: cannot be read as NetCDF4, truncated or damaged ({reason}); {_RESTORE}") from None
+        reason = f"{type(error).__name__}: {shortened(' '.join(str(error).split()))}"
+        raise UsageError(f"{path_text(path)}: cannot be read as NetCDF4, truncated or damaged ({reason}); {_RESTORE}") from None
     return dataset, provenance
 
 
 def _provenance(path: str | os.PathLike[str], text: object) -> dict[str, Any]:
     if not isinstance(text, str):
-        raise UsageError(f"{path}: not a run of mvsim, it has no attribute {ATTRIBUTE}; give a run made by `mvsim simulate`")
+        raise UsageError(f"{path_text(path)}: not a run of mvsim, it has no attribute {ATTRIBUTE}; give a run made by `mvsim simulate`")
     try:
         provenance = provenance_from_text(text)
     except (ValueError, RecursionError):
-        raise UsageError(f"{path}: its attribute {ATTRIBUTE} is not a JSON object: it was edited or damaged; {_RESTORE}") from None
+        raise UsageError(f"{path_text(path)}: its attribute {ATTRIBUTE} is not a JSON object: it was edited or damaged; {_RESTORE}") from None
     version = provenance.get("format")
     if type(version) is not int or version < 1:
-        raise UsageError(f"{path}: its provenance has no valid format number: it was edited or damaged; {_RESTORE}")
+        raise UsageError(f"{path_text(path)}: its provenance has no valid format number: it was edited or damaged; {_RESTORE}")
     if version > FORMAT:
-        raise UsageError(f"{path}: has format {version}, made by a newer mvsim; this version reads {FORMAT}: install a newer mvsim")
+        raise UsageError(f"{path_text(path)}: has format {echo(version)}, made by a newer mvsim; this version reads {FORMAT}: install a newer mvsim")
     if version < FORMAT:
-        raise UsageError(f"{path}: has format {version}, made by an older mvsim; this version reads {FORMAT}: make the run again")
+        raise UsageError(f"{path_text(path)}: has format {echo(version)}, made by an older mvsim; this version reads {FORMAT}: make the run again")
     return provenance

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mvsim.echo import echo
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -108,7 +110,7 @@ def _provenance_problem(provenance: dict[str, Any]) -> str | None:
         if type(provenance[name]) not in types:
             return f"{name} in its provenance is of type {type(provenance[name]).__name__}"
     if provenance["status"] not in STATUSES:
-        return f"status {provenance['status']!r} in its provenance is unknown"
+        return f"status {echo(provenance['status'])} in its provenance is unknown"
     for name in ("k", "m"):
         if type(provenance["parameters"].get(name)) is not int:
             return f"its parameters have no integer {name}"

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from mvsim.archive.atomic import create_temporary, is_special, target_of
+from mvsim.echo import echo, path_text
 from mvsim.errors import UsageError
 
 
@@ -34,25 +35,26 @@ def ensure_writable(path: str | os.PathLike[str], force: bool = False, resume: b
     target = check_place(path)
     if os.path.exists(target):
         if not force and not resume:
-            raise UsageError(f"{path}: exists already; continue it with --resume, overwrite it with --force, or choose another file")
+            raise UsageError(f"{path_text(path)}: exists already; continue it with --resume, overwrite it with --force, or choose another file")
         if not os.access(target, os.W_OK):
-            raise UsageError(f"{path}: is read-only; make it writable or choose another file")
+            raise UsageError(f"{path_text(path)}: is read-only; make it writable or choose another file")
 
 
 def check_place(path: str | os.PathLike[str]) -> Path:
     """Return the file that ``path`` names, links followed, or raise `UsageError` if no run can be saved there."""
     if not os.fspath(path) or "\0" in os.fspath(path):
-        raise UsageError(f"{os.fspath(path)!r}: not a file name; give the file of the run, for example run.nc")
+        raise UsageError(f"{echo(os.fspath(path))}: not a file name; give the file of the run, for example run.nc")
     target = target_of(path)
     try:
         if is_special(target):
             kind = "a directory" if target.is_dir() else "not an ordinary file"
-            raise UsageError(f"{path}: is {kind}; give the file of the run, for example run.nc")
+            raise UsageError(f"{path_text(path)}: is {kind}; give the file of the run, for example run.nc")
         if not target.parent.is_dir():
-            raise UsageError(f"{path}: the directory {target.parent} does not exist; create it or choose another file")
+            raise UsageError(f"{path_text(path)}: the directory {path_text(target.parent)} does not exist; create it or choose another file")
         descriptor, temporary = create_temporary(target)  # nothing less tells whether something can be created there
     except OSError as error:
-        raise UsageError(f"{path}: nothing can be created in {target.parent}: {error.strerror}; choose another file") from None
+        place = path_text(target.parent)
+        raise UsageError(f"{path_text(path)}: nothing can be created in {place}: {error.strerror}; choose another file") from None
     os.close(descriptor)
     temporary.unlink(missing_ok=True)  # the process that holds the lock takes it for a stale one and may be first
     return target

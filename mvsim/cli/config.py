@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cyclopts.config import Dict
 
+from mvsim.echo import echo, path_text, shortened
 from mvsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,25 +34,29 @@ def apply_config(app: App, commands: tuple[str, ...], arguments: ArgumentCollect
     allowed = [name.removeprefix("--") for argument in arguments if argument is not option for name in argument.names[:1]]
     for key in values:
         if key.replace("_", "-") not in {name.replace("_", "-") for name in allowed}:
-            raise UsageError(f"{path}: {key} is not an option{_closest(key, allowed)}; the options are {', '.join(allowed)}")
-    Dict({key: _text(value) for key, value in values.items()}, source=path, use_commands_as_keys=False)(app, commands, arguments)
+            raise UsageError(f"{path_text(path)}: {shortened(key)} is not an option{_closest(key, allowed)}; the options are {', '.join(allowed)}")
+    Dict({key: _text(path, key, value) for key, value in values.items()}, source=path, use_commands_as_keys=False)(app, commands, arguments)
 
 
 def _read(path: str) -> dict[str, Any]:
     if Path(path).exists() and not Path(path).is_file():  # a device may be without end, and a pipe without a beginning
-        raise UsageError(f"config={path}: is not a file; give the name of a readable TOML file")
+        raise UsageError(f"config={path_text(path)}: is not a file; give the name of a readable TOML file")
     try:
         with open(path, "rb") as file:
             return tomllib.load(file)
     except OSError as error:
-        raise UsageError(f"config={path}: {error.strerror}; give the name of a readable TOML file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"config={path}: not a TOML file ({error})") from None
+        raise UsageError(f"config={path_text(path)}: {error.strerror}; give the name of a readable TOML file") from None
+    except (ValueError, RecursionError) as error:  # of TOML, of its encoding, of an integer too long to read
+        reason = shortened(" ".join(str(error).split()))
+        raise UsageError(f"config={path_text(path)}: not a TOML file that can be read ({reason}); mend it there") from None
 
 
-def _text(value: Any) -> Any:
-    """Write tables and arrays as JSON, the form that they have on the command line."""
-    return json.dumps(value, default=str) if isinstance(value, dict | list) else value
+def _text(path: str, key: str, value: Any) -> Any:
+    """Write tables and arrays as JSON, the form that they have on the command line, and numbers as their digits."""
+    try:
+        return json.dumps(value, default=str) if isinstance(value, dict | list) else value if isinstance(value, bool) else str(value)
+    except ValueError:  # hexadecimal digits are read without a limit
+        raise UsageError(f"{path_text(path)}: {key}={echo(value)}: has more digits than can be written; at most 4300 are read") from None
 
 
 def _closest(key: str, allowed: list[str]) -> str:

@@ -6,13 +6,15 @@ import os
 import signal
 import sys
 import threading
+import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from mvsim.cli.app import app
-from mvsim.cli.outcome import DONE, HANDLED, exit_code, message
-from mvsim.cli.streams import silence_stdout
+from mvsim.cli.outcome import BUG, DONE, TRACEBACK, exit_code, message
+from mvsim.cli.streams import ResultsConsole, silence_stdout
+from mvsim.echo import escaped
 
 
 def dispatch(arguments: Sequence[str] | None = None) -> int:
@@ -22,15 +24,17 @@ def dispatch(arguments: Sequence[str] | None = None) -> int:
     with _any_end_is_ctrl_c(), warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
-            code = app(words)
+            code = app(words, console=ResultsConsole())
             sys.stdout.flush()
         except BrokenPipeError:
             # Results are printed after everything is saved, so a reader that left (`| head`) has lost nothing but lines.
             silence_stdout()
-        except HANDLED as error:
+        except (Exception, KeyboardInterrupt) as error:
             _say(f"mvsim: {message(error, words)}")
             if isinstance(error, OSError):  # it may be stdout itself that cannot be written
                 silence_stdout()
+            if exit_code(error) == BUG and os.environ.get(TRACEBACK):
+                traceback.print_exc()
             return exit_code(error)
         else:
             return code if isinstance(code, int) else DONE
@@ -67,7 +71,7 @@ def _any_end_is_ctrl_c() -> Iterator[None]:
 
 def _show_warning(message: Warning | str, *details: object, **more: object) -> None:
     """Show a warning as one line: whoever types a command has no use for the place in the code."""
-    _say(f"mvsim: warning: {message}")
+    _say(f"mvsim: warning: {escaped(' '.join(str(message).split()))}")
 
 
 def _say(line: str) -> None:

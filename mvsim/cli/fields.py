@@ -11,6 +11,7 @@ from cyclopts import Group, Parameter
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from mvsim.echo import echo, shortened
 from mvsim.errors import UsageError
 
 
@@ -50,6 +51,14 @@ def _flag(name: str, field: FieldInfo) -> Parameter:
     return Parameter(name=f"--{name}", help=field.description, metavar=metavar, choices=choices)
 
 
+def read_integer(text: str) -> int:
+    """Return the integer that is the value of an option; left to itself, cyclopts rounds 1.5 to 2."""
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{echo(text)} is not an integer, or one of more than 4300 digits") from None
+
+
 def given_fields(fields: dict[str, str | None]) -> dict[str, Any]:
     """Return the fields that were given; text that opens a JSON object or array is read as such.
 
@@ -76,6 +85,8 @@ def read_value(name: str, text: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise UsageError(f"{name}={text[:60]}: not valid JSON ({error.msg} at character {error.pos + 1})") from None
+        raise UsageError(f"{name}={shortened(text)}: not valid JSON ({error.msg} at character {error.pos + 1})") from None
+    except ValueError:
+        raise UsageError(f"{name}={shortened(text)}: a number has more digits than Python reads; give one of at most 4300") from None
     except RecursionError:
-        raise UsageError(f"{name}={text[:60]}...: too deeply nested") from None
+        raise UsageError(f"{name}={shortened(text)}: too deeply nested; give a law as --help shows it") from None

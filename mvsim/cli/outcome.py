@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Sequence
 
-from cyclopts import CycloptsError, UnusedCliTokensError
+from cyclopts import CycloptsError, UnknownOptionError, UnusedCliTokensError
 
+from mvsim.echo import LONGEST, escaped, path_text, shortened
 from mvsim.errors import DivergedError, Interrupted, MvsimError, StalledError
 
 DONE = 0
 BAD_INPUT = 2
 INCONCLUSIVE = 3
+BUG = 70
 INTERRUPTED = 130
 
 HANDLED = (MvsimError, CycloptsError, OSError, MemoryError, KeyboardInterrupt)
-"""Everything that gets a line of its own; any other exception is a bug and traces back."""
+"""Everything that says by itself what is wrong; any other exception is a bug of mvsim."""
+
+TRACEBACK = "MVSIM_TRACEBACK"
+"""Name of the variable of the environment that asks for the traceback of a bug."""
+
+_LONGEST_LINE = 600
+"""Characters that a message of the option parser may have."""
 
 
 def exit_code(error: BaseException) -> int:
-    """Return the exit code of an error in `HANDLED`."""
+    """Return the exit code of an error."""
     if isinstance(error, Interrupted | KeyboardInterrupt):
         return INTERRUPTED
     if isinstance(error, DivergedError | StalledError):
         return INCONCLUSIVE
-    return BAD_INPUT
+    return BAD_INPUT if isinstance(error, HANDLED) else BUG
 
 
 def message(error: BaseException, arguments: Sequence[str]) -> str:
-    """Return the one line that explains an error in `HANDLED`.
+    """Return the one line that explains an error.
 
     Parameters
     ----------
@@ -48,13 +55,15 @@ def message(error: BaseException, arguments: Sequence[str]) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "interrupted before anything new was saved"
     if isinstance(error, MemoryError):
-        return _one_line(f"not enough memory{_detail(error)}; use a smaller k, m, N or G, or --noise codebook")
+        return _one_line(f"not enough memory{_detail(error)}; make the problem smaller (k, m, N, G)")
     if isinstance(error, OSError) and not isinstance(error, MvsimError):
         reason = error.strerror or str(error) or type(error).__name__
-        return _one_line(f"{error.filename}: {reason}" if error.filename else reason)
-    if isinstance(error, UnusedCliTokensError):
-        return f"{shlex.join(error.unused_tokens or [])}: not expected here; the name of an option starts with --"
-    return _one_line(str(error))
+        return _one_line(f"{path_text(error.filename)}: {reason}" if error.filename else reason)
+    if isinstance(error, CycloptsError):
+        return _parser_message(error, arguments)
+    if isinstance(error, MvsimError):
+        return _one_line(str(error))
+    return f"internal error ({_name(error)}), a bug of mvsim: please report it with this command; {TRACEBACK}=1 shows where it happened"
 
 
 def resuming_command(arguments: Sequence[str]) -> str:
@@ -63,9 +72,33 @@ def resuming_command(arguments: Sequence[str]) -> str:
     return shlex.join(["mvsim", *words, *(["--resume"] if "simulate" in words[:1] else [])])
 
 
+def _parser_message(error: CycloptsError, arguments: Sequence[str]) -> str:
+    """Return what the option parser says, with the words of the user made short and safe to print."""
+    if isinstance(error, UnusedCliTokensError):
+        return f"{shortened(shlex.join(error.unused_tokens or []))}: not expected here; the name of an option starts with --"
+    token = getattr(error, "token", None)
+    words = {*arguments, *(text for text in (getattr(token, "value", None), getattr(token, "keyword", None)) if text)}
+    if isinstance(error, UnknownOptionError) and "--" in arguments and _word(error) in arguments[list(arguments).index("--") :]:
+        return f"{shortened(_word(error))}: stands behind --, after which nothing is read as an option; leave -- out"
+    text = str(error)
+    for word in sorted(words, key=len, reverse=True):
+        if len(word) > LONGEST or not word.isprintable():
+            text = text.replace(word, shortened(word))
+    return shortened(" ".join(text.split()), _LONGEST_LINE)
+
+
+def _word(error: UnknownOptionError) -> str:
+    return error.token.keyword or error.token.value
+
+
+def _name(error: BaseException) -> str:
+    """Return the kind of an error and what it says; what it says may not be text, or not be there."""
+    return shortened(" ".join(f"{type(error).__name__}: {error}".removesuffix(": ").split()))
+
+
 def _detail(error: MemoryError) -> str:
-    return f" ({error})" if str(error) else ""
+    return f" ({shortened(str(error))})" if str(error) else ""
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.replace(os.linesep, " ").split())
+    return escaped(" ".join(text.split()))

@@ -7,6 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from mvsim.echo import escaped
+
 
 def plot(
     *runs: Annotated[Path, Parameter(name="RUN", required=True, help="Run files; several are drawn side by side on the same axes.")],
@@ -18,9 +20,12 @@ def plot(
     from mvsim.plotting.output import check_output
     from mvsim.run import open_run
 
+    if out is not None:  # before large files are read
+        check_output(out, force)
+    read = [open_run(path) for path in runs]
     picture = check_output(out or default_picture(runs), force)
-    save_figure(run_figure([open_run(path) for path in runs]), picture, force)
-    print(f"saved in {picture}")
+    save_figure(run_figure(read), picture, force)
+    print(f"saved in {escaped(str(picture))}")
 
 
 def default_picture(runs: tuple[Path, ...]) -> Path:

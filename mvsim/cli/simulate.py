@@ -11,8 +11,10 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter, Token
 
 import mvsim
-from mvsim.cli.fields import given_fields, read_value, with_fields
+from mvsim.cli.fields import given_fields, read_integer, read_value, with_fields
 from mvsim.cli.progress import progress_on
+from mvsim.echo import echo, escaped
+from mvsim.errors import UsageError
 from mvsim.integrators import INTEGRATORS
 from mvsim.learning import count_classes
 from mvsim.objectives import OBJECTIVES
@@ -22,8 +24,7 @@ FLAG = Parameter(negative="", show_default=False)
 
 
 def _integer(kind: type, tokens: Sequence[Token]) -> int:
-    """Read an integer; left to itself, cyclopts rounds 1.5 to 2."""
-    return int(tokens[0].value)
+    return read_integer(tokens[0].value)
 
 
 INTEGER = Parameter(converter=_integer)
@@ -67,6 +68,8 @@ def simulate(
     """
     given = given_fields(fields)
     parameters = Parameters.literal(**given) if regime == "literal" else Parameters(**given)
+    if regime == "literal" and parameters.d != parameters.k**20:
+        raise UsageError(f"regime=literal, d={echo(given['d'])}: the literal regime has d = k^20; give only one of them")
     options = {"mixing": None if mixing is None else read_value("mixing", mixing), "nodes": nodes, "pairs": pairs, "redraw": redraw}
     path = out or Path(f"mvsim-k{parameters.k}-{method}-seed{seed}.nc")
     with nullcontext() if quiet else progress_on() as progress:
@@ -75,7 +78,7 @@ def simulate(
             method=method,
             seed=seed,
             integrator=integrator,
-            learning_rate=eta,
+            eta=eta,
             rtol=rtol,
             t_end=t_end,
             settled_factor=settled_factor,
@@ -89,7 +92,10 @@ def simulate(
             progress=progress,
             **{name: value for name, value in options.items() if value is not None},
         )
-    print(json.dumps(outcome(run), allow_nan=False) if json_ else f"{run.summary}\nsaved in {path}")
+    if json_:
+        print(json.dumps(outcome(run), allow_nan=False))
+    else:
+        print(*map(escaped, run.summary.splitlines()), f"saved in {escaped(str(path))}", sep="\n")
 
 
 def outcome(run: mvsim.Run) -> dict[str, Any]:

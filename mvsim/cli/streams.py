@@ -5,6 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from typing import NoReturn
+
+from rich.console import Console
+
+
+class ResultsConsole(Console):
+    """A console on stdout that tells its caller when nobody reads any more; left to itself, rich would end the program, as a failure."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        """Go on with the error that writing raised."""
+        raise BrokenPipeError
 
 
 def silence_stdout() -> None:

@@ -13,11 +13,12 @@ from cyclopts import Parameter
 
 from mvsim.archive import ensure_writable
 from mvsim.archive.atomic import write_atomically
-from mvsim.cli.fields import given_fields, with_fields
+from mvsim.cli.fields import given_fields, read_integer, with_fields
 from mvsim.cli.progress import progress_on
 from mvsim.cli.simulate import FLAG, INTEGER
 from mvsim.cli.streams import silence_stdout
 from mvsim.cli.verdict_table import counts, print_section
+from mvsim.echo import path_text
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
 from mvsim.run import Run
@@ -30,8 +31,7 @@ DEFAULT_K = (10,)
 
 
 def _integers(kind: type, tokens: Any) -> tuple[int, ...]:
-    """Read integers; left to itself, cyclopts rounds 1.5 to 2."""
-    return tuple(int(token.value) for token in tokens)
+    return tuple(read_integer(token.value) for token in tokens)
 
 
 @with_fields(Parameters, "Parameters of the runs that are made")
@@ -121,9 +121,9 @@ def _refuse_unused(runs: tuple[Path, ...], theorem: tuple[str, ...], k: tuple[in
 def _check_answer_file(out: Path, runs: tuple[Path, ...], force: bool) -> Path:
     """Return ``out`` if the answer may be written there."""
     if any(run.exists() and out.exists() and run.samefile(out) for run in runs):
-        raise UsageError(f"out={out}: is a run that is to be judged; choose another file")
+        raise UsageError(f"out={path_text(out)}: is a run that is to be judged; choose another file")
     if out.exists() and not force:
-        raise UsageError(f"out={out}: exists already; overwrite it with --force, or choose another file")
+        raise UsageError(f"out={path_text(out)}: exists already; overwrite it with --force, or choose another file")
     ensure_writable(out, force=True)
     return out
 
@@ -137,7 +137,8 @@ def _check_replaceable(path: Path, question: dict[str, Any]) -> None:
     except (OSError, ValueError, KeyError, TypeError):
         asked = None
     if asked != question:
-        raise UsageError(f"{path}: is not an answer to this question and would be replaced; move it away, or give another file with --out")
+        advice = "move it away, or give another file with --out"
+        raise UsageError(f"{path_text(path)}: is not an answer to this question and would be replaced; {advice}")
 
 
 def _answers(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mvsim.echo import echo
 from mvsim.errors import UsageError
 
 LARGEST = 1e6
@@ -115,7 +116,7 @@ class Dataset(ABC):
 
 def _check_view(view: int) -> None:
     if view not in (0, 1):
-        raise UsageError(f"view={view!r}: must be 0 or 1")
+        raise UsageError(f"view={echo(view)}: must be 0 or 1")
 
 
 @dataclass(frozen=True, eq=False)

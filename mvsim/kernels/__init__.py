@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mvsim.data import Dataset, SharedNoiseDataset
+from mvsim.echo import echo
 from mvsim.errors import UsageError
 from mvsim.kernels.base import Kernel, PointwiseLoss
 from mvsim.kernels.cross_entropy import CrossEntropy
@@ -17,7 +18,7 @@ __all__ = ["BACKENDS", "AllPairs", "CrossEntropy", "Kernel", "ListedPairs", "Poi
 def make_kernel(parameters: Parameters, data: Dataset, backend: str, threads: int | None) -> Kernel:
     """Choose a kernel: ``numpy`` is the oracle, ``numba`` (and ``auto``) the compiled one that suits the structure of the data."""
     if backend not in BACKENDS:
-        raise UsageError(f"backend={backend!r}: must be one of {', '.join(BACKENDS)}")
+        raise UsageError(f"backend={echo(backend)}: must be one of {', '.join(BACKENDS)}")
     if backend == "numpy":
         from mvsim.kernels.numpy_dense import NumpyDenseKernel
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mvsim.data import Dataset
+from mvsim.echo import echo
 from mvsim.errors import UsageError
 from mvsim.objectives.base import Objective
 from mvsim.objectives.erm import Erm
@@ -54,7 +55,7 @@ def objective(name: str, parameters: Parameters, data: Dataset, backend: str = "
 def check_name(name: str) -> None:
     """Raise `UsageError` unless there is an objective of that name."""
     if not isinstance(name, str) or name not in OBJECTIVES:
-        raise UsageError(f"method={name!r}: must be one of {', '.join(OBJECTIVES)}")
+        raise UsageError(f"method={echo(name)}: must be one of {', '.join(OBJECTIVES)}")
 
 
 def options_of(name: str) -> tuple[str, ...]:
@@ -68,4 +69,4 @@ def check_options(name: str, options: Mapping[str, Any]) -> None:
     for key in options:
         if key not in options_of(name):
             known = options_of(name)
-            raise UsageError(f"{key}={options[key]!r}: {name} has no such option; it takes {', '.join(known) if known else 'none'}")
+            raise UsageError(f"{key}={echo(options[key])}: {name} has no such option; it takes {', '.join(known) if known else 'none'}")

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from mvsim.echo import echo
 from mvsim.errors import UsageError
 
 DEFAULT_NODES = 16
@@ -35,7 +36,7 @@ def law_from(value: Any, nodes: int = DEFAULT_NODES) -> MixingLaw:
         try:
             value = float(value)
         except ValueError:
-            raise UsageError(f"mixing={value!r}: must be {allowed}") from None
+            raise UsageError(f"mixing={echo(value)}: must be {allowed}") from None
     if not isinstance(value, Mapping):
         return MixingLaw(value, nodes)
     import scipy.stats
@@ -44,15 +45,15 @@ def law_from(value: Any, nodes: int = DEFAULT_NODES) -> MixingLaw:
         if set(value) == {"atoms", "probabilities"}:
             return MixingLaw(scipy.stats.rv_discrete(values=(value["atoms"], value["probabilities"])), nodes)
         if "distribution" not in value or set(value) - {"distribution", "args", "kwds"}:
-            raise UsageError(f"mixing={dict(value)!r}: must be {allowed}")
+            raise UsageError(f"mixing={echo(dict(value))}: must be {allowed}")
         family = getattr(scipy.stats, str(value["distribution"]), None)
         if not isinstance(family, (scipy.stats.rv_continuous, scipy.stats.rv_discrete)):
-            raise UsageError(f"mixing={dict(value)!r}: scipy.stats has no distribution of that name; must be {allowed}")
+            raise UsageError(f"mixing={echo(dict(value))}: scipy.stats has no distribution of that name; must be {allowed}")
         return MixingLaw(family(*value.get("args", ()), **value.get("kwds", {})), nodes)
     except (TypeError, ValueError) as error:
         if isinstance(error, UsageError):
             raise
-        raise UsageError(f"mixing={dict(value)!r}: {' '.join(str(error).split())}; must be {allowed}") from None
+        raise UsageError(f"mixing={echo(dict(value))}: {' '.join(str(error).split())}; must be {allowed}") from None
 
 
 @dataclass(frozen=True)
@@ -72,14 +73,14 @@ class MixingLaw:
 
     def __post_init__(self) -> None:
         if isinstance(self.nodes, bool) or not isinstance(self.nodes, (int, np.integer)) or not 1 <= self.nodes <= MOST_NODES:
-            raise UsageError(f"nodes={self.nodes!r}: must be an integer from 1 to {MOST_NODES}")
+            raise UsageError(f"nodes={echo(self.nodes)}: must be an integer from 1 to {MOST_NODES}")
         if self._is_point:
             if not 0.0 <= self.distribution <= 1.0:
-                raise UsageError(f"mixing={self.distribution!r}: a point mass must lie in [0, 1]")
+                raise UsageError(f"mixing={echo(self.distribution)}: a point mass must lie in [0, 1]")
             return
         if not hasattr(self.distribution, "support") or not hasattr(self.distribution, "ppf"):
             allowed = "a number in [0, 1] or a frozen scipy.stats distribution, e.g. scipy.stats.beta(1, 1)"
-            raise UsageError(f"mixing={self.distribution!r}: must be {allowed}")
+            raise UsageError(f"mixing={echo(self.distribution)}: must be {allowed}")
         try:
             low, high = (float(end) for end in self.distribution.support())
             self.describe(), self.plain()

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mvsim.data import Dataset
+from mvsim.echo import echo
 from mvsim.errors import UsageError
 from mvsim.kernels import AllPairs, ListedPairs, Points, Unmixed
 from mvsim.objectives.base import Objective
@@ -69,11 +70,11 @@ class Mixup(Objective):
     ) -> None:
         super().__init__(parameters, data, backend, threads)
         if pairs is not None and (isinstance(pairs, bool) or not isinstance(pairs, (int, np.integer)) or not 1 <= pairs <= MOST_PAIRS):
-            raise UsageError(f"pairs={pairs!r}: must be an integer from 1 to {MOST_PAIRS}, or None for all pairs")
+            raise UsageError(f"pairs={echo(pairs)}: must be an integer from 1 to {MOST_PAIRS}, or None for all pairs")
         if redraw not in ("once", "each step"):
-            raise UsageError(f"redraw={redraw!r}: must be 'once' or 'each step'")
+            raise UsageError(f"redraw={echo(redraw)}: must be 'once' or 'each step'")
         if pairs is None and redraw != "once":
-            raise UsageError(f"redraw={redraw!r}: needs pairs, the number of pairs that are drawn; without it all pairs are summed")
+            raise UsageError(f"redraw={echo(redraw)}: needs pairs, the number of pairs that are drawn; without it all pairs are summed")
         self.law = law_from(mixing, nodes)
         self._pairs, self._redraw, self._seed = pairs, redraw, check_seed(seed)
         self._points = self._all_pairs(nodes) if pairs is None else self._draw(0)

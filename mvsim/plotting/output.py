@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mvsim.archive import ensure_writable
 from mvsim.archive.atomic import write_atomically
+from mvsim.echo import path_text
 from mvsim.errors import UsageError
 from mvsim.plotting.style import styled
 
@@ -36,9 +37,9 @@ def check_output(path: str | os.PathLike[str], force: bool = False) -> Path:
     """
     path = Path(path)
     if path.suffix.lower().removeprefix(".") not in FORMATS:
-        raise UsageError(f"{path}: a picture's name must end in {', '.join('.' + name for name in FORMATS)}")
+        raise UsageError(f"{path_text(path)}: a picture's name must end in {', '.join('.' + name for name in FORMATS)}")
     if path.is_file() and not force:
-        raise UsageError(f"{path}: exists already; overwrite it with --force, or choose another file")
+        raise UsageError(f"{path_text(path)}: exists already; overwrite it with --force, or choose another file")
     ensure_writable(path, force=True)
     return path
 

@@ -23,7 +23,7 @@ def simulate(
     method: str = "midpoint",
     seed: int = 0,
     integrator: str = "flow",
-    learning_rate: float | None = None,
+    eta: float | None = None,
     rtol: float | None = None,
     t_end: float | None = None,
     settled_factor: float = SETTLED_FACTOR,
@@ -50,8 +50,8 @@ def simulate(
         Fixes data, initial weights and fresh draws.
     integrator : str
         A key of `mvsim.integrators.INTEGRATORS`.
-    learning_rate : float, optional
-        Step size eta of gradient descent; default `mvsim.simulation.session.LEARNING_RATE_PER_CLASS` times k.
+    eta : float, optional
+        Step size of gradient descent; default `mvsim.simulation.session.LEARNING_RATE_PER_CLASS` times k.
     rtol : float, optional
         Relative tolerance of the gradient flow; default 1e-3.
     t_end : float, optional
@@ -102,7 +102,7 @@ def simulate(
         method=method,
         seed=seed,
         integrator=integrator,
-        options={"learning_rate": learning_rate, "rtol": rtol},
+        options={"learning_rate": eta, "rtol": rtol},
         t_end=t_end,
         settled_factor=settled_factor,
         out=out,

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from mvsim.checks import check_positive
+from mvsim.checks import check_between, check_positive
 from mvsim.data import Dataset
+from mvsim.echo import echo
 from mvsim.errors import UsageError
 from mvsim.integrators import INTEGRATORS, LAST_TIME
 from mvsim.kernels import BACKENDS
@@ -51,27 +52,25 @@ class Request:
 
     def __post_init__(self) -> None:
         if not isinstance(self.parameters, Parameters):
-            raise UsageError(f"parameters={self.parameters!r}: must be mvsim.Parameters(...)")
+            raise UsageError(f"parameters={echo(self.parameters)}: must be mvsim.Parameters(...)")
         check_seed(self.seed)
         check_name(self.method)
         for name, value, known in (("integrator", self.integrator, INTEGRATORS), ("backend", self.backend, BACKENDS)):
             if not isinstance(value, str) or value not in known:
-                raise UsageError(f"{name}={value!r}: must be one of {', '.join(known)}")
+                raise UsageError(f"{name}={echo(value)}: must be one of {', '.join(known)}")
         check_options(self.method, self.objective_options)
         check_n_test(self.n_test)
         _check_data(self.parameters, self.data)
         if self.t_end is not None:
             check_positive("t_end", self.t_end, most=LAST_TIME)
         self._check_integrator_options()
-        factor = self.settled_factor
-        if isinstance(factor, bool) or not isinstance(factor, (int, float, np.integer, np.floating)) or not 1.0 < float(factor) <= 1e100:
-            raise UsageError(f"settled_factor={factor!r}: must be a number above 1, at most 1e100")
+        check_between("settled_factor", self.settled_factor, more_than=1.0, most=1e100)
         check_positive("checkpoint_seconds", self.checkpoint_seconds, most=math.inf)
         if self.out is not None and not isinstance(self.out, (str, os.PathLike)):
-            raise UsageError(f"out={self.out!r}: must be the name of a file")
+            raise UsageError(f"out={echo(self.out)}: must be the name of a file")
         for name in ("resume", "force"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise UsageError(f"{name}={getattr(self, name)!r}: must be True or False")
+                raise UsageError(f"{name}={echo(getattr(self, name))}: must be True or False")
         if self.resume and self.out is None:
             raise UsageError("resume=True: needs out, the run file to continue")
 
@@ -86,8 +85,8 @@ class Request:
             if value is None:
                 continue
             if name != self.integrator:
-                belongs = f"belongs to integrator={name!r}, and integrator={self.integrator!r} was asked for"
-                raise UsageError(f"{integrator.letter}={value!r}: {belongs}")
+                belongs = f"belongs to integrator={echo(name)}, and integrator={echo(self.integrator)} was asked for"
+                raise UsageError(f"{integrator.letter}={echo(value)}: {belongs}")
             integrator.check_option(value)
 
 

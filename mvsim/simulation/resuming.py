@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mvsim.echo import echo, path_text
 from mvsim.errors import UsageError
 from mvsim.integrators import INTEGRATORS, Integrator
 
@@ -22,14 +23,14 @@ def refuse_other_run(now: dict[str, Any], saved: dict[str, Any], out: Any) -> No
     differences += _differences(stepping, {name: before.get(name) for name in stepping}, shown())
     differences += _differences(*({n: v for n, v in of["options"].items() if n not in NOT_ASKED} for of in (now, saved)))
     if differences:
-        raise UsageError(f"{out}: holds another run: {'; '.join(differences)}; give the saved values, another file, or --force to overwrite")
+        raise UsageError(f"{path_text(out)}: holds another run: {'; '.join(differences)}; give the saved values, another file, or --force to overwrite")
 
 
 def refuse_going_back(saved: Any, t_end: float | None, integrator: Integrator, out: Any) -> None:
     """Raise `UsageError` if a saved run, data set and provenance, that has not finished is to end before it already is."""
     there = float(saved[0]["final_time"])
     if saved[1]["status"] != "finished" and t_end is not None and there > t_end * (1.0 + 1e-12) + (integrator.learning_rate or 0.0):
-        raise UsageError(f"t_end={t_end:g}: {out} is at t = {there:.6g} already; give a later time, another file, or --force to overwrite")
+        raise UsageError(f"t_end={t_end:g}: {path_text(out)} is at t = {there:.6g} already; give a later time, another file, or --force to overwrite")
 
 
 def shown() -> dict[str, str]:
@@ -38,6 +39,5 @@ def shown() -> dict[str, str]:
 
 
 def _differences(now: dict[str, Any], saved: dict[str, Any], names: dict[str, str] | None = None) -> list[str]:
-    return [
-        f"{(names or {}).get(name, name)}={now.get(name)!r} (saved: {saved.get(name)!r})" for name in now | saved if now.get(name) != saved.get(name)
-    ]
+    differing = [name for name in now | saved if now.get(name) != saved.get(name)]
+    return [f"{(names or {}).get(name, name)}={echo(now.get(name))} (saved: {echo(saved.get(name))})" for name in differing]

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from threadpoolctl import ThreadpoolController
 
 from mvsim.data import Dataset
+from mvsim.echo import echo
 from mvsim.errors import UsageError
 from mvsim.run import Run
 from mvsim.verification.assumptions import assumption_4_3, regime_label
@@ -30,7 +31,7 @@ class Judgement(NamedTuple):
 def check_theorem(name: str) -> str:
     """Return the number of a theorem that is there, or raise `UsageError`."""
     if not isinstance(name, str) or name not in THEOREMS:
-        raise UsageError(f"theorem={name!r}: must be one of {', '.join(THEOREMS)}")
+        raise UsageError(f"theorem={echo(name)}: must be one of {', '.join(THEOREMS)}")
     return name
 
 
@@ -46,14 +47,14 @@ def theorem_of(run: Run) -> str:
         if theorem.method == run.method:
             return number
     about = ", ".join(f"{number} ({theorem.method})" for number, theorem in THEOREMS.items())
-    raise UsageError(f"{_name(run)}: method {run.method!r} has no theorem; there are {about}")
+    raise UsageError(f"{_name(run)}: method {echo(run.method)} has no theorem; there are {about}")
 
 
 def check_method(run: Run, number: str) -> None:
     """Raise `UsageError` if a theorem does not speak of the training loss of a run."""
     method = THEOREMS[number].method
     if run.method != method:
-        raise UsageError(f"{_name(run)}: Theorem {number} is about method {method!r}; this run has {run.method!r}")
+        raise UsageError(f"{_name(run)}: Theorem {number} is about method {echo(method)}; this run has {echo(run.method)}")
 
 
 def judge(run: Run, theorem: str, data: Dataset | None = None, everything: bool = True) -> Judgement:

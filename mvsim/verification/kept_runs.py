@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mvsim.data import Dataset
+from mvsim.echo import path_text, shortened
 from mvsim.errors import DivergedError, MvsimError, StalledError, UsageError
 from mvsim.parameters import Parameters
 from mvsim.run import Run, open_run
@@ -46,11 +47,12 @@ def kept_run(
     if path.exists():
         run = open_run(path)  # its content is checked against its hash
         if (run.parameters, run.method, run.seed) != (parameters, method, seed):
-            raise UsageError(f"{path}: holds another run than its name says; move it away")
+            raise UsageError(f"{path_text(path)}: holds another run than its name says; move it away")
         if run.provenance["integrator"]["name"] != "flow":
-            raise UsageError(f"{path}: was made with another integrator than is asked for here; move it away")
+            raise UsageError(f"{path_text(path)}: was made with another integrator than is asked for here; move it away")
         if run.provenance["version"] != __version__:
-            raise UsageError(f"{path}: was made by mvsim {run.provenance['version']}, this is {__version__}; move it away, and it is made again")
+            maker = shortened(run.provenance["version"])
+            raise UsageError(f"{path_text(path)}: was made by mvsim {maker}, this is {__version__}; move it away, and it is made again")
         if run.status == "finished" and (until is None or float(run.dataset["final_time"]) >= until * (1.0 - 1e-12)):
             return run
     if until is not None:

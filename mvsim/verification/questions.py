@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mvsim.echo import echo, path_text
 from mvsim.errors import UsageError
 from mvsim.integrators import LAST_TIME
 from mvsim.kernels.threads import check_threads
@@ -59,7 +60,8 @@ def ask_of_runs(
         for number in numbers:
             check_method(run, number)
             if "data" in run.provenance["options"]:
-                raise UsageError(f"{run.path}: was trained on data of its own, which the file does not keep; judge it from Python, with data=...")
+                name = path_text(run.path or "a run")
+                raise UsageError(f"{name}: was trained on data of its own, which the file does not keep; judge it from Python, with data=...")
             asked.append((run, number))
     for run, number in asked:
         if begin is not None:
@@ -91,7 +93,7 @@ def ask_of_theorems(
     if not parameters:
         raise UsageError("k=(): give at least one number of classes")
     if isinstance(seeds, bool) or not isinstance(seeds, (int, np.integer)) or not 1 <= seeds <= 10**6:
-        raise UsageError(f"seeds={seeds!r}: must be an integer >= 1, the number of runs of each theorem at each k")
+        raise UsageError(f"seeds={echo(seeds)}: must be an integer >= 1, the number of runs of each theorem at each k")
     check_threads(threads, 0.0)  # before runs that are all there make it pass unseen
     if len({p.k for p in parameters}) < len(parameters):
         raise UsageError(f"k={', '.join(str(p.k) for p in parameters)}: each k once")
@@ -116,7 +118,7 @@ def ask_of_theorems(
 
 def _path(run: Any) -> str | os.PathLike[str]:
     if not isinstance(run, (str, os.PathLike)):
-        raise UsageError(f"runs: {run!r} is neither a run nor the name of its file")
+        raise UsageError(f"runs: {echo(run)} is neither a run nor the name of its file")
     return run
 
 
@@ -199,7 +201,7 @@ def verify(
     runs = [runs] if isinstance(runs, (Run, str, os.PathLike)) else list(_several("runs", runs))
     theorems = [theorems] if isinstance(theorems, str) else list(_several("theorems", theorems))
     if not isinstance(folder, (str, os.PathLike)) or not os.fspath(folder):
-        raise UsageError(f"folder={folder!r}: must be the name of a directory")
+        raise UsageError(f"folder={echo(folder)}: must be the name of a directory")
     if runs and (fields or k != (10,)):
         raise UsageError(f"{', '.join(['k', *fields])}: for runs that are made, with theorems and without runs")
     if not (runs or theorems or controls):
@@ -218,7 +220,7 @@ def verify(
 def _several(name: str, values: Any) -> Iterable[Any]:
     """Return ``values`` if there may be several of them."""
     if not isinstance(values, Iterable):
-        raise UsageError(f"{name}={values!r}: must be one of them or a list")
+        raise UsageError(f"{name}={echo(values)}: must be one of them or a list")
     return values
 
 
@@ -226,4 +228,4 @@ def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"folder={folder}: cannot be created ({error.strerror}); choose another") from None
+        raise UsageError(f"folder={path_text(folder)}: cannot be created ({error.strerror}); choose another") from None

@@ -1,6 +1,14 @@
 """Whatever is wrong with the input: exit code 2, one line that names it, no traceback, nothing left behind."""
 
+import errno
+import shutil
+
 import pytest
+
+NASTY = "\x1b[31m" + "x" * 5000 + "\u202e"
+"""A value that a terminal would obey, and that fills it."""
+
+TINY = ("--k", "3", "--N", "30", "--t-end", "60", "--quiet")
 
 TOML = {
     "unknown.toml": "k = 3\nsed = 4\n",
@@ -38,6 +46,13 @@ BAD = {
     "time not finite": (["--k", "3", "--t-end", "inf"], "t_end=inf"),
     "no fresh draws": (["--k", "3", "--n-test", "0"], "n_test=0"),
     "no time between saves": (["--k", "3", "--checkpoint-seconds", "0"], "checkpoint_seconds=0"),
+    "law without its shape": (["--k", "3", "--beta_law", '{"kind": "beta"}'], "beta_law.a: is required"),
+    "law without its atoms": (["--k", "3", "--beta_law", '{"kind": "discrete"}'], "beta_law.atoms: is required"),
+    "number of thousands of digits in a law": (["--k", "3", "--beta_law", '{"kind": "beta", "a": ' + "9" * 5000 + "}"], "beta_law={"),
+    "literal regime with another d": (["--k", "3", "--regime", "literal", "--d", "50"], "regime=literal, d='50'"),
+    "features that do not fit": (["--k", "3", "--d", "5"], "d=5: must be at least 2 k = 6"),
+    "bound of thirty digits": (["--k", "3", "--rho", "1e-31"], "must be at least 1e-30"),
+    "too many threads": (["--k", "3", "--threads", "9" * 30], "threads=999"),
     "malformed law": (["--k", "3", "--beta_law", '{"kind'], "beta_law"),
     "unknown law": (["--k", "3", "--beta_law", '{"kind": "gamma"}'], "beta_law"),
     "asymmetric law": (["--k", "3", "--beta_law", '{"kind": "discrete", "atoms": [0.1]}'], "symmetric"),
@@ -123,12 +138,105 @@ def test_machine_that_gives_out(error, mvsim, monkeypatch):
     assert_refused(mvsim("simulate", "--k", "3"), "memory" if isinstance(error, MemoryError) else "run.nc: No space left on device")
 
 
-def test_bug_traces_back(mvsim, monkeypatch):
+@pytest.mark.parametrize("wanted", ["", "1"])
+def test_a_bug_asks_to_be_reported_and_traces_back_on_request(wanted, mvsim, monkeypatch):
     """An exception that nobody expects is not dressed up as bad input."""
 
     def fail(*arguments, **options):
-        raise ZeroDivisionError
+        raise ZeroDivisionError("by \x1b[31m nothing")
 
     monkeypatch.setattr("mvsim.cli.simulate.mvsim.simulate", fail)
-    with pytest.raises(ZeroDivisionError):
-        mvsim("simulate", "--k", "3")
+    monkeypatch.setenv("MVSIM_TRACEBACK", wanted)
+    result = mvsim("simulate", "--k", "3")
+    assert result.code == 70
+    assert "please report" in result.err
+    assert "ZeroDivisionError: by \\x1b[31m nothing" in result.err
+    assert ("Traceback" in result.err) == bool(wanted)
+    assert "MVSIM_TRACEBACK" in mvsim("--help").out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["simulate", "--k", NASTY],
+        ["simulate", "--k", "3", "--seed", NASTY],
+        ["simulate", "--k", "3", "--t-end", NASTY],
+        ["simulate", "--k", "3", "--method", NASTY],
+        ["simulate", "--k", "3", f"--{NASTY}"],
+        ["simulate", "--k", "3", f"--{NASTY}=1"],
+        ["simulate", "--k", "3", NASTY],
+        ["simulate", "--k", "3", "--beta_law", "{" + NASTY],
+        ["simulate", "--k", "3", "--beta_law", '{"kind": "' + "x" * 5000 + '"}'],
+        ["simulate", "--k", "3", "--beta_law", '{"kind": "beta", "a": 1, "' + "x" * 5000 + '": 1}'],
+        ["simulate", "--k", "3", "--mixing", NASTY, "--method", "mixup"],
+        ["simulate", "--k", "3", "--out", NASTY],
+        ["simulate", "--config", "nasty.toml"],
+        ["simulate", "--config", NASTY],
+        ["plot", NASTY],
+        ["plot", "missing.nc", "-o", NASTY],
+        ["verify", NASTY],
+        ["verify", "--theorem", NASTY],
+        [NASTY],
+    ],
+    ids=lambda words: " ".join(word[:12] for word in words),
+)
+def test_what_a_message_repeats_is_short_and_printable(words, mvsim, tmp_path):
+    (tmp_path / "nasty.toml").write_text(f'k = 3\n"{"x" * 5000}\\u001b[31m" = 4\n')
+    result = mvsim(*words)
+    assert_refused(result, "")
+    assert result.err[:-1].isprintable()
+
+
+@pytest.mark.parametrize("digits", ["9" * 5000, "0x" + "f" * 5000, "[" + "9" * 5000 + "]", "[0x" + "f" * 5000 + "]"], ids=lambda text: text[:4])
+@pytest.mark.parametrize("key", ["k", "seed", "beta_law", "t_end", "threads"])
+def test_integers_of_thousands_of_digits_in_a_file(key, digits, mvsim, tmp_path):
+    (tmp_path / "long.toml").write_text(f"{key} = {digits}\n" + ("" if key == "k" else "k = 3\n"))
+    assert_refused(mvsim("simulate", "--config", "long.toml"), "long.toml: ")
+
+
+def test_a_word_behind_two_dashes_does_not_suggest_itself(mvsim):
+    assert_refused(mvsim("simulate", "--", "--k", "3"), "stands behind --")
+
+
+@pytest.fixture
+def no_directory(tmp_path, monkeypatch):
+    """A working directory that was deleted."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+
+    def leave():
+        monkeypatch.chdir(gone)
+        gone.rmdir()
+
+    return leave
+
+
+@pytest.mark.parametrize("words", [["simulate", "--k", "3", "--out", "a.nc"], ["plot", "erm.nc", "-o", "a.png"], ["verify", "erm.nc", "--out", "a.json"]])
+def test_a_working_directory_that_is_gone(words, mvsim, no_directory, run_folder):
+    no_directory()
+    result = mvsim(*(run_folder / word if word == "erm.nc" else word for word in words))
+    assert_refused(result, f"{words[-1]}: the working directory cannot be found")
+
+
+@pytest.mark.parametrize("words", [["plot", "erm.nc", "-o", "new.png"], ["verify", "erm.nc", "--out", "new.json"]])
+def test_a_full_disk_is_named_with_the_file(words, mvsim, tmp_path, monkeypatch, run_folder):
+    shutil.copy(run_folder / "erm.nc", tmp_path)
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("mvsim.archive.atomic.os.fsync", full)
+    assert_refused(mvsim(*words), f"{words[-1]}: No space left on device")
+    assert [path.name for path in tmp_path.iterdir()] == ["erm.nc"]
+
+
+def test_the_name_of_a_result_is_printable(mvsim):
+    result = mvsim("simulate", *TINY, "--out", "a\x1b[31m.nc")
+    assert result.code == 0
+    assert "saved in a\\x1b[31m.nc\n" in result.out
+    assert mvsim("plot", "a\x1b[31m.nc").out == "saved in a\\x1b[31m.png\n"
+
+
+def test_the_current_directory_is_no_run(mvsim):
+    for name in (".", "/", ".."):
+        assert_refused(mvsim("plot", name), f"{name}: is a directory")

@@ -27,7 +27,7 @@ def test_default_file_name_is_told(mvsim, tiny, tmp_path):
 def test_run_is_the_one_of_the_python_function(mvsim, tiny):
     mvsim("simulate", *tiny, "--seed", "2", "--integrator", "gd", "--eta", "3", "--C_P", "1", "--out", "run.nc")
     run = package.open_run("run.nc")
-    same = package.simulate(Parameters(k=3, N=30, C_P=1), seed=2, integrator="gd", learning_rate=3, t_end=60)
+    same = package.simulate(Parameters(k=3, N=30, C_P=1), seed=2, integrator="gd", eta=3, t_end=60)
     assert np.array_equal(run.final_correlations, same.final_correlations)
 
 
