@@ -16,7 +16,7 @@ from rich.text import Text
 LOG_INTERVAL = 30.0
 """Seconds between two lines when stderr is not a terminal."""
 
-COMPILE_NOTICE = "compiling kernels, once after installing: up to a minute"
+COMPILE_NOTICE = "compiling kernels: up to a minute"
 
 
 def progress_on(stream: TextIO | None = None) -> LiveProgress | LoggedProgress:

@@ -9,6 +9,7 @@ from typing import Any
 
 from mvsim.archive import ensure_writable, lock_run, read_run
 from mvsim.data import Dataset
+from mvsim.kernels import usable_backend
 from mvsim.memory import check_memory
 from mvsim.objectives import OBJECTIVES
 from mvsim.parameters import Parameters
@@ -116,7 +117,7 @@ def simulate(
         objective_options=objective_options,
         progress=progress or Silent(),
     )
-    check_memory(parameters, OBJECTIVES[method].mixes, backend, n_test, integrator)
+    check_memory(parameters, OBJECTIVES[method].mixes, usable_backend(backend), n_test, integrator)
     with ExitStack() as stack:
         if out is not None:
             stack.enter_context(lock_run(out))

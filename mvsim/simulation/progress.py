@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from mvsim.kernels.compiling import compilation_heard
+
 
 class Progress(Protocol):
     """What `mvsim.simulate` tells a display; see `mvsim.cli.progress` for two."""
 
     def start(self, info: dict[str, Any]) -> None:
-        """Learn that the run is about to step; ``info`` has ``compiling`` (it still prepares), ``step`` and ``steps``."""
+        """Learn that the run is about to step; ``info`` has ``compiling`` (kernels are compiled first, and this is called again), ``step`` and ``steps``."""
 
     def update(self, status: dict[str, Any]) -> None:
         """Learn that steps were taken."""
@@ -36,18 +38,23 @@ class Silent:
 
 @contextmanager
 def compilation_announced(progress: Progress, info: dict[str, Any]) -> Iterator[None]:
-    """Call ``progress.start`` once: when the body is done, or after a second of it, which may be compilation."""
-    once = threading.Lock()
+    """Call ``progress.start`` when the body begins to compile, and when it is done or, if it does not compile, after a second of it."""
+    compiles, starts = threading.Lock(), threading.Lock()
 
-    def start(compiling: bool) -> None:
+    def say(compiling: bool, once: threading.Lock) -> None:
         if once.acquire(blocking=False):
             progress.start({**info, "compiling": compiling})
 
-    notice = threading.Timer(1.0, start, [True])
-    notice.daemon = True
-    notice.start()
+    def say_that_it_starts() -> None:
+        if not compiles.locked():
+            say(False, starts)
+
+    slow = threading.Timer(1.0, say_that_it_starts)
+    slow.daemon = True
+    slow.start()
     try:
-        yield
+        with compilation_heard(lambda: say(True, compiles)):
+            yield
     finally:
-        notice.cancel()
-    start(False)
+        slow.cancel()
+    say(False, starts)

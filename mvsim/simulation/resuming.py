@@ -23,7 +23,8 @@ def refuse_other_run(now: dict[str, Any], saved: dict[str, Any], out: Any) -> No
     differences += _differences(stepping, {name: before.get(name) for name in stepping}, shown())
     differences += _differences(*({n: v for n, v in of["options"].items() if n not in NOT_ASKED} for of in (now, saved)))
     if differences:
-        raise UsageError(f"{path_text(out)}: holds another run: {'; '.join(differences)}; give the saved values, another file, or --force to overwrite")
+        advice = "give the saved values, another file, or --force to overwrite"
+        raise UsageError(f"{path_text(out)}: holds another run: {'; '.join(differences)}; {advice}")
 
 
 def refuse_going_back(saved: Any, t_end: float | None, integrator: Integrator, out: Any) -> None:

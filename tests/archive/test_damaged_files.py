@@ -13,6 +13,7 @@ from example_run import example_run
 from mvsim.archive import read_run
 from mvsim.archive.content_hash import content_hash
 from mvsim.archive.schema import FORMAT
+from mvsim.echo import path_text
 from mvsim.errors import UsageError
 
 
@@ -22,7 +23,7 @@ def refusal(path):
         read_run(path)
     message = str(caught.value)
     assert "\n" not in message
-    assert str(path) in message
+    assert path_text(path) in message
     assert "; " in message  # what to do
     return message
 

@@ -211,7 +211,9 @@ def no_directory(tmp_path, monkeypatch):
     return leave
 
 
-@pytest.mark.parametrize("words", [["simulate", "--k", "3", "--out", "a.nc"], ["plot", "erm.nc", "-o", "a.png"], ["verify", "erm.nc", "--out", "a.json"]])
+@pytest.mark.parametrize(
+    "words", [["simulate", "--k", "3", "--out", "a.nc"], ["plot", "erm.nc", "-o", "a.png"], ["verify", "erm.nc", "--out", "a.json"]]
+)
 def test_a_working_directory_that_is_gone(words, mvsim, no_directory, run_folder):
     no_directory()
     result = mvsim(*(run_folder / word if word == "erm.nc" else word for word in words))
