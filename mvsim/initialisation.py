@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mvsim.parameters import Parameters
+from mvsim.parameters import Parameters, check_parameters
 from mvsim.streams import stream
 
 
@@ -26,5 +26,5 @@ def initial_correlations(parameters: Parameters, seed: int) -> np.ndarray:
     numpy.ndarray
         (k, m, k, 2) float64, dimensionless.
     """
-    p = parameters
+    p = check_parameters(parameters)
     return stream(seed, "initial correlations").standard_normal((p.k, p.m, p.k, 2)) / float(p.d) ** 0.5

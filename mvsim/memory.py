@@ -170,8 +170,9 @@ def check_memory(parameters: Parameters, mixes: bool, backend: str = "auto", n_t
     needed, there = required_bytes(parameters, mixes, backend, n_test, integrator), available_bytes()
     if there is not None and needed > there:
         p = parameters
+        other = "" if p.noise == "codebook" else ", or use noise=codebook, whose cost does not depend on P"
         raise UsageError(
             f"k={p.k}, m={p.m}, N={p.N}, P={p.P}, noise={p.noise}: would need about {needed:.3g} bytes of memory and {there:.3g} are available; "
-            "make the problem smaller (k, m, N, G), or use noise=codebook, whose cost does not depend on P"
+            f"make the problem smaller (k, m, N, G){other}"
         )
     return needed

@@ -219,6 +219,13 @@ class Parameters(BaseModel):
         return found
 
 
+def check_parameters(value: Any) -> Parameters:
+    """Return ``value`` if it is `Parameters`, or raise `UsageError`."""
+    if not isinstance(value, Parameters):
+        raise UsageError(f"parameters={echo(value)}: must be mvsim.Parameters(...)")
+    return value
+
+
 def _contradictions(values: dict[str, Any]) -> list[str]:
     """Say which fields contradict each other, among those that are right by themselves."""
     number = {name: found for name, value in values.items() if (found := _number(value, least=-math.inf)) is not None}

@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mvsim.archive import read_run
+from mvsim.archive.schema import find_wrong_shape
 from mvsim.echo import path_text
 from mvsim.errors import UsageError
 from mvsim.parameters import Deviation, Parameters
 
 if TYPE_CHECKING:
     import xarray as xr
+
+_MAKE = "read one with mvsim.open_run or make one with mvsim.simulate"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,6 +39,15 @@ class Run:
     dataset: xr.Dataset
     provenance: dict[str, Any]
     path: Path | None = None
+
+    def __post_init__(self) -> None:
+        import xarray as xr
+
+        if not isinstance(self.dataset, xr.Dataset) or not isinstance(self.provenance, dict):
+            raise UsageError(f"dataset, provenance: a run has an xarray.Dataset and a dict; {_MAKE}")
+        problem = find_wrong_shape(self.dataset, self.provenance)
+        if problem:
+            raise UsageError(f"dataset, provenance: not those of a run: {problem}; {_MAKE}")
 
     def __repr__(self) -> str:
         place = "" if self.path is None else f", path={str(self.path)!r}"

@@ -328,3 +328,22 @@ def test_from_patches_refuses(case):
     with pytest.raises(mvsim.UsageError, match=f"^{named}") as caught:
         mvsim.Dataset.from_patches(labels, patches)
     assert "\n" not in str(caught.value)
+
+
+def test_ragged_labels_are_refused():
+    with pytest.raises(mvsim.UsageError, match=r"^labels: must be integers"):
+        mvsim.Dataset.from_patches([0, [1, 2]], np.zeros((2, 4, 2, 2)))
+
+
+@pytest.mark.parametrize("value", [None, {"k": 3}])
+def test_what_is_no_parameters_is_refused(value):
+    for use in (mvsim.sample_dataset, mvsim.initial_correlations):
+        with pytest.raises(mvsim.UsageError, match=r"^parameters=.*: must be mvsim.Parameters"):
+            use(value, seed=0)
+
+
+def test_what_cannot_be_embedded_is_refused():
+    with pytest.raises(mvsim.UsageError, match=r"^data=None"):
+        mvsim.embed(None, np.zeros((2, 2, 4)))
+    with pytest.raises(mvsim.UsageError, match=r"^features"):
+        mvsim.embed(mvsim.sample_dataset(mvsim.Parameters(k=2), 0), [[1], [1, 2]])

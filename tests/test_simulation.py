@@ -335,6 +335,10 @@ def test_a_problem_that_does_not_fit_is_refused_before_it_starts():
     huge = mvsim.Parameters(k=20_000)
     with pytest.raises(mvsim.UsageError, match=r"would need about \d.*e\+\d+ bytes"):
         mvsim.simulate(huge)
+    for noise in ("codebook", "patch"):  # nobody is advised to do what is done already
+        with pytest.raises(mvsim.UsageError) as caught:
+            mvsim.simulate(huge.replace(noise=noise))
+        assert ("or use noise=codebook" in str(caught.value)) == (noise == "patch")
     assert check_memory(mvsim.Parameters(k=4), mixes=True) == required_bytes(mvsim.Parameters(k=4), mixes=True)
 
 

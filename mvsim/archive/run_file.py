@@ -11,8 +11,9 @@ from mvsim.archive.atomic import write_atomically
 from mvsim.archive.content_hash import content_hash
 from mvsim.archive.netcdf import netcdf_bytes
 from mvsim.archive.provenance_json import provenance_from_text, provenance_text
-from mvsim.archive.schema import FORMAT, find_problem
+from mvsim.archive.schema import FORMAT, find_problem, find_wrong_shape
 from mvsim.archive.seal import is_broken, seal
+from mvsim.archive.unbacked import find_unbacked
 from mvsim.echo import echo, path_text, shortened
 from mvsim.errors import UsageError
 
@@ -95,6 +96,8 @@ def read_run(path: str | os.PathLike[str]) -> tuple[xr.Dataset, dict[str, Any]]:
 
 def _open(path: str | os.PathLike[str]) -> IO[bytes]:
     give = "give a run made by `mvsim simulate`"
+    if not isinstance(path, (str, os.PathLike)):
+        raise UsageError(f"path={echo(path)}: must be the name of a file; {give}")
     try:
         mode = Path(path).stat().st_mode
         if stat.S_ISDIR(mode):
@@ -118,8 +121,14 @@ def _load(path: str | os.PathLike[str], file: IO[bytes]) -> tuple[xr.Dataset, di
     try:
         with h5py.File(file, "r") as raw:
             provenance = _provenance(path, raw.attrs.get(ATTRIBUTE))
+            problem = find_unbacked(raw)
+        if problem:
+            raise UsageError(f"{path_text(path)}: not a complete run: {problem}; {_RESTORE}")
         # From the open file, not from its name: xarray takes some names for addresses on the web.
         with xr.open_dataset(file, engine="h5netcdf", mask_and_scale=False, decode_times=False, decode_timedelta=False) as stored:
+            problem = find_wrong_shape(stored, provenance)
+            if problem:
+                raise UsageError(f"{path_text(path)}: not a complete run: {problem}; {_RESTORE}")
             dataset = stored.load().drop_encoding()
     except UsageError:
         raise

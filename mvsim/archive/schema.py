@@ -95,12 +95,12 @@ def find_problem(dataset: xr.Dataset, provenance: dict[str, Any]) -> str | None:
     provenance : dict
         Its provenance in JSON types; ``format`` and ``sha256`` are not looked at.
     """
-    return (
-        _provenance_problem(provenance)
-        or _variables_problem(dataset)
-        or _sizes_problem(dataset, provenance["parameters"])
-        or _values_problem(dataset)
-    )
+    return find_wrong_shape(dataset, provenance) or _values_problem(dataset)
+
+
+def find_wrong_shape(dataset: xr.Dataset, provenance: dict[str, Any]) -> str | None:
+    """Return what `find_problem` does, without a look at the values."""
+    return _provenance_problem(provenance) or _variables_problem(dataset) or _sizes_problem(dataset, provenance["parameters"])
 
 
 def _provenance_problem(provenance: dict[str, Any]) -> str | None:

@@ -88,10 +88,13 @@ class Dataset(ABC):
         UsageError
             If shapes disagree, a label is out of range or a coefficient is not finite or beyond `LARGEST`.
         """
-        labels = np.asarray(labels)
+        try:
+            labels = np.asarray(labels)
+        except ValueError:  # nested lists of unequal lengths
+            raise UsageError("labels: must be integers in an array of shape (N,), one label for each point") from None
         try:
             patches = np.asarray(patches)
-        except ValueError:  # nested lists of unequal lengths
+        except ValueError:
             raise UsageError("patches: must be numbers in an array of shape (N, P, k, 2)") from None
         if patches.dtype.kind not in "iuf":
             raise UsageError(f"patches has dtype {patches.dtype}: must be real numbers in an array of shape (N, P, k, 2)")

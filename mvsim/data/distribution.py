@@ -18,7 +18,7 @@ import numpy as np
 
 from mvsim.data.dataset import Dataset, PatchDataset, SharedNoiseDataset
 from mvsim.errors import UsageError
-from mvsim.parameters import Parameters
+from mvsim.parameters import Parameters, check_parameters
 from mvsim.streams import stream
 
 
@@ -40,10 +40,11 @@ def sample_dataset(parameters: Parameters, seed: int) -> Dataset:
     Raises
     ------
     UsageError
-        If the seed is not an integer >= 0.
+        If the seed is not an integer >= 0, or ``parameters`` are none.
     """
-    labels = stream(seed, "labels").integers(parameters.k, size=parameters.N)
-    return sample_points(parameters, stream(seed, "points"), labels)
+    p = check_parameters(parameters)
+    labels = stream(seed, "labels").integers(p.k, size=p.N)
+    return sample_points(p, stream(seed, "points"), labels)
 
 
 def codebook(parameters: Parameters) -> np.ndarray:

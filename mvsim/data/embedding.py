@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mvsim.arrays import real_array
 from mvsim.data.dataset import Dataset
 from mvsim.echo import echo
 from mvsim.errors import UsageError
@@ -42,7 +43,9 @@ def random_features(k: int, d: int, seed: int) -> np.ndarray:
 
 def embed(data: Dataset, features: np.ndarray) -> np.ndarray:
     """Return the patches of ``data`` as vectors of R^d, shape (N, P, d), given (k, 2, d) features."""
-    features = np.asarray(features, dtype=np.float64)
+    if not isinstance(data, Dataset):
+        raise UsageError(f"data={echo(data)}: must be a data set, from mvsim.sample_dataset or mvsim.Dataset.from_patches")
+    features = real_array("features", features)
     if features.ndim != 3 or features.shape[:2] != (data.k, 2):
         raise UsageError(f"features has shape {features.shape}: must be ({data.k}, 2, d)")
     return np.einsum("ipsl,sld->ipd", data.to_patches(), features, optimize=True)

@@ -93,7 +93,7 @@ def njit(cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], 
 
 def may_compile() -> bool:
     """Whether numba compiles; NUMBA_DISABLE_JIT forbids it."""
-    return not numba.config.DISABLE_JIT
+    return not numba.config.DISABLE_JIT  # type: ignore[attr-defined]
 
 
 @cache

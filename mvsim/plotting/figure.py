@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from mvsim.echo import echo, path_text
 from mvsim.errors import UsageError
+from mvsim.objectives import OBJECTIVES
 from mvsim.plotting.labels import regime_text, run_title, statements
 from mvsim.plotting.panels import PANELS, TIME_PANELS
 from mvsim.plotting.style import styled
+from mvsim.run import Run
 
 if TYPE_CHECKING:
     import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from mvsim.run import Run
 
 MOST_RUNS = 16
 """Columns of a picture that can still be looked at."""
@@ -49,6 +50,11 @@ def run_figure(runs: Sequence[Run], panels: Sequence[Panel] = PANELS) -> Figure:
         raise UsageError("runs=[]: give at least one run to draw")
     if len(runs) > MOST_RUNS:
         raise UsageError(f"{len(runs)} runs: at most {MOST_RUNS} fit side by side; draw fewer at a time")
+    for run in runs:
+        if not isinstance(run, Run):
+            raise UsageError(f"runs: {echo(run)} is no run; read one with mvsim.open_run")
+        if run.method not in OBJECTIVES:
+            raise UsageError(f"{path_text(run.path or 'runs')}: method={echo(run.method)}: this version draws {', '.join(OBJECTIVES)}")
     with styled():
         figure, grid = _one(runs[0], len(panels)) if len(runs) == 1 else _side_by_side(runs, len(panels))
         for row, panel in zip(grid, panels, strict=True):

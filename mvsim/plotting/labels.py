@@ -7,6 +7,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from mvsim.echo import shortened
+
 if TYPE_CHECKING:
     from mvsim.run import Run
 
@@ -29,12 +31,17 @@ def run_title(run: Run) -> str:
     """Say which run this is, and whether it went on until nothing changed any more."""
     state = "not settled" if run.status == "finished" and run.settled is False else run.status
     remark = "" if state == "finished" else f" ({state})"
-    return f"{METHOD_NAMES.get(run.method, run.method)}, $k$ = {run.parameters.k}, seed {run.seed}{remark}"
+    return f"{METHOD_NAMES.get(run.method) or _plain(run.method)}, $k$ = {run.parameters.k}, seed {run.seed}{remark}"
 
 
 def statements(run: Run) -> list[str]:
     """Return the ways in which the run departs from Assumption 4.3."""
-    return "; ".join(deviation.statement for deviation in run.regime).split("; ") if run.regime else []
+    return [_plain(part) for deviation in run.regime for part in deviation.statement.split("; ")]
+
+
+def _plain(text: str) -> str:
+    """Return text from a file such that matplotlib shows it as it stands: no mathematics, no line breaks, not without end."""
+    return shortened(text, 200).replace("$", r"\$")
 
 
 def regime_text(departures: Sequence[str], width: int) -> str:

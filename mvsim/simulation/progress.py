@@ -14,7 +14,10 @@ class Progress(Protocol):
     """What `mvsim.simulate` tells a display; see `mvsim.cli.progress` for two."""
 
     def start(self, info: dict[str, Any]) -> None:
-        """Learn that the run is about to step; ``info`` has ``compiling`` (kernels are compiled first, and this is called again), ``step`` and ``steps``."""
+        """Learn that the run is about to step; ``info`` has ``compiling``, ``step`` and ``steps``.
+
+        If ``compiling``, kernels are compiled first, and this is called again when they are there.
+        """
 
     def update(self, status: dict[str, Any]) -> None:
         """Learn that steps were taken."""

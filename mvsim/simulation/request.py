@@ -17,7 +17,7 @@ from mvsim.integrators import INTEGRATORS, LAST_TIME
 from mvsim.kernels import BACKENDS
 from mvsim.learning import check_n_test
 from mvsim.objectives import check_name, check_options
-from mvsim.parameters import Parameters
+from mvsim.parameters import Parameters, check_parameters
 from mvsim.simulation.progress import Progress, Silent
 from mvsim.streams import check_seed
 
@@ -51,8 +51,7 @@ class Request:
     progress: Progress = field(default_factory=Silent)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.parameters, Parameters):
-            raise UsageError(f"parameters={echo(self.parameters)}: must be mvsim.Parameters(...)")
+        check_parameters(self.parameters)
         check_seed(self.seed)
         check_name(self.method)
         for name, value, known in (("integrator", self.integrator, INTEGRATORS), ("backend", self.backend, BACKENDS)):

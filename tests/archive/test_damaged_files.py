@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 from example_run import example_run
 
-from mvsim.archive import read_run
+from mvsim.archive import read_run, write_run
 from mvsim.archive.content_hash import content_hash
 from mvsim.archive.schema import FORMAT
 from mvsim.echo import path_text
@@ -206,3 +206,34 @@ def test_the_hash_does_not_depend_on_order_or_layout():
     transposed = np.asfortranarray(dataset["own_correlations"].values)
     other = dataset.assign(loss=dataset["loss"].astype(">f8"), own_correlations=dataset["own_correlations"].copy(data=transposed))
     assert content_hash(other, provenance) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "layout", "said"),
+    [
+        ("own_correlations", {"shape": (4, 3, 2, 2 * 10**14)}, "declares 3.84e+16 bytes and has 0"),
+        ("own_correlations", {"shape": (10**13, 3, 2, 2), "chunks": (1, 3, 2, 2), "compression": "gzip"}, "declares 9.6e+14 bytes and has 0"),
+        ("extra", {"shape": (10**13,), "chunks": (10**6,), "maxshape": (None,)}, "declares 8e+13 bytes and has 0"),
+    ],
+)
+def test_a_file_that_declares_more_than_it_holds_takes_no_memory(name, layout, said, tmp_path):
+    write_run(tmp_path / "run.nc", *example_run())
+    with h5py.File(tmp_path / "run.nc", "r+") as file:
+        if name in file:
+            del file[name]
+        file.create_dataset(name, dtype="f8", **layout)
+    assert f"variable {name} {said}" in refusal(tmp_path / "run.nc")
+
+
+def test_sizes_that_contradict_the_parameters_are_refused_before_they_are_read(tmp_path, monkeypatch):
+    dataset, provenance = example_run()
+    write_run(tmp_path / "run.nc", dataset, provenance)
+    edit_provenance(tmp_path / "run.nc", parameters={**provenance["parameters"], "m": 5})
+    monkeypatch.setattr(xr.Dataset, "load", None)
+    assert "dimension neuron has size 2" in refusal(tmp_path / "run.nc")
+
+
+@pytest.mark.parametrize("path", [None, 5, b"run.nc", ["run.nc"]])
+def test_what_is_no_name_of_a_file(path):
+    with pytest.raises(UsageError, match=r"path=.*must be the name of a file"):
+        read_run(path)

@@ -45,3 +45,14 @@ def test_parameters_that_are_none(tmp_path):
     write_run(tmp_path / "run.nc", dataset, provenance)
     with pytest.raises(UsageError, match=r"run\.nc: its parameters are not valid: rho=-1\.0: "):
         open_run(tmp_path / "run.nc")
+
+
+@pytest.mark.parametrize("part", ["dataset", "provenance"])
+@pytest.mark.parametrize("value", [None, {}, 5])
+def test_a_run_made_by_hand_needs_what_a_run_has(part, value):
+    dataset, provenance = example_run()
+    parts = {"dataset": dataset, "provenance": provenance, part: value}
+    with pytest.raises(UsageError, match=r"^dataset, provenance: .*mvsim\.simulate$"):
+        Run(**parts)
+    with pytest.raises(UsageError, match="variable loss is missing"):
+        Run(dataset.drop_vars("loss"), provenance)

@@ -168,3 +168,25 @@ def test_what_runs_have_in_common_is_said_once():
     assert "instead of k" not in figure.get_suptitle()
     same = run_figure([one, synthetic_run("midpoint", k=5)])
     assert not any("Departs" in axes.get_title() for axes in same.axes)
+
+
+@pytest.mark.parametrize("statement", [r"$\frac{", "$", r"\$", "$$ k^2 $", "x" * 10**5, "a\x1b[31m\nb", r"d = 5$\undefined$"])
+def test_whatever_a_file_says_of_itself_is_shown_as_it_stands(statement, tmp_path):
+    regime = [{"name": "d", "value": "5", "assumed": "6", "statement": statement}]
+    for runs in ([synthetic_run("erm", k=3, regime=regime)], [synthetic_run("erm", k=3, regime=regime), synthetic_run("erm", k=3)]):
+        figure = run_figure(runs, PANELS[1:2])
+        save_figure(figure, tmp_path / f"{len(runs)}.png")
+        assert len(texts(figure)) < 1000
+        assert "\x1b" not in texts(figure)
+
+
+@pytest.mark.parametrize("method", ["other", r"$\frac{"])
+def test_a_method_that_this_version_does_not_know(method):
+    with pytest.raises(mvsim.UsageError, match=r"runs: method=.*this version draws erm, midpoint, mixup"):
+        run_figure([synthetic_run(method, k=3)])
+
+
+@pytest.mark.parametrize("run", [None, "run.nc"])
+def test_what_is_no_run(run):
+    with pytest.raises(mvsim.UsageError, match=r"runs: .* is no run"):
+        run_figure([run])

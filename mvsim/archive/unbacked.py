@@ -1,0 +1,35 @@
+"""Whether a file holds the numbers that it declares, before memory is taken for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mvsim.echo import shortened
+
+if TYPE_CHECKING:
+    import h5py
+
+_COMPRESSION = 1100
+"""More bytes than gzip packs into one, 1032; correlations hardly shrink."""
+
+
+def find_unbacked(file: h5py.File) -> str | None:
+    """Return which variable declares more than the file holds, in a few words, or None if none does.
+
+    HDF5 needs a few bytes to declare an array of any size, and reading it takes the memory of all its elements.
+    """
+    import h5py
+
+    for name, variable in file.items():
+        if not isinstance(variable, h5py.Dataset) or _is_bare_dimension(variable):
+            continue
+        stored = variable.id.get_storage_size() * (_COMPRESSION if variable.chunks else 1)
+        if variable.nbytes > stored:
+            return f"variable {shortened(name)} declares {variable.nbytes:.3g} bytes and has {variable.id.get_storage_size():.3g}"
+    return None
+
+
+def _is_bare_dimension(variable: h5py.Dataset) -> bool:
+    """Whether this stands for a dimension without coordinate: it has a size and is never read."""
+    name = variable.attrs.get("NAME", b"")
+    return isinstance(name, bytes) and name.startswith(b"This is a netCDF dimension but not a netCDF variable")
