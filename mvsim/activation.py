@@ -15,6 +15,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mvsim.arrays import real_array
+from mvsim.checks import check_positive
 from mvsim.echo import echo
 from mvsim.errors import UsageError
 
@@ -59,11 +61,10 @@ def smoothed_relu_second_derivative(z: ArrayLike, rho: float, alpha: float) -> n
 
 
 def _scaled(z: ArrayLike, rho: float, alpha: float) -> tuple[np.ndarray, np.ndarray]:
-    if not rho > 0:
-        raise UsageError(f"rho={echo(rho)}: must be > 0")
-    if not alpha >= 1:
+    check_positive("rho", rho)
+    if check_positive("alpha", alpha) < 1.0:
         raise UsageError(f"alpha={echo(alpha)}: must be >= 1")
-    z = np.asarray(z, dtype=np.float64)
+    z = real_array("z", z)
     return z, np.clip(z / rho, 0.0, 1.0)
 
 

@@ -21,6 +21,6 @@ def real_array(name: str, values: ArrayLike) -> np.ndarray:
         array = np.asarray(values)
         if array.dtype.kind not in "biuf":
             raise TypeError(f"{array.dtype} numbers")
-        return np.ascontiguousarray(array, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        return np.asarray(array, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError) as error:
         raise UsageError(f"{name}: must be an array of real numbers ({shortened(' '.join(str(error).split()))})") from None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from mvsim.echo import echo
 from mvsim.errors import UsageError
 
@@ -18,6 +20,19 @@ def check_positive(name: str, value: Any, most: float = 1e100) -> float:
         If it is not a number, not above 0, or above ``most``.
     """
     return check_between(name, value, 0.0, most)
+
+
+def check_integer(name: str, value: Any, least: int, why: str = "") -> int:
+    """Return an integer from ``least`` to 10^9 as an int.
+
+    Raises
+    ------
+    UsageError
+        If it is not such an integer.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= 10**9:
+        raise UsageError(f"{name}={echo(value)}: must be an integer from {least} to 10^9{' ' if why else ''}{why}")
+    return int(value)
 
 
 def check_between(name: str, value: Any, more_than: float, most: float) -> float:

@@ -118,7 +118,7 @@ class Dataset(ABC):
 
 
 def _check_view(view: int) -> None:
-    if view not in (0, 1):
+    if not isinstance(view, (int, np.integer)) or view not in (0, 1):
         raise UsageError(f"view={echo(view)}: must be 0 or 1")
 
 
@@ -171,6 +171,7 @@ class SharedNoiseDataset(Dataset):
 
     def own_coefficients(self, view: int) -> np.ndarray:
         """Return (N, C_P): beta_{i,p} for p in P_{y_i, view}."""
+        _check_view(view)
         return self.signal_coefficients[:, view]
 
     def keep_view(self, view: int) -> SharedNoiseDataset:
@@ -223,6 +224,7 @@ class PatchDataset(Dataset):
 
     def own_coefficients(self, view: int) -> np.ndarray:
         """Return (N, P): the coefficient of v_{y_i, view} in every patch."""
+        _check_view(view)
         own = self._is_own(view)
         coefficients = np.zeros((self.N, self.P))
         coefficients[self.point[own]] = self.rows[own]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mvsim.arrays import real_array
+from mvsim.checks import check_integer
 from mvsim.data.dataset import Dataset
 from mvsim.echo import echo
 from mvsim.errors import UsageError
@@ -33,9 +34,8 @@ def random_features(k: int, d: int, seed: int) -> np.ndarray:
     UsageError
         If d < 2k or the numbers are not integers.
     """
-    for name, value, least in (("k", k, 1), ("d", d, 2 * k)):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-            raise UsageError(f"{name}={echo(value)}: must be an integer >= {least} so that 2k orthonormal features fit")
+    check_integer("k", k, 1)
+    check_integer("d", d, 2 * int(k), "so that 2k orthonormal features fit")
     gaussian = stream(seed, "feature basis").standard_normal((d, 2 * k))
     basis, triangle = np.linalg.qr(gaussian)
     return np.ascontiguousarray((basis * np.sign(np.diag(triangle))).T).reshape(k, 2, d)

@@ -71,7 +71,7 @@ class Mixup(Objective):
         super().__init__(parameters, data, backend, threads)
         if pairs is not None and (isinstance(pairs, bool) or not isinstance(pairs, (int, np.integer)) or not 1 <= pairs <= MOST_PAIRS):
             raise UsageError(f"pairs={echo(pairs)}: must be an integer from 1 to {MOST_PAIRS}, or None for all pairs")
-        if redraw not in ("once", "each step"):
+        if not isinstance(redraw, str) or redraw not in ("once", "each step"):
             raise UsageError(f"redraw={echo(redraw)}: must be 'once' or 'each step'")
         if pairs is None and redraw != "once":
             raise UsageError(f"redraw={echo(redraw)}: needs pairs, the number of pairs that are drawn; without it all pairs are summed")

@@ -46,6 +46,8 @@ def run_figure(runs: Sequence[Run], panels: Sequence[Panel] = PANELS) -> Figure:
     UsageError
         If there is no run, or more than `MOST_RUNS`.
     """
+    if not isinstance(runs, (list, tuple)):
+        raise UsageError(f"runs={echo(runs)}: must be a list of runs")
     if not runs:
         raise UsageError("runs=[]: give at least one run to draw")
     if len(runs) > MOST_RUNS:

@@ -115,7 +115,7 @@ def simulate(
         checkpoint_seconds=checkpoint_seconds,
         data=data,
         objective_options=objective_options,
-        progress=progress or Silent(),
+        progress=Silent() if progress is None else progress,
     )
     check_memory(parameters, OBJECTIVES[method].mixes, usable_backend(backend), n_test, integrator)
     with ExitStack() as stack:

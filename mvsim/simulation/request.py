@@ -70,6 +70,8 @@ class Request:
         for name in ("resume", "force"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise UsageError(f"{name}={echo(getattr(self, name))}: must be True or False")
+        if not all(callable(getattr(self.progress, name, None)) for name in ("start", "update", "finish")):
+            raise UsageError(f"progress={echo(self.progress)}: must have start, update and finish, as mvsim.simulation.Progress says")
         if self.resume and self.out is None:
             raise UsageError("resume=True: needs out, the run file to continue")
 

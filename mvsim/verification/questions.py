@@ -198,11 +198,12 @@ def verify(
     UsageError
         If nothing is asked, or an argument is out of its domain.
     """
-    runs = [runs] if isinstance(runs, (Run, str, os.PathLike)) else list(_several("runs", runs))
-    theorems = [theorems] if isinstance(theorems, str) else list(_several("theorems", theorems))
+    runs = [runs] if isinstance(runs, (Run, str, os.PathLike)) else _several("runs", runs)
+    theorems = [theorems] if isinstance(theorems, str) else _several("theorems", theorems)
     if not isinstance(folder, (str, os.PathLike)) or not os.fspath(folder):
         raise UsageError(f"folder={echo(folder)}: must be the name of a directory")
-    if runs and (fields or k != (10,)):
+    each = [k] if isinstance(k, (int, np.integer)) else _several("k", k)
+    if runs and (fields or each != [10]):
         raise UsageError(f"{', '.join(['k', *fields])}: for runs that are made, with theorems and without runs")
     if not (runs or theorems or controls):
         raise UsageError("nothing to verify: give runs, theorems or controls")
@@ -210,18 +211,18 @@ def verify(
     if runs:
         sections += ask_of_runs(runs, theorems)
     elif theorems:
-        each = [k] if isinstance(k, (int, np.integer)) else _several("k", k)
         sections += ask_of_theorems(theorems, [Parameters(k=one, **fields) for one in each], seeds, Path(folder), follow=follow)
     if controls:
         sections += ask_of_controls(Path(folder))
     return [verdict for section in sections for verdict in section.verdicts]
 
 
-def _several(name: str, values: Any) -> Iterable[Any]:
+def _several(name: str, values: Any) -> list[Any]:
     """Return ``values`` if there may be several of them."""
-    if not isinstance(values, Iterable):
-        raise UsageError(f"{name}={echo(values)}: must be one of them or a list")
-    return values
+    try:
+        return list(values)
+    except TypeError:
+        raise UsageError(f"{name}={echo(values)}: must be one of them or a list") from None
 
 
 def _make(folder: Path) -> None:

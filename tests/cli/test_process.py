@@ -96,6 +96,15 @@ def test_reader_that_leaves_costs_nothing_but_lines(tmp_path):
     assert mvsim.open_run(tmp_path / "mvsim-k3-midpoint-seed0.nc").status == "finished"
 
 
+@pytest.mark.parametrize("words", [["--help"], ["simulate", "--help"], ["--version"]])
+def test_reader_of_the_help_that_leaves(words):
+    reading, writing = os.pipe()
+    os.close(reading)
+    answer = subprocess.run([*COMMAND, *words], stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (answer.returncode, answer.stderr) == (0, b"")
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_stdout_that_cannot_be_written():
     with open("/dev/full", "w") as full:
