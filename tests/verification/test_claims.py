@@ -45,7 +45,8 @@ def midpoint(runs):
 
 def altered(run, data=None, **values):
     """Evidence of a run some variables of which have other values."""
-    dataset = run.dataset.assign({name: (run.dataset[name].dims, np.asarray(value, dtype=float)) for name, value in values.items()})
+    before = run.dataset
+    dataset = before.assign({name: (before[name].dims, np.asarray(value, dtype=before[name].dtype)) for name, value in values.items()})
     return Evidence(Run(dataset, run.provenance), data)
 
 

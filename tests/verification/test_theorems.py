@@ -21,7 +21,7 @@ def made_up(learned, accuracy, times=None):
 
     k = learned.shape[1]
     run = synthetic_run("erm", k=k, records=len(learned))
-    times = 10.0 ** np.arange(len(learned)) if times is None else np.asarray(times)
+    times = 10.0 ** np.arange(len(learned)) if times is None else np.asarray(times, dtype=np.float64)
     dataset = run.dataset.isel(time=slice(len(learned))).assign_coords(time=times)
     dataset["feature_learned"] = (("time", "class", "view"), learned)
     dataset["training_accuracy"] = (("time",), np.asarray(accuracy, dtype=np.float64))
