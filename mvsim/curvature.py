@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lu_factor, lu_solve
+from scipy.linalg import lu_solve
+from scipy.linalg.lapack import dgetrf
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +28,9 @@ class Curvature:
         (B, e) positions within the border that each block is coupled to.
     sides : numpy.ndarray
         (B, q, e) that coupling.
+    lifetime : int
+        Steps of an integrator after which it has to be made anew. A direction in which it is stiff and the loss no longer is, because a
+        neuron has died, would be damped for ever; a matrix that is cheap to make is made for every step.
     """
 
     border_index: np.ndarray
@@ -35,12 +39,13 @@ class Curvature:
     blocks: np.ndarray
     side_index: np.ndarray
     sides: np.ndarray
+    lifetime: int = 50
 
     @staticmethod
-    def of_border(index: np.ndarray, border: np.ndarray) -> Curvature:
+    def of_border(index: np.ndarray, border: np.ndarray, lifetime: int = 50) -> Curvature:
         """Return a border without blocks."""
         none = np.zeros((0, 1), np.int64)
-        return Curvature(index, border, none, np.zeros((0, 1, 1)), none, np.zeros((0, 1, 1)))
+        return Curvature(index, border, none, np.zeros((0, 1, 1)), none, np.zeros((0, 1, 1)), lifetime)
 
     @staticmethod
     def mean(weights: Sequence[float], parts: Sequence[Curvature]) -> Curvature:
@@ -49,7 +54,8 @@ class Curvature:
             sum(w * getattr(part, name) for w, part in zip(weights, parts, strict=True)) for name in ("border", "blocks", "sides")
         )
         first = parts[0]
-        return Curvature(first.border_index, border, first.block_index, blocks, first.side_index, sides)
+        lifetime = min(part.lifetime for part in parts)
+        return Curvature(first.border_index, border, first.block_index, blocks, first.side_index, sides, lifetime)
 
     def shifted(self, gamma: float) -> Shifted:
         """Factorise I + gamma H."""
@@ -79,6 +85,11 @@ class Shifted:
         H.
     gamma : float
         >= 0.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If it is singular to working precision.
     """
 
     def __init__(self, curvature: Curvature, gamma: float) -> None:
@@ -88,7 +99,7 @@ class Shifted:
         self._down = self._inverse @ (gamma * h.sides)  # (I + gamma A)^-1 gamma C
         schur = np.eye(len(h.border)) + gamma * h.border
         np.subtract.at(schur, (h.side_index[:, :, None], h.side_index[:, None, :]), gamma * h.sides.transpose(0, 2, 1) @ self._down)
-        self._factors = lu_factor(schur, check_finite=False) if len(schur) else None
+        self._factors = _factorised(schur) if len(schur) else None
 
     def solve(self, r: np.ndarray) -> np.ndarray:
         """Return (I + gamma H)^-1 r for r (n,)."""
@@ -103,3 +114,11 @@ class Shifted:
         x[h.border_index[self._border]] = border[self._border]
         x[h.block_index[self._block]] = in_blocks[self._block]
         return x
+
+
+def _factorised(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the LU factors of a matrix and their pivots, or raise `numpy.linalg.LinAlgError`."""
+    factors, pivots, info = dgetrf(matrix)
+    if info:
+        raise np.linalg.LinAlgError("the matrix is singular")
+    return factors, pivots

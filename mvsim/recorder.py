@@ -10,7 +10,7 @@ import numpy as np
 from mvsim import diagnostics
 from mvsim.errors import DivergedError
 from mvsim.escapes import EscapeLog, first_views, predicted_escape_times
-from mvsim.integrators import State
+from mvsim.integrators import Integrator, State
 from mvsim.learning import FeatureTest
 from mvsim.objectives import Objective
 from mvsim.sharpness import largest_eigenvalue
@@ -23,6 +23,9 @@ SHARPNESS_EVERY = 20
 """Records between two estimates of the sharpness, each of which costs `SHARPNESS_PRODUCTS` Hessian-vector products at most."""
 
 SHARPNESS_PRODUCTS = 10
+
+MEMORY = "memory_"
+"""What the names of variables begin with in which an integrator keeps what it needs to go on."""
 
 Measure = Callable[["Recorder", State, dict[str, Any]], Any]
 
@@ -46,6 +49,12 @@ MEASURES: dict[str, Quantity] = {
     ),
     "gradient_norm": Quantity((), "norm of the gradient of the training loss", lambda self, state, now: np.linalg.norm(now["gradient"])),
     "sharpness": Quantity((), "largest eigenvalue of the Hessian of the training loss, from below", lambda self, state, now: self.sharpness(state)),
+    "dissipation": Quantity(
+        (), "integral of |grad J|^2 dt from the start; of a flow J(0) - J(t)", lambda self, state, now: np.float64(state.dissipation)
+    ),
+    "log_dissipation": Quantity(
+        (), "integral of |grad J|^2 / J dt from the start; of a flow ln J(0) - ln J(t)", lambda self, state, now: np.float64(state.log_dissipation)
+    ),
     "turning_rate": Quantity(
         (), "|H g| / |g|: how fast the gradient g turns along itself", lambda self, state, now: self.turning_rate(state, now["gradient"])
     ),
@@ -99,8 +108,6 @@ MEANINGS = {
     "resume_step": "step of it",
     "resume_time": "time of it",
     "resume_evaluations": "gradients evaluated until then",
-    "resume_step_size": "step size to go on with",
-    "resume_careful": "1 where the integrator goes on with more accuracy inside the steps, else 0",
     **{name: quantity.meaning for name, quantity in MEASURES.items()},
 }
 
@@ -246,7 +253,7 @@ class Recorder:
         changes = np.flatnonzero(~same)
         return self.times[changes[-1] + 1] if len(changes) else self.times[0]
 
-    def to_dataset(self, state: State, resume: State) -> xr.Dataset:
+    def to_dataset(self, state: State, resume: State, integrator: Integrator) -> xr.Dataset:
         """Return everything recorded, with ``state`` as the final one and ``resume`` as that from which the run can go on."""
         import xarray as xr
 
@@ -268,17 +275,20 @@ class Recorder:
         variables["resume_step"] = ((), np.int64(resume.step))
         variables["resume_time"] = ((), np.float64(resume.time))
         variables["resume_evaluations"] = ((), np.int64(resume.evaluations))
-        variables["resume_step_size"] = ((), np.float64(resume.step_size))
-        variables["resume_careful"] = ((), np.int64(resume.careful))
+        variables["resume_dissipation"] = ((), np.float64(resume.dissipation))
+        variables["resume_log_dissipation"] = ((), np.float64(resume.log_dissipation))
+        for name, values in integrator.pack(resume.memory).items():
+            variables[MEMORY + name] = (tuple(f"{MEMORY}{size}" for size in values.shape), values)
         dataset = xr.Dataset(variables, {"time": np.asarray(self.times), "class": np.arange(p.k), "view": np.arange(2)})
         for name, meaning in MEANINGS.items():
             dataset[name].attrs = {"long_name": meaning, "units": "dimensionless"}
         return dataset
 
-    def restore(self, dataset: xr.Dataset) -> tuple[State, State]:
+    def restore(self, dataset: xr.Dataset, integrator: Integrator) -> tuple[State, State]:
         """Take over the records of a saved run; return its final state and the one from which it can go on."""
         self.times = dataset["time"].values.tolist()
-        self.records = {name: list(dataset[name].values) for name in MEASURES}
+        nothing = np.full(len(self.times), np.nan)  # runs of earlier versions lack what is measured since
+        self.records = {name: list(dataset[name].values if name in dataset else nothing) for name in MEASURES}
         self.snapshots = [
             State(int(step), float(time), c.copy())
             for step, time, c in zip(dataset["snapshot_step"].values, dataset["snapshot_time"].values, dataset["correlations"].values, strict=True)
@@ -290,8 +300,9 @@ class Recorder:
             float(dataset["resume_time"]),
             dataset["resume_correlations"].values.copy(),
             int(dataset["resume_evaluations"]),
-            float(dataset["resume_step_size"]),
-            bool(dataset.get("resume_careful", 0)),  # files of versions without it have no careful segments
+            float(dataset.get("resume_dissipation", np.nan)),
+            float(dataset.get("resume_log_dissipation", np.nan)),
+            integrator.unpack({str(name).removeprefix(MEMORY): values.values for name, values in dataset.items() if str(name).startswith(MEMORY)}),
         )
         evaluations = int(dataset["final_evaluations"])
         return State(int(dataset["final_step"]), float(dataset["final_time"]), dataset["final_correlations"].values.copy(), evaluations), resume

@@ -54,7 +54,6 @@ VARIABLES: dict[str, tuple[tuple[str, ...], str]] = {
     "resume_step": ((), "int64"),
     "resume_time": ((), "float64"),
     "resume_evaluations": ((), "int64"),
-    "resume_step_size": ((), "float64"),
 }
 """Dimensions and type of every variable that a run has; it may have more, of any numeric type."""
 

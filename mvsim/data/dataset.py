@@ -57,6 +57,14 @@ class Dataset(ABC):
         """Return (N, n) coefficients of v_{y_i, view} in the patches of point i that can hold it (0 where it is absent)."""
 
     @abstractmethod
+    def feature_totals(self) -> np.ndarray:
+        """Return (k, 2): the largest total sum_p |x_i^(p)[s, l]| of the coefficients of a feature in one point."""
+
+    @abstractmethod
+    def largest_patch(self) -> float:
+        """Return the largest sum of |coefficients| in one patch, max_{i,p} sum_{s,l} |x_i^(p)[s, l]|."""
+
+    @abstractmethod
     def keep_view(self, view: int) -> Dataset:
         """Return x' of Definition 4.5: the same points with every instance of v_{y, 1 - view} replaced by zero; view is 0 or 1."""
 
@@ -174,6 +182,17 @@ class SharedNoiseDataset(Dataset):
         _check_view(view)
         return self.signal_coefficients[:, view]
 
+    def feature_totals(self) -> np.ndarray:
+        """Return (k, 2): the largest total of the coefficients of a feature in one point."""
+        totals = (self.P - 2 * self.signal_patches.shape[2]) * np.abs(self.patterns[np.unique(self.pattern_index)]).max(axis=0)
+        np.maximum.at(totals, self.labels, np.abs(self.signal_coefficients).sum(axis=2))
+        return totals
+
+    def largest_patch(self) -> float:
+        """Return the largest sum of |coefficients| in one patch."""
+        noise = np.abs(self.patterns[self.pattern_index]).sum(axis=(1, 2)).max()
+        return float(max(noise, np.abs(self.signal_coefficients).max()))
+
     def keep_view(self, view: int) -> SharedNoiseDataset:
         """Return x' of Definition 4.5; noise never holds own features, so only the signal patches change."""
         _check_view(view)
@@ -229,6 +248,18 @@ class PatchDataset(Dataset):
         coefficients = np.zeros((self.N, self.P))
         coefficients[self.point[own]] = self.rows[own]
         return coefficients
+
+    def feature_totals(self) -> np.ndarray:
+        """Return (k, 2): the largest total of the coefficients of a feature in one point."""
+        totals = np.zeros(2 * self.k)
+        np.maximum.at(totals, self.feature, np.abs(self.rows).sum(axis=1))
+        return totals.reshape(self.k, 2)
+
+    def largest_patch(self) -> float:
+        """Return the largest sum of |coefficients| in one patch."""
+        sums = np.zeros((self.N, self.P))
+        np.add.at(sums, self.point, np.abs(self.rows))
+        return float(sums.max())
 
     def keep_view(self, view: int) -> PatchDataset:
         """Return x' of Definition 4.5: every instance of v_{y, 1 - view}, wherever it stands, replaced by zero."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -27,21 +27,24 @@ class State:
     time : float
         Time reached, dimensionless.
     c : numpy.ndarray
-        The correlations, (k, m, k, 2). Never written to: every step makes a new array.
+        The correlations. Never written to: every step makes a new array.
     evaluations : int
         Gradients evaluated.
-    step_size : float
-        Step size to go on with, for integrators that choose it; else 0.
-    careful : bool
-        Whether to go on with more accuracy inside the steps, for integrators that choose it; else False.
+    dissipation : float
+        Integral of |grad J|^2 dt from the start: along a gradient flow J(0) - J(t). NaN where the integrator does not follow it.
+    log_dissipation : float
+        Integral of |grad J|^2 / J dt from the start: along a gradient flow ln J(0) - ln J(t). NaN where the integrator does not follow it.
+    memory : object
+        What the integrator carries from step to step besides; nobody else looks into it. None at the start.
     """
 
     step: int
     time: float
     c: np.ndarray
     evaluations: int = 0
-    step_size: float = 0.0
-    careful: bool = False
+    dissipation: float = 0.0
+    log_dissipation: float = 0.0
+    memory: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +58,7 @@ class Visit:
     mark : bool
         Whether it is one of the places at which a run is recorded.
     resumable : bool
-        Whether a trajectory that starts from this state alone goes on as this one does, bit for bit.
+        Whether a trajectory that starts from this state goes on as this one does, bit for bit. The last one need not: t_end may cut a step.
     """
 
     state: State
@@ -63,32 +66,53 @@ class Visit:
     resumable: bool
 
 
-@dataclass(frozen=True, eq=False)
-class Field:
-    """The vector field c' = -gradient, and what is known of its shape.
+class Escaping(NamedTuple):
+    """Coordinates that blow up: below their threshold b they obey x' ~ (x / b)^(alpha - 1), above it x' ~ 1.
 
     Attributes
     ----------
-    gradient : callable
-        (n, c) -> gradient at c in step number n, both arrays (k, m, k, 2).
+    index : numpy.ndarray
+        (a,) positions in the raveled c.
+    threshold : numpy.ndarray
+        (a,) b.
+    alpha : float
+        Power plus 1.
+    """
+
+    index: np.ndarray
+    threshold: np.ndarray
+    alpha: float
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """The vector field c' = -grad J, and what is known of its shape. Arrays have the shape of c, whatever that is.
+
+    Attributes
+    ----------
+    loss_and_gradient : callable
+        (n, c) -> J and its gradient at c in step number n.
     curvature : callable
         c -> the stiff part of the Hessian on the raveled c, or None if it is not known.
-    threshold : float
-        Own correlations grow as a power of themselves far below this, and linearly above.
-    alpha : float
-        That power plus 1.
+    scale : callable
+        c -> for each coordinate the change that counts as 1: errors are a relative tolerance times it.
+    escaping : Escaping
+        The coordinates that blow up.
+    component : callable
+        Position in the raveled c -> its name.
     learning_rate : float
         A step size that gradient descent can be expected to be stable with.
     affordable : int
         Gradients worth waiting for where nobody says when to stop.
     fixed : bool
-        Whether the gradient is the same at every step.
+        Whether J is the same at every step.
     """
 
-    gradient: Callable[[int, np.ndarray], np.ndarray]
+    loss_and_gradient: Callable[[int, np.ndarray], tuple[float, np.ndarray]]
     curvature: Callable[[np.ndarray], Curvature | None]
-    threshold: float
-    alpha: float
+    scale: Callable[[np.ndarray], np.ndarray]
+    escaping: Escaping
+    component: Callable[[int], str]
     learning_rate: float = 1.0
     affordable: int = 10_000
     fixed: bool = True
@@ -163,6 +187,14 @@ class Integrator(ABC):
 
     def steps_until(self, t_end: float) -> int | None:
         """Return the number of steps from 0 to t_end, or None if it is not known beforehand."""
+        return None
+
+    def pack(self, memory: Any) -> dict[str, np.ndarray]:
+        """Return what `State.memory` holds as arrays, to be saved."""
+        return {}
+
+    def unpack(self, arrays: Mapping[str, np.ndarray]) -> Any:
+        """Return the memory that `pack` turned into these arrays; None if there are none."""
         return None
 
     @abstractmethod

@@ -72,13 +72,13 @@ class GradientDescent(Integrator):
         last = self.steps_until(t_end)
         while state.step < last:
             with np.errstate(over="ignore", invalid="ignore"):  # the next line names what numpy would only warn of
-                c = state.c - self.learning_rate * self.field.gradient(state.step, state.c)
+                c = state.c - self.learning_rate * self.field.loss_and_gradient(state.step, state.c)[1]
             if not np.isfinite(c).all():
                 raise DivergedError(
                     f"eta={self.learning_rate:g}: the correlations are not finite after step {state.step + 1}; "
                     "use a smaller step size (the run's sharpness tells the limit 2 / lambda_max)"
                 )
-            state = State(state.step + 1, (state.step + 1) * self.learning_rate, c, state.evaluations + 1)
+            state = State(state.step + 1, (state.step + 1) * self.learning_rate, c, state.evaluations + 1, math.nan, math.nan)
             yield Visit(state, mark=self.is_mark(state) or state.step == last, resumable=True)
 
     def clock(self, state: State) -> str:

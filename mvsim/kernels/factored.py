@@ -124,11 +124,16 @@ class FactoredKernel(Kernel):
         if type(pointwise) is not CrossEntropy or isinstance(points, ListedPairs):
             return None
         escaped = Escaped(self._parameters, self.layout, c, beyond)
-        if not escaped.places:
+        if not escaped.places and not isinstance(points, Unmixed):
             return Curvature.of_border(np.zeros(0, np.int64), np.zeros((0, 0)))
         with self.neurons.one_blas_thread():
             if isinstance(points, Unmixed):
                 g = self._forward(self._unmixed, (self.neurons.k, len(self.layout.labels)), c, self._columns_here)
+                from mvsim.kernels.unmixed_hessian import unmixed_hessian
+                phi = np.exp(g - g.max(axis=0)); phi /= phi.sum(axis=0)
+                dense = unmixed_hessian(self._parameters, self.layout, c, beyond, phi)
+                if dense is not None:
+                    return dense
                 return escaped.unmixed(softmax_gap(g, self.layout.labels))
             pairs, columns = self._pairs_of(points), self._columns(c)
             values = pairs.empty_tables()

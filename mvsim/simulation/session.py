@@ -15,9 +15,10 @@ from mvsim.archive import collect_provenance, write_run
 from mvsim.data import Dataset, sample_dataset
 from mvsim.errors import DivergedError, Interrupted, StalledError
 from mvsim.initialisation import initial_correlations
-from mvsim.integrators import INTEGRATORS, Field, Integrator, State, Visit
+from mvsim.integrators import INTEGRATORS, Escaping, Field, Integrator, State, Visit
 from mvsim.learning import FeatureTest, count_classes
 from mvsim.objectives import OBJECTIVES, Objective, options_of
+from mvsim.objectives.scales import Scales, own_thresholds
 from mvsim.recorder import Recorder
 from mvsim.run import Run
 from mvsim.simulation.progress import compilation_announced
@@ -97,12 +98,14 @@ class Session:
         chosen = INTEGRATORS[self.request.integrator]
         before = self.saved[1]["integrator"] if self.saved else {}
         kept = before.get(chosen.option) if before.get("name") == chosen.name else None
+        p, scales = self.parameters, Scales(self.objective)
         field = Field(
-            self._gradient,
+            self._loss_and_gradient,
             self.objective.curvature,
-            self.objective.escape_threshold,
-            self.parameters.alpha,
-            LEARNING_RATE_PER_CLASS * self.parameters.k,
+            scales.units,
+            Escaping(*own_thresholds(scales.thresholds(), p.m), p.alpha),
+            lambda i: f"c[{', '.join(str(int(j)) for j in np.unravel_index(i, (p.k, p.m, p.k, 2)))}]",
+            LEARNING_RATE_PER_CLASS * p.k,
             AFFORDABLE[self.objective.mixes],
             self.objective.fixed,
         )
@@ -126,9 +129,9 @@ class Session:
         self.progress.finish({"summary": run.summary})
         return run
 
-    def _gradient(self, step: int, c: np.ndarray) -> np.ndarray:
+    def _loss_and_gradient(self, step: int, c: np.ndarray) -> tuple[float, np.ndarray]:
         self.objective.begin_step(step)
-        return self.objective.gradient(c)
+        return self.objective.loss_and_gradient(c)
 
     def _begin(self) -> bool:
         """Compile, restore or start, and take the first record; return whether anything is left to do."""
@@ -136,7 +139,7 @@ class Session:
         info = {"step": int(self.saved[0]["final_step"]) if self.saved else 0, "steps": self.integrator.steps_until(self.horizon)}
         with compilation_announced(self.progress, info):
             if self.saved:
-                self.state, self.resume = self.recorder.restore(self.saved[0])
+                self.state, self.resume = self.recorder.restore(self.saved[0], self.integrator)
                 self.wall_before = self.saved[1]["wall_seconds"]
                 if self.saved[1]["status"] == "finished" and self._finished():
                     return False
@@ -263,10 +266,10 @@ class Session:
             "status": status,
             "summary": summary,
             "wall_seconds": self.wall_before + self.last_saved - self.started,
-            "settled": self._settled() if status == "finished" else None,
+            "settled": bool(self._settled()) if status == "finished" else None,
             "faithful_eta": eta if math.isfinite(eta) else None,
         }
-        dataset = self.recorder.to_dataset(self.state, self.resume)
+        dataset = self.recorder.to_dataset(self.state, self.resume, self.integrator)
         # A resumed run first goes again through what was saved beyond the state from which it can go on: until then the file knows more.
         behind = status in ("running", "interrupted") and self.saved and self.state.step < int(self.saved[0]["final_step"])
         if request.out is not None and not behind:

@@ -1,0 +1,215 @@
+"""The gradient flow c' = -grad J(c), the limit of gradient descent for eta -> 0, with its error controlled.
+
+Four things make the flow of these losses hard, and each has its answer here.
+
+1. *Blow-ups.* A correlation that is to escape grows unseen for nearly all the time there is and then within a moment. `chart` changes to
+   variables that move at constant speed through both, and no step goes further than a part of the way to the next escape.
+2. *Stiffness.* Neurons that have escaped settle on time scales that stay the same while everything else takes 10^3 to 10^50 times as long.
+   Implicit steps (BDF, `bdf`) with a Newton-Krylov iteration (`newton`) pass over them; the preconditioner is (I + gamma H)^-1 with the part of
+   the Hessian that is stiff, which the field tells (`mvsim.curvature`).
+3. *The scale of errors.* The cross-entropy falls as exp(-margin), so that outputs have to be resolved absolutely, however large correlations
+   are. The field tells what change of each coordinate counts (`mvsim.objectives.scales`).
+4. *Clocks.* After an escape time starts again from 0 where it matters: at t = 10^50 a step of 10^20 is lost in the clock. The solver needs no
+   clock, the time since the last escape is kept beside it, and what the clock loses to rounding is added later.
+
+Along the exact flow the loss never rises. A step after which ln J lies more than `RISE` rtol above its least value so far is refused and tried
+again shorter. Two integrals are followed by the formula of the steps itself: of |c'|^2 and of |c'|^2 / J, which along the flow are what J and
+ln J have lost. They are recorded with every run, for its verdicts to compare.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from mvsim.echo import echo
+from mvsim.errors import DivergedError, StalledError, UsageError
+from mvsim.integrators.base import MARKS_PER_DECADE, Field, Integrator, State, Visit
+from mvsim.integrators.flow.bdf import History
+from mvsim.integrators.flow.chart import EscapeChart
+from mvsim.integrators.flow.memory import Memory, pack, unpack
+from mvsim.integrators.flow.stepper import GaveUpError, Stepper
+from mvsim.integrators.flow.system import ChartedField
+from mvsim.parameters import Deviation
+
+RTOL = 1e-3
+"""Relative tolerance unless another is given."""
+
+LAST_TIME = 1e250
+"""Time at which the flow is left unless another is given; escapes take of the order of (rho / c(0))^(alpha - 2)."""
+
+MARK_EVERY = 20
+"""Steps between two marks where time hardly moves; where it does, marks are as close as `MARKS_PER_DECADE`."""
+
+APPROACH = 0.7
+"""Part of the way to the next escape that one step may go."""
+
+GROWTH = 1.5
+"""Most growth from one step to the next: what a neuron still reads in noise dies away as a power of time, which steps must not outrun."""
+
+RISE = 10.0
+"""A step may end with ln J that many relative tolerances above its least value so far."""
+
+STALL_GROWTH, STALL_STEPS = 1.01, 20.0
+"""A trajectory is stuck when the time since the last escape has grown by less than this factor in that many steps over rtol."""
+
+
+class GradientFlow(Integrator):
+    """c' = -grad J(c) with local error control.
+
+    Parameters
+    ----------
+    field : Field
+        What is followed.
+    rtol : float, optional
+        Relative tolerance, from 1e-10 to 0.1; default `RTOL`.
+
+    Raises
+    ------
+    UsageError
+        If rtol is out of its domain, or the loss is drawn afresh at every step.
+    """
+
+    name = "flow"
+    option = "rtol"
+    letter = "rtol"
+
+    def __init__(self, field: Field, rtol: float | None = None) -> None:
+        super().__init__(field)
+        if not field.fixed:
+            raise UsageError("integrator='flow': the loss is drawn afresh at every step, so there is no flow; use integrator gd, or redraw once")
+        self.rtol = self.check_option(RTOL if rtol is None else rtol)
+        self._blas = ThreadpoolController()
+
+    @staticmethod
+    def check_option(value: Any) -> float:
+        """Return a relative tolerance as a float, or raise `UsageError`."""
+        if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)) or not 1e-10 <= value <= 0.1:
+            raise UsageError(f"rtol={echo(value)}: must be a number from 1e-10 to 0.1")
+        return float(value)
+
+    def options(self) -> dict[str, Any]:
+        """Return what fixes the steps."""
+        return {"name": self.name, "rtol": self.rtol}
+
+    def deviations(self) -> list[Deviation]:
+        """Name the limit."""
+        return [Deviation("eta", "0", "O(1/poly(k))", "gradient flow, the limit of gradient descent for eta -> 0")]
+
+    def horizon(self, t_end: float | None) -> float:
+        """Return the time to stop at, by default `LAST_TIME`."""
+        return LAST_TIME if t_end is None else t_end
+
+    def is_mark(self, state: State) -> bool:
+        """Whether it is a mark."""
+        return state.memory is None or state.memory.marked == state.step
+
+    def pack(self, memory: Any) -> dict[str, np.ndarray]:
+        """Return the memory as arrays."""
+        return {} if memory is None else pack(memory)
+
+    def unpack(self, arrays: Mapping[str, np.ndarray]) -> Memory | None:
+        """Return the memory that was packed."""
+        return unpack(arrays) if arrays else None
+
+    def clock(self, state: State) -> str:
+        """Say how many steps and evaluations."""
+        return f"{state.step} steps and {state.evaluations} gradients of the gradient flow with rtol = {self.rtol:g}"
+
+    def trajectory(self, state: State, t_end: float) -> Iterator[Visit]:
+        """Yield every step."""
+        memory = state.memory
+        if memory is None:
+            state, memory = self._started(state, t_end)
+        system = ChartedField(self.field, memory.chart, state.c.shape, self.rtol, memory.largest)
+        stepper = Stepper(system)
+        while state.time < t_end:
+            spent = system.evaluations
+            left = t_end - state.time
+            longest = min(left, GROWTH * memory.size, _way_to_escape(memory.chart, memory.progress.history))
+            highest = memory.lowest + RISE * self.rtol
+            try:
+                with self._one_blas_thread():
+                    progress, size = stepper.step(memory.progress, longest, lambda before, after: system.is_sound(before, after, highest))
+            except (GaveUpError, DivergedError) as error:
+                raise StalledError(self._where(str(error), state, memory, system)) from None
+            n = system.size
+            done = size >= left * (1.0 - 1e-14)
+            time, lost = _added(state.time, memory.time_lost, size)
+            c = system.correlations(progress.history.Z[0, :n])
+            dissipation, log_dissipation = progress.history.Z[0, n:].tolist()
+            state = State(
+                state.step + 1, t_end if done else time, c, state.evaluations + system.evaluations - spent, dissipation, log_dissipation, None
+            )
+            escaped = memory.chart.waiting(memory.progress.history.Z[0]).sum() != memory.chart.waiting(progress.history.Z[0]).sum()
+            since = 0.0 if escaped else memory.since_escape + size
+            moving = escaped or since > STALL_GROWTH * memory.moving_since
+            mark = done or state.step >= memory.marked + MARK_EVERY or state.time > memory.marked_time * 10.0 ** (1.0 / MARKS_PER_DECADE)
+            memory = replace(
+                memory,
+                progress=progress,
+                size=size,
+                time_lost=lost,
+                lowest=min(memory.lowest, system.log_loss(c)),
+                largest=system.largest,
+                marked=state.step if mark else memory.marked,
+                marked_time=state.time if mark else memory.marked_time,
+                since_escape=since,
+                moving_step=state.step if moving else memory.moving_step,
+                moving_since=since if moving else memory.moving_since,
+            )
+            state = replace(state, memory=memory)
+            yield Visit(state, mark=mark, resumable=not done)
+            if state.step - memory.moving_step > STALL_STEPS / self.rtol:
+                what = f"{state.step - memory.moving_step} steps in which time grew by less than {100 * (STALL_GROWTH - 1):g} %"
+                raise StalledError(self._where(what, state, memory, system))
+
+    def _started(self, state: State, t_end: float) -> tuple[State, Memory]:
+        """Return the beginning of a trajectory that has no past."""
+        c = state.c.ravel()
+        chart = EscapeChart.at(c, *self.field.escaping)
+        largest = float(np.abs(c).max()) + float(self.field.escaping.threshold.max(initial=0.0))
+        system = ChartedField(self.field, chart, state.c.shape, self.rtol, largest)
+        y = chart.to_y(c)
+        velocity = system.rate(y)
+        fastest = float((np.abs(velocity) / system.tolerance(y)).max())
+        size = min(0.1 * (t_end - state.time), 1.0 / max(fastest, 1e-300))
+        integrals = np.array([state.dissipation, state.log_dissipation])
+        progress = Stepper(system).started(y, integrals, size, velocity)
+        lowest = system.log_loss(state.c)
+        state = replace(state, evaluations=state.evaluations + system.evaluations)
+        return state, Memory(chart, progress, size, 0.0, lowest, largest, state.step, state.time, 0.0, state.step, 0.0)
+
+    def _where(self, what: str, state: State, memory: Memory, system: ChartedField) -> str:
+        """Say where a trajectory stopped, and which correlation moves most for its tolerance."""
+        y = memory.progress.history.Z[0, : system.size]
+        worst = int(np.argmax(np.abs(system.rate(y)) / system.tolerance(y)))
+        return (
+            f"{what}, at t = {state.time:.6g} (step {state.step}, last step size {memory.size:.3g}); hardest to follow is "
+            f"{self.field.component(worst)} = {state.c.ravel()[worst]:.4g}; another rtol may help, or integrator gd"
+        )
+
+    def _one_blas_thread(self) -> Any:
+        """Keep BLAS to one thread: two pools of threads on the same cores are slower than none, and bits would depend on their number."""
+        return self._blas.limit(limits=1, user_api="blas")
+
+
+def _added(time: float, lost: float, size: float) -> tuple[float, float]:
+    """Return time + size, and what rounding lost of it, ``lost`` of earlier steps included (Kahan's sum)."""
+    step = size + lost
+    total = time + step
+    return total, step - (total - time)
+
+
+def _way_to_escape(chart: EscapeChart, history: History) -> float:
+    """Return how long the next step may be: a part of the way to the next escape at the present speeds."""
+    to_go = chart.threshold - history.Z[0, chart.index]
+    speed = history.Z[1, chart.index] / history.h
+    approaching = (to_go > 2.0 * chart.threshold) & (speed > 1e-300)
+    with np.errstate(over="ignore"):  # beyond any time
+        return APPROACH * float((to_go[approaching] / speed[approaching]).min()) if approaching.any() else math.inf

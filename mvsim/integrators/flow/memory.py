@@ -1,0 +1,86 @@
+"""What a trajectory of the flow carries from step to step, and its form as arrays, in which it is saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from mvsim.integrators.flow.bdf import History
+from mvsim.integrators.flow.chart import EscapeChart
+from mvsim.integrators.flow.stepper import Progress
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """All that the next step depends on, besides the state.
+
+    Attributes
+    ----------
+    chart : EscapeChart
+        The coordinates.
+    progress : Progress
+        Of the stepper.
+    size : float
+        Size of the last step.
+    time_lost : float
+        What the clock has lost to rounding: steps may be 10^-30 of the time.
+    lowest : float
+        Least ln J so far.
+    largest : float
+        Largest correlation so far.
+    marked : int
+        Step of the last mark.
+    marked_time : float
+        Time of it.
+    since_escape : float
+        Time since the last coordinate escaped, exact even where the clock stands still.
+    moving_step : int
+        Step at which time was last seen to go on.
+    moving_since : float
+        ``since_escape`` then.
+    """
+
+    chart: EscapeChart
+    progress: Progress
+    size: float
+    time_lost: float
+    lowest: float
+    largest: float
+    marked: int
+    marked_time: float
+    since_escape: float
+    moving_step: int
+    moving_since: float
+
+
+_PARTS = {"chart": EscapeChart, "progress": Progress, "history": History}
+
+
+def pack(memory: object, prefix: str = "") -> dict[str, np.ndarray]:
+    """Return all values of a memory as arrays, parts within parts under names with a dot."""
+    arrays: dict[str, np.ndarray] = {}
+    for field in fields(memory):  # type: ignore[arg-type]
+        value = getattr(memory, field.name)
+        if field.name in _PARTS:
+            arrays |= pack(value, f"{prefix}{field.name}.")
+        else:
+            arrays[prefix + field.name] = np.asarray(value)
+    return arrays
+
+
+def unpack(arrays: Mapping[str, np.ndarray]) -> Memory:
+    """Return the memory that was packed."""
+    return _unpack(Memory, arrays, "")  # type: ignore[return-value]
+
+
+def _unpack(kind: type, arrays: Mapping[str, np.ndarray], prefix: str) -> object:
+    values = {}
+    for field in fields(kind):
+        if field.name in _PARTS:
+            values[field.name] = _unpack(_PARTS[field.name], arrays, f"{prefix}{field.name}.")
+        else:
+            value = arrays[prefix + field.name]
+            values[field.name] = value.item() if value.ndim == 0 else value
+    return kind(**values)

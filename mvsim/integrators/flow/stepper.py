@@ -1,0 +1,263 @@
+"""Steps of the BDF whose error is within the tolerance: Newton's method, the error test, and the next order and step size (as in CVODE)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from mvsim.curvature import Curvature, Shifted
+from mvsim.errors import DivergedError
+from mvsim.integrators.flow.bdf import LEAST_GROWTH, MAX_ORDER, SAFETY_HIGHER, SAFETY_OTHER, SAFETY_SAME, Coefficients, History
+from mvsim.integrators.flow.newton import ImplicitEquation, Solution, solve_step
+
+FIRST_GROWTH, GROWTH = 1e4, 10.0
+"""Most growth of the step size after the first step, and after any other."""
+
+KRYLOV = 20
+"""Most products of one linear solve."""
+
+LONGEST_INVERSE = 20
+"""Steps for which the inverse in the preconditioner is kept."""
+
+DRIFT = 0.3
+"""Relative change of gamma beyond which the inverse is made anew."""
+
+ATTEMPTS = 40
+"""Attempts at one step before it is given up."""
+
+RESTART_AFTER = 3
+"""Failed tests of one step after which the past is dropped."""
+
+CLEARLY_UNSOUND = 1e3
+"""Error that a step counts as having that passed the error test and is refused all the same."""
+
+
+class System(Protocol):
+    """What a stepper integrates: y' = rate(y) on (n,) arrays, and integrals along the way."""
+
+    def rate(self, y: np.ndarray) -> np.ndarray:
+        """Return y'; raise `DivergedError` if it is not finite."""
+
+    def tolerance(self, y: np.ndarray) -> np.ndarray:
+        """Return (n,): the allowed error of each coordinate at y."""
+
+    def curvature(self, y: np.ndarray) -> Curvature | None:
+        """Return the stiff part of the Hessian by c, or None."""
+
+    def slope(self, y: np.ndarray) -> np.ndarray:
+        """Return (n,): dy/dc."""
+
+    def integrands(self, y: np.ndarray, velocity: np.ndarray) -> np.ndarray:
+        """Return (i,): the derivatives of integrals along the trajectory, at y and its velocity. Their error is not controlled."""
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """Where a stepper is, and everything that its next step depends on. Never written to.
+
+    Attributes
+    ----------
+    history : History
+        The past of y and, behind it, of the integrals.
+    most_growth : float
+        Most growth of the next step.
+    steps : int
+        Steps since the beginning.
+    linearised : numpy.ndarray
+        (n,) y at which the Hessian of the preconditioner was taken.
+    linearised_at, inverted_at : int
+        Steps at which Hessian and inverse were made; -1: they have to be made.
+    gamma : float
+        Of the inverse.
+    lifetime : int
+        Steps after which the Hessian is made anew.
+    rate : float
+        At which Newton's corrections shrank.
+    """
+
+    history: History
+    most_growth: float
+    steps: int
+    linearised: np.ndarray
+    linearised_at: int
+    inverted_at: int
+    gamma: float
+    lifetime: int
+    rate: float
+
+
+class Stepper:
+    """Makes steps of one system.
+
+    Parameters
+    ----------
+    system : System
+        What is integrated.
+    """
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self._inverse: _Inverse | None = None
+
+    def started(self, y: np.ndarray, integrals: np.ndarray, h: float, velocity: np.ndarray) -> Progress:
+        """Return a beginning without a past, with a first step of size h."""
+        moving = np.concatenate([velocity, self.system.integrands(y, velocity)])
+        return Progress(History.started(np.concatenate([y, integrals]), moving, h), FIRST_GROWTH, 0, y, -1, -1, 0.0, 1, 1.0)
+
+    def step(self, start: Progress, longest: float, sound: Callable[[np.ndarray, np.ndarray], bool]) -> tuple[Progress, float]:
+        """Make one step.
+
+        Parameters
+        ----------
+        start : Progress
+            Where to step from.
+        longest : float
+            Largest step size.
+        sound : callable
+            (y before, y after) -> whether a step that passed the error test is to be taken.
+
+        Returns
+        -------
+        Progress
+            Where the step ends; its history has the size of the next step.
+        float
+            Size of the step.
+
+        Raises
+        ------
+        GaveUpError
+            If no attempt succeeded.
+        """
+        n = len(start.linearised)
+        begin = start.history.Z[0]
+        weight = self.system.tolerance(begin[:n])
+        now = replace(start, history=start.history.rescaled(min(start.history.h, longest)))
+        failures, most_growth, reason = 0, now.most_growth, ""
+        for _ in range(ATTEMPTS):
+            history = now.history
+            coefficients = history.coefficients()
+            now, solution = self._solve(now, coefficients, weight)
+            if solution is None:
+                most_growth, reason = 1.0, "Newton's method does not converge"
+                now = replace(now, history=history.rescaled(0.25 * history.h))
+                continue
+            error = solution.size * coefficients.error
+            if error <= 1.0:
+                after = self._completed(history, coefficients, solution)
+                if sound(begin[:n], after.Z[0, :n]):
+                    after, ratio = self._next(history, after, coefficients, error, weight, most_growth)
+                    after = after.rescaled(ratio * history.h)
+                    return replace(now, history=after, most_growth=GROWTH, steps=now.steps + 1, rate=solution.rate), history.h
+                error, reason = CLEARLY_UNSOUND, "the loss rises, or a correlation leaps over its threshold"
+            else:
+                reason = "the error is beyond the tolerance"
+            failures, most_growth = failures + 1, 1.0
+            now = self._after_failure(now, error, failures, n)
+        raise GaveUpError(f"{reason}, even with a step of {now.history.h:.3g}")
+
+    def _solve(self, now: Progress, c: Coefficients, weight: np.ndarray) -> tuple[Progress, Solution | None]:
+        """Solve the equation of the step; with a new preconditioner if the one there is has aged, or does not do."""
+        n = len(weight)
+        prediction = now.history.predicted()
+        y, moving = prediction[0, :n].copy(), prediction[1, :n]
+        gamma = now.history.h / c.l[1]
+        fresh = now.inverted_at < 0 or now.steps >= now.inverted_at + LONGEST_INVERSE or abs(gamma / now.gamma - 1.0) > DRIFT
+        while True:
+            if now.linearised_at < 0 or now.steps >= now.linearised_at + now.lifetime:
+                now, fresh = replace(now, linearised=y, linearised_at=now.steps), True
+            if fresh:
+                now = replace(now, inverted_at=now.steps, gamma=gamma, rate=1.0)
+            try:
+                inverse = self._inverse_of(now)
+                now = replace(now, lifetime=inverse.lifetime)
+                implicit = ImplicitEquation(self.system.rate, gamma, y, moving / c.l[1])
+                solution = solve_step(implicit, inverse.solve, weight, 1.0 / c.error, now.rate, KRYLOV)
+            except (DivergedError, np.linalg.LinAlgError):
+                solution = None
+            if solution is not None or now.linearised is y:
+                return now, solution
+            now = replace(now, linearised_at=-1)
+
+    def _inverse_of(self, now: Progress) -> _Inverse:
+        if self._inverse is None or not self._inverse.serves(now):
+            self._inverse = _Inverse(self.system, now, self._inverse)
+        return self._inverse
+
+    def _completed(self, history: History, c: Coefficients, solution: Solution) -> History:
+        """Return the past after a step; the integrals follow by the same formula from the new velocity."""
+        predicted, n = history.predicted(), len(solution.correction)
+        y = predicted[0, :n] + solution.correction
+        velocity = (predicted[1, :n] + c.l[1] * solution.correction) / history.h
+        integrals = (history.h * self.system.integrands(y, velocity) - predicted[1, n:]) / c.l[1]
+        return history.corrected(predicted, c, np.concatenate([solution.correction, integrals]))
+
+    def _after_failure(self, now: Progress, error: float, failures: int, n: int) -> Progress:
+        """Return where to try again after a step that was not taken."""
+        history = now.history
+        if failures > RESTART_AFTER:
+            y, integrals = history.Z[0, :n], history.Z[0, n:]
+            return replace(self.started(y, integrals, 0.1 * history.h, self.system.rate(y)), steps=now.steps, most_growth=1.0)
+        ratio = 1.0 / ((SAFETY_SAME * error) ** (1.0 / (history.order + 1)) + 1e-6)
+        return replace(now, history=history.rescaled(history.h * min(max(ratio, 0.1), 0.9 if failures < 2 else 0.2)))
+
+    def _next(
+        self, before: History, after: History, c: Coefficients, error: float, weight: np.ndarray, most_growth: float
+    ) -> tuple[History, float]:
+        """Return the past at the order of the next step, and by what its size is multiplied."""
+        q, n = after.order, len(weight)
+        if most_growth == 1.0:
+            return replace(after, wait=max(after.wait, 2)), 1.0
+        same = 1.0 / ((SAFETY_SAME * error) ** (1.0 / (q + 1)) + 1e-6)
+        if after.wait > 0:
+            return after, min(same, most_growth) if same >= LEAST_GROWTH else 1.0
+        after = replace(after, wait=2)
+        lower = higher = 0.0
+        if q > 1:
+            lower = 1.0 / ((SAFETY_OTHER * _norm(after.Z[q, :n] / weight) * c.lower) ** (1.0 / q) + 1e-6)
+        if q < MAX_ORDER and before.scale > 0.0:
+            change = after.correction - (c.scale / before.scale) * (after.past[0] / after.past[1]) ** (q + 1) * before.correction
+            higher = 1.0 / ((SAFETY_HIGHER * _norm(change[:n] / weight) * c.higher) ** (1.0 / (q + 2)) + 1e-6)
+        best = max(lower, same, higher)
+        if best < LEAST_GROWTH:
+            return after, 1.0
+        if best == same:
+            return after, min(best, most_growth)
+        return after.lowered() if best == lower else after.raised(), min(best, most_growth)
+
+
+class GaveUpError(Exception):
+    """No attempt at a step succeeded."""
+
+
+class _Inverse:
+    """(1 + gamma D H D^-1)^-1, about: the preconditioner, with D = dy/dc, which makes the Hessian by c one by y."""
+
+    def __init__(self, system: System, now: Progress, before: _Inverse | None) -> None:
+        self._linearised, self._gamma = now.linearised, now.gamma
+        self._curvature: Curvature | None
+        if before is not None and before._linearised is now.linearised:
+            self._curvature, self._slope = before._curvature, before._slope
+        else:
+            self._curvature, self._slope = system.curvature(now.linearised), system.slope(now.linearised)
+        self._shifted: Shifted | None = None if self._curvature is None else self._curvature.shifted(now.gamma)
+
+    @property
+    def lifetime(self) -> int:
+        """Steps after which the Hessian is made anew."""
+        return 1 if self._curvature is None else self._curvature.lifetime
+
+    def serves(self, now: Progress) -> bool:
+        """Whether it is the one that ``now`` asks for."""
+        return self._linearised is now.linearised and self._gamma == now.gamma
+
+    def solve(self, r: np.ndarray) -> np.ndarray:
+        """Apply it."""
+        return r if self._shifted is None else self._slope * self._shifted.solve(r / self._slope)
+
+
+def _norm(v: np.ndarray) -> float:
+    return math.sqrt(float(v @ v) / len(v))
