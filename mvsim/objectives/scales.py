@@ -64,10 +64,3 @@ class Scales:
             return np.ones(k)
         gap = class_mean(softmax_gap(self._objective.outputs(c), labels), labels, k)
         return np.where(np.isnan(gap), 1.0, np.clip(gap, 1e-300, 1.0))
-
-
-def own_thresholds(thresholds: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return positions in the raveled c of all own correlations, and the threshold (k, 2) of each of them."""
-    k = len(thresholds)
-    y, r, view = np.indices((k, m, 2)).reshape(3, -1)
-    return np.ravel_multi_index((y, r, y, view), (k, m, k, 2)), thresholds[y, view]

@@ -15,12 +15,12 @@ from mvsim.archive import collect_provenance, write_run
 from mvsim.data import Dataset, sample_dataset
 from mvsim.errors import DivergedError, Interrupted, StalledError
 from mvsim.initialisation import initial_correlations
-from mvsim.integrators import INTEGRATORS, Escaping, Field, Integrator, State, Visit
+from mvsim.integrators import INTEGRATORS, Integrator, State, Visit
 from mvsim.learning import FeatureTest, count_classes
 from mvsim.objectives import OBJECTIVES, Objective, options_of
-from mvsim.objectives.scales import Scales, own_thresholds
 from mvsim.recorder import Recorder
 from mvsim.run import Run
+from mvsim.simulation.field import field_of
 from mvsim.simulation.progress import compilation_announced
 from mvsim.simulation.request import Request
 from mvsim.simulation.resuming import refuse_going_back, refuse_other_run
@@ -98,17 +98,7 @@ class Session:
         chosen = INTEGRATORS[self.request.integrator]
         before = self.saved[1]["integrator"] if self.saved else {}
         kept = before.get(chosen.option) if before.get("name") == chosen.name else None
-        p, scales = self.parameters, Scales(self.objective)
-        field = Field(
-            self._loss_and_gradient,
-            self.objective.curvature,
-            scales.units,
-            Escaping(*own_thresholds(scales.thresholds(), p.m), p.alpha),
-            lambda i: f"c[{', '.join(str(int(j)) for j in np.unravel_index(i, (p.k, p.m, p.k, 2)))}]",
-            LEARNING_RATE_PER_CLASS * p.k,
-            AFFORDABLE[self.objective.mixes],
-            self.objective.fixed,
-        )
+        field = field_of(self.objective, LEARNING_RATE_PER_CLASS * self.parameters.k, AFFORDABLE[self.objective.mixes])
         return chosen(field, kept if self.request.option is None else self.request.option)
 
     def run(self) -> Run:
@@ -128,10 +118,6 @@ class Session:
         run = self._save("finished", " ".join([self._ending(), *self._foretold(), *self._faithful_steps(), *self.objective.caveats(self.state.c)]))
         self.progress.finish({"summary": run.summary})
         return run
-
-    def _loss_and_gradient(self, step: int, c: np.ndarray) -> tuple[float, np.ndarray]:
-        self.objective.begin_step(step)
-        return self.objective.loss_and_gradient(c)
 
     def _begin(self) -> bool:
         """Compile, restore or start, and take the first record; return whether anything is left to do."""

@@ -20,7 +20,7 @@ SOLVED = 0.1
 LINEARLY = 0.05
 """Part of that to which a linear system is solved."""
 
-DIFFERENCE = 1e-6
+DIFFERENCE = 1e-2
 """Distance of the two points of a difference quotient in units of the tolerance. At 1 the slope of the activation is another one."""
 
 

@@ -1,0 +1,105 @@
+"""The formulas: exact for polynomials, of their order on a linear equation, and unchanged by what only rewrites the past."""
+
+import numpy as np
+import pytest
+
+from mvsim.integrators.flow.bdf import MAX_ORDER, History, coefficients
+
+SIZES = np.array([0.1, 0.13, 0.08, 0.11, 0.17, 0.09])
+"""Sizes of the steps before, the last one first."""
+
+
+def past_of(values, order, h=0.12, t=1.0):
+    """The past at time t of a polynomial, for a next step of size h, as steps of unequal sizes would have left it."""
+    derivatives = [values.deriv(j)(t) if j else values(t) for j in range(order + 1)]
+    factorial = np.cumprod([1.0, *range(1, order + 1)])
+    Z = (h ** np.arange(order + 1) * derivatives / factorial)[:, None]
+    return History(Z, h, SIZES, 2, np.zeros(1), 0.0)
+
+
+@pytest.mark.parametrize("order", range(1, MAX_ORDER + 1))
+def test_a_polynomial_of_the_order_is_predicted_and_satisfies_the_formula(order):
+    values = np.polynomial.Polynomial(np.random.default_rng(order).standard_normal(order + 1))
+    history = past_of(values, order)
+    assert history.predicted()[0, 0] == pytest.approx(values(1.12), rel=1e-13)
+    c = history.coefficients()
+    gamma = history.h / c.l[1]
+    predicted = history.predicted()
+    a = gamma * values.deriv()(1.12) - predicted[1, 0] / c.l[1]  # y' = f(t) needs no solving
+    assert abs(a) < 1e-13
+
+
+@pytest.mark.parametrize("order", range(1, MAX_ORDER + 1))
+def test_the_corrected_polynomial_goes_through_the_values_before(order):
+    """l vanishes at the q - 1 times before the last: a correction of the new value leaves the older ones alone."""
+    h = 0.12
+    l = coefficients(order, h, SIZES).l  # noqa: E741
+    # In units of h from the new time, earlier values lie at -1, -(1 + past[0] / h), ...
+    places = -np.cumsum(np.concatenate([[1.0], SIZES[: order - 2] / h]))[: order - 1] if order > 1 else []
+    values = np.polynomial.Polynomial(l)(np.asarray(places))
+    assert np.allclose(values, 0.0, atol=1e-12)
+    assert l[0] == 1.0
+
+
+def one_step(history):
+    """A step of y' = -y, its equation solved exactly, and its size."""
+    c, predicted = history.coefficients(), history.predicted()
+    gamma = history.h / c.l[1]
+    return history.corrected(predicted, c, (-gamma * predicted[0] - predicted[1] / c.l[1]) / (1.0 + gamma)), history.h
+
+
+def steps_of(order, steps):
+    """The past of y' = -y, y(0) = 1, at the end of steps of alternating sizes over about time 1, and that time."""
+    sizes = np.tile([0.9, 1.1] if uneven else [1.0, 1.0], steps // 2) / steps
+    factorial = np.cumprod([1.0, *range(1, order + 1)])
+    Z = ((-sizes[0]) ** np.arange(order + 1) / factorial)[:, None]  # the exact past
+    history = History(Z, sizes[0], np.tile([1.2, 0.8], 3) / steps, 9, np.zeros(1), 0.0)
+    for size in sizes:
+        history, _ = one_step(history.rescaled(size))
+    return history, sizes.sum()
+
+
+def error_of(order, steps):
+    history, t = steps_of(order, steps)
+    return abs(history.Z[0, 0] - np.exp(-t))
+
+
+@pytest.mark.parametrize("order", range(1, MAX_ORDER + 1))
+def test_the_error_falls_as_the_step_to_the_order(order):
+    coarse, fine = error_of(order, 40), error_of(order, 80)
+    assert np.log2(coarse / fine) == pytest.approx(order, abs=0.35)
+
+
+@pytest.mark.parametrize("order", range(2, MAX_ORDER + 1))
+def test_a_lower_order_is_exact_where_a_lower_degree_is(order):
+    values = np.polynomial.Polynomial(np.random.default_rng(order).standard_normal(order))
+    lowered = past_of(values, order).lowered()
+    assert lowered.order == order - 1
+    assert lowered.predicted()[0, 0] == pytest.approx(values(1.12), rel=1e-12)
+
+
+def test_a_step_of_another_size_is_the_same_polynomial():
+    values = np.polynomial.Polynomial(np.random.default_rng(1).standard_normal(5))
+    assert past_of(values, 4).rescaled(0.3).predicted()[0, 0] == pytest.approx(values(1.3), rel=1e-12)
+
+
+@pytest.mark.parametrize("order", range(1, MAX_ORDER))
+def test_the_order_above_begins_with_the_next_derivative(order):
+    history, t = steps_of(order, 200)
+    raised = history.raised()
+    factorial = np.prod(np.arange(1.0, order + 2))
+    expected = (-history.h) ** (order + 1) * np.exp(-t) / factorial
+    assert raised.order == order + 1
+    assert raised.Z[order + 1, 0] == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize("order", range(1, MAX_ORDER + 1))
+def test_the_estimated_error_is_that_of_one_step(order):
+    """From an exact past, the error of one step of y' = -y is the correction times a constant, to leading order."""
+    h = 0.01
+    factorial = np.cumprod([1.0, *range(1, order + 1)])
+    Z = ((-h) ** np.arange(order + 1) / factorial)[:, None]
+    history = History(Z, h, np.full(MAX_ORDER + 1, h), 9, np.zeros(1), 0.0)
+    c, (after, _) = history.coefficients(), one_step(history)
+    assert abs(after.Z[0, 0] - np.exp(-h)) < 5.0 * c.error * abs(after.correction[0])
+    assert abs(after.Z[0, 0] - np.exp(-h)) > 0.05 * c.error * abs(after.correction[0])
