@@ -145,3 +145,26 @@ def test_correlations_of_a_wrong_shape_are_refused():
     p = mvsim.Parameters(**problems.BASE)
     with pytest.raises(mvsim.UsageError, match="shape"):
         mvsim.feature_learned(p, np.zeros((p.k, p.m + 1, p.k, 2)))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_correlations_that_are_not_finite_have_learned_neither_everything_nor_nothing(bad):
+    p = mvsim.Parameters(**problems.BASE)
+    c = np.zeros((p.k, p.m, p.k, 2))
+    c[0, 1, 2, 0] = bad
+    for method in (lambda c: mvsim.feature_learned(p, c), learning.FeatureTest(p, 2).fraction_learned):
+        with pytest.raises(mvsim.UsageError, match=rf"^c\[0, 1, 2, 0\]={bad}: must be finite"):
+            method(c)
+
+
+@pytest.mark.parametrize("size", [1e20, 3e38, 1e60, 1e300])
+def test_outputs_that_overflow_are_an_error_in_definition_4_5(size):
+    """3e38^8 is more than a double holds; where outputs can be computed, size does not matter."""
+    p = mvsim.Parameters(**{**problems.BASE, "delta3": 0.001, "delta4": 0.002})
+    c = np.zeros((p.k, p.m, p.k, 2))
+    c[0, 0, 0], c[2, 1, 2] = [size, -size], [size, size]
+    try:
+        np.testing.assert_array_equal(mvsim.feature_learned(p, c), [[1, 0], [0, 0], [1, 1]])
+    except mvsim.UsageError as error:
+        assert size > 1e20, error
+        assert f"the outputs are not finite in double precision (largest correlation {size:g})" in str(error)

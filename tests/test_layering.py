@@ -12,6 +12,7 @@ LAYERS = [
     ["network", "data", "activation", "initialisation"],
     ["diagnostics", "sharpness", "memory", "curvature"],
     ["kernels"],
+    ["finite"],
     ["objectives", "learning"],
     ["integrators"],
     ["escapes"],

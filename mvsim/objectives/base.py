@@ -15,11 +15,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mvsim.arrays import real_array
+from mvsim.arrays import correlations_array
 from mvsim.curvature import Curvature
 from mvsim.data import Dataset
 from mvsim.diagnostics import signal_strength
 from mvsim.errors import UsageError
+from mvsim.finite import check_finite, finite_outputs
 from mvsim.kernels import CrossEntropy, Points, PointwiseLoss, Unmixed, make_kernel
 from mvsim.parameters import Deviation, Parameters
 
@@ -32,6 +33,9 @@ SELF_PAIRS = 0.1
 
 class Objective(ABC):
     """A loss of the correlations on one data set.
+
+    Its methods refuse correlations that are not finite, and so large ones that double precision does not hold the result, with
+    `mvsim.errors.NotFiniteError`.
 
     Its memory is used again and again, so one objective must not be evaluated by two Python threads at once; two objectives may.
 
@@ -94,12 +98,15 @@ class Objective(ABC):
 
     def outputs(self, c: np.ndarray) -> np.ndarray:
         """Return (k, N): g_y(x_i) on the unmixed training points (Definition 4.2)."""
-        return self.kernel.outputs(self._checked(c))
+        return finite_outputs(self.kernel, self._checked(c))
 
     def loss(self, c: np.ndarray) -> float:
         """Return the loss, dimensionless."""
         c = self._checked(c)
-        return sum(weight * self.kernel.loss(c, points, self.pointwise) for weight, points in self.points)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
+            loss = sum(weight * self.kernel.loss(c, points, self.pointwise) for weight, points in self.points)
+        check_finite("the loss is", c, loss)
+        return loss
 
     def gradient(self, c: np.ndarray) -> np.ndarray:
         """Return the gradient of the loss by c, (k, m, k, 2)."""
@@ -109,16 +116,23 @@ class Objective(ABC):
         """Return the loss and its gradient, at little more than the price of the gradient."""
         c = self._checked(c)
         loss, gradient = 0.0, np.zeros_like(c)
-        for weight, points in self.points:
-            value, slope = self.kernel.loss_and_gradient(c, points, self.pointwise)
-            loss += weight * value
-            gradient += weight * slope
+        with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
+            for weight, points in self.points:
+                value, slope = self.kernel.loss_and_gradient(c, points, self.pointwise)
+                loss += weight * value
+                gradient += weight * slope
+        check_finite("the loss and its gradient are", c, loss, gradient)
         return loss, gradient
 
     def hessian_vector_product(self, c: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the derivative of the gradient at c along v, (k, m, k, 2)."""
         c, v = self._checked(c), self._checked(v, "v")
-        return sum((weight * self.kernel.hessian_vector_product(c, v, points, self.pointwise) for weight, points in self.points), np.zeros_like(c))
+        product = np.zeros_like(c)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
+            for weight, points in self.points:
+                product += weight * self.kernel.hessian_vector_product(c, v, points, self.pointwise)
+        check_finite("the derivatives of the gradient are", c, product)
+        return product
 
     @property
     def escape_threshold(self) -> float:
@@ -191,8 +205,4 @@ class Objective(ABC):
         return "; ".join(dict.fromkeys(self.kernel.describe(points) for _, points in self.points))
 
     def _checked(self, c: np.ndarray, name: str = "c") -> np.ndarray:
-        p = self.parameters
-        c = real_array(name, c)
-        if c.shape != (p.k, p.m, p.k, 2):
-            raise UsageError(f"{name} has shape {c.shape}: must be (k, m, k, 2) = {(p.k, p.m, p.k, 2)}")
-        return c
+        return correlations_array(name, c, self.parameters)

@@ -54,7 +54,7 @@ def network_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivative
     for few in _cases(evidence):
         for i in range(len(few.labels)):
             formula, size = few.network_gradient(few.patches[i], slope)
-            error = max(error, *(_difference(gradient, formula, size) for gradient in few.engine_gradients(i)))
+            error = _worst(error, *(_difference(gradient, formula, size) for gradient in few.engine_gradients(i)))
     return at_most("Calculation A.6", "grad g_y(x) = sum_p R'(<w_{y,r}, x^(p)>) x^(p): relative difference", error, IDENTITY, _where(evidence))
 
 
@@ -74,7 +74,7 @@ def own_correlation(evidence: Evidence, slope: Slope = smoothed_relu_derivative)
             c = few.c[y, :, y]  # (m, 2)
             formula = (beta * slope(beta * c[:, None], p.rho, p.alpha)).sum(axis=1)
             for gradient in few.engine_gradients(i):
-                error = max(error, _componentwise(gradient[y, :, y][poly], formula[poly]))
+                error = _worst(error, _componentwise(gradient[y, :, y][poly], formula[poly]))
             count += int(poly.sum())
     name, statement = "Calculation A.7 (own feature)", "<grad g_y(x), v_{y,l}> = sum beta^alpha (c / rho)^(alpha-1) below rho / (delta2 - delta1)"
     return _decided(name, statement, error, count, evidence)
@@ -117,7 +117,7 @@ def linear_correlation(evidence: Evidence, slope: Slope = smoothed_relu_derivati
             if slope is smoothed_relu_derivative:
                 formula = np.broadcast_to(beta.sum(axis=0), c.shape)
             for gradient in few.engine_gradients(i):
-                error = max(error, _componentwise(gradient[y, :, y][linear], formula[linear]))
+                error = _worst(error, _componentwise(gradient[y, :, y][linear], formula[linear]))
             count += int(linear.sum())
     return _decided("Calculation A.8", "<grad g_y(x), v_{y,l}> = sum beta at correlations >= rho / delta1", error, count, evidence)
 
@@ -133,7 +133,7 @@ def erm_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivative) ->
             step, weight = few.network_gradient(few.patches[i], slope)
             formula -= gap[:, None, None, None] * step / n
             size += added[:, None, None, None] * weight / n
-        error = max(error, *(_difference(gradient, formula, size) for gradient in few.engine_losses("erm")))
+        error = _worst(error, *(_difference(gradient, formula, size) for gradient in few.engine_losses("erm")))
     statement = "grad J = -(1/N) sum_i (1[y_i = y] - phi_y) grad g_y(x_i): relative difference"
     return at_most("Calculation A.9", statement, error, IDENTITY, _where(evidence))
 
@@ -156,7 +156,7 @@ def midpoint_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivativ
                 share = (1 if i == j else 2) / n**2
                 formula -= share * gap[:, None, None, None] * step
                 size += share * added[:, None, None, None] * weight
-        error = max(error, *(_difference(gradient, formula, size) for gradient in few.engine_losses("midpoint")))
+        error = _worst(error, *(_difference(gradient, formula, size) for gradient in few.engine_losses("midpoint")))
     statement = "grad J_MM = -(1/2N^2) sum_{i,j} (1[y_i = y] + 1[y_j = y] - 2 phi_y) grad g_y(z_ij): difference relative to what is added"
     return at_most("Calculation A.10", statement, error, IDENTITY, _where(evidence))
 
@@ -272,6 +272,11 @@ def _difference(actual: np.ndarray, formula: np.ndarray, size: np.ndarray) -> fl
     """Return max |actual - formula| over the size of what is added."""
     scale = float(size.max())
     return float(np.abs(actual - formula).max()) / (scale if scale > 0.0 else 1.0)
+
+
+def _worst(*errors: float) -> float:
+    """Return the largest error, NaN if any is: max() would lose it."""
+    return float(np.max(errors))
 
 
 def _componentwise(actual: np.ndarray, formula: np.ndarray) -> float:
