@@ -93,7 +93,7 @@ MEANINGS = {
     "final_time": "time of the last save",
     "escape_time": "time at which the own correlation entered B_{y,l}, NaN if it has not",
     "escape_step": "step of it, -1 if it has not",
-    "predicted_escape_time": "the same foretold from the initial state, infinite if it never grows",
+    "predicted_escape_time": "the same time foretold from the initial state, infinite if it never grows or no double holds it",
     "final_evaluations": "gradients evaluated until then",
     "resume_correlations": "<w_{y,r}, v_{s,l}> where the run can be resumed",
     "resume_step": "step of it",
@@ -138,8 +138,8 @@ class Recorder:
     def start(self, state: State) -> None:
         """Take the initial state: the first record, and what it foretells."""
         self.escapes = EscapeLog.started(diagnostics.own_correlations(state.c), self.threshold)
-        p = self.objective.parameters
-        self.predicted = predicted_escape_times(diagnostics.own_correlations(state.c), self.objective.growth_rates(), p.rho, p.alpha)
+        p, own = self.objective.parameters, diagnostics.own_correlations(state.c)
+        self.predicted = predicted_escape_times(own, self.objective.log_growth_rates(), p.rho, p.alpha, self.threshold)
         self.record(state)
 
     def observe(self, before: State, after: State) -> None:

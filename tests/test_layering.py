@@ -8,7 +8,7 @@ import pytest
 import mvsim
 
 LAYERS = [
-    ["parameters", "laws", "arrays", "errors", "checks", "streams", "version"],
+    ["parameters", "laws", "arrays", "errors", "checks", "logarithms", "streams", "version"],
     ["network", "data", "activation", "initialisation"],
     ["diagnostics", "sharpness", "memory", "curvature"],
     ["kernels"],

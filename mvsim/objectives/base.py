@@ -18,10 +18,11 @@ import numpy as np
 from mvsim.arrays import correlations_array
 from mvsim.curvature import Curvature
 from mvsim.data import Dataset
-from mvsim.diagnostics import signal_strength
+from mvsim.diagnostics import log_signal_strength
 from mvsim.errors import UsageError
 from mvsim.finite import check_finite, finite_outputs
 from mvsim.kernels import CrossEntropy, Points, PointwiseLoss, Unmixed, make_kernel
+from mvsim.logarithms import exponential, logarithm
 from mvsim.parameters import Deviation, Parameters
 
 ESCAPED = 0.3
@@ -157,15 +158,19 @@ class Objective(ABC):
         pair in N contributes to it: mixing a point with anything else costs its features a factor 2^-alpha. Coinciding signal patches are
         neglected; they raise K, the more the larger 2 C_P / P.
         """
+        return exponential(self.log_growth_rates())
+
+    def log_growth_rates(self) -> np.ndarray:
+        """Return (k, 2): log K_{y,l} of `growth_rates`, also where K_{y,l} is no double; -inf where nothing grows."""
         others, themselves = self._pulls()
-        return signal_strength(self.parameters, self.data) * (others + themselves)
+        return log_signal_strength(self.parameters, self.data) + logarithm(others + themselves)
 
     def deviations(self) -> list[Deviation]:
         """Name the pairs of a point with itself if they matter: for the theorems N is so large that they do not."""
         if not self.mixes:
             return []
         others, themselves = self._pulls()
-        share = float(np.median(themselves / (others + themselves)))
+        share = float(np.median((themselves / (np.maximum(others, 0.0) + themselves))[np.bincount(self.data.labels, minlength=self.data.k) > 0]))
         if share < SELF_PAIRS:
             return []
         N = self.data.N
@@ -175,7 +180,7 @@ class Objective(ABC):
     def _pulls(self) -> tuple[np.ndarray, float]:
         """Return (k, 1) and a number: what pairs of two points, and of a point with itself, contribute to K / S of `growth_rates`."""
         p, N = self.parameters, self.data.N
-        n_y = (np.bincount(self.data.labels, minlength=p.k)[:, None] - 1.0) / N
+        n_y = np.maximum(np.bincount(self.data.labels, minlength=p.k)[:, None] - 1.0, 0.0) / N
         n, alone = (N - 1.0) / N, self._pull(np.ones(1))
         others, themselves = np.zeros((p.k, 1)), 0.0
         for weight, points in self.points:

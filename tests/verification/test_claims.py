@@ -501,7 +501,7 @@ def test_the_tensor_power_lemma_is_decided(erm, monkeypatch):
     assert verdict.status == "holds"
     assert 0 < verdict.measured < 1e-4
     true = separation.iterated_growth
-    monkeypatch.setattr(separation, "iterated_growth", lambda S, lead, alpha: true(1.1 * S, lead, alpha))
+    monkeypatch.setattr(separation, "iterated_growth", lambda log_S, lead, alpha: true(np.log(1.1) + log_S, lead, alpha))
     assert check("Lemma B.11 (closed form)", evidence).status == "fails"
 
 
