@@ -15,6 +15,7 @@ import numpy as np
 from mvsim.activation import smoothed_relu, smoothed_relu_derivative
 from mvsim.data import Dataset, SharedNoiseDataset
 from mvsim.kernels import Unmixed, make_kernel
+from mvsim.logarithms import exponential
 from mvsim.objectives import objective
 from mvsim.verification.evidence import Evidence, Snapshot
 from mvsim.verification.verdict import Verdict, at_most, constant
@@ -94,11 +95,13 @@ def other_correlations(evidence: Evidence, slope: Slope = smoothed_relu_derivati
             gradient = np.delete(few.engine_gradients(i)[0][y], y, axis=1).max(axis=(1, 2))
             top = off.max(axis=(1, 2))
             counted = (few.c[y].max(axis=(1, 2)) < evidence.poly_end) & (top > 0.0)
-            if p.delta4 > 0.0:
-                found += (gradient[counted] / (p.P * p.delta4 * (p.delta4 * top[counted] / p.rho) ** (p.alpha - 1.0))).tolist()
+            scale = p.P * p.delta4 * (p.delta4 * np.where(counted, top, 0.0) / p.rho) ** (p.alpha - 1.0)
+            counted &= scale > np.finfo(float).tiny  # below that the gradient has lost its digits, too
+            found += (gradient[counted] / scale[counted]).tolist()
     if not found:
-        return constant(name, statement, None, detail="no noise, or no neuron below rho / (delta2 - delta1)")
-    return constant(name, statement, max(found), (2.0 * p.Q) ** (p.alpha - 1.0), detail=f"{len(found)} neurons and points; {_where(evidence)}")
+        return constant(name, statement, None, detail="no noise, or too little for a double, or no neuron below rho / (delta2 - delta1)")
+    bound = float(exponential((p.alpha - 1.0) * np.log(2.0 * p.Q)))
+    return constant(name, statement, max(found), bound, detail=f"{len(found)} neurons and points; {_where(evidence)}")
 
 
 def linear_correlation(evidence: Evidence, slope: Slope = smoothed_relu_derivative) -> Verdict:
@@ -211,18 +214,19 @@ class _Few:
     def soft_gap(self, x: np.ndarray, one: int, other: int) -> tuple[np.ndarray, np.ndarray]:
         """Return (k,): (1[one = y] + 1[other = y]) / 2 - phi_y(g(x)), and the sum of the absolute values of what is added.
 
-        1 - phi_y, if both are y, is the sum of the others, which keeps its digits.
+        1 - phi_y, if both are y, is the sum of the others, which keeps its digits. A relative error of outputs g changes phi by |g| times as much
+        relative to itself, so for |g| > 1 phi counts that often.
         """
         p = self.evidence.parameters
         g = np.array([smoothed_relu(z, p.rho, p.alpha).sum() for z in self._pre_activations(x.reshape(len(x), -1))])
-        phi = np.exp(g - np.logaddexp.reduce(g))
+        phi, times = np.exp(g - np.logaddexp.reduce(g)), max(1.0, float(np.abs(g).max()))
         if one == other:
             gap = -phi
             gap[one] = np.delete(phi, one).sum()
-            return gap, np.abs(gap)
+            return gap, times * np.abs(gap)
         target = np.zeros_like(phi)
         target[[one, other]] = 0.5
-        return target - phi, target + phi
+        return target - phi, target + times * phi
 
     def engine_gradients(self, i: int) -> list[np.ndarray]:
         """Return grad g_y(x_i), (k, m, k, 2), from each form of the data."""

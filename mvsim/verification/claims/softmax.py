@@ -96,7 +96,8 @@ def two_classes(evidence: Evidence) -> Verdict:
             others, largest = max(others, float(z.rest_max[z.crossed].max())), max(largest, float(own.max()))
     if measured is None:
         return constant(name, statement, None, detail="no two points of different classes")
-    detail = f"supposed: other outputs up to {others * k / evidence.log_k:.3g} log k / k; largest a {largest / evidence.log_k:.3g}; {_when(evidence)}"
+    rest = f"other outputs up to {others * k / evidence.log_k:.3g} log k / k" if k > 2 else "nothing of other outputs, there are none"
+    detail = f"supposed: {rest}; largest a {largest / evidence.log_k:.3g}; {_when(evidence)}"
     return constant(name, statement, measured, detail=detail)
 
 
