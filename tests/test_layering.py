@@ -8,9 +8,9 @@ import pytest
 import mvsim
 
 LAYERS = [
-    ["parameters", "laws", "arrays", "errors", "checks", "logarithms", "streams", "version"],
+    ["parameters", "laws", "arrays", "errors", "checks", "logarithms", "memory", "streams", "version"],
     ["network", "data", "activation", "initialisation"],
-    ["diagnostics", "sharpness", "memory", "curvature"],
+    ["diagnostics", "sharpness", "curvature"],
     ["kernels"],
     ["finite"],
     ["objectives", "learning"],
