@@ -195,6 +195,11 @@ def check_data_memory(parameters: Parameters, points: int | None = None) -> int:
     return _check(parameters, lambda p: data_bytes(p, p.N if points is None else points), purpose)
 
 
+def check_state_memory(parameters: Parameters) -> int:
+    """Return the bytes of the correlations, or raise `UsageError` if they are not there."""
+    return _check(parameters, lambda p: 8 * 2 * p.k * p.k * p.m, " for the correlations")
+
+
 def _check(parameters: Parameters, bytes_of: Callable[[Parameters], int], purpose: str) -> int:
     """Return the predicted bytes, or raise `UsageError` with what would fit."""
     needed, there = bytes_of(parameters), available_bytes()

@@ -165,11 +165,13 @@ def test_outputs_that_overflow_are_an_error_in_definition_4_5(size):
     p = mvsim.Parameters(**{**problems.BASE, "delta3": 0.001, "delta4": 0.002})
     c = np.zeros((p.k, p.m, p.k, 2))
     c[0, 0, 0], c[2, 1, 2] = [size, -size], [size, size]
+    refused = f"the outputs are not finite in double precision (largest correlation {size:g})"
     try:
-        np.testing.assert_array_equal(mvsim.feature_learned(p, c), [[1, 0], [0, 0], [1, 1]])
+        found = mvsim.feature_learned(p, c).tolist()
     except mvsim.UsageError as error:
-        assert size > 1e20, error
-        assert f"the outputs are not finite in double precision (largest correlation {size:g})" in str(error)
+        found = str(error)
+    assert found in ([[1, 0], [0, 0], [1, 1]], refused)
+    assert found != refused or size > 1e20
 
 
 # ---- powers that leave the range of doubles -----------------------------------------------------------------------------------------
@@ -187,7 +189,7 @@ def test_the_logarithm_of_the_signal_strength_is_that_of_exact_arithmetic(alpha,
     expected = np.array([[float(S.ln()) if S else -np.inf for S in row] for row in exact])
     assert np.isfinite(expected).any()
     np.testing.assert_allclose(diagnostics.log_signal_strength(p, data), expected, rtol=0, atol=1e-11)
-    held = np.array([[float(S) if S < Decimal("1.7e308") else np.inf for S in row] for row in exact])
+    held = np.array([[np.inf if S.adjusted() > 307 else float(S) for S in row] for row in exact])
     np.testing.assert_allclose(diagnostics.signal_strength(p, data), held, rtol=1e-11, atol=1e-300)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from mvsim.data.dataset import Dataset
 from mvsim.errors import UsageError
+from mvsim.memory import available_bytes
 from mvsim.streams import stream
 
 
@@ -29,11 +30,15 @@ def random_features(k: int, d: int, seed: int) -> np.ndarray:
     Raises
     ------
     UsageError
-        If d < 2k or the numbers are not integers.
+        If d < 2k, the numbers are not integers, or the features do not fit in memory.
     """
     for name, value, least in (("k", k, 1), ("d", d, 2 * k)):
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
             raise UsageError(f"{name}={value!r}: must be an integer >= {least} so that 2k orthonormal features fit")
+    needed, there = 3 * 8 * 2 * int(k) * int(d), available_bytes()  # what is drawn, its basis and the copy that is returned
+    if there is not None and needed > there:
+        fits = there // (3 * 8 * 2 * int(k))
+        raise UsageError(f"k={k}, d={d}: would need about {needed:.3g} bytes of memory and {there:.3g} are available; d up to {fits} would fit")
     gaussian = stream(seed, "feature basis").standard_normal((d, 2 * k))
     basis, triangle = np.linalg.qr(gaussian)
     return np.ascontiguousarray((basis * np.sign(np.diag(triangle))).T).reshape(k, 2, d)

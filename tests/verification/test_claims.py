@@ -824,7 +824,7 @@ def test_softmax_claims_at_outputs_beyond_every_exponential(erm, size):
     assert outputs.max() > size
     assert np.array_equal(np.sort(outputs, axis=0)[:-1], np.zeros((p.k - 1, p.N)))
     assert check("Claim B.2", evidence).measured == pytest.approx(1 - 1 / p.k, rel=1e-9)
-    assert check("Claim B.3", evidence).measured == pytest.approx(1.0, rel=1e-9)
+    assert check("Claim B.3", evidence).measured == pytest.approx(1.0, rel=1e-3)
     assert check("Claim B.9", evidence).measured < 1.0
 
 
