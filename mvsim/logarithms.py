@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-_LARGEST = float(np.log(np.finfo(float).max))
+LARGEST_LOGARITHM = float(np.log(np.finfo(float).max))
+"""Of a double."""
 
 
 def logarithm(values: ArrayLike) -> np.ndarray:
@@ -18,4 +19,4 @@ def logarithm(values: ArrayLike) -> np.ndarray:
 def exponential(logarithms: ArrayLike) -> np.ndarray:
     """Return exp, infinite where a double cannot hold it."""
     logarithms = np.asarray(logarithms, dtype=np.float64)
-    return np.where(logarithms > _LARGEST, np.inf, np.exp(np.minimum(logarithms, _LARGEST)))
+    return np.where(logarithms > LARGEST_LOGARITHM, np.inf, np.exp(np.minimum(logarithms, LARGEST_LOGARITHM)))

@@ -15,7 +15,7 @@ import numpy as np
 from mvsim.activation import smoothed_relu, smoothed_relu_derivative
 from mvsim.data import Dataset, SharedNoiseDataset
 from mvsim.kernels import Unmixed, make_kernel
-from mvsim.logarithms import exponential
+from mvsim.logarithms import LARGEST_LOGARITHM
 from mvsim.objectives import objective
 from mvsim.verification.evidence import Evidence, Snapshot
 from mvsim.verification.verdict import Verdict, at_most, constant
@@ -100,7 +100,8 @@ def other_correlations(evidence: Evidence, slope: Slope = smoothed_relu_derivati
             found += (gradient[counted] / scale[counted]).tolist()
     if not found:
         return constant(name, statement, None, detail="no noise, or too little for a double, or no neuron below rho / (delta2 - delta1)")
-    bound = float(exponential((p.alpha - 1.0) * np.log(2.0 * p.Q)))
+    log_bound = (p.alpha - 1.0) * np.log(2.0 * p.Q)
+    bound = (2.0 * p.Q) ** (p.alpha - 1.0) if log_bound < LARGEST_LOGARITHM else np.inf
     return constant(name, statement, max(found), bound, detail=f"{len(found)} neurons and points; {_where(evidence)}")
 
 
