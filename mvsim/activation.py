@@ -57,15 +57,16 @@ def smoothed_relu_second_derivative(z: ArrayLike, rho: float, alpha: float) -> n
     """Return R''(z), taken as 0 at the kinks z = 0 and z = rho; arguments as for `smoothed_relu`."""
     z, u = _scaled(z, rho, alpha)
     inside = (z > 0.0) & (z < rho)
-    return np.where(inside, (alpha - 1.0) * _power(np.where(inside, u, 1.0), alpha - 2.0) / rho, 0.0)
+    least = np.maximum(np.where(inside, u, 1.0), np.finfo(float).tiny)  # below it 1 / u, of which alpha = 1 leaves nothing, is infinite
+    return np.where(inside, (alpha - 1.0) * _power(least, alpha - 2.0) / rho, 0.0)
 
 
 def _scaled(z: ArrayLike, rho: float, alpha: float) -> tuple[np.ndarray, np.ndarray]:
-    check_positive("rho", rho)
-    if check_positive("alpha", alpha) < 1.0:
+    rho, alpha = check_positive("rho", rho), check_positive("alpha", alpha)
+    if alpha < 1.0:
         raise UsageError(f"alpha={echo(alpha)}: must be >= 1")
     z = real_array("z", z)
-    return z, np.clip(z / rho, 0.0, 1.0)
+    return z, np.clip(z, 0.0, rho) / rho  # clipped first: z / rho may be too large for a double
 
 
 def _power(u: np.ndarray, exponent: float) -> np.ndarray:

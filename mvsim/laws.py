@@ -10,7 +10,10 @@ import math
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+LEAST_SHAPE, LARGEST_SHAPE = 1e-6, 1e6
+"""Of a beta law; beyond them draws are 0, 1 or 1/2 to within what matters, and the arithmetic that draws them overflows."""
 
 
 class _Law(BaseModel):
@@ -35,7 +38,15 @@ class SymmetricBetaLaw(_Law):
     """Beta(a, a) on the interval: a -> 0 piles up at the ends, a = 1 is uniform, a -> infinity is constant."""
 
     kind: Literal["beta"] = "beta"
-    a: Annotated[float, Field(gt=0, description="shape parameter of Beta(a, a)")]
+    a: Annotated[float, Field(description="shape parameter of Beta(a, a), from 1e-6 to 1e6")]
+
+    @field_validator("a")
+    @classmethod
+    def _in_domain(cls, a: float) -> float:
+        if not LEAST_SHAPE <= a <= LARGEST_SHAPE:
+            allowed = f"must lie in [{LEAST_SHAPE:g}, {LARGEST_SHAPE:g}]"
+            raise ValueError(f'{allowed}; beyond that use {{"kind": "discrete", "atoms": [0, 1]}} for small shapes and "atoms": [0.5] for large ones')
+        return a
 
     def largest_probability(self, share: float) -> float:
         """Return the largest probability of a set that takes up ``share`` of the interval: the middle if a >= 1, else the two ends."""

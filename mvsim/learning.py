@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from mvsim.arrays import real_array
+from mvsim.arrays import correlations_array
 from mvsim.data import sample_points
 from mvsim.diagnostics import correct
 from mvsim.errors import UsageError
+from mvsim.finite import finite_outputs
 from mvsim.kernels import make_kernel
 from mvsim.parameters import Parameters
 from mvsim.streams import check_seed, stream
@@ -41,13 +42,20 @@ class FeatureTest:
     def __init__(self, parameters: Parameters, n_test: int = 20, seed: int = 0, threads: int | None = None) -> None:
         labels = np.repeat(np.arange(parameters.k), check_n_test(n_test))
         points = sample_points(parameters, stream(check_seed(seed), "fresh draws"), labels)
-        self._labels = labels
+        self._parameters, self._labels = parameters, labels
         self._shape = (parameters.k, n_test)
         self._kernels = [make_kernel(parameters, points.keep_view(view), "auto", threads) for view in (0, 1)]
 
     def fraction_learned(self, c: np.ndarray) -> np.ndarray:
-        """Return (k, 2): the fraction of fresh draws of class y on which view l alone suffices."""
-        return np.stack([correct(kernel.outputs(c), self._labels).reshape(self._shape).mean(axis=1) for kernel in self._kernels], axis=1)
+        """Return (k, 2): the fraction of fresh draws of class y on which view l alone suffices.
+
+        Raises
+        ------
+        UsageError
+            If c has a wrong shape, is not finite, or is so large that outputs are not.
+        """
+        c = correlations_array("c", c, self._parameters)
+        return np.stack([correct(finite_outputs(kernel, c), self._labels).reshape(self._shape).mean(axis=1) for kernel in self._kernels], axis=1)
 
 
 def feature_learned(parameters: Parameters, c: np.ndarray, n_test: int = 20, seed: int = 0) -> np.ndarray:
@@ -72,14 +80,9 @@ def feature_learned(parameters: Parameters, c: np.ndarray, n_test: int = 20, see
     Raises
     ------
     UsageError
-        If the shape of c is wrong or n_test < 1.
+        If the shape of c is wrong, it is not finite or so large that outputs are not, or n_test < 1.
     """
-    c = real_array("c", c)
-    expected = (parameters.k, parameters.m, parameters.k, 2)
-    if c.shape != expected:
-        raise UsageError(f"c has shape {c.shape}: must be (k, m, k, 2) = {expected}")
-    if not np.isfinite(c).all():
-        raise UsageError("c: every correlation must be finite")
+    c = correlations_array("c", c, parameters)  # before anything is drawn
     return FeatureTest(parameters, n_test, seed).fraction_learned(c)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from mvsim.errors import UsageError
@@ -80,12 +82,29 @@ def array_bytes(parameters: Parameters, mixes: bool, backend: str = "auto", n_te
         test_data, test = 2 * (_features(p) - 1) * tests * p.P, _features(p) * tests * p.P
     else:
         test_data, test = _layout(p, tests), 5 * p.k * tests + 2 * _columns(p, tests) + 2 * 2 * p.k * p.k * p.m
-    return 8 * (state + data + test_data + max(product, test))
+    return 8 * (state + data + test_data + max(product, test, _allowed(p, tests)))
+
+
+def data_bytes(parameters: Parameters, points: int) -> int:
+    """Predict the most bytes that drawing that many points takes at once."""
+    p = parameters
+    noise = _features(p) * points * p.P if p.noise == "patch" else 2 * p.k * _drawn_patterns(p, points) + _allowed(p, points)
+    return 8 * (noise + points * (35 + 6 * p.C_P))
+
+
+def _allowed(p: Parameters, points: int) -> int:
+    """Return how many numbers of patterns are listed while that many points are drawn: for each class those that it may use."""
+    return p.G * min(p.k, points) * (p.k - p.Q) // p.k if p.noise == "codebook" else 0
 
 
 def _patterns(p: Parameters, points: int) -> int:
     """Return how many noise patterns that many points have."""
     return min(p.G, points) if p.noise == "codebook" else points
+
+
+def _drawn_patterns(p: Parameters, points: int) -> int:
+    """Return how many noise patterns are drawn for that many points."""
+    return p.G if p.noise == "codebook" else points
 
 
 def _columns(p: Parameters, points: int) -> int:
@@ -94,8 +113,8 @@ def _columns(p: Parameters, points: int) -> int:
 
 
 def _layout(p: Parameters, points: int) -> int:
-    """Return the doubles that describe points with shared noise, in the data and in the kernel."""
-    return 2 * 2 * p.k * _patterns(p, points) + points * (20 * p.C_P + 2 * int(p.alpha) + 10)
+    """Return the doubles that describe points with shared noise, in the data, which have the whole codebook, and in the kernel."""
+    return 2 * p.k * (_drawn_patterns(p, points) + _patterns(p, points)) + points * (20 * p.C_P + 2 * int(p.alpha) + 10)
 
 
 def _product(p: Parameters) -> int:
@@ -167,12 +186,41 @@ def check_memory(parameters: Parameters, mixes: bool, backend: str = "auto", n_t
     UsageError
         If they are not there.
     """
-    needed, there = required_bytes(parameters, mixes, backend, n_test, integrator), available_bytes()
+    return _check(parameters, lambda p: required_bytes(p, mixes, backend, n_test, integrator), "")
+
+
+def check_data_memory(parameters: Parameters, points: int | None = None) -> int:
+    """Return the predicted bytes of that many points, by default N, or raise `UsageError` if they are not there."""
+    purpose = "" if points is None else f" for {points} points"
+    return _check(parameters, lambda p: data_bytes(p, p.N if points is None else points), purpose)
+
+
+def check_state_memory(parameters: Parameters) -> int:
+    """Return the bytes of the correlations, or raise `UsageError` if they are not there."""
+    return _check(parameters, lambda p: 8 * 2 * p.k * p.k * p.m, " for the correlations")
+
+
+def _check(parameters: Parameters, bytes_of: Callable[[Parameters], int], purpose: str) -> int:
+    """Return the predicted bytes, or raise `UsageError` with what would fit."""
+    needed, there = bytes_of(parameters), available_bytes()
     if there is not None and needed > there:
         p = parameters
-        other = "" if p.noise == "codebook" else ", or use noise=codebook, whose cost does not depend on P"
+        sizes = f"k={p.k}, m={p.m}, N={p.N}, P={p.P}, G={p.G}, noise={p.noise}"
+        others = "" if p.noise == "codebook" else ", or noise=codebook, whose cost does not depend on P"
         raise UsageError(
-            f"k={p.k}, m={p.m}, N={p.N}, P={p.P}, noise={p.noise}: would need about {needed:.3g} bytes of memory and {there:.3g} are available; "
-            f"make the problem smaller (k, m, N, G){other}"
+            f"{sizes}: would need about {needed:.3g} bytes of memory{purpose} and {there:.3g} are available; {_what_fits(p, bytes_of, there)}{others}"
         )
     return needed
+
+
+def _what_fits(p: Parameters, bytes_of: Callable[[Parameters], int], there: int) -> str:
+    """Say how large one of k, m, N and G may be, the others as they are."""
+    found = []
+    for name, least in (("k", p.Q + 1), ("m", 1), ("N", 1), ("G", math.ceil(p.k / (p.k - p.Q)))):
+        fits, too_large = least - 1, getattr(p, name)
+        while too_large - fits > 1:
+            middle = (fits + too_large) // 2
+            fits, too_large = (middle, too_large) if bytes_of(p.model_copy(update={name: middle})) <= there else (fits, middle)
+        if fits >= least:
+            found.append(f"{name} up to {fits}")
+    return f"one of these would fit: {', '.join(found)}" if found else "make several of k, m, N and G smaller"

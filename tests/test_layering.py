@@ -8,10 +8,11 @@ import pytest
 import mvsim
 
 LAYERS = [
-    ["parameters", "laws", "arrays", "errors", "echo", "checks", "streams", "version"],
+    ["parameters", "laws", "arrays", "errors", "echo", "checks", "logarithms", "memory", "streams", "version"],
     ["network", "data", "activation", "initialisation"],
-    ["diagnostics", "sharpness", "memory", "curvature"],
+    ["diagnostics", "sharpness", "curvature"],
     ["kernels"],
+    ["finite"],
     ["objectives", "learning"],
     ["integrators"],
     ["escapes"],

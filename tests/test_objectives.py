@@ -554,7 +554,7 @@ def test_unknown_choices_are_refused(fields, named):
 @pytest.mark.parametrize("case", ["random codebook", "weak noise", "weak noise, power 2.5", "random point noise", "random patch noise"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_values_that_are_not_finite_are_not_hidden(name, backend, case, bad):
-    """A run notices that it has diverged by its loss or gradient: a NaN must not pass for a dead neuron, wherever it stands."""
+    """A NaN must not pass for a dead neuron in a kernel, wherever it stands, and an objective says which correlation it is."""
     problem = problems.problem(case)
     tested = objective(name, problem, backend)
     seen = problem.data.to_patches().any(axis=(0, 1))
@@ -562,9 +562,33 @@ def test_values_that_are_not_finite_are_not_hidden(name, backend, case, bad):
     for s, view in np.argwhere(seen):
         c = problem.c.copy()
         c[0, 1, s, view] = bad
-        loss, gradient = tested.loss_and_gradient(c)
-        assert not (np.isfinite(loss) and np.isfinite(gradient).all())
-        assert not np.isfinite(tested.outputs(c)).all()
+        for _, points in tested.points:
+            loss, gradient = tested.kernel.loss_and_gradient(c, points, tested.pointwise)
+            assert not (np.isfinite(loss) and np.isfinite(gradient).all())
+        assert not np.isfinite(tested.kernel.outputs(c)).all()
+        for method in (tested.outputs, tested.loss, tested.gradient, tested.loss_and_gradient, lambda c: tested.hessian_vector_product(c, problem.c)):
+            with pytest.raises(mvsim.UsageError, match=rf"^c\[0, 1, {s}, {view}\]={bad}: must be finite"):
+                method(c)
+        with pytest.raises(mvsim.UsageError, match=r"^v\["):
+            tested.hessian_vector_product(problem.c, c)
+
+
+@every_objective
+@every_backend
+@pytest.mark.parametrize("case", ["random codebook", "weak noise, power 2.5", "random patch noise"])
+@pytest.mark.parametrize("size", [1e20, 1e60, 1e200, 1e307])
+def test_what_is_computed_at_huge_correlations_is_finite_or_an_error(name, backend, case, size):
+    problem = problems.problem(case)
+    tested, c = objective(name, problem, backend), problem.c * (size / np.abs(problem.c).max())
+    for method in (tested.outputs, tested.loss, tested.gradient, lambda c: tested.hessian_vector_product(c, problem.c)):
+        refused = ""
+        try:
+            found = method(c)
+        except mvsim.UsageError as error:
+            found, refused = 0.0, str(error)
+        assert np.isfinite(found).all()
+        assert not refused or size > 1e20
+        assert not refused or refused.endswith(f"not finite in double precision (largest correlation {size:g})")
 
 
 @every_objective

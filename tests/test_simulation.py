@@ -21,6 +21,7 @@ from mvsim.archive import read_run, write_run
 from mvsim.archive.schema import VARIABLES
 from mvsim.integrators import Field, GradientDescent, State
 from mvsim.integrators.base import next_log_mark
+from mvsim.kernels.factored import FactoredKernel
 from mvsim.learning import FeatureTest, count_classes
 from mvsim.memory import available_bytes, check_memory, required_bytes
 from mvsim.objectives import OBJECTIVES, Objective
@@ -198,19 +199,27 @@ def test_divergence_names_the_step_and_keeps_the_last_good_state(tmp_path, monke
 
 
 def test_a_loss_that_is_not_finite_stops_the_run(tmp_path, monkeypatch):
-    both = Objective.loss_and_gradient
+    both = FactoredKernel.loss_and_gradient
 
-    def break_down(objective, c):
-        loss, gradient = both(objective, c)
+    def break_down(kernel, c, points, pointwise):
+        loss, gradient = both(kernel, c, points, pointwise)
         return (loss if np.array_equal(c, start) else np.inf), gradient
 
     start = mvsim.initial_correlations(mvsim.Parameters(**TINY), 0)
-    monkeypatch.setattr(Objective, "loss_and_gradient", break_down)
-    with pytest.raises(mvsim.DivergedError, match="loss is not finite at step 1"):
+    monkeypatch.setattr(FactoredKernel, "loss_and_gradient", break_down)
+    with pytest.raises(mvsim.DivergedError, match=r"^at step 1 the loss and its gradient are not finite .*largest correlation"):
         simulate("erm", tmp_path / "run.nc")
     saved = mvsim.open_run(tmp_path / "run.nc")
     assert saved.status == "diverged"
     assert np.isfinite(saved.dataset["loss"].values).all()
+
+
+@pytest.mark.filterwarnings("ignore:eta=1e.40 exceeds:UserWarning")
+def test_a_run_whose_fresh_draws_overflow_has_diverged_and_not_settled(tmp_path):
+    """At steps of 1e40 the training outputs are still finite, and those of Definition 4.5 are not: that is no answer to it."""
+    with pytest.raises(mvsim.DivergedError, match=r"^at step \d+ the outputs are not finite .*\(largest correlation \d.*e\+\d+\)"):
+        mvsim.simulate(mvsim.Parameters(k=3, N=20), "erm", integrator="gd", eta=1e40, out=tmp_path / "run.nc")
+    assert mvsim.open_run(tmp_path / "run.nc").status == "diverged"
 
 
 def learned_run(**options):

@@ -15,6 +15,7 @@ import numpy as np
 from mvsim.activation import smoothed_relu, smoothed_relu_derivative
 from mvsim.data import Dataset, SharedNoiseDataset
 from mvsim.kernels import Unmixed, make_kernel
+from mvsim.logarithms import LARGEST_LOGARITHM
 from mvsim.objectives import objective
 from mvsim.verification.evidence import Evidence, Snapshot
 from mvsim.verification.verdict import Verdict, at_most, constant
@@ -54,7 +55,7 @@ def network_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivative
     for few in _cases(evidence):
         for i in range(len(few.labels)):
             formula, size = few.network_gradient(few.patches[i], slope)
-            error = max(error, *(_difference(gradient, formula, size) for gradient in few.engine_gradients(i)))
+            error = _worst(error, *(_difference(gradient, formula, size) for gradient in few.engine_gradients(i)))
     return at_most("Calculation A.6", "grad g_y(x) = sum_p R'(<w_{y,r}, x^(p)>) x^(p): relative difference", error, IDENTITY, _where(evidence))
 
 
@@ -74,7 +75,7 @@ def own_correlation(evidence: Evidence, slope: Slope = smoothed_relu_derivative)
             c = few.c[y, :, y]  # (m, 2)
             formula = (beta * slope(beta * c[:, None], p.rho, p.alpha)).sum(axis=1)
             for gradient in few.engine_gradients(i):
-                error = max(error, _componentwise(gradient[y, :, y][poly], formula[poly]))
+                error = _worst(error, _componentwise(gradient[y, :, y][poly], formula[poly]))
             count += int(poly.sum())
     name, statement = "Calculation A.7 (own feature)", "<grad g_y(x), v_{y,l}> = sum beta^alpha (c / rho)^(alpha-1) below rho / (delta2 - delta1)"
     return _decided(name, statement, error, count, evidence)
@@ -94,11 +95,14 @@ def other_correlations(evidence: Evidence, slope: Slope = smoothed_relu_derivati
             gradient = np.delete(few.engine_gradients(i)[0][y], y, axis=1).max(axis=(1, 2))
             top = off.max(axis=(1, 2))
             counted = (few.c[y].max(axis=(1, 2)) < evidence.poly_end) & (top > 0.0)
-            if p.delta4 > 0.0:
-                found += (gradient[counted] / (p.P * p.delta4 * (p.delta4 * top[counted] / p.rho) ** (p.alpha - 1.0))).tolist()
+            scale = p.P * p.delta4 * (p.delta4 * np.where(counted, top, 0.0) / p.rho) ** (p.alpha - 1.0)
+            counted &= scale > np.finfo(float).tiny  # below that the gradient has lost its digits, too
+            found += (gradient[counted] / scale[counted]).tolist()
     if not found:
-        return constant(name, statement, None, detail="no noise, or no neuron below rho / (delta2 - delta1)")
-    return constant(name, statement, max(found), (2.0 * p.Q) ** (p.alpha - 1.0), detail=f"{len(found)} neurons and points; {_where(evidence)}")
+        return constant(name, statement, None, detail="no noise, or too little for a double, or no neuron below rho / (delta2 - delta1)")
+    log_bound = (p.alpha - 1.0) * np.log(2.0 * p.Q)
+    bound = (2.0 * p.Q) ** (p.alpha - 1.0) if log_bound < LARGEST_LOGARITHM else np.inf
+    return constant(name, statement, max(found), bound, detail=f"{len(found)} neurons and points; {_where(evidence)}")
 
 
 def linear_correlation(evidence: Evidence, slope: Slope = smoothed_relu_derivative) -> Verdict:
@@ -117,7 +121,7 @@ def linear_correlation(evidence: Evidence, slope: Slope = smoothed_relu_derivati
             if slope is smoothed_relu_derivative:
                 formula = np.broadcast_to(beta.sum(axis=0), c.shape)
             for gradient in few.engine_gradients(i):
-                error = max(error, _componentwise(gradient[y, :, y][linear], formula[linear]))
+                error = _worst(error, _componentwise(gradient[y, :, y][linear], formula[linear]))
             count += int(linear.sum())
     return _decided("Calculation A.8", "<grad g_y(x), v_{y,l}> = sum beta at correlations >= rho / delta1", error, count, evidence)
 
@@ -133,7 +137,7 @@ def erm_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivative) ->
             step, weight = few.network_gradient(few.patches[i], slope)
             formula -= gap[:, None, None, None] * step / n
             size += added[:, None, None, None] * weight / n
-        error = max(error, *(_difference(gradient, formula, size) for gradient in few.engine_losses("erm")))
+        error = _worst(error, *(_difference(gradient, formula, size) for gradient in few.engine_losses("erm")))
     statement = "grad J = -(1/N) sum_i (1[y_i = y] - phi_y) grad g_y(x_i): relative difference"
     return at_most("Calculation A.9", statement, error, IDENTITY, _where(evidence))
 
@@ -156,7 +160,7 @@ def midpoint_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivativ
                 share = (1 if i == j else 2) / n**2
                 formula -= share * gap[:, None, None, None] * step
                 size += share * added[:, None, None, None] * weight
-        error = max(error, *(_difference(gradient, formula, size) for gradient in few.engine_losses("midpoint")))
+        error = _worst(error, *(_difference(gradient, formula, size) for gradient in few.engine_losses("midpoint")))
     statement = "grad J_MM = -(1/2N^2) sum_{i,j} (1[y_i = y] + 1[y_j = y] - 2 phi_y) grad g_y(z_ij): difference relative to what is added"
     return at_most("Calculation A.10", statement, error, IDENTITY, _where(evidence))
 
@@ -211,18 +215,19 @@ class _Few:
     def soft_gap(self, x: np.ndarray, one: int, other: int) -> tuple[np.ndarray, np.ndarray]:
         """Return (k,): (1[one = y] + 1[other = y]) / 2 - phi_y(g(x)), and the sum of the absolute values of what is added.
 
-        1 - phi_y, if both are y, is the sum of the others, which keeps its digits.
+        1 - phi_y, if both are y, is the sum of the others, which keeps its digits. A relative error of outputs g changes phi by |g| times as much
+        relative to itself, so for |g| > 1 phi counts that often.
         """
         p = self.evidence.parameters
         g = np.array([smoothed_relu(z, p.rho, p.alpha).sum() for z in self._pre_activations(x.reshape(len(x), -1))])
-        phi = np.exp(g - np.logaddexp.reduce(g))
+        phi, times = np.exp(g - np.logaddexp.reduce(g)), max(1.0, float(np.abs(g).max()))
         if one == other:
             gap = -phi
             gap[one] = np.delete(phi, one).sum()
-            return gap, np.abs(gap)
+            return gap, times * np.abs(gap)
         target = np.zeros_like(phi)
         target[[one, other]] = 0.5
-        return target - phi, target + phi
+        return target - phi, target + times * phi
 
     def engine_gradients(self, i: int) -> list[np.ndarray]:
         """Return grad g_y(x_i), (k, m, k, 2), from each form of the data."""
@@ -272,6 +277,11 @@ def _difference(actual: np.ndarray, formula: np.ndarray, size: np.ndarray) -> fl
     """Return max |actual - formula| over the size of what is added."""
     scale = float(size.max())
     return float(np.abs(actual - formula).max()) / (scale if scale > 0.0 else 1.0)
+
+
+def _worst(*errors: float) -> float:
+    """Return the largest error, NaN if any is: max() would lose it."""
+    return float(np.max(errors))
 
 
 def _componentwise(actual: np.ndarray, formula: np.ndarray) -> float:

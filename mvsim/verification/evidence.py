@@ -100,6 +100,11 @@ class Evidence:
         return diagnostics.signal_strength(self.parameters, self.data)
 
     @cached_property
+    def log_signal_strength(self) -> np.ndarray:
+        """(k, 2): log S_{y,l}."""
+        return diagnostics.log_signal_strength(self.parameters, self.data)
+
+    @cached_property
     def threshold(self) -> float:
         """Of B_{y,l}: rho / delta1, 2 rho / delta1 if points are mixed."""
         return diagnostics.active_threshold(self.parameters, self.mixes)

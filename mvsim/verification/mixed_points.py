@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mvsim.kernels import AllPairs, Kernel, ListedPairs
+from mvsim.finite import check_finite
+from mvsim.kernels import AllPairs, Kernel, ListedPairs, Points
 
 ALL_PAIRS = AllPairs(float(np.nextafter(0.5, 1.0)))
 """Every ordered pair once. At 1/2 exactly a kernel visits i <= j only, and a pointwise loss could not tell which pairs it was shown in vain.
@@ -61,16 +62,21 @@ class MixedPoints:
 
 def all_mixed_points(kernel: Kernel, c: np.ndarray) -> MixedPoints:
     """Return the N^2 ordered pairs at correlations c (k, m, k, 2)."""
-    probe = _Reducer()
-    kernel.loss(c, ALL_PAIRS, probe)
-    return probe.found()
+    return _mixed_points(kernel, c, ALL_PAIRS)
 
 
 def listed_mixed_points(kernel: Kernel, c: np.ndarray, first: np.ndarray, second: np.ndarray) -> MixedPoints:
     """Return the pairs (first, second), (n,) indices each, in that order."""
+    return _mixed_points(kernel, c, ListedPairs(first, second, np.full(len(first), ALL_PAIRS.lam)))
+
+
+def _mixed_points(kernel: Kernel, c: np.ndarray, points: Points) -> MixedPoints:
     probe = _Reducer()
-    kernel.loss(c, ListedPairs(first, second, np.full(len(first), ALL_PAIRS.lam)), probe)
-    return probe.found()
+    with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
+        kernel.loss(c, points, probe)
+    found = probe.found()
+    check_finite("outputs of mixed points are", c, found.own, found.other, found.rest)
+    return found
 
 
 class _Reducer:

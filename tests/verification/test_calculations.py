@@ -8,6 +8,7 @@ import pytest
 import mvsim
 from mvsim.activation import smoothed_relu_derivative
 from mvsim.run import Run
+from mvsim.verification import calculations as calculations_module
 from mvsim.verification.calculations import (
     CALCULATIONS,
     IDENTITY,
@@ -104,3 +105,13 @@ def test_the_constant_of_other_features_by_hand(run):
         expected = max(expected, value / (p.P * p.delta4**p.alpha * 0.1 ** (p.alpha - 1)))
     assert verdict.measured == pytest.approx(expected, rel=1e-12)
     assert 1.0 < verdict.measured < verdict.bound == (2 * p.Q) ** (p.alpha - 1)
+
+
+def test_a_gradient_that_is_no_number_is_no_identity(monkeypatch):
+    run = mvsim.simulate(mvsim.Parameters(k=3, N=4), "erm", integrator="gd", t_end=18.0, n_test=2)
+    for name in ("engine_gradients", "engine_losses"):
+        true = getattr(calculations_module._Few, name)
+        monkeypatch.setattr(calculations_module._Few, name, lambda few, which, true=true: [found * np.nan for found in true(few, which)])
+    identities = [v for v in calculations(Evidence(run)) if v.bound == IDENTITY and v.status != "inconclusive"]
+    assert len(identities) >= 4
+    assert {v.status for v in identities} == {"fails"}
