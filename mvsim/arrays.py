@@ -22,8 +22,9 @@ def real_array(name: str, values: ArrayLike) -> np.ndarray:
         array = np.asarray(values)
         if array.dtype.kind not in "biuf":
             raise TypeError(f"{array.dtype} numbers")
-        return np.asarray(array, dtype=np.float64, order="C")
-    except (TypeError, ValueError, OverflowError) as error:
+        with np.errstate(over="raise"):  # long doubles
+            return np.asarray(array, dtype=np.float64, order="C")
+    except (TypeError, ValueError, ArithmeticError) as error:
         raise UsageError(f"{name}: must be an array of real numbers ({shortened(' '.join(str(error).split()))})") from None
 
 

@@ -7,16 +7,35 @@ Every law lives on the unit interval and is symmetric about 1/2; a draw ``x`` be
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from mvsim.checks import describe_invalid
+from mvsim.errors import UsageError
+
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass as _ModelType
+else:
+    _ModelType = type(BaseModel)  # it has no public name
 
 LEAST_SHAPE, LARGEST_SHAPE = 1e-6, 1e6
 """Of a beta law; beyond them draws are 0, 1 or 1/2 to within what matters, and the arithmetic that draws them overflows."""
 
 
-class _Law(BaseModel):
+class _LawType(_ModelType):
+    """Says what is wrong with a law that is made by its name; one that stands in `mvsim.Parameters` is described there, with its place."""
+
+    def __call__(self, *arguments: Any, **fields: Any) -> Any:
+        try:
+            return super().__call__(*arguments, **fields)
+        except ValidationError as error:
+            wrong = (describe_invalid(item, ".".join(str(part) for part in item["loc"])) for item in error.errors())
+            raise UsageError(f"{self.__name__}: {'; '.join(wrong)}") from None
+
+
+class _Law(BaseModel, metaclass=_LawType):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 

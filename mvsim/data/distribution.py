@@ -63,8 +63,8 @@ def codebook(parameters: Parameters) -> np.ndarray:
     UsageError
         If the patterns do not fit in memory.
     """
-    check_data_memory(parameters, 1)
-    p = parameters
+    p = check_parameters(parameters)
+    check_data_memory(p, 1)
     rng = stream(p.codebook_seed, "codebook")
     dealt = rng.permutation(p.k)
     patterns = np.zeros((p.G, p.k, 2))
@@ -109,7 +109,7 @@ def sample_points(parameters: Parameters, rng: np.random.Generator, labels: np.n
     UsageError
         If a label is not a class, or the points do not fit in memory.
     """
-    p = parameters
+    p = check_parameters(parameters)
     labels = check_labels(labels, p.k)
     check_data_memory(p, len(labels))
     coefficients = _signal_coefficients(p, rng, labels)
