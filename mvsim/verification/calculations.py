@@ -133,7 +133,7 @@ def erm_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivative) ->
         n = len(few.labels)
         formula, size = np.zeros_like(few.c), np.zeros_like(few.c)
         for i in range(n):
-            gap, added = few.soft_gap(few.patches[i], few.labels[i], few.labels[i])
+            gap, added = few.soft_gap(few.patches[i], few.labels[i], few.labels[i], sums=True)
             step, weight = few.network_gradient(few.patches[i], slope)
             formula -= gap[:, None, None, None] * step / n
             size += added[:, None, None, None] * weight / n
@@ -146,7 +146,8 @@ def midpoint_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivativ
     """A.10: grad_{w_{y,r}} J_MM = -(1/2N^2) sum_{i,j} (1[y_i = y] + 1[y_j = y] - 2 phi_y(g(z_ij))) grad_{w_{y,r}} g_y(z_ij), i = j included.
 
     Training makes 2 phi_y(g(z_ij)) equal to 1 for the two classes of a pair, and the round-off of g is all that is left of the difference, on
-    either side of the identity. So the error is relative to what is added: the targets and the softmax count each by itself.
+    either side of the identity. So the error is relative to what is added: the targets and the softmax count each by itself, also for two points of
+    one class, because the engine sums the softmax over all partners of a point before it takes the targets away.
     """
     error = 0.0
     for few in _cases(evidence):
@@ -155,7 +156,7 @@ def midpoint_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivativ
         for i in range(n):
             for j in range(i + 1):  # z_ij = z_ji
                 z = (few.patches[i] + few.patches[j]) / 2.0
-                gap, added = few.soft_gap(z, few.labels[i], few.labels[j])
+                gap, added = few.soft_gap(z, few.labels[i], few.labels[j], sums=False)
                 step, weight = few.network_gradient(z, slope)
                 share = (1 if i == j else 2) / n**2
                 formula -= share * gap[:, None, None, None] * step
@@ -212,22 +213,29 @@ class _Few:
         """Yield (m, P) <w_{y,r}, x^(p)> of each class: one fits the caches, all do not."""
         return (weights.reshape(len(weights), -1) @ patches.T for weights in self.c)
 
-    def soft_gap(self, x: np.ndarray, one: int, other: int) -> tuple[np.ndarray, np.ndarray]:
+    def soft_gap(self, x: np.ndarray, one: int, other: int, sums: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return (k,): (1[one = y] + 1[other = y]) / 2 - phi_y(g(x)), and the sum of the absolute values of what is added.
 
-        1 - phi_y, if both are y, is the sum of the others, which keeps its digits. A relative error of outputs g changes phi by |g| times as much
-        relative to itself, so for |g| > 1 phi counts that often.
+        1 - phi_y, if both are y, is the sum of the others, which keeps its digits; ``sums`` says whether the engine adds it up in this way, too, or
+        takes phi_y from 1.
+
+        Outputs g_s are sums of terms >= 0, so their errors are at most u g_s for some units u of round-off. From
+        d phi_y = phi_y sum_s phi_s (dg_y - dg_s), the terms s = y being 0, phi_y has the error u phi_y sum_{s != y} phi_s (g_y + g_s) besides its
+        own round-off. In units of u phi_y is counted with just that, which is as much as it moves if every output is off by u.
         """
         p = self.evidence.parameters
         g = np.array([smoothed_relu(z, p.rho, p.alpha).sum() for z in self._pre_activations(x.reshape(len(x), -1))])
-        phi, times = np.exp(g - np.logaddexp.reduce(g)), max(1.0, float(np.abs(g).max()))
-        if one == other:
-            gap = -phi
-            gap[one] = np.delete(phi, one).sum()
-            return gap, times * np.abs(gap)
-        target = np.zeros_like(phi)
-        target[[one, other]] = 0.5
-        return target - phi, target + times * phi
+        weights = np.exp(g - g.max())
+        phi = weights / weights.sum()
+        error = np.array([phi[y] * (1.0 + (np.delete(phi, y) * (g[y] + np.delete(g, y))).sum()) for y in range(len(g))])
+        target = np.bincount([one, other], minlength=len(g)) / 2.0
+        if one != other:
+            return target - phi, target + error
+        gap = -phi
+        gap[one] = np.delete(phi, one).sum()
+        if sums:
+            error[one] = np.delete(error, one).sum()
+        return gap, error if sums else target + error
 
     def engine_gradients(self, i: int) -> list[np.ndarray]:
         """Return grad g_y(x_i), (k, m, k, 2), from each form of the data."""
