@@ -72,17 +72,33 @@ def array_bytes(parameters: Parameters, mixes: bool, backend: str = "auto", n_te
     That is in a Hessian-vector product, which the first record of a run takes already, or while feature learning is tested.
     """
     p = parameters
-    state = 8 * 2 * p.k * p.k * p.m
+    data, product = _evaluation(p, mixes, backend)
+    test_data, test = _tests(p, n_test, backend)
+    return 8 * (8 * 2 * p.k * p.k * p.m + data + test_data + max(product, test))
+
+
+def _evaluation(p: Parameters, mixes: bool, backend: str) -> tuple[int, int]:
+    """Return the doubles that stay in an objective, and those of a Hessian-vector product."""
     if p.noise == "patch" or backend == "numpy":
-        data, product = _dense(p, p.N, mixes, backend)
-    else:
-        data, product = _all_pairs(p) if mixes else (_layout(p, p.N), _product(p))
-    tests = p.k * n_test
+        return _dense(p, p.N, mixes, backend)
+    return _all_pairs(p) if mixes else (_layout(p, p.N), _product(p))
+
+
+def _tests(p: Parameters, n_test: int, backend: str) -> tuple[int, int]:
+    """Return the doubles that stay for the fresh draws, and those of drawing and of evaluating them."""
+    draws = p.k * n_test
     if p.noise == "patch":  # what stays of the fresh draws is once with each view alone; both are there while these are made
-        test_data, test = 2 * (_features(p) - 1) * tests * p.P, _features(p) * tests * p.P
+        stay, once = 2 * (_features(p) - 1) * draws * p.P, _features(p) * draws * p.P
     else:
-        test_data, test = _layout(p, tests), 5 * p.k * tests + 2 * _columns(p, tests) + 2 * 2 * p.k * p.k * p.m
-    return 8 * (state + data + test_data + max(product, test, _allowed(p, tests)))
+        stay, once = _layout(p, draws), 5 * p.k * draws + 2 * _columns(p, draws) + 2 * 2 * p.k * p.k * p.m
+    if backend == "numpy":  # explicit patches with each view alone stay, and nothing else
+        stay, once = 2 * 2 * p.k * draws * p.P, max(stay + once, 4 * min(draws * p.P * p.k * (2 + p.m), _numpy_batch(p)))
+    return stay, max(once, _allowed(p, draws))
+
+
+def _numpy_batch(p: Parameters) -> int:
+    """Return the doubles in the patches and pre-activations of one batch of the readable kernel."""
+    return max(_BATCH, p.P * p.k * (2 + p.m))
 
 
 def data_bytes(parameters: Parameters, points: int) -> int:
@@ -148,7 +164,7 @@ def _dense(p: Parameters, points: int, mixes: bool, backend: str) -> tuple[int, 
     batch = min(points * (points + 1) // 2, max(points, _BATCH // p.k)) if mixes else min(points, max(1, _BATCH // p.k))
     data, activations = _features(p) * points * p.P, 3 * points * min(p.P, max(_CACHED // points, 64))
     if backend == "numpy":
-        data, activations = data + 2 * p.k * points * p.P, 8 * max(_BATCH, p.P * p.k * (2 + p.m))
+        data, activations = data + 2 * p.k * points * p.P, 8 * _numpy_batch(p)
     return data, (10 * p.k + 7) * batch + activations
 
 
@@ -198,6 +214,16 @@ def check_data_memory(parameters: Parameters, points: int | None = None) -> int:
 def check_state_memory(parameters: Parameters) -> int:
     """Return the bytes of the correlations, or raise `UsageError` if they are not there."""
     return _check(parameters, lambda p: 8 * 2 * p.k * p.k * p.m, " for the correlations")
+
+
+def check_objective_memory(parameters: Parameters, mixes: bool, backend: str) -> int:
+    """Return the predicted bytes of an objective and what it evaluates, or raise `UsageError` if they are not there."""
+    return _check(parameters, lambda p: 8 * sum(_evaluation(p, mixes, backend)), " for the objective")
+
+
+def check_test_memory(parameters: Parameters, n_test: int, backend: str) -> int:
+    """Return the predicted bytes of a test of feature learning, or raise `UsageError` if they are not there."""
+    return _check(parameters, lambda p: 8 * sum(_tests(p, n_test, backend)), f" for {n_test} draws of each class")
 
 
 def _check(parameters: Parameters, bytes_of: Callable[[Parameters], int], purpose: str) -> int:

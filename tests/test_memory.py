@@ -7,7 +7,8 @@ import pytest
 from tolerances import MEMORY
 
 import mvsim
-from mvsim.memory import array_bytes, data_bytes, required_bytes
+from mvsim.learning import FeatureTest
+from mvsim.memory import array_bytes, check_test_memory, data_bytes, required_bytes
 from mvsim.objectives import OBJECTIVES
 
 # Two sizes of each kind of data and method. All are large enough that what is counted outweighs the small change.
@@ -102,3 +103,34 @@ def test_what_would_fit_fits_and_one_more_does_not(monkeypatch):
         mvsim.sample_dataset(p, 0)
     fits = int(str(caught.value).split("G up to ")[1].split(",")[0])
     assert data_bytes(p.replace(G=fits), p.N) <= 2**24 < data_bytes(p.replace(G=fits + 1), p.N)
+
+
+@pytest.mark.parametrize(("noise", "backend"), [("codebook", "numpy"), ("patch", "numpy"), ("patch", "auto")])
+def test_predicted_memory_of_the_tests_of_feature_learning_is_what_they_take(noise, backend):
+    """More draws than in a run, so that they outweigh the rest."""
+    p, n_test = mvsim.Parameters(k=6, m=4, N=2, P=40, noise=noise), 1500
+    c = mvsim.initial_correlations(p, 0)
+    FeatureTest(p, 1, 0, 1, backend).fraction_learned(c)
+    tracemalloc.start(1)
+    try:
+        FeatureTest(p, n_test, 0, 1, backend).fraction_learned(c)
+        measured = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    predicted = check_test_memory(p, n_test, backend)
+    assert agrees(predicted, measured), f"predicted {predicted / 2**20:.1f} MiB, measured {measured / 2**20:.1f} MiB"
+
+
+def test_objectives_and_tests_that_do_not_fit_are_refused_with_what_would(monkeypatch):
+    small = mvsim.Parameters(k=4, N=2000)
+    data, c = mvsim.sample_dataset(small, 0), mvsim.initial_correlations(small, 0)
+    patches = mvsim.Dataset.from_patches(data.labels, data.to_patches())
+    monkeypatch.setattr("mvsim.memory.available_bytes", lambda: 5 * 2**20)
+    for points in (data, patches):
+        with pytest.raises(mvsim.UsageError, match=r"N=2000, .* bytes of memory for the objective .* would fit: .*N up to"):
+            mvsim.objective("midpoint", mvsim.Parameters(k=4, N=3), points)  # what counts is the size of the data
+    mvsim.objective("mixup", small, data, pairs=5)
+    with pytest.raises(mvsim.UsageError, match=r"bytes of memory for 100000 draws of each class"):
+        mvsim.feature_learned(small, c, n_test=10**5)
+    monkeypatch.undo()
+    assert mvsim.objective("midpoint", small, data).loss(c) > 0.0

@@ -347,7 +347,7 @@ def test_a_problem_that_does_not_fit_is_refused_before_it_starts():
     for noise in ("codebook", "patch"):  # nobody is advised to do what is done already
         with pytest.raises(mvsim.UsageError) as caught:
             mvsim.simulate(huge.replace(noise=noise))
-        assert ("or use noise=codebook" in str(caught.value)) == (noise == "patch")
+        assert (", or noise=codebook, whose cost" in str(caught.value)) == (noise == "patch")
     assert check_memory(mvsim.Parameters(k=4), mixes=True) == required_bytes(mvsim.Parameters(k=4), mixes=True)
 
 
@@ -499,3 +499,16 @@ def test_a_run_on_given_data_knows_them_again(tmp_path):
         mvsim.simulate(p.replace(N=p.N + 1), "erm", data=own)
     with pytest.raises(mvsim.UsageError, match="data: must be"):
         mvsim.simulate(p, "erm", data=own.to_patches())
+
+
+@pytest.mark.parametrize("noise", ["codebook", "patch"])
+def test_the_readable_kernel_serves_the_test_of_feature_learning_too(noise, monkeypatch):
+    def compiled(*arguments):
+        raise AssertionError("a compiled kernel")
+
+    for name in ("factored.FactoredKernel", "numba_dense.NumbaDenseKernel"):
+        monkeypatch.setattr(f"mvsim.kernels.{name}", compiled)
+    p = mvsim.Parameters(k=2, N=3, noise=noise)
+    mvsim.simulate(p, "erm", backend="numpy", integrator="gd", t_end=1.0, eta=1.0, n_test=2)
+    with pytest.raises(AssertionError, match="a compiled kernel"):
+        mvsim.simulate(p, "erm", backend="numba", integrator="gd", t_end=1.0, eta=1.0, n_test=2)

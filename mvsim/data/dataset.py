@@ -7,6 +7,7 @@ structure of Definition 4.1 when all noise patches of a point are equal; `PatchD
 from __future__ import annotations
 
 import hashlib
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from mvsim.echo import echo, shortened
 from mvsim.errors import UsageError
+from mvsim.parameters import Parameters
 
 LARGEST = 1e6
 """Largest coefficient of a given patch, the limit of the coefficients of `mvsim.Parameters` as well."""
@@ -59,6 +61,10 @@ class Dataset(ABC):
     @abstractmethod
     def keep_view(self, view: int) -> Dataset:
         """Return x' of Definition 4.5: the same points with every instance of v_{y, 1 - view} replaced by zero; view is 0 or 1."""
+
+    @abstractmethod
+    def sized(self, parameters: Parameters) -> Parameters:
+        """Return the parameters with the sizes that these points have, which may be others than those of the parameters."""
 
     def digest(self) -> str:
         """Return a hash of the points: equal for data sets that are stored alike and have the same values."""
@@ -172,6 +178,11 @@ class SharedNoiseDataset(Dataset):
         """Patches per point."""
         return self.patch_count
 
+    def sized(self, parameters: Parameters) -> Parameters:
+        """Return the parameters with N, P, C_P and G of these points."""
+        sizes = {"N": self.N, "P": self.P, "C_P": self.signal_patches.shape[2], "G": len(self.patterns)}
+        return parameters.model_copy(update=sizes | ({"noise": "codebook"} if parameters.noise == "patch" else {}))
+
     def to_patches(self) -> np.ndarray:
         """Return (N, P, k, 2) float64: the coefficient of v_{s,l} in each patch. Takes 16 N P k bytes."""
         patches = np.repeat(self.patterns[self.pattern_index][:, None], self.P, axis=1)
@@ -228,6 +239,11 @@ class PatchDataset(Dataset):
     def P(self) -> int:
         """Patches per point."""
         return self.rows.shape[1]
+
+    def sized(self, parameters: Parameters) -> Parameters:
+        """Return the parameters with N and P of these points, and Q from the features that occur in them."""
+        Q = max(1, math.ceil(len(self.rows) / (2 * self.N)) - 1)
+        return parameters.model_copy(update={"N": self.N, "P": self.P, "Q": Q, "noise": "patch"})
 
     def to_patches(self) -> np.ndarray:
         """Return (N, P, k, 2) float64: the coefficient of v_{s,l} in each patch. Takes 16 N P k bytes."""

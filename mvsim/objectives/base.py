@@ -21,8 +21,9 @@ from mvsim.data import Dataset
 from mvsim.diagnostics import log_signal_strength
 from mvsim.errors import UsageError
 from mvsim.finite import check_finite, finite_outputs
-from mvsim.kernels import CrossEntropy, Points, PointwiseLoss, Unmixed, make_kernel
+from mvsim.kernels import CrossEntropy, Points, PointwiseLoss, Unmixed, make_kernel, usable_backend
 from mvsim.logarithms import exponential, logarithm
+from mvsim.memory import check_objective_memory
 from mvsim.parameters import Deviation, Parameters
 
 ESCAPED = 0.3
@@ -50,11 +51,13 @@ class Objective(ABC):
         ``numba`` compiled, ``numpy`` the readable oracle, ``auto`` the fastest that is there.
     threads : int, optional
         Threads of the compiled kernel; default all cores available. The bits do not depend on it.
+    all_pairs : bool, optional
+        Whether memory is needed for all pairs of points; default if the objective mixes.
 
     Raises
     ------
     UsageError
-        If the data do not fit the parameters or the backend is unknown.
+        If the data do not fit the parameters, the backend is unknown, or what is evaluated does not fit in memory.
     """
 
     name: ClassVar[str]
@@ -62,11 +65,14 @@ class Objective(ABC):
     """Whether training points are mixed: decides the threshold of B_{y,l}, rho / delta1 or 2 rho / delta1."""
     pointwise: PointwiseLoss = CrossEntropy()
 
-    def __init__(self, parameters: Parameters, data: Dataset, backend: str = "auto", threads: int | None = None) -> None:
+    def __init__(
+        self, parameters: Parameters, data: Dataset, backend: str = "auto", threads: int | None = None, all_pairs: bool | None = None
+    ) -> None:
         if not isinstance(parameters, Parameters) or not isinstance(data, Dataset):
             raise UsageError("parameters, data: must be mvsim.Parameters and a data set, from mvsim.sample_dataset or mvsim.Dataset.from_patches")
         if data.k != parameters.k:
             raise UsageError(f"k={parameters.k}: the data have {data.k} classes; they must agree")
+        check_objective_memory(data.sized(parameters), self.mixes if all_pairs is None else all_pairs, usable_backend(backend))
         self.parameters = parameters
         self.data = data
         self.kernel = make_kernel(parameters, data, backend, threads)

@@ -68,7 +68,7 @@ class Mixup(Objective):
         redraw: Literal["once", "each step"] = "once",
         seed: int = 0,
     ) -> None:
-        super().__init__(parameters, data, backend, threads)
+        super().__init__(parameters, data, backend, threads, all_pairs=pairs is None)
         if pairs is not None and (isinstance(pairs, bool) or not isinstance(pairs, (int, np.integer)) or not 1 <= pairs <= MOST_PAIRS):
             raise UsageError(f"pairs={echo(pairs)}: must be an integer from 1 to {MOST_PAIRS}, or None for all pairs")
         if not isinstance(redraw, str) or redraw not in ("once", "each step"):
