@@ -51,13 +51,11 @@ class Objective(ABC):
         ``numba`` compiled, ``numpy`` the readable oracle, ``auto`` the fastest that is there.
     threads : int, optional
         Threads of the compiled kernel; default all cores available. The bits do not depend on it.
-    all_pairs : bool, optional
-        Whether memory is needed for all pairs of points; default if the objective mixes.
 
     Raises
     ------
     UsageError
-        If the data do not fit the parameters, the backend is unknown, or what is evaluated does not fit in memory.
+        If the data do not fit the parameters or the backend is unknown; when it is first evaluated, if that does not fit in memory.
     """
 
     name: ClassVar[str]
@@ -65,22 +63,25 @@ class Objective(ABC):
     """Whether training points are mixed: decides the threshold of B_{y,l}, rho / delta1 or 2 rho / delta1."""
     pointwise: PointwiseLoss = CrossEntropy()
 
-    def __init__(
-        self, parameters: Parameters, data: Dataset, backend: str = "auto", threads: int | None = None, all_pairs: bool | None = None
-    ) -> None:
+    def __init__(self, parameters: Parameters, data: Dataset, backend: str = "auto", threads: int | None = None) -> None:
         if not isinstance(parameters, Parameters) or not isinstance(data, Dataset):
             raise UsageError("parameters, data: must be mvsim.Parameters and a data set, from mvsim.sample_dataset or mvsim.Dataset.from_patches")
         if data.k != parameters.k:
             raise UsageError(f"k={parameters.k}: the data have {data.k} classes; they must agree")
-        check_objective_memory(data.sized(parameters), self.mixes if all_pairs is None else all_pairs, usable_backend(backend))
         self.parameters = parameters
         self.data = data
         self.kernel = make_kernel(parameters, data, backend, threads)
+        self._backend, self._fits = usable_backend(backend), False
 
     @property
     @abstractmethod
     def points(self) -> tuple[tuple[float, Points], ...]:
         """The sets of points summed over, each with its weight."""
+
+    @property
+    def sums_all_pairs(self) -> bool:
+        """Whether `points` are all pairs of training points, for which tables are kept."""
+        return self.mixes
 
     @classmethod
     def mixes_with(cls, options: Mapping[str, Any]) -> bool:
@@ -109,7 +110,7 @@ class Objective(ABC):
 
     def loss(self, c: np.ndarray) -> float:
         """Return the loss, dimensionless."""
-        c = self._checked(c)
+        c = self._ready(c)
         with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
             loss = sum(weight * self.kernel.loss(c, points, self.pointwise) for weight, points in self.points)
         check_finite("the loss is", c, loss)
@@ -121,7 +122,7 @@ class Objective(ABC):
 
     def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the loss and its gradient, at little more than the price of the gradient."""
-        c = self._checked(c)
+        c = self._ready(c)
         loss, gradient = 0.0, np.zeros_like(c)
         with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
             for weight, points in self.points:
@@ -133,7 +134,7 @@ class Objective(ABC):
 
     def hessian_vector_product(self, c: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the derivative of the gradient at c along v, (k, m, k, 2)."""
-        c, v = self._checked(c), self._checked(v, "v")
+        c, v = self._ready(c), self._checked(v, "v")
         product = np.zeros_like(c)
         with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
             for weight, points in self.points:
@@ -214,6 +215,14 @@ class Objective(ABC):
     def describe(self) -> str:
         """Say in words which algorithm computes this objective."""
         return "; ".join(dict.fromkeys(self.kernel.describe(points) for _, points in self.points))
+
+    def _ready(self, c: np.ndarray) -> np.ndarray:
+        """Return c, checked, and make sure before the first evaluation that it fits in memory."""
+        c = self._checked(c)
+        if not self._fits:
+            check_objective_memory(self.data.sized(self.parameters), self.sums_all_pairs, self._backend)
+            self._fits = True
+        return c
 
     def _checked(self, c: np.ndarray, name: str = "c") -> np.ndarray:
         return correlations_array(name, c, self.parameters)

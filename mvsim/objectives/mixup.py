@@ -68,7 +68,7 @@ class Mixup(Objective):
         redraw: Literal["once", "each step"] = "once",
         seed: int = 0,
     ) -> None:
-        super().__init__(parameters, data, backend, threads, all_pairs=pairs is None)
+        super().__init__(parameters, data, backend, threads)
         if pairs is not None and (isinstance(pairs, bool) or not isinstance(pairs, (int, np.integer)) or not 1 <= pairs <= MOST_PAIRS):
             raise UsageError(f"pairs={echo(pairs)}: must be an integer from 1 to {MOST_PAIRS}, or None for all pairs")
         if not isinstance(redraw, str) or redraw not in ("once", "each step"):
@@ -84,6 +84,11 @@ class Mixup(Objective):
     def mixes_with(cls, options: Mapping[str, Any]) -> bool:
         """Whether lambda is ever other than 0 or 1."""
         return any(lam < 1.0 for lam, _ in law_from(options["mixing"], options["nodes"]).folded_quadrature())
+
+    @property
+    def sums_all_pairs(self) -> bool:
+        """Whether pairs are all summed, not drawn."""
+        return self.mixes and self._pairs is None
 
     @property
     def points(self) -> tuple[tuple[float, Points], ...]:
