@@ -91,7 +91,7 @@ MISBEHAVIOUR = {
     "warning": (lambda: warnings.warn("overflow encountered", RuntimeWarning, stacklevel=1), "a Python warning"),
     "file": (lambda: open(".run.nc.tmp", "w").close(), "files are left behind"),
     "descriptor": (lambda: os.write(2, b"CVODE"), "written to a file descriptor"),
-    "exception": (lambda: 1 / 0, "a traceback"),
+    "exception": (lambda: 1 / 0, "a bug is reported"),
     "exit": (lambda: sys.exit(1), "a command ends the process"),
 }
 

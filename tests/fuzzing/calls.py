@@ -193,9 +193,8 @@ FUNCTIONS: dict[str, Function] = {
     "simulate": Function(_simulate, lambda: _SIMULATE | {"parameters": parameters()}, other_names=(("out", "run.nc"),)),
     "simulate, gd": Function(
         _simulate,
-        lambda: {"parameters": parameters(), "integrator": "gd", "learning_rate": 1.0, "t_end": 5.0},
+        lambda: {"parameters": parameters(), "integrator": "gd", "eta": 1.0, "t_end": 5.0},
         ("parameters", "integrator", "t_end"),
-        (("learning_rate", "eta"),),
     ),
     "open_run": Function(mvsim.open_run, lambda: {"path": "run.nc"}),
     "verify": Function(mvsim.verify, lambda: {"runs": (), "theorems": ()}, other_names=(("theorems", "theorem"), ("runs", "run.nc"))),

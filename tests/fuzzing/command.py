@@ -16,6 +16,7 @@ from fuzzing.breach import Breach, raised, short
 from fuzzing.world import TakesTooLongError, at_most, foreseen, watched
 
 CODES = (0, 1, 2, 3, 130)
+BUG = 70
 SECONDS = 30.0
 
 
@@ -61,7 +62,9 @@ class Command:
 
     def _judged(self, code: int, out: str, err: str) -> list[Breach]:
         found = []
-        if code not in CODES:
+        if code == BUG:
+            found.append(Breach("a bug is reported", self.label, short(err[-300:])))
+        elif code not in CODES:
             found.append(Breach("an unknown exit code", self.label, f"{code}: {short(err[-300:])}"))
         if self.refused is not None and (code == 2) is not self.refused:
             found.append(Breach("wrongly accepted" if self.refused else "wrongly refused", self.label, f"exit code {code}: {short(err)}"))

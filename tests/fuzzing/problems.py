@@ -122,7 +122,7 @@ def problems(draw: st.DrawFn, alphas: tuple[float, ...] = (8.0,)) -> Problem:
     }
     if integrator == "gd":
         eta = draw(log_uniform(1e-100, 1e100))
-        options |= {"learning_rate": eta, "t_end": 3.0 * eta}
+        options |= {"eta": eta, "t_end": 3.0 * eta}
     else:
         options |= {"rtol": draw(log_uniform(1e-10, 0.1)), "t_end": draw(log_uniform(1e-300, 1e100))}
     if method == "mixup":

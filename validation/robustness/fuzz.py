@@ -65,7 +65,7 @@ def compile_loops() -> None:
     for alpha in (1.0, 2.0, 2.5, 8.0, 64.0):
         for method in ("erm", "midpoint"):
             p = mvsim.Parameters(k=3, m=2, N=6, alpha=alpha)
-            mvsim.simulate(p, method, integrator="gd", learning_rate=1.0, t_end=1.0, n_test=1)
+            mvsim.simulate(p, method, integrator="gd", eta=1.0, t_end=1.0, n_test=1)
 
 
 def batch_seed(seed: int, kind: str, batch: int) -> int:
