@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import io
 import json
 import os
@@ -37,7 +38,7 @@ class Command:
     files : tuple
         Names and contents of files that lie in the folder before.
     makes : tuple of str
-        Files that it may leave, besides those that were there.
+        Patterns of the names of files that it may leave, besides those that were there.
     apart : bool
         Whether it is tried in a process of its own.
     """
@@ -90,8 +91,12 @@ class Command:
 
     def _left(self, code: int, before: dict[str, bytes], folder: Path) -> list[Breach]:
         after = contents(folder)
-        changed = sorted(name for name in before if after.get(name) != before[name] and (code == 2 or name not in self.makes))
-        new = sorted(name for name in set(after) - set(before) if code == 2 or name not in self.makes)
+
+        def made(name: str) -> bool:
+            return code != 2 and any(fnmatch.fnmatchcase(name, pattern) for pattern in self.makes)
+
+        changed = sorted(name for name in before if after.get(name) != before[name] and not made(name))
+        new = sorted(name for name in set(after) - set(before) if not made(name))
         found = [Breach("a file is changed", self.label, short(", ".join(changed)))] if changed else []
         return [*found, Breach("files are left behind", self.label, short(", ".join(new)))] if new else found
 

@@ -109,7 +109,7 @@ def _plain(value: Any) -> Any:
     if text is None:
         return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
     text = text if text.isprintable() else ascii(text)[1:-1]
-    return text if len(text) <= 200 else f"{text[:120]}... ({len(text)} characters)"
+    return text if len(text) <= 1000 else f"{text[:120]}... ({len(text)} characters)"
 
 
 def size(case: Any) -> int:

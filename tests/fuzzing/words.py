@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
@@ -101,12 +100,8 @@ CONTRADICTIONS: tuple[tuple[tuple[tuple[str, str | None], ...], tuple[str, ...]]
 
 def _command(words: tuple[str, ...], label: str, named: tuple[str, ...] = (), refused: bool | None = None) -> Command:
     made = [word for word in words if word.endswith(".nc")]
-    default = f"mvsim-k{_value(words, '--k')}-{_value(words, '--method') or 'midpoint'}-seed{_value(words, '--seed') or 0}.nc"
+    default = "mvsim-k*-seed*.nc"
     return Command(words, label, named, refused, makes=(*made, *(name.removeprefix("./") for name in made), default))
-
-
-def _value(words: tuple[str, ...], name: str) -> str | None:
-    return next((value for word, value in itertools.pairwise(words) if word == name), None)
 
 
 def _with(options: dict[str, str | None], label: str, named: tuple[str, ...] = (), refused: bool | None = None) -> Command:
