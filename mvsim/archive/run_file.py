@@ -125,7 +125,8 @@ def _load(path: str | os.PathLike[str], file: IO[bytes]) -> tuple[xr.Dataset, di
         if problem:
             raise UsageError(f"{path_text(path)}: not a complete run: {problem}; {_RESTORE}")
         # From the open file, not from its name: xarray takes some names for addresses on the web.
-        with xr.open_dataset(file, engine="h5netcdf", mask_and_scale=False, decode_times=False, decode_timedelta=False) as stored:
+        # A variable that somebody put in without naming its dimensions is refused by its name.
+        with xr.open_dataset(file, engine="h5netcdf", phony_dims="sort", mask_and_scale=False, decode_times=False, decode_timedelta=False) as stored:
             problem = find_wrong_shape(stored, provenance)
             if problem:
                 raise UsageError(f"{path_text(path)}: not a complete run: {problem}; {_RESTORE}")
