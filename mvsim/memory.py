@@ -104,7 +104,7 @@ def _product(p: Parameters) -> int:
 
 
 def _all_pairs(p: Parameters) -> tuple[int, int]:
-    """Return the doubles that stay for all pairs of points with shared noise (`mvsim.kernels.factored`), and those of a Hessian-vector product."""
+    """Return the doubles that stay for all pairs of points with shared noise (`shared_noise`), and those of a Hessian-vector product."""
     patterns, signals = _patterns(p, p.N), 2 * p.C_P
     # Pairs with coinciding signal patches, and coincidences: every point meets itself in all of them.
     share, met = (min(1.0, signals**2 / p.P), signals**2 / p.P) if p.signal_layout == "random" else (1.0, signals)

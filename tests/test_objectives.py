@@ -24,7 +24,7 @@ from tolerances import (
 )
 
 import mvsim
-from mvsim.kernels import AllPairs, CrossEntropy, ListedPairs
+from mvsim.losses import AllPairs, CrossEntropy, ListedPairs
 from mvsim.objectives import OBJECTIVES, Objective
 
 MIXING = {name for name, definition in reference.REFERENCES.items() if definition.equals_erm_on_copies}
@@ -663,7 +663,7 @@ def test_the_automatic_backend_is_one_of_the_tested_ones():
 
 
 @every_objective
-@pytest.mark.parametrize(("module", "backend"), [("numpy_dense", "numpy"), ("numba_dense", "numba")])
+@pytest.mark.parametrize(("module", "backend"), [("oracle", "numpy"), ("any_patches.kernel", "numba")])
 def test_work_in_pieces_gives_the_same_sums(name, module, backend, monkeypatch):
     """Large problems are done a piece at a time; here the pieces are made as small as one row."""
     problem = larger("patch")
@@ -680,7 +680,7 @@ def test_a_few_patches_at_a_time_give_the_same_sums(name, monkeypatch):
     problem = larger("patch")
     assert problem.parameters.P == 10
     whole = everything(objective(name, problem, "numba"), problem)
-    monkeypatch.setattr("mvsim.kernels.numba_dense._MOST_WIDTH", 4)
+    monkeypatch.setattr("mvsim.kernels.any_patches.kernel._MOST_WIDTH", 4)
     parts = everything(objective(name, problem, "numba"), problem)
     for one, other, rtol in zip(parts, whole, [ROUNDOFF, ROUNDOFF, ROUNDOFF, HESSIAN_ROUNDOFF], strict=True):
         assert_close(one, other, rtol)

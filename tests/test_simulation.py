@@ -22,10 +22,10 @@ from mvsim.archive.schema import VARIABLES
 from mvsim.integrators import Field, GradientDescent, State
 from mvsim.integrators.base import next_log_mark
 from mvsim.learning import FeatureTest, count_classes
+from mvsim.linalg.power_iteration import largest_eigenvalue
 from mvsim.memory import available_bytes, check_memory, required_bytes
 from mvsim.objectives import OBJECTIVES, Objective
 from mvsim.recorder import MEASURES, SHARPNESS_EVERY, Recorder
-from mvsim.sharpness import largest_eigenvalue
 
 TINY = {"k": 3, "m": 2, "N": 12, "P": 9, "d": 60, "G": 6}
 RATE = 3.0

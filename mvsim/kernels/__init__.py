@@ -1,18 +1,36 @@
-"""Sums over neurons and patches: a readable NumPy kernel and the compiled ones, all with the same functions (`Kernel`)."""
+"""The network evaluated on a data set: a readable NumPy kernel and the compiled ones, all with the same functions (`Kernel`).
+
+kernel                  what every kernel offers
+oracle                  the definitions in NumPy, on explicit patches; slow and readable
+any_patches/            compiled, any data: streams over neurons, in bounded memory
+kernel                  batches, threads, units
+loops                   the compiled loops
+shared_noise/           compiled, for noise that the patches of a point share: its cost does not depend on P
+kernel                  chooses among what follows, and pulls results back to correlations
+layout                  points sorted by noise pattern, which patch meets which
+tables                  sums over neurons from which the outputs of all pairs are put together
+sums_direct             these sums, neuron by neuron, for any power
+sums_by_moments         the same by moments, for integer powers
+single_outputs          outputs on the training points
+listed_outputs          outputs on given mixed points
+pair_softmax            cross-entropy of all pairs from the tables
+fused                   loss and gradient of all pairs in one compiled call
+stiff_hessian           the stiff part of the Hessian
+loops/                  the compiled loops behind each of these
+jit/                    compiling and its cache, threads, compiled functions that both compiled kernels call
+"""
 
 from __future__ import annotations
 
 from mvsim.data import Dataset, SharedNoiseDataset
 from mvsim.echo import echo
 from mvsim.errors import UsageError
-from mvsim.kernels.base import Kernel, PointwiseLoss
-from mvsim.kernels.cross_entropy import CrossEntropy
-from mvsim.kernels.points import AllPairs, ListedPairs, Points, Unmixed
+from mvsim.kernels.kernel import Kernel
 from mvsim.parameters import Parameters
 
 BACKENDS = ("auto", "numpy", "numba")
 
-__all__ = ["BACKENDS", "AllPairs", "CrossEntropy", "Kernel", "ListedPairs", "Points", "PointwiseLoss", "Unmixed", "make_kernel", "usable_backend"]
+__all__ = ["BACKENDS", "Kernel", "make_kernel", "usable_backend"]
 
 
 def usable_backend(backend: str) -> str:
@@ -27,7 +45,7 @@ def usable_backend(backend: str) -> str:
         raise UsageError(f"backend={echo(backend)}: must be one of {', '.join(BACKENDS)}")
     if backend == "numpy":
         return backend
-    from mvsim.kernels.compiling import may_compile, warn_of_slow_kernel
+    from mvsim.kernels.jit.compiling import may_compile, warn_of_slow_kernel
 
     if may_compile():
         return backend
@@ -40,13 +58,13 @@ def usable_backend(backend: str) -> str:
 def make_kernel(parameters: Parameters, data: Dataset, backend: str, threads: int | None) -> Kernel:
     """Choose a kernel: ``numpy`` is the oracle, ``numba`` (and ``auto``) the compiled one that suits the structure of the data."""
     if usable_backend(backend) == "numpy":
-        from mvsim.kernels.numpy_dense import NumpyDenseKernel
+        from mvsim.kernels.oracle import NumpyDenseKernel
 
         return NumpyDenseKernel(parameters, data, 1)
     if isinstance(data, SharedNoiseDataset):
-        from mvsim.kernels.factored import FactoredKernel
+        from mvsim.kernels.shared_noise.kernel import FactoredKernel
 
         return FactoredKernel(parameters, data, threads)
-    from mvsim.kernels.numba_dense import NumbaDenseKernel
+    from mvsim.kernels.any_patches.kernel import NumbaDenseKernel
 
     return NumbaDenseKernel(parameters, data, threads)

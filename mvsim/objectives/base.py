@@ -16,11 +16,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mvsim.arrays import real_array
-from mvsim.curvature import Curvature
 from mvsim.data import Dataset
 from mvsim.diagnostics import signal_strength
 from mvsim.errors import UsageError
-from mvsim.kernels import CrossEntropy, Points, PointwiseLoss, Unmixed, make_kernel
+from mvsim.kernels import make_kernel
+from mvsim.linalg.arrow_matrix import Curvature
+from mvsim.losses import CrossEntropy, Points, PointwiseLoss, Unmixed
 from mvsim.parameters import Deviation, Parameters
 
 ESCAPED = 0.3

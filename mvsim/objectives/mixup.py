@@ -10,7 +10,7 @@ import numpy as np
 from mvsim.data import Dataset
 from mvsim.echo import echo
 from mvsim.errors import UsageError
-from mvsim.kernels import AllPairs, ListedPairs, Points, Unmixed
+from mvsim.losses import AllPairs, ListedPairs, Points, Unmixed
 from mvsim.objectives.base import Objective
 from mvsim.objectives.mixing import DEFAULT_NODES, law_from
 from mvsim.parameters import Parameters

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from mvsim.activation import smoothed_relu, smoothed_relu_derivative
+from mvsim.activations.smoothed_relu import smoothed_relu, smoothed_relu_derivative
 from mvsim.data import Dataset, SharedNoiseDataset
-from mvsim.kernels import Unmixed, make_kernel
+from mvsim.kernels import make_kernel
+from mvsim.losses import Unmixed
 from mvsim.objectives import objective
 from mvsim.verification.evidence import Evidence, Snapshot
 from mvsim.verification.verdict import Verdict, at_most, constant

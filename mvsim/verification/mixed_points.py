@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mvsim.kernels import AllPairs, Kernel, ListedPairs
+from mvsim.kernels import Kernel
+from mvsim.losses import AllPairs, ListedPairs
 
 ALL_PAIRS = AllPairs(float(np.nextafter(0.5, 1.0)))
 """Every ordered pair once. At 1/2 exactly a kernel visits i <= j only, and a pointwise loss could not tell which pairs it was shown in vain.

@@ -6,10 +6,10 @@ from compare import assert_close
 from tolerances import ROUNDOFF
 
 import mvsim
-from mvsim.kernels.escaped import Escaped, PairProbability, _both_orders
-from mvsim.kernels.factored import FactoredKernel
-from mvsim.kernels.pairing import Layout, plan_pairs
-from mvsim.kernels.points import AllPairs
+from mvsim.kernels.shared_noise.kernel import FactoredKernel
+from mvsim.kernels.shared_noise.layout import Layout, plan_pairs
+from mvsim.kernels.shared_noise.stiff_hessian import Escaped, PairProbability, _both_orders
+from mvsim.losses.points import AllPairs
 
 P = mvsim.Parameters(k=3, m=4, N=24, P=9, d=10**4)  # with 8 signal patches out of 9, most patches of a pair coincide
 ESCAPED = 1

@@ -9,12 +9,12 @@ from compare import assert_close, assert_components_close
 from tolerances import LARGE_OUTPUTS, ROUNDOFF
 
 import mvsim
-from mvsim.kernels._pair_softmax import LARGEST_OUTPUT
-from mvsim.kernels.cross_entropy import CrossEntropy
-from mvsim.kernels.factored import FactoredKernel
-from mvsim.kernels.pair_blocks import Tables
-from mvsim.kernels.pair_softmax import PairSoftmax, loss_and_derivative_of_values
-from mvsim.kernels.points import AllPairs
+from mvsim.kernels.shared_noise.kernel import FactoredKernel
+from mvsim.kernels.shared_noise.loops.softmax import LARGEST_OUTPUT
+from mvsim.kernels.shared_noise.pair_softmax import PairSoftmax, loss_and_derivative_of_values
+from mvsim.kernels.shared_noise.tables import Tables
+from mvsim.losses.cross_entropy import CrossEntropy
+from mvsim.losses.points import AllPairs
 
 MANY_MEETINGS = mvsim.Parameters(k=3, m=2, N=13, G=4, P=11, d=10**4)
 """Most pairs have coinciding signal patches, noise meets noise 3 times without them, and some patterns belong to several points."""

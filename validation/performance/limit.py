@@ -17,10 +17,10 @@ from numba import njit
 from timing import Candidate
 
 import mvsim
-from mvsim.kernels._moments import OTHER, regimes_of
-from mvsim.kernels.factored import FactoredKernel
-from mvsim.kernels.moment_sums import MomentSums
-from mvsim.kernels.points import AllPairs
+from mvsim.kernels.shared_noise.kernel import FactoredKernel
+from mvsim.kernels.shared_noise.loops.moments import OTHER, regimes_of
+from mvsim.kernels.shared_noise.sums_by_moments import MomentSums
+from mvsim.losses.points import AllPairs
 
 ALPHA, RHO = 8, 0.1
 IN_CACHE = 2**15

@@ -8,8 +8,8 @@ import numpy as np
 from numba import njit
 
 import mvsim
-from mvsim.kernels import AllPairs, CrossEntropy
-from mvsim.kernels.factored import FactoredKernel
+from mvsim.kernels.shared_noise.kernel import FactoredKernel
+from mvsim.losses import AllPairs, CrossEntropy
 
 LossAndGradient = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
@@ -21,7 +21,7 @@ class _AnyLoss:
 
 
 def without_moments(p: mvsim.Parameters, data: mvsim.Dataset, threads: int) -> LossAndGradient:
-    """Return the factorisation with every activation evaluated by itself (`mvsim.kernels.neuron_sums.DirectSums`)."""
+    """Return the factorisation with every activation evaluated by itself (`mvsim.kernels.shared_noise.sums_direct.DirectSums`)."""
     kernel = FactoredKernel(p, data, threads)
     pairs = kernel._pairs_of(AllPairs(0.5))
     pairs.sums = pairs.direct
@@ -29,7 +29,7 @@ def without_moments(p: mvsim.Parameters, data: mvsim.Dataset, threads: int) -> L
 
 
 def with_exponentials(p: mvsim.Parameters, data: mvsim.Dataset, threads: int) -> LossAndGradient:
-    """Return the engine with an exponential for every pair and class, block by block (`mvsim.kernels.pair_blocks`)."""
+    """Return the engine with an exponential for every pair and class, block by block (`mvsim.kernels.shared_noise.tables`)."""
     kernel = FactoredKernel(p, data, threads)
     return lambda c: kernel.loss_and_gradient(c, AllPairs(0.5), _AnyLoss())
 

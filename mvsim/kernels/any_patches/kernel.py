@@ -1,0 +1,135 @@
+"""The compiled kernel for arbitrary patches: streams over neurons and batches of mixed points, so its memory is bounded whatever the number of pairs.
+
+For one neuron (y, r) the pre-activations of all patches are a[i, p] = <w_{y,r}, x_i^(p)>, and every mixed point needs
+sum_p R(lam a[i, p] + (1 - lam) a[j, p]). They are formed again for each batch, once for the outputs and once for the gradient: a point has
+few features (`PatchDataset`), and each of them costs a multiply-add where each mixed point of the batch costs an activation. Unmixed points
+are taken one by one, for all neurons of a class, because then it is the coefficients that are used again and should stay in the cache.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mvsim.data import Dataset, PatchDataset
+from mvsim.kernels.any_patches import loops as compiled
+from mvsim.kernels.jit.loops.activation import power_tag
+from mvsim.kernels.jit.threads import check_threads, run_ranges
+from mvsim.kernels.kernel import Kernel
+from mvsim.losses import PointwiseLoss
+from mvsim.losses.points import Batch, Points, Unmixed, batches
+from mvsim.parameters import Parameters
+
+_BATCH_BYTES = 2**25
+
+_CACHED = 2**17
+"""Pre-activations of a neuron (1 MiB) that the loops go over at a time."""
+
+_LEAST_WIDTH, _MOST_WIDTH = 64, 256
+"""Patches at a time: with fewer, the loops are too short; with more, there is nothing to gain."""
+
+
+class NumbaDenseKernel(Kernel):
+    """Any patches, in bounded memory."""
+
+    name = "dense"
+
+    def __init__(self, parameters: Parameters, data: Dataset, threads: int | None) -> None:
+        if not isinstance(data, PatchDataset):
+            data = Dataset.from_patches(data.labels, data.to_patches())
+        self.labels, self.N, self.P, self.k = data.labels, data.N, data.P, data.k
+        self.threads = check_threads(threads, data.N * data.P * data.k * parameters.m)
+        self._points = data.point, data.feature, data.rows
+        self._size = max(1, _BATCH_BYTES // (8 * self.k))
+        self._rho, self._alpha, self._power = parameters.rho, parameters.alpha, power_tag(parameters.alpha)
+
+    def describe(self, points: Points) -> str:
+        """Say in words which algorithm serves these points."""
+        return f"numba: arbitrary patches, streamed over neurons in batches of up to {max(self._size, self.N)} mixed points"
+
+    def outputs(self, c: np.ndarray) -> np.ndarray:
+        """Return (k, N): g_y(x_i) on the unmixed points."""
+        return np.concatenate([self._values(c, batch) for batch in batches(Unmixed(), self.N, self._size)], axis=1)
+
+    def loss(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss) -> float:
+        """Return the weighted sum of the pointwise loss over ``points``."""
+        total = 0.0
+        for batch in batches(points, self.N, self._size):
+            total += float(batch.weight @ pointwise.value(self._values(c, batch), batch.soft_labels(self.labels, self.k)))
+        return total
+
+    def loss_and_gradient(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss) -> tuple[float, np.ndarray]:
+        """Return the loss and its gradient by c, (k, m, k, 2)."""
+        loss, gradient = 0.0, np.zeros(c.shape)
+        for batch in batches(points, self.N, self._size):
+            g, targets = self._values(c, batch), batch.soft_labels(self.labels, self.k)
+            loss += float(batch.weight @ pointwise.value(g, targets))
+            self._add_pull_back(c, batch, batch.weight * pointwise.residual(g, targets), gradient)
+        return loss, gradient
+
+    def hessian_vector_product(self, c: np.ndarray, v: np.ndarray, points: Points, pointwise: PointwiseLoss) -> np.ndarray:
+        """Return the derivative of the gradient along v, (k, m, k, 2)."""
+        product = np.zeros(c.shape)
+        for batch in batches(points, self.N, self._size):
+            g, dg, targets = self._values(c, batch), self._tangents(c, v, batch), batch.soft_labels(self.labels, self.k)
+            D, dD = batch.weight * pointwise.residual(g, targets), batch.weight * pointwise.curvature(g, targets, dg)
+            self._add_pull_back_tangent(c, v, batch, D, dD, product)
+        return product
+
+    def _values(self, c: np.ndarray, batch: Batch) -> np.ndarray:
+        """Return (k, n): the outputs on a batch."""
+        g = np.zeros((self.k, len(batch.first)))
+        self._run(compiled.mixed_values, (c,), batch, g, self._alpha, self._power)
+        return self._rho * g
+
+    def _tangents(self, c: np.ndarray, v: np.ndarray, batch: Batch) -> np.ndarray:
+        """Return (k, n): the derivative of the outputs along v."""
+        dg = np.zeros((self.k, len(batch.first)))
+        self._run(compiled.mixed_tangents, (c, v), batch, dg, self._power)
+        return self._rho * dg
+
+    def _add_pull_back(self, c: np.ndarray, batch: Batch, D: np.ndarray, gradient: np.ndarray) -> None:
+        """Add the adjoint of `_values` at D (k, n) to gradient."""
+        self._run(compiled.mixed_pull_back, (c,), batch, D, self._by_feature(gradient), self._power)
+
+    def _add_pull_back_tangent(self, c: np.ndarray, v: np.ndarray, batch: Batch, D: np.ndarray, dD: np.ndarray, product: np.ndarray) -> None:
+        """Add the derivative of `_add_pull_back` along (v, dD) to product."""
+        self._run(compiled.mixed_pull_back_tangent, (c, v), batch, D, dD, self._by_feature(product), self._alpha, self._power)
+
+    def _run(self, loop: Callable[..., None], weights: Sequence[np.ndarray], batch: Batch, *arguments: Any) -> None:
+        """Call a loop of `mvsim.kernels.any_patches.loops` on all classes; a thread owns whole classes."""
+        scaled = [self._by_feature(np.ascontiguousarray(c)) / self._rho for c in weights]
+        pairs = self._pairs(batch)
+        blocks = self._blocks(*pairs[:2])
+        common = *scaled, self._points, blocks, self._width(blocks), pairs
+        run_ranges(self.k, self.threads, lambda y0, y1: loop(y0, y1, *common, *arguments))
+
+    def _by_feature(self, c: np.ndarray) -> np.ndarray:
+        return c.reshape(self.k, -1, 2 * self.k)
+
+    def _pairs(self, batch: Batch) -> tuple[np.ndarray, ...]:
+        """Return near, far, ratio, share and share^alpha of the mixed points."""
+        second_is_near = batch.lam < 0.5
+        near, far = np.where(second_is_near, batch.second, batch.first), np.where(second_is_near, batch.first, batch.second)
+        share, other = np.where(second_is_near, (1.0 - batch.lam, batch.lam), (batch.lam, 1.0 - batch.lam))
+        share, other = np.where(near == far, [[1.0], [0.0]], (share, other))  # mixed with itself, a point stays what it is
+        return near, far, other / share, share, share**self._alpha
+
+    def _blocks(self, near: np.ndarray, far: np.ndarray) -> np.ndarray:
+        """Return (B, 6) for `mvsim.kernels.any_patches.loops`: each point by itself if all are unmixed, else one block."""
+        if np.array_equal(near, far):
+            i0, i1, e = near, near + 1, np.arange(len(near) + 1)
+        else:
+            met = np.concatenate([near, far])
+            i0, i1, e = met.min(keepdims=True), met.max(keepdims=True) + 1, np.array([0, len(near)])
+        n0, n1 = np.searchsorted(self._points[0], (i0, i1))
+        return np.stack([i0, i1, n0, n1, e[:-1], e[1:]], axis=1)
+
+    def _width(self, blocks: np.ndarray) -> int:
+        """Return how many patches to take at a time: about the same each time, and few enough that all points of a block stay in the cache."""
+        most_points = (blocks[:, 1] - blocks[:, 0]).max()
+        most = min(max(_CACHED // most_points, _LEAST_WIDTH), _MOST_WIDTH)
+        return math.ceil(self.P / math.ceil(self.P / most))

@@ -1,0 +1,120 @@
+"""Outputs of all pairs, block by block of two noise patterns: gathered from tables over points, and their adjoints scattered back.
+
+This is the route for any pointwise loss and for second derivatives; `mvsim.kernels.shared_noise.loops.softmax` is the fast one for the
+cross-entropy and its gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from mvsim.kernels.shared_noise.layout import Layout, PairPlan
+from mvsim.losses.points import soft_labels
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Sums over neurons from which the outputs of every pair are put together, or the derivatives of the loss by them.
+
+    Attributes
+    ----------
+    U, V : numpy.ndarray
+        (k, G, N) signal on noise for the first and second point of a pair; the same array if the pairs are symmetric.
+    terms : numpy.ndarray
+        (k, B + E) noise on noise for each block, then the corrections of the extra pairs.
+    """
+
+    U: np.ndarray
+    V: np.ndarray
+    terms: np.ndarray
+
+    @staticmethod
+    def empty(k: int, layout: Layout, plan: PairPlan) -> Tables:
+        """Return tables to be filled."""
+        shape = (k, len(layout.patterns), len(layout.labels))
+        U = np.empty(shape)
+        return Tables(U, U if plan.symmetric else np.empty(shape), np.empty((k, len(plan.blocks) + len(plan.extra_pairs))))
+
+    @staticmethod
+    def zeros(k: int, layout: Layout, plan: PairPlan) -> Tables:
+        """Return tables of zeros."""
+        tables = Tables.empty(k, layout, plan)
+        for array in tables.arrays:
+            array[:] = 0.0
+        return tables
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """The different arrays."""
+        return (self.U, self.terms) if self.V is self.U else (self.U, self.V, self.terms)
+
+    def roles(self, plan: PairPlan) -> Iterator[tuple[float, np.ndarray]]:
+        """Yield the weight of the signal in each table, and the table."""
+        yield plan.lam, self.U
+        if not plan.symmetric:
+            yield 1.0 - plan.lam, self.V
+
+
+@dataclass(frozen=True)
+class Block:
+    """The pairs (i, j) with i of pattern g and j of pattern h, as the columns of (k, rows * cols) arrays, j fastest.
+
+    Attributes
+    ----------
+    index, g, h : int
+        Number of the block and its patterns.
+    first, second : slice
+        Sorted points i and j.
+    weight : numpy.ndarray
+        (rows * cols,) weight of each pair in the mean over all N^2, 0 for those that a symmetric plan does not visit.
+    targets : numpy.ndarray
+        (k, rows * cols) soft labels.
+    extra, extra_column : numpy.ndarray
+        Columns with coinciding signal patches, and where their corrections stand in ``Tables.terms``.
+    repeats : float
+        How often noise meets noise.
+    """
+
+    index: int
+    g: int
+    h: int
+    first: slice
+    second: slice
+    weight: np.ndarray
+    targets: np.ndarray
+    extra: np.ndarray
+    extra_column: np.ndarray
+    repeats: float
+
+    @staticmethod
+    def of(layout: Layout, plan: PairPlan, index: int) -> Block:
+        """Lay out one block."""
+        g, h = plan.blocks[index]
+        first, second = slice(layout.start[g], layout.start[g + 1]), slice(layout.start[h], layout.start[h + 1])
+        N = len(layout.labels)
+        i, j = np.meshgrid(np.arange(N)[first], np.arange(N)[second], indexing="ij")
+        weight = np.where(i < j, 2.0, np.where(i == j, 1.0, 0.0)) if plan.symmetric else np.ones(i.shape)
+        targets = soft_labels(layout.base // 2, layout.labels[i.ravel()], layout.labels[j.ravel()], plan.lam)
+        span = np.arange(plan.extra_start[index], plan.extra_start[index + 1])
+        pairs = plan.extra_pairs[span]
+        extra = (pairs[:, 0] - first.start) * i.shape[1] + pairs[:, 1] - second.start
+        return Block(index, g, h, first, second, weight.ravel() / N**2, targets, extra, len(plan.blocks) + span, plan.repeats)
+
+    def gather(self, tables: Tables) -> np.ndarray:
+        """Return (k, rows * cols): the outputs of the pairs."""
+        first, second = tables.U[:, self.h, self.first], tables.V[:, self.g, self.second]
+        g = (first[:, :, None] + (second + self.repeats * tables.terms[:, self.index, None])[:, None, :]).reshape(len(first), -1)
+        g[:, self.extra] += tables.terms[:, self.extra_column]
+        return g
+
+    def scatter(self, tables: Tables, residual: np.ndarray) -> None:
+        """Add the adjoint of `gather` at residual (k, rows * cols) to tables."""
+        square = residual.reshape(len(residual), self.first.stop - self.first.start, -1)
+        by_first = square.sum(axis=2)
+        tables.U[:, self.h, self.first] += by_first
+        tables.V[:, self.g, self.second] += square.sum(axis=1)
+        tables.terms[:, self.index] += self.repeats * by_first.sum(axis=1)
+        tables.terms[:, self.extra_column] += residual[:, self.extra]
