@@ -22,6 +22,7 @@ jit/                    compiling and its cache, threads, compiled functions tha
 
 from __future__ import annotations
 
+from mvsim.activations import Activation, SmoothedRelu
 from mvsim.data import Dataset, SharedNoiseDataset
 from mvsim.echo import echo
 from mvsim.errors import UsageError
@@ -55,16 +56,17 @@ def usable_backend(backend: str) -> str:
     return "numpy"
 
 
-def make_kernel(parameters: Parameters, data: Dataset, backend: str, threads: int | None) -> Kernel:
+def make_kernel(parameters: Parameters, data: Dataset, backend: str, threads: int | None, activation: Activation | None = None) -> Kernel:
     """Choose a kernel: ``numpy`` is the oracle, ``numba`` (and ``auto``) the compiled one that suits the structure of the data."""
+    activation = activation or SmoothedRelu(parameters.rho, parameters.alpha)
     if usable_backend(backend) == "numpy":
         from mvsim.kernels.oracle import NumpyDenseKernel
 
-        return NumpyDenseKernel(parameters, data, 1)
+        return NumpyDenseKernel(parameters, data, threads, activation)
     if isinstance(data, SharedNoiseDataset):
         from mvsim.kernels.shared_noise.kernel import FactoredKernel
 
-        return FactoredKernel(parameters, data, threads)
+        return FactoredKernel(parameters, data, threads, activation)
     from mvsim.kernels.any_patches.kernel import NumbaDenseKernel
 
-    return NumbaDenseKernel(parameters, data, threads)
+    return NumbaDenseKernel(parameters, data, threads, activation)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mvsim.activations.smoothed_relu import smoothed_relu, smoothed_relu_derivative, smoothed_relu_second_derivative
+from mvsim.activations import Activation
 from mvsim.data import Dataset
 from mvsim.kernels.kernel import Kernel
 from mvsim.losses import PointwiseLoss
@@ -30,8 +30,9 @@ class NumpyDenseKernel(Kernel):
 
     name = "numpy"
 
-    def __init__(self, parameters: Parameters, data: Dataset, threads: int) -> None:
-        self.p = parameters
+    def __init__(self, parameters: Parameters, data: Dataset, threads: int | None, activation: Activation) -> None:
+        self.m = parameters.m
+        self.activation = activation
         self.labels = data.labels
         self.patches = data.to_patches()
 
@@ -52,10 +53,10 @@ class NumpyDenseKernel(Kernel):
         loss, gradient = 0.0, np.zeros_like(c)
         for z, targets, weight in self._batches(points):
             a = self._pre_activations(c, z)
-            g = smoothed_relu(a, self.p.rho, self.p.alpha).sum(axis=(1, 3))
+            g = self.activation.value(a).sum(axis=(1, 3))
             loss += float(weight @ pointwise.value(g, targets))
             D = weight * pointwise.residual(g, targets)
-            slope = smoothed_relu_derivative(a, self.p.rho, self.p.alpha)
+            slope = self.activation.derivative(a)
             gradient += np.einsum("yrnp,npsl->yrsl", D[:, None, :, None] * slope, z, optimize=True)
         return loss, gradient
 
@@ -64,12 +65,12 @@ class NumpyDenseKernel(Kernel):
         product = np.zeros_like(c)
         for z, targets, weight in self._batches(points):
             a, da = self._pre_activations(c, z), self._pre_activations(v, z)
-            g = smoothed_relu(a, self.p.rho, self.p.alpha).sum(axis=(1, 3))
-            slope = smoothed_relu_derivative(a, self.p.rho, self.p.alpha)
+            g = self.activation.value(a).sum(axis=(1, 3))
+            slope = self.activation.derivative(a)
             dg = (slope * da).sum(axis=(1, 3))
             D = weight * pointwise.residual(g, targets)
             dD = weight * pointwise.curvature(g, targets, dg)
-            bend = smoothed_relu_second_derivative(a, self.p.rho, self.p.alpha)
+            bend = self.activation.second_derivative(a)
             product += np.einsum("yrnp,npsl->yrsl", dD[:, None, :, None] * slope + D[:, None, :, None] * bend * da, z, optimize=True)
         return product
 
@@ -79,13 +80,13 @@ class NumpyDenseKernel(Kernel):
         return (c.reshape(k * m, -1) @ z.reshape(n * P, -1).T).reshape(k, m, n, P)
 
     def _outputs(self, c: np.ndarray, z: np.ndarray) -> np.ndarray:
-        return smoothed_relu(self._pre_activations(c, z), self.p.rho, self.p.alpha).sum(axis=(1, 3))
+        return self.activation.value(self._pre_activations(c, z)).sum(axis=(1, 3))
 
     def _batches(self, points: Points) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Yield (z, soft labels, weights) until all points have been visited."""
         x = self.patches
         N, P, k, _ = x.shape
-        size = max(1, _BATCH_BYTES // (8 * P * k * (2 + self.p.m)))
+        size = max(1, _BATCH_BYTES // (8 * P * k * (2 + self.m)))
         for batch in batches(points, N, size):
             for start in range(0, len(batch.first), size):
                 part = slice(start, start + size)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from tolerances import ENGINE
 
-from mvsim.kernels.jit.loops.activation import power_tag
+from mvsim.activations import SmoothedRelu
 from mvsim.kernels.shared_noise.loops.moments import AMPLIFICATION, OTHER, POLYNOMIAL, MomentTable, moment_pull_back, moment_values, regimes_of
 
 ALPHA, BETA, NEURONS = 8, 1.25, 2000
-ACTIVATION = 1.0, float(ALPHA), power_tag(float(ALPHA))
+ACTIVATION = SmoothedRelu(float(ALPHA), float(ALPHA)).compiled  # unit = 1
 
 
 def table():

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from mvsim.activations import Activation
 from mvsim.data import Dataset, PatchDataset
 from mvsim.kernels.any_patches import loops as compiled
-from mvsim.kernels.jit.loops.activation import power_tag
 from mvsim.kernels.jit.threads import check_threads, run_ranges
 from mvsim.kernels.kernel import Kernel
 from mvsim.losses import PointwiseLoss
@@ -37,14 +37,14 @@ class NumbaDenseKernel(Kernel):
 
     name = "dense"
 
-    def __init__(self, parameters: Parameters, data: Dataset, threads: int | None) -> None:
+    def __init__(self, parameters: Parameters, data: Dataset, threads: int | None, activation: Activation) -> None:
         if not isinstance(data, PatchDataset):
             data = Dataset.from_patches(data.labels, data.to_patches())
         self.labels, self.N, self.P, self.k = data.labels, data.N, data.P, data.k
         self.threads = check_threads(threads, data.N * data.P * data.k * parameters.m)
         self._points = data.point, data.feature, data.rows
         self._size = max(1, _BATCH_BYTES // (8 * self.k))
-        self._rho, self._alpha, self._power = parameters.rho, parameters.alpha, power_tag(parameters.alpha)
+        self._activation, self._scale, self._constants = activation, activation.scale, activation.compiled
 
     def describe(self, points: Points) -> str:
         """Say in words which algorithm serves these points."""
@@ -82,41 +82,41 @@ class NumbaDenseKernel(Kernel):
     def _values(self, c: np.ndarray, batch: Batch) -> np.ndarray:
         """Return (k, n): the outputs on a batch."""
         g = np.zeros((self.k, len(batch.first)))
-        self._run(compiled.mixed_values, (c,), batch, g, self._alpha, self._power)
-        return self._rho * g
+        self._run(compiled.mixed_values, (c,), batch, g)
+        return self._scale * g
 
     def _tangents(self, c: np.ndarray, v: np.ndarray, batch: Batch) -> np.ndarray:
         """Return (k, n): the derivative of the outputs along v."""
         dg = np.zeros((self.k, len(batch.first)))
-        self._run(compiled.mixed_tangents, (c, v), batch, dg, self._power)
-        return self._rho * dg
+        self._run(compiled.mixed_tangents, (c, v), batch, dg)
+        return self._scale * dg
 
     def _add_pull_back(self, c: np.ndarray, batch: Batch, D: np.ndarray, gradient: np.ndarray) -> None:
         """Add the adjoint of `_values` at D (k, n) to gradient."""
-        self._run(compiled.mixed_pull_back, (c,), batch, D, self._by_feature(gradient), self._power)
+        self._run(compiled.mixed_pull_back, (c,), batch, D, self._by_feature(gradient))
 
     def _add_pull_back_tangent(self, c: np.ndarray, v: np.ndarray, batch: Batch, D: np.ndarray, dD: np.ndarray, product: np.ndarray) -> None:
         """Add the derivative of `_add_pull_back` along (v, dD) to product."""
-        self._run(compiled.mixed_pull_back_tangent, (c, v), batch, D, dD, self._by_feature(product), self._alpha, self._power)
+        self._run(compiled.mixed_pull_back_tangent, (c, v), batch, D, dD, self._by_feature(product))
 
     def _run(self, loop: Callable[..., None], weights: Sequence[np.ndarray], batch: Batch, *arguments: Any) -> None:
         """Call a loop of `mvsim.kernels.any_patches.loops` on all classes; a thread owns whole classes."""
-        scaled = [self._by_feature(np.ascontiguousarray(c)) / self._rho for c in weights]
-        pairs = self._pairs(batch)
-        blocks = self._blocks(*pairs[:2])
-        common = *scaled, self._points, blocks, self._width(blocks), pairs
-        run_ranges(self.k, self.threads, lambda y0, y1: loop(y0, y1, *common, *arguments))
+        scaled = [self._by_feature(np.ascontiguousarray(c)) / self._scale for c in weights]
+        mixtures = self._mixtures(batch)
+        blocks = self._blocks(mixtures.near, mixtures.far)
+        common = *scaled, self._points, blocks, self._width(blocks), mixtures
+        run_ranges(self.k, self.threads, lambda y0, y1: loop(y0, y1, *common, *arguments, self._constants))
 
     def _by_feature(self, c: np.ndarray) -> np.ndarray:
         return c.reshape(self.k, -1, 2 * self.k)
 
-    def _pairs(self, batch: Batch) -> tuple[np.ndarray, ...]:
-        """Return near, far, ratio, share and share^alpha of the mixed points."""
+    def _mixtures(self, batch: Batch) -> compiled.Mixtures:
+        """Write each mixed point as share (x_near + ratio x_far)."""
         second_is_near = batch.lam < 0.5
         near, far = np.where(second_is_near, batch.second, batch.first), np.where(second_is_near, batch.first, batch.second)
         share, other = np.where(second_is_near, (1.0 - batch.lam, batch.lam), (batch.lam, 1.0 - batch.lam))
         share, other = np.where(near == far, [[1.0], [0.0]], (share, other))  # mixed with itself, a point stays what it is
-        return near, far, other / share, share, share**self._alpha
+        return compiled.Mixtures(near, far, other / share, share, *self._activation.mixture_weights(share))
 
     def _blocks(self, near: np.ndarray, far: np.ndarray) -> np.ndarray:
         """Return (B, 6) for `mvsim.kernels.any_patches.loops`: each point by itself if all are unmixed, else one block."""

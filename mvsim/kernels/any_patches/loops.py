@@ -1,16 +1,10 @@
 """Numba loops over mixed points of arbitrary patches: no threads, no batches.
 
-Units. The correlations of the neurons come divided by rho, so that R(z) = u^alpha / alpha + (z^+ - u), z^+ = max(z, 0), u = min(z^+, 1),
-R'(z) = u^(alpha - 1), and outputs are in units of rho.
+Units. The correlations of the neurons, and the outputs, come in units of the scale of the activation (`mvsim.activations.Activation.scale`).
 
-A mixed point is z = share (x_near + ratio x_far), with share >= 1/2 the larger of lam and 1 - lam and ratio = (1 - share) / share. The share
-leaves the sum over patches: with x = a_near + ratio a_far for one neuron, x^+ = max(x, 0) and t = min(x^+, 1 / share),
-
-    sum_p R(z)    = share^alpha sum_p t^alpha / alpha + share sum_p (x^+ - t)
-    sum_p R'(z) y = share^(alpha - 1) sum_p t^(alpha - 1) y
-
-so that a patch costs one multiply-add, one maximum, one minimum and the power. The power and the rest are added up apart: together, they
-would be reassociated into one long product with 1 / alpha, at twice the time. As share >= 1/2, t <= 2 and powers stay in range.
+A mixed point is z = share (x_near + ratio x_far), with share >= 1/2 the larger of lam and 1 - lam and ratio = (1 - share) / share. With
+x = a_near + ratio a_far for one neuron, the activation gives two parts of R(share x), which are added up apart and multiplied by their weights for
+each mixed point: so powers of the share can leave the sum over patches (`mvsim.activations.smoothed_relu`).
 
 A neuron's pre-activations are formed for ``width`` patches of the points of a block at a time, few enough to stay in the cache while all pairs
 read them. A point mixed with itself (share = 1, ratio = 0) has a loop of its own where results are added to rows: its two rows are one, and
@@ -19,15 +13,40 @@ a loop that may find them so does not vectorise.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from mvsim.kernels.jit.compiling import SUMS, njit
-from mvsim.kernels.jit.loops.activation import _to_power
+from mvsim.kernels.jit.loops.activation import mixed_bend, mixed_slope, mixed_value
+
+
+class Mixtures(NamedTuple):
+    """Mixed points share (x_near + ratio x_far), one entry of each array for each.
+
+    Attributes
+    ----------
+    near, far : numpy.ndarray
+        Indices of the two points.
+    ratio, share : numpy.ndarray
+        See above.
+    value_weight, rest_weight, slope_weight : numpy.ndarray
+        See `mvsim.activations.Activation.mixture_weights`.
+    """
+
+    near: np.ndarray
+    far: np.ndarray
+    ratio: np.ndarray
+    share: np.ndarray
+    value_weight: np.ndarray
+    rest_weight: np.ndarray
+    slope_weight: np.ndarray
+
 
 # Arguments of all loops.
-#   weights, moves (k, m, 2k)   neurons in units of rho
+#   weights, moves (k, m, 2k)   neurons
 #   points                      (point, feature, rows): row n holds the coefficients of feature[n] in the patches of point[n]
-#   pairs                       (near, far, ratio, share, scale): one entry for each mixed point; scale = share^alpha
+#   pairs                       see `Mixtures`
 #   blocks (B, 6)               i0, i1, n0, n1, e0, e1: the pairs e0 .. e1 - 1 mix points i0 .. i1 - 1, whose rows are n0 .. n1 - 1
 #   outputs, residual, change   (k, number of pairs)
 # Every class y in y0 .. y1 - 1 adds to its own rows of the result only.
@@ -67,22 +86,10 @@ def _add_scalar_products(out, points, i0, n0, n1, p0, total):
         total[feature[n]] += product
 
 
-@njit(inline="always", **SUMS)
-def _slope(x, top, power):
-    """Return t^(alpha - 1), and 0 for x <= 0 also if alpha = 1."""
-    return _to_power(min(max(x, 0.0), top), power, 1) if x > 0.0 else 0.0
-
-
-@njit(inline="always", **SUMS)
-def _bend(x, top, alpha, power):
-    """Return (alpha - 1) t^(alpha - 2) between the kinks."""
-    return (alpha - 1.0) * _to_power(min(max(x, 0.0), top), power, 2) if 0.0 < x < top else 0.0
-
-
 @njit(**SUMS)
-def mixed_values(y0, y1, weights, points, blocks, width, pairs, outputs, alpha, power):
+def mixed_values(y0, y1, weights, points, blocks, width, pairs, outputs, activation):
     """Add sum_r sum_p R(z) to outputs."""
-    near, far, ratio, share, scale = pairs
+    near, far, ratio, share = pairs.near, pairs.far, pairs.ratio, pairs.share
     P, buffer = points[2].shape[1], _buffer(blocks, width)
     for y in range(y0, y1):
         for i0, i1, n0, n1, e0, e1 in blocks:
@@ -94,17 +101,16 @@ def mixed_values(y0, y1, weights, points, blocks, width, pairs, outputs, alpha, 
                         i, j, q, top = near[e] - i0, far[e] - i0, ratio[e], 1.0 / share[e]
                         powers, rest = 0.0, 0.0
                         for p in range(a.shape[1]):
-                            positive = max(a[i, p] + q * a[j, p], 0.0)
-                            t = min(positive, top)
-                            powers += _to_power(t, power, 0)
-                            rest += positive - t
-                        outputs[y, e] += scale[e] / alpha * powers + share[e] * rest
+                            of_power, of_rest = mixed_value(a[i, p] + q * a[j, p], share[e], top, activation)
+                            powers += of_power
+                            rest += of_rest
+                        outputs[y, e] += pairs.value_weight[e] / activation.gain * powers + pairs.rest_weight[e] * rest
 
 
 @njit(**SUMS)
-def mixed_pull_back(y0, y1, weights, points, blocks, width, pairs, residual, gradient, power):
-    """Add the adjoint of `mixed_values` at residual to gradient (k, m, 2k); there the units of rho cancel."""
-    near, far, ratio, share, scale = pairs
+def mixed_pull_back(y0, y1, weights, points, blocks, width, pairs, residual, gradient, activation):
+    """Add the adjoint of `mixed_values` at residual to gradient (k, m, 2k); there the units cancel."""
+    near, far, ratio, share = pairs.near, pairs.far, pairs.ratio, pairs.share
     P, buffer, out_buffer = points[2].shape[1], _buffer(blocks, width), _buffer(blocks, width)
     for y in range(y0, y1):
         for i0, i1, n0, n1, e0, e1 in blocks:
@@ -115,23 +121,23 @@ def mixed_pull_back(y0, y1, weights, points, blocks, width, pairs, residual, gra
                     out[:] = 0.0
                     for e in range(e0, e1):
                         i, j, q, top = near[e] - i0, far[e] - i0, ratio[e], 1.0 / share[e]
-                        by_near = scale[e] * residual[y, e]
+                        by_near = pairs.slope_weight[e] * residual[y, e]
                         by_far = q * by_near
                         if i == j:
                             for p in range(a.shape[1]):
-                                out[i, p] += by_near * _slope(a[i, p], top, power)
+                                out[i, p] += by_near * mixed_slope(a[i, p], share[e], top, activation)
                         else:
                             for p in range(a.shape[1]):
-                                slope = _slope(a[i, p] + q * a[j, p], top, power)
+                                slope = mixed_slope(a[i, p] + q * a[j, p], share[e], top, activation)
                                 out[i, p] += by_near * slope
                                 out[j, p] += by_far * slope
                     _add_scalar_products(out, points, i0, n0, n1, p0, gradient[y, r])
 
 
 @njit(**SUMS)
-def mixed_tangents(y0, y1, weights, moves, points, blocks, width, pairs, outputs, power):
-    """Add the directional derivative of `mixed_values` along moves, in units of rho as well, to outputs."""
-    near, far, ratio, share, scale = pairs
+def mixed_tangents(y0, y1, weights, moves, points, blocks, width, pairs, outputs, activation):
+    """Add the directional derivative of `mixed_values` along moves, to outputs."""
+    near, far, ratio, share = pairs.near, pairs.far, pairs.ratio, pairs.share
     P, buffer, move_buffer = points[2].shape[1], _buffer(blocks, width), _buffer(blocks, width)
     for y in range(y0, y1):
         for i0, i1, n0, n1, e0, e1 in blocks:
@@ -144,14 +150,14 @@ def mixed_tangents(y0, y1, weights, moves, points, blocks, width, pairs, outputs
                         i, j, q, top = near[e] - i0, far[e] - i0, ratio[e], 1.0 / share[e]
                         total = 0.0
                         for p in range(a.shape[1]):
-                            total += _slope(a[i, p] + q * a[j, p], top, power) * (da[i, p] + q * da[j, p])
-                        outputs[y, e] += scale[e] * total
+                            total += mixed_slope(a[i, p] + q * a[j, p], share[e], top, activation) * (da[i, p] + q * da[j, p])
+                        outputs[y, e] += pairs.slope_weight[e] * total
 
 
 @njit(**SUMS)
-def mixed_pull_back_tangent(y0, y1, weights, moves, points, blocks, width, pairs, residual, change, product, alpha, power):
+def mixed_pull_back_tangent(y0, y1, weights, moves, points, blocks, width, pairs, residual, change, product, activation):
     """Add the directional derivative of `mixed_pull_back` along (moves, change of residual) to product (k, m, 2k)."""
-    near, far, ratio, share, scale = pairs
+    near, far, ratio, share = pairs.near, pairs.far, pairs.ratio, pairs.share
     P, buffer, move_buffer, out_buffer = points[2].shape[1], _buffer(blocks, width), _buffer(blocks, width), _buffer(blocks, width)
     for y in range(y0, y1):
         for i0, i1, n0, n1, e0, e1 in blocks:
@@ -164,14 +170,17 @@ def mixed_pull_back_tangent(y0, y1, weights, moves, points, blocks, width, pairs
                     out[:] = 0.0
                     for e in range(e0, e1):
                         i, j, q, top = near[e] - i0, far[e] - i0, ratio[e], 1.0 / share[e]
-                        weight, move = scale[e] * residual[y, e], scale[e] * change[y, e]
+                        weight, move = pairs.slope_weight[e] * residual[y, e], pairs.slope_weight[e] * change[y, e]
                         if i == j:
                             for p in range(a.shape[1]):
-                                out[i, p] += move * _slope(a[i, p], top, power) + weight * _bend(a[i, p], top, alpha, power) * da[i, p]
+                                out[i, p] += (
+                                    move * mixed_slope(a[i, p], share[e], top, activation)
+                                    + weight * mixed_bend(a[i, p], share[e], top, activation) * da[i, p]
+                                )
                         else:
                             for p in range(a.shape[1]):
                                 x, dx = a[i, p] + q * a[j, p], da[i, p] + q * da[j, p]
-                                w = move * _slope(x, top, power) + weight * _bend(x, top, alpha, power) * dx
+                                w = move * mixed_slope(x, share[e], top, activation) + weight * mixed_bend(x, share[e], top, activation) * dx
                                 out[i, p] += w
                                 out[j, p] += q * w
                     _add_scalar_products(out, points, i0, n0, n1, p0, product[y, r])

@@ -14,18 +14,19 @@ import numba
 from numba.core import event
 from numba.core.caching import FunctionCache, NullCache
 
+import mvsim.activations
 import mvsim.kernels
 
 SUMS = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 """Options of loops that sum over neurons or patches. Sums vectorise only if they may be reassociated; NaN and infinity keep their meaning."""
 
-ROOT = Path(mvsim.kernels.__file__).parent
-"""Every function that a compiled function can call stands in a file below this folder."""
+ROOTS = [Path(package.__file__).parent for package in (mvsim.activations, mvsim.kernels)]
+"""Every function that a compiled function can call stands in a file below these folders."""
 
 
 def source_files() -> list[Path]:
     """Return all files whose change makes compiled code stale."""
-    return sorted(ROOT.rglob("*.py"))
+    return sorted(path for root in ROOTS for path in root.rglob("*.py"))
 
 
 def digest(files: list[Path]) -> str:

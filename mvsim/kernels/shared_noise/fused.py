@@ -33,7 +33,7 @@ class PairGradient:
         k, m, N, G = neurons.k, neurons.m, len(layout.labels), len(layout.patterns)
         self._threads = min(neurons.threads, k)  # one that finds nothing to do only takes time from the others
         self._constants = Constants(
-            layout.patterns, 1.0 / neurons.rho, neurons.activation, sums.terms.arrays, sums.tables[0], sums.tables[-1], sums.unmixed.table,
+            layout.patterns, 1.0 / neurons.scale, neurons.activation, sums.terms.arrays, sums.tables[0], sums.tables[-1], sums.unmixed.table,
             sums.corrections, plan.blocks, layout.start, plan.repeats, plan.extra_start, plan.extra_pairs, 1.0 / N**2, plan.symmetric,
             (targets.U, targets.V, targets.terms), layout.labels, plan.lam,
         )  # fmt: skip

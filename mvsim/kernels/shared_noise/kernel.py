@@ -22,6 +22,7 @@ from functools import cached_property
 
 import numpy as np
 
+from mvsim.activations import Activation
 from mvsim.data import SharedNoiseDataset
 from mvsim.diagnostics import softmax_gap
 from mvsim.kernels.jit.threads import check_threads
@@ -47,18 +48,18 @@ class FactoredKernel(Kernel):
 
     name = "factored"
 
-    def __init__(self, parameters: Parameters, data: SharedNoiseDataset, threads: int | None) -> None:
+    def __init__(self, parameters: Parameters, data: SharedNoiseDataset, threads: int | None, activation: Activation) -> None:
         self.layout = Layout.of(data)
         self._parameters = p = parameters
         patterns = len(self.layout.patterns)
-        self.neurons = Neurons(p, check_threads(threads, 2 * p.k * p.k * p.m * patterns * p.alpha))
+        self.neurons = Neurons(p, check_threads(threads, 2 * p.k * p.k * p.m * patterns * p.alpha), activation)
         self._shape = (p.k, 2 * p.k + patterns, p.m)
         self._pairs: dict[AllPairs, _Pairs] = {}
         self._last_listed: tuple[ListedPairs, ListedOutputs] | None = None
 
     def describe(self, points: Points) -> str:
         """Say in words which algorithm serves these points."""
-        how = "by moments" if self.neurons.integer_power else "one by one"
+        how = "by moments" if self.neurons.moment_order else "one by one"
         if isinstance(points, Unmixed):
             return f"numba: shared noise, neurons summed {how}"
         if isinstance(points, ListedPairs):
@@ -187,7 +188,7 @@ class FactoredKernel(Kernel):
 
     @cached_property
     def _unmixed(self) -> DirectOutputs | MomentOutputs:
-        return MomentOutputs(self.layout, self.neurons) if self.neurons.integer_power else DirectOutputs(self.layout, self.neurons)
+        return MomentOutputs(self.layout, self.neurons) if self.neurons.moment_order else DirectOutputs(self.layout, self.neurons)
 
     def _pairs_of(self, points: AllPairs) -> _Pairs:
         if points not in self._pairs:
@@ -203,7 +204,7 @@ class FactoredKernel(Kernel):
     def _filling(self, c: np.ndarray, columns: np.ndarray) -> Callable[[int, int], None]:
         """Return what fills the columns of some classes."""
         correlations, patterns = np.ascontiguousarray(c).reshape(len(c), -1, self.layout.base), self.layout.patterns
-        return lambda y0, y1: fill_columns(y0, y1, correlations, patterns, 1.0 / self.neurons.rho, columns)
+        return lambda y0, y1: fill_columns(y0, y1, correlations, patterns, 1.0 / self.neurons.scale, columns)
 
     # Evaluations work in the same memory again and again: taking it fresh from the system would cost as much as what is computed in it.
 
@@ -266,7 +267,7 @@ class _Pairs:
     def __init__(self, layout: Layout, neurons: Neurons, points: AllPairs) -> None:
         self._layout, self._neurons = layout, neurons
         self.plan: PairPlan = plan_pairs(layout, points.lam, points.symmetric)
-        self.sums = MomentSums(layout, self.plan, neurons) if neurons.integer_power else self.direct
+        self.sums = MomentSums(layout, self.plan, neurons) if neurons.moment_order else self.direct
 
     def empty_tables(self) -> Tables:
         """Return tables to be filled."""

@@ -44,9 +44,9 @@ class _Rows:
         np.maximum.at(self.high, self.feature, self.signal)
 
 
-def moment_table(layout: Layout, alpha: float, lam: float, at: tuple[np.ndarray, np.ndarray], pattern: np.ndarray, point: np.ndarray) -> MomentTable:
+def moment_table(layout: Layout, order: int, lam: float, at: tuple[np.ndarray, np.ndarray], pattern: np.ndarray, point: np.ndarray) -> MomentTable:
     """Lay out a table; the single entries are the signal patches ``at`` (points, patches) on ``pattern``, to be taken from ``point``."""
-    order, rows = int(alpha), _Rows(layout)
+    rows = _Rows(layout)
     place = np.empty(len(layout.labels), np.int64)
     place[np.argsort(layout.labels, kind="stable")] = np.arange(len(place))
     entry_row = rows.of[at]
@@ -73,7 +73,7 @@ class UnmixedMoments:
     def __init__(self, layout: Layout, neurons: Neurons) -> None:
         rows = _Rows(layout)
         self._activation = neurons.activation
-        self.table = UnmixedTable(rows.low, rows.high, rows.start, rows.signal, rows.signal ** int(neurons.alpha), rows.point)
+        self.table = UnmixedTable(rows.low, rows.high, rows.start, rows.signal, rows.signal**neurons.moment_order, rows.point)
 
     def values(self, y0: int, y1: int, columns: np.ndarray, g: np.ndarray) -> None:
         """Fill g (k, N): sum over the signal patches of R(beta c)."""
@@ -119,7 +119,7 @@ class MomentSums:
             roles = [(plan.lam, (both, np.concatenate([first[1], second[1]]), np.concatenate([point, point])))]
         else:
             roles = [(plan.lam, first), (1.0 - plan.lam, second)]
-        self.tables = [moment_table(layout, neurons.alpha, lam, *entries) for lam, entries in roles]
+        self.tables = [moment_table(layout, neurons.moment_order, lam, *entries) for lam, entries in roles]
         self.terms = Terms.join(block_terms(layout, plan), signal_terms(layout, plan, met))
         self.unmixed = UnmixedMoments(layout, neurons)
         own_pair = np.empty(len(layout.labels), np.int64)

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from mvsim.kernels.jit.loops.activation import power_tag
+from mvsim.activations import Activation
 from mvsim.kernels.jit.threads import run_ranges
 from mvsim.kernels.shared_noise.layout import Layout, PairPlan, Terms, block_terms, noise_terms, signal_terms
 from mvsim.kernels.shared_noise.loops import terms as compiled
@@ -26,27 +26,27 @@ class Neurons:
     Parameters
     ----------
     parameters : Parameters
-        k, m, rho and alpha are used.
+        k and m are used.
     threads : int
         Number of threads.
+    activation : Activation
+        The activation.
 
     Attributes
     ----------
     activation : tuple
-        See `mvsim.kernels.shared_noise.loops.terms`.
+        As the compiled loops take it.
+    scale : float
+        See `mvsim.activations.Activation.scale`.
+    moment_order : int or None
+        See `mvsim.activations.Activation.moment_order`.
     """
 
-    def __init__(self, parameters: Parameters, threads: int) -> None:
+    def __init__(self, parameters: Parameters, threads: int, activation: Activation) -> None:
         self.k, self.m = parameters.k, parameters.m
         self.threads = threads
-        self.rho, self.alpha = parameters.rho, parameters.alpha
-        self.activation = (self.rho / self.alpha, self.alpha, power_tag(self.alpha))
+        self.activation, self.scale, self.moment_order = activation.compiled, activation.scale, activation.moment_order
         self._blas = ThreadpoolController()
-
-    @property
-    def integer_power(self) -> bool:
-        """Whether alpha is an integer small enough for moments."""
-        return isinstance(self.activation[2], tuple)
 
     def one_blas_thread(self) -> AbstractContextManager[object]:
         """Return a context without threads of BLAS: they would fight with ours for the cores and give bits that depend on their number."""

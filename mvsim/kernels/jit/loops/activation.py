@@ -1,24 +1,75 @@
-"""The smoothed ReLU in compiled loops, in units of rho (see `mvsim.kernels.shared_noise.loops.terms`).
+"""Any activation in compiled loops: they call `value`, `slope` and `bend`, and the type of ``a`` decides which functions these are.
 
-The power alpha travels in the *type* of ``power`` (a tuple of alpha zeros if alpha is a small integer), so that the compiler sees a constant
-exponent and vectorises; any other alpha travels as a float and costs a call to pow.
+``a`` is what `mvsim.activations.Activation.compiled` gives, and its class has the functions. For mixtures share (x + ratio x') of two points, where
+x is what stands in the brackets in units of the scale, loops of `mvsim.kernels.any_patches` call `mixed_value`, `mixed_slope` and `mixed_bend`, with
+top = 1 / share; without functions of their own these are value, slope and bend at share x.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from numba import types
 from numba.extending import overload
 
+from mvsim.activations.power import to_power
 from mvsim.kernels.jit.compiling import SUMS, njit
 
-_LARGEST_UNROLLED_POWER = 16
+
+def value(x, a):
+    """Return R / unit."""
+    return type(a).value(x, a)
 
 
-def power_tag(alpha: float) -> tuple[int, ...] | float:
-    """Return alpha in the form in which the loops of this file take it."""
-    if float(alpha).is_integer() and 1 <= alpha <= _LARGEST_UNROLLED_POWER:
-        return (0,) * int(alpha)
-    return float(alpha)
+def slope(x, a):
+    """Return R'."""
+    return type(a).slope(x, a)
+
+
+def bend(x, a):
+    """Return s R''."""
+    return type(a).bend(x, a)
+
+
+def mixed_value(x, share, top, a):
+    """Return the two parts of which sums over patches are multiplied by their weights."""
+    raise NotImplementedError
+
+
+def mixed_slope(x, share, top, a):
+    """Return R' but for its weight."""
+    raise NotImplementedError
+
+
+def mixed_bend(x, share, top, a):
+    """Return s R'' but for its weight."""
+    raise NotImplementedError
+
+
+@overload(value, inline="always")
+def _value_of(x, a):
+    return a.instance_class.value
+
+
+@overload(slope, inline="always")
+def _slope_of(x, a):
+    return a.instance_class.slope
+
+
+@overload(bend, inline="always")
+def _bend_of(x, a):
+    return a.instance_class.bend
+
+
+def _own_or(name: str, general: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what chooses the function called ``name`` of the class of a, and ``general`` if it has none."""
+    return lambda x, share, top, a: getattr(a.instance_class, name, general)
+
+
+overload(mixed_value, inline="always")(_own_or("mixed_value", lambda x, share, top, a: (value(share * x, a), 0.0)))
+overload(mixed_slope, inline="always")(_own_or("mixed_slope", lambda x, share, top, a: slope(share * x, a)))
+overload(mixed_bend, inline="always")(_own_or("mixed_bend", lambda x, share, top, a: share * bend(share * x, a)))
 
 
 @njit(**SUMS)
@@ -26,35 +77,27 @@ def _step(u):
     return 1.0 if u > 0.0 else 0.0
 
 
-def _to_power(u, power, less):
-    """Return u^(alpha - less); only its compiled form below is ever called."""
-    raise NotImplementedError
+@njit(inline="always", **SUMS)
+def _factor(u, bit):
+    """Return u if bit is 1 and 1 if it is 0, without a choice: loops over it vectorise."""
+    return bit * u + (1.0 - bit)
 
 
-@overload(_to_power, inline="always", prefer_literal=True)
+@overload(to_power, inline="always", prefer_literal=True)
 def _compile_to_power(u, power, less):
     if isinstance(power, types.BaseTuple):
         exponent = power.count - less.literal_value
-        if exponent <= 0:  # alpha = 1: R' is a step
-            return lambda u, power, less: _step(u)
         return lambda u, power, less: u**exponent
+    if isinstance(power, types.Integer):
+        return _product
     return lambda u, power, less: u ** (power - less)
 
 
-@njit(inline="always", **SUMS)
-def _r(x, alpha, power):
-    positive = max(x, 0.0)
-    u = min(positive, 1.0)
-    return _to_power(u, power, 0) + alpha * (positive - u)
-
-
-@njit(inline="always", **SUMS)
-def _r_1(x, power):
-    """Return R'(rho x)."""
-    return _to_power(min(max(x, 0.0), 1.0), power, 1)
-
-
-@njit(inline="always", **SUMS)
-def _r_2(x, alpha, power):
-    """Return rho R''(rho x)."""
-    return (alpha - 1.0) * _to_power(min(max(x, 0.0), 1.0), power, 2) if 0.0 < x < 1.0 else 0.0
+def _product(u, power, less):
+    n = max(power - less, 0)
+    u2 = u * u
+    u4 = u2 * u2
+    u8 = u4 * u4
+    low = _factor(u, float(n & 1)) * _factor(u2, float(n >> 1 & 1))
+    high = _factor(u4, float(n >> 2 & 1)) * _factor(u8, float(n >> 3 & 1)) * _factor(u8 * u8, float(n >> 4 & 1))
+    return low * high if n > 0 else _step(u)

@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mvsim.kernels.jit.compiling import SUMS, njit
-from mvsim.kernels.jit.loops.activation import _r, _r_1
+from mvsim.kernels.jit.loops.activation import slope, value
 
 AMPLIFICATION = 2.0**8
 """Largest factor by which the binomial sum may amplify round-off; at alpha = 8 it allows kappa = 1/3."""
@@ -204,22 +204,22 @@ def _repeat_runs(total, rows):
 
 
 @njit(**SUMS)
-def _add_values(own, noise, signal, rows, alpha, power):
+def _add_values(own, noise, signal, rows, activation):
     """Add r of one neuron to rows (n, G): own is lam times its correlation with the feature, noise its mu n over the patterns."""
     for n in range(len(signal)):
         x = signal[n] * own
         for g in range(len(noise)):
-            rows[n, g] += _r(x + noise[g], alpha, power)
+            rows[n, g] += value(x + noise[g], activation)
 
 
 @njit(**SUMS)
-def _add_slopes(own, noise, signal, rows, by_pattern, power):
+def _add_slopes(own, noise, signal, rows, by_pattern, activation):
     """Add its slopes times rows to by_pattern, and return their sum times the signal."""
     total = 0.0
     for n in range(len(signal)):
         x, share = signal[n] * own, 0.0
         for g in range(len(noise)):
-            w = rows[n, g] * _r_1(x + noise[g], power)
+            w = rows[n, g] * slope(x + noise[g], activation)
             by_pattern[g] += w
             share += w
         total += signal[n] * share
@@ -232,7 +232,7 @@ def moment_values(y0, y1, columns, at, table, entries, activation):
 
     Patterns are the last columns, as many as the table has.
     """
-    unit, alpha, power = activation
+    unit, alpha = activation.unit, activation.alpha
     order, S = at.powers.shape[1] - 1, len(at.signal) // len(at.place)
     F, (G, m), N = len(at.low), (table.shape[1], columns.shape[2]), len(at.place)
     lam, mu = at.lam, 1.0 - at.lam
@@ -264,7 +264,7 @@ def moment_values(y0, y1, columns, at, table, entries, activation):
                 np.dot(at.powers[first:last], of_feature, rows[first - start : last - start])
                 for n in range(_members(regimes[f], OTHER, found)):
                     r = found[n]
-                    _add_values(scaled[f, r], noise[r], at.signal[first:last], rows[first - start : last - start], alpha, power)
+                    _add_values(scaled[f, r], noise[r], at.signal[first:last], rows[first - start : last - start], activation)
             _sum_runs(rows, points[start // S : stop // S])
             for e in range(at.entry_start[s], at.entry_start[s + 1]):
                 entries[y, at.entry_point[e]] -= unit * rows[at.entry_row[e], at.entry_pattern[e]]
@@ -276,7 +276,7 @@ def moment_values(y0, y1, columns, at, table, entries, activation):
 @njit(**SUMS)
 def moment_pull_back(y0, y1, columns, at, residual, entry_residual, out, activation):
     """Add the adjoint of `moment_values` at residual (k, G, N) and entry_residual to out, the shape of columns."""
-    _, alpha, power = activation
+    alpha = activation.alpha
     order, S = at.powers.shape[1] - 1, len(at.signal) // len(at.place)
     F, (G, m), N = len(at.low), (residual.shape[1], columns.shape[2]), len(at.place)
     lam, mu = at.lam, 1.0 - at.lam
@@ -313,7 +313,7 @@ def moment_pull_back(y0, y1, columns, at, residual, entry_residual, out, activat
                         by_pattern[r, g] += of_feature[0, g]
                 for n in range(_members(regimes[f], OTHER, found)):
                     r = found[n]
-                    total = _add_slopes(scaled[f, r], noise[r], at.signal[first:last], rows[first - start : last - start], by_pattern[r], power)
+                    total = _add_slopes(scaled[f, r], noise[r], at.signal[first:last], rows[first - start : last - start], by_pattern[r], activation)
                     out_features[f, r] += lam * total
         for g in range(G):
             for r in range(m):

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from mvsim.kernels.jit.compiling import SUMS, njit
-from mvsim.kernels.jit.loops.activation import _r_1, _r_2
+from mvsim.kernels.jit.loops.activation import bend, slope
 from mvsim.kernels.shared_noise.loops.moments import (
     LINEAR,
     OTHER,
@@ -66,23 +66,23 @@ def _add(a, out):
 
 
 @njit(**SUMS)
-def _add_tangents(own, own_move, noise, noise_move, signal, scale, rows, power):
+def _add_tangents(own, own_move, noise, noise_move, signal, scale, rows, activation):
     """Add scale R' z' of one neuron to rows (n, G); arguments as for `_add_values` of `moments`, and how they move."""
     for n in range(len(signal)):
         x, dx = signal[n] * own, signal[n] * own_move
         for g in range(len(noise)):
-            rows[n, g] += scale * _r_1(x + noise[g], power) * (dx + noise_move[g])
+            rows[n, g] += scale * slope(x + noise[g], activation) * (dx + noise_move[g])
 
 
 @njit(**SUMS)
-def _add_bends(own, own_move, noise, noise_move, signal, rows, changes, by_pattern, alpha, power):
+def _add_bends(own, own_move, noise, noise_move, signal, rows, changes, by_pattern, activation):
     """Add w = D' R' + D R'' z' of one neuron to by_pattern, with D in rows and D' in changes, and return its sum times the signal."""
     total = 0.0
     for n in range(len(signal)):
         x, dx, share = signal[n] * own, signal[n] * own_move, 0.0
         for g in range(len(noise)):
             z = x + noise[g]
-            w = changes[n, g] * _r_1(z, power) + rows[n, g] * _r_2(z, alpha, power) * (dx + noise_move[g])
+            w = changes[n, g] * slope(z, activation) + rows[n, g] * bend(z, activation) * (dx + noise_move[g])
             by_pattern[g] += w
             share += w
         total += signal[n] * share
@@ -92,7 +92,7 @@ def _add_bends(own, own_move, noise, noise_move, signal, rows, changes, by_patte
 @njit(**SUMS)
 def moment_tangents(y0, y1, columns, moves, at, table, entries, activation):
     """Fill table with the derivative of `moment_values` along moves, and subtract that of the single entries from entries."""
-    unit, alpha, power = activation
+    unit, alpha = activation.unit, activation.alpha
     order, S = at.powers.shape[1] - 1, len(at.signal) // len(at.place)
     F, (G, m), N = len(at.low), (table.shape[1], columns.shape[2]), len(at.place)
     lam, mu = at.lam, 1.0 - at.lam
@@ -134,7 +134,7 @@ def moment_tangents(y0, y1, columns, moves, at, table, entries, activation):
                 np.dot(at.powers[first:last], of_feature, of_f)
                 for n in range(_members(regimes[f], OTHER, found)):
                     r = found[n]
-                    _add_tangents(own[f, r], own_move[f, r], noise[r], noise_move[r], signal, alpha, of_f, power)
+                    _add_tangents(own[f, r], own_move[f, r], noise[r], noise_move[r], signal, alpha, of_f, activation)
             _sum_runs(rows, points[start // S : stop // S])
             for e in range(at.entry_start[s], at.entry_start[s + 1]):
                 entries[y, at.entry_point[e]] -= unit * rows[at.entry_row[e], at.entry_pattern[e]]
@@ -146,7 +146,7 @@ def moment_tangents(y0, y1, columns, moves, at, table, entries, activation):
 @njit(**SUMS)
 def moment_pull_back_tangent(y0, y1, columns, moves, at, residual, change, entry_residual, entry_change, out, activation):
     """Add the derivative of `moment_pull_back` along (moves, change, entry_change) to out."""
-    _, alpha, power = activation
+    alpha = activation.alpha
     order, S = at.powers.shape[1] - 1, len(at.signal) // len(at.place)
     F, (G, m), N = len(at.low), (residual.shape[1], columns.shape[2]), len(at.place)
     lam, mu = at.lam, 1.0 - at.lam
@@ -199,7 +199,7 @@ def moment_pull_back_tangent(y0, y1, columns, moves, at, residual, change, entry
                 for n in range(_members(regimes[f], OTHER, found)):
                     r = found[n]
                     total = _add_bends(
-                        own[f, r], own_move[f, r], noise[r], noise_move[r], signal, of_f, of_f_moved, by_pattern[r], alpha, power
+                        own[f, r], own_move[f, r], noise[r], noise_move[r], signal, of_f, of_f_moved, by_pattern[r], activation
                     )  # fmt: skip
                     out_features[f, r] += lam * total
         for g in range(G):

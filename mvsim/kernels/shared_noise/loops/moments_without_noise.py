@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mvsim.kernels.jit.compiling import SUMS, njit
-from mvsim.kernels.jit.loops.activation import _r, _r_1, _r_2, _to_power
+from mvsim.kernels.jit.loops.activation import bend, slope, to_power, value
 
 
 class UnmixedTable(NamedTuple):
@@ -52,7 +52,7 @@ def _range(c, low, high):
 @njit(**SUMS)
 def unmixed_values(y0, y1, columns, at, outputs, activation):
     """Fill outputs (k, N)."""
-    unit, alpha, power = activation
+    unit, alpha = activation.unit, activation.alpha
     for y in range(y0, y1):
         outputs[y] = 0.0
         for f in range(len(at.low)):
@@ -63,7 +63,7 @@ def unmixed_values(y0, y1, columns, at, outputs, activation):
             polynomials, linears, number, others = 0.0, 0.0, 0.0, 0
             for r in range(len(row)):
                 polynomial, linear, other = _range(row[r], at.low[f], at.high[f])
-                polynomials += _to_power(row[r], power, 0) if polynomial else 0.0
+                polynomials += to_power(row[r], activation.power, 0) if polynomial else 0.0
                 linears += row[r] if linear else 0.0
                 number += 1.0 if linear else 0.0
                 others += other
@@ -72,13 +72,12 @@ def unmixed_values(y0, y1, columns, at, outputs, activation):
             for r in range(len(row) if others else 0):
                 if _range(row[r], at.low[f], at.high[f])[2]:
                     for n in range(len(signal)):
-                        outputs[y, point[n]] += unit * _r(signal[n] * row[r], alpha, power)
+                        outputs[y, point[n]] += unit * value(signal[n] * row[r], activation)
 
 
 @njit(**SUMS)
 def unmixed_pull_back(y0, y1, columns, at, residual, out, activation):
     """Add the adjoint of `unmixed_values` at residual (k, N) to out, the shape of columns."""
-    _, _, power = activation
     for y in range(y0, y1):
         for f in range(len(at.low)):
             first, last = at.start[f], at.start[f + 1]
@@ -91,21 +90,20 @@ def unmixed_pull_back(y0, y1, columns, at, residual, out, activation):
                 by_signal += signal[n] * residual[y, point[n]]
             for r in range(len(row)):
                 polynomial, linear, other = _range(row[r], at.low[f], at.high[f])
-                slope = by_top * _to_power(row[r], power, 1) if polynomial else 0.0
-                out[y, f, r] += by_signal if linear else slope
+                by_power = by_top * to_power(row[r], activation.power, 1) if polynomial else 0.0
+                out[y, f, r] += by_signal if linear else by_power
                 others += other
             for r in range(len(row) if others else 0):
                 if _range(row[r], at.low[f], at.high[f])[2]:
                     total = 0.0
                     for n in range(len(signal)):
-                        total += signal[n] * residual[y, point[n]] * _r_1(signal[n] * row[r], power)
+                        total += signal[n] * residual[y, point[n]] * slope(signal[n] * row[r], activation)
                     out[y, f, r] += total
 
 
 @njit(**SUMS)
 def unmixed_tangents(y0, y1, columns, moves, at, outputs, activation):
     """Fill outputs with the derivative of `unmixed_values` along moves."""
-    unit, alpha, power = activation
     for y in range(y0, y1):
         outputs[y] = 0.0
         for f in range(len(at.low)):
@@ -116,21 +114,21 @@ def unmixed_tangents(y0, y1, columns, moves, at, outputs, activation):
             polynomials, linears, others = 0.0, 0.0, 0
             for r in range(len(row)):
                 polynomial, linear, other = _range(row[r], at.low[f], at.high[f])
-                polynomials += _to_power(row[r], power, 1) * move[r] if polynomial else 0.0
+                polynomials += to_power(row[r], activation.power, 1) * move[r] if polynomial else 0.0
                 linears += move[r] if linear else 0.0
                 others += other
             for n in range(len(signal)):
-                outputs[y, point[n]] += unit * alpha * (top[n] * polynomials + signal[n] * linears)
+                outputs[y, point[n]] += activation.unit * activation.gain * (top[n] * polynomials + signal[n] * linears)
             for r in range(len(row) if others else 0):
                 if _range(row[r], at.low[f], at.high[f])[2]:
                     for n in range(len(signal)):
-                        outputs[y, point[n]] += unit * alpha * _r_1(signal[n] * row[r], power) * signal[n] * move[r]
+                        outputs[y, point[n]] += activation.unit * activation.gain * slope(signal[n] * row[r], activation) * signal[n] * move[r]
 
 
 @njit(**SUMS)
 def unmixed_pull_back_tangent(y0, y1, columns, moves, at, residual, change, out, activation):
     """Add the derivative of `unmixed_pull_back` along (moves, change) to out."""
-    _, alpha, power = activation
+    alpha = activation.alpha
     for y in range(y0, y1):
         for f in range(len(at.low)):
             first, last = at.start[f], at.start[f + 1]
@@ -144,14 +142,15 @@ def unmixed_pull_back_tangent(y0, y1, columns, moves, at, residual, change, out,
                 by_signal_moved += signal[n] * change[y, point[n]]
             for r in range(len(row)):
                 polynomial, linear, other = _range(row[r], at.low[f], at.high[f])
-                bend = by_top_moved * _to_power(row[r], power, 1) + by_top * (alpha - 1.0) * _to_power(row[r], power, 2) * move[r]
-                out[y, f, r] += by_signal_moved if linear else (bend if polynomial else 0.0)
+                rate, change_of_rate = to_power(row[r], activation.power, 1), (alpha - 1.0) * to_power(row[r], activation.power, 2)
+                by_power = by_top_moved * rate + by_top * change_of_rate * move[r]
+                out[y, f, r] += by_signal_moved if linear else (by_power if polynomial else 0.0)
                 others += other
             for r in range(len(row) if others else 0):
                 if _range(row[r], at.low[f], at.high[f])[2]:
                     total = 0.0
                     for n in range(len(signal)):
                         z = signal[n] * row[r]
-                        w = change[y, point[n]] * _r_1(z, power) + residual[y, point[n]] * _r_2(z, alpha, power) * signal[n] * move[r]
+                        w = change[y, point[n]] * slope(z, activation) + residual[y, point[n]] * bend(z, activation) * signal[n] * move[r]
                         total += signal[n] * w
                     out[y, f, r] += total

@@ -20,43 +20,43 @@ infinity keep their meaning. Bits depend on the machine's vector width, never on
 from __future__ import annotations
 
 from mvsim.kernels.jit.compiling import SUMS, njit
-from mvsim.kernels.jit.loops.activation import _r, _r_1, _r_2
+from mvsim.kernels.jit.loops.activation import bend, slope, value
 
 # One term: its value, its pull-back, its tangent, its second-order pull-back ---------------------------------------------------------
 
 
 @njit(inline="always", **SUMS)
-def _value(columns, first, a, second, b, alpha, power):
+def _value(columns, first, a, second, b, activation):
     total = 0.0
     for r in range(columns.shape[1]):
-        total += _r(a * columns[first, r] + b * columns[second, r], alpha, power)
+        total += value(a * columns[first, r] + b * columns[second, r], activation)
     return total
 
 
 @njit(inline="always", **SUMS)
-def _pull_back(columns, first, a, second, b, weight, out, power):
+def _pull_back(columns, first, a, second, b, weight, out, activation):
     wa, wb = weight * a, weight * b
     for r in range(columns.shape[1]):
-        slope = _r_1(a * columns[first, r] + b * columns[second, r], power)
-        out[first, r] += wa * slope
-        out[second, r] += wb * slope
+        rate = slope(a * columns[first, r] + b * columns[second, r], activation)
+        out[first, r] += wa * rate
+        out[second, r] += wb * rate
 
 
 @njit(inline="always", **SUMS)
-def _tangent(columns, moves, first, a, second, b, power):
+def _tangent(columns, moves, first, a, second, b, activation):
     total = 0.0
     for r in range(columns.shape[1]):
-        slope = _r_1(a * columns[first, r] + b * columns[second, r], power)
-        total += slope * (a * moves[first, r] + b * moves[second, r])
+        rate = slope(a * columns[first, r] + b * columns[second, r], activation)
+        total += rate * (a * moves[first, r] + b * moves[second, r])
     return total
 
 
 @njit(inline="always", **SUMS)
-def _pull_back_tangent(columns, moves, first, a, second, b, weight, move, out, alpha, power):
+def _pull_back_tangent(columns, moves, first, a, second, b, weight, move, out, activation):
     for r in range(columns.shape[1]):
         x = a * columns[first, r] + b * columns[second, r]
         dx = a * moves[first, r] + b * moves[second, r]
-        w = move * _r_1(x, power) + weight * _r_2(x, alpha, power) * dx
+        w = move * slope(x, activation) + weight * bend(x, activation) * dx
         out[first, r] += a * w
         out[second, r] += b * w
 
@@ -67,42 +67,40 @@ def _pull_back_tangent(columns, moves, first, a, second, b, weight, move, out, a
 @njit(**SUMS)
 def term_values(y0, y1, columns, terms, outputs, activation):
     """Add every term to outputs[y, point], shape (k, E)."""
-    unit, alpha, power = activation
     point, count, first, a, second, b = terms
     for y in range(y0, y1):
         for t in range(len(point)):
-            outputs[y, point[t]] += unit * count[t] * _value(columns[y], first[t], a[t], second[t], b[t], alpha, power)
+            outputs[y, point[t]] += activation.unit * count[t] * _value(columns[y], first[t], a[t], second[t], b[t], activation)
 
 
 @njit(**SUMS)
 def term_pull_back(y0, y1, columns, terms, residual, out, activation):
     """Add the adjoint of `term_values` at residual (k, E) to out, the shape of columns."""
-    _, _, power = activation
     point, count, first, a, second, b = terms
     for y in range(y0, y1):
         for t in range(len(point)):
-            _pull_back(columns[y], first[t], a[t], second[t], b[t], count[t] * residual[y, point[t]], out[y], power)
+            _pull_back(columns[y], first[t], a[t], second[t], b[t], count[t] * residual[y, point[t]], out[y], activation)
 
 
 @njit(**SUMS)
 def term_tangents(y0, y1, columns, moves, terms, outputs, activation):
     """Add the directional derivative of `term_values` along moves to outputs."""
-    unit, alpha, power = activation
     point, count, first, a, second, b = terms
     for y in range(y0, y1):
         for t in range(len(point)):
-            outputs[y, point[t]] += unit * alpha * count[t] * _tangent(columns[y], moves[y], first[t], a[t], second[t], b[t], power)
+            outputs[y, point[t]] += (
+                activation.unit * activation.gain * count[t] * _tangent(columns[y], moves[y], first[t], a[t], second[t], b[t], activation)
+            )
 
 
 @njit(**SUMS)
 def term_pull_back_tangent(y0, y1, columns, moves, terms, residual, change, out, activation):
     """Add the directional derivative of `term_pull_back` along (moves, change of residual) to out."""
-    _, alpha, power = activation
     point, count, first, a, second, b = terms
     for y in range(y0, y1):
         for t in range(len(point)):
             weight, move = count[t] * residual[y, point[t]], count[t] * change[y, point[t]]
-            _pull_back_tangent(columns[y], moves[y], first[t], a[t], second[t], b[t], weight, move, out[y], alpha, power)
+            _pull_back_tangent(columns[y], moves[y], first[t], a[t], second[t], b[t], weight, move, out[y], activation)
 
 
 # The table of signal patches on noise patterns: table[y, g, i] = sum_p sum_r R(lam * signal_{i,p} + (1 - lam) * noise_g) ------------------
@@ -111,47 +109,43 @@ def term_pull_back_tangent(y0, y1, columns, moves, terms, residual, change, out,
 @njit(**SUMS)
 def table_values(y0, y1, columns, feature, signal, lam, table, activation):
     """Fill table (k, G, N); feature (N, S) and signal (N, S) name the S signal patches of each point."""
-    unit, alpha, power = activation
     base = columns.shape[1] - table.shape[1]
     for y in range(y0, y1):
         for g in range(table.shape[1]):
             for i in range(table.shape[2]):
                 total = 0.0
                 for p in range(feature.shape[1]):
-                    total += _value(columns[y], feature[i, p], lam * signal[i, p], base + g, 1.0 - lam, alpha, power)
-                table[y, g, i] = unit * total
+                    total += _value(columns[y], feature[i, p], lam * signal[i, p], base + g, 1.0 - lam, activation)
+                table[y, g, i] = activation.unit * total
 
 
 @njit(**SUMS)
 def table_pull_back(y0, y1, columns, feature, signal, lam, residual, out, activation):
     """Add the adjoint of `table_values` at residual (k, G, N) to out."""
-    _, _, power = activation
     base = columns.shape[1] - residual.shape[1]
     for y in range(y0, y1):
         for i in range(residual.shape[2]):
             for p in range(feature.shape[1]):
                 for g in range(residual.shape[1]):
-                    _pull_back(columns[y], feature[i, p], lam * signal[i, p], base + g, 1.0 - lam, residual[y, g, i], out[y], power)
+                    _pull_back(columns[y], feature[i, p], lam * signal[i, p], base + g, 1.0 - lam, residual[y, g, i], out[y], activation)
 
 
 @njit(**SUMS)
 def table_tangents(y0, y1, columns, moves, feature, signal, lam, table, activation):
     """Fill table with the directional derivative of `table_values` along moves."""
-    unit, alpha, power = activation
     base = columns.shape[1] - table.shape[1]
     for y in range(y0, y1):
         for g in range(table.shape[1]):
             for i in range(table.shape[2]):
                 total = 0.0
                 for p in range(feature.shape[1]):
-                    total += _tangent(columns[y], moves[y], feature[i, p], lam * signal[i, p], base + g, 1.0 - lam, power)
-                table[y, g, i] = unit * alpha * total
+                    total += _tangent(columns[y], moves[y], feature[i, p], lam * signal[i, p], base + g, 1.0 - lam, activation)
+                table[y, g, i] = activation.unit * activation.gain * total
 
 
 @njit(**SUMS)
 def table_pull_back_tangent(y0, y1, columns, moves, feature, signal, lam, residual, change, out, activation):
     """Add the directional derivative of `table_pull_back` along (moves, change of residual) to out."""
-    _, alpha, power = activation
     base = columns.shape[1] - residual.shape[1]
     for y in range(y0, y1):
         for i in range(residual.shape[2]):
@@ -159,5 +153,5 @@ def table_pull_back_tangent(y0, y1, columns, moves, feature, signal, lam, residu
                 for g in range(residual.shape[1]):
                     _pull_back_tangent(
                         columns[y], moves[y], feature[i, p], lam * signal[i, p], base + g, 1.0 - lam,
-                        residual[y, g, i], change[y, g, i], out[y], alpha, power,
+                        residual[y, g, i], change[y, g, i], out[y], activation,
                     )  # fmt: skip
