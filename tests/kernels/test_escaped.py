@@ -6,6 +6,7 @@ from compare import assert_close
 from tolerances import ROUNDOFF
 
 import mvsim
+from mvsim.activations import SmoothedRelu
 from mvsim.kernels.shared_noise.kernel import FactoredKernel
 from mvsim.kernels.shared_noise.layout import Layout, plan_pairs
 from mvsim.kernels.shared_noise.stiff_hessian import Escaped, PairProbability, _both_orders
@@ -57,7 +58,7 @@ def test_rates_are_those_of_the_patches(lam):
 @pytest.mark.parametrize(("lam", "size"), [(0.5, 1.0), (0.3, 1.0), (0.5, 1e3)])  # the last with outputs whose exponentials do not fit into a double
 def test_probabilities_are_those_of_the_patches(lam, size):
     data, c = mvsim.sample_dataset(P, 1), size * state()
-    kernel = FactoredKernel(P, data, 2)
+    kernel = FactoredKernel(P, data, 2, SmoothedRelu(P.rho, P.alpha))
     pairs, columns = kernel._pairs_of(AllPairs(lam)), kernel._columns(c)
     values = pairs.empty_tables()
     kernel.neurons.run(lambda y0, y1: pairs.sums.values(y0, y1, columns, values))

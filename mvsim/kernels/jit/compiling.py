@@ -20,7 +20,7 @@ import mvsim.kernels
 SUMS = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 """Options of loops that sum over neurons or patches. Sums vectorise only if they may be reassociated; NaN and infinity keep their meaning."""
 
-ROOTS = [Path(package.__file__).parent for package in (mvsim.activations, mvsim.kernels)]
+ROOTS = [Path(folder) for package in (mvsim.activations, mvsim.kernels) for folder in package.__path__]
 """Every function that a compiled function can call stands in a file below these folders."""
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from mvsim.kernels.jit.threads import run_together
-from mvsim.kernels.shared_noise.layout import Layout, PairPlan
+from mvsim.kernels.shared_noise.layout import Layout, PairBlocks
 from mvsim.kernels.shared_noise.loops.fused import Constants, Memory, pair_gradient
+from mvsim.kernels.shared_noise.loops.softmax import LARGEST_OUTPUT
 from mvsim.kernels.shared_noise.sums_by_moments import MomentSums
 from mvsim.kernels.shared_noise.sums_direct import Neurons
-from mvsim.kernels.shared_noise.tables import Tables
+from mvsim.kernels.shared_noise.tables import Derivatives, Exponentials, Values
 
 
 class PairGradient:
@@ -19,33 +20,51 @@ class PairGradient:
     ----------
     layout : Layout
         The data.
-    plan : PairPlan
+    pairs : PairBlocks
         The pairs.
     neurons : Neurons
         The activation.
     sums : MomentSums
         Sums over neurons.
-    targets, memory : Tables
-        Coefficients of the tables in the mean of soft label times output, and tables to work in.
+    targets : Derivatives
+        Of the mean of soft label times output.
+    values : Values
+        Memory to work in.
     """
 
-    def __init__(self, layout: Layout, plan: PairPlan, neurons: Neurons, sums: MomentSums, targets: Tables, memory: Tables) -> None:
-        k, m, N, G = neurons.k, neurons.m, len(layout.labels), len(layout.patterns)
+    def __init__(self, layout: Layout, pairs: PairBlocks, neurons: Neurons, sums: MomentSums, targets: Derivatives, values: Values) -> None:
+        k, N, blocks = neurons.k, len(layout.labels), len(pairs.blocks)
         self._threads = min(neurons.threads, k)  # one that finds nothing to do only takes time from the others
         self._constants = Constants(
-            layout.patterns, 1.0 / neurons.scale, neurons.activation, sums.terms.arrays, sums.tables[0], sums.tables[-1], sums.unmixed.table,
-            sums.corrections, plan.blocks, layout.start, plan.repeats, plan.extra_start, plan.extra_pairs, 1.0 / N**2, plan.symmetric,
-            (targets.U, targets.V, targets.terms), layout.labels, plan.lam,
-        )  # fmt: skip
-        columns = (k, layout.base + G, m)
+            patterns=layout.patterns,
+            over_scale=1.0 / neurons.scale,
+            activation=neurons.activation,
+            terms=sums.terms,
+            first=sums.tables[0],
+            second=sums.tables[-1],
+            unmixed=sums.unmixed.table,
+            corrections=sums.corrections,
+            pairs=pairs,
+            targets=targets,
+        )
+        columns = (k, layout.base + len(layout.patterns), neurons.m)
         self._memory = Memory(
-            np.empty(columns), np.empty(columns), memory.U, memory.V, memory.terms, np.empty((k, N)), np.empty(k), np.empty(k),
-            np.empty(len(plan.blocks)),
-        )  # fmt: skip
+            columns=np.empty(columns),
+            out=np.empty(columns),
+            values=values,
+            exponentials=Exponentials(*values),
+            derivatives=Derivatives(*values),
+            own=np.empty((k, N)),
+            largest=np.empty(k),
+            linear=np.empty(k),
+            sums=np.empty(blocks),
+        )
 
-    def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return both at c (k, m, k, 2)."""
+    def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray] | None:
+        """Return both at c (k, m, k, 2), or None if the outputs are too large for exponentials."""
         correlations = np.ascontiguousarray(c).reshape(*c.shape[:2], -1)
-        at, gradient = self._memory, np.empty_like(correlations)
-        run_together(self._threads, lambda counters: pair_gradient(counters, correlations, self._constants, at, gradient))
-        return float(at.sums.sum() - at.linear.sum()), gradient.reshape(c.shape)
+        memory, gradient = self._memory, np.empty_like(correlations)
+        run_together(self._threads, lambda counters: pair_gradient(counters, correlations, self._constants, memory, gradient))
+        if not (memory.largest < LARGEST_OUTPUT).all():
+            return None
+        return float(memory.sums.sum() - memory.linear.sum()), gradient.reshape(c.shape)

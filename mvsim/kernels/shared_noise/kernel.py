@@ -28,7 +28,7 @@ from mvsim.diagnostics import softmax_gap
 from mvsim.kernels.jit.threads import check_threads
 from mvsim.kernels.kernel import Kernel
 from mvsim.kernels.shared_noise.fused import PairGradient
-from mvsim.kernels.shared_noise.layout import Layout, PairPlan, plan_pairs
+from mvsim.kernels.shared_noise.layout import Layout, PairBlocks, PairPlan, plan_pairs
 from mvsim.kernels.shared_noise.listed_outputs import ListedOutputs
 from mvsim.kernels.shared_noise.loops.columns import fill_columns, pull_back_columns
 from mvsim.kernels.shared_noise.pair_softmax import PairSoftmax, loss_and_derivative_of_values
@@ -36,7 +36,7 @@ from mvsim.kernels.shared_noise.single_outputs import DirectOutputs, MomentOutpu
 from mvsim.kernels.shared_noise.stiff_hessian import Escaped, PairProbability
 from mvsim.kernels.shared_noise.sums_by_moments import MomentSums
 from mvsim.kernels.shared_noise.sums_direct import DirectSums, Neurons
-from mvsim.kernels.shared_noise.tables import Block, Tables
+from mvsim.kernels.shared_noise.tables import Block, Derivatives, Values
 from mvsim.linalg.arrow_matrix import Curvature
 from mvsim.losses import AllPairs, CrossEntropy, ListedPairs, Points, PointwiseLoss, Unmixed
 from mvsim.losses.points import soft_labels
@@ -83,19 +83,21 @@ class FactoredKernel(Kernel):
             if isinstance(points, AllPairs):
                 return self._pair_loss(c, self._pairs_of(points), pointwise)[1]
             sums, targets = self._separate(points)
-            return float(pointwise.value(self._forward(sums, targets.shape, c, self._columns_here), targets).mean())
+            return float(pointwise.value(self._forward(sums, targets.shape, c, self._columns_buffer), targets).mean())
 
     def loss_and_gradient(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss) -> tuple[float, np.ndarray]:
         """Return the loss and its gradient by c, (k, m, k, 2)."""
         with self.neurons.one_blas_thread():
             if isinstance(points, AllPairs):
                 pairs = self._pairs_of(points)
-                if type(pointwise) is CrossEntropy and pairs.at_once is not None:
-                    return pairs.at_once.loss_and_gradient(c)
+                if type(pointwise) is CrossEntropy and pairs.fused is not None:
+                    fused = pairs.fused.loss_and_gradient(c)
+                    if fused is not None:
+                        return fused
                 columns, loss, D = self._pair_loss(c, pairs, pointwise)
                 return loss, self._gradient(c.shape, lambda y0, y1, out: pairs.sums.pull_back(y0, y1, columns, D, out))
             sums, targets = self._separate(points)
-            columns = self._columns_here
+            columns = self._columns_buffer
             g = self._forward(sums, targets.shape, c, columns)
             residual = pointwise.residual(g, targets) / g.shape[1]
             gradient = self._gradient(c.shape, lambda y0, y1, out: sums.pull_back(y0, y1, columns, residual, out))
@@ -107,7 +109,7 @@ class FactoredKernel(Kernel):
             if isinstance(points, AllPairs):
                 return self._pair_curvature(c, v, self._pairs_of(points), pointwise)
             sums, targets = self._separate(points)
-            columns, moves, g, dg = self._columns_here, np.empty(self._shape), np.empty(targets.shape), np.empty(targets.shape)
+            columns, moves, g, dg = self._columns_buffer, np.empty(self._shape), np.empty(targets.shape), np.empty(targets.shape)
             fill, fill_moves = self._filling(c, columns), self._filling(v, moves)
 
             def forward(y0: int, y1: int) -> None:
@@ -129,7 +131,7 @@ class FactoredKernel(Kernel):
             return Curvature.of_border(np.zeros(0, np.int64), np.zeros((0, 0)))
         with self.neurons.one_blas_thread():
             if isinstance(points, Unmixed):
-                g = self._forward(self._unmixed, (self.neurons.k, len(self.layout.labels)), c, self._columns_here)
+                g = self._forward(self._unmixed, (self.neurons.k, len(self.layout.labels)), c, self._columns_buffer)
                 return escaped.unmixed(softmax_gap(g, self.layout.labels))
             pairs, columns = self._pairs_of(points), self._columns(c)
             values = pairs.empty_tables()
@@ -139,7 +141,7 @@ class FactoredKernel(Kernel):
 
     def _pair_curvature(self, c: np.ndarray, v: np.ndarray, pairs: _Pairs, pointwise: PointwiseLoss) -> np.ndarray:
         """Return the Hessian-vector product of the mean over all pairs."""
-        columns, moves, values, tangents = self._columns_here, np.empty(self._shape), pairs.values_here, pairs.empty_tables()
+        columns, moves, values, tangents = self._columns_buffer, np.empty(self._shape), pairs.values_buffer, pairs.empty_tables()
         fill, fill_moves = self._filling(c, columns), self._filling(v, moves)
 
         def forward(y0: int, y1: int) -> None:
@@ -152,7 +154,7 @@ class FactoredKernel(Kernel):
         if softmax is not None:
             D, dD = softmax.derivative_and_change(tangents)
         else:
-            D, dD = Tables.zeros(self.neurons.k, self.layout, pairs.plan), Tables.zeros(self.neurons.k, self.layout, pairs.plan)
+            D, dD = (Derivatives.zeros(self.neurons.k, self.layout, pairs.plan) for _ in range(2))
             for block in pairs.blocks:
                 g, dg = block.gather(values), block.gather(tangents)
                 block.scatter(D, block.weight * pointwise.residual(g, block.targets))
@@ -162,7 +164,7 @@ class FactoredKernel(Kernel):
     def _run_to_exponentials(self, forward: Callable[[int, int], None], pairs: _Pairs, pointwise: PointwiseLoss) -> PairSoftmax | None:
         """Run ``forward``, which fills the values of the pairs, and put exponentials in their place if these serve the loss and fit."""
         if type(pointwise) is CrossEntropy:
-            softmax = PairSoftmax(self.neurons, self.layout, pairs.plan, pairs.targets, pairs.values_here)
+            softmax = PairSoftmax(self.neurons, pairs.pairs, pairs.targets, pairs.values_buffer)
 
             def forward_to_exponentials(y0: int, y1: int) -> None:
                 forward(y0, y1)
@@ -188,7 +190,8 @@ class FactoredKernel(Kernel):
 
     @cached_property
     def _unmixed(self) -> DirectOutputs | MomentOutputs:
-        return MomentOutputs(self.layout, self.neurons) if self.neurons.moment_order else DirectOutputs(self.layout, self.neurons)
+        order = self.neurons.moment_order
+        return DirectOutputs(self.layout, self.neurons) if order is None else MomentOutputs(self.layout, self.neurons, order)
 
     def _pairs_of(self, points: AllPairs) -> _Pairs:
         if points not in self._pairs:
@@ -209,11 +212,11 @@ class FactoredKernel(Kernel):
     # Evaluations work in the same memory again and again: taking it fresh from the system would cost as much as what is computed in it.
 
     @cached_property
-    def _columns_here(self) -> np.ndarray:
+    def _columns_buffer(self) -> np.ndarray:
         return np.empty(self._shape)
 
     @cached_property
-    def _derivative_here(self) -> np.ndarray:
+    def _derivative_buffer(self) -> np.ndarray:
         return np.empty(self._shape)
 
     def _forward(self, sums: DirectOutputs | MomentOutputs | ListedOutputs, shape: tuple[int, ...], c: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -229,7 +232,7 @@ class FactoredKernel(Kernel):
 
     def _gradient(self, shape: tuple[int, ...], pull_back: Callable[[int, int, np.ndarray], None]) -> np.ndarray:
         """Return the derivative by c: ``pull_back`` adds that by the columns times rho."""
-        out, gradient = self._derivative_here, np.empty((self._shape[0], self._shape[2], self.layout.base))
+        out, gradient = self._derivative_buffer, np.empty((self._shape[0], self._shape[2], self.layout.base))
 
         def backward(y0: int, y1: int) -> None:
             out[y0:y1] = 0.0
@@ -239,9 +242,9 @@ class FactoredKernel(Kernel):
         self.neurons.run(backward)
         return gradient.reshape(shape)
 
-    def _pair_loss(self, c: np.ndarray, pairs: _Pairs, pointwise: PointwiseLoss) -> tuple[np.ndarray, float, Tables]:
+    def _pair_loss(self, c: np.ndarray, pairs: _Pairs, pointwise: PointwiseLoss) -> tuple[np.ndarray, float, Derivatives]:
         """Return the columns, the mean loss of all pairs and its derivative by the tables."""
-        columns, values = self._columns_here, pairs.values_here
+        columns, values = self._columns_buffer, pairs.values_buffer
         fill = self._filling(c, columns)
 
         def forward(y0: int, y1: int) -> None:
@@ -252,8 +255,8 @@ class FactoredKernel(Kernel):
         if softmax is not None:
             return columns, *softmax.loss_and_derivative()
         if type(pointwise) is CrossEntropy:
-            return columns, *loss_and_derivative_of_values(self.neurons, self.layout, pairs.plan, values)
-        loss, D = 0.0, Tables.zeros(self.neurons.k, self.layout, pairs.plan)
+            return columns, *loss_and_derivative_of_values(self.neurons, pairs.pairs, values)
+        loss, D = 0.0, Derivatives.zeros(self.neurons.k, self.layout, pairs.plan)
         for block in pairs.blocks:
             g = block.gather(values)
             loss += float(block.weight @ pointwise.value(g, block.targets))
@@ -267,23 +270,25 @@ class _Pairs:
     def __init__(self, layout: Layout, neurons: Neurons, points: AllPairs) -> None:
         self._layout, self._neurons = layout, neurons
         self.plan: PairPlan = plan_pairs(layout, points.lam, points.symmetric)
-        self.sums = MomentSums(layout, self.plan, neurons) if neurons.moment_order else self.direct
+        self.pairs = PairBlocks.of(layout, self.plan)
+        order = neurons.moment_order
+        self.sums = self.direct if order is None else MomentSums(layout, self.plan, neurons, order)
 
-    def empty_tables(self) -> Tables:
+    def empty_tables(self) -> Values:
         """Return tables to be filled."""
-        return Tables.empty(self._neurons.k, self._layout, self.plan)
+        return Values.empty(self._neurons.k, self._layout, self.plan)
 
     @cached_property
-    def values_here(self) -> Tables:
+    def values_buffer(self) -> Values:
         """Memory for the values at one c, used again and again."""
         return self.empty_tables()
 
     @cached_property
-    def at_once(self) -> PairGradient | None:
+    def fused(self) -> PairGradient | None:
         """Loss and gradient of the cross-entropy in one call, where neurons are summed by moments."""
         if not isinstance(self.sums, MomentSums):
             return None
-        return PairGradient(self._layout, self.plan, self._neurons, self.sums, self.targets, self.values_here)
+        return PairGradient(self._layout, self.pairs, self._neurons, self.sums, self.targets, self.values_buffer)
 
     @cached_property
     def direct(self) -> DirectSums:
@@ -291,9 +296,9 @@ class _Pairs:
         return DirectSums(self._layout, self.plan, self._neurons)
 
     @cached_property
-    def targets(self) -> Tables:
-        """The coefficients of the tables in the mean of soft label times output: constants of the data."""
-        targets = Tables.zeros(self._neurons.k, self._layout, self.plan)
+    def targets(self) -> Derivatives:
+        """The derivatives of the mean of soft label times output: constants of the data."""
+        targets = Derivatives.zeros(self._neurons.k, self._layout, self.plan)
         for block in self.each_block():
             block.scatter(targets, block.weight * block.targets)
         return targets

@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from mvsim.data import SharedNoiseDataset
 
 
-@dataclass(frozen=True)
-class Terms:
-    """A list of terms (see `mvsim.kernels.shared_noise.loops.terms`): outputs[point] += count * sum_r R(a * column[first] + b * column[second])."""
+class Terms(NamedTuple):
+    """A list of terms (see `mvsim.kernels.shared_noise.loops.terms`): outputs[point] += times * sum_r R(a * column[first] + b * column[second])."""
 
     point: np.ndarray
-    count: np.ndarray
+    times: np.ndarray
     first: np.ndarray
     a: np.ndarray
     second: np.ndarray
     b: np.ndarray
 
-    @property
-    def arrays(self) -> tuple[np.ndarray, ...]:
-        """The arrays in the order in which the loops take them."""
-        return self.point, self.count, self.first, self.a, self.second, self.b
-
     @staticmethod
     def join(*parts: Terms) -> Terms:
         """Return the concatenation of several lists."""
-        return Terms(*(np.concatenate([getattr(part, name) for part in parts]) for name in Terms.__dataclass_fields__))
+        return Terms(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -170,6 +165,59 @@ class PairPlan:
     extra_pairs: np.ndarray
     extra_start: np.ndarray
     meetings: Meetings
+
+
+class PairBlocks(NamedTuple):
+    """A `PairPlan` as the compiled loops over blocks of pairs take it.
+
+    Attributes
+    ----------
+    blocks, repeats, extra_start, extra_pairs, lam, symmetric
+        See `PairPlan`.
+    start, labels
+        See `Layout`.
+    weight : float
+        1 / N^2, the weight of one ordered pair.
+    """
+
+    blocks: np.ndarray
+    repeats: float
+    extra_start: np.ndarray
+    extra_pairs: np.ndarray
+    lam: float
+    symmetric: bool
+    start: np.ndarray
+    labels: np.ndarray
+    weight: float
+
+    @staticmethod
+    def of(layout: Layout, plan: PairPlan) -> PairBlocks:
+        """Take what the loops need."""
+        weight = 1.0 / len(layout.labels) ** 2
+        return PairBlocks(
+            plan.blocks, plan.repeats, plan.extra_start, plan.extra_pairs, plan.lam, plan.symmetric, layout.start, layout.labels, weight
+        )  # fmt: skip
+
+
+class Corrections(NamedTuple):
+    """What corrects pairs with coinciding signal patches, as the loops of `loops.coincidences` take it.
+
+    Attributes
+    ----------
+    own_pair : numpy.ndarray
+        (N,) place of the pair (i, i) among the terms.
+    pattern : numpy.ndarray
+        See `Layout`.
+    block_of_extra : numpy.ndarray
+        (E,) block of each extra pair.
+    given_back : numpy.ndarray
+        (E,) how many noise-on-noise patches its coincidences give back.
+    """
+
+    own_pair: np.ndarray
+    pattern: np.ndarray
+    block_of_extra: np.ndarray
+    given_back: np.ndarray
 
 
 def plan_pairs(layout: Layout, lam: float, symmetric: bool) -> PairPlan:

@@ -29,7 +29,7 @@ class ListedOutputs:
         first, second = place[points.first], place[points.second]
         self._activation = neurons.activation
         self.labels = layout.labels[first], layout.labels[second]
-        self._terms = listed_terms(layout, first, second, points.lam).arrays
+        self._terms = listed_terms(layout, first, second, points.lam)
 
     def values(self, y0: int, y1: int, columns: np.ndarray, g: np.ndarray) -> None:
         """Fill g (k, M) with the outputs."""

@@ -15,7 +15,7 @@ class DirectOutputs:
 
     def __init__(self, layout: Layout, neurons: Neurons) -> None:
         self._activation, self._noise = neurons.activation, _NoiseShare(layout, neurons)
-        self._terms = unmixed_signal_terms(layout).arrays
+        self._terms = unmixed_signal_terms(layout)
 
     def values(self, y0: int, y1: int, columns: np.ndarray, g: np.ndarray) -> None:
         """Fill g (k, N) with the outputs."""
@@ -45,8 +45,8 @@ class DirectOutputs:
 class MomentOutputs:
     """The signal patches by moments."""
 
-    def __init__(self, layout: Layout, neurons: Neurons) -> None:
-        self._signal, self._noise = UnmixedMoments(layout, neurons), _NoiseShare(layout, neurons)
+    def __init__(self, layout: Layout, neurons: Neurons, order: int) -> None:
+        self._signal, self._noise = UnmixedMoments(layout, neurons, order), _NoiseShare(layout, neurons)
 
     def values(self, y0: int, y1: int, columns: np.ndarray, g: np.ndarray) -> None:
         """Fill g (k, N) with the outputs."""
@@ -76,7 +76,7 @@ class _NoiseShare:
 
     def __init__(self, layout: Layout, neurons: Neurons) -> None:
         self._activation, self._shape = neurons.activation, (neurons.k, len(layout.patterns))
-        self._terms = unmixed_noise_terms(layout).arrays
+        self._terms = unmixed_noise_terms(layout)
         self._pattern, self._start = layout.pattern, layout.start[:-1]
         self._times = float(layout.P - layout.signal.shape[1])
 

@@ -31,11 +31,11 @@ import numpy as np
 from mvsim.activations.smoothed_relu import smoothed_relu_derivative
 from mvsim.diagnostics import own_correlations
 from mvsim.kernels.jit.threads import run_ranges
-from mvsim.kernels.shared_noise.layout import Layout, Meetings, PairPlan
+from mvsim.kernels.shared_noise.layout import Layout, Meetings, PairBlocks, PairPlan
 from mvsim.kernels.shared_noise.loops.outer_products import empty_products, outer_products
 from mvsim.kernels.shared_noise.loops.probabilities import pair_probabilities
 from mvsim.kernels.shared_noise.loops.second_derivative import table_second_derivatives
-from mvsim.kernels.shared_noise.tables import Tables
+from mvsim.kernels.shared_noise.tables import Derivatives, Values
 from mvsim.linalg.arrow_matrix import Curvature
 from mvsim.parameters import Parameters
 
@@ -86,7 +86,7 @@ class Escaped:
             border[y, :, y] = (b[members] * weight[members, None]).T @ b[members]
         return Curvature.of_border(self._own_index.ravel(), border.reshape(k * size, k * size))
 
-    def pairs(self, plan: PairPlan, probability: PairProbability, residual: Tables, threads: int) -> Curvature:
+    def pairs(self, plan: PairPlan, probability: PairProbability, residual: Derivatives, threads: int) -> Curvature:
         """Return the curvature of the mean over all ordered pairs.
 
         Parameters
@@ -95,7 +95,7 @@ class Escaped:
             The pairs.
         probability : PairProbability
             The softmax on them.
-        residual : Tables
+        residual : Derivatives
             Derivative of the loss by the tables.
         threads : int
             Number of threads.
@@ -191,7 +191,7 @@ class Escaped:
     def _slope(self, z: np.ndarray) -> np.ndarray:
         return smoothed_relu_derivative(z, self._p.rho, self._p.alpha)
 
-    def _slope_changes(self, lam: float, residual: Tables, threads: int) -> np.ndarray:
+    def _slope_changes(self, lam: float, residual: Derivatives, threads: int) -> np.ndarray:
         """Return (k, k, 2E): the diagonal through R'' for the other correlations, where it is positive."""
         k = len(self._c)
         weights, noise = self._c.reshape(-1, 2 * k), self._noise.reshape(k * self.places, -1)
@@ -223,12 +223,10 @@ class PairProbability:
     second: np.ndarray
 
     @staticmethod
-    def of(layout: Layout, plan: PairPlan, values: Tables, threads: int) -> PairProbability:
+    def of(layout: Layout, plan: PairPlan, values: Values, threads: int) -> PairProbability:
         """Compute it block by block."""
         N = len(layout.labels)
         first, second = np.empty((N, N)), np.empty((N, N))
-        where = plan.blocks, layout.start, layout.labels
-        pairs = plan.repeats, plan.extra_start, plan.extra_pairs, plan.symmetric
-        arrays = (*where, values.U, values.V, values.terms, *pairs, first, second)
-        run_ranges(len(plan.blocks), threads, lambda b0, b1: pair_probabilities(b0, b1, *arrays))
+        pairs = PairBlocks.of(layout, plan)
+        run_ranges(len(plan.blocks), threads, lambda b0, b1: pair_probabilities(b0, b1, pairs, values, first, second))
         return PairProbability(first, second)

@@ -11,7 +11,7 @@ from math import comb
 
 import numpy as np
 
-from mvsim.kernels.shared_noise.layout import Layout, PairPlan, Terms, block_terms, signal_terms
+from mvsim.kernels.shared_noise.layout import Corrections, Layout, PairPlan, Terms, block_terms, signal_terms
 from mvsim.kernels.shared_noise.loops import terms as compiled
 from mvsim.kernels.shared_noise.loops.coincidences import correction_pull_back, correction_values
 from mvsim.kernels.shared_noise.loops.moments import MomentTable, moment_pull_back, moment_values
@@ -24,7 +24,7 @@ from mvsim.kernels.shared_noise.loops.moments_without_noise import (
     unmixed_values,
 )
 from mvsim.kernels.shared_noise.sums_direct import Neurons
-from mvsim.kernels.shared_noise.tables import Tables
+from mvsim.kernels.shared_noise.tables import Derivatives, Tables, Values
 
 
 class _Rows:
@@ -70,10 +70,10 @@ def moment_table(layout: Layout, order: int, lam: float, at: tuple[np.ndarray, n
 class UnmixedMoments:
     """The signal part of g(x_i) by moments."""
 
-    def __init__(self, layout: Layout, neurons: Neurons) -> None:
+    def __init__(self, layout: Layout, neurons: Neurons, order: int) -> None:
         rows = _Rows(layout)
         self._activation = neurons.activation
-        self.table = UnmixedTable(rows.low, rows.high, rows.start, rows.signal, rows.signal**neurons.moment_order, rows.point)
+        self.table = UnmixedTable(rows.low, rows.high, rows.start, rows.signal, rows.signal**order, rows.point)
 
     def values(self, y0: int, y1: int, columns: np.ndarray, g: np.ndarray) -> None:
         """Fill g (k, N): sum over the signal patches of R(beta c)."""
@@ -104,10 +104,12 @@ class MomentSums:
     plan : PairPlan
         The pairs.
     neurons : Neurons
-        The activation; alpha must be an integer.
+        The activation.
+    order : int
+        Its whole power.
     """
 
-    def __init__(self, layout: Layout, plan: PairPlan, neurons: Neurons) -> None:
+    def __init__(self, layout: Layout, plan: PairPlan, neurons: Neurons, order: int) -> None:
         self._plan, self._activation, self._shape = plan, neurons.activation, (neurons.k, len(layout.labels))
         meet, blocks = plan.meetings, len(plan.blocks)
         alone = meet.i == meet.j
@@ -119,55 +121,55 @@ class MomentSums:
             roles = [(plan.lam, (both, np.concatenate([first[1], second[1]]), np.concatenate([point, point])))]
         else:
             roles = [(plan.lam, first), (1.0 - plan.lam, second)]
-        self.tables = [moment_table(layout, neurons.moment_order, lam, *entries) for lam, entries in roles]
+        self.tables = [moment_table(layout, order, lam, *entries) for lam, entries in roles]
         self.terms = Terms.join(block_terms(layout, plan), signal_terms(layout, plan, met))
-        self.unmixed = UnmixedMoments(layout, neurons)
+        self.unmixed = UnmixedMoments(layout, neurons, order)
         own_pair = np.empty(len(layout.labels), np.int64)
         own_pair[meet.i[alone]] = blocks + meet.pair[alone]
         # Each meeting gives one noise-on-noise patch back: the term of the pair's block, so many times.
         extra = np.arange(len(plan.extra_pairs))
         block_of_extra = np.searchsorted(plan.extra_start, extra, side="right") - 1
         given_back = np.bincount(meet.pair, minlength=len(extra)).astype(np.float64)
-        self.corrections = own_pair, layout.pattern, block_of_extra, given_back
+        self.corrections = Corrections(own_pair, layout.pattern, block_of_extra, given_back)
 
-    def values(self, y0: int, y1: int, columns: np.ndarray, tables: Tables) -> None:
+    def values(self, y0: int, y1: int, columns: np.ndarray, tables: Values) -> None:
         """Fill the tables at the given columns (k, 2k + G, m), in units of rho."""
         tables.terms[y0:y1] = 0.0
-        compiled.term_values(y0, y1, columns, self.terms.arrays, tables.terms, self._activation)
+        compiled.term_values(y0, y1, columns, self.terms, tables.terms, self._activation)
         for moment, table in self._roles(tables):
             moment_values(y0, y1, columns, moment, table, tables.terms, self._activation)
         own = np.empty(self._shape)
         self.unmixed.values(y0, y1, columns, own)
-        correction_values(y0, y1, own, tables.U, tables.V, tables.terms, *self.corrections)
+        correction_values(y0, y1, own, tables.U, tables.V, tables.terms, self.corrections)
 
-    def tangents(self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, tables: Tables) -> None:
+    def tangents(self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, tables: Values) -> None:
         """Fill the tables with the derivative of `values` along moves, in units of rho."""
         tables.terms[y0:y1] = 0.0
-        compiled.term_tangents(y0, y1, columns, moves, self.terms.arrays, tables.terms, self._activation)
+        compiled.term_tangents(y0, y1, columns, moves, self.terms, tables.terms, self._activation)
         for moment, table in self._roles(tables):
             moment_tangents(y0, y1, columns, moves, moment, table, tables.terms, self._activation)
         own = np.empty(self._shape)
         self.unmixed.tangents(y0, y1, columns, moves, own)
-        correction_values(y0, y1, own, tables.U, tables.V, tables.terms, *self.corrections)
+        correction_values(y0, y1, own, tables.U, tables.V, tables.terms, self.corrections)
 
-    def pull_back(self, y0: int, y1: int, columns: np.ndarray, D: Tables, out: np.ndarray) -> None:
+    def pull_back(self, y0: int, y1: int, columns: np.ndarray, D: Derivatives, out: np.ndarray) -> None:
         """Add the adjoint of `values` at D, by the columns times rho, to out, the shape of columns; D is used up."""
         own = np.empty(self._shape)
-        correction_pull_back(y0, y1, own, D.U, D.V, D.terms, *self.corrections)
+        correction_pull_back(y0, y1, own, D.U, D.V, D.terms, self.corrections)
         self.unmixed.pull_back(y0, y1, columns, own, out)
         for moment, residual in self._roles(D):
             moment_pull_back(y0, y1, columns, moment, residual, D.terms, out, self._activation)
-        compiled.term_pull_back(y0, y1, columns, self.terms.arrays, D.terms, out, self._activation)
+        compiled.term_pull_back(y0, y1, columns, self.terms, D.terms, out, self._activation)
 
-    def pull_back_tangent(self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, D: Tables, dD: Tables, out: np.ndarray) -> None:
+    def pull_back_tangent(self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, D: Derivatives, dD: Derivatives, out: np.ndarray) -> None:
         """Add the derivative of `pull_back` along (moves, dD) to out; D and dD are used up."""
         own, own_change = np.empty(self._shape), np.empty(self._shape)
-        correction_pull_back(y0, y1, own, D.U, D.V, D.terms, *self.corrections)
-        correction_pull_back(y0, y1, own_change, dD.U, dD.V, dD.terms, *self.corrections)
+        correction_pull_back(y0, y1, own, D.U, D.V, D.terms, self.corrections)
+        correction_pull_back(y0, y1, own_change, dD.U, dD.V, dD.terms, self.corrections)
         self.unmixed.pull_back_tangent(y0, y1, columns, moves, own, own_change, out)
         for (moment, residual), (_, change) in zip(self._roles(D), self._roles(dD), strict=True):
             moment_pull_back_tangent(y0, y1, columns, moves, moment, residual, change, D.terms, dD.terms, out, self._activation)
-        compiled.term_pull_back_tangent(y0, y1, columns, moves, self.terms.arrays, D.terms, dD.terms, out, self._activation)
+        compiled.term_pull_back_tangent(y0, y1, columns, moves, self.terms, D.terms, dD.terms, out, self._activation)
 
     def _roles(self, tables: Tables) -> Iterator[tuple[MomentTable, np.ndarray]]:
         for moment, (_, table) in zip(self.tables, tables.roles(self._plan), strict=True):

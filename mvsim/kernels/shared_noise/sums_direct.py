@@ -16,7 +16,7 @@ from mvsim.activations import Activation
 from mvsim.kernels.jit.threads import run_ranges
 from mvsim.kernels.shared_noise.layout import Layout, PairPlan, Terms, block_terms, noise_terms, signal_terms
 from mvsim.kernels.shared_noise.loops import terms as compiled
-from mvsim.kernels.shared_noise.tables import Tables
+from mvsim.kernels.shared_noise.tables import Derivatives, Values
 from mvsim.parameters import Parameters
 
 
@@ -77,29 +77,29 @@ class DirectSums:
     def __init__(self, layout: Layout, plan: PairPlan, neurons: Neurons) -> None:
         self._plan, self._activation = plan, neurons.activation
         self._signals = layout.feature, layout.signal
-        self._terms = Terms.join(block_terms(layout, plan), signal_terms(layout, plan, plan.meetings), noise_terms(layout, plan)).arrays
+        self._terms = Terms.join(block_terms(layout, plan), signal_terms(layout, plan, plan.meetings), noise_terms(layout, plan))
 
-    def values(self, y0: int, y1: int, columns: np.ndarray, tables: Tables) -> None:
+    def values(self, y0: int, y1: int, columns: np.ndarray, tables: Values) -> None:
         """Fill the tables at the given columns (k, 2k + G, m), in units of rho."""
         for lam, table in tables.roles(self._plan):
             compiled.table_values(y0, y1, columns, *self._signals, lam, table, self._activation)
         tables.terms[y0:y1] = 0.0
         compiled.term_values(y0, y1, columns, self._terms, tables.terms, self._activation)
 
-    def tangents(self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, tables: Tables) -> None:
+    def tangents(self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, tables: Values) -> None:
         """Fill the tables with the derivative of `values` along moves, in units of rho."""
         for lam, table in tables.roles(self._plan):
             compiled.table_tangents(y0, y1, columns, moves, *self._signals, lam, table, self._activation)
         tables.terms[y0:y1] = 0.0
         compiled.term_tangents(y0, y1, columns, moves, self._terms, tables.terms, self._activation)
 
-    def pull_back(self, y0: int, y1: int, columns: np.ndarray, D: Tables, out: np.ndarray) -> None:
+    def pull_back(self, y0: int, y1: int, columns: np.ndarray, D: Derivatives, out: np.ndarray) -> None:
         """Add the adjoint of `values` at D, by the columns times rho, to out, the shape of columns."""
         for lam, residual in D.roles(self._plan):
             compiled.table_pull_back(y0, y1, columns, *self._signals, lam, residual, out, self._activation)
         compiled.term_pull_back(y0, y1, columns, self._terms, D.terms, out, self._activation)
 
-    def pull_back_tangent(self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, D: Tables, dD: Tables, out: np.ndarray) -> None:
+    def pull_back_tangent(self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, D: Derivatives, dD: Derivatives, out: np.ndarray) -> None:
         """Add the derivative of `pull_back` along (moves, dD) to out."""
         for (lam, residual), (_, change) in zip(D.roles(self._plan), dD.roles(self._plan), strict=True):
             compiled.table_pull_back_tangent(y0, y1, columns, moves, *self._signals, lam, residual, change, out, self._activation)

@@ -1,13 +1,13 @@
 """Outputs of all pairs, block by block of two noise patterns: gathered from tables over points, and their adjoints scattered back.
 
-This is the route for any pointwise loss and for second derivatives; `mvsim.kernels.shared_noise.loops.softmax` is the fast one for the
-cross-entropy and its gradient.
+This is the route for any pointwise loss; `mvsim.kernels.shared_noise.pair_softmax` is the fast one for the cross-entropy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -15,9 +15,8 @@ from mvsim.kernels.shared_noise.layout import Layout, PairPlan
 from mvsim.losses.points import soft_labels
 
 
-@dataclass(frozen=True)
-class Tables:
-    """Sums over neurons from which the outputs of every pair are put together, or the derivatives of the loss by them.
+class Tables(NamedTuple):
+    """Three arrays that describe all pairs. One piece of memory holds first `Values`, then `Exponentials` of them, then `Derivatives`.
 
     Attributes
     ----------
@@ -31,23 +30,23 @@ class Tables:
     V: np.ndarray
     terms: np.ndarray
 
-    @staticmethod
-    def empty(k: int, layout: Layout, plan: PairPlan) -> Tables:
+    @classmethod
+    def empty(cls, k: int, layout: Layout, plan: PairPlan) -> Self:
         """Return tables to be filled."""
         shape = (k, len(layout.patterns), len(layout.labels))
         U = np.empty(shape)
-        return Tables(U, U if plan.symmetric else np.empty(shape), np.empty((k, len(plan.blocks) + len(plan.extra_pairs))))
+        return cls(U, U if plan.symmetric else np.empty(shape), np.empty((k, len(plan.blocks) + len(plan.extra_pairs))))
 
-    @staticmethod
-    def zeros(k: int, layout: Layout, plan: PairPlan) -> Tables:
+    @classmethod
+    def zeros(cls, k: int, layout: Layout, plan: PairPlan) -> Self:
         """Return tables of zeros."""
-        tables = Tables.empty(k, layout, plan)
-        for array in tables.arrays:
+        tables = cls.empty(k, layout, plan)
+        for array in tables.distinct:
             array[:] = 0.0
         return tables
 
     @property
-    def arrays(self) -> tuple[np.ndarray, ...]:
+    def distinct(self) -> tuple[np.ndarray, ...]:
         """The different arrays."""
         return (self.U, self.terms) if self.V is self.U else (self.U, self.V, self.terms)
 
@@ -56,6 +55,18 @@ class Tables:
         yield plan.lam, self.U
         if not plan.symmetric:
             yield 1.0 - plan.lam, self.V
+
+
+class Values(Tables):
+    """Sums over neurons, of which the outputs of every pair are sums; or their derivatives along a direction."""
+
+
+class Exponentials(Tables):
+    """Exponentials of the values, and of ``repeats`` times those of blocks: a product of three or four is the exponential of an output."""
+
+
+class Derivatives(Tables):
+    """The derivatives of a function of the outputs of all pairs by the values."""
 
 
 @dataclass(frozen=True)
@@ -103,14 +114,14 @@ class Block:
         extra = (pairs[:, 0] - first.start) * i.shape[1] + pairs[:, 1] - second.start
         return Block(index, g, h, first, second, weight.ravel() / N**2, targets, extra, len(plan.blocks) + span, plan.repeats)
 
-    def gather(self, tables: Tables) -> np.ndarray:
+    def gather(self, tables: Values) -> np.ndarray:
         """Return (k, rows * cols): the outputs of the pairs."""
         first, second = tables.U[:, self.h, self.first], tables.V[:, self.g, self.second]
         g = (first[:, :, None] + (second + self.repeats * tables.terms[:, self.index, None])[:, None, :]).reshape(len(first), -1)
         g[:, self.extra] += tables.terms[:, self.extra_column]
         return g
 
-    def scatter(self, tables: Tables, residual: np.ndarray) -> None:
+    def scatter(self, tables: Derivatives, residual: np.ndarray) -> None:
         """Add the adjoint of `gather` at residual (k, rows * cols) to tables."""
         square = residual.reshape(len(residual), self.first.stop - self.first.start, -1)
         by_first = square.sum(axis=2)

@@ -47,17 +47,21 @@ def mixed_bend(x, share, top, a):
     raise NotImplementedError
 
 
-@overload(value, inline="always")
+_SMALL = {name: SUMS[name] for name in ("fastmath", "error_model")}
+"""Options of functions that LLVM puts into the loops that call them."""
+
+
+@overload(value, jit_options=_SMALL)
 def _value_of(x, a):
     return a.instance_class.value
 
 
-@overload(slope, inline="always")
+@overload(slope, jit_options=_SMALL)
 def _slope_of(x, a):
     return a.instance_class.slope
 
 
-@overload(bend, inline="always")
+@overload(bend, jit_options=_SMALL)
 def _bend_of(x, a):
     return a.instance_class.bend
 
@@ -67,23 +71,12 @@ def _own_or(name: str, general: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, share, top, a: getattr(a.instance_class, name, general)
 
 
-overload(mixed_value, inline="always")(_own_or("mixed_value", lambda x, share, top, a: (value(share * x, a), 0.0)))
-overload(mixed_slope, inline="always")(_own_or("mixed_slope", lambda x, share, top, a: slope(share * x, a)))
-overload(mixed_bend, inline="always")(_own_or("mixed_bend", lambda x, share, top, a: share * bend(share * x, a)))
+overload(mixed_value, jit_options=_SMALL)(_own_or("mixed_value", lambda x, share, top, a: (value(share * x, a), 0.0)))
+overload(mixed_slope, jit_options=_SMALL)(_own_or("mixed_slope", lambda x, share, top, a: slope(share * x, a)))
+overload(mixed_bend, jit_options=_SMALL)(_own_or("mixed_bend", lambda x, share, top, a: share * bend(share * x, a)))
 
 
-@njit(**SUMS)
-def _step(u):
-    return 1.0 if u > 0.0 else 0.0
-
-
-@njit(inline="always", **SUMS)
-def _factor(u, bit):
-    """Return u if bit is 1 and 1 if it is 0, without a choice: loops over it vectorise."""
-    return bit * u + (1.0 - bit)
-
-
-@overload(to_power, inline="always", prefer_literal=True)
+@overload(to_power, jit_options=_SMALL, prefer_literal=True)
 def _compile_to_power(u, power, less):
     if isinstance(power, types.BaseTuple):
         exponent = power.count - less.literal_value
@@ -93,6 +86,12 @@ def _compile_to_power(u, power, less):
     return lambda u, power, less: u ** (power - less)
 
 
+@njit(**_SMALL)
+def _factor(u, bit):
+    """Return u if bit is 1 and 1 if it is 0, without a choice: loops over it vectorise."""
+    return bit * u + (1.0 - bit)
+
+
 def _product(u, power, less):
     n = max(power - less, 0)
     u2 = u * u
@@ -100,4 +99,5 @@ def _product(u, power, less):
     u8 = u4 * u4
     low = _factor(u, float(n & 1)) * _factor(u2, float(n >> 1 & 1))
     high = _factor(u4, float(n >> 2 & 1)) * _factor(u8, float(n >> 3 & 1)) * _factor(u8 * u8, float(n >> 4 & 1))
-    return low * high if n > 0 else _step(u)
+    some = float(min(n, 1))
+    return some * (low * high) + (1.0 - some) * (1.0 if u > 0.0 else 0.0)

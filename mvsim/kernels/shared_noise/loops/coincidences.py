@@ -12,8 +12,10 @@ from mvsim.kernels.jit.compiling import SUMS, njit
 
 
 @njit(**SUMS)
-def correction_values(y0, y1, own, U, V, terms, own_pair, pattern, block_of_extra, given_back):
+def correction_values(y0, y1, own, U, V, terms, corrections):
     """Add both to terms."""
+    own_pair, pattern = corrections.own_pair, corrections.pattern
+    block_of_extra, given_back = corrections.block_of_extra, corrections.given_back
     blocks = terms.shape[1] - len(block_of_extra)
     for y in range(y0, y1):
         for e in range(len(block_of_extra)):
@@ -23,8 +25,10 @@ def correction_values(y0, y1, own, U, V, terms, own_pair, pattern, block_of_extr
 
 
 @njit(**SUMS)
-def correction_pull_back(y0, y1, own, U, V, terms, own_pair, pattern, block_of_extra, given_back):
+def correction_pull_back(y0, y1, own, U, V, terms, corrections):
     """Add the adjoint at terms to U, V and the blocks among the terms, and fill own with it."""
+    own_pair, pattern = corrections.own_pair, corrections.pattern
+    block_of_extra, given_back = corrections.block_of_extra, corrections.given_back
     blocks = terms.shape[1] - len(block_of_extra)
     for y in range(y0, y1):
         for i in range(len(own_pair)):

@@ -12,11 +12,14 @@ _LOWEST = -700.0
 
 
 @njit(**SUMS)
-def pair_probabilities(b0, b1, blocks, start, labels, U, V, terms, repeats, extra_start, extra_pairs, symmetric, first, second):
+def pair_probabilities(b0, b1, pairs, values, first, second):
     """Fill first[i, j] and second[i, j] with phi_y(z_ij) for the classes y of i and of j, for blocks b0 .. b1 - 1, as `Block.gather` adds them up.
 
-    With ``symmetric`` (V is U) each block stands for its mirror image too.
+    With ``pairs.symmetric`` (V is U) each block stands for its mirror image too.
     """
+    blocks, start, labels = pairs.blocks, pairs.start, pairs.labels
+    extra_start, extra_pairs, symmetric = pairs.extra_start, pairs.extra_pairs, pairs.symmetric
+    U, V, terms = values.U, values.V, values.terms
     k = len(U)
     for block in range(b0, b1):
         g, h = blocks[block, 0], blocks[block, 1]
@@ -24,7 +27,7 @@ def pair_probabilities(b0, b1, blocks, start, labels, U, V, terms, repeats, extr
         rows, cols = start[g + 1] - i0, start[h + 1] - j0
         outputs, top, total = np.empty((k, rows * cols)), np.zeros(rows * cols), np.zeros(rows * cols)
         for y in range(k):
-            noise, own, other = repeats * terms[y, block], U[y, h, i0 : i0 + rows], V[y, g, j0 : j0 + cols]
+            noise, own, other = pairs.repeats * terms[y, block], U[y, h, i0 : i0 + rows], V[y, g, j0 : j0 + cols]
             for a in range(rows):
                 row = outputs[y, a * cols : (a + 1) * cols]
                 for b in range(cols):

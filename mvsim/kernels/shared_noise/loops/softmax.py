@@ -14,7 +14,7 @@ three times and a few N logarithms replace N^2 k / 2 exponentials. Nothing is lo
 makes sure that nothing overflows (`LARGEST_OUTPUT`).
 
 The part of the loss that is linear in the outputs, the sum of soft label times output, has constant coefficients in the tables, the targets:
-`linear_part` sums it class by class.
+`linear_part` sums it for one table of one class.
 """
 
 from __future__ import annotations
@@ -34,13 +34,12 @@ _LARGEST_LOGARITHM = 700.0
 
 
 @njit(**SUMS)
-def linear_part(y0, y1, targets, values, sums):
-    """Add to sums[y] the sum over the entries of targets times values, arrays (k, ...)."""
-    for y in range(y0, y1):
-        a, b, total = targets[y].reshape(targets[y].size), values[y].reshape(values[y].size), 0.0
-        for n in range(len(a)):
-            total += a[n] * b[n]
-        sums[y] += total
+def linear_part(targets, values):
+    """Return the sum over the entries of targets times values, (n,) each."""
+    total = 0.0
+    for n in range(len(targets)):
+        total += targets[n] * values[n]
+    return total
 
 
 @njit(**SUMS)
@@ -60,23 +59,23 @@ def _sum_of_logarithms(Z):
 
 
 @njit(**SUMS)
-def log_partition_of_pairs(
-    b0, b1, block_patterns, start, U, V, terms, repeats, extra_start, extra_pairs, weight, symmetric, target_U, target_V, target_terms, sums
-):  # fmt: skip
+def log_partition_of_pairs(b0, b1, pairs, exponentials, targets, sums):
     """Fill sums[block] with the weighted sum of log Z for blocks b0 .. b1 - 1, and put derivatives in the place of exponentials.
 
-    U, V (k, G, N) and terms (k, blocks + extra) hold the exponentials of U, V, and of repeats times B and extra. Every entry belongs to one
-    block; it becomes the derivative of the loss, which is that of the sums less the target. With ``symmetric`` (lam = 1/2, V is U) a block
-    visits i <= j only and counts i < j twice; pairs i = j are extra.
+    Every entry of the tables belongs to one block; it becomes the derivative of the loss, which is that of the sums less the target. With
+    ``pairs.symmetric`` (lam = 1/2, V is U) a block visits i <= j only and counts i < j twice; pairs i = j are extra.
     """
-    k, blocks, largest = U.shape[0], len(block_patterns), 0
+    start, extra_start, extra_pairs = pairs.start, pairs.extra_start, pairs.extra_pairs
+    weight, symmetric = pairs.weight, pairs.symmetric
+    U, V, terms = exponentials.U, exponentials.V, exponentials.terms
+    k, blocks, largest = U.shape[0], len(pairs.blocks), 0
     for g in range(len(start) - 1):
         largest = max(largest, start[g + 1] - start[g])
     X_, Y_, by_X, by_Y = np.empty(k * largest), np.empty(k * largest), np.empty(k * largest), np.empty(k * largest)
     Z_, work = np.empty(largest * largest), np.empty(k)
     pair_weight = 2.0 * weight if symmetric else weight
     for block in range(b0, b1):
-        g, h = block_patterns[block, 0], block_patterns[block, 1]
+        g, h = pairs.blocks[block, 0], pairs.blocks[block, 1]
         i0, j0 = start[g], start[h]
         rows, cols, folded = start[g + 1] - i0, start[h + 1] - j0, symmetric and g == h
         X, Y, Z = X_[: k * rows].reshape((k, rows)), Y_[: k * cols].reshape((k, cols)), Z_[: rows * cols].reshape((rows, cols))
@@ -121,15 +120,15 @@ def log_partition_of_pairs(
                 share = work[y] * (w / partition)
                 from_X[y, a] += share
                 from_Y[y, b] += share
-                terms[y, blocks + e] = share - target_terms[y, blocks + e]
+                terms[y, blocks + e] = share - targets.terms[y, blocks + e]
         sums[block] = total
         for y in range(k):
-            first, target, sum_over_pairs = U[y, h, i0 : i0 + rows], target_U[y, h, i0 : i0 + rows], 0.0
+            first, target, sum_over_pairs = U[y, h, i0 : i0 + rows], targets.U[y, h, i0 : i0 + rows], 0.0
             for a in range(rows):
                 first[a] = from_X[y, a] - target[a]
                 sum_over_pairs += from_X[y, a]
-            terms[y, block] = repeats * sum_over_pairs - target_terms[y, block]
-            second, target = V[y, g, j0 : j0 + cols], target_V[y, g, j0 : j0 + cols]
+            terms[y, block] = pairs.repeats * sum_over_pairs - targets.terms[y, block]
+            second, target = V[y, g, j0 : j0 + cols], targets.V[y, g, j0 : j0 + cols]
             if folded:  # first and second are the same entries
                 for b in range(cols):
                     second[b] += from_Y[y, b]

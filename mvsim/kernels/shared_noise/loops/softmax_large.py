@@ -29,7 +29,9 @@ _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"
 @njit(**_OPTIONS)
 def _find_largest(outputs, top, largest):
     """Fill top and largest (n,) with the class of the largest output (k, n), and with this."""
-    top[:], largest[:] = 0, outputs[0]
+    for n in range(len(top)):
+        top[n] = 0
+        largest[n] = outputs[0, n]
     for y in range(1, len(outputs)):
         row = outputs[y]
         for n in range(len(row)):
@@ -59,21 +61,21 @@ def _softmax(outputs, top, largest, rest):
 
 
 @njit(**_OPTIONS)
-def cross_entropy_of_pairs(
-    b0, b1, block_patterns, start, labels, lam, U, V, terms, repeats, extra_start, extra_pairs, weight, symmetric, sums
-):  # fmt: skip
+def cross_entropy_of_pairs(b0, b1, block_pairs, values, sums):
     """Fill sums[block] with the weighted loss of blocks b0 .. b1 - 1, and put its derivative in the place of the values.
 
-    U, V (k, G, N) and terms (k, blocks + extra) hold the values: U, V, and repeats times B and extra. The rest is as in
-    `mvsim.kernels.shared_noise.loops.softmax.log_partition_of_pairs`, with the labels of the points and the weight lam of the first one.
+    Among the values, those of the blocks have been multiplied by ``repeats``.
     """
-    k, blocks, size = U.shape[0], len(block_patterns), 0
+    start, labels, lam, weight = block_pairs.start, block_pairs.labels, block_pairs.lam, block_pairs.weight
+    extra_start, extra_pairs, symmetric = block_pairs.extra_start, block_pairs.extra_pairs, block_pairs.symmetric
+    U, V, terms = values.U, values.V, values.terms
+    k, blocks, size = U.shape[0], len(block_pairs.blocks), 0
     for g in range(len(start) - 1):
         size = max(size, start[g + 1] - start[g])
     D_, for_each_pair, top_ = np.empty(k * size**2), np.empty((4, size**2)), np.empty(size**2, np.int64)
     by_first, by_second = np.empty(size), np.empty(size)
     for block in range(b0, b1):
-        g, h = block_patterns[block, 0], block_patterns[block, 1]
+        g, h = block_pairs.blocks[block, 0], block_pairs.blocks[block, 1]
         i0, j0 = start[g], start[h]
         rows, cols, folded = start[g + 1] - i0, start[h + 1] - j0, symmetric and g == h
         pairs, first_extra, last_extra = rows * cols, extra_start[block], extra_start[block + 1]
@@ -117,7 +119,7 @@ def cross_entropy_of_pairs(
                     by_first[a] += row[a * cols + b]
                     by_second[b] += row[a * cols + b]
                 all_pairs += by_first[a]
-            terms[y, block] = repeats * all_pairs
+            terms[y, block] = block_pairs.repeats * all_pairs
             for a in range(rows):
                 U[y, h, i0 + a] = by_first[a]
             for b in range(cols):

@@ -37,19 +37,20 @@ def _combine(factor, move, plain, moved, mean, by, by_moved):
 
 
 @njit(**SUMS)
-def softmax_curvature_of_pairs(
-    b0, b1, block_patterns, start, U, V, terms, dU, dV, dterms, repeats, extra_start, extra_pairs, weight, symmetric, target_U, target_V, target_terms
-):  # fmt: skip
-    """For blocks b0 .. b1 - 1, put derivatives in the place of exponentials, and their changes in the place of the changes of the tables.
+def softmax_curvature_of_pairs(b0, b1, pairs, exponentials, tangents, targets):
+    """For blocks b0 .. b1 - 1, put derivatives in the place of exponentials, and their changes in the place of the tangents.
 
-    U, V, terms and the rest are as in `log_partition_of_pairs`; dU, dV (k, G, N) and dterms (k, blocks + extra) move the exponents, with
-    ``repeats`` not yet in the blocks among them. Here ``symmetric`` also says that dV is dU.
+    The tangents are those of the values, with ``repeats`` not yet in the blocks among them.
     """
-    k, blocks = U.shape[0], len(block_patterns)
+    start, extra_start, extra_pairs = pairs.start, pairs.extra_start, pairs.extra_pairs
+    repeats, weight, symmetric = pairs.repeats, pairs.weight, pairs.symmetric
+    U, V, terms = exponentials.U, exponentials.V, exponentials.terms
+    dU, dV, dterms = tangents.U, tangents.V, tangents.terms
+    k, blocks = U.shape[0], len(pairs.blocks)
     work, move = np.empty(k), np.empty(k)
     pair_weight = 2.0 * weight if symmetric else weight
     for block in range(b0, b1):
-        g, h = block_patterns[block, 0], block_patterns[block, 1]
+        g, h = pairs.blocks[block, 0], pairs.blocks[block, 1]
         i0, i1, j0, j1 = start[g], start[g + 1], start[h], start[h + 1]
         folded = symmetric and g == h
         X, Y, a, b = U[:, h, i0:i1].copy(), V[:, g, j0:j1].copy(), dU[:, h, i0:i1].copy(), dV[:, g, j0:j1].copy()
@@ -60,20 +61,21 @@ def softmax_curvature_of_pairs(
         Xa, Yb = np.empty_like(X), np.empty_like(Y)
         _shift(X, a, Xa)
         _shift(Y, b, Yb)
-        W, S = np.dot(X.T, Y), np.dot(Xa.T, Y)
-        S += np.dot(X.T, Yb)
+        W, S, S_second = np.dot(X.T, Y), np.dot(Xa.T, Y), np.dot(X.T, Yb)
         for e in range(extra_start[block], extra_start[block + 1]):  # may be 0, and comes to nothing
             W[extra_pairs[e, 0] - i0, extra_pairs[e, 1] - j0] = 1.0
         for n in range(i1 - i0):
             for o in range(j1 - j0):
-                S[n, o] /= W[n, o]
+                S[n, o] = (S[n, o] + S_second[n, o]) / W[n, o]
                 W[n, o] = pair_weight / W[n, o]
         for e in range(extra_start[block], extra_start[block + 1]):
             W[extra_pairs[e, 0] - i0, extra_pairs[e, 1] - j0] = 0.0
         if folded:
             for n in range(i1 - i0):
                 W[n, :n] = 0.0
-        S *= W
+        for n in range(i1 - i0):
+            for o in range(j1 - j0):
+                S[n, o] *= W[n, o]
         W_T, S_T = np.ascontiguousarray(W.T), np.ascontiguousarray(S.T)
         by_X, by_Y, by_X_moved, by_Y_moved = np.empty_like(X), np.empty_like(Y), np.empty_like(X), np.empty_like(Y)
         _combine(X, a, np.dot(Y, W_T), np.dot(Yb, W_T), np.dot(Y, S_T), by_X, by_X_moved)
@@ -95,18 +97,18 @@ def softmax_curvature_of_pairs(
                 by_Y[y, j] += share
                 by_X_moved[y, i] += change
                 by_Y_moved[y, j] += change
-                terms[y, blocks + e] = share - target_terms[y, blocks + e]
+                terms[y, blocks + e] = share - targets.terms[y, blocks + e]
                 dterms[y, blocks + e] = change
         for y in range(k):
-            D, dD, target, total, total_moved = U[y, h, i0:i1], dU[y, h, i0:i1], target_U[y, h, i0:i1], 0.0, 0.0
+            D, dD, target, total, total_moved = U[y, h, i0:i1], dU[y, h, i0:i1], targets.U[y, h, i0:i1], 0.0, 0.0
             for n in range(i1 - i0):
                 D[n] = by_X[y, n] - target[n]
                 dD[n] = by_X_moved[y, n]
                 total += by_X[y, n]
                 total_moved += by_X_moved[y, n]
-            terms[y, block] = repeats * total - target_terms[y, block]
+            terms[y, block] = repeats * total - targets.terms[y, block]
             dterms[y, block] = repeats * total_moved
-            D, dD, target = V[y, g, j0:j1], dV[y, g, j0:j1], target_V[y, g, j0:j1]
+            D, dD, target = V[y, g, j0:j1], dV[y, g, j0:j1], targets.V[y, g, j0:j1]
             for n in range(j1 - j0):
                 if folded:  # by the first and by the second point are the same entries
                     D[n] += by_Y[y, n]

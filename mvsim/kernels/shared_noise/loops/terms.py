@@ -61,45 +61,45 @@ def _pull_back_tangent(columns, moves, first, a, second, b, weight, move, out, a
         out[second, r] += b * w
 
 
-# Lists of terms: outputs[e] = sum over the terms t of point e of count[t] * value(t) ---------------------------------------------------
+# Lists of terms: outputs[e] = sum over the terms t of point e of times[t] * value(t) ---------------------------------------------------
 
 
 @njit(**SUMS)
 def term_values(y0, y1, columns, terms, outputs, activation):
     """Add every term to outputs[y, point], shape (k, E)."""
-    point, count, first, a, second, b = terms
+    point, times, first, a, second, b = terms
     for y in range(y0, y1):
         for t in range(len(point)):
-            outputs[y, point[t]] += activation.unit * count[t] * _value(columns[y], first[t], a[t], second[t], b[t], activation)
+            outputs[y, point[t]] += activation.unit * times[t] * _value(columns[y], first[t], a[t], second[t], b[t], activation)
 
 
 @njit(**SUMS)
 def term_pull_back(y0, y1, columns, terms, residual, out, activation):
     """Add the adjoint of `term_values` at residual (k, E) to out, the shape of columns."""
-    point, count, first, a, second, b = terms
+    point, times, first, a, second, b = terms
     for y in range(y0, y1):
         for t in range(len(point)):
-            _pull_back(columns[y], first[t], a[t], second[t], b[t], count[t] * residual[y, point[t]], out[y], activation)
+            _pull_back(columns[y], first[t], a[t], second[t], b[t], times[t] * residual[y, point[t]], out[y], activation)
 
 
 @njit(**SUMS)
 def term_tangents(y0, y1, columns, moves, terms, outputs, activation):
     """Add the directional derivative of `term_values` along moves to outputs."""
-    point, count, first, a, second, b = terms
+    point, times, first, a, second, b = terms
     for y in range(y0, y1):
         for t in range(len(point)):
             outputs[y, point[t]] += (
-                activation.unit * activation.gain * count[t] * _tangent(columns[y], moves[y], first[t], a[t], second[t], b[t], activation)
+                activation.unit * activation.gain * times[t] * _tangent(columns[y], moves[y], first[t], a[t], second[t], b[t], activation)
             )
 
 
 @njit(**SUMS)
 def term_pull_back_tangent(y0, y1, columns, moves, terms, residual, change, out, activation):
     """Add the directional derivative of `term_pull_back` along (moves, change of residual) to out."""
-    point, count, first, a, second, b = terms
+    point, times, first, a, second, b = terms
     for y in range(y0, y1):
         for t in range(len(point)):
-            weight, move = count[t] * residual[y, point[t]], count[t] * change[y, point[t]]
+            weight, move = times[t] * residual[y, point[t]], times[t] * change[y, point[t]]
             _pull_back_tangent(columns[y], moves[y], first[t], a[t], second[t], b[t], weight, move, out[y], activation)
 
 
