@@ -10,9 +10,9 @@ import mvsim
 LAYERS = [
     ["parameters", "laws", "arrays", "errors", "echo", "checks", "streams", "version", "linalg"],
     ["data", "activations", "losses", "initialisation"],
-    ["diagnostics", "memory"],
+    ["diagnostics"],
     ["kernels"],
-    ["objectives", "learning"],
+    ["objectives", "learning", "memory"],
     ["integrators"],
     ["escapes"],
     ["recorder"],

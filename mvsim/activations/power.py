@@ -9,6 +9,11 @@ UNROLLED_POWER = 8
 """The default of alpha, known to the compiler as a constant: see `power_for_loops`."""
 
 
+def whole_power(alpha: float) -> int | None:
+    """Return alpha if it is a whole number small enough for products, else None."""
+    return int(alpha) if float(alpha).is_integer() and 1 <= alpha <= LARGEST_WHOLE_POWER else None
+
+
 def power_for_loops(alpha: float) -> tuple[int, ...] | int | float:
     """Return alpha in the form in which compiled loops take it; its type decides how they form powers.
 
@@ -17,9 +22,8 @@ def power_for_loops(alpha: float) -> tuple[int, ...] | int | float:
     """
     if alpha == UNROLLED_POWER:
         return (0,) * UNROLLED_POWER
-    if float(alpha).is_integer() and 1 <= alpha <= LARGEST_WHOLE_POWER:
-        return int(alpha)
-    return float(alpha)
+    whole = whole_power(alpha)
+    return float(alpha) if whole is None else whole
 
 
 def to_power(u, power, less):  # type: ignore[no-untyped-def]  # compiled in mvsim.kernels.jit.loops.activation

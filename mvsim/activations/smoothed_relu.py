@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mvsim.activations.base import Activation, Escape
-from mvsim.activations.power import LARGEST_WHOLE_POWER, power_for_loops, to_power
+from mvsim.activations.power import power_for_loops, to_power, whole_power
 from mvsim.arrays import real_array
 from mvsim.checks import check_positive
 from mvsim.echo import echo
@@ -133,7 +133,7 @@ class SmoothedRelu(Activation):
     @property
     def moment_order(self) -> int | None:
         """Alpha, if it is a small whole number."""
-        return int(self.alpha) if float(self.alpha).is_integer() and self.alpha <= LARGEST_WHOLE_POWER else None
+        return whole_power(self.alpha)
 
     @property
     def escape(self) -> Escape:

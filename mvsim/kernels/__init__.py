@@ -1,5 +1,7 @@
 """The network evaluated on a data set: a readable NumPy kernel and the compiled ones, all with the same functions (`Kernel`).
 
+To add one: write a subclass of `Kernel` and list it in `KERNELS`.
+
 kernel                  what every kernel offers
 oracle                  the definitions in NumPy, on explicit patches; slow and readable
 any_patches/            compiled, any data: streams over neurons, in bounded memory
@@ -26,12 +28,65 @@ from mvsim.activations import Activation, SmoothedRelu
 from mvsim.data import Dataset, SharedNoiseDataset
 from mvsim.echo import echo
 from mvsim.errors import UsageError
+from mvsim.kernels.any_patches import memory as any_patches_memory
 from mvsim.kernels.kernel import Kernel
+from mvsim.kernels.registry import KernelEntry
+from mvsim.kernels.shared_noise import memory as shared_noise_memory
 from mvsim.parameters import Parameters
 
-BACKENDS = ("auto", "numpy", "numba")
 
-__all__ = ["BACKENDS", "Kernel", "make_kernel", "usable_backend"]
+def _shared_noise() -> type[Kernel]:
+    from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
+
+    return SharedNoiseKernel
+
+
+def _any_patches() -> type[Kernel]:
+    from mvsim.kernels.any_patches.kernel import AnyPatchesKernel
+
+    return AnyPatchesKernel
+
+
+def _oracle() -> type[Kernel]:
+    from mvsim.kernels.oracle import OracleKernel
+
+    return OracleKernel
+
+
+KERNELS = (
+    KernelEntry(
+        backend="numba",
+        compiled=True,
+        serves=lambda data: isinstance(data, SharedNoiseDataset),
+        serves_draws=lambda p: p.noise != "patch",
+        needs=shared_noise_memory.needs,
+        needs_of_test=shared_noise_memory.needs_of_test,
+        load=_shared_noise,
+    ),
+    KernelEntry(
+        backend="numba",
+        compiled=True,
+        serves=lambda data: True,
+        serves_draws=lambda p: True,
+        needs=any_patches_memory.needs,
+        needs_of_test=any_patches_memory.needs_of_test,
+        load=_any_patches,
+    ),
+    KernelEntry(
+        backend="numpy",
+        compiled=False,
+        serves=lambda data: True,
+        serves_draws=lambda p: True,
+        needs=any_patches_memory.needs_of_readable,
+        needs_of_test=any_patches_memory.needs_of_test,
+        load=_oracle,
+    ),
+)
+"""All kernels, the fastest first: the first one of a backend that serves the data is taken, and of all backends for ``auto``."""
+
+BACKENDS = ("auto", *sorted({entry.backend for entry in KERNELS}, reverse=True))
+
+__all__ = ["BACKENDS", "KERNELS", "Kernel", "entry_for_draws", "make_kernel", "usable_backend"]
 
 
 def usable_backend(backend: str) -> str:
@@ -44,7 +99,7 @@ def usable_backend(backend: str) -> str:
     """
     if not isinstance(backend, str) or backend not in BACKENDS:
         raise UsageError(f"backend={echo(backend)}: must be one of {', '.join(BACKENDS)}")
-    if backend == "numpy":
+    if not any(entry.compiled for entry in KERNELS if entry.backend == backend) and backend != "auto":
         return backend
     from mvsim.kernels.jit.compiling import may_compile, warn_of_slow_kernel
 
@@ -56,17 +111,14 @@ def usable_backend(backend: str) -> str:
     return "numpy"
 
 
+def entry_for_draws(parameters: Parameters, backend: str) -> KernelEntry:
+    """Return the kernel that serves what is drawn with these parameters."""
+    return next(entry for entry in KERNELS if backend in ("auto", entry.backend) and entry.serves_draws(parameters))
+
+
 def make_kernel(parameters: Parameters, data: Dataset, backend: str, threads: int | None, activation: Activation | None = None) -> Kernel:
-    """Choose a kernel: ``numpy`` is the oracle, ``numba`` (and ``auto``) the compiled one that suits the structure of the data."""
-    activation = activation or SmoothedRelu(parameters.rho, parameters.alpha)
-    if usable_backend(backend) == "numpy":
-        from mvsim.kernels.oracle import NumpyDenseKernel
-
-        return NumpyDenseKernel(parameters, data, threads, activation)
-    if isinstance(data, SharedNoiseDataset):
-        from mvsim.kernels.shared_noise.kernel import FactoredKernel
-
-        return FactoredKernel(parameters, data, threads, activation)
-    from mvsim.kernels.any_patches.kernel import NumbaDenseKernel
-
-    return NumbaDenseKernel(parameters, data, threads, activation)
+    """Make the first kernel of a backend that serves the data; the activation is by default that of Definition 4.2."""
+    usable = usable_backend(backend)
+    entry = next(entry for entry in KERNELS if usable in ("auto", entry.backend) and entry.serves(data))
+    kernel: Kernel = entry.load()(parameters, data, threads, activation or SmoothedRelu(parameters.rho, parameters.alpha))
+    return kernel

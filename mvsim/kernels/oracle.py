@@ -1,6 +1,6 @@
 """The readable kernel: the definitions written with NumPy on explicit patches. It is the oracle for the compiled kernels and takes any data.
 
-For a batch of mixed points z (n, P, k, 2) with pre-activations a[y, r, n, p] = <w_{y,r}, z^(p)>:
+For a batch of mixed points z (n, P, F) with pre-activations a[y, r, n, p] = <w_{y,r}, z^(p)>:
 
     outputs    g_y(z)                 = sum_r sum_p R(a[y, r, n, p])
     gradient   sum_n D[y, n] dg_y/dc  = sum_n sum_p D[y, n] R'(a[y, r, n, p]) z[n, p]                                    (Calculation A.6)
@@ -17,79 +17,91 @@ import numpy as np
 
 from mvsim.activations import Activation
 from mvsim.data import Dataset
-from mvsim.kernels.kernel import Kernel
-from mvsim.losses import PointwiseLoss
-from mvsim.losses.points import Points, Unmixed, batches
+from mvsim.kernels.kernel import Evaluation, Kernel
+from mvsim.losses import Points
+from mvsim.losses.points import Batch
 from mvsim.parameters import Parameters
 
 _BATCH_BYTES = 2**25
 
 
-class NumpyDenseKernel(Kernel):
+class OracleKernel(Kernel):
     """Explicit patches, batches of mixed points, no structure used."""
 
     name = "numpy"
 
     def __init__(self, parameters: Parameters, data: Dataset, threads: int | None, activation: Activation) -> None:
-        self.m = parameters.m
+        self.k, self.m, self.N = parameters.k, parameters.m, data.N
         self.activation = activation
         self.labels = data.labels
-        self.patches = data.to_patches()
+        self.patches = data.to_patches().reshape(data.N, data.P, -1)
+
+    @property
+    def features(self) -> int:
+        """The number F of features."""
+        return self.patches.shape[2]
 
     def describe(self, points: Points) -> str:
         """Say in words which algorithm serves these points."""
         return "numpy: explicit patches, the readable oracle"
 
-    def outputs(self, c: np.ndarray) -> np.ndarray:
-        """Return (k, N): g_y(x_i) on the unmixed points."""
-        return np.concatenate([self._outputs(c, z) for z, _, _ in self._batches(Unmixed())], axis=1)
+    def evaluate(self, c: np.ndarray, points: Points, v: np.ndarray | None = None) -> Evaluation:
+        """Evaluate the network at c (k, m, F), and along v if it is given."""
+        return _Evaluation(self, c, points, v)
 
-    def loss(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss) -> float:
-        """Return the weighted sum of the pointwise loss over ``points``."""
-        return float(sum(weight @ pointwise.value(self._outputs(c, z), targets) for z, targets, weight in self._batches(points)))
 
-    def loss_and_gradient(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss) -> tuple[float, np.ndarray]:
-        """Return the loss and its gradient by c, (k, m, k, 2)."""
-        loss, gradient = 0.0, np.zeros_like(c)
-        for z, targets, weight in self._batches(points):
-            a = self._pre_activations(c, z)
-            g = self.activation.value(a).sum(axis=(1, 3))
-            loss += float(weight @ pointwise.value(g, targets))
-            D = weight * pointwise.residual(g, targets)
-            slope = self.activation.derivative(a)
-            gradient += np.einsum("yrnp,npsl->yrsl", D[:, None, :, None] * slope, z, optimize=True)
-        return loss, gradient
+class _Evaluation(Evaluation):
+    """What is wanted of the current batch only is in memory: its patches z and pre-activations a and da."""
 
-    def hessian_vector_product(self, c: np.ndarray, v: np.ndarray, points: Points, pointwise: PointwiseLoss) -> np.ndarray:
-        """Return the derivative of the gradient along v, (k, m, k, 2)."""
-        product = np.zeros_like(c)
-        for z, targets, weight in self._batches(points):
-            a, da = self._pre_activations(c, z), self._pre_activations(v, z)
-            g = self.activation.value(a).sum(axis=(1, 3))
-            slope = self.activation.derivative(a)
-            dg = (slope * da).sum(axis=(1, 3))
-            D = weight * pointwise.residual(g, targets)
-            dD = weight * pointwise.curvature(g, targets, dg)
-            bend = self.activation.second_derivative(a)
-            product += np.einsum("yrnp,npsl->yrsl", dD[:, None, :, None] * slope + D[:, None, :, None] * bend * da, z, optimize=True)
-        return product
+    def __init__(self, kernel: OracleKernel, c: np.ndarray, points: Points, v: np.ndarray | None) -> None:
+        self._kernel, self._c, self._points, self._v = kernel, c, points, v
+        self._activation = kernel.activation
+        self._gradient = np.zeros_like(c)
 
-    def _pre_activations(self, c: np.ndarray, z: np.ndarray) -> np.ndarray:
-        k, m = c.shape[:2]
-        n, P = z.shape[:2]
-        return (c.reshape(k * m, -1) @ z.reshape(n * P, -1).T).reshape(k, m, n, P)
+    def batches(self) -> Iterator[Batch]:
+        """Yield batches and form their pre-activations."""
+        x = self._kernel.patches
+        N, P, F = x.shape
+        size = max(1, _BATCH_BYTES // (4 * P * F * (2 + self._kernel.m)))
+        for large in self._points.batches(N, size):
+            for start in range(0, len(large.first), size):
+                batch = large.part(slice(start, start + size))
+                lam = batch.lam[:, None, None]
+                self._z = lam * x[batch.first] + (1.0 - lam) * x[batch.second]
+                self._a = self._pre_activations(self._c)
+                if self._v is not None:
+                    self._da = self._pre_activations(self._v)
+                yield batch
 
-    def _outputs(self, c: np.ndarray, z: np.ndarray) -> np.ndarray:
-        return self.activation.value(self._pre_activations(c, z)).sum(axis=(1, 3))
+    def targets(self, batch: Batch) -> np.ndarray:
+        """Return (k, n): the soft labels."""
+        return batch.soft_labels(self._kernel.labels, self._kernel.k)
 
-    def _batches(self, points: Points) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield (z, soft labels, weights) until all points have been visited."""
-        x = self.patches
-        N, P, k, _ = x.shape
-        size = max(1, _BATCH_BYTES // (8 * P * k * (2 + self.m)))
-        for batch in batches(points, N, size):
-            for start in range(0, len(batch.first), size):
-                part = slice(start, start + size)
-                lam = batch.lam[part, None, None, None]
-                z = lam * x[batch.first[part]] + (1.0 - lam) * x[batch.second[part]]
-                yield z, batch.soft_labels(self.labels, k)[:, part], batch.weight[part]
+    def outputs(self, batch: Batch) -> np.ndarray:
+        """Return (k, n): the outputs."""
+        return self._activation.value(self._a).sum(axis=(1, 3))
+
+    def tangents(self, batch: Batch) -> np.ndarray:
+        """Return (k, n): the derivative of the outputs along v."""
+        return (self._activation.derivative(self._a) * self._da).sum(axis=(1, 3))
+
+    def pull_back(self, batch: Batch, residual: np.ndarray) -> None:
+        """Add the adjoint of `outputs` at residual (k, n)."""
+        self._add(residual[:, None, :, None] * self._activation.derivative(self._a))
+
+    def pull_back_tangent(self, batch: Batch, residual: np.ndarray, change: np.ndarray) -> None:
+        """Add the derivative of `pull_back` along (v, change)."""
+        slope, bend = self._activation.derivative(self._a), self._activation.second_derivative(self._a)
+        self._add(change[:, None, :, None] * slope + residual[:, None, :, None] * bend * self._da)
+
+    def gradient(self) -> np.ndarray:
+        """Return (k, m, F): the sum of what has been pulled back."""
+        return self._gradient
+
+    def _add(self, by_pre_activation: np.ndarray) -> None:
+        self._gradient += np.einsum("yrnp,npf->yrf", by_pre_activation, self._z, optimize=True)
+
+    def _pre_activations(self, weights: np.ndarray) -> np.ndarray:
+        k, m, F = weights.shape
+        n, P, _ = self._z.shape
+        return (weights.reshape(k * m, F) @ self._z.reshape(n * P, F).T).reshape(k, m, n, P)

@@ -43,6 +43,11 @@ class Curvature:
         return Curvature(index, border, none, np.zeros((0, 1, 1)), none, np.zeros((0, 1, 1)))
 
     @staticmethod
+    def nothing() -> Curvature:
+        """Return the zero matrix."""
+        return Curvature.of_border(np.zeros(0, np.int64), np.zeros((0, 0)))
+
+    @staticmethod
     def mean(weights: Sequence[float], parts: Sequence[Curvature]) -> Curvature:
         """Return the weighted sum of matrices with the same indices."""
         border, blocks, sides = (

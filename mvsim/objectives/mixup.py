@@ -78,7 +78,7 @@ class Mixup(Objective):
         self.law = law_from(mixing, nodes)
         self._pairs, self._redraw, self._seed = pairs, redraw, check_seed(seed)
         self._points = self._all_pairs(nodes) if pairs is None else self._draw(0)
-        self.mixes = not all(isinstance(points, Unmixed) for _, points in self._points)
+        self.mixes = any(points.mixes for _, points in self._points)
 
     @classmethod
     def mixes_with(cls, options: Mapping[str, Any]) -> bool:

@@ -173,19 +173,6 @@ CALCULATIONS: tuple[Callable[..., Verdict], ...] = (
 """Each takes evidence and, if it is to be another than that of Definition 4.2, ``slope``."""
 
 
-class _SumOfOutputs:
-    """The loss sum_y g_y(x): its gradient by w_{y,r} is that of g_y."""
-
-    def value(self, outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        return outputs.sum(axis=0)
-
-    def residual(self, outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        return np.ones_like(outputs)
-
-    def curvature(self, outputs: np.ndarray, targets: np.ndarray, tangent: np.ndarray) -> np.ndarray:
-        return np.zeros_like(outputs)
-
-
 @dataclass(frozen=True, eq=False)
 class _Few:
     """A few points and a state: c (k, m, k, 2), labels (n,), patches (n, P, k, 2)."""
@@ -230,7 +217,7 @@ class _Few:
         found = []
         for data in self._forms([i]):
             kernel = make_kernel(self.evidence.parameters, data, "auto", self.evidence.threads)
-            found.append(kernel.loss_and_gradient(self.c, Unmixed(), _SumOfOutputs())[1])
+            found.append(kernel.pull_back(self.c, Unmixed(), np.ones((kernel.k, 1))))
         return found
 
     def engine_losses(self, name: str) -> list[np.ndarray]:

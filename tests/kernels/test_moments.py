@@ -19,7 +19,7 @@ def table():
     powers = np.array([[comb(ALPHA, q) * BETA**q for q in range(ALPHA + 1)]])
     low, high, start, signal = np.array([BETA, np.inf]), np.array([BETA, -np.inf]), np.array([0, 1, 1]), np.array([BETA])
     none = np.empty(0, np.int64)
-    return MomentTable(0.5, low, high, start, signal, powers, np.zeros(1, np.int64), np.zeros(2, np.int64), none, none, none)
+    return MomentTable(0.5, low, high, start, np.array([0, 2]), signal, powers, np.zeros(1, np.int64), np.zeros(2, np.int64), none, none, none)
 
 
 def columns(part, seed=0):

@@ -10,7 +10,7 @@ from tolerances import LARGE_OUTPUTS, ROUNDOFF
 
 import mvsim
 from mvsim.activations import SmoothedRelu
-from mvsim.kernels.shared_noise.kernel import FactoredKernel
+from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
 from mvsim.kernels.shared_noise.layout import PairBlocks
 from mvsim.kernels.shared_noise.loops.softmax import LARGEST_OUTPUT
 from mvsim.kernels.shared_noise.pair_softmax import PairSoftmax, loss_and_derivative_of_values
@@ -24,8 +24,8 @@ FEW_MEETINGS = MANY_MEETINGS.replace(P=60)
 
 
 def setting(p, lam, threads=1, data=None):
-    kernel = FactoredKernel(p, mvsim.sample_dataset(p, 1) if data is None else data, threads, SmoothedRelu(p.rho, p.alpha))
-    return kernel, kernel._pairs_of(AllPairs(lam))
+    kernel = SharedNoiseKernel(p, mvsim.sample_dataset(p, 1) if data is None else data, threads, SmoothedRelu(p.rho, p.alpha))
+    return kernel, kernel.pairs_of(AllPairs(lam))
 
 
 def random_tables(kernel, plan, size, spread):
@@ -109,7 +109,7 @@ def test_tiny_gaps_keep_their_digits(lam, gap):
     tables.U[1] += gap / 2.0 if pairs.plan.symmetric else gap
     expected_loss, expected = sums_of_pairs(kernel.layout, pairs.plan, tables)
     assert abs(np.log(expected_loss) + gap) < 20.0
-    loss, found = loss_and_derivative_of_values(kernel.neurons, pairs.pairs, tables)
+    loss, found = loss_and_derivative_of_values(kernel.neurons, pairs.blocks, tables)
     assert_close(loss, expected_loss, ROUNDOFF)
     for a, b in zip(found.distinct, expected.distinct, strict=True):
         assert_components_close(a, b, ROUNDOFF, 0.0)
@@ -120,7 +120,7 @@ def test_the_bits_do_not_depend_on_the_threads(lam):
     found = []
     for threads in (1, 2):
         kernel, pairs = setting(MANY_MEETINGS, lam, threads)
-        found.append(loss_and_derivative_of_values(kernel.neurons, pairs.pairs, random_tables(kernel, pairs.plan, 1e3, 9.0)))
+        found.append(loss_and_derivative_of_values(kernel.neurons, pairs.blocks, random_tables(kernel, pairs.plan, 1e3, 9.0)))
     (loss, D), (other_loss, other_D) = found
     assert loss == other_loss
     assert all((a == b).all() for a, b in zip(D.distinct, other_D.distinct, strict=True))
@@ -131,11 +131,11 @@ def test_both_ways_agree_below_the_largest_output(lam):
     kernel, pairs = setting(MANY_MEETINGS, lam)
     tables = random_tables(kernel, pairs.plan, 0.8 * LARGEST_OUTPUT, 5.0)
     work = copies(tables)
-    softmax = PairSoftmax(kernel.neurons, pairs.pairs, pairs.targets, work)
+    softmax = PairSoftmax(kernel.neurons, pairs.blocks, pairs.targets, work)
     softmax.exponentiate(0, kernel.neurons.k)
     assert softmax.fits
     loss, D = softmax.loss_and_derivative()
-    shifted_loss, shifted_D = loss_and_derivative_of_values(kernel.neurons, pairs.pairs, tables)
+    shifted_loss, shifted_D = loss_and_derivative_of_values(kernel.neurons, pairs.blocks, tables)
     assert_close(shifted_loss, loss, LARGE_OUTPUTS)
     for a, b in zip(shifted_D.distinct, D.distinct, strict=True):
         assert_close(a, b, LARGE_OUTPUTS)
@@ -172,8 +172,8 @@ def test_gradients_are_those_of_numpy(lam, alpha, size):
 
 def largest_exponent(kernel, lam, c):
     """The largest exponent of a product of exponentials of the tables, by which it is decided whether they fit."""
-    pairs, columns = kernel._pairs_of(AllPairs(lam)), kernel._columns(c)
-    tables, blocks = pairs.empty_tables(), len(pairs.plan.blocks)
+    pairs, columns = kernel.pairs_of(AllPairs(lam)), kernel.columns.at(c.reshape(*c.shape[:2], -1))
+    tables, blocks = pairs.empty_values(), len(pairs.plan.blocks)
     pairs.sums.values(0, len(c), columns, tables)
     terms = tables.terms
     parts = tables.U.max((1, 2)), tables.V.max((1, 2)), pairs.plan.repeats * terms[:, :blocks].max(1), terms[:, blocks:].max(1).clip(0.0)

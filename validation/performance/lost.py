@@ -9,7 +9,7 @@ from numba import njit
 
 import mvsim
 from mvsim.activations import SmoothedRelu
-from mvsim.kernels.shared_noise.kernel import FactoredKernel
+from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
 from mvsim.losses import AllPairs, CrossEntropy
 
 LossAndGradient = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -23,15 +23,15 @@ class _AnyLoss:
 
 def without_moments(p: mvsim.Parameters, data: mvsim.Dataset, threads: int) -> LossAndGradient:
     """Return the factorisation with every activation evaluated by itself (`mvsim.kernels.shared_noise.sums_direct.DirectSums`)."""
-    kernel = FactoredKernel(p, data, threads, SmoothedRelu(p.rho, p.alpha))
-    pairs = kernel._pairs_of(AllPairs(0.5))
+    kernel = SharedNoiseKernel(p, data, threads, SmoothedRelu(p.rho, p.alpha))
+    pairs = kernel.pairs_of(AllPairs(0.5))
     pairs.sums = pairs.direct
     return lambda c: kernel.loss_and_gradient(c, AllPairs(0.5), CrossEntropy())
 
 
 def with_exponentials(p: mvsim.Parameters, data: mvsim.Dataset, threads: int) -> LossAndGradient:
     """Return the engine with an exponential for every pair and class, block by block (`mvsim.kernels.shared_noise.tables`)."""
-    kernel = FactoredKernel(p, data, threads, SmoothedRelu(p.rho, p.alpha))
+    kernel = SharedNoiseKernel(p, data, threads, SmoothedRelu(p.rho, p.alpha))
     return lambda c: kernel.loss_and_gradient(c, AllPairs(0.5), _AnyLoss())
 
 
@@ -91,10 +91,10 @@ class TableLoops:
     """
 
     def __init__(self, p: mvsim.Parameters, dtype: type, scale: float = 1.0) -> None:
-        kernel = FactoredKernel(p, mvsim.sample_dataset(p, 0), 1, SmoothedRelu(p.rho, p.alpha))
-        layout, columns = kernel.layout, kernel._columns(scale * mvsim.initial_correlations(p, 0))[0] / 2.0
+        kernel = SharedNoiseKernel(p, mvsim.sample_dataset(p, 0), 1, SmoothedRelu(p.rho, p.alpha))
+        layout, columns = kernel.layout, kernel.columns.at(scale * mvsim.initial_correlations(p, 0))[0] / 2.0
         residual = np.random.default_rng(0).normal(size=(p.N, len(layout.patterns)))
-        arrays = columns[: layout.base], columns[layout.base :], layout.signal, residual
+        arrays = columns[: layout.features], columns[layout.features :], layout.signal, residual
         self._features, self._patterns, self._signal, self._residual = (np.ascontiguousarray(a, dtype=dtype) for a in arrays)
         self._feature, self._dtype = layout.feature, dtype
 

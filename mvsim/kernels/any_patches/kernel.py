@@ -9,7 +9,7 @@ are taken one by one, for all neurons of a class, because then it is the coeffic
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,9 @@ from mvsim.activations import Activation
 from mvsim.data import Dataset, PatchDataset
 from mvsim.kernels.any_patches import loops as compiled
 from mvsim.kernels.jit.threads import check_threads, run_ranges
-from mvsim.kernels.kernel import Kernel
-from mvsim.losses import PointwiseLoss
-from mvsim.losses.points import Batch, Points, Unmixed, batches
+from mvsim.kernels.kernel import Evaluation, Kernel
+from mvsim.losses import Points
+from mvsim.losses.points import Batch
 from mvsim.parameters import Parameters
 
 _BATCH_BYTES = 2**25
@@ -32,7 +32,7 @@ _LEAST_WIDTH, _MOST_WIDTH = 64, 256
 """Patches at a time: with fewer, the loops are too short; with more, there is nothing to gain."""
 
 
-class NumbaDenseKernel(Kernel):
+class AnyPatchesKernel(Kernel):
     """Any patches, in bounded memory."""
 
     name = "dense"
@@ -40,75 +40,58 @@ class NumbaDenseKernel(Kernel):
     def __init__(self, parameters: Parameters, data: Dataset, threads: int | None, activation: Activation) -> None:
         if not isinstance(data, PatchDataset):
             data = Dataset.from_patches(data.labels, data.to_patches())
-        self.labels, self.N, self.P, self.k = data.labels, data.N, data.P, data.k
+        self.k, self.m, self.N, self.P = data.k, parameters.m, data.N, data.P
+        self.labels = data.labels
         self.threads = check_threads(threads, data.N * data.P * data.k * parameters.m)
         self._points = data.point, data.feature, data.rows
-        self._size = max(1, _BATCH_BYTES // (8 * self.k))
+        self._features = len(data.feature_class)
         self._activation, self._scale, self._constants = activation, activation.scale, activation.compiled
+
+    @property
+    def features(self) -> int:
+        """The number F of features."""
+        return self._features
+
+    @property
+    def size(self) -> int:
+        """Mixed points in a batch."""
+        return max(1, _BATCH_BYTES // (8 * self.k))
 
     def describe(self, points: Points) -> str:
         """Say in words which algorithm serves these points."""
-        return f"numba: arbitrary patches, streamed over neurons in batches of up to {max(self._size, self.N)} mixed points"
+        return f"numba: arbitrary patches, streamed over neurons in batches of up to {max(self.size, self.N)} mixed points"
 
-    def outputs(self, c: np.ndarray) -> np.ndarray:
-        """Return (k, N): g_y(x_i) on the unmixed points."""
-        return np.concatenate([self._values(c, batch) for batch in batches(Unmixed(), self.N, self._size)], axis=1)
+    def evaluate(self, c: np.ndarray, points: Points, v: np.ndarray | None = None) -> Evaluation:
+        """Evaluate the network at c (k, m, F), and along v if it is given."""
+        return _Evaluation(self, c, points, v)
 
-    def loss(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss) -> float:
-        """Return the weighted sum of the pointwise loss over ``points``."""
-        total = 0.0
-        for batch in batches(points, self.N, self._size):
-            total += float(batch.weight @ pointwise.value(self._values(c, batch), batch.soft_labels(self.labels, self.k)))
-        return total
-
-    def loss_and_gradient(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss) -> tuple[float, np.ndarray]:
-        """Return the loss and its gradient by c, (k, m, k, 2)."""
-        loss, gradient = 0.0, np.zeros(c.shape)
-        for batch in batches(points, self.N, self._size):
-            g, targets = self._values(c, batch), batch.soft_labels(self.labels, self.k)
-            loss += float(batch.weight @ pointwise.value(g, targets))
-            self._add_pull_back(c, batch, batch.weight * pointwise.residual(g, targets), gradient)
-        return loss, gradient
-
-    def hessian_vector_product(self, c: np.ndarray, v: np.ndarray, points: Points, pointwise: PointwiseLoss) -> np.ndarray:
-        """Return the derivative of the gradient along v, (k, m, k, 2)."""
-        product = np.zeros(c.shape)
-        for batch in batches(points, self.N, self._size):
-            g, dg, targets = self._values(c, batch), self._tangents(c, v, batch), batch.soft_labels(self.labels, self.k)
-            D, dD = batch.weight * pointwise.residual(g, targets), batch.weight * pointwise.curvature(g, targets, dg)
-            self._add_pull_back_tangent(c, v, batch, D, dD, product)
-        return product
-
-    def _values(self, c: np.ndarray, batch: Batch) -> np.ndarray:
+    def values(self, c: np.ndarray, batch: Batch) -> np.ndarray:
         """Return (k, n): the outputs on a batch."""
         g = np.zeros((self.k, len(batch.first)))
         self._run(compiled.mixed_values, (c,), batch, g)
         return self._scale * g
 
-    def _tangents(self, c: np.ndarray, v: np.ndarray, batch: Batch) -> np.ndarray:
+    def changes(self, c: np.ndarray, v: np.ndarray, batch: Batch) -> np.ndarray:
         """Return (k, n): the derivative of the outputs along v."""
         dg = np.zeros((self.k, len(batch.first)))
         self._run(compiled.mixed_tangents, (c, v), batch, dg)
         return self._scale * dg
 
-    def _add_pull_back(self, c: np.ndarray, batch: Batch, D: np.ndarray, gradient: np.ndarray) -> None:
-        """Add the adjoint of `_values` at D (k, n) to gradient."""
-        self._run(compiled.mixed_pull_back, (c,), batch, D, self._by_feature(gradient))
+    def add_pull_back(self, c: np.ndarray, batch: Batch, D: np.ndarray, gradient: np.ndarray) -> None:
+        """Add the adjoint of `values` at D (k, n) to gradient."""
+        self._run(compiled.mixed_pull_back, (c,), batch, D, gradient)
 
-    def _add_pull_back_tangent(self, c: np.ndarray, v: np.ndarray, batch: Batch, D: np.ndarray, dD: np.ndarray, product: np.ndarray) -> None:
-        """Add the derivative of `_add_pull_back` along (v, dD) to product."""
-        self._run(compiled.mixed_pull_back_tangent, (c, v), batch, D, dD, self._by_feature(product))
+    def add_pull_back_tangent(self, c: np.ndarray, v: np.ndarray, batch: Batch, D: np.ndarray, dD: np.ndarray, product: np.ndarray) -> None:
+        """Add the derivative of `add_pull_back` along (v, dD) to product."""
+        self._run(compiled.mixed_pull_back_tangent, (c, v), batch, D, dD, product)
 
     def _run(self, loop: Callable[..., None], weights: Sequence[np.ndarray], batch: Batch, *arguments: Any) -> None:
         """Call a loop of `mvsim.kernels.any_patches.loops` on all classes; a thread owns whole classes."""
-        scaled = [self._by_feature(np.ascontiguousarray(c)) / self._scale for c in weights]
+        scaled = [c / self._scale for c in weights]
         mixtures = self._mixtures(batch)
         blocks = self._blocks(mixtures.near, mixtures.far)
         common = *scaled, self._points, blocks, self._width(blocks), mixtures
         run_ranges(self.k, self.threads, lambda y0, y1: loop(y0, y1, *common, *arguments, self._constants))
-
-    def _by_feature(self, c: np.ndarray) -> np.ndarray:
-        return c.reshape(self.k, -1, 2 * self.k)
 
     def _mixtures(self, batch: Batch) -> compiled.Mixtures:
         """Write each mixed point as share (x_near + ratio x_far)."""
@@ -133,3 +116,40 @@ class NumbaDenseKernel(Kernel):
         most_points = (blocks[:, 1] - blocks[:, 0]).max()
         most = min(max(_CACHED // most_points, _LEAST_WIDTH), _MOST_WIDTH)
         return math.ceil(self.P / math.ceil(self.P / most))
+
+
+class _Evaluation(Evaluation):
+    """Outputs are formed when they are asked for."""
+
+    def __init__(self, kernel: AnyPatchesKernel, c: np.ndarray, points: Points, v: np.ndarray | None) -> None:
+        self._kernel, self._c, self._points = kernel, c, points
+        self._v = np.zeros_like(c) if v is None else v
+        self._gradient = np.zeros_like(c)
+
+    def batches(self) -> Iterator[Batch]:
+        """Write the points out in batches."""
+        return self._points.batches(self._kernel.N, self._kernel.size)
+
+    def targets(self, batch: Batch) -> np.ndarray:
+        """Return (k, n): the soft labels."""
+        return batch.soft_labels(self._kernel.labels, self._kernel.k)
+
+    def outputs(self, batch: Batch) -> np.ndarray:
+        """Return (k, n): the outputs."""
+        return self._kernel.values(self._c, batch)
+
+    def tangents(self, batch: Batch) -> np.ndarray:
+        """Return (k, n): the derivative of the outputs along v."""
+        return self._kernel.changes(self._c, self._v, batch)
+
+    def pull_back(self, batch: Batch, residual: np.ndarray) -> None:
+        """Add the adjoint of `outputs` at residual (k, n)."""
+        self._kernel.add_pull_back(self._c, batch, residual, self._gradient)
+
+    def pull_back_tangent(self, batch: Batch, residual: np.ndarray, change: np.ndarray) -> None:
+        """Add the derivative of `pull_back` along (v, change)."""
+        self._kernel.add_pull_back_tangent(self._c, self._v, batch, residual, change, self._gradient)
+
+    def gradient(self) -> np.ndarray:
+        """Return (k, m, F): the sum of what has been pulled back."""
+        return self._gradient

@@ -47,7 +47,7 @@ class PairGradient:
             pairs=pairs,
             targets=targets,
         )
-        columns = (k, layout.base + len(layout.patterns), neurons.m)
+        columns = (k, layout.features + len(layout.patterns), neurons.m)
         self._memory = Memory(
             columns=np.empty(columns),
             out=np.empty(columns),
@@ -61,10 +61,9 @@ class PairGradient:
         )
 
     def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray] | None:
-        """Return both at c (k, m, k, 2), or None if the outputs are too large for exponentials."""
-        correlations = np.ascontiguousarray(c).reshape(*c.shape[:2], -1)
-        memory, gradient = self._memory, np.empty_like(correlations)
-        run_together(self._threads, lambda counters: pair_gradient(counters, correlations, self._constants, memory, gradient))
+        """Return both at c (k, m, F), or None if the outputs are too large for exponentials."""
+        memory, gradient = self._memory, np.empty_like(c)
+        run_together(self._threads, lambda counters: pair_gradient(counters, c, self._constants, memory, gradient))
         if not (memory.largest < LARGEST_OUTPUT).all():
             return None
-        return float(memory.sums.sum() - memory.linear.sum()), gradient.reshape(c.shape)
+        return float(memory.sums.sum() - memory.linear.sum()), gradient

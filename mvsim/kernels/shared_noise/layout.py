@@ -39,9 +39,11 @@ class Layout:
     start : numpy.ndarray
         (G + 1,): points start[g] .. start[g + 1] - 1 have pattern g.
     patterns : numpy.ndarray
-        (G, 2k) noise vectors.
+        (G, F) noise vectors.
+    feature_class : numpy.ndarray
+        (F,) class of each feature; features of one class stand together, classes in their order.
     feature : numpy.ndarray
-        (N, S) index 2 s + l of the feature in each of the S = 2 C_P signal patches.
+        (N, S) feature in each of the S signal patches.
     signal : numpy.ndarray
         (N, S) its coefficient.
     position : numpy.ndarray
@@ -55,6 +57,7 @@ class Layout:
     pattern: np.ndarray
     start: np.ndarray
     patterns: np.ndarray
+    feature_class: np.ndarray
     feature: np.ndarray
     signal: np.ndarray
     position: np.ndarray
@@ -66,23 +69,35 @@ class Layout:
         used, pattern = np.unique(data.pattern_index, return_inverse=True)
         order = np.argsort(pattern, kind="stable")
         N = data.N
-        view = np.repeat(np.arange(2), data.signal_coefficients.shape[2])
+        _, views, patches_of_view = data.signal_coefficients.shape
+        first_of_class = np.searchsorted(data.feature_class, data.labels[order])
         return Layout(
             order=order,
             labels=data.labels[order],
             pattern=pattern[order],
             start=np.searchsorted(pattern[order], np.arange(len(used) + 1)),
             patterns=np.ascontiguousarray(data.patterns[used].reshape(len(used), -1)),
-            feature=2 * data.labels[order, None] + view,
+            feature_class=data.feature_class,
+            feature=first_of_class[:, None] + np.repeat(np.arange(views), patches_of_view),
             signal=np.ascontiguousarray(data.signal_coefficients[order].reshape(N, -1)),
             position=np.ascontiguousarray(data.signal_patches[order].reshape(N, -1)),
             P=data.P,
         )
 
     @property
-    def base(self) -> int:
-        """Column of the first noise pattern: 2k."""
-        return self.patterns.shape[1]
+    def features(self) -> int:
+        """The number F of features, and the column of the first noise pattern."""
+        return len(self.feature_class)
+
+    @property
+    def k(self) -> int:
+        """Number of classes."""
+        return int(self.feature_class[-1]) + 1
+
+    @property
+    def class_start(self) -> np.ndarray:
+        """(k + 1,): features class_start[s] .. class_start[s + 1] - 1 are of class s."""
+        return np.searchsorted(self.feature_class, np.arange(self.k + 1))
 
 
 def unmixed_signal_terms(layout: Layout) -> Terms:
@@ -95,14 +110,14 @@ def unmixed_signal_terms(layout: Layout) -> Terms:
 def unmixed_noise_terms(layout: Layout) -> Terms:
     """Return one noise patch of each pattern, as points 0 .. G - 1."""
     G = len(layout.patterns)
-    pattern = layout.base + np.arange(G)
+    pattern = layout.features + np.arange(G)
     return Terms(np.arange(G), np.ones(G), pattern, np.ones(G), pattern, np.zeros(G))
 
 
 def listed_terms(layout: Layout, first: np.ndarray, second: np.ndarray, lam: np.ndarray) -> Terms:
     """Return the outputs of given mixed points (sorted points ``first``, ``second``; weights ``lam`` of the first), as points 0 .. M - 1."""
     S, mu, points = layout.signal.shape[1], 1.0 - lam, np.arange(len(first))
-    noise_i, noise_j = layout.base + layout.pattern[first], layout.base + layout.pattern[second]
+    noise_i, noise_j = layout.features + layout.pattern[first], layout.features + layout.pattern[second]
     e, p, q = np.nonzero(layout.position[first][:, :, None] == layout.position[second][:, None, :])
     met_i, met_j = np.zeros((len(first), S), dtype=bool), np.zeros((len(first), S), dtype=bool)
     met_i[e, p], met_j[e, q] = True, True
@@ -249,7 +264,7 @@ def block_terms(layout: Layout, plan: PairPlan) -> Terms:
     """Return the noise on noise of each block, as points 0 .. B - 1."""
     g, h = plan.blocks.T
     n = len(g)
-    return Terms(np.arange(n), np.ones(n), layout.base + g, np.full(n, plan.lam), layout.base + h, np.full(n, 1.0 - plan.lam))
+    return Terms(np.arange(n), np.ones(n), layout.features + g, np.full(n, plan.lam), layout.features + h, np.full(n, 1.0 - plan.lam))
 
 
 def signal_terms(layout: Layout, plan: PairPlan, meetings: Meetings) -> Terms:
@@ -265,7 +280,7 @@ def noise_terms(layout: Layout, plan: PairPlan) -> Terms:
     """Return what the meetings take from the tables and give to noise on noise, as points B + pair."""
     meet, lam, mu = plan.meetings, plan.lam, 1.0 - plan.lam
     n, point = len(meet.pair), len(plan.blocks) + meet.pair
-    noise_i, noise_j = layout.base + layout.pattern[meet.i], layout.base + layout.pattern[meet.j]
+    noise_i, noise_j = layout.features + layout.pattern[meet.i], layout.features + layout.pattern[meet.j]
     at_i, at_j = (meet.i, meet.p), (meet.j, meet.q)
     return Terms.join(
         Terms(point, np.full(n, -1.0), layout.feature[at_i], lam * layout.signal[at_i], noise_j, np.full(n, mu)),

@@ -25,19 +25,24 @@ with D the derivative of the loss by the table of signal on noise, where it is p
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mvsim.activations.smoothed_relu import smoothed_relu_derivative
-from mvsim.diagnostics import own_correlations
+from mvsim.activations import Activation
+from mvsim.diagnostics import softmax_gap
 from mvsim.kernels.jit.threads import run_ranges
 from mvsim.kernels.shared_noise.layout import Layout, Meetings, PairBlocks, PairPlan
 from mvsim.kernels.shared_noise.loops.outer_products import empty_products, outer_products
 from mvsim.kernels.shared_noise.loops.probabilities import pair_probabilities
 from mvsim.kernels.shared_noise.loops.second_derivative import table_second_derivatives
+from mvsim.kernels.shared_noise.softmax_sum import SoftmaxSum
 from mvsim.kernels.shared_noise.tables import Derivatives, Values
 from mvsim.linalg.arrow_matrix import Curvature
-from mvsim.parameters import Parameters
+from mvsim.losses import AllPairs, CrossEntropy, Unmixed
+
+if TYPE_CHECKING:
+    from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
 
 
 class Escaped:
@@ -45,32 +50,35 @@ class Escaped:
 
     Parameters
     ----------
-    parameters : Parameters
-        rho and alpha are used.
+    activation : Activation
+        One with neurons that escape.
     layout : Layout
         The data.
     c : numpy.ndarray
-        (k, m, k, 2).
+        (k, m, F).
     beyond : float
         An own correlation above this has escaped.
     """
 
-    def __init__(self, parameters: Parameters, layout: Layout, c: np.ndarray, beyond: float) -> None:
-        self._p, self._layout = parameters, layout
-        k, m = c.shape[:2]
-        escaped = own_correlations(c).max(axis=2) > beyond
+    def __init__(self, activation: Activation, layout: Layout, c: np.ndarray, beyond: float) -> None:
+        assert activation.escape is not None
+        self._activation, self._escape, self._layout = activation, activation.escape, layout
+        k, m, F = c.shape
+        self._views = views = F // k
+        by_class = c.reshape(k, m, k, views)
+        escaped = by_class[np.arange(k), :, np.arange(k)].max(axis=2) > beyond
         self.places = int(escaped.sum(axis=1).max())
         neuron = np.argsort(~escaped, axis=1, kind="stable")[:, : self.places]
         self._real = np.take_along_axis(escaped, neuron, axis=1)
         classes = np.arange(k)
-        # (k, E, 2k) correlations of the escaped neurons, 0 in places that are not taken, and their coordinates
-        self._c = c[classes[:, None], neuron].reshape(k, self.places, 2 * k) * self._real[..., None]
-        index = np.ravel_multi_index(np.ogrid[:k, :m, :k, :2], c.shape)[classes[:, None], neuron]
+        # (k, E, F) correlations of the escaped neurons, 0 in places that are not taken, and their coordinates
+        self._c = c[classes[:, None], neuron] * self._real[..., None]
+        index = np.arange(c.size).reshape(by_class.shape)[classes[:, None], neuron]
         index = np.where(self._real[..., None, None], index, -1)
-        self._own_index = index[classes, :, classes].reshape(k, -1)  # (k, 2E)
-        self._other_index = index.transpose(0, 2, 1, 3).reshape(k, k, -1)  # (k, k, 2E)
+        self._own_index = index[classes, :, classes].reshape(k, -1)  # (k, V E)
+        self._other_index = index.transpose(0, 2, 1, 3).reshape(k, k, -1)  # (k, k, V E)
         self._noise = self._c @ layout.patterns.T  # (k, E, G)
-        self._signal = layout.signal.reshape(len(layout.labels), 2, -1)  # (N, 2, C_P)
+        self._signal = layout.signal.reshape(len(layout.labels), views, -1)  # (N, V, patches of a view)
         self._order = np.argsort(layout.labels, kind="stable")  # points of one class together
         self._place = np.argsort(self._order)
         self._start = np.searchsorted(layout.labels[self._order], np.arange(k + 1))
@@ -144,7 +152,7 @@ class Escaped:
         order, pattern = self._order, self._layout.pattern
         y = self._layout.labels
         own, other = self._own_rates(lam, (1.0 - lam) * self._noise), self._other_rates(1.0 - lam, lam * self._noise, threads)
-        rates = np.empty((len(y), len(y), 2, self.places, 2))
+        rates = np.empty((len(y), len(y), 2, self.places, self._views))  # own and other
 
         def gather(i0: int, i1: int) -> None:
             for at in range(i0, i1):
@@ -154,21 +162,21 @@ class Escaped:
 
         run_ranges(len(y), threads, gather)
         i, p, j, q = meetings.i, meetings.p, meetings.j, meetings.q
-        C_P, y = self._signal.shape[2], y[i]
+        patches_of_view, y = self._signal.shape[2], y[i]
         from_i = lam * self._layout.signal[i, p][:, None] * self._c[y, :, self._layout.feature[i, p]]
         from_j = (1.0 - lam) * self._layout.signal[j, q][:, None] * self._c[y, :, self._layout.feature[j, q]]
         met = self._slope(from_i + from_j)
         pair, of_i, of_j = (self._place[i][:, None], self._place[j][:, None], np.arange(self.places)), rates[:, :, 0], rates[:, :, 1]
         change = lam * self._layout.signal[i, p][:, None] * (met - self._slope(from_i + (1.0 - lam) * self._noise[y, :, pattern[j]]))
-        np.add.at(of_i, (*pair, (p // C_P)[:, None]), change * self._real[y])
+        np.add.at(of_i, (*pair, (p // patches_of_view)[:, None]), change * self._real[y])
         change = (1.0 - lam) * self._layout.signal[j, q][:, None] * (met - self._slope(from_j + lam * self._noise[y, :, pattern[i]]))
-        np.add.at(of_j, (*pair, (q // C_P)[:, None]), change * self._real[y])
+        np.add.at(of_j, (*pair, (q // patches_of_view)[:, None]), change * self._real[y])
         return rates.reshape(*rates.shape[:2], -1)
 
     def _own_rates(self, lam: float, noise: np.ndarray) -> np.ndarray:
         """Return (N, G, E, 2): A at every pattern, whose pre-activations are noise (k, E, G)."""
         k, labels = len(self._c), self._layout.labels
-        c = self._c.reshape(k, self.places, k, 2)[np.arange(k), :, np.arange(k)][labels]  # (N, E, 2)
+        c = self._c.reshape(k, self.places, k, self._views)[np.arange(k), :, np.arange(k)][labels]  # (N, E, 2)
         signal = lam * self._signal
         z = (signal[:, None] * c[..., None])[:, None] + noise[labels].transpose(0, 2, 1)[..., None, None]  # (N, G, E, 2, C_P)
         return (self._slope(z) * signal[:, None, None]).sum(axis=-1) * self._real[labels][:, None, :, None]
@@ -177,11 +185,11 @@ class Escaped:
         """Return (k, N, G, E, 2): O of the neurons of every class at every point on every pattern."""
         k, labels = len(self._c), self._layout.labels
         signal = lam * self._signal  # (N, 2, C_P)
-        out = np.empty((k, len(labels), noise.shape[2], self.places, 2))
+        out = np.empty((k, len(labels), noise.shape[2], self.places, self._views))
 
         def fill(y0: int, y1: int) -> None:
             for y in range(y0, y1):
-                c = self._c[y].reshape(self.places, k, 2)[:, labels].transpose(1, 0, 2)  # (N, E, 2)
+                c = self._c[y].reshape(self.places, k, self._views)[:, labels].transpose(1, 0, 2)  # (N, E, 2)
                 z = (signal[:, None] * c[..., None])[:, None] + noise[y].T[None, :, :, None, None]
                 out[y] = (self._slope(z) * signal[:, None, None]).sum(axis=-1) * self._real[y][:, None]
 
@@ -189,19 +197,20 @@ class Escaped:
         return out
 
     def _slope(self, z: np.ndarray) -> np.ndarray:
-        return smoothed_relu_derivative(z, self._p.rho, self._p.alpha)
+        return self._activation.derivative(z)
 
     def _slope_changes(self, lam: float, residual: Derivatives, threads: int) -> np.ndarray:
         """Return (k, k, 2E): the diagonal through R'' for the other correlations, where it is positive."""
         k = len(self._c)
-        weights, noise = self._c.reshape(-1, 2 * k), self._noise.reshape(k * self.places, -1)
+        weights, noise = self._c.reshape(k * self.places, -1), self._noise.reshape(k * self.places, -1)
         owner, out = np.repeat(np.arange(k), self.places), np.zeros_like(weights)
         tables = [(lam, residual.U)] if residual.V is residual.U else [(lam, residual.U), (1.0 - lam, residual.V)]
-        power = int(self._p.alpha) - 2 if self._p.alpha.is_integer() else self._p.alpha - 2.0
+        threshold, alpha = self._escape
+        power = int(alpha) - 2 if float(alpha).is_integer() else alpha - 2.0
         for weight, table in tables:
-            data = (owner, weights, noise, weight, self._layout.feature, self._layout.signal, table, self._p.rho, power, out)
+            data = (owner, weights, noise, weight, self._layout.feature, self._layout.signal, table, threshold, power, out)
             run_ranges(len(out), threads, lambda e0, e1, data=data: table_second_derivatives(e0, e1, *data))  # type: ignore[misc]
-        changes = np.maximum(out, 0.0).reshape(k, self.places, k, 2) * self._real[..., None, None]
+        changes = np.maximum(out, 0.0).reshape(k, self.places, k, self._views) * self._real[..., None, None]
         return changes.transpose(0, 2, 1, 3).reshape(k, k, -1)
 
 
@@ -230,3 +239,22 @@ class PairProbability:
         pairs = PairBlocks.of(layout, plan)
         run_ranges(len(plan.blocks), threads, lambda b0, b1: pair_probabilities(b0, b1, pairs, values, first, second))
         return PairProbability(first, second)
+
+
+def stiff_hessian_of_points(kernel: SharedNoiseKernel, c: np.ndarray, points: Unmixed, beyond: float) -> Curvature:
+    """Return the stiff part of the Hessian of the mean cross-entropy of single points at c (k, m, F)."""
+    escaped = Escaped(kernel.activation, kernel.layout, c, beyond)
+    return escaped.unmixed(softmax_gap(kernel.outputs_in_layout(c), kernel.layout.labels)) if escaped.places else Curvature.nothing()
+
+
+def stiff_hessian_of_pairs(kernel: SharedNoiseKernel, c: np.ndarray, points: AllPairs, beyond: float) -> Curvature:
+    """Return the stiff part of the Hessian of the mean cross-entropy of all pairs at c (k, m, F)."""
+    escaped = Escaped(kernel.activation, kernel.layout, c, beyond)
+    if not escaped.places:
+        return Curvature.nothing()
+    pairs, columns, threads = kernel.pairs_of(points), kernel.columns.at(c), kernel.neurons.threads
+    values = pairs.empty_values()
+    kernel.neurons.run(lambda y0, y1: pairs.sums.values(y0, y1, columns, values))
+    probability = PairProbability.of(kernel.layout, pairs.plan, values, threads)
+    residual = SoftmaxSum(kernel, points, CrossEntropy()).loss_and_derivative(c)[1]
+    return escaped.pairs(pairs.plan, probability, residual, threads)

@@ -28,7 +28,7 @@ from mvsim.kernels.shared_noise.tables import Derivatives, Tables, Values
 
 
 class _Rows:
-    """The signal patches sorted by class, then by view, by patch and by point."""
+    """The signal patches sorted by feature, then by patch and by point."""
 
     def __init__(self, layout: Layout) -> None:
         N, S = layout.signal.shape
@@ -38,8 +38,9 @@ class _Rows:
         self.of[order] = np.arange(N * S)
         self.of = self.of.reshape(S, N).T
         self.feature, self.signal, self.point = feature[order], layout.signal.T.ravel()[order], np.tile(np.arange(N), S)[order]
-        self.start = np.searchsorted(self.feature, np.arange(layout.base + 1))
-        self.low, self.high = np.full(layout.base, np.inf), np.full(layout.base, -np.inf)
+        self.start = np.searchsorted(self.feature, np.arange(layout.features + 1))
+        self.low = np.full(layout.features, np.inf)
+        self.high = np.full(layout.features, -np.inf)
         np.minimum.at(self.low, self.feature, self.signal)
         np.maximum.at(self.high, self.feature, self.signal)
 
@@ -50,18 +51,19 @@ def moment_table(layout: Layout, order: int, lam: float, at: tuple[np.ndarray, n
     place = np.empty(len(layout.labels), np.int64)
     place[np.argsort(layout.labels, kind="stable")] = np.arange(len(place))
     entry_row = rows.of[at]
-    entry_class = rows.feature[entry_row] // 2
+    entry_class, class_start = layout.feature_class[rows.feature[entry_row]], layout.class_start
     entries = np.argsort(entry_class, kind="stable")
     return MomentTable(
         lam=lam,
         low=rows.low,
         high=rows.high,
         start=rows.start,
+        class_start=class_start,
         signal=rows.signal,
         powers=np.stack([comb(order, q) * rows.signal**q for q in range(order + 1)], axis=1),
         place=place,
-        entry_start=np.searchsorted(entry_class[entries], np.arange(layout.base // 2 + 1)),
-        entry_row=(entry_row - rows.start[2 * entry_class])[entries],
+        entry_start=np.searchsorted(entry_class[entries], np.arange(layout.k + 1)),
+        entry_row=(entry_row - rows.start[class_start[entry_class]])[entries],
         entry_pattern=pattern[entries],
         entry_point=point[entries],
     )

@@ -77,8 +77,10 @@ class Block:
     ----------
     index, g, h : int
         Number of the block and its patterns.
-    first, second : slice
+    rows, cols : slice
         Sorted points i and j.
+    order : numpy.ndarray
+        See `Layout`.
     weight : numpy.ndarray
         (rows * cols,) weight of each pair in the mean over all N^2, 0 for those that a symmetric plan does not visit.
     targets : numpy.ndarray
@@ -92,8 +94,9 @@ class Block:
     index: int
     g: int
     h: int
-    first: slice
-    second: slice
+    rows: slice
+    cols: slice
+    order: np.ndarray
     weight: np.ndarray
     targets: np.ndarray
     extra: np.ndarray
@@ -104,28 +107,38 @@ class Block:
     def of(layout: Layout, plan: PairPlan, index: int) -> Block:
         """Lay out one block."""
         g, h = plan.blocks[index]
-        first, second = slice(layout.start[g], layout.start[g + 1]), slice(layout.start[h], layout.start[h + 1])
+        rows, cols = slice(layout.start[g], layout.start[g + 1]), slice(layout.start[h], layout.start[h + 1])
         N = len(layout.labels)
-        i, j = np.meshgrid(np.arange(N)[first], np.arange(N)[second], indexing="ij")
+        i, j = np.meshgrid(np.arange(N)[rows], np.arange(N)[cols], indexing="ij")
         weight = np.where(i < j, 2.0, np.where(i == j, 1.0, 0.0)) if plan.symmetric else np.ones(i.shape)
-        targets = soft_labels(layout.base // 2, layout.labels[i.ravel()], layout.labels[j.ravel()], plan.lam)
+        targets = soft_labels(layout.k, layout.labels[i.ravel()], layout.labels[j.ravel()], plan.lam)
         span = np.arange(plan.extra_start[index], plan.extra_start[index + 1])
         pairs = plan.extra_pairs[span]
-        extra = (pairs[:, 0] - first.start) * i.shape[1] + pairs[:, 1] - second.start
-        return Block(index, g, h, first, second, weight.ravel() / N**2, targets, extra, len(plan.blocks) + span, plan.repeats)
+        extra = (pairs[:, 0] - rows.start) * i.shape[1] + pairs[:, 1] - cols.start
+        return Block(index, g, h, rows, cols, layout.order, weight.ravel() / N**2, targets, extra, len(plan.blocks) + span, plan.repeats)
+
+    @property
+    def first(self) -> np.ndarray:
+        """(rows * cols,) original indices i."""
+        return np.repeat(self.order[self.rows], self.cols.stop - self.cols.start)
+
+    @property
+    def second(self) -> np.ndarray:
+        """(rows * cols,) original indices j."""
+        return np.tile(self.order[self.cols], self.rows.stop - self.rows.start)
 
     def gather(self, tables: Values) -> np.ndarray:
         """Return (k, rows * cols): the outputs of the pairs."""
-        first, second = tables.U[:, self.h, self.first], tables.V[:, self.g, self.second]
+        first, second = tables.U[:, self.h, self.rows], tables.V[:, self.g, self.cols]
         g = (first[:, :, None] + (second + self.repeats * tables.terms[:, self.index, None])[:, None, :]).reshape(len(first), -1)
         g[:, self.extra] += tables.terms[:, self.extra_column]
         return g
 
     def scatter(self, tables: Derivatives, residual: np.ndarray) -> None:
         """Add the adjoint of `gather` at residual (k, rows * cols) to tables."""
-        square = residual.reshape(len(residual), self.first.stop - self.first.start, -1)
+        square = residual.reshape(len(residual), self.rows.stop - self.rows.start, -1)
         by_first = square.sum(axis=2)
-        tables.U[:, self.h, self.first] += by_first
-        tables.V[:, self.g, self.second] += square.sum(axis=1)
+        tables.U[:, self.h, self.rows] += by_first
+        tables.V[:, self.g, self.cols] += square.sum(axis=1)
         tables.terms[:, self.index] += self.repeats * by_first.sum(axis=1)
         tables.terms[:, self.extra_column] += residual[:, self.extra]

@@ -41,7 +41,7 @@ DEAD, POLYNOMIAL, LINEAR, OTHER = 0, 1, 2, 3
 
 
 class MomentTable(NamedTuple):
-    """The constants of one table. Rows are signal patches, sorted by class, then by view, by patch and by point.
+    """The constants of one table. Rows are signal patches, sorted by feature, features of one class together, then by patch and by point.
 
     So the rows of a class of n points are S runs of n rows each, and every run goes through the points of the class in the same order.
 
@@ -50,9 +50,11 @@ class MomentTable(NamedTuple):
     lam : float
         Weight of the signal.
     low, high : numpy.ndarray
-        (2k,) range of beta for each feature; low > high where no point has it.
+        (F,) range of beta for each feature; low > high where no point has it.
     start : numpy.ndarray
-        (2k + 1,): rows start[f] .. start[f + 1] - 1 have feature f.
+        (F + 1,): rows start[f] .. start[f + 1] - 1 have feature f.
+    class_start : numpy.ndarray
+        (k + 1,): features class_start[s] .. class_start[s + 1] - 1 are of class s.
     signal : numpy.ndarray
         (rows,) beta.
     powers : numpy.ndarray
@@ -69,6 +71,7 @@ class MomentTable(NamedTuple):
     low: np.ndarray
     high: np.ndarray
     start: np.ndarray
+    class_start: np.ndarray
     signal: np.ndarray
     powers: np.ndarray
     place: np.ndarray
@@ -109,8 +112,8 @@ def regimes_of(features, noise, lam, low, high, order):
 def _most_rows(at):
     """Return the largest number of rows of a class."""
     most = 0
-    for s in range(len(at.start) // 2):
-        most = max(most, at.start[2 * s + 2] - at.start[2 * s])
+    for s in range(len(at.class_start) - 1):
+        most = max(most, at.start[at.class_start[s + 1]] - at.start[at.class_start[s]])
     return most
 
 
@@ -246,12 +249,12 @@ def moment_values(y0, y1, columns, at, table, entries, activation):
         for q in range(order + 1):
             np.dot(A, B[order - q], M[q])
             _raise(A, scaled)
-        for s in range(F // 2):
-            start, stop = at.start[2 * s], at.start[2 * s + 2]
+        for s in range(len(at.class_start) - 1):
+            start, stop = at.start[at.class_start[s]], at.start[at.class_start[s + 1]]
             if start == stop:
                 continue
             rows = of_class[: stop - start]
-            for f in range(2 * s, 2 * s + 2):
+            for f in range(at.class_start[s], at.class_start[s + 1]):
                 first, last = at.start[f], at.start[f + 1]
                 for q in range(order + 1):
                     for g in range(G):
@@ -292,15 +295,15 @@ def moment_pull_back(y0, y1, columns, at, residual, entry_residual, out, activat
         for g in range(G):
             for i in range(N):
                 points[at.place[i], g] = residual[y, g, i]
-        for s in range(F // 2):
-            start, stop = at.start[2 * s], at.start[2 * s + 2]
+        for s in range(len(at.class_start) - 1):
+            start, stop = at.start[at.class_start[s]], at.start[at.class_start[s + 1]]
             if start == stop:
                 continue
             rows = of_class[: stop - start]
             _repeat_runs(points[start // S : stop // S], rows)
             for e in range(at.entry_start[s], at.entry_start[s + 1]):
                 rows[at.entry_row[e], at.entry_pattern[e]] -= entry_residual[y, at.entry_point[e]]
-            for f in range(2 * s, 2 * s + 2):
+            for f in range(at.class_start[s], at.class_start[s + 1]):
                 first, last = at.start[f], at.start[f + 1]
                 np.dot(at.powers[first:last].T, rows[first - start : last - start], of_feature)
                 for q in range(order + 1):

@@ -115,12 +115,12 @@ def moment_tangents(y0, y1, columns, moves, at, table, entries, activation):
             _add(M_part, M[q])
             _scale_product(float(q + 1), A, own_move, A_moved)
             _raise(A, own)
-        for s in range(F // 2):
-            start, stop = at.start[2 * s], at.start[2 * s + 2]
+        for s in range(len(at.class_start) - 1):
+            start, stop = at.start[at.class_start[s]], at.start[at.class_start[s + 1]]
             if start == stop:
                 continue
             rows = of_class[: stop - start]
-            for f in range(2 * s, 2 * s + 2):
+            for f in range(at.class_start[s], at.class_start[s + 1]):
                 first, last = at.start[f], at.start[f + 1]
                 for q in range(order + 1):
                     for g in range(G):
@@ -171,8 +171,8 @@ def moment_pull_back_tangent(y0, y1, columns, moves, at, residual, change, entry
             for i in range(N):
                 points[at.place[i], g] = residual[y, g, i]
                 points_moved[at.place[i], g] = change[y, g, i]
-        for s in range(F // 2):
-            start, stop = at.start[2 * s], at.start[2 * s + 2]
+        for s in range(len(at.class_start) - 1):
+            start, stop = at.start[at.class_start[s]], at.start[at.class_start[s + 1]]
             if start == stop:
                 continue
             rows, changes = of_class[: stop - start], of_class_moved[: stop - start]
@@ -181,7 +181,7 @@ def moment_pull_back_tangent(y0, y1, columns, moves, at, residual, change, entry
             for e in range(at.entry_start[s], at.entry_start[s + 1]):
                 rows[at.entry_row[e], at.entry_pattern[e]] -= entry_residual[y, at.entry_point[e]]
                 changes[at.entry_row[e], at.entry_pattern[e]] -= entry_change[y, at.entry_point[e]]
-            for f in range(2 * s, 2 * s + 2):
+            for f in range(at.class_start[s], at.class_start[s + 1]):
                 first, last = at.start[f], at.start[f + 1]
                 powers, signal = at.powers[first:last], at.signal[first:last]
                 of_f, of_f_moved = rows[first - start : last - start], changes[first - start : last - start]

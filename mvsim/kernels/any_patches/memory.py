@@ -1,0 +1,44 @@
+"""How much memory kernels for arbitrary patches take, in doubles."""
+
+from __future__ import annotations
+
+from mvsim.kernels.needs import Needs
+from mvsim.parameters import Parameters
+
+_BATCH = 2**22
+"""Doubles in one (k, n) array of a batch of mixed points."""
+
+_CACHED = 2**17
+"""Doubles in the pre-activations of a neuron, of which the compiled loops take some at a time."""
+
+
+def needs(p: Parameters, mixes: bool) -> Needs:
+    """Return what a run of the compiled kernel takes; on each thread, of which one is counted, it has three arrays of pre-activations."""
+    activations = 3 * p.N * min(p.P, max(_CACHED // p.N, 64))
+    return Needs(stored(p, p.N), batch(p, mixes) + activations, 0)
+
+
+def needs_of_readable(p: Parameters, mixes: bool) -> Needs:
+    """Return what a run of the readable kernel takes, which makes explicit patches."""
+    return Needs(stored(p, p.N) + 2 * p.k * p.N * p.P, batch(p, mixes) + 8 * max(_BATCH, p.P * p.k * (2 + p.m)), 0)
+
+
+def batch(p: Parameters, mixes: bool) -> int:
+    """Return the doubles in the ten arrays of a batch of mixed points."""
+    points = min(p.N * (p.N + 1) // 2, max(p.N, _BATCH // p.k)) if mixes else min(p.N, max(1, _BATCH // p.k))
+    return (10 * p.k + 7) * points
+
+
+def needs_of_test(p: Parameters, points: int) -> tuple[int, int]:
+    """Return what stays for outputs on fresh draws: once with each view alone; while these are made, the draws with both are there too."""
+    return 2 * (features_of_point(p) - 1) * points * p.P, stored(p, points)
+
+
+def stored(p: Parameters, points: int) -> int:
+    """Return the doubles that describe points with noise of each patch."""
+    return features_of_point(p) * points * p.P
+
+
+def features_of_point(p: Parameters) -> int:
+    """Return how many features occur in a point with noise of each patch: those of its noise classes and of its own class."""
+    return 2 * (p.Q + 1)
