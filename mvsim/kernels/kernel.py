@@ -37,7 +37,8 @@ class Batch(Protocol):
 class Evaluation(ABC):
     """The network at some correlations c, and if wanted along a direction v, on a set of points, batch by batch.
 
-    The caller goes through `batches`, asks for outputs of each, may pull something back through it, and in the end asks for the `gradient`.
+    The caller goes through `batches`, asks for outputs of each before it takes the next one, may pull something back through it, and in the end asks
+    for the `gradient`.
     """
 
     @abstractmethod
@@ -68,6 +69,10 @@ class Evaluation(ABC):
     def gradient(self) -> np.ndarray:
         """Return (k, m, F): the sum of all that has been pulled back."""
 
+    def visited(self, batch: Any) -> Any:
+        """Return which columns of a batch are visited, as an index: others have weight 0, and what stands there means nothing."""
+        return slice(None)
+
     def mean(self, batch: Any, values: np.ndarray) -> float:
         """Return the weighted sum of values (n,) over a batch."""
         return float(batch.weight @ values)
@@ -88,6 +93,7 @@ class Kernel(ABC):
     k: int
     m: int
     N: int
+    activation: Activation
 
     @abstractmethod
     def __init__(self, parameters: Parameters, data: Any, threads: int | None, activation: Activation) -> None:
@@ -113,40 +119,41 @@ class Kernel(ABC):
 
     def visited(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
         """Return (M,) indices i and j of the mixed points in the order of `outputs`, `tangents` and `pull_back`."""
-        batches = list(self.evaluate(np.zeros((self.k, self.m, self.features)), points).batches())
-        return np.concatenate([batch.first for batch in batches]), np.concatenate([batch.second for batch in batches])
+        evaluation = self.evaluate(np.zeros((self.k, self.m, self.features)), points)
+        pairs = [np.stack([batch.first, batch.second])[:, evaluation.visited(batch)] for batch in evaluation.batches()]
+        first, second = np.concatenate(pairs, axis=1)
+        return first, second
 
     def outputs(self, c: np.ndarray, points: Points | None = None) -> np.ndarray:
         """Return the outputs: (k, N) on the points of the data in their order, or (k, M) on mixed points in the order of `visited`."""
-        evaluation = self.evaluate(self._in_features(c), points or Unmixed())
-        batches = list(evaluation.batches())
-        outputs = np.concatenate([evaluation.outputs(batch) for batch in batches], axis=1)
-        if points is None:
-            in_order = np.empty_like(outputs)
-            in_order[:, np.concatenate([batch.first for batch in batches])] = outputs
-            return in_order
-        return outputs
+        evaluation, parts, order = self.evaluate(self._in_features(c), points or Unmixed()), [], []
+        for batch in evaluation.batches():
+            parts.append(evaluation.outputs(batch)[:, evaluation.visited(batch)])
+            order.append(batch.first)
+        outputs = np.concatenate(parts, axis=1)
+        if points is not None:
+            return outputs
+        in_order = np.empty_like(outputs)
+        in_order[:, np.concatenate(order)] = outputs
+        return in_order
 
     def tangents(self, c: np.ndarray, v: np.ndarray, points: Points) -> np.ndarray:
         """Return (k, M): the derivative of the outputs along v."""
         evaluation = self.evaluate(self._in_features(c), points, self._in_features(v))
-        return np.concatenate([evaluation.tangents(batch) for batch in evaluation.batches()], axis=1)
+        return np.concatenate([evaluation.tangents(batch)[:, evaluation.visited(batch)] for batch in evaluation.batches()], axis=1)
 
     def pull_back(self, c: np.ndarray, points: Points, residual: np.ndarray) -> np.ndarray:
         """Return the shape of c: sum over y and n of residual[y, n] dg_y(z_n)/dc for residual (k, M)."""
-        evaluation, start = self.evaluate(self._in_features(c), points), 0
-        for batch in evaluation.batches():
-            evaluation.pull_back(batch, residual[:, start : start + len(batch.first)])
-            start += len(batch.first)
+        evaluation = self.evaluate(self._in_features(c), points)
+        for batch, part in _parts(evaluation, residual):
+            evaluation.pull_back(batch, part)
         return evaluation.gradient().reshape(c.shape)
 
     def pull_back_tangent(self, c: np.ndarray, v: np.ndarray, points: Points, residual: np.ndarray, change: np.ndarray) -> np.ndarray:
         """Return the derivative of `pull_back` along v, where the residual moves by ``change`` (k, M)."""
-        evaluation, start = self.evaluate(self._in_features(c), points, self._in_features(v)), 0
-        for batch in evaluation.batches():
-            part = slice(start, start + len(batch.first))
-            evaluation.pull_back_tangent(batch, residual[:, part], change[:, part])
-            start = part.stop
+        evaluation = self.evaluate(self._in_features(c), points, self._in_features(v))
+        for batch, both in _parts(evaluation, np.stack([residual, change])):
+            evaluation.pull_back_tangent(batch, *both)
         return evaluation.gradient().reshape(c.shape)
 
     # With a loss ---------------------------------------------------------------------------------------------------------------------------
@@ -179,3 +186,14 @@ class Kernel(ABC):
 
     def _in_features(self, c: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(c).reshape(self.k, self.m, self.features)
+
+
+def _parts(evaluation: Evaluation, residual: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
+    """Yield every batch with its columns of residual (..., M), zeros in columns that are not visited."""
+    start = 0
+    for batch in evaluation.batches():
+        part = np.zeros((*residual.shape[:-1], len(batch.first)))
+        count = part[..., evaluation.visited(batch)].shape[-1]
+        part[..., evaluation.visited(batch)] = residual[..., start : start + count]
+        start += count
+        yield batch, part

@@ -217,7 +217,7 @@ class _Few:
         found = []
         for data in self._forms([i]):
             kernel = make_kernel(self.evidence.parameters, data, "auto", self.evidence.threads)
-            found.append(kernel.pull_back(self.c, Unmixed(), np.ones((kernel.k, 1))))
+            found.append(kernel.pull_back(self.c, Unmixed(), np.ones((len(self.c), 1))))
         return found
 
     def engine_losses(self, name: str) -> list[np.ndarray]:

@@ -45,7 +45,7 @@ class AnyPatchesKernel(Kernel):
         self.threads = check_threads(threads, data.N * data.P * data.k * parameters.m)
         self._points = data.point, data.feature, data.rows
         self._features = len(data.feature_class)
-        self._activation, self._scale, self._constants = activation, activation.scale, activation.compiled
+        self.activation, self._scale, self._constants = activation, activation.scale, activation.compiled
 
     @property
     def features(self) -> int:
@@ -99,7 +99,7 @@ class AnyPatchesKernel(Kernel):
         near, far = np.where(second_is_near, batch.second, batch.first), np.where(second_is_near, batch.first, batch.second)
         share, other = np.where(second_is_near, (1.0 - batch.lam, batch.lam), (batch.lam, 1.0 - batch.lam))
         share, other = np.where(near == far, [[1.0], [0.0]], (share, other))  # mixed with itself, a point stays what it is
-        return compiled.Mixtures(near, far, other / share, share, *self._activation.mixture_weights(share))
+        return compiled.Mixtures(near, far, other / share, share, *self.activation.mixture_weights(share))
 
     def _blocks(self, near: np.ndarray, far: np.ndarray) -> np.ndarray:
         """Return (B, 6) for `mvsim.kernels.any_patches.loops`: each point by itself if all are unmixed, else one block."""

@@ -133,6 +133,10 @@ class _Evaluation(Evaluation):
         batch.scatter(self._D, residual)
         batch.scatter(self._dD, change)
 
+    def visited(self, batch: Block) -> np.ndarray:
+        """Return which pairs of a block are visited: with one order only, i <= j."""
+        return batch.weight > 0.0
+
     def gradient(self) -> np.ndarray:
         """Return (k, m, F): the sum of what has been pulled back."""
         pairs, at, D, dD = self._pairs, self._at, self._D, self._dD

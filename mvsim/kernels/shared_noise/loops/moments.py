@@ -109,21 +109,21 @@ def regimes_of(features, noise, lam, low, high, order):
 
 
 @njit(**SUMS)
-def _most_rows(at):
+def _most_rows(constants):
     """Return the largest number of rows of a class."""
     most = 0
-    for s in range(len(at.class_start) - 1):
-        most = max(most, at.start[at.class_start[s + 1]] - at.start[at.class_start[s]])
+    for s in range(len(constants.class_start) - 1):
+        most = max(most, constants.start[constants.class_start[s + 1]] - constants.start[constants.class_start[s]])
     return most
 
 
 @njit(**SUMS)
-def _members(regimes, regime, found):
-    """Write the neurons in a regime to found, and return how many they are."""
+def _members(regimes, regime, members):
+    """Write the neurons in a regime to members, and return how many they are."""
     count = 0
     for r in range(len(regimes)):
         if regimes[r] == regime:
-            found[count] = r
+            members[count] = r
             count += 1
     return count
 
@@ -230,93 +230,112 @@ def _add_slopes(own, noise, signal, rows, by_pattern, activation):
 
 
 @njit(**SUMS)
-def moment_values(y0, y1, columns, at, table, entries, activation):
+def moment_values(y0, y1, columns, constants, table, entries, activation):
     """Fill table[y, g, i] = sum over the signal patches of point i of Phi(beta, g), and subtract the single entries from entries[y, point].
 
     Patterns are the last columns, as many as the table has.
     """
     unit, alpha = activation.unit, activation.alpha
-    order, S = at.powers.shape[1] - 1, len(at.signal) // len(at.place)
-    F, (G, m), N = len(at.low), (table.shape[1], columns.shape[2]), len(at.place)
-    lam, mu = at.lam, 1.0 - at.lam
-    A, scaled, noise, B, M = np.empty((F, m)), np.empty((F, m)), np.empty((m, G)), np.empty((order + 1, m, G)), np.empty((order + 1, F, G))
-    of_feature, of_class, points, found = np.empty((order + 1, G)), np.empty((_most_rows(at), G)), np.empty((N, G)), np.empty(m, np.int64)
+    order, S = constants.powers.shape[1] - 1, len(constants.signal) // len(constants.place)
+    F, (G, m), N = len(constants.low), (table.shape[1], columns.shape[2]), len(constants.place)
+    lam, mu = constants.lam, 1.0 - constants.lam
+    A = np.empty((F, m))
+    scaled = np.empty((F, m))
+    noise = np.empty((m, G))
+    B = np.empty((order + 1, m, G))
+    M = np.empty((order + 1, F, G))
+    of_feature = np.empty((order + 1, G))
+    of_class = np.empty((_most_rows(constants), G))
+    points = np.empty((N, G))
+    members = np.empty(m, np.int64)
     for y in range(y0, y1):
-        regimes = regimes_of(columns[y, :F], columns[y, F:], lam, at.low, at.high, order)
+        regimes = regimes_of(columns[y, :F], columns[y, F:], lam, constants.low, constants.high, order)
         _mask_and_scale(regimes, columns[y, :F], lam, A, scaled)
         _fill_transposed(columns[y, F:], mu, noise)
         _fill_powers(noise, B)
         for q in range(order + 1):
             np.dot(A, B[order - q], M[q])
             _raise(A, scaled)
-        for s in range(len(at.class_start) - 1):
-            start, stop = at.start[at.class_start[s]], at.start[at.class_start[s + 1]]
+        for s in range(len(constants.class_start) - 1):
+            start, stop = constants.start[constants.class_start[s]], constants.start[constants.class_start[s + 1]]
             if start == stop:
                 continue
             rows = of_class[: stop - start]
-            for f in range(at.class_start[s], at.class_start[s + 1]):
-                first, last = at.start[f], at.start[f + 1]
+            for f in range(constants.class_start[s], constants.class_start[s + 1]):
+                first, last = constants.start[f], constants.start[f + 1]
                 for q in range(order + 1):
                     for g in range(G):
                         of_feature[q, g] = M[q, f, g]
-                for n in range(_members(regimes[f], LINEAR, found)):
-                    r = found[n]
+                for n in range(_members(regimes[f], LINEAR, members)):
+                    r = members[n]
                     for g in range(G):
                         of_feature[0, g] += alpha * noise[r, g] - (alpha - 1.0)
                         of_feature[1, g] += scaled[f, r]
-                np.dot(at.powers[first:last], of_feature, rows[first - start : last - start])
-                for n in range(_members(regimes[f], OTHER, found)):
-                    r = found[n]
-                    _add_values(scaled[f, r], noise[r], at.signal[first:last], rows[first - start : last - start], activation)
+                np.dot(constants.powers[first:last], of_feature, rows[first - start : last - start])
+                for n in range(_members(regimes[f], OTHER, members)):
+                    r = members[n]
+                    _add_values(scaled[f, r], noise[r], constants.signal[first:last], rows[first - start : last - start], activation)
             _sum_runs(rows, points[start // S : stop // S])
-            for e in range(at.entry_start[s], at.entry_start[s + 1]):
-                entries[y, at.entry_point[e]] -= unit * rows[at.entry_row[e], at.entry_pattern[e]]
+            for e in range(constants.entry_start[s], constants.entry_start[s + 1]):
+                entries[y, constants.entry_point[e]] -= unit * rows[constants.entry_row[e], constants.entry_pattern[e]]
         for g in range(G):
             for i in range(N):
-                table[y, g, i] = unit * points[at.place[i], g]
+                table[y, g, i] = unit * points[constants.place[i], g]
 
 
 @njit(**SUMS)
-def moment_pull_back(y0, y1, columns, at, residual, entry_residual, out, activation):
+def moment_pull_back(y0, y1, columns, constants, residual, entry_residual, out, activation):
     """Add the adjoint of `moment_values` at residual (k, G, N) and entry_residual to out, the shape of columns."""
     alpha = activation.alpha
-    order, S = at.powers.shape[1] - 1, len(at.signal) // len(at.place)
-    F, (G, m), N = len(at.low), (residual.shape[1], columns.shape[2]), len(at.place)
-    lam, mu = at.lam, 1.0 - at.lam
-    A, scaled, noise, B, E = np.empty((F, m)), np.empty((F, m)), np.empty((m, G)), np.empty((order, G, m)), np.zeros((order + 1, F, G))
-    of_feature, of_class, points, found = np.empty((order + 1, G)), np.empty((_most_rows(at), G)), np.empty((N, G)), np.empty(m, np.int64)
-    by_noise, by_feature, scaled_noise, by_pattern = np.empty((G, m)), np.empty((F, m)), np.empty((G, m)), np.empty((m, G))
+    order, S = constants.powers.shape[1] - 1, len(constants.signal) // len(constants.place)
+    F, (G, m), N = len(constants.low), (residual.shape[1], columns.shape[2]), len(constants.place)
+    lam, mu = constants.lam, 1.0 - constants.lam
+    A = np.empty((F, m))
+    scaled = np.empty((F, m))
+    noise = np.empty((m, G))
+    B = np.empty((order, G, m))
+    E = np.zeros((order + 1, F, G))
+    of_feature = np.empty((order + 1, G))
+    of_class = np.empty((_most_rows(constants), G))
+    points = np.empty((N, G))
+    members = np.empty(m, np.int64)
+    by_noise = np.empty((G, m))
+    by_feature = np.empty((F, m))
+    scaled_noise = np.empty((G, m))
+    by_pattern = np.empty((m, G))
     for y in range(y0, y1):
         out_features, out_noise = out[y, :F], out[y, F:]
-        regimes = regimes_of(columns[y, :F], columns[y, F:], lam, at.low, at.high, order)
+        regimes = regimes_of(columns[y, :F], columns[y, F:], lam, constants.low, constants.high, order)
         _mask_and_scale(regimes, columns[y, :F], lam, A, scaled)
         _fill_transposed(columns[y, F:], mu, noise)
         by_pattern[:] = 0.0
         for g in range(G):
             for i in range(N):
-                points[at.place[i], g] = residual[y, g, i]
-        for s in range(len(at.class_start) - 1):
-            start, stop = at.start[at.class_start[s]], at.start[at.class_start[s + 1]]
+                points[constants.place[i], g] = residual[y, g, i]
+        for s in range(len(constants.class_start) - 1):
+            start, stop = constants.start[constants.class_start[s]], constants.start[constants.class_start[s + 1]]
             if start == stop:
                 continue
             rows = of_class[: stop - start]
             _repeat_runs(points[start // S : stop // S], rows)
-            for e in range(at.entry_start[s], at.entry_start[s + 1]):
-                rows[at.entry_row[e], at.entry_pattern[e]] -= entry_residual[y, at.entry_point[e]]
-            for f in range(at.class_start[s], at.class_start[s + 1]):
-                first, last = at.start[f], at.start[f + 1]
-                np.dot(at.powers[first:last].T, rows[first - start : last - start], of_feature)
+            for e in range(constants.entry_start[s], constants.entry_start[s + 1]):
+                rows[constants.entry_row[e], constants.entry_pattern[e]] -= entry_residual[y, constants.entry_point[e]]
+            for f in range(constants.class_start[s], constants.class_start[s + 1]):
+                first, last = constants.start[f], constants.start[f + 1]
+                np.dot(constants.powers[first:last].T, rows[first - start : last - start], of_feature)
                 for q in range(order + 1):
                     for g in range(G):
                         E[q, f, g] = of_feature[q, g]
-                for n in range(_members(regimes[f], LINEAR, found)):
-                    r = found[n]
+                for n in range(_members(regimes[f], LINEAR, members)):
+                    r = members[n]
                     for g in range(G):
                         out_features[f, r] += lam / alpha * of_feature[1, g]
                         by_pattern[r, g] += of_feature[0, g]
-                for n in range(_members(regimes[f], OTHER, found)):
-                    r = found[n]
-                    total = _add_slopes(scaled[f, r], noise[r], at.signal[first:last], rows[first - start : last - start], by_pattern[r], activation)
+                for n in range(_members(regimes[f], OTHER, members)):
+                    r = members[n]
+                    total = _add_slopes(
+                        scaled[f, r], noise[r], constants.signal[first:last], rows[first - start : last - start], by_pattern[r], activation
+                    )
                     out_features[f, r] += lam * total
         for g in range(G):
             for r in range(m):

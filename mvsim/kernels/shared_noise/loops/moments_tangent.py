@@ -90,18 +90,29 @@ def _add_bends(own, own_move, noise, noise_move, signal, rows, changes, by_patte
 
 
 @njit(**SUMS)
-def moment_tangents(y0, y1, columns, moves, at, table, entries, activation):
+def moment_tangents(y0, y1, columns, moves, constants, table, entries, activation):
     """Fill table with the derivative of `moment_values` along moves, and subtract that of the single entries from entries."""
     unit, alpha = activation.unit, activation.alpha
-    order, S = at.powers.shape[1] - 1, len(at.signal) // len(at.place)
-    F, (G, m), N = len(at.low), (table.shape[1], columns.shape[2]), len(at.place)
-    lam, mu = at.lam, 1.0 - at.lam
-    A, A_moved, own, own_move = np.empty((F, m)), np.empty((F, m)), np.empty((F, m)), np.empty((F, m))
-    noise, noise_move, B, B_moved = np.empty((m, G)), np.empty((m, G)), np.empty((order + 1, m, G)), np.empty((order + 1, m, G))
-    M, M_part, mask = np.empty((order + 1, F, G)), np.empty((F, G)), np.empty((F, m))
-    of_feature, of_class, points, found = np.empty((order + 1, G)), np.empty((_most_rows(at), G)), np.empty((N, G)), np.empty(m, np.int64)
+    order, S = constants.powers.shape[1] - 1, len(constants.signal) // len(constants.place)
+    F, (G, m), N = len(constants.low), (table.shape[1], columns.shape[2]), len(constants.place)
+    lam, mu = constants.lam, 1.0 - constants.lam
+    A = np.empty((F, m))
+    A_moved = np.empty((F, m))
+    own = np.empty((F, m))
+    own_move = np.empty((F, m))
+    noise = np.empty((m, G))
+    noise_move = np.empty((m, G))
+    B = np.empty((order + 1, m, G))
+    B_moved = np.empty((order + 1, m, G))
+    M = np.empty((order + 1, F, G))
+    M_part = np.empty((F, G))
+    mask = np.empty((F, m))
+    of_feature = np.empty((order + 1, G))
+    of_class = np.empty((_most_rows(constants), G))
+    points = np.empty((N, G))
+    members = np.empty(m, np.int64)
     for y in range(y0, y1):
-        regimes = regimes_of(columns[y, :F], columns[y, F:], lam, at.low, at.high, order)
+        regimes = regimes_of(columns[y, :F], columns[y, F:], lam, constants.low, constants.high, order)
         _mask_and_scale(regimes, moves[y, :F], lam, mask, own_move)
         _mask_and_scale(regimes, columns[y, :F], lam, A, own)
         _fill_transposed(columns[y, F:], mu, noise)
@@ -115,53 +126,71 @@ def moment_tangents(y0, y1, columns, moves, at, table, entries, activation):
             _add(M_part, M[q])
             _scale_product(float(q + 1), A, own_move, A_moved)
             _raise(A, own)
-        for s in range(len(at.class_start) - 1):
-            start, stop = at.start[at.class_start[s]], at.start[at.class_start[s + 1]]
+        for s in range(len(constants.class_start) - 1):
+            start, stop = constants.start[constants.class_start[s]], constants.start[constants.class_start[s + 1]]
             if start == stop:
                 continue
             rows = of_class[: stop - start]
-            for f in range(at.class_start[s], at.class_start[s + 1]):
-                first, last = at.start[f], at.start[f + 1]
+            for f in range(constants.class_start[s], constants.class_start[s + 1]):
+                first, last = constants.start[f], constants.start[f + 1]
                 for q in range(order + 1):
                     for g in range(G):
                         of_feature[q, g] = M[q, f, g]
-                for n in range(_members(regimes[f], LINEAR, found)):
-                    r = found[n]
+                for n in range(_members(regimes[f], LINEAR, members)):
+                    r = members[n]
                     for g in range(G):
                         of_feature[0, g] += alpha * noise_move[r, g]
                         of_feature[1, g] += own_move[f, r]
-                signal, of_f = at.signal[first:last], rows[first - start : last - start]
-                np.dot(at.powers[first:last], of_feature, of_f)
-                for n in range(_members(regimes[f], OTHER, found)):
-                    r = found[n]
+                signal, of_f = constants.signal[first:last], rows[first - start : last - start]
+                np.dot(constants.powers[first:last], of_feature, of_f)
+                for n in range(_members(regimes[f], OTHER, members)):
+                    r = members[n]
                     _add_tangents(own[f, r], own_move[f, r], noise[r], noise_move[r], signal, alpha, of_f, activation)
             _sum_runs(rows, points[start // S : stop // S])
-            for e in range(at.entry_start[s], at.entry_start[s + 1]):
-                entries[y, at.entry_point[e]] -= unit * rows[at.entry_row[e], at.entry_pattern[e]]
+            for e in range(constants.entry_start[s], constants.entry_start[s + 1]):
+                entries[y, constants.entry_point[e]] -= unit * rows[constants.entry_row[e], constants.entry_pattern[e]]
         for g in range(G):
             for i in range(N):
-                table[y, g, i] = unit * points[at.place[i], g]
+                table[y, g, i] = unit * points[constants.place[i], g]
 
 
 @njit(**SUMS)
-def moment_pull_back_tangent(y0, y1, columns, moves, at, residual, change, entry_residual, entry_change, out, activation):
+def moment_pull_back_tangent(y0, y1, columns, moves, constants, residual, change, entry_residual, entry_change, out, activation):
     """Add the derivative of `moment_pull_back` along (moves, change, entry_change) to out."""
     alpha = activation.alpha
-    order, S = at.powers.shape[1] - 1, len(at.signal) // len(at.place)
-    F, (G, m), N = len(at.low), (residual.shape[1], columns.shape[2]), len(at.place)
-    lam, mu = at.lam, 1.0 - at.lam
-    A, A_moved, own, own_move = np.empty((F, m)), np.empty((F, m)), np.empty((F, m)), np.empty((F, m))
-    noise, noise_move, by_pattern = np.empty((m, G)), np.empty((m, G)), np.empty((m, G))
-    B, B_moved, scaled_noise, scaled_move = np.empty((order, G, m)), np.empty((order, G, m)), np.empty((G, m)), np.empty((G, m))
-    E, E_moved, mask = np.zeros((order + 1, F, G)), np.zeros((order + 1, F, G)), np.empty((F, m))
-    by_noise, by_noise_moved, noise_part = np.empty((G, m)), np.empty((G, m)), np.empty((G, m))
-    by_feature, by_feature_moved, feature_part = np.empty((F, m)), np.empty((F, m)), np.empty((F, m))
-    of_feature, of_feature_moved, found = np.empty((order + 1, G)), np.empty((order + 1, G)), np.empty(m, np.int64)
-    of_class, of_class_moved = np.empty((_most_rows(at), G)), np.empty((_most_rows(at), G))
-    points, points_moved = np.empty((N, G)), np.empty((N, G))
+    order, S = constants.powers.shape[1] - 1, len(constants.signal) // len(constants.place)
+    F, (G, m), N = len(constants.low), (residual.shape[1], columns.shape[2]), len(constants.place)
+    lam, mu = constants.lam, 1.0 - constants.lam
+    A = np.empty((F, m))
+    A_moved = np.empty((F, m))
+    own = np.empty((F, m))
+    own_move = np.empty((F, m))
+    noise = np.empty((m, G))
+    noise_move = np.empty((m, G))
+    by_pattern = np.empty((m, G))
+    B = np.empty((order, G, m))
+    B_moved = np.empty((order, G, m))
+    scaled_noise = np.empty((G, m))
+    scaled_move = np.empty((G, m))
+    E = np.zeros((order + 1, F, G))
+    E_moved = np.zeros((order + 1, F, G))
+    mask = np.empty((F, m))
+    by_noise = np.empty((G, m))
+    by_noise_moved = np.empty((G, m))
+    noise_part = np.empty((G, m))
+    by_feature = np.empty((F, m))
+    by_feature_moved = np.empty((F, m))
+    feature_part = np.empty((F, m))
+    of_feature = np.empty((order + 1, G))
+    of_feature_moved = np.empty((order + 1, G))
+    members = np.empty(m, np.int64)
+    of_class = np.empty((_most_rows(constants), G))
+    of_class_moved = np.empty((_most_rows(constants), G))
+    points = np.empty((N, G))
+    points_moved = np.empty((N, G))
     for y in range(y0, y1):
         out_features, out_noise = out[y, :F], out[y, F:]
-        regimes = regimes_of(columns[y, :F], columns[y, F:], lam, at.low, at.high, order)
+        regimes = regimes_of(columns[y, :F], columns[y, F:], lam, constants.low, constants.high, order)
         _mask_and_scale(regimes, moves[y, :F], lam, mask, own_move)
         _mask_and_scale(regimes, columns[y, :F], lam, A, own)
         _fill_transposed(columns[y, F:], mu, noise)
@@ -169,21 +198,21 @@ def moment_pull_back_tangent(y0, y1, columns, moves, at, residual, change, entry
         by_pattern[:] = 0.0
         for g in range(G):
             for i in range(N):
-                points[at.place[i], g] = residual[y, g, i]
-                points_moved[at.place[i], g] = change[y, g, i]
-        for s in range(len(at.class_start) - 1):
-            start, stop = at.start[at.class_start[s]], at.start[at.class_start[s + 1]]
+                points[constants.place[i], g] = residual[y, g, i]
+                points_moved[constants.place[i], g] = change[y, g, i]
+        for s in range(len(constants.class_start) - 1):
+            start, stop = constants.start[constants.class_start[s]], constants.start[constants.class_start[s + 1]]
             if start == stop:
                 continue
             rows, changes = of_class[: stop - start], of_class_moved[: stop - start]
             _repeat_runs(points[start // S : stop // S], rows)
             _repeat_runs(points_moved[start // S : stop // S], changes)
-            for e in range(at.entry_start[s], at.entry_start[s + 1]):
-                rows[at.entry_row[e], at.entry_pattern[e]] -= entry_residual[y, at.entry_point[e]]
-                changes[at.entry_row[e], at.entry_pattern[e]] -= entry_change[y, at.entry_point[e]]
-            for f in range(at.class_start[s], at.class_start[s + 1]):
-                first, last = at.start[f], at.start[f + 1]
-                powers, signal = at.powers[first:last], at.signal[first:last]
+            for e in range(constants.entry_start[s], constants.entry_start[s + 1]):
+                rows[constants.entry_row[e], constants.entry_pattern[e]] -= entry_residual[y, constants.entry_point[e]]
+                changes[constants.entry_row[e], constants.entry_pattern[e]] -= entry_change[y, constants.entry_point[e]]
+            for f in range(constants.class_start[s], constants.class_start[s + 1]):
+                first, last = constants.start[f], constants.start[f + 1]
+                powers, signal = constants.powers[first:last], constants.signal[first:last]
                 of_f, of_f_moved = rows[first - start : last - start], changes[first - start : last - start]
                 np.dot(powers.T, of_f, of_feature)
                 np.dot(powers.T, of_f_moved, of_feature_moved)
@@ -191,13 +220,13 @@ def moment_pull_back_tangent(y0, y1, columns, moves, at, residual, change, entry
                     for g in range(G):
                         E[q, f, g] = of_feature[q, g]
                         E_moved[q, f, g] = of_feature_moved[q, g]
-                for n in range(_members(regimes[f], LINEAR, found)):
-                    r = found[n]
+                for n in range(_members(regimes[f], LINEAR, members)):
+                    r = members[n]
                     for g in range(G):
                         out_features[f, r] += lam / alpha * of_feature_moved[1, g]
                         by_pattern[r, g] += of_feature_moved[0, g]
-                for n in range(_members(regimes[f], OTHER, found)):
-                    r = found[n]
+                for n in range(_members(regimes[f], OTHER, members)):
+                    r = members[n]
                     total = _add_bends(
                         own[f, r], own_move[f, r], noise[r], noise_move[r], signal, of_f, of_f_moved, by_pattern[r], activation
                     )  # fmt: skip

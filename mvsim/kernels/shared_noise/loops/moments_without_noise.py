@@ -50,19 +50,19 @@ def _range(c, low, high):
 
 
 @njit(**SUMS)
-def unmixed_values(y0, y1, columns, at, outputs, activation):
+def unmixed_values(y0, y1, columns, constants, outputs, activation):
     """Fill outputs (k, N)."""
     unit, alpha = activation.unit, activation.alpha
     for y in range(y0, y1):
         outputs[y] = 0.0
-        for f in range(len(at.low)):
-            first, last = at.start[f], at.start[f + 1]
+        for f in range(len(constants.low)):
+            first, last = constants.start[f], constants.start[f + 1]
             if first == last:
                 continue
-            row, signal, top, point = columns[y, f], at.signal[first:last], at.top[first:last], at.point[first:last]
+            row, signal, top, point = columns[y, f], constants.signal[first:last], constants.top[first:last], constants.point[first:last]
             polynomials, linears, number, others = 0.0, 0.0, 0.0, 0
             for r in range(len(row)):
-                polynomial, linear, other = _range(row[r], at.low[f], at.high[f])
+                polynomial, linear, other = _range(row[r], constants.low[f], constants.high[f])
                 polynomials += to_power(row[r], activation.power, 0) if polynomial else 0.0
                 linears += row[r] if linear else 0.0
                 number += 1.0 if linear else 0.0
@@ -70,31 +70,31 @@ def unmixed_values(y0, y1, columns, at, outputs, activation):
             for n in range(len(signal)):
                 outputs[y, point[n]] += unit * (top[n] * polynomials + alpha * signal[n] * linears - (alpha - 1.0) * number)
             for r in range(len(row) if others else 0):
-                if _range(row[r], at.low[f], at.high[f])[2]:
+                if _range(row[r], constants.low[f], constants.high[f])[2]:
                     for n in range(len(signal)):
                         outputs[y, point[n]] += unit * value(signal[n] * row[r], activation)
 
 
 @njit(**SUMS)
-def unmixed_pull_back(y0, y1, columns, at, residual, out, activation):
+def unmixed_pull_back(y0, y1, columns, constants, residual, out, activation):
     """Add the adjoint of `unmixed_values` at residual (k, N) to out, the shape of columns."""
     for y in range(y0, y1):
-        for f in range(len(at.low)):
-            first, last = at.start[f], at.start[f + 1]
+        for f in range(len(constants.low)):
+            first, last = constants.start[f], constants.start[f + 1]
             if first == last:
                 continue
-            row, signal, top, point = columns[y, f], at.signal[first:last], at.top[first:last], at.point[first:last]
+            row, signal, top, point = columns[y, f], constants.signal[first:last], constants.top[first:last], constants.point[first:last]
             by_top, by_signal, others = 0.0, 0.0, 0
             for n in range(len(signal)):
                 by_top += top[n] * residual[y, point[n]]
                 by_signal += signal[n] * residual[y, point[n]]
             for r in range(len(row)):
-                polynomial, linear, other = _range(row[r], at.low[f], at.high[f])
+                polynomial, linear, other = _range(row[r], constants.low[f], constants.high[f])
                 by_power = by_top * to_power(row[r], activation.power, 1) if polynomial else 0.0
                 out[y, f, r] += by_signal if linear else by_power
                 others += other
             for r in range(len(row) if others else 0):
-                if _range(row[r], at.low[f], at.high[f])[2]:
+                if _range(row[r], constants.low[f], constants.high[f])[2]:
                     total = 0.0
                     for n in range(len(signal)):
                         total += signal[n] * residual[y, point[n]] * slope(signal[n] * row[r], activation)
@@ -102,52 +102,64 @@ def unmixed_pull_back(y0, y1, columns, at, residual, out, activation):
 
 
 @njit(**SUMS)
-def unmixed_tangents(y0, y1, columns, moves, at, outputs, activation):
+def unmixed_tangents(y0, y1, columns, moves, constants, outputs, activation):
     """Fill outputs with the derivative of `unmixed_values` along moves."""
     for y in range(y0, y1):
         outputs[y] = 0.0
-        for f in range(len(at.low)):
-            first, last = at.start[f], at.start[f + 1]
+        for f in range(len(constants.low)):
+            first, last = constants.start[f], constants.start[f + 1]
             if first == last:
                 continue
-            row, move, signal, top, point = columns[y, f], moves[y, f], at.signal[first:last], at.top[first:last], at.point[first:last]
+            row, move, signal, top, point = (
+                columns[y, f],
+                moves[y, f],
+                constants.signal[first:last],
+                constants.top[first:last],
+                constants.point[first:last],
+            )
             polynomials, linears, others = 0.0, 0.0, 0
             for r in range(len(row)):
-                polynomial, linear, other = _range(row[r], at.low[f], at.high[f])
+                polynomial, linear, other = _range(row[r], constants.low[f], constants.high[f])
                 polynomials += to_power(row[r], activation.power, 1) * move[r] if polynomial else 0.0
                 linears += move[r] if linear else 0.0
                 others += other
             for n in range(len(signal)):
                 outputs[y, point[n]] += activation.unit * activation.gain * (top[n] * polynomials + signal[n] * linears)
             for r in range(len(row) if others else 0):
-                if _range(row[r], at.low[f], at.high[f])[2]:
+                if _range(row[r], constants.low[f], constants.high[f])[2]:
                     for n in range(len(signal)):
                         outputs[y, point[n]] += activation.unit * activation.gain * slope(signal[n] * row[r], activation) * signal[n] * move[r]
 
 
 @njit(**SUMS)
-def unmixed_pull_back_tangent(y0, y1, columns, moves, at, residual, change, out, activation):
+def unmixed_pull_back_tangent(y0, y1, columns, moves, constants, residual, change, out, activation):
     """Add the derivative of `unmixed_pull_back` along (moves, change) to out."""
     alpha = activation.alpha
     for y in range(y0, y1):
-        for f in range(len(at.low)):
-            first, last = at.start[f], at.start[f + 1]
+        for f in range(len(constants.low)):
+            first, last = constants.start[f], constants.start[f + 1]
             if first == last:
                 continue
-            row, move, signal, top, point = columns[y, f], moves[y, f], at.signal[first:last], at.top[first:last], at.point[first:last]
+            row, move, signal, top, point = (
+                columns[y, f],
+                moves[y, f],
+                constants.signal[first:last],
+                constants.top[first:last],
+                constants.point[first:last],
+            )
             by_top, by_top_moved, by_signal_moved, others = 0.0, 0.0, 0.0, 0
             for n in range(len(signal)):
                 by_top += top[n] * residual[y, point[n]]
                 by_top_moved += top[n] * change[y, point[n]]
                 by_signal_moved += signal[n] * change[y, point[n]]
             for r in range(len(row)):
-                polynomial, linear, other = _range(row[r], at.low[f], at.high[f])
+                polynomial, linear, other = _range(row[r], constants.low[f], constants.high[f])
                 rate, change_of_rate = to_power(row[r], activation.power, 1), (alpha - 1.0) * to_power(row[r], activation.power, 2)
                 by_power = by_top_moved * rate + by_top * change_of_rate * move[r]
                 out[y, f, r] += by_signal_moved if linear else (by_power if polynomial else 0.0)
                 others += other
             for r in range(len(row) if others else 0):
-                if _range(row[r], at.low[f], at.high[f])[2]:
+                if _range(row[r], constants.low[f], constants.high[f])[2]:
                     total = 0.0
                     for n in range(len(signal)):
                         z = signal[n] * row[r]

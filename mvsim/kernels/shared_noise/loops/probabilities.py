@@ -25,7 +25,9 @@ def pair_probabilities(b0, b1, pairs, values, first, second):
         g, h = blocks[block, 0], blocks[block, 1]
         i0, j0 = start[g], start[h]
         rows, cols = start[g + 1] - i0, start[h + 1] - j0
-        outputs, top, total = np.empty((k, rows * cols)), np.zeros(rows * cols), np.zeros(rows * cols)
+        outputs = np.empty((k, rows * cols))
+        top = np.zeros(rows * cols)
+        total = np.zeros(rows * cols)
         for y in range(k):
             noise, own, other = pairs.repeats * terms[y, block], U[y, h, i0 : i0 + rows], V[y, g, j0 : j0 + cols]
             for a in range(rows):

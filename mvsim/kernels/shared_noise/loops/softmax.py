@@ -71,8 +71,12 @@ def log_partition_of_pairs(b0, b1, pairs, exponentials, targets, sums):
     k, blocks, largest = U.shape[0], len(pairs.blocks), 0
     for g in range(len(start) - 1):
         largest = max(largest, start[g + 1] - start[g])
-    X_, Y_, by_X, by_Y = np.empty(k * largest), np.empty(k * largest), np.empty(k * largest), np.empty(k * largest)
-    Z_, work = np.empty(largest * largest), np.empty(k)
+    X_ = np.empty(k * largest)
+    Y_ = np.empty(k * largest)
+    by_X = np.empty(k * largest)
+    by_Y = np.empty(k * largest)
+    Z_ = np.empty(largest * largest)
+    work = np.empty(k)
     pair_weight = 2.0 * weight if symmetric else weight
     for block in range(b0, b1):
         g, h = pairs.blocks[block, 0], pairs.blocks[block, 1]

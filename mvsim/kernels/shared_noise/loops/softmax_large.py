@@ -72,8 +72,11 @@ def cross_entropy_of_pairs(b0, b1, block_pairs, values, sums):
     k, blocks, size = U.shape[0], len(block_pairs.blocks), 0
     for g in range(len(start) - 1):
         size = max(size, start[g + 1] - start[g])
-    D_, for_each_pair, top_ = np.empty(k * size**2), np.empty((4, size**2)), np.empty(size**2, np.int64)
-    by_first, by_second = np.empty(size), np.empty(size)
+    D_ = np.empty(k * size**2)
+    for_each_pair = np.empty((4, size**2))
+    top_ = np.empty(size**2, np.int64)
+    by_first = np.empty(size)
+    by_second = np.empty(size)
     for block in range(b0, b1):
         g, h = block_pairs.blocks[block, 0], block_pairs.blocks[block, 1]
         i0, j0 = start[g], start[h]

@@ -47,7 +47,8 @@ def softmax_curvature_of_pairs(b0, b1, pairs, exponentials, tangents, targets):
     U, V, terms = exponentials.U, exponentials.V, exponentials.terms
     dU, dV, dterms = tangents.U, tangents.V, tangents.terms
     k, blocks = U.shape[0], len(pairs.blocks)
-    work, move = np.empty(k), np.empty(k)
+    work = np.empty(k)
+    move = np.empty(k)
     pair_weight = 2.0 * weight if symmetric else weight
     for block in range(b0, b1):
         g, h = pairs.blocks[block, 0], pairs.blocks[block, 1]
@@ -58,7 +59,8 @@ def softmax_curvature_of_pairs(b0, b1, pairs, exponentials, tangents, targets):
             for n in range(j1 - j0):
                 Y[y, n] *= terms[y, block]
                 b[y, n] += repeats * dterms[y, block]
-        Xa, Yb = np.empty_like(X), np.empty_like(Y)
+        Xa = np.empty_like(X)
+        Yb = np.empty_like(Y)
         _shift(X, a, Xa)
         _shift(Y, b, Yb)
         W, S, S_second = np.dot(X.T, Y), np.dot(Xa.T, Y), np.dot(X.T, Yb)
@@ -77,7 +79,10 @@ def softmax_curvature_of_pairs(b0, b1, pairs, exponentials, tangents, targets):
             for o in range(j1 - j0):
                 S[n, o] *= W[n, o]
         W_T, S_T = np.ascontiguousarray(W.T), np.ascontiguousarray(S.T)
-        by_X, by_Y, by_X_moved, by_Y_moved = np.empty_like(X), np.empty_like(Y), np.empty_like(X), np.empty_like(Y)
+        by_X = np.empty_like(X)
+        by_Y = np.empty_like(Y)
+        by_X_moved = np.empty_like(X)
+        by_Y_moved = np.empty_like(Y)
         _combine(X, a, np.dot(Y, W_T), np.dot(Yb, W_T), np.dot(Y, S_T), by_X, by_X_moved)
         _combine(Y, b, np.dot(X, W), np.dot(Xa, W), np.dot(X, S), by_Y, by_Y_moved)
         for e in range(extra_start[block], extra_start[block + 1]):

@@ -1,17 +1,10 @@
 """Numba loops over the neurons of one class: no threads, no choice of algorithm.
 
-Conventions. A *source* is a vector over the neurons r of class y: ``columns[n, r]`` is the correlation with feature n = 2 s + l for n < 2k and
-the pre-activation of noise pattern n - 2k after that, both over rho. Every pre-activation is ``a * columns[first, r] + b * columns[second, r]``,
-so one *term* is (first, a, second, b) and contributes ``sum_r R(...)`` to an output. In units of rho
-
-    R(rho x) = (rho / alpha) r(x),   r(x) = u^alpha + alpha (x^+ - u),   x^+ = max(x, 0),   u = min(x^+, 1),
-
-so that no loop divides (LLVM turns products with 1 / rho into divisions when it may reassociate). Sums of r are multiplied by ``unit`` = rho / alpha
-at the end, and loops take (unit, alpha, power) as ``activation``. Directions are in units of rho as well; derivatives are those by the correlations
-themselves.
-
-The power alpha travels in the *type* of ``power`` (a tuple of alpha zeros if alpha is a small integer), so that the compiler sees a constant
-exponent and vectorises; any other alpha travels as a float and costs a call to pow.
+Conventions. A *source* is a vector over the neurons r of class y: ``columns[n, r]`` is the correlation with feature n for n < F and the
+pre-activation of noise pattern n - F after that, both in units of the scale of the activation. Every pre-activation is
+``a * columns[first, r] + b * columns[second, r]``, so one *term* is (first, a, second, b) and contributes ``sum_r R(...)`` to an output.
+Values, slopes and constants are those of `mvsim.activations.Activation.compiled`; ``unit`` is multiplied at the end. Directions are in units of the
+scale as well; derivatives are those by the correlations themselves.
 
 Reassociation and contraction are allowed (``reassoc``, ``contract``): sums over neurons or patches vectorise only with them; NaN and
 infinity keep their meaning. Bits depend on the machine's vector width, never on the number of threads.
