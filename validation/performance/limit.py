@@ -200,7 +200,7 @@ def done(p: mvsim.Parameters, kernel: SharedNoiseKernel, c: np.ndarray) -> Count
     N, G, F, order = len(layout.labels), len(layout.patterns), layout.features, int(p.alpha)
     (table,), unmixed = sums.tables, sums.unmixed.table
     activations = p.k * p.m * len(sums.terms.point)
-    for columns in kernel.columns.at(c):
+    for columns in kernel.columns.at(c.reshape(p.k, p.m, -1)):
         features, noise = columns[:F], columns[F:]
         for at, lam, patterns in ((table, table.lam, noise), (unmixed, 1.0, np.zeros((1, p.m)))):
             regimes = regimes_of(features, patterns, lam, at.low, at.high, order)

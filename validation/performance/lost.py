@@ -10,6 +10,7 @@ from numba import njit
 import mvsim
 from mvsim.activations import SmoothedRelu
 from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
+from mvsim.kernels.shared_noise.sums_direct import DirectSums
 from mvsim.losses import AllPairs, CrossEntropy
 
 LossAndGradient = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -25,7 +26,7 @@ def without_moments(p: mvsim.Parameters, data: mvsim.Dataset, threads: int) -> L
     """Return the factorisation with every activation evaluated by itself (`mvsim.kernels.shared_noise.sums_direct.DirectSums`)."""
     kernel = SharedNoiseKernel(p, data, threads, SmoothedRelu(p.rho, p.alpha))
     pairs = kernel.pairs_of(AllPairs(0.5))
-    pairs.sums = pairs.direct
+    pairs.sums = DirectSums(kernel.layout, pairs.plan, kernel.neurons)
     return lambda c: kernel.loss_and_gradient(c, AllPairs(0.5), CrossEntropy())
 
 
@@ -92,7 +93,7 @@ class TableLoops:
 
     def __init__(self, p: mvsim.Parameters, dtype: type, scale: float = 1.0) -> None:
         kernel = SharedNoiseKernel(p, mvsim.sample_dataset(p, 0), 1, SmoothedRelu(p.rho, p.alpha))
-        layout, columns = kernel.layout, kernel.columns.at(scale * mvsim.initial_correlations(p, 0))[0] / 2.0
+        layout, columns = kernel.layout, kernel.columns.at(scale * mvsim.initial_correlations(p, 0).reshape(p.k, p.m, -1))[0] / 2.0
         residual = np.random.default_rng(0).normal(size=(p.N, len(layout.patterns)))
         arrays = columns[: layout.features], columns[layout.features :], layout.signal, residual
         self._features, self._patterns, self._signal, self._residual = (np.ascontiguousarray(a, dtype=dtype) for a in arrays)
