@@ -12,8 +12,8 @@ from mvsim.errors import DivergedError, NotFiniteError
 from mvsim.escapes import EscapeLog, first_views, predicted_escape_times
 from mvsim.integrators import State
 from mvsim.learning import FeatureTest
+from mvsim.linalg.power_iteration import largest_eigenvalue
 from mvsim.objectives import Objective
-from mvsim.sharpness import largest_eigenvalue
 from mvsim.streams import stream
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ import pytest
 from tolerances import MEMORY
 
 import mvsim
+from mvsim.data.memory import data_bytes
 from mvsim.learning import FeatureTest
-from mvsim.memory import array_bytes, check_test_memory, data_bytes, required_bytes
+from mvsim.memory import array_bytes, check_test_memory, required_bytes
 from mvsim.objectives import OBJECTIVES
 
 # Two sizes of each kind of data and method. All are large enough that what is counted outweighs the small change.
@@ -83,7 +84,7 @@ TOO_LARGE = {"G": {"G": 10**9}, "N": {"N": 10**9}, "N of each point": {"N": 10**
 
 @pytest.mark.parametrize("case", TOO_LARGE)
 def test_what_does_not_fit_is_refused_before_it_is_drawn_with_what_would(case, monkeypatch):
-    monkeypatch.setattr("mvsim.memory.available_bytes", lambda: 2**30)
+    monkeypatch.setattr("mvsim.free_memory.available_bytes", lambda: 2**30)
     p, name = mvsim.Parameters(k=3, **TOO_LARGE[case]), case[0]
     for draw in (lambda: mvsim.sample_dataset(p, 0), lambda: mvsim.simulate(p)):
         with pytest.raises(mvsim.UsageError, match=rf"{name}={getattr(p, name)}.* of memory .* would fit: .*{name} up to (\d+)") as caught:
@@ -98,7 +99,7 @@ def test_what_does_not_fit_is_refused_before_it_is_drawn_with_what_would(case, m
 
 def test_what_would_fit_fits_and_one_more_does_not(monkeypatch):
     p = mvsim.Parameters(k=6, G=10**6)
-    monkeypatch.setattr("mvsim.memory.available_bytes", lambda: 2**24)
+    monkeypatch.setattr("mvsim.free_memory.available_bytes", lambda: 2**24)
     with pytest.raises(mvsim.UsageError, match="G up to") as caught:
         mvsim.sample_dataset(p, 0)
     fits = int(str(caught.value).split("G up to ")[1].split(",")[0])
@@ -125,7 +126,7 @@ def test_objectives_and_tests_that_do_not_fit_are_refused_with_what_would(monkey
     small = mvsim.Parameters(k=4, N=2000)
     data, c = mvsim.sample_dataset(small, 0), mvsim.initial_correlations(small, 0)
     patches = mvsim.Dataset.from_patches(data.labels, data.to_patches())
-    monkeypatch.setattr("mvsim.memory.available_bytes", lambda: 5 * 2**20)
+    monkeypatch.setattr("mvsim.free_memory.available_bytes", lambda: 5 * 2**20)
     for points in (data, patches):
         with pytest.raises(mvsim.UsageError, match=r"N=2000, .* bytes of memory for the objective .* would fit: .*N up to"):
             mvsim.objective("midpoint", mvsim.Parameters(k=4, N=3), points).loss(c)  # what counts is the size of the data

@@ -24,12 +24,13 @@ from tolerances import (
 )
 
 import mvsim
-from mvsim.kernels import AllPairs, CrossEntropy, ListedPairs
+from mvsim.kernels import BACKENDS
+from mvsim.losses import AllPairs, CrossEntropy, ListedPairs
 from mvsim.objectives import OBJECTIVES, Objective
 
 MIXING = {name for name, definition in reference.REFERENCES.items() if definition.equals_erm_on_copies}
 every_objective = pytest.mark.parametrize("name", sorted(OBJECTIVES))
-every_backend = pytest.mark.parametrize("backend", ["numpy", "numba"])
+every_backend = pytest.mark.parametrize("backend", BACKENDS[1:])
 every_problem = pytest.mark.parametrize("case", sorted(problems.PARAMETERS))
 
 
@@ -113,14 +114,39 @@ STATES = {
 }
 
 
+@cache
+def in_state(case, state):
+    """A problem at one of `STATES`."""
+    problem = problems.problem(case)
+    return problems.with_data(problem, problem.data, STATES[state](problem.parameters, np.random.default_rng(21)))
+
+
+@cache
+def expected_in_state(name, case, state):
+    """The reference there, once for all backends."""
+    return reference_values(name, in_state(case, state))
+
+
 @every_objective
 @every_backend
 @pytest.mark.parametrize("case", ["random codebook", "sparse", "weak noise", "weak noise, power 3", "random patch noise"])
 @pytest.mark.parametrize("state", STATES)
 def test_agrees_with_the_loops_in_other_states(name, backend, case, state):
+    problem = in_state(case, state)
+    assert_agrees(objective(name, problem, backend), problem, expected_in_state(name, case, state))
+
+
+@cache
+def exact_gradient(name, case, state):
+    """Correlations and the gradient there by the loops, once for all backends.
+
+    Features are along the axes of R^{2k}: scalar products with them are exact, so that the oracle has all digits of small neurons too.
+    """
     problem = problems.problem(case)
-    problem = problems.with_data(problem, problem.data, STATES[state](problem.parameters, np.random.default_rng(21)))
-    assert_agrees(objective(name, problem, backend), problem, reference_values(name, problem))
+    c = STATES[state](problem.parameters, np.random.default_rng(23))
+    k, m = c.shape[:2]
+    points = problem.data.to_patches().reshape(problem.parameters.N, -1, 2 * k)
+    return c, reference.reference(name).gradient(c.reshape(k, m, 2 * k), points, *problem.arguments[1:]).reshape(c.shape)
 
 
 @every_objective
@@ -130,11 +156,7 @@ def test_agrees_with_the_loops_in_other_states(name, backend, case, state):
 def test_small_neurons_keep_their_digits(name, backend, case, state):
     """The escape of a neuron multiplies its relative error, so a small gradient must be as good as the largest one."""
     problem = problems.problem(case)
-    c = STATES[state](problem.parameters, np.random.default_rng(23))
-    k, m = c.shape[:2]
-    # Features along the axes of R^{2k}: scalar products with them are exact, so that the oracle has all digits of small neurons too.
-    points = problem.data.to_patches().reshape(problem.parameters.N, -1, 2 * k)
-    gradient = reference.reference(name).gradient(c.reshape(k, m, 2 * k), points, *problem.arguments[1:]).reshape(c.shape)
+    c, gradient = exact_gradient(name, case, state)
     tested = objective(name, problem, backend).gradient(c)
     sizes = np.max(np.abs(gradient), axis=(2, 3))
     assert sizes.max() > 10 * sizes.min()
@@ -687,7 +709,7 @@ def test_the_automatic_backend_is_one_of_the_tested_ones():
 
 
 @every_objective
-@pytest.mark.parametrize(("module", "backend"), [("numpy_dense", "numpy"), ("numba_dense", "numba")])
+@pytest.mark.parametrize(("module", "backend"), [("oracle", "numpy"), ("any_patches.kernel", "numba")])
 def test_work_in_pieces_gives_the_same_sums(name, module, backend, monkeypatch):
     """Large problems are done a piece at a time; here the pieces are made as small as one row."""
     problem = larger("patch")
@@ -704,7 +726,7 @@ def test_a_few_patches_at_a_time_give_the_same_sums(name, monkeypatch):
     problem = larger("patch")
     assert problem.parameters.P == 10
     whole = everything(objective(name, problem, "numba"), problem)
-    monkeypatch.setattr("mvsim.kernels.numba_dense._MOST_WIDTH", 4)
+    monkeypatch.setattr("mvsim.kernels.any_patches.kernel._MOST_WIDTH", 4)
     parts = everything(objective(name, problem, "numba"), problem)
     for one, other, rtol in zip(parts, whole, [ROUNDOFF, ROUNDOFF, ROUNDOFF, HESSIAN_ROUNDOFF], strict=True):
         assert_close(one, other, rtol)

@@ -19,14 +19,15 @@ import mvsim
 from mvsim import diagnostics
 from mvsim.archive import read_run, write_run
 from mvsim.archive.schema import VARIABLES
+from mvsim.free_memory import available_bytes
 from mvsim.integrators import Field, GradientDescent, State
 from mvsim.integrators.base import next_log_mark
-from mvsim.kernels.factored import FactoredKernel
+from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
 from mvsim.learning import FeatureTest, count_classes
-from mvsim.memory import available_bytes, check_memory, required_bytes
+from mvsim.linalg.power_iteration import largest_eigenvalue
+from mvsim.memory import check_memory, required_bytes
 from mvsim.objectives import OBJECTIVES, Objective
 from mvsim.recorder import MEASURES, SHARPNESS_EVERY, Recorder
-from mvsim.sharpness import largest_eigenvalue
 
 TINY = {"k": 3, "m": 2, "N": 12, "P": 9, "d": 60, "G": 6}
 RATE = 3.0
@@ -199,14 +200,14 @@ def test_divergence_names_the_step_and_keeps_the_last_good_state(tmp_path, monke
 
 
 def test_a_loss_that_is_not_finite_stops_the_run(tmp_path, monkeypatch):
-    both = FactoredKernel.loss_and_gradient
+    both = SharedNoiseKernel.loss_and_gradient
 
     def break_down(kernel, c, points, pointwise):
         loss, gradient = both(kernel, c, points, pointwise)
         return (loss if np.array_equal(c, start) else np.inf), gradient
 
     start = mvsim.initial_correlations(mvsim.Parameters(**TINY), 0)
-    monkeypatch.setattr(FactoredKernel, "loss_and_gradient", break_down)
+    monkeypatch.setattr(SharedNoiseKernel, "loss_and_gradient", break_down)
     with pytest.raises(mvsim.DivergedError, match=r"^at step 1 the loss and its gradient are not finite .*largest correlation"):
         simulate("erm", tmp_path / "run.nc")
     saved = mvsim.open_run(tmp_path / "run.nc")
@@ -506,7 +507,7 @@ def test_the_readable_kernel_serves_the_test_of_feature_learning_too(noise, monk
     def compiled(*arguments):
         raise AssertionError("a compiled kernel")
 
-    for name in ("factored.FactoredKernel", "numba_dense.NumbaDenseKernel"):
+    for name in ("shared_noise.kernel.SharedNoiseKernel", "any_patches.kernel.AnyPatchesKernel"):
         monkeypatch.setattr(f"mvsim.kernels.{name}", compiled)
     p = mvsim.Parameters(k=2, N=3, noise=noise)
     mvsim.simulate(p, "erm", backend="numpy", integrator="gd", t_end=1.0, eta=1.0, n_test=2)

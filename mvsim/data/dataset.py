@@ -50,6 +50,11 @@ class Dataset(ABC):
         """Number of points."""
         return len(self.labels)
 
+    @property
+    def feature_class(self) -> np.ndarray:
+        """(F,) class of each feature, in the order in which features are counted: 2 s + l for v_{s,l}."""
+        return np.repeat(np.arange(self.k), 2)
+
     @abstractmethod
     def to_patches(self) -> np.ndarray:
         """Return (N, P, k, 2) float64: the coefficient of v_{s,l} in each patch. Takes 16 N P k bytes."""

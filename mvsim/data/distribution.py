@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from mvsim.data.dataset import Dataset, PatchDataset, SharedNoiseDataset, check_labels
-from mvsim.memory import check_data_memory
+from mvsim.data.memory import check_data_memory
 from mvsim.parameters import Parameters, check_parameters
 from mvsim.streams import stream
 

@@ -9,7 +9,7 @@ from mvsim.checks import check_integer
 from mvsim.data.dataset import Dataset
 from mvsim.echo import echo
 from mvsim.errors import UsageError
-from mvsim.memory import available_bytes
+from mvsim.free_memory import available_bytes
 from mvsim.streams import stream
 
 

@@ -6,7 +6,7 @@ Three things make the flow of these losses hard, and each has its answer here.
    to variables that move at constant speed through both, and no step goes further than a part of the way to the next escape.
 2. *Stiffness.* Neurons that have escaped settle on time scales that stay the same while everything else takes 10^3 to 10^50 times as long.
    Implicit steps (BDF) with a Newton-Krylov iteration (GMRES) pass over them; the preconditioner is (I + gamma H)^-1 with the part of the
-   Hessian that is stiff, which the field tells (`mvsim.curvature`). What a linear solve leaves along a stiff direction is a force, H times the
+   Hessian that is stiff, which the field tells (`Curvature`). What a linear solve leaves along a stiff direction is a force, H times the
    error, that the next steps take for a motion. Late in a trajectory it can outweigh the forces that are really there, and steps stay short:
    the trajectory creeps. A segment after one that creeps is careful: it solves the linear systems closer (`validation/flow/creep.py` measures
    what that brings).
@@ -36,11 +36,11 @@ import numpy as np
 from sksundae.cvode import CVODE, CVODEJacTimes, CVODEPrecond
 from threadpoolctl import ThreadpoolController
 
-from mvsim.curvature import Curvature, Shifted
 from mvsim.diagnostics import own_correlations
 from mvsim.errors import DivergedError, StalledError, UsageError
 from mvsim.integrators.base import MARKS_PER_DECADE, Field, Integrator, State, Visit
 from mvsim.integrators.escape_chart import EscapeChart
+from mvsim.linalg.arrow_matrix import Curvature, Shifted
 from mvsim.parameters import Deviation
 
 RTOL = 1e-3

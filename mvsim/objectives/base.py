@@ -16,13 +16,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mvsim.arrays import correlations_array
-from mvsim.curvature import Curvature
 from mvsim.data import Dataset
 from mvsim.diagnostics import log_signal_strength
 from mvsim.errors import UsageError
 from mvsim.finite import check_finite, finite_outputs
-from mvsim.kernels import CrossEntropy, Points, PointwiseLoss, Unmixed, make_kernel, usable_backend
+from mvsim.kernels import make_kernel, usable_backend
+from mvsim.linalg.arrow_matrix import Curvature
 from mvsim.logarithms import exponential, logarithm
+from mvsim.losses import CrossEntropy, Points, PointwiseLoss
 from mvsim.memory import check_objective_memory
 from mvsim.parameters import Deviation, Parameters
 
@@ -145,7 +146,7 @@ class Objective(ABC):
     @property
     def escape_threshold(self) -> float:
         """The correlation rho / lambda beyond which a feature with coefficient 1 is in the linear regime, for the largest weight lambda."""
-        return self.parameters.rho / max(float(np.maximum(points.weights, 1.0 - points.weights).max()) for _, points in self.points)
+        return self.parameters.rho / max(float(np.maximum(points.lam, 1.0 - points.lam).max()) for _, points in self.points)
 
     @property
     def fixed(self) -> bool:
@@ -191,11 +192,8 @@ class Objective(ABC):
         n, alone = (N - 1.0) / N, self._pull(np.ones(1))
         others, themselves = np.zeros((p.k, 1)), 0.0
         for weight, points in self.points:
-            if isinstance(points, Unmixed):
-                themselves += weight * float(alone[0])
-                continue
-            themselves += weight * float(alone[0]) / N
-            for lam in (points.weights, 1.0 - points.weights):
+            themselves += weight * float(alone[0]) / points.one_in(N)
+            for lam in points.partners:
                 others += weight * (lam**p.alpha * (n_y * alone + (n - n_y) * self._pull(lam))).mean(axis=1, keepdims=True)
         return others, themselves
 

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from mvsim.activation import smoothed_relu, smoothed_relu_derivative
+from mvsim.activations.smoothed_relu import smoothed_relu, smoothed_relu_derivative
 from mvsim.data import Dataset, SharedNoiseDataset
-from mvsim.kernels import Unmixed, make_kernel
+from mvsim.kernels import make_kernel
 from mvsim.logarithms import LARGEST_LOGARITHM
+from mvsim.losses import Unmixed
 from mvsim.objectives import objective
 from mvsim.verification.evidence import Evidence, Snapshot
 from mvsim.verification.verdict import Verdict, at_most, constant
@@ -177,19 +178,6 @@ CALCULATIONS: tuple[Callable[..., Verdict], ...] = (
 """Each takes evidence and, if it is to be another than that of Definition 4.2, ``slope``."""
 
 
-class _SumOfOutputs:
-    """The loss sum_y g_y(x): its gradient by w_{y,r} is that of g_y."""
-
-    def value(self, outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        return outputs.sum(axis=0)
-
-    def residual(self, outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        return np.ones_like(outputs)
-
-    def curvature(self, outputs: np.ndarray, targets: np.ndarray, tangent: np.ndarray) -> np.ndarray:
-        return np.zeros_like(outputs)
-
-
 @dataclass(frozen=True, eq=False)
 class _Few:
     """A few points and a state: c (k, m, k, 2), labels (n,), patches (n, P, k, 2)."""
@@ -242,7 +230,7 @@ class _Few:
         found = []
         for data in self._forms([i]):
             kernel = make_kernel(self.evidence.parameters, data, "auto", self.evidence.threads)
-            found.append(kernel.loss_and_gradient(self.c, Unmixed(), _SumOfOutputs())[1])
+            found.append(kernel.pull_back(self.c, Unmixed(), np.ones((len(self.c), 1))))
         return found
 
     def engine_losses(self, name: str) -> list[np.ndarray]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mvsim
-from mvsim.activation import smoothed_relu_derivative
+from mvsim.activations.smoothed_relu import smoothed_relu_derivative
 from mvsim.run import Run
 from mvsim.verification import calculations as calculations_module
 from mvsim.verification.calculations import (

@@ -11,7 +11,7 @@ from compare import assert_components_close
 from tolerances import CENTRAL_DIFFERENCE, CENTRAL_DIFFERENCE_STEP, FEW_OPERATIONS, ROUNDOFF
 
 import mvsim
-from mvsim.activation import smoothed_relu, smoothed_relu_derivative
+from mvsim.activations.smoothed_relu import smoothed_relu, smoothed_relu_derivative
 from mvsim.run import Run
 from mvsim.verification import evidence as evidence_module
 from mvsim.verification.claims import CLAIMS, claims, gaps, separation
