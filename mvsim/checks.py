@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mvsim.echo import echo
+from mvsim.echo import echo, shortened
 from mvsim.errors import UsageError
 
 
@@ -51,3 +51,19 @@ def check_between(name: str, value: Any, more_than: float, most: float) -> float
     if not more_than < number <= most:
         raise UsageError(f"{name}={echo(value)}: must be {allowed}")
     return number
+
+
+def describe_invalid(item: Any, path: str) -> str:
+    """Turn one error of pydantic into ``path=value: what is allowed``, or only what is wrong if there is no path."""
+    if item["type"] == "missing":
+        return f"{path}: is required"
+    message = shortened(item["msg"].removeprefix("Value error, "), 200)
+    return f"{path}={echo(item.get('input'))}: {_allowed(item) or message[0].lower() + message[1:]}" if path else message
+
+
+def _allowed(item: Any) -> str | None:
+    """Say which bound a value exceeds, if it is that; pydantic writes 1e-30 with all its digits."""
+    for name, words in (("ge", "at least"), ("gt", "more than"), ("le", "at most"), ("lt", "less than")):
+        if name in item.get("ctx", {}):
+            return f"must be {words} {item['ctx'][name]:.12g}"
+    return None

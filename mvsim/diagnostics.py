@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mvsim.data import Dataset
+from mvsim.logarithms import exponential, logarithm
 from mvsim.parameters import Parameters
 
 
@@ -28,10 +29,19 @@ def max_correlation(c: np.ndarray) -> np.ndarray:
 
 def signal_strength(parameters: Parameters, data: Dataset) -> np.ndarray:
     """Return (k, 2): S_{y,l} = (1/N) sum_{i in N_y} sum_{p in P_{y,l}} beta_{i,p}^alpha; P_{y,l} are the patches with beta > 0."""
-    powers = np.stack([(np.maximum(data.own_coefficients(view), 0.0) ** parameters.alpha).sum(axis=1) for view in (0, 1)], axis=1)
-    S = np.zeros((data.k, 2))
-    np.add.at(S, data.labels, powers)
-    return S / data.N
+    return exponential(log_signal_strength(parameters, data))
+
+
+def log_signal_strength(parameters: Parameters, data: Dataset) -> np.ndarray:
+    """Return (k, 2): log S_{y,l} of `signal_strength`, also where S_{y,l} is no double; -inf where it is 0."""
+    found = np.empty((data.k, 2))
+    for view in (0, 1):
+        beta, top, S = np.maximum(data.own_coefficients(view), 0.0), np.zeros(data.k), np.zeros(data.k)
+        np.maximum.at(top, data.labels, beta.max(axis=1))
+        relative = beta / np.where(top > 0.0, top, 1.0)[data.labels, None]
+        np.add.at(S, data.labels, (relative**parameters.alpha).sum(axis=1))
+        found[:, view] = parameters.alpha * logarithm(top) + logarithm(S / data.N)
+    return found
 
 
 def active_threshold(parameters: Parameters, mixes: bool) -> float:
@@ -97,6 +107,15 @@ def softmax_gap(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
     top = np.maximum(relative.max(axis=0), 0.0)
     rest = np.exp(relative - top).sum(axis=0)
     return rest / (np.exp(-top) + rest)
+
+
+def log_softmax_gap(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return (N,): log(1 - phi_{y_i}(g(x_i))), also where the gap is less than any double."""
+    points = np.arange(len(labels))
+    relative = outputs - outputs[labels, points]
+    relative[labels, points] = -np.inf
+    rest = np.logaddexp.reduce(relative, axis=0)
+    return rest - np.logaddexp(0.0, rest)
 
 
 def class_mean(values: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:

@@ -19,6 +19,10 @@ class DivergedError(MvsimError):
     """
 
 
+class NotFiniteError(DivergedError, UsageError):
+    """A value is NaN or infinite, or makes one: bad input where a caller gave it, divergence where a run came to it (exit code 3)."""
+
+
 class StalledError(MvsimError):
     """A time-stepper got stuck (exit code 3).
 

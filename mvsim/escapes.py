@@ -8,6 +8,7 @@ import numpy as np
 
 from mvsim.diagnostics import own_correlations
 from mvsim.integrators import State
+from mvsim.logarithms import exponential
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,40 +60,40 @@ def first_views(time: np.ndarray, step: np.ndarray) -> tuple[np.ndarray, np.ndar
     return later.astype(np.int64), np.asarray((step >= 0).any(axis=(1, 2)))
 
 
-def predicted_escape_times(own: np.ndarray, growth_rates: np.ndarray, rho: float, alpha: float) -> np.ndarray:
-    """Foretell when own correlations escape, by the tensor power method (Claim B.11) with everything else held at its start.
+def predicted_escape_times(own: np.ndarray, log_growth_rates: np.ndarray, rho: float, alpha: float, threshold: float) -> np.ndarray:
+    """Foretell when own correlations reach a threshold b, by the tensor power method (Claim B.11) with everything else held at its start.
 
-    c' = K (c / rho)^(alpha - 1) is at infinity, and long before that past every threshold, at
+    c' = K (c / rho)^(alpha - 1) takes the time
 
-        T = (rho / K) (rho / c(0))^(alpha - 2) / (alpha - 2)
+        T = (rho / K) ((rho / c(0))^(alpha - 2) - (rho / b)^(alpha - 2)) / (alpha - 2),
 
-    for alpha > 2. Which neuron of a class is first depends on K_{y,l} c(0)^(alpha - 2) alone (Claim B.10). At alpha = 2 growth is exponential and
-    T = (rho / K) log(rho / c(0)) is when it reaches rho; below that, correlations grow in any case and the time to rho is finite from any
-    start: T = (rho / K) (1 - (c(0) / rho)^(2 - alpha)) / (2 - alpha).
+    of which b is a negligible part for alpha well above 2: a blow-up is at infinity soon after it has passed any threshold, and which neuron of a
+    class is first depends on K_{y,l} c(0)^(alpha - 2) alone (Claim B.10). At alpha = 2 growth is exponential and T = (rho / K) log(b / c(0)); at
+    alpha = 1 it is linear and T = (b - c(0)) / K.
 
     Parameters
     ----------
     own : numpy.ndarray
         (k, m, 2) own correlations at the start.
-    growth_rates : numpy.ndarray
-        (k, 2) K_{y,l} (`mvsim.objectives.Objective.growth_rates`).
+    log_growth_rates : numpy.ndarray
+        (k, 2) log K_{y,l} (`mvsim.objectives.Objective.log_growth_rates`).
     rho, alpha : float
         Of the activation.
+    threshold : float
+        b.
 
     Returns
     -------
     numpy.ndarray
-        (k, m, 2) times, infinite for a correlation that does not grow, 0 for one that is past rho at alpha <= 2.
+        (k, m, 2) times: infinite for a correlation that does not grow and where a double cannot hold the time, 0 for one that is past b.
     """
-    K = np.broadcast_to(growth_rates[:, None], own.shape)
-    times = np.full(own.shape, np.inf)
-    grows = (own > 0.0) & (K > 0.0)
-    ratio, power = own[grows] / rho, alpha - 2.0
-    if power > 0.0:
-        scaled = ratio**-power / power
-    elif power == 0.0:
-        scaled = np.maximum(-np.log(ratio), 0.0)
-    else:
-        scaled = np.maximum(1.0 - ratio**-power, 0.0) / -power
-    times[grows] = rho / K[grows] * scaled
+    from scipy.special import exprel
+
+    log_K = np.broadcast_to(log_growth_rates[:, None], own.shape)
+    times = np.where(own < threshold, np.inf, 0.0)
+    grows = (own > 0.0) & (own < threshold) & (log_K > -np.inf)
+    start, end, power = np.log(own[grows] / rho), np.log(threshold / rho), alpha - 2.0
+    # The integral of exp(-power s) from start to end, about the end at which it is largest.
+    log_integral = -power * (start if power > 0.0 else end) + np.log((end - start) * exprel(-abs(power) * (end - start)))
+    times[grows] = exponential(np.log(rho) - log_K[grows] + log_integral)
     return times

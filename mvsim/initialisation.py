@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mvsim.free_memory import check_fits
 from mvsim.parameters import Parameters, check_parameters
 from mvsim.streams import stream
 
@@ -25,6 +26,12 @@ def initial_correlations(parameters: Parameters, seed: int) -> np.ndarray:
     -------
     numpy.ndarray
         (k, m, k, 2) float64, dimensionless.
+
+    Raises
+    ------
+    UsageError
+        If the seed is not an integer >= 0, ``parameters`` are none, or the correlations do not fit in memory.
     """
     p = check_parameters(parameters)
+    check_fits(p, lambda p: 8 * 2 * p.k * p.k * p.m, " for the correlations")
     return stream(seed, "initial correlations").standard_normal((p.k, p.m, p.k, 2)) / float(p.d) ** 0.5

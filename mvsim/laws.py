@@ -7,13 +7,35 @@ Every law lives on the unit interval and is symmetric about 1/2; a draw ``x`` be
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from mvsim.checks import describe_invalid
+from mvsim.errors import UsageError
+
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass as _ModelType
+else:
+    _ModelType = type(BaseModel)  # it has no public name
+
+LEAST_SHAPE, LARGEST_SHAPE = 1e-6, 1e6
+"""Of a beta law; beyond them draws are 0, 1 or 1/2 to within what matters, and the arithmetic that draws them overflows."""
 
 
-class _Law(BaseModel):
+class _LawType(_ModelType):
+    """Says what is wrong with a law that is made by its name; one that stands in `mvsim.Parameters` is described there, with its place."""
+
+    def __call__(self, *arguments: Any, **fields: Any) -> Any:
+        try:
+            return super().__call__(*arguments, **fields)
+        except ValidationError as error:
+            wrong = (describe_invalid(item, ".".join(str(part) for part in item["loc"])) for item in error.errors())
+            raise UsageError(f"{self.__name__}: {'; '.join(wrong)}") from None
+
+
+class _Law(BaseModel, metaclass=_LawType):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
@@ -35,7 +57,15 @@ class SymmetricBetaLaw(_Law):
     """Beta(a, a) on the interval: a -> 0 piles up at the ends, a = 1 is uniform, a -> infinity is constant."""
 
     kind: Literal["beta"] = "beta"
-    a: Annotated[float, Field(gt=0, description="shape parameter of Beta(a, a)")]
+    a: Annotated[float, Field(description="shape parameter of Beta(a, a), from 1e-6 to 1e6")]
+
+    @field_validator("a")
+    @classmethod
+    def _in_domain(cls, a: float) -> float:
+        if not LEAST_SHAPE <= a <= LARGEST_SHAPE:
+            allowed = f"must lie in [{LEAST_SHAPE:g}, {LARGEST_SHAPE:g}]"
+            raise ValueError(f'{allowed}; beyond that use {{"kind": "discrete", "atoms": [0, 1]}} for small shapes and "atoms": [0.5] for large ones')
+        return a
 
     def largest_probability(self, share: float) -> float:
         """Return the largest probability of a set that takes up ``share`` of the interval: the middle if a >= 1, else the two ends."""

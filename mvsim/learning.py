@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from mvsim.arrays import real_array
+from mvsim.arrays import correlations_array
 from mvsim.data import sample_points
 from mvsim.diagnostics import correct
+from mvsim.echo import echo
 from mvsim.errors import UsageError
-from mvsim.kernels import make_kernel
-from mvsim.parameters import Parameters
+from mvsim.finite import finite_outputs
+from mvsim.kernels import make_kernel, usable_backend
+from mvsim.memory import check_test_memory
+from mvsim.parameters import Parameters, check_parameters
 from mvsim.streams import check_seed, stream
 
 
 def check_n_test(n_test: int) -> int:
     """Return a number of fresh draws for each class, or raise `UsageError`."""
     if isinstance(n_test, bool) or not isinstance(n_test, (int, np.integer)) or not 1 <= n_test <= 10**6:
-        raise UsageError(f"n_test={n_test!r}: must be an integer from 1 to 10^6, the number of fresh draws for each class")
+        raise UsageError(f"n_test={echo(n_test)}: must be an integer from 1 to 10^6, the number of fresh draws for each class")
     return int(n_test)
 
 
@@ -36,18 +39,33 @@ class FeatureTest:
         Fixes the draws; independent of the training data of the same seed.
     threads : int, optional
         Threads of the compiled kernel.
+    backend : {"auto", "numpy", "numba"}
+        See `mvsim.objective`.
+
+    Raises
+    ------
+    UsageError
+        If an argument is none of these, or the draws do not fit in memory.
     """
 
-    def __init__(self, parameters: Parameters, n_test: int = 20, seed: int = 0, threads: int | None = None) -> None:
-        labels = np.repeat(np.arange(parameters.k), check_n_test(n_test))
+    def __init__(self, parameters: Parameters, n_test: int = 20, seed: int = 0, threads: int | None = None, backend: str = "auto") -> None:
+        check_test_memory(check_parameters(parameters), check_n_test(n_test), usable_backend(backend))
+        labels = np.repeat(np.arange(parameters.k), n_test)
         points = sample_points(parameters, stream(check_seed(seed), "fresh draws"), labels)
-        self._labels = labels
+        self._parameters, self._labels = parameters, labels
         self._shape = (parameters.k, n_test)
-        self._kernels = [make_kernel(parameters, points.keep_view(view), "auto", threads) for view in (0, 1)]
+        self._kernels = [make_kernel(parameters, points.keep_view(view), backend, threads) for view in (0, 1)]
 
     def fraction_learned(self, c: np.ndarray) -> np.ndarray:
-        """Return (k, 2): the fraction of fresh draws of class y on which view l alone suffices."""
-        return np.stack([correct(kernel.outputs(c), self._labels).reshape(self._shape).mean(axis=1) for kernel in self._kernels], axis=1)
+        """Return (k, 2): the fraction of fresh draws of class y on which view l alone suffices.
+
+        Raises
+        ------
+        UsageError
+            If c has a wrong shape, is not finite, or is so large that outputs are not.
+        """
+        c = correlations_array("c", c, self._parameters)
+        return np.stack([correct(finite_outputs(kernel, c), self._labels).reshape(self._shape).mean(axis=1) for kernel in self._kernels], axis=1)
 
 
 def feature_learned(parameters: Parameters, c: np.ndarray, n_test: int = 20, seed: int = 0) -> np.ndarray:
@@ -72,14 +90,9 @@ def feature_learned(parameters: Parameters, c: np.ndarray, n_test: int = 20, see
     Raises
     ------
     UsageError
-        If the shape of c is wrong or n_test < 1.
+        If the shape of c is wrong, it is not finite or so large that outputs are not, n_test < 1, or the draws do not fit in memory.
     """
-    c = real_array("c", c)
-    expected = (parameters.k, parameters.m, parameters.k, 2)
-    if c.shape != expected:
-        raise UsageError(f"c has shape {c.shape}: must be (k, m, k, 2) = {expected}")
-    if not np.isfinite(c).all():
-        raise UsageError("c: every correlation must be finite")
+    c = correlations_array("c", c, check_parameters(parameters))  # before anything is drawn
     return FeatureTest(parameters, n_test, seed).fraction_learned(c)
 
 

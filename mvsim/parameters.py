@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
 
+from mvsim.checks import describe_invalid
 from mvsim.echo import echo, shortened
 from mvsim.errors import UsageError
 from mvsim.laws import BetaLaw, UniformLaw
@@ -292,21 +293,10 @@ def _describe(item: Any) -> str:
     """Turn one pydantic error into ``field=value: what is allowed``."""
     tags = {"one law", "one law per class", "uniform", "beta", "discrete"}
     path = ".".join(str(part) for part in item["loc"] if part not in tags)
-    message = shortened(item["msg"].removeprefix("Value error, "), 200)
-    if not path:
-        return message
-    field = Parameters.model_fields.get(str(item["loc"][0]))
-    if item["type"] == "missing":
-        return f"{path}: is required, the {field.description}" if field and len(item["loc"]) == 1 else f"{path}: is required"
+    field = Parameters.model_fields.get(str(item["loc"][0])) if item["loc"] else None
+    if item["type"] == "missing" and field and len(item["loc"]) == 1:
+        return f"{path}: is required, the {field.description}"
     if item["type"] == "extra_forbidden":
         known = "is not a parameter; the parameters are " + ", ".join(Parameters.model_fields)
         return f"{shortened(path)}: {known if field is None else 'is not known there'}"
-    return f"{path}={echo(item.get('input'))}: {_allowed(item) or message[0].lower() + message[1:]}"
-
-
-def _allowed(item: Any) -> str | None:
-    """Say which bound a value exceeds, if it is that; pydantic writes 1e-30 with all its digits."""
-    for name, words in (("ge", "at least"), ("gt", "more than"), ("le", "at most"), ("lt", "less than")):
-        if name in item.get("ctx", {}):
-            return f"must be {words} {item['ctx'][name]:.12g}"
-    return None
+    return describe_invalid(item, path)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from mvsim import diagnostics
-from mvsim.errors import DivergedError
+from mvsim.errors import DivergedError, NotFiniteError
 from mvsim.escapes import EscapeLog, first_views, predicted_escape_times
 from mvsim.integrators import Integrator, State
 from mvsim.learning import FeatureTest
+from mvsim.linalg.power_iteration import largest_eigenvalue
 from mvsim.objectives import Objective
-from mvsim.sharpness import largest_eigenvalue
 from mvsim.streams import stream
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ MEANINGS = {
     "final_time": "time of the last save",
     "escape_time": "time at which the own correlation entered B_{y,l}, NaN if it has not",
     "escape_step": "step of it, -1 if it has not",
-    "predicted_escape_time": "the same foretold from the initial state, infinite if it never grows",
+    "predicted_escape_time": "the same time foretold from the initial state, infinite if it never grows or no double holds it",
     "final_evaluations": "gradients evaluated until then",
     "resume_correlations": "<w_{y,r}, v_{s,l}> where the run can be resumed",
     "resume_step": "step of it",
@@ -145,8 +145,8 @@ class Recorder:
     def start(self, state: State) -> None:
         """Take the initial state: the first record, and what it foretells."""
         self.escapes = EscapeLog.started(diagnostics.own_correlations(state.c), self.threshold)
-        p = self.objective.parameters
-        self.predicted = predicted_escape_times(diagnostics.own_correlations(state.c), self.objective.growth_rates(), p.rho, p.alpha)
+        p, own = self.objective.parameters, diagnostics.own_correlations(state.c)
+        self.predicted = predicted_escape_times(own, self.objective.log_growth_rates(), p.rho, p.alpha, self.threshold)
         self.record(state)
 
     def observe(self, before: State, after: State) -> None:
@@ -159,25 +159,13 @@ class Recorder:
         Raises
         ------
         DivergedError
-            If the loss is not finite; nothing is kept then.
+            If something that is measured is not finite; nothing is kept then.
         """
-        self.objective.begin_step(state.step)  # a fresh draw, on which this state has not been trained
-        with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
-            loss, gradient = self.objective.loss_and_gradient(state.c)
-        if not (np.isfinite(loss) and np.isfinite(gradient).all()):
-            largest = np.abs(state.c).max()
-            raise DivergedError(f"the loss is not finite at step {state.step} (largest correlation {largest:.3g}); use a smaller step size")
-        k = len(state.c)
-        outputs = self.objective.outputs(state.c)
-        now = {
-            "loss": loss,
-            "gradient": gradient,
-            "outputs": outputs,
-            "own_outputs": diagnostics.output_ranges(outputs, self.labels),
-            "off_diagonal": diagnostics.off_diagonal_correlations(state.c).reshape(k, -1),
-        }
-        values = {name: quantity.measure(self, state, now) for name, quantity in MEASURES.items()}
-        opened = self._opened | (values["view_gap"] >= np.log(k))
+        try:
+            values = self._measured(state)
+        except NotFiniteError as error:
+            raise DivergedError(f"at step {state.step} {error}; use a smaller step size") from None
+        opened = self._opened | (values["view_gap"] >= np.log(len(state.c)))
         keep = _is_snapshot(state.step) or self._escapes_doubled(state.step) or _doubled(self._opened, opened)
         self._opened = opened
         self.times.append(state.time)
@@ -185,6 +173,20 @@ class Recorder:
             self.records[name].append(value)
         if keep:
             self.snapshots.append(state)
+
+    def _measured(self, state: State) -> dict[str, Any]:
+        """Return every quantity at a state."""
+        self.objective.begin_step(state.step)  # a fresh draw, on which this state has not been trained
+        loss, gradient = self.objective.loss_and_gradient(state.c)
+        outputs = self.objective.outputs(state.c)
+        now = {
+            "loss": loss,
+            "gradient": gradient,
+            "outputs": outputs,
+            "own_outputs": diagnostics.output_ranges(outputs, self.labels),
+            "off_diagonal": diagnostics.off_diagonal_correlations(state.c).reshape(len(state.c), -1),
+        }
+        return {name: quantity.measure(self, state, now) for name, quantity in MEASURES.items()}
 
     def _escapes_doubled(self, step: int) -> bool:
         """Whether the number of views that have escaped has passed a power of two since the last record: those are the times to look at."""

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck
 
 import mvsim as package
+from mvsim.kernels import BACKENDS
 
 hypothesis.settings.register_profile(
     "ci",
@@ -26,7 +27,7 @@ def problem(request):
     return problems.problem(request.param)
 
 
-@pytest.fixture(params=["numpy", "numba"])
+@pytest.fixture(params=BACKENDS[1:])
 def backend(request):
     """Every CPU backend in turn."""
     return request.param

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tolerances import FEW_OPERATIONS
 
 import mvsim
-from mvsim.activation import smoothed_relu_second_derivative
+from mvsim.activations.smoothed_relu import smoothed_relu_second_derivative
 
 SHAPES = [(0.1, 8), (0.5, 3), (2.0, 2.5), (1e-3, 8), (0.3, 2), (0.7, 1)]
 Z = np.concatenate([-np.logspace(-8, 3, 23), np.logspace(-8, 3, 45)])

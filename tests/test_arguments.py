@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import mvsim
-from mvsim.plotting import run_figure
+from mvsim.laws import DiscreteLaw, SymmetricBetaLaw
+from mvsim.plotting import run_figure, save_figure
 
 P = mvsim.Parameters(k=2, N=4)
 DATA = mvsim.sample_dataset(P, 0)
@@ -30,6 +32,24 @@ WRONG = {
     "redraw is an array": (lambda: mvsim.objective("mixup", P, DATA, redraw=np.zeros(3)), "redraw=array"),
     "progress is a number": (lambda: mvsim.simulate(**SIMULATE, progress=5), "progress=5"),
     "progress is an array": (lambda: mvsim.simulate(**SIMULATE, progress=np.zeros(3)), "progress=array"),
+    "z is a long double": (lambda: mvsim.smoothed_relu(np.longdouble("1e4000"), 0.1, 8), "z: "),
+    "a of a law is none": (lambda: SymmetricBetaLaw(a=None), "SymmetricBetaLaw: a=None"),
+    "a of a law is too small": (lambda: SymmetricBetaLaw(a=1e-9), "SymmetricBetaLaw: a=1e-09: must lie in"),
+    "a law without atoms": (lambda: DiscreteLaw(), "DiscreteLaw: atoms: is required"),
+    "an atom is text": (lambda: DiscreteLaw(atoms=["\x1b[2J", 0.5]), "DiscreteLaw: atoms.0="),
+    "a law has no such field": (lambda: DiscreteLaw(atoms=[0.5], x=np.zeros(10**5)), "DiscreteLaw: x=array"),
+    "a law of hidden atoms": (lambda: DiscreteLaw(atoms=np.ma.array([0.2, 0.8], mask=[0, 1])), "DiscreteLaw: atoms.1=masked"),
+    "a law that is not symmetric": (lambda: DiscreteLaw(atoms=[0.2]), "DiscreteLaw: atom 0.2 has no mirror image"),
+    "a run without a name": (lambda: mvsim.open_run(""), "path='': "),
+    "panels is a number": (lambda: run_figure([], panels=3), "panels=3: "),
+    "panels are numbers": (lambda: run_figure([], panels=[3]), "panels=[3]: "),
+    "a figure is text": (lambda: save_figure("\x1b", "run.png"), "figure='"),
+    "a picture is a number": (lambda: save_figure(Figure(), 1), "path=1: "),
+    "a picture without a name": (lambda: save_figure(Figure(), ""), "path='': "),
+    "correlations without parameters": (lambda: mvsim.feature_learned(None, np.zeros(3)), "parameters=None: "),
+    "labels without parameters": (lambda: mvsim.data.sample_points(None, None, [0]), "parameters=None: "),
+    "a codebook without parameters": (lambda: mvsim.data.codebook(None), "parameters=None: "),
+    "n_test is a list": (lambda: mvsim.feature_learned(P, np.zeros((P.k, P.m, P.k, 2)), n_test=[1] * 1000), "n_test=["),
     "the old name of eta": (lambda: mvsim.simulate(**SIMULATE, learning_rate=1.0), "learning_rate=1.0: "),
 }
 

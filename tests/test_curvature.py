@@ -5,7 +5,7 @@ import pytest
 from tolerances import ROUNDOFF
 
 import mvsim
-from mvsim.curvature import Curvature
+from mvsim.linalg.arrow_matrix import Curvature
 
 # At k = 4 the classes that are not in a pair, which the stiff part neglects, have a good part of its probability.
 NEGLECTED = 0.2

@@ -1,5 +1,7 @@
 """Sampled data satisfy Definition 4.1, clause by clause, as seen from the plain (N, P, k, 2) coefficients."""
 
+import time
+
 import numpy as np
 import problems
 import pytest
@@ -9,6 +11,7 @@ from scipy import stats
 from tolerances import FEW_OPERATIONS, SIGNIFICANCE
 
 import mvsim
+from mvsim.streams import stream
 
 LAYOUTS = ["random", "fixed"]
 NOISES = ["codebook", "point", "patch"]
@@ -330,11 +333,6 @@ def test_from_patches_refuses(case):
     assert "\n" not in str(caught.value)
 
 
-def test_ragged_labels_are_refused():
-    with pytest.raises(mvsim.UsageError, match=r"^labels: must be integers"):
-        mvsim.Dataset.from_patches([0, [1, 2]], np.zeros((2, 4, 2, 2)))
-
-
 @pytest.mark.parametrize("value", [None, {"k": 3}])
 def test_what_is_no_parameters_is_refused(value):
     for use in (mvsim.sample_dataset, mvsim.initial_correlations):
@@ -347,3 +345,101 @@ def test_what_cannot_be_embedded_is_refused():
         mvsim.embed(None, np.zeros((2, 2, 4)))
     with pytest.raises(mvsim.UsageError, match=r"^features"):
         mvsim.embed(mvsim.sample_dataset(mvsim.Parameters(k=2), 0), [[1], [1, 2]])
+
+
+# ---- labels ------------------------------------------------------------------------------------------------------------------------
+
+BAD_LABELS = {
+    "least integer": np.array([-(2**63)]),
+    "2^63 without sign": np.array([2**63], dtype=np.uint64),
+    "-1 without sign": np.array([2**64 - 1], dtype=np.uint64),
+    "least of 8 bits": np.array([-128], dtype=np.int8),
+    "more than 64 bits": [2**64],
+    "less than 64 bits": [-(2**64)],
+    "mixed extremes": [2**63, -(2**63)],
+    "whole float": [1.0],
+    "fraction": [1.7],
+    "nan": [np.nan],
+    "infinity": [np.inf],
+    "huge float": [1e300],
+    "truth value": [True],
+    "text": ["1"],
+    "nothing": [None],
+    "no list": 1,
+    "list of lists": [[1]],
+    "unequal lists": [[1], [1, 2]],
+    "k": [3],
+}
+
+
+@pytest.mark.parametrize("case", BAD_LABELS)
+def test_labels_are_integers_that_name_a_class_or_an_error(case):
+    labels, p = BAD_LABELS[case], mvsim.Parameters(k=3)
+    n = 2 if case in ("mixed extremes", "unequal lists") else 1
+    with pytest.raises(mvsim.UsageError, match=r"^labels"):
+        mvsim.Dataset.from_patches(labels, np.zeros((n, 4, 3, 2)))
+    with pytest.raises(mvsim.UsageError, match=r"^labels"):
+        mvsim.data.sample_points(p, stream(0, "points"), labels)
+
+
+@pytest.mark.parametrize(("size", "kind"), [(-(2**63), np.int64), (2**63, np.uint64), (-2e6, np.float64), (-2e6, np.float32)])
+def test_coefficients_too_large_by_any_type_are_refused(size, kind):
+    patches = np.full((1, 4, 3, 2), size, dtype=kind)
+    with pytest.raises(mvsim.UsageError, match=r"^patches: a coefficient is of size"):
+        mvsim.Dataset.from_patches([0], patches)
+
+
+def test_small_types_hold_what_they_hold():
+    for kind in (np.int8, np.float16):
+        np.testing.assert_array_equal(mvsim.Dataset.from_patches([0], np.full((1, 4, 3, 2), -128, dtype=kind)).rows, -128.0)
+
+
+# ---- large codebooks and extreme laws ------------------------------------------------------------------------------------------------
+
+
+def test_a_codebook_of_any_size_has_q_uniform_classes_in_each_pattern(monkeypatch):
+    """Patterns drawn together are like those drawn one by one, also where a class has been dealt to them."""
+    monkeypatch.setattr("mvsim.data.distribution.ONE_BY_ONE", 3)
+    monkeypatch.setattr("mvsim.data.distribution.AT_ONCE", 50)
+    for k, Q, G in ((5, 2, 20_000), (12, 3, 8), (4, 3, 4)):
+        p = mvsim.Parameters(k=k, Q=Q, G=G)
+        patterns = mvsim.data.codebook(p)
+        there = patterns.all(axis=2)
+        assert (there.sum(axis=1) == Q).all()
+        np.testing.assert_array_equal(there, patterns.any(axis=2))
+        assert ((patterns == 0.0) | ((patterns >= p.delta3) & (patterns <= p.delta4))).all()
+        dealt = stream(p.codebook_seed, "codebook").permutation(k)
+        assert not there[np.arange(k) % G, dealt].any()
+        if G > 1000:
+            assert np.abs(there.mean(axis=0) - Q / k).max() < 5 * np.sqrt(Q / k / G)
+            assert np.abs(patterns[there].mean(axis=0) - (p.delta3 + p.delta4) / 2).max() < 5 * (p.delta4 - p.delta3) / np.sqrt(12 * Q * G)
+
+
+def test_a_few_patterns_are_those_they_have_always_been(monkeypatch):
+    p = mvsim.Parameters(k=5, G=40)
+    before = mvsim.data.codebook(p)
+    monkeypatch.setattr("mvsim.data.distribution.ONE_BY_ONE", 30)
+    after = mvsim.data.codebook(p)
+    np.testing.assert_array_equal(after[:30], before[:30])
+    assert not np.array_equal(after[30:], before[30:])
+
+
+def test_a_million_patterns_take_seconds():
+    start = time.process_time()
+    assert mvsim.sample_dataset(mvsim.Parameters(k=4, N=5, G=10**6), 0).patterns.any(axis=(1, 2)).all()
+    assert time.process_time() - start < 20.0
+
+
+@pytest.mark.parametrize("a", [1e308, 2e6, 9e-7, 1e-300, 0, -1])
+def test_shapes_of_beta_laws_that_arithmetic_cannot_draw_are_refused(a):
+    with pytest.raises(mvsim.UsageError, match=r"^beta_law\.a=.*must lie in \[1e-06, 1e\+06\]; beyond that use .*atoms"):
+        mvsim.Parameters(k=3, beta_law={"kind": "beta", "a": a})
+
+
+@pytest.mark.parametrize("a", [1e-6, 1e6])
+def test_the_most_extreme_beta_laws_are_what_they_tend_to(a):
+    p = mvsim.Parameters(k=3, N=400, beta_law={"kind": "beta", "a": a})
+    beta = mvsim.sample_dataset(p, 0).signal_coefficients[:, 0]
+    unit = (beta - p.delta1) / (p.delta2 - 2 * p.delta1)
+    assert np.allclose(unit, np.round(unit) if a < 1 else 0.5, atol=0.01)
+    assert abs(unit.mean() - 0.5) < 0.1

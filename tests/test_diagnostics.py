@@ -1,5 +1,7 @@
 """Diagnostics are the quantities of the proofs, and Definition 4.5 is that definition."""
 
+from decimal import Decimal
+
 import numpy as np
 import problems
 import pytest
@@ -145,3 +147,56 @@ def test_correlations_of_a_wrong_shape_are_refused():
     p = mvsim.Parameters(**problems.BASE)
     with pytest.raises(mvsim.UsageError, match="shape"):
         mvsim.feature_learned(p, np.zeros((p.k, p.m + 1, p.k, 2)))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_correlations_that_are_not_finite_have_learned_neither_everything_nor_nothing(bad):
+    p = mvsim.Parameters(**problems.BASE)
+    c = np.zeros((p.k, p.m, p.k, 2))
+    c[0, 1, 2, 0] = bad
+    for method in (lambda c: mvsim.feature_learned(p, c), learning.FeatureTest(p, 2).fraction_learned):
+        with pytest.raises(mvsim.UsageError, match=rf"^c\[0, 1, 2, 0\]={bad}: must be finite"):
+            method(c)
+
+
+@pytest.mark.parametrize("size", [1e20, 3e38, 1e60, 1e300])
+def test_outputs_that_overflow_are_an_error_in_definition_4_5(size):
+    """3e38^8 is more than a double holds; where outputs can be computed, size does not matter."""
+    p = mvsim.Parameters(**{**problems.BASE, "delta3": 0.001, "delta4": 0.002})
+    c = np.zeros((p.k, p.m, p.k, 2))
+    c[0, 0, 0], c[2, 1, 2] = [size, -size], [size, size]
+    refused = f"the outputs are not finite in double precision (largest correlation {size:g})"
+    try:
+        found = mvsim.feature_learned(p, c).tolist()
+    except mvsim.UsageError as error:
+        found = str(error)
+    assert found in ([[1, 0], [0, 0], [1, 1]], refused)
+    assert found != refused or size > 1e20
+
+
+# ---- powers that leave the range of doubles -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [1, 2.5, 8, 64])
+@pytest.mark.parametrize("size", [1e-6, 1e-3, 1.0, 1e6])
+def test_the_logarithm_of_the_signal_strength_is_that_of_exact_arithmetic(alpha, size):
+    p = mvsim.Parameters(**{**problems.BASE, "alpha": alpha, "delta1": 0.2 * size, "delta2": size})
+    data = mvsim.sample_dataset(p, 0)
+    exact = [[Decimal(0)] * 2 for _ in range(p.k)]
+    for beta, y in zip(data.signal_coefficients, data.labels, strict=True):
+        for view in (0, 1):
+            exact[y][view] += sum(Decimal(float(b)) ** Decimal(alpha) for b in beta[view]) / data.N
+    expected = np.array([[float(S.ln()) if S else -np.inf for S in row] for row in exact])
+    assert np.isfinite(expected).any()
+    np.testing.assert_allclose(diagnostics.log_signal_strength(p, data), expected, rtol=0, atol=1e-11)
+    held = np.array([[np.inf if S.adjusted() > 307 else float(S) for S in row] for row in exact])
+    np.testing.assert_allclose(diagnostics.signal_strength(p, data), held, rtol=1e-11, atol=1e-300)
+
+
+def test_the_logarithm_of_a_softmax_gap_goes_on_where_the_gap_ends():
+    outputs = np.array([[0.0, 50.0, 700.0, 1.0, 5000.0, 0.0], [1.0, 0.0, 0.0, 1.0, 0.0, 3000.0], [2.0, -3.0, 10.0, 1.0, 1.0, 0.0]])
+    labels = np.array([2, 0, 0, 1, 0, 0])
+    measured = diagnostics.log_softmax_gap(outputs, labels)
+    np.testing.assert_allclose(np.exp(measured[:4]), diagnostics.softmax_gap(outputs, labels)[:4], rtol=1e-12)
+    assert measured[4] == pytest.approx(np.log(1 + np.e) - 5000.0, rel=1e-15)
+    assert measured[5] == 0.0

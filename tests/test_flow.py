@@ -68,7 +68,7 @@ def test_a_blow_up_arrives_when_it_is_foretold():
     log = EscapeLog.started(own_correlations(START), 2.0)
     for before, after in zip([State(0, 0.0, START), *(v.state for v in visits)], visits, strict=False):
         log.observe(before, after.state)
-    expected = predicted_escape_times(own_correlations(START), np.full((1, 2), K), RHO, ALPHA)
+    expected = predicted_escape_times(own_correlations(START), np.log(np.full((1, 2), K)), RHO, ALPHA, log.threshold)
     assert np.allclose(log.time, expected, rtol=1e-4)
     assert log.time[0, 0, 1] < log.time[0, 0, 0]
 

@@ -81,3 +81,18 @@ def test_random_features_follow_the_seed():
 def test_impossible_features_are_refused(k, d, named):
     with pytest.raises(mvsim.UsageError, match=f"^{named}="):
         mvsim.random_features(k, d, seed=0)
+
+
+def test_correlations_that_do_not_fit_are_refused_with_what_would(monkeypatch):
+    monkeypatch.setattr("mvsim.free_memory.available_bytes", lambda: 2**20)
+    p = mvsim.Parameters(k=4, m=10**9)
+    with pytest.raises(mvsim.UsageError, match=r"m=1000000000, .* would fit: m up to 4096$"):
+        mvsim.initial_correlations(p, 0)
+    assert mvsim.initial_correlations(p.replace(m=4096), 0).nbytes == 2**20
+
+
+def test_features_that_do_not_fit_are_refused_with_what_would(monkeypatch):
+    monkeypatch.setattr("mvsim.data.embedding.available_bytes", lambda: 2**20)
+    with pytest.raises(mvsim.UsageError, match=r"^k=2, d=1000000000: .* of memory .* d up to 10922 would fit$"):
+        mvsim.random_features(2, 10**9, 0)
+    assert mvsim.random_features(2, 10922, 0).shape == (2, 2, 10922)

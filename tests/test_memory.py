@@ -2,17 +2,21 @@
 
 import tracemalloc
 
+import numpy as np
 import pytest
 from tolerances import MEMORY
 
 import mvsim
-from mvsim.memory import array_bytes, required_bytes
+from mvsim.data.memory import data_bytes
+from mvsim.learning import FeatureTest
+from mvsim.memory import array_bytes, check_test_memory, required_bytes
 from mvsim.objectives import OBJECTIVES
 
 # Two sizes of each kind of data and method. All are large enough that what is counted outweighs the small change.
 PROBLEMS = {
     "codebook, erm": [({"k": 30, "m": 30}, "erm"), ({"k": 20, "m": 80, "N": 1000}, "erm")],
     "codebook, midpoint": [({"k": 10, "N": 300}, "midpoint"), ({"k": 20, "m": 5, "N": 400, "G": 10}, "midpoint")],
+    "many patterns, erm": [({"k": 20, "N": 200, "G": 60_000}, "erm"), ({"k": 10, "m": 5, "N": 300, "G": 150_000}, "erm")],
     "codebook, fixed layout, midpoint": [
         ({"k": 10, "m": 5, "N": 60, "signal_layout": "fixed"}, "midpoint"),
         ({"k": 10, "m": 5, "N": 120, "G": 8, "signal_layout": "fixed"}, "midpoint"),
@@ -61,3 +65,73 @@ def test_a_run_needs_the_libraries_besides_its_arrays():
     with_libraries, arrays = required_bytes(large, mixes=True, integrator="gd"), array_bytes(large, mixes=True)
     assert with_libraries > arrays > 0.5 * with_libraries
     assert required_bytes(large, mixes=True) > with_libraries
+
+
+@pytest.mark.parametrize("fields", [{"G": 40_000, "N": 50}, {"N": 20_000}, {"N": 20_000, "C_P": 10}, {"N": 2000, "noise": "patch"}])
+def test_predicted_memory_of_points_is_what_drawing_them_takes(fields):
+    p = mvsim.Parameters(k=10, **fields)
+    tracemalloc.start(1)
+    try:
+        mvsim.sample_dataset(p, 0)
+        measured = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert agrees(data_bytes(p, p.N), measured), f"predicted {data_bytes(p, p.N)}, measured {measured}"
+
+
+TOO_LARGE = {"G": {"G": 10**9}, "N": {"N": 10**9}, "N of each point": {"N": 10**8, "noise": "point"}}
+
+
+@pytest.mark.parametrize("case", TOO_LARGE)
+def test_what_does_not_fit_is_refused_before_it_is_drawn_with_what_would(case, monkeypatch):
+    monkeypatch.setattr("mvsim.free_memory.available_bytes", lambda: 2**30)
+    p, name = mvsim.Parameters(k=3, **TOO_LARGE[case]), case[0]
+    for draw in (lambda: mvsim.sample_dataset(p, 0), lambda: mvsim.simulate(p)):
+        with pytest.raises(mvsim.UsageError, match=rf"{name}={getattr(p, name)}.* of memory .* would fit: .*{name} up to (\d+)") as caught:
+            draw()
+        fits = int(str(caught.value).split(f"{name} up to ")[1].split(",")[0])
+        assert 1 <= fits < getattr(p, name)
+        assert ("or noise=codebook" in str(caught.value)) == (p.noise != "codebook")
+    if name == "G":
+        with pytest.raises(mvsim.UsageError, match=r"G=1000000000, .* would fit: G up to"):
+            mvsim.feature_learned(p, np.zeros((p.k, p.m, p.k, 2)))
+
+
+def test_what_would_fit_fits_and_one_more_does_not(monkeypatch):
+    p = mvsim.Parameters(k=6, G=10**6)
+    monkeypatch.setattr("mvsim.free_memory.available_bytes", lambda: 2**24)
+    with pytest.raises(mvsim.UsageError, match="G up to") as caught:
+        mvsim.sample_dataset(p, 0)
+    fits = int(str(caught.value).split("G up to ")[1].split(",")[0])
+    assert data_bytes(p.replace(G=fits), p.N) <= 2**24 < data_bytes(p.replace(G=fits + 1), p.N)
+
+
+@pytest.mark.parametrize(("noise", "backend"), [("codebook", "numpy"), ("patch", "numpy"), ("patch", "auto")])
+def test_predicted_memory_of_the_tests_of_feature_learning_is_what_they_take(noise, backend):
+    """More draws than in a run, so that they outweigh the rest."""
+    p, n_test = mvsim.Parameters(k=6, m=4, N=2, P=40, noise=noise), 1500
+    c = mvsim.initial_correlations(p, 0)
+    FeatureTest(p, 1, 0, 1, backend).fraction_learned(c)
+    tracemalloc.start(1)
+    try:
+        FeatureTest(p, n_test, 0, 1, backend).fraction_learned(c)
+        measured = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    predicted = check_test_memory(p, n_test, backend)
+    assert agrees(predicted, measured), f"predicted {predicted / 2**20:.1f} MiB, measured {measured / 2**20:.1f} MiB"
+
+
+def test_objectives_and_tests_that_do_not_fit_are_refused_with_what_would(monkeypatch):
+    small = mvsim.Parameters(k=4, N=2000)
+    data, c = mvsim.sample_dataset(small, 0), mvsim.initial_correlations(small, 0)
+    patches = mvsim.Dataset.from_patches(data.labels, data.to_patches())
+    monkeypatch.setattr("mvsim.free_memory.available_bytes", lambda: 5 * 2**20)
+    for points in (data, patches):
+        with pytest.raises(mvsim.UsageError, match=r"N=2000, .* bytes of memory for the objective .* would fit: .*N up to"):
+            mvsim.objective("midpoint", mvsim.Parameters(k=4, N=3), points).loss(c)  # what counts is the size of the data
+    mvsim.objective("mixup", small, data, pairs=5).loss(c)
+    with pytest.raises(mvsim.UsageError, match=r"bytes of memory for 100000 draws of each class"):
+        mvsim.feature_learned(small, c, n_test=10**5)
+    monkeypatch.undo()
+    assert mvsim.objective("midpoint", small, data).loss(c) > 0.0

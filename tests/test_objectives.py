@@ -24,12 +24,13 @@ from tolerances import (
 )
 
 import mvsim
-from mvsim.kernels import AllPairs, CrossEntropy, ListedPairs
+from mvsim.kernels import BACKENDS
+from mvsim.losses import AllPairs, CrossEntropy, ListedPairs
 from mvsim.objectives import OBJECTIVES, Objective
 
 MIXING = {name for name, definition in reference.REFERENCES.items() if definition.equals_erm_on_copies}
 every_objective = pytest.mark.parametrize("name", sorted(OBJECTIVES))
-every_backend = pytest.mark.parametrize("backend", ["numpy", "numba"])
+every_backend = pytest.mark.parametrize("backend", BACKENDS[1:])
 every_problem = pytest.mark.parametrize("case", sorted(problems.PARAMETERS))
 
 
@@ -113,14 +114,39 @@ STATES = {
 }
 
 
+@cache
+def in_state(case, state):
+    """A problem at one of `STATES`."""
+    problem = problems.problem(case)
+    return problems.with_data(problem, problem.data, STATES[state](problem.parameters, np.random.default_rng(21)))
+
+
+@cache
+def expected_in_state(name, case, state):
+    """The reference there, once for all backends."""
+    return reference_values(name, in_state(case, state))
+
+
 @every_objective
 @every_backend
 @pytest.mark.parametrize("case", ["random codebook", "sparse", "weak noise", "weak noise, power 3", "random patch noise"])
 @pytest.mark.parametrize("state", STATES)
 def test_agrees_with_the_loops_in_other_states(name, backend, case, state):
+    problem = in_state(case, state)
+    assert_agrees(objective(name, problem, backend), problem, expected_in_state(name, case, state))
+
+
+@cache
+def exact_gradient(name, case, state):
+    """Correlations and the gradient there by the loops, once for all backends.
+
+    Features are along the axes of R^{2k}: scalar products with them are exact, so that the oracle has all digits of small neurons too.
+    """
     problem = problems.problem(case)
-    problem = problems.with_data(problem, problem.data, STATES[state](problem.parameters, np.random.default_rng(21)))
-    assert_agrees(objective(name, problem, backend), problem, reference_values(name, problem))
+    c = STATES[state](problem.parameters, np.random.default_rng(23))
+    k, m = c.shape[:2]
+    points = problem.data.to_patches().reshape(problem.parameters.N, -1, 2 * k)
+    return c, reference.reference(name).gradient(c.reshape(k, m, 2 * k), points, *problem.arguments[1:]).reshape(c.shape)
 
 
 @every_objective
@@ -130,11 +156,7 @@ def test_agrees_with_the_loops_in_other_states(name, backend, case, state):
 def test_small_neurons_keep_their_digits(name, backend, case, state):
     """The escape of a neuron multiplies its relative error, so a small gradient must be as good as the largest one."""
     problem = problems.problem(case)
-    c = STATES[state](problem.parameters, np.random.default_rng(23))
-    k, m = c.shape[:2]
-    # Features along the axes of R^{2k}: scalar products with them are exact, so that the oracle has all digits of small neurons too.
-    points = problem.data.to_patches().reshape(problem.parameters.N, -1, 2 * k)
-    gradient = reference.reference(name).gradient(c.reshape(k, m, 2 * k), points, *problem.arguments[1:]).reshape(c.shape)
+    c, gradient = exact_gradient(name, case, state)
     tested = objective(name, problem, backend).gradient(c)
     sizes = np.max(np.abs(gradient), axis=(2, 3))
     assert sizes.max() > 10 * sizes.min()
@@ -554,7 +576,7 @@ def test_unknown_choices_are_refused(fields, named):
 @pytest.mark.parametrize("case", ["random codebook", "weak noise", "weak noise, power 2.5", "random point noise", "random patch noise"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_values_that_are_not_finite_are_not_hidden(name, backend, case, bad):
-    """A run notices that it has diverged by its loss or gradient: a NaN must not pass for a dead neuron, wherever it stands."""
+    """A NaN must not pass for a dead neuron in a kernel, wherever it stands, and an objective says which correlation it is."""
     problem = problems.problem(case)
     tested = objective(name, problem, backend)
     seen = problem.data.to_patches().any(axis=(0, 1))
@@ -562,9 +584,33 @@ def test_values_that_are_not_finite_are_not_hidden(name, backend, case, bad):
     for s, view in np.argwhere(seen):
         c = problem.c.copy()
         c[0, 1, s, view] = bad
-        loss, gradient = tested.loss_and_gradient(c)
-        assert not (np.isfinite(loss) and np.isfinite(gradient).all())
-        assert not np.isfinite(tested.outputs(c)).all()
+        for _, points in tested.points:
+            loss, gradient = tested.kernel.loss_and_gradient(c, points, tested.pointwise)
+            assert not (np.isfinite(loss) and np.isfinite(gradient).all())
+        assert not np.isfinite(tested.kernel.outputs(c)).all()
+        for method in (tested.outputs, tested.loss, tested.gradient, tested.loss_and_gradient, lambda c: tested.hessian_vector_product(c, problem.c)):
+            with pytest.raises(mvsim.UsageError, match=rf"^c\[0, 1, {s}, {view}\]={bad}: must be finite"):
+                method(c)
+        with pytest.raises(mvsim.UsageError, match=r"^v\["):
+            tested.hessian_vector_product(problem.c, c)
+
+
+@every_objective
+@every_backend
+@pytest.mark.parametrize("case", ["random codebook", "weak noise, power 2.5", "random patch noise"])
+@pytest.mark.parametrize("size", [1e20, 1e60, 1e200, 1e307])
+def test_what_is_computed_at_huge_correlations_is_finite_or_an_error(name, backend, case, size):
+    problem = problems.problem(case)
+    tested, c = objective(name, problem, backend), problem.c * (size / np.abs(problem.c).max())
+    for method in (tested.outputs, tested.loss, tested.gradient, lambda c: tested.hessian_vector_product(c, problem.c)):
+        refused = ""
+        try:
+            found = method(c)
+        except mvsim.UsageError as error:
+            found, refused = 0.0, str(error)
+        assert np.isfinite(found).all()
+        assert not refused or size > 1e20
+        assert not refused or refused.endswith(f"not finite in double precision (largest correlation {size:g})")
 
 
 @every_objective
@@ -663,7 +709,7 @@ def test_the_automatic_backend_is_one_of_the_tested_ones():
 
 
 @every_objective
-@pytest.mark.parametrize(("module", "backend"), [("numpy_dense", "numpy"), ("numba_dense", "numba")])
+@pytest.mark.parametrize(("module", "backend"), [("oracle", "numpy"), ("any_patches.kernel", "numba")])
 def test_work_in_pieces_gives_the_same_sums(name, module, backend, monkeypatch):
     """Large problems are done a piece at a time; here the pieces are made as small as one row."""
     problem = larger("patch")
@@ -680,7 +726,7 @@ def test_a_few_patches_at_a_time_give_the_same_sums(name, monkeypatch):
     problem = larger("patch")
     assert problem.parameters.P == 10
     whole = everything(objective(name, problem, "numba"), problem)
-    monkeypatch.setattr("mvsim.kernels.numba_dense._MOST_WIDTH", 4)
+    monkeypatch.setattr("mvsim.kernels.any_patches.kernel._MOST_WIDTH", 4)
     parts = everything(objective(name, problem, "numba"), problem)
     for one, other, rtol in zip(parts, whole, [ROUNDOFF, ROUNDOFF, ROUNDOFF, HESSIAN_ROUNDOFF], strict=True):
         assert_close(one, other, rtol)

@@ -19,13 +19,15 @@ import mvsim
 from mvsim import diagnostics
 from mvsim.archive import read_run, write_run
 from mvsim.archive.schema import VARIABLES
+from mvsim.free_memory import available_bytes
 from mvsim.integrators import Field, GradientDescent, State
 from mvsim.integrators.base import next_log_mark
+from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
 from mvsim.learning import FeatureTest, count_classes
-from mvsim.memory import available_bytes, check_memory, required_bytes
+from mvsim.linalg.power_iteration import largest_eigenvalue
+from mvsim.memory import check_memory, required_bytes
 from mvsim.objectives import OBJECTIVES, Objective
 from mvsim.recorder import MEASURES, SHARPNESS_EVERY, Recorder
-from mvsim.sharpness import largest_eigenvalue
 
 TINY = {"k": 3, "m": 2, "N": 12, "P": 9, "d": 60, "G": 6}
 RATE = 3.0
@@ -198,19 +200,27 @@ def test_divergence_names_the_step_and_keeps_the_last_good_state(tmp_path, monke
 
 
 def test_a_loss_that_is_not_finite_stops_the_run(tmp_path, monkeypatch):
-    both = Objective.loss_and_gradient
+    both = SharedNoiseKernel.loss_and_gradient
 
-    def break_down(objective, c):
-        loss, gradient = both(objective, c)
+    def break_down(kernel, c, points, pointwise):
+        loss, gradient = both(kernel, c, points, pointwise)
         return (loss if np.array_equal(c, start) else np.inf), gradient
 
     start = mvsim.initial_correlations(mvsim.Parameters(**TINY), 0)
-    monkeypatch.setattr(Objective, "loss_and_gradient", break_down)
-    with pytest.raises(mvsim.DivergedError, match="loss is not finite at step 1"):
+    monkeypatch.setattr(SharedNoiseKernel, "loss_and_gradient", break_down)
+    with pytest.raises(mvsim.DivergedError, match=r"^at step 1 the loss and its gradient are not finite .*largest correlation"):
         simulate("erm", tmp_path / "run.nc")
     saved = mvsim.open_run(tmp_path / "run.nc")
     assert saved.status == "diverged"
     assert np.isfinite(saved.dataset["loss"].values).all()
+
+
+@pytest.mark.filterwarnings("ignore:eta=1e.40 exceeds:UserWarning")
+def test_a_run_whose_fresh_draws_overflow_has_diverged_and_not_settled(tmp_path):
+    """At steps of 1e40 the training outputs are still finite, and those of Definition 4.5 are not: that is no answer to it."""
+    with pytest.raises(mvsim.DivergedError, match=r"^at step \d+ the outputs are not finite .*\(largest correlation \d.*e\+\d+\)"):
+        mvsim.simulate(mvsim.Parameters(k=3, N=20), "erm", integrator="gd", eta=1e40, out=tmp_path / "run.nc")
+    assert mvsim.open_run(tmp_path / "run.nc").status == "diverged"
 
 
 def learned_run(**options):
@@ -338,7 +348,7 @@ def test_a_problem_that_does_not_fit_is_refused_before_it_starts():
     for noise in ("codebook", "patch"):  # nobody is advised to do what is done already
         with pytest.raises(mvsim.UsageError) as caught:
             mvsim.simulate(huge.replace(noise=noise))
-        assert ("or use noise=codebook" in str(caught.value)) == (noise == "patch")
+        assert (", or noise=codebook, whose cost" in str(caught.value)) == (noise == "patch")
     assert check_memory(mvsim.Parameters(k=4), mixes=True) == required_bytes(mvsim.Parameters(k=4), mixes=True)
 
 
@@ -490,3 +500,16 @@ def test_a_run_on_given_data_knows_them_again(tmp_path):
         mvsim.simulate(p.replace(N=p.N + 1), "erm", data=own)
     with pytest.raises(mvsim.UsageError, match="data: must be"):
         mvsim.simulate(p, "erm", data=own.to_patches())
+
+
+@pytest.mark.parametrize("noise", ["codebook", "patch"])
+def test_the_readable_kernel_serves_the_test_of_feature_learning_too(noise, monkeypatch):
+    def compiled(*arguments):
+        raise AssertionError("a compiled kernel")
+
+    for name in ("shared_noise.kernel.SharedNoiseKernel", "any_patches.kernel.AnyPatchesKernel"):
+        monkeypatch.setattr(f"mvsim.kernels.{name}", compiled)
+    p = mvsim.Parameters(k=2, N=3, noise=noise)
+    mvsim.simulate(p, "erm", backend="numpy", integrator="gd", t_end=1.0, eta=1.0, n_test=2)
+    with pytest.raises(AssertionError, match="a compiled kernel"):
+        mvsim.simulate(p, "erm", backend="numba", integrator="gd", t_end=1.0, eta=1.0, n_test=2)

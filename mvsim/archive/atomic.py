@@ -7,6 +7,7 @@ import errno
 import os
 import re
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 
 from mvsim.echo import path_text
@@ -33,15 +34,18 @@ def is_special(target: Path) -> bool:
     return os.path.lexists(target) and not target.is_file()
 
 
-def create_temporary(target: Path) -> tuple[int, Path]:
-    """Create an empty temporary file beside ``target``, under a name that `remove_stale` recognises.
+@contextlib.contextmanager
+def temporary_file(target: Path) -> Iterator[tuple[int, Path]]:
+    """Create an empty temporary file beside ``target``, under a name that `remove_stale` recognises, and remove it at the end.
 
-    Returns
-    -------
+    Its name is known before it exists, so that it is removed wherever Ctrl-C strikes.
+
+    Yields
+    ------
     int
         Its open file descriptor, for writing.
     Path
-        Its path.
+        Its path; what has been renamed is not removed.
 
     Raises
     ------
@@ -49,8 +53,16 @@ def create_temporary(target: Path) -> tuple[int, Path]:
         If the directory is missing or nothing can be created in it.
     """
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
-    # 0o666 leaves the permissions to the umask, as for any other file the user makes; tempfile would make it private.
-    return os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666), temporary
+    try:
+        # 0o666 leaves the permissions to the umask, as for any other file the user makes; tempfile would make it private.
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        try:
+            yield descriptor, temporary
+        finally:
+            os.close(descriptor)
+    finally:
+        with contextlib.suppress(OSError):  # renamed, or taken for a stale one by the process that holds the lock
+            temporary.unlink()
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
@@ -73,20 +85,15 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | memoryview) -> 
     target = target_of(path)
     if is_special(target):
         raise OSError(errno.EINVAL, "not an ordinary file", str(target))
-    descriptor, temporary = create_temporary(target)
-    try:
-        with open(descriptor, "wb", buffering=0) as file:
+    with temporary_file(target) as (descriptor, temporary):
+        try:
             rest = memoryview(data)
-            while rest:  # an unbuffered write may be short, on a disk that fills up for one
-                rest = rest[file.write(rest) :]
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        if isinstance(error, OSError):  # a failed write does not say of which file
+            while rest:  # a write may be short, on a disk that fills up for one
+                rest = rest[os.write(descriptor, rest) :]
+            os.fsync(descriptor)
+            temporary.replace(target)
+        except OSError as error:  # it does not say of which file
             raise OSError(error.errno, error.strerror, str(path)) from None
-        raise
     _sync_directory(target.parent)
 
 

@@ -6,6 +6,7 @@ NetCDF4 is HDF5 with dimension scales. Writing them here takes 10 ms for the var
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
 _NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable. {:9d}"
 """Name of the scale of a dimension without coordinate, as the NetCDF4 format prescribes it."""
+
+
+_FILES = itertools.count()
+"""Numbers the files in memory: HDF5 takes two open ones of the same name, in two threads, for the same file."""
 
 
 def netcdf_bytes(dataset: xr.Dataset, attributes: dict[str, str]) -> bytes:
@@ -33,7 +38,7 @@ def netcdf_bytes(dataset: xr.Dataset, attributes: dict[str, str]) -> bytes:
     """
     import h5py
 
-    with h5py.File("memory", "w", driver="core", backing_store=False, track_order=True) as file:
+    with h5py.File(f"memory-{next(_FILES)}", "w", driver="core", backing_store=False, track_order=True) as file:
         for key, text in attributes.items():
             file.attrs[key] = text
         stored = {}

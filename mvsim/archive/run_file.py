@@ -96,7 +96,7 @@ def read_run(path: str | os.PathLike[str]) -> tuple[xr.Dataset, dict[str, Any]]:
 
 def _open(path: str | os.PathLike[str]) -> IO[bytes]:
     give = "give a run made by `mvsim simulate`"
-    if not isinstance(path, (str, os.PathLike)):
+    if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
         raise UsageError(f"path={echo(path)}: must be the name of a file; {give}")
     try:
         mode = Path(path).stat().st_mode
@@ -125,7 +125,8 @@ def _load(path: str | os.PathLike[str], file: IO[bytes]) -> tuple[xr.Dataset, di
         if problem:
             raise UsageError(f"{path_text(path)}: not a complete run: {problem}; {_RESTORE}")
         # From the open file, not from its name: xarray takes some names for addresses on the web.
-        with xr.open_dataset(file, engine="h5netcdf", mask_and_scale=False, decode_times=False, decode_timedelta=False) as stored:
+        # A variable that somebody put in without naming its dimensions is refused by its name.
+        with xr.open_dataset(file, engine="h5netcdf", phony_dims="sort", mask_and_scale=False, decode_times=False, decode_timedelta=False) as stored:
             problem = find_wrong_shape(stored, provenance)
             if problem:
                 raise UsageError(f"{path_text(path)}: not a complete run: {problem}; {_RESTORE}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from mvsim.archive.atomic import create_temporary, is_special, target_of
+from mvsim.archive.atomic import is_special, target_of, temporary_file
 from mvsim.echo import echo, path_text
 from mvsim.errors import UsageError
 
@@ -51,10 +51,8 @@ def check_place(path: str | os.PathLike[str]) -> Path:
             raise UsageError(f"{path_text(path)}: is {kind}; give the file of the run, for example run.nc")
         if not target.parent.is_dir():
             raise UsageError(f"{path_text(path)}: the directory {path_text(target.parent)} does not exist; create it or choose another file")
-        descriptor, temporary = create_temporary(target)  # nothing less tells whether something can be created there
+        with temporary_file(target):  # nothing less tells whether something can be created there
+            return target
     except OSError as error:
         place = path_text(target.parent)
         raise UsageError(f"{path_text(path)}: nothing can be created in {place}: {error.strerror}; choose another file") from None
-    os.close(descriptor)
-    temporary.unlink(missing_ok=True)  # the process that holds the lock takes it for a stale one and may be first
-    return target

@@ -7,14 +7,16 @@ structure of Definition 4.1 when all noise patches of a point are equal; `PatchD
 from __future__ import annotations
 
 import hashlib
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mvsim.echo import echo
+from mvsim.echo import echo, shortened
 from mvsim.errors import UsageError
+from mvsim.parameters import Parameters
 
 LARGEST = 1e6
 """Largest coefficient of a given patch, the limit of the coefficients of `mvsim.Parameters` as well."""
@@ -48,6 +50,11 @@ class Dataset(ABC):
         """Number of points."""
         return len(self.labels)
 
+    @property
+    def feature_class(self) -> np.ndarray:
+        """(F,) class of each feature, in the order in which features are counted: 2 s + l for v_{s,l}."""
+        return np.repeat(np.arange(self.k), 2)
+
     @abstractmethod
     def to_patches(self) -> np.ndarray:
         """Return (N, P, k, 2) float64: the coefficient of v_{s,l} in each patch. Takes 16 N P k bytes."""
@@ -67,6 +74,10 @@ class Dataset(ABC):
     @abstractmethod
     def keep_view(self, view: int) -> Dataset:
         """Return x' of Definition 4.5: the same points with every instance of v_{y, 1 - view} replaced by zero; view is 0 or 1."""
+
+    @abstractmethod
+    def sized(self, parameters: Parameters) -> Parameters:
+        """Return the parameters with the sizes that these points have, which may be others than those of the parameters."""
 
     def digest(self) -> str:
         """Return a hash of the points: equal for data sets that are stored alike and have the same values."""
@@ -97,32 +108,45 @@ class Dataset(ABC):
             If shapes disagree, a label is out of range or a coefficient is not finite or beyond `LARGEST`.
         """
         try:
-            labels = np.asarray(labels)
-        except ValueError:  # nested lists of unequal lengths
-            raise UsageError("labels: must be integers in an array of shape (N,), one label for each point") from None
-        try:
             patches = np.asarray(patches)
-        except ValueError:
+        except ValueError:  # nested lists of unequal lengths
             raise UsageError("patches: must be numbers in an array of shape (N, P, k, 2)") from None
         if patches.dtype.kind not in "iuf":
-            raise UsageError(f"patches has dtype {patches.dtype}: must be real numbers in an array of shape (N, P, k, 2)")
+            raise UsageError(f"patches has dtype {shortened(str(patches.dtype))}: must be real numbers in an array of shape (N, P, k, 2)")
         if patches.ndim != 4 or patches.shape[3] != 2 or min(patches.shape) < 1 or patches.shape[2] < 2:
             raise UsageError(f"patches has shape {patches.shape}: must be (N, P, k, 2) with N, P >= 1 and k >= 2")
-        if labels.shape != patches.shape[:1]:
-            raise UsageError(f"labels has shape {labels.shape}: must be ({patches.shape[0]},), one label for each point")
-        if labels.dtype.kind not in "iu":
-            raise UsageError(f"labels has dtype {labels.dtype}: must be integers 0 .. {patches.shape[2] - 1}")
-        if labels.min() < 0 or labels.max() >= patches.shape[2]:
-            raise UsageError(f"labels range from {labels.min()} to {labels.max()}: must lie in 0 .. {patches.shape[2] - 1}")
+        N, P, k, _ = patches.shape
+        labels = check_labels(labels, k, N)
         if not np.isfinite(patches).all():
             raise UsageError("patches: every coefficient must be finite")
-        if np.abs(patches).max() > LARGEST:
-            raise UsageError(f"patches: a coefficient is {np.abs(patches).max():.3g}; must be at most {LARGEST:g}, in units of features of length 1")
-        N, P, k, _ = patches.shape
+        largest = max(abs(float(patches.max())), abs(float(patches.min())))  # as floats: the absolute value of -2^63 is itself
+        if largest > LARGEST:
+            raise UsageError(f"patches: a coefficient is of size {largest:.3g}; must be at most {LARGEST:g}, in units of features of length 1")
         by_feature = patches.reshape(N, P, 2 * k).transpose(0, 2, 1)
         point, feature = np.nonzero(by_feature.any(axis=2))
         # Copies: what the caller does to the arrays later stays outside.
-        return PatchDataset(labels.astype(np.int64), k, point, feature, by_feature[point, feature].astype(np.float64, order="C", copy=False))
+        return PatchDataset(labels, k, point, feature, by_feature[point, feature].astype(np.float64, order="C", copy=False))
+
+
+def check_labels(labels: ArrayLike, k: int, N: int | None = None) -> np.ndarray:
+    """Return labels of N points (of any number, without N) as a new (N,) int64 array.
+
+    Raises
+    ------
+    UsageError
+        If they are not integers 0 .. k - 1, there are none, or not one for each point.
+    """
+    try:
+        given = np.asarray(labels)
+    except ValueError:  # nested lists of unequal lengths
+        raise UsageError(f"labels: must be a list of integers 0 .. {k - 1}") from None
+    if given.ndim != 1 or len(given) == 0 or N not in (None, len(given)):
+        raise UsageError(f"labels has shape {given.shape}: must be ({'N' if N is None else N},), one label for each point, N >= 1")
+    if given.dtype.kind not in "iu":
+        raise UsageError(f"labels has dtype {shortened(str(given.dtype))}: must be integers 0 .. {k - 1}")
+    if given.min() < 0 or given.max() >= k:
+        raise UsageError(f"labels range from {given.min()} to {given.max()}: must lie in 0 .. {k - 1}")
+    return given.astype(np.int64)
 
 
 def _check_view(view: int) -> None:
@@ -166,6 +190,11 @@ class SharedNoiseDataset(Dataset):
     def P(self) -> int:
         """Patches per point."""
         return self.patch_count
+
+    def sized(self, parameters: Parameters) -> Parameters:
+        """Return the parameters with N, P, C_P and G of these points."""
+        sizes = {"N": self.N, "P": self.P, "C_P": self.signal_patches.shape[2], "G": len(self.patterns)}
+        return parameters.model_copy(update=sizes | ({"noise": "codebook"} if parameters.noise == "patch" else {}))
 
     def to_patches(self) -> np.ndarray:
         """Return (N, P, k, 2) float64: the coefficient of v_{s,l} in each patch. Takes 16 N P k bytes."""
@@ -234,6 +263,11 @@ class PatchDataset(Dataset):
     def P(self) -> int:
         """Patches per point."""
         return self.rows.shape[1]
+
+    def sized(self, parameters: Parameters) -> Parameters:
+        """Return the parameters with N and P of these points, and Q from the features that occur in them."""
+        Q = max(1, math.ceil(len(self.rows) / (2 * self.N)) - 1)
+        return parameters.model_copy(update={"N": self.N, "P": self.P, "Q": Q, "noise": "patch"})
 
     def to_patches(self) -> np.ndarray:
         """Return (N, P, k, 2) float64: the coefficient of v_{s,l} in each patch. Takes 16 N P k bytes."""

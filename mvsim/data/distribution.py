@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mvsim.data.dataset import Dataset, PatchDataset, SharedNoiseDataset
-from mvsim.errors import UsageError
+from mvsim.data.dataset import Dataset, PatchDataset, SharedNoiseDataset, check_labels
+from mvsim.data.memory import check_data_memory
 from mvsim.parameters import Parameters, check_parameters
 from mvsim.streams import stream
 
@@ -40,11 +40,16 @@ def sample_dataset(parameters: Parameters, seed: int) -> Dataset:
     Raises
     ------
     UsageError
-        If the seed is not an integer >= 0, or ``parameters`` are none.
+        If the seed is not an integer >= 0, ``parameters`` are none, or the points do not fit in memory.
     """
     p = check_parameters(parameters)
+    check_data_memory(p)
     labels = stream(seed, "labels").integers(p.k, size=p.N)
     return sample_points(p, stream(seed, "points"), labels)
+
+
+ONE_BY_ONE, AT_ONCE = 10_000, 2**17
+"""Noise patterns of the codebook that are drawn one by one; those beyond are drawn together, that many doubles at a time."""
 
 
 def codebook(parameters: Parameters) -> np.ndarray:
@@ -52,16 +57,34 @@ def codebook(parameters: Parameters) -> np.ndarray:
 
     The classes are dealt to the patterns in turn and a pattern never contains a class dealt to it, so every class has a pattern that it may use;
     otherwise the Q classes of a pattern are uniformly random.
+
+    Raises
+    ------
+    UsageError
+        If the patterns do not fit in memory.
     """
-    p = parameters
+    p = check_parameters(parameters)
+    check_data_memory(p, 1)
     rng = stream(p.codebook_seed, "codebook")
     dealt = rng.permutation(p.k)
     patterns = np.zeros((p.G, p.k, 2))
-    for g in range(p.G):
+    for g in range(min(p.G, ONE_BY_ONE)):
         allowed = np.setdiff1d(np.arange(p.k), dealt[g :: p.G])
         classes = rng.choice(allowed, size=p.Q, replace=False)
         patterns[g, classes] = rng.uniform(p.delta3, p.delta4, size=(p.Q, 2))
+    size = max(1, AT_ONCE // p.k)
+    for start in range(ONE_BY_ONE, p.G, size):
+        _fill_patterns(p, rng, dealt, patterns[start : start + size], start)
     return patterns
+
+
+def _fill_patterns(p: Parameters, rng: np.random.Generator, dealt: np.ndarray, patterns: np.ndarray, start: int) -> None:
+    """Draw the patterns from number ``start`` on, as many as ``patterns`` has: the Q classes with the least of k random numbers, all at once."""
+    keys, pattern = rng.random((len(patterns), p.k)), np.arange(p.k) % p.G - start
+    here = (pattern >= 0) & (pattern < len(patterns))
+    keys[pattern[here], dealt[here]] = 2.0  # last of all
+    classes = np.argpartition(keys, p.Q - 1, axis=1)[:, : p.Q]
+    patterns[np.arange(len(patterns))[:, None], classes] = rng.uniform(p.delta3, p.delta4, size=(len(patterns), p.Q, 2))
 
 
 def sample_points(parameters: Parameters, rng: np.random.Generator, labels: np.ndarray) -> Dataset:
@@ -80,16 +103,21 @@ def sample_points(parameters: Parameters, rng: np.random.Generator, labels: np.n
     -------
     Dataset
         n points.
+
+    Raises
+    ------
+    UsageError
+        If a label is not a class, or the points do not fit in memory.
     """
-    p = parameters
-    labels = np.asarray(labels, dtype=np.int64)
-    if labels.ndim != 1 or len(labels) == 0 or labels.min() < 0 or labels.max() >= p.k:
-        raise UsageError(f"labels: must be a non-empty list of classes in 0 .. {p.k - 1}")
+    p = check_parameters(parameters)
+    labels = check_labels(labels, p.k)
+    check_data_memory(p, len(labels))
     coefficients = _signal_coefficients(p, rng, labels)
     positions = _signal_positions(p, rng, len(labels))
     if p.noise == "codebook":
         patterns = codebook(p)
-        index = np.array([rng.choice(np.flatnonzero(~patterns[:, y].any(axis=1))) for y in labels], dtype=np.int64)
+        allowed = {y: np.flatnonzero(~patterns[:, y].any(axis=1)) for y in np.unique(labels)}
+        index = np.array([rng.choice(allowed[y]) for y in labels], dtype=np.int64)
         return SharedNoiseDataset(labels, coefficients, positions, patterns, index, p.P)
     if p.noise == "point":
         noise = np.zeros((len(labels), p.k, 2))

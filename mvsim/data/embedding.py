@@ -9,6 +9,7 @@ from mvsim.checks import check_integer
 from mvsim.data.dataset import Dataset
 from mvsim.echo import echo
 from mvsim.errors import UsageError
+from mvsim.free_memory import available_bytes
 from mvsim.streams import stream
 
 
@@ -32,10 +33,14 @@ def random_features(k: int, d: int, seed: int) -> np.ndarray:
     Raises
     ------
     UsageError
-        If d < 2k or the numbers are not integers.
+        If d < 2k, the numbers are not integers, or the features do not fit in memory.
     """
-    check_integer("k", k, 1)
-    check_integer("d", d, 2 * int(k), "so that 2k orthonormal features fit")
+    k = check_integer("k", k, 1)
+    d = check_integer("d", d, 2 * k, "so that 2k orthonormal features fit")
+    needed, there = 3 * 8 * 2 * k * d, available_bytes()  # what is drawn, its basis and the copy that is returned
+    if there is not None and needed > there:
+        fits = there // (3 * 8 * 2 * k)
+        raise UsageError(f"k={k}, d={d}: would need about {needed:.3g} bytes of memory and {there:.3g} are available; d up to {fits} would fit")
     gaussian = stream(seed, "feature basis").standard_normal((d, 2 * k))
     basis, triangle = np.linalg.qr(gaussian)
     return np.ascontiguousarray((basis * np.sign(np.diag(triangle))).T).reshape(k, 2, d)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mvsim.integrators.base import Escaping, Field, Integrator, State, Visit
-from mvsim.integrators.gradient_descent import GradientDescent
 from mvsim.integrators.flow import LAST_TIME, GradientFlow
+from mvsim.integrators.gradient_descent import GradientDescent
 
 INTEGRATORS: dict[str, type[GradientDescent] | type[GradientFlow]] = {cls.name: cls for cls in (GradientFlow, GradientDescent)}
 

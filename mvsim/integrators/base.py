@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from mvsim.curvature import Curvature
+from mvsim.linalg.arrow_matrix import Curvature
 from mvsim.parameters import Deviation
 
 MARKS_PER_DECADE = 20

@@ -71,15 +71,22 @@ class GradientDescent(Integrator):
         """Yield every step; marks are log-spaced."""
         last = self.steps_until(t_end)
         while state.step < last:
-            with np.errstate(over="ignore", invalid="ignore"):  # the next line names what numpy would only warn of
-                c = state.c - self.learning_rate * self.field.loss_and_gradient(state.step, state.c)[1]
+            with np.errstate(over="ignore", invalid="ignore"):  # the next lines name what numpy would only warn of
+                c = state.c - self.learning_rate * self._gradient(state)
             if not np.isfinite(c).all():
-                raise DivergedError(
-                    f"eta={self.learning_rate:g}: the correlations are not finite after step {state.step + 1}; "
-                    "use a smaller step size (the run's sharpness tells the limit 2 / lambda_max)"
-                )
+                raise DivergedError(self._too_large(f"the correlations are not finite after step {state.step + 1}"))
             state = State(state.step + 1, (state.step + 1) * self.learning_rate, c, state.evaluations + 1, math.nan, math.nan)
             yield Visit(state, mark=self.is_mark(state) or state.step == last, resumable=True)
+
+    def _gradient(self, state: State) -> np.ndarray:
+        try:
+            return self.field.loss_and_gradient(state.step, state.c)[1]
+        except DivergedError as error:
+            raise DivergedError(self._too_large(f"after step {state.step} {error}")) from None
+
+    def _too_large(self, what: str) -> str:
+        """Say what a step size has led to."""
+        return f"eta={self.learning_rate:g}: {what}; use a smaller step size (the run's sharpness tells the limit 2 / lambda_max)"
 
     def clock(self, state: State) -> str:
         """Say how many steps of which size."""

@@ -15,12 +15,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mvsim.arrays import real_array
-from mvsim.curvature import Curvature
+from mvsim.arrays import correlations_array
 from mvsim.data import Dataset
-from mvsim.diagnostics import signal_strength
+from mvsim.diagnostics import log_signal_strength
 from mvsim.errors import UsageError
-from mvsim.kernels import CrossEntropy, Points, PointwiseLoss, Unmixed, make_kernel
+from mvsim.finite import check_finite, finite_outputs
+from mvsim.kernels import make_kernel, usable_backend
+from mvsim.linalg.arrow_matrix import Curvature
+from mvsim.logarithms import exponential, logarithm
+from mvsim.losses import CrossEntropy, Points, PointwiseLoss
+from mvsim.memory import check_objective_memory
 from mvsim.parameters import Deviation, Parameters
 
 ESCAPED = 0.3
@@ -32,6 +36,9 @@ SELF_PAIRS = 0.1
 
 class Objective(ABC):
     """A loss of the correlations on one data set.
+
+    Its methods refuse correlations that are not finite, and so large ones that double precision does not hold the result, with
+    `mvsim.errors.NotFiniteError`.
 
     Its memory is used again and again, so one objective must not be evaluated by two Python threads at once; two objectives may.
 
@@ -49,7 +56,7 @@ class Objective(ABC):
     Raises
     ------
     UsageError
-        If the data do not fit the parameters or the backend is unknown.
+        If the data do not fit the parameters or the backend is unknown; when it is first evaluated, if that does not fit in memory.
     """
 
     name: ClassVar[str]
@@ -65,11 +72,17 @@ class Objective(ABC):
         self.parameters = parameters
         self.data = data
         self.kernel = make_kernel(parameters, data, backend, threads)
+        self._backend, self._fits = usable_backend(backend), False
 
     @property
     @abstractmethod
     def points(self) -> tuple[tuple[float, Points], ...]:
         """The sets of points summed over, each with its weight."""
+
+    @property
+    def sums_all_pairs(self) -> bool:
+        """Whether `points` are all pairs of training points, for which tables are kept."""
+        return self.mixes
 
     @classmethod
     def mixes_with(cls, options: Mapping[str, Any]) -> bool:
@@ -94,12 +107,15 @@ class Objective(ABC):
 
     def outputs(self, c: np.ndarray) -> np.ndarray:
         """Return (k, N): g_y(x_i) on the unmixed training points (Definition 4.2)."""
-        return self.kernel.outputs(self._checked(c))
+        return finite_outputs(self.kernel, self._checked(c))
 
     def loss(self, c: np.ndarray) -> float:
         """Return the loss, dimensionless."""
-        c = self._checked(c)
-        return sum(weight * self.kernel.loss(c, points, self.pointwise) for weight, points in self.points)
+        c = self._ready(c)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
+            loss = sum(weight * self.kernel.loss(c, points, self.pointwise) for weight, points in self.points)
+        check_finite("the loss is", c, loss)
+        return loss
 
     def gradient(self, c: np.ndarray) -> np.ndarray:
         """Return the gradient of the loss by c, (k, m, k, 2)."""
@@ -107,23 +123,30 @@ class Objective(ABC):
 
     def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the loss and its gradient, at little more than the price of the gradient."""
-        c = self._checked(c)
+        c = self._ready(c)
         loss, gradient = 0.0, np.zeros_like(c)
-        for weight, points in self.points:
-            value, slope = self.kernel.loss_and_gradient(c, points, self.pointwise)
-            loss += weight * value
-            gradient += weight * slope
+        with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
+            for weight, points in self.points:
+                value, slope = self.kernel.loss_and_gradient(c, points, self.pointwise)
+                loss += weight * value
+                gradient += weight * slope
+        check_finite("the loss and its gradient are", c, loss, gradient)
         return loss, gradient
 
     def hessian_vector_product(self, c: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the derivative of the gradient at c along v, (k, m, k, 2)."""
-        c, v = self._checked(c), self._checked(v, "v")
-        return sum((weight * self.kernel.hessian_vector_product(c, v, points, self.pointwise) for weight, points in self.points), np.zeros_like(c))
+        c, v = self._ready(c), self._checked(v, "v")
+        product = np.zeros_like(c)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
+            for weight, points in self.points:
+                product += weight * self.kernel.hessian_vector_product(c, v, points, self.pointwise)
+        check_finite("the derivatives of the gradient are", c, product)
+        return product
 
     @property
     def escape_threshold(self) -> float:
         """The correlation rho / lambda beyond which a feature with coefficient 1 is in the linear regime, for the largest weight lambda."""
-        return self.parameters.rho / max(float(np.maximum(points.weights, 1.0 - points.weights).max()) for _, points in self.points)
+        return self.parameters.rho / max(float(np.maximum(points.lam, 1.0 - points.lam).max()) for _, points in self.points)
 
     @property
     def fixed(self) -> bool:
@@ -143,15 +166,19 @@ class Objective(ABC):
         pair in N contributes to it: mixing a point with anything else costs its features a factor 2^-alpha. Coinciding signal patches are
         neglected; they raise K, the more the larger 2 C_P / P.
         """
+        return exponential(self.log_growth_rates())
+
+    def log_growth_rates(self) -> np.ndarray:
+        """Return (k, 2): log K_{y,l} of `growth_rates`, also where K_{y,l} is no double; -inf where nothing grows."""
         others, themselves = self._pulls()
-        return signal_strength(self.parameters, self.data) * (others + themselves)
+        return log_signal_strength(self.parameters, self.data) + logarithm(others + themselves)
 
     def deviations(self) -> list[Deviation]:
         """Name the pairs of a point with itself if they matter: for the theorems N is so large that they do not."""
         if not self.mixes:
             return []
         others, themselves = self._pulls()
-        share = float(np.median(themselves / (others + themselves)))
+        share = float(np.median((themselves / (np.maximum(others, 0.0) + themselves))[np.bincount(self.data.labels, minlength=self.data.k) > 0]))
         if share < SELF_PAIRS:
             return []
         N = self.data.N
@@ -161,15 +188,12 @@ class Objective(ABC):
     def _pulls(self) -> tuple[np.ndarray, float]:
         """Return (k, 1) and a number: what pairs of two points, and of a point with itself, contribute to K / S of `growth_rates`."""
         p, N = self.parameters, self.data.N
-        n_y = (np.bincount(self.data.labels, minlength=p.k)[:, None] - 1.0) / N
+        n_y = np.maximum(np.bincount(self.data.labels, minlength=p.k)[:, None] - 1.0, 0.0) / N
         n, alone = (N - 1.0) / N, self._pull(np.ones(1))
         others, themselves = np.zeros((p.k, 1)), 0.0
         for weight, points in self.points:
-            if isinstance(points, Unmixed):
-                themselves += weight * float(alone[0])
-                continue
-            themselves += weight * float(alone[0]) / N
-            for lam in (points.weights, 1.0 - points.weights):
+            themselves += weight * float(alone[0]) / points.one_in(N)
+            for lam in points.partners:
                 others += weight * (lam**p.alpha * (n_y * alone + (n - n_y) * self._pull(lam))).mean(axis=1, keepdims=True)
         return others, themselves
 
@@ -190,9 +214,13 @@ class Objective(ABC):
         """Say in words which algorithm computes this objective."""
         return "; ".join(dict.fromkeys(self.kernel.describe(points) for _, points in self.points))
 
-    def _checked(self, c: np.ndarray, name: str = "c") -> np.ndarray:
-        p = self.parameters
-        c = real_array(name, c)
-        if c.shape != (p.k, p.m, p.k, 2):
-            raise UsageError(f"{name} has shape {c.shape}: must be (k, m, k, 2) = {(p.k, p.m, p.k, 2)}")
+    def _ready(self, c: np.ndarray) -> np.ndarray:
+        """Return c, checked, and make sure before the first evaluation that it fits in memory."""
+        c = self._checked(c)
+        if not self._fits:
+            check_objective_memory(self.data.sized(self.parameters), self.sums_all_pairs, self._backend)
+            self._fits = True
         return c
+
+    def _checked(self, c: np.ndarray, name: str = "c") -> np.ndarray:
+        return correlations_array(name, c, self.parameters)

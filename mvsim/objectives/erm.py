@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mvsim.kernels import Points, Unmixed
+from mvsim.losses import Points, Unmixed
 from mvsim.objectives.base import Objective
 
 

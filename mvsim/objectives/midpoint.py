@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mvsim.kernels import AllPairs, Points
+from mvsim.losses import AllPairs, Points
 from mvsim.objectives.base import Objective
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from mvsim.data import Dataset
 from mvsim.echo import echo
 from mvsim.errors import UsageError
-from mvsim.kernels import AllPairs, ListedPairs, Points, Unmixed
+from mvsim.losses import AllPairs, ListedPairs, Points, Unmixed
 from mvsim.objectives.base import Objective
 from mvsim.objectives.mixing import DEFAULT_NODES, law_from
 from mvsim.parameters import Parameters
@@ -78,12 +78,17 @@ class Mixup(Objective):
         self.law = law_from(mixing, nodes)
         self._pairs, self._redraw, self._seed = pairs, redraw, check_seed(seed)
         self._points = self._all_pairs(nodes) if pairs is None else self._draw(0)
-        self.mixes = not all(isinstance(points, Unmixed) for _, points in self._points)
+        self.mixes = any(points.mixes for _, points in self._points)
 
     @classmethod
     def mixes_with(cls, options: Mapping[str, Any]) -> bool:
         """Whether lambda is ever other than 0 or 1."""
         return any(lam < 1.0 for lam, _ in law_from(options["mixing"], options["nodes"]).folded_quadrature())
+
+    @property
+    def sums_all_pairs(self) -> bool:
+        """Whether pairs are all summed, not drawn."""
+        return self.mixes and self._pairs is None
 
     @property
     def points(self) -> tuple[tuple[float, Points], ...]:

@@ -44,10 +44,12 @@ def run_figure(runs: Sequence[Run], panels: Sequence[Panel] = PANELS) -> Figure:
     Raises
     ------
     UsageError
-        If there is no run, or more than `MOST_RUNS`.
+        If there is no run, or more than `MOST_RUNS`, or no panel.
     """
     if not isinstance(runs, (list, tuple)):
         raise UsageError(f"runs={echo(runs)}: must be a list of runs")
+    if not isinstance(panels, (list, tuple)) or not panels or not all(callable(panel) for panel in panels):
+        raise UsageError(f"panels={echo(panels)}: must be a list of functions of mvsim.plotting.PANELS")
     if not runs:
         raise UsageError("runs=[]: give at least one run to draw")
     if len(runs) > MOST_RUNS:

@@ -40,8 +40,15 @@ def statements(run: Run) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Return text from a file such that matplotlib shows it as it stands: no mathematics, no line breaks, not without end."""
-    return shortened(text, 200).replace("$", r"\$")
+    """Return text from a file such that matplotlib shows it as it stands: no mathematics, no line breaks, not without end.
+
+    Characters that the font lacks are escaped.
+    """
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    drawn = get_font(findfont(FontProperties())).get_charmap()
+    known = "".join(c if ord(c) in drawn else c.encode("unicode_escape").decode("ascii") for c in text)
+    return shortened(known, 200).replace("$", r"\$")
 
 
 def regime_text(departures: Sequence[str], width: int) -> str:

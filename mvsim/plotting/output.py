@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mvsim.archive import ensure_writable
 from mvsim.archive.atomic import write_atomically
-from mvsim.echo import path_text
+from mvsim.echo import echo, path_text
 from mvsim.errors import UsageError
 from mvsim.plotting.style import styled
 
@@ -33,8 +33,10 @@ def check_output(path: str | os.PathLike[str], force: bool = False) -> Path:
     Raises
     ------
     UsageError
-        If the name does not end in one of `FORMATS`, the file exists and ``force`` is not set, or nothing can be written there.
+        If it is no name or does not end in one of `FORMATS`, the file exists and ``force`` is not set, or nothing can be written there.
     """
+    if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
+        raise UsageError(f"path={echo(path)}: must be the name of a picture, for example run.png")
     path = Path(path)
     if path.suffix.lower().removeprefix(".") not in FORMATS:
         raise UsageError(f"{path_text(path)}: a picture's name must end in {', '.join('.' + name for name in FORMATS)}")
@@ -64,8 +66,12 @@ def save_figure(figure: Figure, path: str | os.PathLike[str], force: bool = Fals
     Raises
     ------
     UsageError
-        If the file may not be written; see `check_output`.
+        If that is no figure, or the file may not be written; see `check_output`.
     """
+    from matplotlib.figure import Figure
+
+    if not isinstance(figure, Figure):
+        raise UsageError(f"figure={echo(figure)}: must be a figure of matplotlib; make one with run_figure")
     path = check_output(path, force)
     form = path.suffix.lower().removeprefix(".")
     picture = io.BytesIO()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from mvsim.kernels.compiling import compilation_heard
+from mvsim.kernels.jit.compiling import compilation_heard
 
 
 class Progress(Protocol):

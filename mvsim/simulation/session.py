@@ -9,8 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from mvsim.archive import collect_provenance, write_run
 from mvsim.data import Dataset, sample_dataset
 from mvsim.errors import DivergedError, Interrupted, StalledError
@@ -71,7 +69,8 @@ class Session:
         t_end = None if request.t_end is None else float(request.t_end)
         self.horizon = self.integrator.horizon(t_end)
         self.regime = self.parameters.deviations() + self.objective.deviations() + self.integrator.deviations()
-        self.recorder = Recorder(self.objective, FeatureTest(self.parameters, request.n_test, request.seed, request.threads), request.seed)
+        feature_test = FeatureTest(self.parameters, request.n_test, request.seed, request.threads, request.backend)
+        self.recorder = Recorder(self.objective, feature_test, request.seed)
         self.provenance: dict[str, Any] = {
             **collect_provenance(),
             "parameters": self.parameters.model_dump(mode="json"),

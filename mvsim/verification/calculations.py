@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from mvsim.activation import smoothed_relu, smoothed_relu_derivative
+from mvsim.activations.smoothed_relu import smoothed_relu, smoothed_relu_derivative
 from mvsim.data import Dataset, SharedNoiseDataset
-from mvsim.kernels import Unmixed, make_kernel
+from mvsim.kernels import make_kernel
+from mvsim.logarithms import LARGEST_LOGARITHM
+from mvsim.losses import Unmixed
 from mvsim.objectives import objective
 from mvsim.verification.evidence import Evidence, Snapshot
 from mvsim.verification.verdict import Verdict, at_most, constant
@@ -54,7 +56,7 @@ def network_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivative
     for few in _cases(evidence):
         for i in range(len(few.labels)):
             formula, size = few.network_gradient(few.patches[i], slope)
-            error = max(error, *(_difference(gradient, formula, size) for gradient in few.engine_gradients(i)))
+            error = _worst(error, *(_difference(gradient, formula, size) for gradient in few.engine_gradients(i)))
     return at_most("Calculation A.6", "grad g_y(x) = sum_p R'(<w_{y,r}, x^(p)>) x^(p): relative difference", error, IDENTITY, _where(evidence))
 
 
@@ -74,7 +76,7 @@ def own_correlation(evidence: Evidence, slope: Slope = smoothed_relu_derivative)
             c = few.c[y, :, y]  # (m, 2)
             formula = (beta * slope(beta * c[:, None], p.rho, p.alpha)).sum(axis=1)
             for gradient in few.engine_gradients(i):
-                error = max(error, _componentwise(gradient[y, :, y][poly], formula[poly]))
+                error = _worst(error, _componentwise(gradient[y, :, y][poly], formula[poly]))
             count += int(poly.sum())
     name, statement = "Calculation A.7 (own feature)", "<grad g_y(x), v_{y,l}> = sum beta^alpha (c / rho)^(alpha-1) below rho / (delta2 - delta1)"
     return _decided(name, statement, error, count, evidence)
@@ -94,11 +96,14 @@ def other_correlations(evidence: Evidence, slope: Slope = smoothed_relu_derivati
             gradient = np.delete(few.engine_gradients(i)[0][y], y, axis=1).max(axis=(1, 2))
             top = off.max(axis=(1, 2))
             counted = (few.c[y].max(axis=(1, 2)) < evidence.poly_end) & (top > 0.0)
-            if p.delta4 > 0.0:
-                found += (gradient[counted] / (p.P * p.delta4 * (p.delta4 * top[counted] / p.rho) ** (p.alpha - 1.0))).tolist()
+            scale = p.P * p.delta4 * (p.delta4 * np.where(counted, top, 0.0) / p.rho) ** (p.alpha - 1.0)
+            counted &= scale > np.finfo(float).tiny  # below that the gradient has lost its digits, too
+            found += (gradient[counted] / scale[counted]).tolist()
     if not found:
-        return constant(name, statement, None, detail="no noise, or no neuron below rho / (delta2 - delta1)")
-    return constant(name, statement, max(found), (2.0 * p.Q) ** (p.alpha - 1.0), detail=f"{len(found)} neurons and points; {_where(evidence)}")
+        return constant(name, statement, None, detail="no noise, or too little for a double, or no neuron below rho / (delta2 - delta1)")
+    log_bound = (p.alpha - 1.0) * np.log(2.0 * p.Q)
+    bound = (2.0 * p.Q) ** (p.alpha - 1.0) if log_bound < LARGEST_LOGARITHM else np.inf
+    return constant(name, statement, max(found), bound, detail=f"{len(found)} neurons and points; {_where(evidence)}")
 
 
 def linear_correlation(evidence: Evidence, slope: Slope = smoothed_relu_derivative) -> Verdict:
@@ -117,7 +122,7 @@ def linear_correlation(evidence: Evidence, slope: Slope = smoothed_relu_derivati
             if slope is smoothed_relu_derivative:
                 formula = np.broadcast_to(beta.sum(axis=0), c.shape)
             for gradient in few.engine_gradients(i):
-                error = max(error, _componentwise(gradient[y, :, y][linear], formula[linear]))
+                error = _worst(error, _componentwise(gradient[y, :, y][linear], formula[linear]))
             count += int(linear.sum())
     return _decided("Calculation A.8", "<grad g_y(x), v_{y,l}> = sum beta at correlations >= rho / delta1", error, count, evidence)
 
@@ -129,11 +134,11 @@ def erm_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivative) ->
         n = len(few.labels)
         formula, size = np.zeros_like(few.c), np.zeros_like(few.c)
         for i in range(n):
-            gap, added = few.soft_gap(few.patches[i], few.labels[i], few.labels[i])
+            gap, added = few.soft_gap(few.patches[i], few.labels[i], few.labels[i], sums=True)
             step, weight = few.network_gradient(few.patches[i], slope)
             formula -= gap[:, None, None, None] * step / n
             size += added[:, None, None, None] * weight / n
-        error = max(error, *(_difference(gradient, formula, size) for gradient in few.engine_losses("erm")))
+        error = _worst(error, *(_difference(gradient, formula, size) for gradient in few.engine_losses("erm")))
     statement = "grad J = -(1/N) sum_i (1[y_i = y] - phi_y) grad g_y(x_i): relative difference"
     return at_most("Calculation A.9", statement, error, IDENTITY, _where(evidence))
 
@@ -142,7 +147,8 @@ def midpoint_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivativ
     """A.10: grad_{w_{y,r}} J_MM = -(1/2N^2) sum_{i,j} (1[y_i = y] + 1[y_j = y] - 2 phi_y(g(z_ij))) grad_{w_{y,r}} g_y(z_ij), i = j included.
 
     Training makes 2 phi_y(g(z_ij)) equal to 1 for the two classes of a pair, and the round-off of g is all that is left of the difference, on
-    either side of the identity. So the error is relative to what is added: the targets and the softmax count each by itself.
+    either side of the identity. So the error is relative to what is added: the targets and the softmax count each by itself, also for two points of
+    one class, because the engine sums the softmax over all partners of a point before it takes the targets away.
     """
     error = 0.0
     for few in _cases(evidence):
@@ -151,12 +157,12 @@ def midpoint_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivativ
         for i in range(n):
             for j in range(i + 1):  # z_ij = z_ji
                 z = (few.patches[i] + few.patches[j]) / 2.0
-                gap, added = few.soft_gap(z, few.labels[i], few.labels[j])
+                gap, added = few.soft_gap(z, few.labels[i], few.labels[j], sums=False)
                 step, weight = few.network_gradient(z, slope)
                 share = (1 if i == j else 2) / n**2
                 formula -= share * gap[:, None, None, None] * step
                 size += share * added[:, None, None, None] * weight
-        error = max(error, *(_difference(gradient, formula, size) for gradient in few.engine_losses("midpoint")))
+        error = _worst(error, *(_difference(gradient, formula, size) for gradient in few.engine_losses("midpoint")))
     statement = "grad J_MM = -(1/2N^2) sum_{i,j} (1[y_i = y] + 1[y_j = y] - 2 phi_y) grad g_y(z_ij): difference relative to what is added"
     return at_most("Calculation A.10", statement, error, IDENTITY, _where(evidence))
 
@@ -170,19 +176,6 @@ CALCULATIONS: tuple[Callable[..., Verdict], ...] = (
     midpoint_gradient,
 )
 """Each takes evidence and, if it is to be another than that of Definition 4.2, ``slope``."""
-
-
-class _SumOfOutputs:
-    """The loss sum_y g_y(x): its gradient by w_{y,r} is that of g_y."""
-
-    def value(self, outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        return outputs.sum(axis=0)
-
-    def residual(self, outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        return np.ones_like(outputs)
-
-    def curvature(self, outputs: np.ndarray, targets: np.ndarray, tangent: np.ndarray) -> np.ndarray:
-        return np.zeros_like(outputs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,28 +201,36 @@ class _Few:
         """Yield (m, P) <w_{y,r}, x^(p)> of each class: one fits the caches, all do not."""
         return (weights.reshape(len(weights), -1) @ patches.T for weights in self.c)
 
-    def soft_gap(self, x: np.ndarray, one: int, other: int) -> tuple[np.ndarray, np.ndarray]:
+    def soft_gap(self, x: np.ndarray, one: int, other: int, sums: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return (k,): (1[one = y] + 1[other = y]) / 2 - phi_y(g(x)), and the sum of the absolute values of what is added.
 
-        1 - phi_y, if both are y, is the sum of the others, which keeps its digits.
+        1 - phi_y, if both are y, is the sum of the others, which keeps its digits; ``sums`` says whether the engine adds it up in this way, too, or
+        takes phi_y from 1.
+
+        Outputs g_s are sums of terms >= 0, so their errors are at most u g_s for some units u of round-off. From
+        d phi_y = phi_y sum_s phi_s (dg_y - dg_s), the terms s = y being 0, phi_y has the error u phi_y sum_{s != y} phi_s (g_y + g_s) besides its
+        own round-off. In units of u phi_y is counted with just that, which is as much as it moves if every output is off by u.
         """
         p = self.evidence.parameters
         g = np.array([smoothed_relu(z, p.rho, p.alpha).sum() for z in self._pre_activations(x.reshape(len(x), -1))])
-        phi = np.exp(g - np.logaddexp.reduce(g))
-        if one == other:
-            gap = -phi
-            gap[one] = np.delete(phi, one).sum()
-            return gap, np.abs(gap)
-        target = np.zeros_like(phi)
-        target[[one, other]] = 0.5
-        return target - phi, target + phi
+        weights = np.exp(g - g.max())
+        phi = weights / weights.sum()
+        error = np.array([phi[y] * (1.0 + (np.delete(phi, y) * (g[y] + np.delete(g, y))).sum()) for y in range(len(g))])
+        target = np.bincount([one, other], minlength=len(g)) / 2.0
+        if one != other:
+            return target - phi, target + error
+        gap = -phi
+        gap[one] = np.delete(phi, one).sum()
+        if sums:
+            error[one] = np.delete(error, one).sum()
+        return gap, error if sums else target + error
 
     def engine_gradients(self, i: int) -> list[np.ndarray]:
         """Return grad g_y(x_i), (k, m, k, 2), from each form of the data."""
         found = []
         for data in self._forms([i]):
             kernel = make_kernel(self.evidence.parameters, data, "auto", self.evidence.threads)
-            found.append(kernel.loss_and_gradient(self.c, Unmixed(), _SumOfOutputs())[1])
+            found.append(kernel.pull_back(self.c, Unmixed(), np.ones((len(self.c), 1))))
         return found
 
     def engine_losses(self, name: str) -> list[np.ndarray]:
@@ -272,6 +273,11 @@ def _difference(actual: np.ndarray, formula: np.ndarray, size: np.ndarray) -> fl
     """Return max |actual - formula| over the size of what is added."""
     scale = float(size.max())
     return float(np.abs(actual - formula).max()) / (scale if scale > 0.0 else 1.0)
+
+
+def _worst(*errors: float) -> float:
+    """Return the largest error, NaN if any is: max() would lose it."""
+    return float(np.max(errors))
 
 
 def _componentwise(actual: np.ndarray, formula: np.ndarray) -> float:

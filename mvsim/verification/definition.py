@@ -8,6 +8,7 @@ import numpy as np
 
 from mvsim.data import Dataset, sample_dataset
 from mvsim.diagnostics import active_neurons, active_threshold, correct, own_correlations
+from mvsim.finite import finite_outputs
 from mvsim.kernels import make_kernel
 from mvsim.learning import FeatureTest, count_classes
 from mvsim.objectives import OBJECTIVES
@@ -70,7 +71,8 @@ def learned_features(run: Run, draws: int = DRAWS, data: Dataset | None = None) 
     p, c = run.parameters, run.final_correlations
     data = sample_dataset(p, run.seed) if data is None else data
     threshold = active_threshold(p, OBJECTIVES[run.method].mixes_with(run.provenance["options"]))
-    training = [_fraction_of_classes(correct(make_kernel(p, data.keep_view(view), "auto", None).outputs(c), data.labels), data) for view in (0, 1)]
+    views = [make_kernel(p, data.keep_view(view), "auto", None) for view in (0, 1)]
+    training = [_fraction_of_classes(correct(finite_outputs(kernel, c), data.labels), data) for kernel in views]
     active = np.asarray(active_neurons(c, threshold).any(axis=1))
     return Learned(FeatureTest(p, draws, run.seed).fraction_learned(c), draws, np.stack(training, axis=1), active)
 

@@ -100,6 +100,11 @@ class Evidence:
         return diagnostics.signal_strength(self.parameters, self.data)
 
     @cached_property
+    def log_signal_strength(self) -> np.ndarray:
+        """(k, 2): log S_{y,l}."""
+        return diagnostics.log_signal_strength(self.parameters, self.data)
+
+    @cached_property
     def threshold(self) -> float:
         """Of B_{y,l}: rho / delta1, 2 rho / delta1 if points are mixed."""
         return diagnostics.active_threshold(self.parameters, self.mixes)
@@ -223,9 +228,9 @@ class Evidence:
     def mixed_points_at(self, c: np.ndarray) -> MixedPoints:
         """Return the mixed points at c (k, m, k, 2), the same pairs in the same order for every c."""
         if self._all_pairs:
-            return all_mixed_points(self.objective.kernel, c)
+            return all_mixed_points(self.objective.kernel, self.data.labels, c)
         first, second = stream(self.run.seed, "mixing").integers(self.data.N, size=(2, SAMPLED_PAIRS))
-        return listed_mixed_points(self.objective.kernel, c, first, second)
+        return listed_mixed_points(self.objective.kernel, self.data.labels, c, first, second)
 
     @property
     def _all_pairs(self) -> bool:
@@ -240,7 +245,9 @@ class Evidence:
         """Return the |N_y| N mixed points with i in N_y, i slowest, in the order of the data."""
         members, everyone = np.flatnonzero(self.data.labels == y), np.arange(self.data.N)
         first, second = np.repeat(members, self.data.N), np.tile(everyone, len(members))
-        return self._once(f"pairs of class {y}", snapshot, lambda: listed_mixed_points(self.objective.kernel, snapshot.c, first, second))
+        return self._once(
+            f"pairs of class {y}", snapshot, lambda: listed_mixed_points(self.objective.kernel, self.data.labels, snapshot.c, first, second)
+        )
 
     @cached_property
     def _cache(self) -> dict[tuple[str, int], Any]:

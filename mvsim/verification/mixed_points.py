@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mvsim.kernels import AllPairs, Kernel, ListedPairs
+from mvsim.finite import check_finite
+from mvsim.kernels import Kernel
+from mvsim.losses import AllPairs, ListedPairs, Points
 
-ALL_PAIRS = AllPairs(float(np.nextafter(0.5, 1.0)))
-"""Every ordered pair once. At 1/2 exactly a kernel visits i <= j only, and a pointwise loss could not tell which pairs it was shown in vain.
-
-The weights differ from 1/2 by one unit of round-off, which also tells the first point of a pair from the second.
-"""
+ALL_PAIRS = AllPairs(0.5, both_orders=True)
+"""Every ordered pair once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,52 +58,36 @@ class MixedPoints:
         return 1.0 - 2.0 * np.exp(self.rest_max - np.logaddexp(self.rest, self.own))
 
 
-def all_mixed_points(kernel: Kernel, c: np.ndarray) -> MixedPoints:
+def all_mixed_points(kernel: Kernel, labels: np.ndarray, c: np.ndarray) -> MixedPoints:
     """Return the N^2 ordered pairs at correlations c (k, m, k, 2)."""
-    probe = _Reducer()
-    kernel.loss(c, ALL_PAIRS, probe)
-    return probe.found()
+    return _reduced(kernel, labels, c, ALL_PAIRS)
 
 
-def listed_mixed_points(kernel: Kernel, c: np.ndarray, first: np.ndarray, second: np.ndarray) -> MixedPoints:
+def listed_mixed_points(kernel: Kernel, labels: np.ndarray, c: np.ndarray, first: np.ndarray, second: np.ndarray) -> MixedPoints:
     """Return the pairs (first, second), (n,) indices each, in that order."""
-    probe = _Reducer()
-    kernel.loss(c, ListedPairs(first, second, np.full(len(first), ALL_PAIRS.lam)), probe)
-    return probe.found()
+    return _reduced(kernel, labels, c, ListedPairs(first, second, np.full(len(first), 0.5)))
 
 
-class _Reducer:
-    """A pointwise loss that is always 0 and takes notes: kernels show it the outputs of every point, block by block."""
+def _reduced(kernel: Kernel, labels: np.ndarray, c: np.ndarray, points: Points) -> MixedPoints:
+    """Reduce the outputs batch by batch."""
+    evaluation = kernel.evaluate(c.reshape(kernel.k, kernel.m, -1), points)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
+        parts = [_of_outputs(evaluation.outputs(batch), labels[batch.first], labels[batch.second]) for batch in evaluation.batches()]
+    found = MixedPoints(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+    check_finite("outputs of mixed points are", c, found.own, found.other, found.rest)
+    return found
 
-    def __init__(self) -> None:
-        self._parts: list[tuple[np.ndarray, ...]] = []
 
-    def value(self, outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """Reduce the columns of outputs (k, n), whose soft labels (k, n) name the classes of the two points."""
-        columns = np.arange(outputs.shape[1])
-        y = targets.argmax(axis=0)
-        lesser = targets.copy()
-        lesser[y, columns] = 0.0
-        s = np.where(lesser.max(axis=0) > 0.0, lesser.argmax(axis=0), y)
-        own, other = outputs[y, columns], outputs[s, columns]
-        left = outputs.copy()
-        left[y, columns] = -np.inf
-        top = left.max(axis=0)
-        rest = top + np.log(np.exp(left - top).sum(axis=0))
-        left[s, columns] = -np.inf
-        self._parts.append((y, s, own, other, left.max(axis=0), rest))
-        return np.zeros(outputs.shape[1])
-
-    def residual(self, outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """Return zeros: the derivative of nothing."""
-        return np.zeros_like(outputs)
-
-    def curvature(self, outputs: np.ndarray, targets: np.ndarray, tangent: np.ndarray) -> np.ndarray:
-        """Return zeros."""
-        return np.zeros_like(outputs)
-
-    def found(self) -> MixedPoints:
-        return MixedPoints(*(np.concatenate(arrays) for arrays in zip(*self._parts, strict=True)))
+def _of_outputs(outputs: np.ndarray, y: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the arrays of `MixedPoints` for outputs (k, n) and the classes y and s (n,) of the two points."""
+    columns = np.arange(outputs.shape[1])
+    own, other = outputs[y, columns], outputs[s, columns]
+    left = outputs.copy()
+    left[y, columns] = -np.inf
+    top = left.max(axis=0)
+    rest = top + np.log(np.exp(left - top).sum(axis=0))
+    left[s, columns] = -np.inf
+    return y, s, own, other, left.max(axis=0), rest
 
 
 def _share(a: np.ndarray, b: np.ndarray) -> np.ndarray:

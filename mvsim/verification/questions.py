@@ -13,7 +13,7 @@ import numpy as np
 from mvsim.echo import echo, path_text
 from mvsim.errors import UsageError
 from mvsim.integrators import LAST_TIME
-from mvsim.kernels.threads import check_threads
+from mvsim.kernels.jit.threads import check_threads
 from mvsim.parameters import Parameters
 from mvsim.run import Run, open_run
 from mvsim.simulation import Progress

@@ -138,6 +138,13 @@ def test_edited_provenance(saved, entry):
     assert "do not match its hash" in refusal(saved)
 
 
+def test_a_variable_of_another_shape_without_names_of_dimensions(saved):
+    with h5py.File(saved, "r+") as file:
+        del file["loss"]
+        file["loss"] = [[1.0]]
+    assert "variable loss is" in refusal(saved)
+
+
 def test_removed_and_added_variables(saved):
     with h5py.File(saved, "r+") as file:
         file["other"] = 1.0

@@ -7,7 +7,7 @@ import resource
 import pytest
 from example_run import example_run
 
-from mvsim.archive import read_run, write_run
+from mvsim.archive import ensure_writable, read_run, write_run
 from mvsim.archive.atomic import write_atomically
 from mvsim.errors import UsageError
 
@@ -35,6 +35,21 @@ def test_full_disk(saved, size):
 def test_full_disk_before_the_first_save(tmp_path):
     with largest_file(4096), pytest.raises(UsageError, match="could not be saved"):
         write_run(tmp_path / "run.nc", *example_run())
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("save", [lambda path: write_run(path, *example_run(step=8)), ensure_writable], ids=["save", "check"])
+def test_ctrl_c_while_the_temporary_file_is_created(save, tmp_path, monkeypatch):
+    """The system call has made the file when Python hears of the signal."""
+
+    def create(path, *arguments):
+        os.close(real(path, *arguments))
+        raise KeyboardInterrupt
+
+    real = os.open
+    monkeypatch.setattr(os, "open", create)
+    with pytest.raises(KeyboardInterrupt):
+        save(tmp_path / "run.nc")
     assert os.listdir(tmp_path) == []
 
 
@@ -82,13 +97,8 @@ def test_a_link_stays_a_link(tmp_path):
 
 
 def test_short_writes_are_continued(tmp_path, monkeypatch):
-    import io
-
-    class Slow(io.FileIO):
-        def write(self, data):
-            return super().write(data[:1000])
-
-    monkeypatch.setattr("builtins.open", lambda descriptor, mode, buffering: Slow(descriptor, mode))
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:1000]))
     write_atomically(tmp_path / "file", bytes(range(256)) * 100)
     monkeypatch.undo()
     assert (tmp_path / "file").read_bytes() == bytes(range(256)) * 100

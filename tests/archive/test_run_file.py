@@ -1,11 +1,13 @@
 import json
 
+import h5py
 import numpy as np
 import pytest
 import xarray as xr
 from example_run import assert_same_bits, example_run
 
 from mvsim.archive import read_run, write_run
+from mvsim.archive.netcdf import netcdf_bytes
 from mvsim.archive.schema import FORMAT, VARIABLES
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
@@ -181,3 +183,16 @@ def test_numbers_without_a_json_form_are_refused(tmp_path, value):
     with pytest.raises(TypeError, match="cannot hold a set"):
         write_run(tmp_path / "run.nc", dataset, provenance | {"options": {"names": {"a"}}})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_save_while_another_thread_saves(monkeypatch):
+    dataset, _ = example_run()
+    alone, flush, others = netcdf_bytes(dataset, {}), h5py.File.flush, []
+
+    def flush_after_the_other(file):
+        monkeypatch.setattr(h5py.File, "flush", flush)
+        others.append(netcdf_bytes(dataset, {}))
+        flush(file)
+
+    monkeypatch.setattr(h5py.File, "flush", flush_after_the_other)
+    assert [netcdf_bytes(dataset, {}), *others] == [alone, alone]

@@ -53,7 +53,7 @@ def test_a_full_disk_costs_time_only(monkeypatch):
     """The code that cannot be kept is there all the same."""
     from numba.core.caching import IndexDataCacheFile
 
-    from mvsim.kernels import compiling
+    from mvsim.kernels.jit import compiling
 
     def full(*arguments):
         raise OSError(28, "No space left on device")

@@ -6,10 +6,11 @@ from compare import assert_close
 from tolerances import ROUNDOFF
 
 import mvsim
-from mvsim.kernels.escaped import Escaped, PairProbability, _both_orders
-from mvsim.kernels.factored import FactoredKernel
-from mvsim.kernels.pairing import Layout, plan_pairs
-from mvsim.kernels.points import AllPairs
+from mvsim.activations import SmoothedRelu
+from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
+from mvsim.kernels.shared_noise.layout import Layout, plan_pairs
+from mvsim.kernels.shared_noise.stiff_hessian import Escaped, PairProbability, _both_orders
+from mvsim.losses.points import AllPairs
 
 P = mvsim.Parameters(k=3, m=4, N=24, P=9, d=10**4)  # with 8 signal patches out of 9, most patches of a pair coincide
 ESCAPED = 1
@@ -44,7 +45,7 @@ def test_rates_are_those_of_the_patches(lam):
     data, c = mvsim.sample_dataset(P, 1), state()
     layout = Layout.of(data)
     plan = plan_pairs(layout, lam, symmetric=lam == 0.5)
-    escaped = Escaped(P, layout, c, beyond=1.0)
+    escaped = Escaped(SmoothedRelu(P.rho, P.alpha), layout, c.reshape(P.k, P.m, -1), beyond=1.0)
     order = layout.order[np.argsort(layout.labels, kind="stable")]  # points of one class together
     found = escaped._rates(lam, _both_orders(plan), 2).reshape(data.N, data.N, 2, 2)
     expected = rates_by_patches(data, c, lam)[np.ix_(order, order)]
@@ -57,9 +58,9 @@ def test_rates_are_those_of_the_patches(lam):
 @pytest.mark.parametrize(("lam", "size"), [(0.5, 1.0), (0.3, 1.0), (0.5, 1e3)])  # the last with outputs whose exponentials do not fit into a double
 def test_probabilities_are_those_of_the_patches(lam, size):
     data, c = mvsim.sample_dataset(P, 1), size * state()
-    kernel = FactoredKernel(P, data, 2)
-    pairs, columns = kernel._pairs_of(AllPairs(lam)), kernel._columns(c)
-    values = pairs.empty_tables()
+    kernel = SharedNoiseKernel(P, data, 2, SmoothedRelu(P.rho, P.alpha))
+    pairs, columns = kernel.pairs_of(AllPairs(lam)), kernel.columns.at(c.reshape(P.k, P.m, -1))
+    values = pairs.empty_values()
     kernel.neurons.run(lambda y0, y1: pairs.sums.values(y0, y1, columns, values))
     found = PairProbability.of(kernel.layout, pairs.plan, values, 2)
     patches, order = data.to_patches(), kernel.layout.order

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from tolerances import ENGINE
 
-from mvsim.kernels._compiled import power_tag
-from mvsim.kernels._moments import AMPLIFICATION, OTHER, POLYNOMIAL, MomentTable, moment_pull_back, moment_values, regimes_of
+from mvsim.activations import SmoothedRelu
+from mvsim.kernels.shared_noise.loops.moments import AMPLIFICATION, OTHER, POLYNOMIAL, MomentTable, moment_pull_back, moment_values, regimes_of
 
 ALPHA, BETA, NEURONS = 8, 1.25, 2000
-ACTIVATION = 1.0, float(ALPHA), power_tag(float(ALPHA))
+ACTIVATION = SmoothedRelu(float(ALPHA), float(ALPHA)).compiled  # unit = 1
 
 
 def table():
@@ -19,7 +19,7 @@ def table():
     powers = np.array([[comb(ALPHA, q) * BETA**q for q in range(ALPHA + 1)]])
     low, high, start, signal = np.array([BETA, np.inf]), np.array([BETA, -np.inf]), np.array([0, 1, 1]), np.array([BETA])
     none = np.empty(0, np.int64)
-    return MomentTable(0.5, low, high, start, signal, powers, np.zeros(1, np.int64), np.zeros(2, np.int64), none, none, none)
+    return MomentTable(0.5, low, high, start, np.array([0, 2]), signal, powers, np.zeros(1, np.int64), np.zeros(2, np.int64), none, none, none)
 
 
 def columns(part, seed=0):

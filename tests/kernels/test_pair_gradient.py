@@ -8,9 +8,9 @@ from compare import assert_close
 from tolerances import ROUNDOFF
 
 import mvsim
-from mvsim.kernels._exponential import exponentiate
-from mvsim.kernels._work_list import mark_done, take, wait_for
-from mvsim.kernels.threads import run_together
+from mvsim.kernels.jit.loops.exponential import exponentiate
+from mvsim.kernels.jit.loops.work_list import mark_done, take, wait_for
+from mvsim.kernels.jit.threads import run_together
 
 STEPS, ITEMS = 3, 50
 
@@ -79,7 +79,7 @@ def test_with_and_without_the_compiled_call(scale, monkeypatch):
     data = mvsim.sample_dataset(p, 0)
     c = scale * p.rho * np.random.default_rng(0).standard_normal((4, 3, 4, 2))
     loss, gradient = mvsim.objective("midpoint", p, data, backend="numba", threads=2).loss_and_gradient(c)
-    monkeypatch.setattr("mvsim.kernels.factored._Pairs.at_once", None)
+    monkeypatch.setattr("mvsim.kernels.shared_noise.softmax_sum.SoftmaxSum.in_one_call", None)
     general_loss, general_gradient = mvsim.objective("midpoint", p, data, backend="numba", threads=2).loss_and_gradient(c)
     assert_close(loss, general_loss, ROUNDOFF)
     assert_close(gradient, general_gradient, ROUNDOFF)

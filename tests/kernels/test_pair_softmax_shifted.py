@@ -9,12 +9,14 @@ from compare import assert_close, assert_components_close
 from tolerances import LARGE_OUTPUTS, ROUNDOFF
 
 import mvsim
-from mvsim.kernels._pair_softmax import LARGEST_OUTPUT
-from mvsim.kernels.cross_entropy import CrossEntropy
-from mvsim.kernels.factored import FactoredKernel
-from mvsim.kernels.pair_blocks import Tables
-from mvsim.kernels.pair_softmax import PairSoftmax, loss_and_derivative_of_values
-from mvsim.kernels.points import AllPairs
+from mvsim.activations import SmoothedRelu
+from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
+from mvsim.kernels.shared_noise.layout import PairBlocks
+from mvsim.kernels.shared_noise.loops.softmax import LARGEST_OUTPUT
+from mvsim.kernels.shared_noise.pair_softmax import PairSoftmax, loss_and_derivative_of_values
+from mvsim.kernels.shared_noise.tables import Derivatives, Values
+from mvsim.losses.cross_entropy import CrossEntropy
+from mvsim.losses.points import AllPairs
 
 MANY_MEETINGS = mvsim.Parameters(k=3, m=2, N=13, G=4, P=11, d=10**4)
 """Most pairs have coinciding signal patches, noise meets noise 3 times without them, and some patterns belong to several points."""
@@ -22,14 +24,14 @@ FEW_MEETINGS = MANY_MEETINGS.replace(P=60)
 
 
 def setting(p, lam, threads=1, data=None):
-    kernel = FactoredKernel(p, mvsim.sample_dataset(p, 1) if data is None else data, threads)
-    return kernel, kernel._pairs_of(AllPairs(lam))
+    kernel = SharedNoiseKernel(p, mvsim.sample_dataset(p, 1) if data is None else data, threads, SmoothedRelu(p.rho, p.alpha))
+    return kernel, kernel.pairs_of(AllPairs(lam))
 
 
 def random_tables(kernel, plan, size, spread):
     """Values whose classes differ by ``spread`` while outputs are up to ``size``: multiples of 2^-20, whose sums are exact."""
-    rng, tables = np.random.default_rng(0), Tables.empty(kernel.neurons.k, kernel.layout, plan)
-    for array, share in zip(tables.arrays, (0.4, 0.4, 0.05) if len(tables.arrays) == 3 else (0.4, 0.05), strict=True):
+    rng, tables = np.random.default_rng(0), Values.empty(kernel.neurons.k, kernel.layout, plan)
+    for array, share in zip(tables.distinct, (0.4, 0.4, 0.05) if len(tables.distinct) == 3 else (0.4, 0.05), strict=True):
         common, own = rng.uniform(0.0, share * size, array.shape[1:]), rng.uniform(0.0, spread, array.shape)
         array[:] = np.round((common + own) * 2.0**20) / 2.0**20
     return tables
@@ -37,7 +39,7 @@ def random_tables(kernel, plan, size, spread):
 
 def copies(tables):
     U = tables.U.copy()
-    return Tables(U, U if tables.V is tables.U else tables.V.copy(), tables.terms.copy())
+    return Values(U, U if tables.V is tables.U else tables.V.copy(), tables.terms.copy())
 
 
 def sums_of_pairs(layout, plan, tables):
@@ -73,7 +75,7 @@ def sums_of_pairs(layout, plan, tables):
     if plan.symmetric:  # one table in both roles
         both = [[[a + b for a, b in zip(*rows, strict=True)] for rows in zip(*tables, strict=True)] for tables in zip(*by, strict=True)]
         U = V = np.array(both, dtype=np.float64)
-    return float(loss), Tables(U, V, np.array(by_terms, dtype=np.float64))
+    return float(loss), Derivatives(U, V, np.array(by_terms, dtype=np.float64))
 
 
 @cache
@@ -91,9 +93,9 @@ def test_sums_are_those_of_the_pairs(p, lam, size, spread):
     kernel, plan, tables, expected_loss, expected = case(p, lam, size, spread)
     assert plan.repeats > 1
     assert len(plan.extra_pairs) > plan.symmetric * kernel.layout.labels.size
-    loss, found = loss_and_derivative_of_values(kernel.neurons, kernel.layout, plan, copies(tables))
+    loss, found = loss_and_derivative_of_values(kernel.neurons, PairBlocks.of(kernel.layout, plan), copies(tables))
     assert_close(loss, expected_loss, ROUNDOFF)
-    for a, b in zip(found.arrays, expected.arrays, strict=True):
+    for a, b in zip(found.distinct, expected.distinct, strict=True):
         assert_close(a, b, ROUNDOFF)
 
 
@@ -107,9 +109,9 @@ def test_tiny_gaps_keep_their_digits(lam, gap):
     tables.U[1] += gap / 2.0 if pairs.plan.symmetric else gap
     expected_loss, expected = sums_of_pairs(kernel.layout, pairs.plan, tables)
     assert abs(np.log(expected_loss) + gap) < 20.0
-    loss, found = loss_and_derivative_of_values(kernel.neurons, kernel.layout, pairs.plan, tables)
+    loss, found = loss_and_derivative_of_values(kernel.neurons, pairs.blocks, tables)
     assert_close(loss, expected_loss, ROUNDOFF)
-    for a, b in zip(found.arrays, expected.arrays, strict=True):
+    for a, b in zip(found.distinct, expected.distinct, strict=True):
         assert_components_close(a, b, ROUNDOFF, 0.0)
 
 
@@ -118,10 +120,10 @@ def test_the_bits_do_not_depend_on_the_threads(lam):
     found = []
     for threads in (1, 2):
         kernel, pairs = setting(MANY_MEETINGS, lam, threads)
-        found.append(loss_and_derivative_of_values(kernel.neurons, kernel.layout, pairs.plan, random_tables(kernel, pairs.plan, 1e3, 9.0)))
+        found.append(loss_and_derivative_of_values(kernel.neurons, pairs.blocks, random_tables(kernel, pairs.plan, 1e3, 9.0)))
     (loss, D), (other_loss, other_D) = found
     assert loss == other_loss
-    assert all((a == b).all() for a, b in zip(D.arrays, other_D.arrays, strict=True))
+    assert all((a == b).all() for a, b in zip(D.distinct, other_D.distinct, strict=True))
 
 
 @pytest.mark.parametrize("lam", [0.5, 0.3])
@@ -129,13 +131,13 @@ def test_both_ways_agree_below_the_largest_output(lam):
     kernel, pairs = setting(MANY_MEETINGS, lam)
     tables = random_tables(kernel, pairs.plan, 0.8 * LARGEST_OUTPUT, 5.0)
     work = copies(tables)
-    softmax = PairSoftmax(kernel.neurons, kernel.layout, pairs.plan, pairs.targets, work)
+    softmax = PairSoftmax(kernel.neurons, pairs.blocks, pairs.targets, work)
     softmax.exponentiate(0, kernel.neurons.k)
     assert softmax.fits
     loss, D = softmax.loss_and_derivative()
-    shifted_loss, shifted_D = loss_and_derivative_of_values(kernel.neurons, kernel.layout, pairs.plan, tables)
+    shifted_loss, shifted_D = loss_and_derivative_of_values(kernel.neurons, pairs.blocks, tables)
     assert_close(shifted_loss, loss, LARGE_OUTPUTS)
-    for a, b in zip(shifted_D.arrays, D.arrays, strict=True):
+    for a, b in zip(shifted_D.distinct, D.distinct, strict=True):
         assert_close(a, b, LARGE_OUTPUTS)
 
 
@@ -170,8 +172,8 @@ def test_gradients_are_those_of_numpy(lam, alpha, size):
 
 def largest_exponent(kernel, lam, c):
     """The largest exponent of a product of exponentials of the tables, by which it is decided whether they fit."""
-    pairs, columns = kernel._pairs_of(AllPairs(lam)), kernel._columns(c)
-    tables, blocks = pairs.empty_tables(), len(pairs.plan.blocks)
+    pairs, columns = kernel.pairs_of(AllPairs(lam)), kernel.columns.at(c.reshape(*c.shape[:2], -1))
+    tables, blocks = pairs.empty_values(), len(pairs.plan.blocks)
     pairs.sums.values(0, len(c), columns, tables)
     terms = tables.terms
     parts = tables.U.max((1, 2)), tables.V.max((1, 2)), pairs.plan.repeats * terms[:, :blocks].max(1), terms[:, blocks:].max(1).clip(0.0)

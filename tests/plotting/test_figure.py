@@ -170,7 +170,7 @@ def test_what_runs_have_in_common_is_said_once():
     assert not any("Departs" in axes.get_title() for axes in same.axes)
 
 
-@pytest.mark.parametrize("statement", [r"$\frac{", "$", r"\$", "$$ k^2 $", "x" * 10**5, "a\x1b[31m\nb", r"d = 5$\undefined$"])
+@pytest.mark.parametrize("statement", [r"$\frac{", "$", r"\$", "$$ k^2 $", "x" * 10**5, "a\x1b[31m\nb", r"d = 5$\undefined$", "\u6587\u5b57 $k$"])
 def test_whatever_a_file_says_of_itself_is_shown_as_it_stands(statement, tmp_path):
     regime = [{"name": "d", "value": "5", "assumed": "6", "statement": statement}]
     for runs in ([synthetic_run("erm", k=3, regime=regime)], [synthetic_run("erm", k=3, regime=regime), synthetic_run("erm", k=3)]):

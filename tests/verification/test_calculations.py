@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 
 import mvsim
-from mvsim.activation import smoothed_relu_derivative
+from mvsim.activations.smoothed_relu import smoothed_relu_derivative
 from mvsim.run import Run
+from mvsim.verification import calculations as calculations_module
 from mvsim.verification.calculations import (
     CALCULATIONS,
     IDENTITY,
     calculations,
+    erm_gradient,
     linear_correlation,
+    midpoint_gradient,
     network_gradient,
     other_correlations,
     own_correlation,
@@ -104,3 +107,44 @@ def test_the_constant_of_other_features_by_hand(run):
         expected = max(expected, value / (p.P * p.delta4**p.alpha * 0.1 ** (p.alpha - 1)))
     assert verdict.measured == pytest.approx(expected, rel=1e-12)
     assert 1.0 < verdict.measured < verdict.bound == (2 * p.Q) ** (p.alpha - 1)
+
+
+def test_a_gradient_that_is_no_number_is_no_identity(monkeypatch):
+    run = mvsim.simulate(mvsim.Parameters(k=3, N=4), "erm", integrator="gd", t_end=18.0, n_test=2)
+    for name in ("engine_gradients", "engine_losses"):
+        true = getattr(calculations_module._Few, name)
+        monkeypatch.setattr(calculations_module._Few, name, lambda few, which, true=true: [found * np.nan for found in true(few, which)])
+    identities = [v for v in calculations(Evidence(run)) if v.bound == IDENTITY and v.status != "inconclusive"]
+    assert len(identities) >= 4
+    assert {v.status for v in identities} == {"fails"}
+
+
+def scaled_engine(monkeypatch, factor):
+    true = calculations_module._Few.engine_losses
+    monkeypatch.setattr(calculations_module._Few, "engine_losses", lambda few, name: [factor * found for found in true(few, name)])
+
+
+@pytest.mark.parametrize("strength", [1.0, 100.0, 1e4])
+@pytest.mark.parametrize("check", [erm_gradient, midpoint_gradient])
+def test_round_off_of_large_outputs_is_counted_and_no_more(check, strength, monkeypatch):
+    """All classes of every point have outputs of this order, and nearly the same: phi is far from 0 and 1, and takes up all of their round-off."""
+    p = mvsim.Parameters(k=3, m=2, N=6, G=4, P=10)
+    run = mvsim.simulate(p, "midpoint", t_end=1.0, integrator="gd", eta=1.0, n_test=2)
+    rng = np.random.default_rng(0)
+    c = strength + 0.1 * rng.standard_normal((1, 1, p.k, 2)) + 0.01 * rng.standard_normal((p.k, p.m, p.k, 2)) / strength
+    evidence = Evidence(with_final(run, c))
+    assert evidence.objective.outputs(c).max() > strength
+    assert check(evidence).status == "holds"
+    scaled_engine(monkeypatch, 1.0 + 1e-6)
+    assert check(evidence).status == "fails"
+
+
+def test_the_gap_of_two_points_of_one_class_counts_with_its_target():
+    """1 - phi is 1e-9 or less; the engine takes it from sums over all partners of a point."""
+    p = mvsim.Parameters(k=3, N=1)
+    run = mvsim.simulate(p, "midpoint", t_end=1.0, integrator="gd", eta=1.0, n_test=2)
+    y, c = int(mvsim.sample_dataset(p, 0).labels[0]), np.zeros((p.k, p.m, p.k, 2))
+    c[y, 0, y, 0] = 20.0
+    evidence = Evidence(with_final(run, c))
+    assert 0.0 < evidence.objective.loss(c) < 1e-9
+    assert midpoint_gradient(evidence).status == erm_gradient(evidence).status == "holds"

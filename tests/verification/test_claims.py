@@ -11,11 +11,12 @@ from compare import assert_components_close
 from tolerances import CENTRAL_DIFFERENCE, CENTRAL_DIFFERENCE_STEP, FEW_OPERATIONS, ROUNDOFF
 
 import mvsim
-from mvsim.activation import smoothed_relu, smoothed_relu_derivative
+from mvsim.activations.smoothed_relu import smoothed_relu, smoothed_relu_derivative
 from mvsim.run import Run
 from mvsim.verification import evidence as evidence_module
 from mvsim.verification.claims import CLAIMS, claims, gaps, separation
 from mvsim.verification.evidence import Evidence
+from mvsim.verification.judgement import judge
 from mvsim.verification.verdict import STATUSES, Verdict
 
 SMALL = {"k": 4, "N": 40, "G": 6, "P": 16}
@@ -502,7 +503,7 @@ def test_the_tensor_power_lemma_is_decided(erm, monkeypatch):
     assert verdict.status == "holds"
     assert 0 < verdict.measured < 1e-4
     true = separation.iterated_growth
-    monkeypatch.setattr(separation, "iterated_growth", lambda S, lead, alpha: true(1.1 * S, lead, alpha))
+    monkeypatch.setattr(separation, "iterated_growth", lambda log_S, lead, alpha: true(np.log(1.1) + log_S, lead, alpha))
     assert check("Lemma B.11 (closed form)", evidence).status == "fails"
 
 
@@ -793,3 +794,84 @@ def test_totals_are_bounded_and_end_large(midpoint):
     worse = altered(midpoint, total_correlation=total)
     assert check("Claim B.28 (time)", worse).measured is None
     assert check("Claim B.28 (final)", worse).margin == -1.0
+
+
+# ---- what leaves the range of doubles, and tiny runs --------------------------------------------------------------------------------
+
+
+def test_a_clock_that_stands_still_tells_no_rate(erm):
+    """A neuron that starts at rho / 1000 ends its growth within one unit of round-off of the clock; that part has no rate."""
+    p, records, C = erm.parameters, 200, 1 - 0.3 / 4
+    power, S = p.alpha - 2, Evidence(erm).signal_strength[0, 0]
+    c = p.rho * np.geomspace(1e-3, 0.99, records)
+    clock = (c[0] ** -power - c**-power) * p.rho ** (p.alpha - 1) / (power * C * S)
+    own = np.full((records, 4, p.m, 2), 1e-5 * p.rho)
+    own[:, 0, 1, 0] = c
+    dataset = erm.dataset.isel(time=[0] * records).assign_coords(time=("time", clock))
+    evidence = altered(Run(dataset, erm.provenance), own_correlations=own, max_correlation=own.max(axis=2))
+    assert (np.diff(evidence.times) == 0).any()
+    rates = separation.neuron_rates(evidence, 0, 0, records)
+    assert len(rates.C) > 20
+    assert np.abs(rates.C / C - 1).max() < 1e-3
+    assert check("Claim B.12 (winner)", evidence).measured == pytest.approx(0.3, abs=4e-3)
+
+
+@pytest.mark.parametrize("size", [600.0, 1e4, 1e6])
+def test_softmax_claims_at_outputs_beyond_every_exponential(erm, size):
+    """With k - 1 other outputs of 0, (1 - phi) k^(a - 1) is (k - 1) / k however large a is."""
+    p = erm.parameters
+    evidence = at_state(erm, learned(p, (size, size), off=-1.0), without_noise(erm))
+    outputs = evidence.outputs(evidence.snapshots[-1])
+    assert outputs.max() > size
+    assert np.array_equal(np.sort(outputs, axis=0)[:-1], np.zeros((p.k - 1, p.N)))
+    assert check("Claim B.2", evidence).measured == pytest.approx(1 - 1 / p.k, rel=1e-9)
+    assert check("Claim B.3", evidence).measured == pytest.approx(1.0, rel=1e-3)
+    assert check("Claim B.9", evidence).measured < 1.0
+
+
+def test_a_wrong_output_beyond_every_exponential_is_infinitely_far_off(erm):
+    evidence = at_state(erm, learned(erm.parameters, (2e3, 2e3), off=2e3), other_output_max=np.full((len(erm.dataset.time), 4), 2e3))
+    assert [check(name, evidence).measured for name in ("Claim B.2", "Claim B.3", "Claim B.9")] == [np.inf] * 3
+
+
+def test_with_two_classes_there_is_no_third_to_suppose_something_of():
+    run = mvsim.simulate(mvsim.Parameters(k=2, N=6), "midpoint", integrator="gd", t_end=12.0, n_test=2)
+    detail = check("Claim B.15", Evidence(run)).detail
+    assert "there are none" in detail
+    assert "inf" not in detail
+
+
+@pytest.mark.parametrize("ratio", [1.1, 5.0, 1e30])
+def test_the_closed_form_solves_the_recursion_at_any_power(ratio):
+    for alpha in (2.01, 2.5, 8.0, 20.0, 64.0):
+        log_strength, lead = np.array([-0.7]), np.array([ratio])
+        stage, growth = separation.iterated_growth(log_strength, lead, alpha)
+        a = lead * np.exp(-log_strength / (alpha - 2.0))
+        assert growth == pytest.approx(separation.loser_growth(a, alpha, stage), rel=separation.STEP_ERROR)
+
+
+TINY = {
+    "one point": {"N": 1},
+    "two classes": {"k": 2, "m": 1, "Q": 1, "N": 2},
+    "no noise patch": {"N": 3, "P": 4, "delta3": 0.0, "delta4": 0.0},
+    "plain ReLU": {"N": 4, "alpha": 1, "d": 3**20},
+    "power 2": {"N": 4, "alpha": 2, "d": 3**20},
+    "power 2.1": {"N": 4, "alpha": 2.1, "noise": "patch"},
+    "power 64": {"N": 5, "alpha": 64, "d": 3**20, "noise": "point"},
+    "power 64, small signals": {"N": 5, "alpha": 64, "delta1": 1e-6, "delta2": 2e-6},
+    "power 50, large signals": {"N": 5, "alpha": 50, "delta1": 1e3, "delta2": 1e4},
+}
+
+
+@pytest.mark.filterwarnings("ignore:eta=2 exceeds:UserWarning")
+@pytest.mark.parametrize("case", TINY)
+@pytest.mark.parametrize("method", ["erm", "midpoint"])
+@pytest.mark.parametrize("steps", [1, 40])
+def test_everything_can_be_said_of_tiny_runs(case, method, steps):
+    p = mvsim.Parameters(**{"k": 3, "m": 2, "P": 8, **TINY[case]})
+    run = mvsim.simulate(p, method, integrator="gd", eta=2.0, t_end=2.0 * steps, n_test=2)
+    verdicts = judge(run, "4.6" if method == "erm" else "4.7").verdicts
+    assert len(verdicts) > 20
+    for verdict in verdicts:
+        assert verdict.measured is None or not np.isnan(verdict.measured), verdict
+        assert "nan" not in verdict.detail, verdict

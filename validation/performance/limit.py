@@ -17,10 +17,10 @@ from numba import njit
 from timing import Candidate
 
 import mvsim
-from mvsim.kernels._moments import OTHER, regimes_of
-from mvsim.kernels.factored import FactoredKernel
-from mvsim.kernels.moment_sums import MomentSums
-from mvsim.kernels.points import AllPairs
+from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
+from mvsim.kernels.shared_noise.loops.moments import OTHER, regimes_of
+from mvsim.kernels.shared_noise.sums_by_moments import MomentSums
+from mvsim.losses.points import AllPairs
 
 ALPHA, RHO = 8, 0.1
 IN_CACHE = 2**15
@@ -180,9 +180,9 @@ class Counts:
         return asdict(self)
 
 
-def needed(p: mvsim.Parameters, kernel: FactoredKernel) -> Counts:
+def needed(p: mvsim.Parameters, kernel: SharedNoiseKernel) -> Counts:
     """Return what the exact factorisation of all pairs at lambda = 1/2 needs, every activation and every exponential evaluated by itself."""
-    layout, plan = kernel.layout, kernel._pairs_of(AllPairs(0.5)).plan
+    layout, plan = kernel.layout, kernel.pairs_of(AllPairs(0.5)).plan
     (N, S), G = layout.signal.shape, len(layout.patterns)
     return Counts(p.k * p.m * (N * G * S + G * (G + 1) // 2 + len(plan.meetings.pair)), p.k * N * N // 2)
 
@@ -192,15 +192,15 @@ def needed_densely(k: int, m: int, N: int, P: int) -> Counts:
     return Counts(N * (N + 1) // 2 * P * k * m, k * N * (N + 1) // 2)
 
 
-def done(p: mvsim.Parameters, kernel: FactoredKernel, c: np.ndarray) -> Counts:
+def done(p: mvsim.Parameters, kernel: SharedNoiseKernel, c: np.ndarray) -> Counts:
     """Return what the engine does at c: the activations left over by the moments, the exponentials of tables, the multiply-adds in their place."""
-    pairs, layout = kernel._pairs_of(AllPairs(0.5)), kernel.layout
+    pairs, layout = kernel.pairs_of(AllPairs(0.5)), kernel.layout
     sums, plan = pairs.sums, pairs.plan
     assert isinstance(sums, MomentSums)
-    N, G, F, order = len(layout.labels), len(layout.patterns), layout.base, int(p.alpha)
+    N, G, F, order = len(layout.labels), len(layout.patterns), layout.features, int(p.alpha)
     (table,), unmixed = sums.tables, sums.unmixed.table
     activations = p.k * p.m * len(sums.terms.point)
-    for columns in kernel._columns(c):
+    for columns in kernel.columns.at(c.reshape(p.k, p.m, -1)):
         features, noise = columns[:F], columns[F:]
         for at, lam, patterns in ((table, table.lam, noise), (unmixed, 1.0, np.zeros((1, p.m)))):
             regimes = regimes_of(features, patterns, lam, at.low, at.high, order)

@@ -8,8 +8,10 @@ import numpy as np
 from numba import njit
 
 import mvsim
-from mvsim.kernels import AllPairs, CrossEntropy
-from mvsim.kernels.factored import FactoredKernel
+from mvsim.activations import SmoothedRelu
+from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
+from mvsim.kernels.shared_noise.sums_direct import DirectSums
+from mvsim.losses import AllPairs, CrossEntropy
 
 LossAndGradient = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
@@ -21,16 +23,16 @@ class _AnyLoss:
 
 
 def without_moments(p: mvsim.Parameters, data: mvsim.Dataset, threads: int) -> LossAndGradient:
-    """Return the factorisation with every activation evaluated by itself (`mvsim.kernels.neuron_sums.DirectSums`)."""
-    kernel = FactoredKernel(p, data, threads)
-    pairs = kernel._pairs_of(AllPairs(0.5))
-    pairs.sums = pairs.direct
+    """Return the factorisation with every activation evaluated by itself (`mvsim.kernels.shared_noise.sums_direct.DirectSums`)."""
+    kernel = SharedNoiseKernel(p, data, threads, SmoothedRelu(p.rho, p.alpha))
+    pairs = kernel.pairs_of(AllPairs(0.5))
+    pairs.sums = DirectSums(kernel.layout, pairs.plan, kernel.neurons)
     return lambda c: kernel.loss_and_gradient(c, AllPairs(0.5), CrossEntropy())
 
 
 def with_exponentials(p: mvsim.Parameters, data: mvsim.Dataset, threads: int) -> LossAndGradient:
-    """Return the engine with an exponential for every pair and class, block by block (`mvsim.kernels.pair_blocks`)."""
-    kernel = FactoredKernel(p, data, threads)
+    """Return the engine with an exponential for every pair and class, block by block (`mvsim.kernels.shared_noise.tables`)."""
+    kernel = SharedNoiseKernel(p, data, threads, SmoothedRelu(p.rho, p.alpha))
     return lambda c: kernel.loss_and_gradient(c, AllPairs(0.5), _AnyLoss())
 
 
@@ -90,10 +92,10 @@ class TableLoops:
     """
 
     def __init__(self, p: mvsim.Parameters, dtype: type, scale: float = 1.0) -> None:
-        kernel = FactoredKernel(p, mvsim.sample_dataset(p, 0), 1)
-        layout, columns = kernel.layout, kernel._columns(scale * mvsim.initial_correlations(p, 0))[0] / 2.0
+        kernel = SharedNoiseKernel(p, mvsim.sample_dataset(p, 0), 1, SmoothedRelu(p.rho, p.alpha))
+        layout, columns = kernel.layout, kernel.columns.at(scale * mvsim.initial_correlations(p, 0).reshape(p.k, p.m, -1))[0] / 2.0
         residual = np.random.default_rng(0).normal(size=(p.N, len(layout.patterns)))
-        arrays = columns[: layout.base], columns[layout.base :], layout.signal, residual
+        arrays = columns[: layout.features], columns[layout.features :], layout.signal, residual
         self._features, self._patterns, self._signal, self._residual = (np.ascontiguousarray(a, dtype=dtype) for a in arrays)
         self._feature, self._dtype = layout.feature, dtype
 

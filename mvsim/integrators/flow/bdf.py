@@ -138,7 +138,7 @@ class History:
 
     @property
     def order(self) -> int:
-        """q."""
+        """Q."""
         return len(self.Z) - 1
 
     @property

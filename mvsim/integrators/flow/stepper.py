@@ -9,10 +9,10 @@ from typing import Protocol
 
 import numpy as np
 
-from mvsim.curvature import Curvature, Shifted
 from mvsim.errors import DivergedError
 from mvsim.integrators.flow.bdf import LEAST_GROWTH, MAX_ORDER, SAFETY_HIGHER, SAFETY_OTHER, SAFETY_SAME, Coefficients, History
 from mvsim.integrators.flow.newton import ImplicitEquation, Solution, solve_step
+from mvsim.linalg.arrow_matrix import Curvature, Shifted
 
 FIRST_GROWTH, GROWTH = 1e4, 10.0
 """Most growth of the step size after the first step, and after any other."""

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from mvsim.curvature import Curvature
 from mvsim.errors import DivergedError
 from mvsim.integrators.base import Field
 from mvsim.integrators.flow.chart import EscapeChart
+from mvsim.linalg.arrow_matrix import Curvature
 
 FAR = 1e6
 """Correlations beyond this times the largest seen are not evaluated: an iterate of Newton's method that wild does not converge."""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mvsim.diagnostics import active_neurons, own_correlations
+from mvsim.logarithms import exponential, logarithm
 from mvsim.verification.claims.base import exceeding
 from mvsim.verification.evidence import Evidence, Snapshot
 from mvsim.verification.mixed_points import MixedPoints
@@ -109,12 +110,13 @@ def linear_difference(evidence: Evidence) -> Verdict:
         found += [linear_pulls(evidence, snapshot, int(y)) for y in classes[:MOST_CLASSES]]
     if not found:
         return constant(name, statement, None, detail="no class has an active neuron for both views at a saved state after the first escape")
-    scale, (Psi, form) = p.P * p.delta4**p.alpha * evidence.log_k ** (p.alpha - 1.0), max(found, key=lambda pair: pair[0] - pair[1])
+    Psi, form = max(found, key=lambda pair: pair[0] - pair[1])
     detail = f"{len(found)} classes; Psi = {Psi:.3g} beside {form:.3g}{_left_out(left)}"
-    if scale == 0.0:
+    if p.delta4 == 0.0:
         return constant(name, statement, None, detail=f"there is no noise; {detail}")
-    detail += f"; with rho^(1-alpha) in the scale {(Psi - form) / scale * p.rho ** (p.alpha - 1.0):.3g}"
-    return constant(name, statement, (Psi - form) / scale, detail=detail)
+    log_scale = np.log(p.P) + p.alpha * np.log(p.delta4) + (p.alpha - 1.0) * np.log(evidence.log_k)
+    detail += f"; with rho^(1-alpha) in the scale {_product(Psi - form, (p.alpha - 1.0) * np.log(p.rho) - log_scale):.3g}"
+    return constant(name, statement, _product(Psi - form, -log_scale), detail=detail)
 
 
 def linear_pulls(evidence: Evidence, snapshot: Snapshot, y: int) -> tuple[float, float]:
@@ -165,7 +167,7 @@ def lagging_gradient(evidence: Evidence) -> Verdict:
             if c <= 0.0 or not (pull[active[y, :, lead], lead] >= 0.0).any():
                 without += 1
                 continue
-            found.append(pull[r2, 1 - lead] * (p.rho / min(c, p.rho)) ** (p.alpha - 1.0) * p.k**2)
+            found.append(_product(float(pull[r2, 1 - lead]), (p.alpha - 1.0) * np.log(p.rho / min(c, p.rho)) + 2.0 * evidence.log_k))
             times.append(snapshot.time)
     if not found:
         return constant(name, statement, None, detail=f"no class satisfies what is supposed; {without} with Delta_y >= log k do not satisfy (B.44)")
@@ -252,6 +254,11 @@ def _class_pairs(evidence: Evidence, snapshot: Snapshot, y: int, coefficients: n
     """Return the mixed points with i in N_y, and for each of them the row of coefficients (N, ...) of its point i."""
     members = np.flatnonzero(evidence.data.labels == y)
     return evidence.pairs_of_class(snapshot, y), np.repeat(coefficients[members], evidence.data.N, axis=0)
+
+
+def _product(number: float, log_factor: float) -> float:
+    """Return a number times a factor that may leave the range of doubles."""
+    return float(np.sign(number) * exponential(logarithm(abs(number)) + log_factor))
 
 
 def _left_out(count: int) -> str:

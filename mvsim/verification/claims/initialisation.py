@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mvsim.logarithms import exponential, logarithm
 from mvsim.verification.evidence import Evidence
 from mvsim.verification.intervals import clopper_pearson, fraction_at_least
 from mvsim.verification.verdict import Verdict, constant
@@ -58,8 +59,8 @@ class Separation(NamedTuple):
     winner : numpy.ndarray
         The view ahead.
     ratio : numpy.ndarray
-        (S_w / S_l)^(1/(alpha-2)) Lambda_w(0) / Lambda_l(0) >= 1 for the view w ahead and the other l, infinite if l has no positive correlation;
-        NaN if neither has, if the class has no points, and everywhere if alpha <= 2.
+        (S_w / S_l)^(1/(alpha-2)) Lambda_w(0) / Lambda_l(0) >= 1 for the view w ahead and the other l, infinite if l has no positive correlation
+        (or no double holds the ratio); NaN if neither has, if the class has no points, and everywhere if alpha <= 2.
     """
 
     winner: np.ndarray
@@ -73,12 +74,13 @@ class Separation(NamedTuple):
 
 def separation(evidence: Evidence) -> Separation:
     """Return the ratios of Claim B.10."""
-    alpha, S, leaders = evidence.parameters.alpha, evidence.signal_strength, evidence.max_correlation[0]
+    alpha, leaders = evidence.parameters.alpha, evidence.max_correlation[0]
     if alpha <= 2.0:
-        return Separation(leaders.argmax(axis=1), np.full(len(S), np.nan))
-    scaled = np.where((leaders > 0.0) & (S > 0.0), S ** (1.0 / (alpha - 2.0)) * leaders, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return Separation(scaled.argmax(axis=1), scaled.max(axis=1) / scaled.min(axis=1))
+        return Separation(leaders.argmax(axis=1), np.full(len(leaders), np.nan))
+    scaled = evidence.log_signal_strength / (alpha - 2.0) + logarithm(leaders)
+    ahead, behind = scaled.max(axis=1), scaled.min(axis=1)
+    some = ahead > -np.inf
+    return Separation(scaled.argmax(axis=1), np.where(some, exponential(np.where(some, ahead, 0.0) - behind), np.nan))
 
 
 def separated_fraction(evidence: Evidence) -> Verdict:

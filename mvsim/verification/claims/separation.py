@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mvsim.logarithms import exponential
 from mvsim.verification.claims.base import exceeding, first_records
 from mvsim.verification.claims.initialisation import separation
 from mvsim.verification.evidence import Evidence
@@ -17,8 +18,8 @@ from mvsim.verification.verdict import Verdict, at_most, constant
 STEP = 1e-5
 """Step eta of the sequences of Lemma B.11, in units of x(0)^(2-q)."""
 
-DOUBLING = 2.0
-"""The A of Lemma B.11 over x(0)."""
+DOUBLING, STEEPEST = 2.0, 64.0
+"""The A of Lemma B.11 over x(0), at most `DOUBLING` and so that the relative growth in one step is at most `STEEPEST` times that of the first."""
 
 STEP_ERROR = 1e-3
 """Relative error of order eta allowed in Lemma B.11: 100 eta."""
@@ -26,8 +27,9 @@ STEP_ERROR = 1e-3
 ALLOWED = 2.0
 """Factor beyond Lemma B.11 that Claim B.13 is compared with: the lemma ends at A, and a loser goes on until the softmax saturates. Ours."""
 
-LEAST_GROWTH = 1.01
-"""Growth of a correlation over which a rate is measured: over less, round-off and the tolerance of the integrator would be."""
+LEAST_GROWTH, LEAST_TIME = 1.01, 1e-12
+"""Growth of a correlation, and of the time relative to itself, over which a rate is measured: over less, round-off and the tolerance of the
+integrator would be. Neurons escape within times that may be less than one unit of round-off of the clock."""
 
 
 def loser_growth(ratio: np.ndarray, alpha: float, stage: np.ndarray | float = np.inf) -> np.ndarray:
@@ -58,13 +60,13 @@ def loser_growth(ratio: np.ndarray, alpha: float, stage: np.ndarray | float = np
     return (1.0 - ratio**-power * (1.0 - np.asarray(stage) ** -power)) ** (-1.0 / power)
 
 
-def iterated_growth(strength: np.ndarray, lead: np.ndarray, alpha: float, step: float = STEP) -> tuple[np.ndarray, np.ndarray]:
-    """Iterate x += eta x^(q-1), y += eta S y^(q-1) from x = 1, y = 1 / lead until x >= `DOUBLING`.
+def iterated_growth(log_strength: np.ndarray, lead: np.ndarray, alpha: float, step: float = STEP) -> tuple[np.ndarray, np.ndarray]:
+    """Iterate x += eta x^(q-1), y += eta S y^(q-1) from x = 1, y = 1 / lead until x >= A (`DOUBLING`, `STEEPEST`), in units of the starts.
 
     Parameters
     ----------
-    strength, lead : numpy.ndarray
-        (n,) S and x(0) / y(0).
+    log_strength, lead : numpy.ndarray
+        (n,) log S and x(0) / y(0).
     alpha : float
         q.
     step : float
@@ -75,10 +77,11 @@ def iterated_growth(strength: np.ndarray, lead: np.ndarray, alpha: float, step: 
     tuple of numpy.ndarray
         x / x(0) and y / y(0) at that time, (n,) each.
     """
-    x, y = np.ones_like(lead), 1.0 / lead
-    while (x < DOUBLING).any():  # x does not depend on S or y: all classes arrive together
+    x, y, A = np.ones_like(lead), np.ones_like(lead), min(DOUBLING, STEEPEST ** (1.0 / (alpha - 2.0)))
+    strength = np.exp(log_strength - (alpha - 2.0) * np.log(lead))  # less than 1 if x is ahead
+    while (x < A).any():  # x does not depend on S or y: all classes arrive together
         x, y = x + step * x ** (alpha - 1.0), y + step * strength * y ** (alpha - 1.0)
-    return x, y * lead
+    return x, y
 
 
 def tensor_power(evidence: Evidence) -> Verdict:
@@ -91,12 +94,12 @@ def tensor_power(evidence: Evidence) -> Verdict:
         "Lemma B.11 (closed form)",
         "the closed form for the growth of the loser, used in B.13, solves the recursion of the lemma up to O(eta)",
     )
-    found, S, leaders = separation(evidence), evidence.signal_strength, evidence.max_correlation[0]
+    found, log_S, leaders = separation(evidence), evidence.log_signal_strength, evidence.max_correlation[0]
     chosen = np.flatnonzero(found.separated(evidence.parameters.k) & np.isfinite(found.ratio))
     if not len(chosen):
         return Verdict(name, "inconclusive", statement, bound=STEP_ERROR, detail="no separated class")
     w, alpha = found.winner[chosen], evidence.parameters.alpha
-    stage, growth = iterated_growth(S[chosen, 1 - w] / S[chosen, w], leaders[chosen, w] / leaders[chosen, 1 - w], alpha)
+    stage, growth = iterated_growth(log_S[chosen, 1 - w] - log_S[chosen, w], leaders[chosen, w] / leaders[chosen, 1 - w], alpha)
     error = np.abs(growth / loser_growth(found.ratio[chosen], alpha, stage) - 1.0)
     most = loser_growth(found.ratio[chosen], alpha).max()
     detail = f"{len(chosen)} classes, eta = {STEP:g}; the closed form lets a loser grow {most:.3g}-fold at most"
@@ -156,18 +159,20 @@ def loser_for_ever(evidence: Evidence) -> Verdict:
 def neuron_rates(evidence: Evidence, y: int, view: int, until: int) -> Rates:
     """Return C_t of the neuron of class y that is best correlated with a view at the start, over the records before ``until``.
 
-    Stretches are as short as they can be while the correlation grows by `LEAST_GROWTH`.
+    Stretches are as short as they can be while the correlation grows by `LEAST_GROWTH` and the time by `LEAST_TIME`.
     """
     p = evidence.parameters
     c = evidence.own[:until, y, evidence.own[0, y, :, view].argmax(), view]
     ends = [0] if len(c) and c[0] > 0.0 else []
     for t in range(1, len(c)):
-        if ends and c[t] >= LEAST_GROWTH * c[ends[-1]]:
+        if ends and c[t] >= LEAST_GROWTH * c[ends[-1]] and evidence.times[t] * (1.0 - LEAST_TIME) > evidence.times[ends[-1]]:
             ends.append(t)
-    scaled, times = (c[ends] / p.rho) ** (2.0 - p.alpha), evidence.times[ends]
-    # In units of rho: (c / rho)^(2-alpha) falls at the rate (alpha-2) S C / rho.
-    rate = (p.alpha - 2.0) * evidence.signal_strength[y, view] / p.rho
-    return Rates(times[1:], (scaled[:-1] - scaled[1:]) / (rate * np.diff(times)))
+    power, times = p.alpha - 2.0, evidence.times[ends]
+    # In units of rho: (c / rho)^(2-alpha) falls at the rate (alpha-2) S C / rho. At large alpha both may leave the range of doubles.
+    scaled = -power * np.log(c[ends] / p.rho)
+    log_fall = scaled[:-1] + np.log(-np.expm1(np.diff(scaled)))
+    log_rate = np.log(power / p.rho) + evidence.log_signal_strength[y, view]
+    return Rates(times[1:], exponential(log_fall - log_rate - np.log(np.diff(times))))
 
 
 def _rate(evidence: Evidence, name: str, statement: str, of_winner: bool) -> Verdict:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mvsim import diagnostics
+from mvsim.logarithms import exponential
 from mvsim.verification.claims.base import exceeding
 from mvsim.verification.evidence import Evidence, Snapshot
 from mvsim.verification.verdict import Verdict, constant
@@ -25,10 +26,9 @@ def gap_when_large(evidence: Evidence) -> Verdict:
         own = g[labels, np.arange(len(labels))]
         large = own > log_k
         if large.any():
-            gap = diagnostics.softmax_gap(g, labels)[large]
             times.append(snapshot.time)
             # The gap may be too small for a double where k^(a-1) is too large for one.
-            found.append(np.exp(np.log(np.maximum(gap, np.finfo(float).tiny)) + own[large] - log_k).max())
+            found.append(float(exponential(diagnostics.log_softmax_gap(g, labels)[large] + own[large] - log_k).max()))
             suppositions = _suppositions(evidence, snapshot)
     if not found:
         return constant(name, statement, None, 1.0, detail="g_y(x_i) > log k at no saved state")
@@ -47,7 +47,7 @@ def wrong_classes(evidence: Evidence) -> Verdict:
         total = np.logaddexp.reduce(g, axis=0)
         others = g.copy()
         others[labels, points] = -np.inf
-        found.append(float(np.exp(others.max(axis=0) - total + np.maximum(own, log_k)).max()))
+        found.append(float(exponential(others.max(axis=0) - total + np.maximum(own, log_k)).max()))
     at = int(np.argmax(found))
     detail = f"at t = {evidence.snapshots[at].time:.4g} of {len(found)} saved states; there {_suppositions(evidence, evidence.snapshots[at])}"
     return constant("Claim B.3", "phi_s(g(x_i)) k^max(a, 1) is bounded for s != y_i, where g_{y_i}(x_i) = a log k", found[at], detail=detail)
@@ -64,10 +64,15 @@ def partition_function(evidence: Evidence) -> Verdict:
     for snapshot in evidence.snapshots:
         others = evidence.outputs(snapshot).copy()
         others[labels, points] = -np.inf
-        found.append(float(np.expm1(others).sum(axis=0).max()) + 1.0)  # the own class has contributed -1
-    measured, ever = max(found), (k - 1) * float(np.expm1(np.nanmax(evidence.other_output_max)))
+        found.append(_above_one(others).sum(axis=0).max() + 1.0)  # the own class has contributed -1
+    measured, ever = float(max(found)), float((k - 1) * _above_one(np.nanmax(evidence.other_output_max)))
     detail = f"at t = {evidence.snapshots[int(np.argmax(found))].time:.4g} of {len(found)} saved states; at most {ever:.3g} at any record"
     return constant("Claim B.9", "sum_{s != y} exp g_s(x_i) - (k - 1) is o(1) for i in N_y: its largest value", measured, detail=detail)
+
+
+def _above_one(outputs: np.ndarray) -> np.ndarray:
+    """Return exp(outputs) - 1, infinite where a double cannot hold it."""
+    return np.where(outputs < 1.0, np.expm1(np.minimum(outputs, 1.0)), exponential(outputs) - 1.0)
 
 
 def two_classes(evidence: Evidence) -> Verdict:
@@ -91,7 +96,8 @@ def two_classes(evidence: Evidence) -> Verdict:
             others, largest = max(others, float(z.rest_max[z.crossed].max())), max(largest, float(own.max()))
     if measured is None:
         return constant(name, statement, None, detail="no two points of different classes")
-    detail = f"supposed: other outputs up to {others * k / evidence.log_k:.3g} log k / k; largest a {largest / evidence.log_k:.3g}; {_when(evidence)}"
+    rest = f"other outputs up to {others * k / evidence.log_k:.3g} log k / k" if k > 2 else "nothing of other outputs, there are none"
+    detail = f"supposed: {rest}; largest a {largest / evidence.log_k:.3g}; {_when(evidence)}"
     return constant(name, statement, measured, detail=detail)
 
 

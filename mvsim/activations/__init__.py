@@ -1,0 +1,12 @@
+"""Activations of the network. To add one: write a file with a subclass of `Activation` and list it in `ACTIVATIONS`."""
+
+from __future__ import annotations
+
+from mvsim.activations.base import Activation, Escape
+from mvsim.activations.identity import Identity
+from mvsim.activations.leaky import LeakySmoothedRelu
+from mvsim.activations.smoothed_relu import SmoothedRelu
+
+ACTIVATIONS: dict[str, type[Activation]] = {cls.name: cls for cls in (SmoothedRelu, LeakySmoothedRelu, Identity)}
+
+__all__ = ["ACTIVATIONS", "Activation", "Escape", "Identity", "LeakySmoothedRelu", "SmoothedRelu"]

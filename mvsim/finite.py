@@ -1,0 +1,33 @@
+"""The one check that what is computed from correlations is finite.
+
+A comparison with NaN is false, and would pass for "not learned" or "not accurate". So nothing that is not finite is handed on to be compared.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mvsim.errors import NotFiniteError
+from mvsim.kernels import Kernel
+
+
+def check_finite(what: str, c: np.ndarray, *values: Any) -> None:
+    """Raise `NotFiniteError` unless all values are finite, which were computed at correlations c."""
+    if not all(np.isfinite(value).all() for value in values):
+        raise NotFiniteError(f"{what} not finite in double precision (largest correlation {np.abs(c).max():.3g})")
+
+
+def finite_outputs(kernel: Kernel, c: np.ndarray) -> np.ndarray:
+    """Return (k, N): the outputs of a kernel at correlations c.
+
+    Raises
+    ------
+    NotFiniteError
+        If one of them is not finite.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # the next line says what is wrong
+        outputs = kernel.outputs(c)
+    check_finite("the outputs are", c, outputs)
+    return outputs

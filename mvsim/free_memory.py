@@ -1,0 +1,58 @@
+"""Whether memory that will be needed is there, before anything is allocated."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from mvsim.errors import UsageError
+from mvsim.parameters import Parameters
+
+
+def available_bytes() -> int | None:
+    """Return the bytes this process may still take: free memory, or what a control group leaves; None if the system does not tell."""
+    limits = []
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        fields = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
+        if "MemAvailable" in fields:
+            limits.append(int(fields["MemAvailable"].split()[0]) * 1024)
+    elif "SC_PHYS_PAGES" in os.sysconf_names:
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    for limit, used in (
+        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+    ):
+        try:
+            limits.append(int(Path(limit).read_text()) - int(Path(used).read_text()))
+        except (OSError, ValueError):  # no such control group, or "max": no limit
+            continue
+    return min(limits) if limits else None
+
+
+def check_fits(parameters: Parameters, bytes_of: Callable[[Parameters], int], purpose: str) -> int:
+    """Return the predicted bytes, or raise `UsageError` with what would fit."""
+    needed, there = bytes_of(parameters), available_bytes()
+    if there is not None and needed > there:
+        p = parameters
+        sizes = f"k={p.k}, m={p.m}, N={p.N}, P={p.P}, G={p.G}, noise={p.noise}"
+        others = "" if p.noise == "codebook" else ", or noise=codebook, whose cost does not depend on P"
+        raise UsageError(
+            f"{sizes}: would need about {needed:.3g} bytes of memory{purpose} and {there:.3g} are available; {_what_fits(p, bytes_of, there)}{others}"
+        )
+    return needed
+
+
+def _what_fits(p: Parameters, bytes_of: Callable[[Parameters], int], there: int) -> str:
+    """Say how large one of k, m, N and G may be, the others as they are."""
+    found = []
+    for name, least in (("k", p.Q + 1), ("m", 1), ("N", 1), ("G", math.ceil(p.k / (p.k - p.Q)))):
+        fits, too_large = least - 1, getattr(p, name)
+        while too_large - fits > 1:
+            middle = (fits + too_large) // 2
+            fits, too_large = (middle, too_large) if bytes_of(p.model_copy(update={name: middle})) <= there else (fits, middle)
+        if fits >= least:
+            found.append(f"{name} up to {fits}")
+    return f"one of these would fit: {', '.join(found)}" if found else "make several of k, m, N and G smaller"

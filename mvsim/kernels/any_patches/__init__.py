@@ -1,0 +1,1 @@
+"""The compiled kernel for arbitrary patches."""

@@ -1,0 +1,1 @@
+"""What compiled kernels share: compiling and its cache, threads, and small compiled functions."""

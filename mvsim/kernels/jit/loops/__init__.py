@@ -1,0 +1,1 @@
+"""Compiled functions that more than one kernel calls."""

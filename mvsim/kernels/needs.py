@@ -1,0 +1,38 @@
+"""The memory that a kernel takes, in doubles."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Needs(NamedTuple):
+    """For one run.
+
+    Attributes
+    ----------
+    stays : int
+        The data, and what is laid out once.
+    product : int
+        What a Hessian-vector product takes on top.
+    stiff_hessian : int
+        What the stiff part of the Hessian takes on top, with two neurons of a class escaped.
+    """
+
+    stays: int
+    product: int
+    stiff_hessian: int
+
+
+class NeedsOfTest(NamedTuple):
+    """For outputs on fresh draws with each view alone.
+
+    Attributes
+    ----------
+    stays : int
+        The draws with each view alone, and what is laid out once.
+    once : int
+        What drawing them or an evaluation takes on top.
+    """
+
+    stays: int
+    once: int

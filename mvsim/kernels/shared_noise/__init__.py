@@ -1,0 +1,1 @@
+"""The compiled kernel for data whose noise is shared by the patches of a point."""

@@ -1,0 +1,147 @@
+"""The compiled kernel for data whose noise is shared by the patches of a point: exact, and its cost does not depend on P.
+
+Where a signal patch of point i meets no signal patch of point j, it meets the noise pattern h_j of j, so with lam the weight of i
+
+    g_y(z_ij) = U[y, h_j, i] + V[y, h_i, j] + (P - 4 C_P) B[y, h_i, h_j] + corrections,
+    U[y, h, i] = sum_{p signal of i} sum_r R(lam a_{i,p,r} + (1 - lam) n_{h,r}),   V the same with 1 - lam for lam,
+    B[y, g, h] = sum_r R(lam n_{g,r} + (1 - lam) n_{h,r}).
+
+U depends on the second point only through its pattern: N G tables instead of N^2. A position that holds signal p of i and signal q of j at
+once has been counted as two signal-on-noise patches and takes one noise-on-noise patch too few, so it is corrected by
+
+    R(lam a_p + (1 - lam) a_q) - R(lam a_p + (1 - lam) n_{h_j}) - R(lam n_{h_i} + (1 - lam) a_q) + R(lam n_{h_i} + (1 - lam) n_{h_j}).
+
+For i = j every signal patch coincides with itself and the sum is g(x_i), as it must be. The gradient is the adjoint of these sums, the
+Hessian-vector product their second-order adjoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+import numpy as np
+
+from mvsim.activations import Activation
+from mvsim.data import SharedNoiseDataset
+from mvsim.kernels.jit.threads import check_threads
+from mvsim.kernels.kernel import Evaluation, Kernel
+from mvsim.kernels.shared_noise.all_pairs import PairsOfPoints
+from mvsim.kernels.shared_noise.columns import Columns
+from mvsim.kernels.shared_noise.layout import Layout
+from mvsim.kernels.shared_noise.separate_points import ListedMixtures, SinglePoints
+from mvsim.kernels.shared_noise.softmax_sum import SoftmaxSum
+from mvsim.kernels.shared_noise.stiff_hessian import stiff_hessian_of_pairs, stiff_hessian_of_points
+from mvsim.kernels.shared_noise.sums_direct import Neurons
+from mvsim.kernels.sums import LossSum
+from mvsim.linalg.arrow_matrix import Curvature
+from mvsim.losses import AllPairs, CrossEntropy, ListedPairs, Points, PointwiseLoss, Unmixed
+from mvsim.parameters import Parameters
+
+POINT_SETS: dict[type[Points], Callable[..., SinglePoints | ListedMixtures | PairsOfPoints]] = {
+    Unmixed: SinglePoints,
+    ListedPairs: ListedMixtures,
+    AllPairs: PairsOfPoints,
+}
+"""How each kind of points is evaluated."""
+
+FUSED: dict[tuple[type[Points], type[PointwiseLoss]], Callable[..., LossSum]] = {(AllPairs, CrossEntropy): SoftmaxSum}
+"""Sums that are faster than the generic one, by what they fuse."""
+
+STIFF_HESSIANS: dict[tuple[type[Points], type[PointwiseLoss]], Callable[..., Curvature]] = {
+    (Unmixed, CrossEntropy): stiff_hessian_of_points,
+    (AllPairs, CrossEntropy): stiff_hessian_of_pairs,
+}
+
+
+class SharedNoiseKernel(Kernel):
+    """Signal-on-noise tables, all pairs from them."""
+
+    name = "factored"
+
+    def __init__(self, parameters: Parameters, data: SharedNoiseDataset, threads: int | None, activation: Activation) -> None:
+        p = parameters
+        self.k, self.m, self.N = p.k, p.m, data.N
+        self.activation = activation
+        self.layout = Layout.of(data)
+        operations = self.layout.features * p.k * p.m * len(self.layout.patterns) * p.alpha
+        self.neurons = Neurons(p, check_threads(threads, operations), activation)
+        self.columns = Columns(self.layout, self.neurons)
+        self._kept: dict[Points, SinglePoints | ListedMixtures | PairsOfPoints] = {}
+        self._fused: dict[tuple[Points, tuple[type, type]], LossSum] = {}
+        self._last: tuple[Points, SinglePoints | ListedMixtures | PairsOfPoints] | None = None
+
+    @property
+    def features(self) -> int:
+        """The number F of features."""
+        return self.layout.features
+
+    def describe(self, points: Points) -> str:
+        """Say in words which algorithm serves these points."""
+        return f"numba: {self.point_set(points).describe()}"
+
+    def evaluate(self, c: np.ndarray, points: Points, v: np.ndarray | None = None) -> Evaluation:
+        """Evaluate the network at c (k, m, F), and along v if it is given."""
+        return self.point_set(points).evaluate(c, v)
+
+    def outputs(self, c: np.ndarray, points: Points | None = None) -> np.ndarray:
+        """See `Kernel`; memory is given back, because a kernel for fresh draws is asked for nothing else, and seldom."""
+        with self.columns.given_back():
+            return super().outputs(c, points)
+
+    def point_set(self, points: Points) -> SinglePoints | ListedMixtures | PairsOfPoints:
+        """Return what is laid out once for these points."""
+        if points.kept:
+            if points not in self._kept:
+                self._kept[points] = POINT_SETS[type(points)](self.layout, self.neurons, self.columns, points)
+            return self._kept[points]
+        if self._last is None or self._last[0] is not points:  # one set is enough: a fresh draw replaces the last
+            self._last = points, POINT_SETS[type(points)](self.layout, self.neurons, self.columns, points)
+        return self._last[1]
+
+    def fused_sum(self, points: Points, pointwise: PointwiseLoss) -> LossSum | None:
+        """Return the entry of `FUSED`, if there is one."""
+        kinds = type(points), type(pointwise)
+        if kinds in FUSED and (points, kinds) not in self._fused:
+            self._fused[points, kinds] = FUSED[kinds](self, points, pointwise)
+        return self._fused.get((points, kinds))
+
+    def outputs_in_layout(self, c: np.ndarray) -> np.ndarray:
+        """Return (k, N): the outputs on the points of the data in the order of the layout."""
+        evaluation = self.evaluate(c, Unmixed())
+        return np.concatenate([evaluation.outputs(batch) for batch in evaluation.batches()], axis=1)
+
+    def pairs_of(self, points: AllPairs) -> PairsOfPoints:
+        """Return what is laid out once for all pairs."""
+        return cast(PairsOfPoints, self.point_set(points))
+
+    def sum_of(self, points: Points, pointwise: PointwiseLoss) -> LossSum:
+        """Return the weighted sum of a pointwise loss over points, by the fastest way there is."""
+        return _OneBlasThread(self.neurons, super().sum_of(points, pointwise))
+
+    def stiff_hessian(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss, beyond: float) -> Curvature | None:
+        """Return the stiff part of the Hessian of the cross-entropy; None for other losses, for listed pairs and if no neuron ever escapes."""
+        stiff = STIFF_HESSIANS.get((type(points), type(pointwise)))
+        if stiff is None or self.activation.escape is None:
+            return None
+        with self.neurons.one_blas_thread():
+            return stiff(self, c, points, beyond)
+
+
+class _OneBlasThread:
+    """A sum that is computed without threads of BLAS from beginning to end."""
+
+    def __init__(self, neurons: Neurons, of: LossSum) -> None:
+        self._neurons, self._of = neurons, of
+
+    def loss(self, c: np.ndarray) -> float:
+        with self._neurons.one_blas_thread():
+            return self._of.loss(c)
+
+    def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
+        with self._neurons.one_blas_thread():
+            return self._of.loss_and_gradient(c)
+
+    def hessian_vector_product(self, c: np.ndarray, v: np.ndarray) -> np.ndarray:
+        with self._neurons.one_blas_thread():
+            return self._of.hessian_vector_product(c, v)

@@ -1,0 +1,76 @@
+"""The Hessian of the mean cross-entropy over unmixed points by the correlations of the escaped neurons, as a whole.
+
+Write J_i[e] for the gradient of g_{y_e}(x_i) by the correlations of neuron e (of class y_e), a (F,) vector over the features, and phi for the
+softmax at x_i. The Hessian of the loss (1/N) sum_i -log phi_{y_i}(g(x_i)) is
+
+    (1/N) sum_i  phi_{y_e} (1[y_e = y_e'] - phi_{y_e'}) J_i[e] J_i[e']^T  +  1[e = e'] (phi_{y_e} - 1[y_i = y_e]) sum_p R''(a_{i,p,e}) x_i^(p) x_i^(p)^T,
+
+a_{i,p,e} being what e reads in patch p. The second part is what holds a neuron still that reads noise of other classes: of the many patches of
+noise all are equal, so it is a matrix of rank one for each noise pattern. Of that part only what is positive is kept: the rest is growth, which
+steps resolve anyway. All other neurons are in the polynomial regime or dead; outputs
+hardly depend on them, and they are left out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mvsim.activations import Activation
+from mvsim.kernels.shared_noise.layout import Layout
+from mvsim.linalg.arrow_matrix import Curvature
+
+LARGEST = 1000
+"""Most coordinates: the matrix is factorised as a whole."""
+
+LIFETIME = 1
+"""Steps for which it is kept. Where a neuron has died since, a direction that was stiff would be damped for ever."""
+
+
+def unmixed_hessian(activation: Activation, layout: Layout, c: np.ndarray, beyond: float, softmax: np.ndarray) -> Curvature | None:
+    """Return the Hessian, or None if it has more than `LARGEST` rows.
+
+    Parameters
+    ----------
+    activation : Activation
+        R.
+    layout : Layout
+        The data.
+    c : numpy.ndarray
+        (k, m, F).
+    beyond : float
+        An own correlation above this has escaped.
+    softmax : numpy.ndarray
+        (k, N), phi_y(g(x_i)) on the points of the layout.
+    """
+    k, _, F = c.shape
+    own = layout.feature_class == np.arange(k)[:, None]
+    owner, neuron = np.nonzero((np.where(own[:, None], c, -np.inf) > beyond).any(axis=2))
+    E = len(owner)
+    if E * F > LARGEST:
+        return None
+    N, rest = len(layout.labels), layout.P - layout.signal.shape[1]
+    correlations = c[owner, neuron]  # (E, F)
+    read = layout.signal[:, :, None] * correlations.T[layout.feature]  # (N, S, E): in signal patches
+    noise = layout.patterns @ correlations.T  # (G, E)
+    slope = activation.derivative(read) * layout.signal[:, :, None]
+    bend = activation.second_derivative(read) * layout.signal[:, :, None] ** 2
+
+    J = (rest * activation.derivative(noise))[layout.pattern][:, :, None] * layout.patterns[layout.pattern][:, None, :]  # (N, E, F)
+    np.add.at(J, (np.arange(N)[:, None, None], np.arange(E), layout.feature[:, :, None]), slope)
+    phi = softmax[owner].T  # (N, E)
+    weighted = (phi[:, :, None] * J).reshape(N, -1)
+    H = (-weighted.T @ weighted / N).reshape(E, F, E, F)
+    for y in np.unique(owner):
+        same = np.flatnonzero(owner == y)
+        of_class = J[:, same].reshape(N, -1)
+        H[np.ix_(same, range(F), same, range(F))] += ((phi[:, same[0], None] * of_class).T @ of_class / N).reshape(len(same), F, len(same), F)
+
+    excess = (phi - (layout.labels[:, None] == owner)) / N  # (N, E)
+    noise_bend = rest * activation.second_derivative(noise)
+    for e in range(E):
+        weight = np.bincount(layout.pattern, weights=excess[:, e], minlength=len(layout.patterns)) * noise_bend[:, e]
+        H[e, :, e] += (np.maximum(weight, 0.0)[:, None] * layout.patterns).T @ layout.patterns
+        diagonal = np.bincount(layout.feature.ravel(), weights=(excess[:, e, None] * bend[:, :, e]).ravel(), minlength=F)
+        H[e, range(F), e, range(F)] += np.maximum(diagonal, 0.0)
+    index = np.arange(c.size).reshape(c.shape)[owner, neuron]
+    return Curvature.of_border(index.ravel(), H.reshape(E * F, E * F), LIFETIME)

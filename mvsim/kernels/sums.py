@@ -1,0 +1,68 @@
+"""A pointwise loss summed over mixed points: from outputs, pull-backs and their tangents alone, whatever the network, the loss and the points."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from mvsim.losses import Points, PointwiseLoss
+
+if TYPE_CHECKING:
+    from mvsim.kernels.kernel import Kernel
+
+
+class LossSum(Protocol):
+    """The weighted sum of a loss over points as a function of the correlations c (k, m, F)."""
+
+    def loss(self, c: np.ndarray) -> float:
+        """Return the sum."""
+
+    def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the sum and its gradient, (k, m, F)."""
+
+    def hessian_vector_product(self, c: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return the derivative of the gradient along v, (k, m, F)."""
+
+
+class GenericSum:
+    """The sum over batches of points that serves every combination; fused sums are tested against it.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The network.
+    points : Points
+        The points.
+    pointwise : PointwiseLoss
+        The loss.
+    """
+
+    def __init__(self, kernel: Kernel, points: Points, pointwise: PointwiseLoss) -> None:
+        self._kernel, self._points, self._pointwise = kernel, points, pointwise
+
+    def loss(self, c: np.ndarray) -> float:
+        """Return the sum."""
+        evaluation, loss = self._kernel.evaluate(c, self._points), 0.0
+        for batch in evaluation.batches():
+            loss += evaluation.mean(batch, self._pointwise.value(evaluation.outputs(batch), evaluation.targets(batch)))
+        return loss
+
+    def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the sum and its gradient, (k, m, F)."""
+        evaluation, loss = self._kernel.evaluate(c, self._points), 0.0
+        for batch in evaluation.batches():
+            outputs, targets = evaluation.outputs(batch), evaluation.targets(batch)
+            loss += evaluation.mean(batch, self._pointwise.value(outputs, targets))
+            evaluation.pull_back(batch, evaluation.weighted(batch, self._pointwise.residual(outputs, targets)))
+        return loss, evaluation.gradient()
+
+    def hessian_vector_product(self, c: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return the derivative of the gradient along v, (k, m, F)."""
+        evaluation = self._kernel.evaluate(c, self._points, v)
+        for batch in evaluation.batches():
+            outputs, targets = evaluation.outputs(batch), evaluation.targets(batch)
+            residual = evaluation.weighted(batch, self._pointwise.residual(outputs, targets))
+            change = evaluation.weighted(batch, self._pointwise.curvature(outputs, targets, evaluation.tangents(batch)))
+            evaluation.pull_back_tangent(batch, residual, change)
+        return evaluation.gradient()

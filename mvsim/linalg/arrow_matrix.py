@@ -1,0 +1,129 @@
+"""An approximate Hessian that is cheap to invert: small blocks that are coupled only through a border."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lu_solve
+from scipy.linalg.lapack import dgetrf
+
+
+@dataclass(frozen=True, eq=False)
+class Curvature:
+    """A symmetric matrix in the form of an arrow; coordinates that it does not name have none.
+
+    Attributes
+    ----------
+    border_index : numpy.ndarray
+        (a,) integers: coordinates of the border, -1 for none.
+    border : numpy.ndarray
+        (a, a) the border with itself.
+    block_index : numpy.ndarray
+        (B, q) coordinates of each block, -1 for none; no coordinate occurs twice.
+    blocks : numpy.ndarray
+        (B, q, q) each block with itself.
+    side_index : numpy.ndarray
+        (B, e) positions within the border that each block is coupled to.
+    sides : numpy.ndarray
+        (B, q, e) that coupling.
+    lifetime : int
+        Steps of an integrator after which it has to be made anew. A direction in which it is stiff and the loss no longer is, because a
+        neuron has died, would be damped for ever; a matrix that is cheap to make is made for every step.
+    """
+
+    border_index: np.ndarray
+    border: np.ndarray
+    block_index: np.ndarray
+    blocks: np.ndarray
+    side_index: np.ndarray
+    sides: np.ndarray
+    lifetime: int = 50
+
+    @staticmethod
+    def of_border(index: np.ndarray, border: np.ndarray, lifetime: int = 50) -> Curvature:
+        """Return a border without blocks."""
+        none = np.zeros((0, 1), np.int64)
+        return Curvature(index, border, none, np.zeros((0, 1, 1)), none, np.zeros((0, 1, 1)), lifetime)
+
+    @staticmethod
+    def nothing() -> Curvature:
+        """Return the zero matrix."""
+        return Curvature.of_border(np.zeros(0, np.int64), np.zeros((0, 0)))
+
+    @staticmethod
+    def mean(weights: Sequence[float], parts: Sequence[Curvature]) -> Curvature:
+        """Return the weighted sum of matrices with the same indices."""
+        border, blocks, sides = (
+            sum(w * getattr(part, name) for w, part in zip(weights, parts, strict=True)) for name in ("border", "blocks", "sides")
+        )
+        first = parts[0]
+        lifetime = min(part.lifetime for part in parts)
+        return Curvature(first.border_index, border, first.block_index, blocks, first.side_index, sides, lifetime)
+
+    def shifted(self, gamma: float) -> Shifted:
+        """Factorise I + gamma H."""
+        return Shifted(self, gamma)
+
+    def dense(self, n: int) -> np.ndarray:
+        """Return the (n, n) matrix, for tests."""
+        border, block = _selection(self.border_index, n), _selection(self.block_index, n)
+        H = border.T @ self.border @ border
+        for E, diagonal, side, at in zip(block, self.blocks, self.sides, self.side_index, strict=True):
+            coupling = E.T @ side @ border[at]
+            H += E.T @ diagonal @ E + coupling + coupling.T
+        return H
+
+
+def _selection(index: np.ndarray, n: int) -> np.ndarray:
+    """Return the rows of the identity that an index names, zero rows for -1."""
+    return np.eye(n)[index] * (index >= 0)[..., None]
+
+
+class Shifted:
+    """I + gamma H, factorised by blocks A, sides C and border B: the border is solved with S = I + gamma B - gamma^2 C^T (I + gamma A)^-1 C.
+
+    Parameters
+    ----------
+    curvature : Curvature
+        H.
+    gamma : float
+        >= 0.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If it is singular to working precision.
+    """
+
+    def __init__(self, curvature: Curvature, gamma: float) -> None:
+        self._h = h = curvature
+        self._border, self._block = h.border_index >= 0, h.block_index >= 0
+        self._inverse = np.linalg.inv(np.eye(h.blocks.shape[1]) + gamma * h.blocks)
+        self._down = self._inverse @ (gamma * h.sides)  # (I + gamma A)^-1 gamma C
+        schur = np.eye(len(h.border)) + gamma * h.border
+        np.subtract.at(schur, (h.side_index[:, :, None], h.side_index[:, None, :]), gamma * h.sides.transpose(0, 2, 1) @ self._down)
+        self._factors = _factorised(schur) if len(schur) else None
+
+    def solve(self, r: np.ndarray) -> np.ndarray:
+        """Return (I + gamma H)^-1 r for r (n,)."""
+        h, x = self._h, r.copy()
+        if self._factors is None:
+            return x
+        in_blocks = np.where(self._block, r[h.block_index], 0.0)
+        border = np.where(self._border, r[h.border_index], 0.0)
+        np.subtract.at(border, h.side_index, np.einsum("bqe,bq->be", self._down, in_blocks))
+        border = lu_solve(self._factors, border, check_finite=False)
+        in_blocks = np.einsum("bpq,bq->bp", self._inverse, in_blocks) - np.einsum("bqe,be->bq", self._down, border[h.side_index])
+        x[h.border_index[self._border]] = border[self._border]
+        x[h.block_index[self._block]] = in_blocks[self._block]
+        return x
+
+
+def _factorised(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the LU factors of a matrix and their pivots, or raise `numpy.linalg.LinAlgError`."""
+    factors, pivots, info = dgetrf(matrix)
+    if info:
+        raise np.linalg.LinAlgError("the matrix is singular")
+    return factors, pivots

@@ -1,0 +1,117 @@
+"""Every kind of case, and how much of it makes a study."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from hypothesis import strategies as st
+
+import mvsim
+from fuzzing.breach import Breach, raised
+from fuzzing.calls import calls
+from fuzzing.command import Command
+from fuzzing.configs import configs
+from fuzzing.files import files
+from fuzzing.laws import laws
+from fuzzing.problems import problems
+from fuzzing.words import words
+from fuzzing.world import watched
+
+
+class Case(Protocol):
+    """Something to be tried in an empty folder."""
+
+    def breaches(self, folder: Path) -> list[Breach]:
+        """Try it and return what is wrong."""
+
+
+@dataclass(frozen=True)
+class Together:
+    """Runs in several Python threads at once."""
+
+    methods: tuple[str, ...]
+    integrator: str
+
+    def breaches(self, folder: Path) -> list[Breach]:
+        """Run them and return what is wrong."""
+        found: list[Breach] = []
+
+        def run(number: int) -> None:
+            try:
+                p = mvsim.Parameters(k=3, m=2, N=6)
+                mvsim.simulate(p, self.methods[number], integrator=self.integrator, t_end=60.0, n_test=2, out=folder / f"{number}.nc", threads=1)
+            except Exception as error:
+                found.append(raised("an exception in a thread", error))
+
+        with watched("runs in threads") as watch:
+            threads = [threading.Thread(target=run, args=(number,)) for number in range(len(self.methods))]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        return found + watch.breaches
+
+
+@st.composite
+def apart(draw: st.DrawFn) -> Command:
+    """Return an argument vector that is tried in a process of its own."""
+    return dataclasses.replace(draw(st.one_of(words(), laws(), configs())), apart=True)
+
+
+def together() -> st.SearchStrategy[Together]:
+    """Return runs in threads."""
+    return st.builds(Together, st.lists(st.sampled_from(("erm", "midpoint")), min_size=2, max_size=4).map(tuple), st.sampled_from(("flow", "gd")))
+
+
+KINDS: dict[str, tuple[Callable[[], st.SearchStrategy[Any]], int]] = {
+    "words": (words, 4000),
+    "configs": (configs, 1700),
+    "laws": (laws, 1300),
+    "calls": (calls, 2000),
+    "files": (files, 450),
+    "problems": (lambda: problems((1.0, 2.0, 8.0, 64.0)), 480),
+    "together": (together, 20),
+    "apart": (apart, 50),
+}
+"""Strategy and number of cases of 10,000."""
+
+
+def tried(case: Case) -> list[Breach]:
+    """Try a case in an empty folder, which is removed."""
+    with tempfile.TemporaryDirectory() as folder:
+        return case.breaches(Path(folder))
+
+
+def warm_up() -> None:
+    """Load and compile once: what libraries do to the process when they are imported is not the doing of a call."""
+    p = mvsim.Parameters(k=3, m=2, N=6)
+    for alpha in (8.0, 2.5):
+        for method in ("erm", "midpoint"):
+            mvsim.simulate(p.replace(alpha=alpha), method, t_end=5.0, n_test=2)
+            mvsim.simulate(p.replace(alpha=alpha, noise="patch", P=6), method, t_end=5.0, n_test=2, backend="numba")
+
+
+def plain(case: Any) -> Any:
+    """Return a case in JSON types: its type and fields, long ones shortened."""
+    fields = {name: _plain(value) for name, value in vars(case).items() if value not in ((), None, False)}
+    return {"case": type(case).__name__, **fields}
+
+
+def _plain(value: Any) -> Any:
+    text = value if isinstance(value, str) else repr(value) if isinstance(value, bytes) else None
+    if text is None:
+        return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
+    text = text if text.isprintable() else ascii(text)[1:-1]
+    return text if len(text) <= 1000 else f"{text[:120]}... ({len(text)} characters)"
+
+
+def size(case: Any) -> int:
+    """Return how much there is to read of a case."""
+    return len(json.dumps(plain(case), default=repr)) + len(repr(case))

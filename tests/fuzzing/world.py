@@ -1,0 +1,125 @@
+"""What a call may not change: streams, environment, warning filters, numpy's error handling, signal handlers, the working directory."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fuzzing.breach import Breach, short
+
+
+def world() -> dict[str, object]:
+    """Return everything global that a call could change."""
+    return {
+        "sys.stdout": sys.stdout,
+        "sys.stderr": sys.stderr,
+        "sys.excepthook": sys.excepthook,
+        "os.environ": dict(os.environ),
+        "warnings.filters": list(warnings.filters),
+        "warnings.showwarning": warnings.showwarning,
+        "numpy.errstate": np.geterr(),
+        "signal handlers": [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE)],
+        "working directory": os.getcwd(),
+        "umask": _umask(),
+        "threads": sorted(thread.name for thread in threading.enumerate() if not thread.name.startswith("mvsim_")),  # a pool that is kept
+        "integer digits": sys.get_int_max_str_digits(),
+    }
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+@dataclass
+class Watch:
+    """What was seen while watching."""
+
+    breaches: list[Breach] = field(default_factory=list)
+
+
+@contextlib.contextmanager
+def watched(what: str) -> Iterator[Watch]:
+    """Report what changed meanwhile, warnings that were given and what was written past Python's own streams.
+
+    Parameters
+    ----------
+    what : str
+        Names the call.
+    """
+    watch = Watch()
+    before = world()
+    with _descriptors_kept() as written, warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        inside = world()
+        yield watch
+        for name, value in world().items():
+            if value != inside[name]:
+                watch.breaches.append(Breach("global state is changed", name, what))
+    for warning in given:
+        if not foreseen(str(warning.message)):
+            text = f"{warning.category.__name__}: {str(warning.message)[:60]}"
+            watch.breaches.append(Breach("a Python warning", short(text), f"{warning.filename}:{warning.lineno}"))
+    if written():
+        watch.breaches.append(Breach("written to a file descriptor", what, short(written())))
+    if world() != before:
+        watch.breaches.append(Breach("global state is changed", "by the context itself", what))
+
+
+def foreseen(text: str) -> bool:
+    """Whether a warning is one that mvsim means its user to read."""
+    return text.startswith("eta=") and "exceeds 2 / lambda_max" in text
+
+
+@contextlib.contextmanager
+def _descriptors_kept() -> Iterator:
+    """Catch what is written to file descriptors 1 and 2 by libraries that know nothing of sys.stdout."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    with tempfile.TemporaryFile() as file:
+        kept = [os.dup(number) for number in (1, 2)]
+        for number in (1, 2):
+            os.dup2(file.fileno(), number)
+        text = ""
+
+        def written() -> str:
+            return text
+
+        try:
+            yield written
+        finally:
+            for number, copy in zip((1, 2), kept, strict=True):
+                os.dup2(copy, number)
+                os.close(copy)
+            file.seek(0)
+            text = file.read().decode(errors="replace")
+
+
+class TakesTooLongError(BaseException):
+    """A case goes on and on."""
+
+
+@contextlib.contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Raise `TakesTooLongError` in the main thread after so many seconds."""
+
+    def stop(number: int, frame: object) -> None:
+        raise TakesTooLongError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)

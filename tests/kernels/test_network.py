@@ -1,0 +1,182 @@
+"""Every kernel with every activation, on every kind of points, with every loss: against the oracle, and against its own adjoints.
+
+Nothing here names a kernel, an activation or a fused sum: a new one is registered, and is tested. Points and losses are those of `POINTS` and
+`LOSSES` below, which must cover their registries.
+"""
+
+from dataclasses import fields
+from functools import cache
+
+import numpy as np
+import pytest
+from compare import assert_close
+from tolerances import HESSIAN_ROUNDOFF, ROUNDOFF
+
+import mvsim
+from mvsim.activations import ACTIVATIONS, Identity, SmoothedRelu
+from mvsim.kernels import KERNELS
+from mvsim.kernels.shared_noise.kernel import FUSED, POINT_SETS, SharedNoiseKernel
+from mvsim.kernels.sums import GenericSum
+from mvsim.losses import AllPairs, CrossEntropy, ListedPairs, Points, Unmixed
+
+SIZES = {"k": 3, "m": 2, "P": 9, "C_P": 2, "Q": 2, "N": 7, "G": 4, "d": 2000, "rho": 0.4, "delta3": 0.2, "delta4": 0.6}
+NOISE = ["codebook", "patch"]
+PAIRS = np.random.default_rng(3).integers(SIZES["N"], size=(2, 12))
+
+
+class Quadratic:
+    """|g - t|^2 / 2: a loss that no kernel knows."""
+
+    def value(self, outputs, targets):
+        return 0.5 * ((outputs - targets) ** 2).sum(axis=0)
+
+    def residual(self, outputs, targets):
+        return outputs - targets
+
+    def curvature(self, outputs, targets, tangent):
+        return tangent.copy()
+
+
+LOSSES = {"cross-entropy": CrossEntropy(), "quadratic": Quadratic()}
+POINTS = {
+    "unmixed": Unmixed(),
+    "midpoints": AllPairs(0.5),
+    "midpoints in both orders": AllPairs(0.5, both_orders=True),
+    "pairs": AllPairs(0.7),
+    "listed": ListedPairs(*PAIRS, np.random.default_rng(4).uniform(size=PAIRS.shape[1])),
+}
+VALUES = {"rho": 0.4, "leak": 0.05}
+
+
+def activations():
+    for name, kind in ACTIVATIONS.items():
+        for alpha in [8.0, 3.0, 2.5] if kind is SmoothedRelu else [2.5]:
+            yield pytest.param(name, alpha, id=f"{name}-{alpha:g}")
+
+
+def activation(name, alpha):
+    kind = ACTIVATIONS[name]
+    return kind(**{field.name: alpha if field.name == "alpha" else VALUES[field.name] for field in fields(kind)})
+
+
+@cache
+def problem(noise):
+    p = mvsim.Parameters(**SIZES, noise=noise)
+    rng = np.random.default_rng(1)
+    c, v = 3.0 * p.rho * rng.standard_normal((p.k, p.m, p.k, 2)), rng.standard_normal((p.k, p.m, p.k, 2))
+    return p, mvsim.sample_dataset(p, 2), c, v
+
+
+@cache
+def kernel(entry, noise, name, alpha):
+    p, data, _, _ = problem(noise)
+    return entry.load()(p, data, 2, activation(name, alpha))
+
+
+@cache
+def by_the_oracle(noise, name, alpha, points, loss):
+    """Loss, gradient and Hessian-vector product, once for all kernels."""
+    _, _, c, v = problem(noise)
+    oracle = kernel(KERNELS[-1], noise, name, alpha)
+    arguments = POINTS[points], LOSSES[loss]
+    return *oracle.loss_and_gradient(c, *arguments), oracle.hessian_vector_product(c, v, *arguments)
+
+
+TESTED = [
+    pytest.param(entry, noise, id=f"{entry.load().__name__}-{noise}") for entry in KERNELS for noise in NOISE if entry.serves(problem(noise)[1])
+]
+every_kernel = pytest.mark.parametrize(("entry", "noise"), TESTED)
+every_activation = pytest.mark.parametrize(("name", "alpha"), list(activations()))
+
+
+def test_the_lists_above_are_complete():
+    assert {type(points) for points in POINTS.values()} == set(POINT_SETS) == set(Points.__subclasses__())
+    assert {kinds[1] for kinds in FUSED} <= {type(loss) for loss in LOSSES.values()}
+    assert KERNELS[-1].backend == "numpy"
+    assert len({case.values[0] for case in TESTED}) == len(KERNELS)
+
+
+@every_kernel
+@every_activation
+@pytest.mark.parametrize("points", POINTS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_sums_are_those_of_the_oracle(entry, noise, name, alpha, points, loss):
+    _, _, c, v = problem(noise)
+    tested = kernel(entry, noise, name, alpha)
+    value, gradient, product = by_the_oracle(noise, name, alpha, points, loss)
+    found = tested.loss_and_gradient(c, POINTS[points], LOSSES[loss])
+    assert_close(found[0], value, ROUNDOFF)
+    assert_close(found[1], gradient, ROUNDOFF)
+    assert_close(tested.loss(c, POINTS[points], LOSSES[loss]), value, ROUNDOFF)
+    assert_close(tested.hessian_vector_product(c, v, POINTS[points], LOSSES[loss]), product, HESSIAN_ROUNDOFF)
+
+
+@pytest.mark.parametrize("points", POINTS)
+@pytest.mark.parametrize("loss", LOSSES)
+@every_activation
+def test_fused_sums_are_those_of_outputs_and_pull_backs(name, alpha, points, loss):
+    _, _, c, v = problem("codebook")
+    tested = kernel(KERNELS[0], "codebook", name, alpha)
+    assert isinstance(tested, SharedNoiseKernel)
+    fused = tested.fused_sum(POINTS[points], LOSSES[loss])
+    kinds = type(POINTS[points]), type(LOSSES[loss])
+    assert (fused is not None) == (kinds in FUSED)
+    generic, c, v = GenericSum(tested, POINTS[points], LOSSES[loss]), c.reshape(3, 2, -1), v.reshape(3, 2, -1)
+    if fused is None:
+        fused = tested.sum_of(POINTS[points], LOSSES[loss])
+    for one, other, rtol in zip(fused.loss_and_gradient(c), generic.loss_and_gradient(c), [ROUNDOFF, ROUNDOFF], strict=True):
+        assert_close(one, other, rtol)
+    assert_close(fused.hessian_vector_product(c, v), generic.hessian_vector_product(c, v), HESSIAN_ROUNDOFF)
+
+
+@every_kernel
+@every_activation
+@pytest.mark.parametrize("points", POINTS)
+def test_pull_back_is_the_adjoint_of_the_outputs(entry, noise, name, alpha, points):
+    p, data, c, v = problem(noise)
+    tested, points = kernel(entry, noise, name, alpha), POINTS[points]
+    outputs, tangents = tested.outputs(c, points), tested.tangents(c, v, points)
+    rng = np.random.default_rng(5)
+    residual, change = rng.standard_normal((2, *outputs.shape))
+    gradient = tested.pull_back(c, points, residual)
+    assert gradient.shape == c.shape
+    assert_close(np.vdot(gradient, v), np.vdot(residual, tangents), ROUNDOFF, scale=np.abs(residual * tangents).sum())
+    moved = tested.pull_back_tangent(c, v, points, residual, change)
+    by_change = tested.pull_back(c, points, change)
+    step = 1e-6
+    ahead, behind = (tested.pull_back(c + sign * step * v, points, residual) for sign in (1, -1))
+    difference = (ahead - behind) / (2.0 * step)
+    assert np.abs(moved - by_change - difference).max() <= 1e-4 * np.abs(gradient).max() / p.rho
+    first, second = tested.visited(points)
+    x = data.to_patches()
+    lam = {Unmixed: 1.0, AllPairs: getattr(points, "share", None)}.get(type(points), points.lam)
+    lam = np.broadcast_to(lam, first.shape)[:, None, None, None]
+    z = lam * x[first] + (1.0 - lam) * x[second]
+    expected = activation(name, alpha).value(np.einsum("yrsl,npsl->yrnp", c, z)).sum(axis=(1, 3))
+    assert_close(outputs, expected, ROUNDOFF)
+
+
+@every_kernel
+def test_every_ordered_pair_is_visited_once_in_both_orders(entry, noise):
+    tested, N = kernel(entry, noise, "identity", 2.5), SIZES["N"]
+    first, second = tested.visited(AllPairs(0.5, both_orders=True))
+    assert sorted(first * N + second) == list(range(N * N))
+
+
+@every_kernel
+def test_outputs_without_points_are_in_the_order_of_the_data(entry, noise):
+    _, data, c, _ = problem(noise)
+    tested = kernel(entry, noise, "smoothed_relu", 8.0)
+    expected = SmoothedRelu(0.4, 8.0).value(np.einsum("yrsl,npsl->yrnp", c, data.to_patches())).sum(axis=(1, 3))
+    assert_close(tested.outputs(c), expected, ROUNDOFF)
+
+
+@every_kernel
+def test_a_linear_network_is_linear(entry, noise):
+    """With the identity outputs are sums over patches of scalar products, and the gradient of an output does not depend on c."""
+    _, data, c, _ = problem(noise)
+    tested = kernel(entry, noise, "identity", 2.5)
+    assert isinstance(tested.activation, Identity)
+    assert_close(tested.outputs(c), np.einsum("yrsl,npsl->yn", c, data.to_patches()), ROUNDOFF)
+    residual = np.ones((3, SIZES["N"]))
+    assert_close(tested.pull_back(c, Unmixed(), residual), tested.pull_back(2.0 * c, Unmixed(), residual), ROUNDOFF)
