@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -132,10 +133,10 @@ class GradientFlow(Integrator):
             spent = system.evaluations
             left = t_end - state.time
             longest = min(left, GROWTH * memory.size, _way_to_escape(memory.chart, memory.progress.history))
-            highest = memory.lowest + RISE * self.rtol
+            sound = partial(system.is_sound, memory.lowest + RISE * self.rtol)
             try:
                 with self._one_blas_thread():
-                    progress, size = stepper.step(memory.progress, longest, lambda before, after: system.is_sound(before, after, highest))
+                    progress, size = stepper.step(memory.progress, longest, sound)
             except (GaveUpError, DivergedError) as error:
                 raise StalledError(self._where(str(error), state, memory, system)) from None
             n = system.size

@@ -77,7 +77,7 @@ class ChartedField:
         self.largest = max(self.largest, float(np.abs(c).max()))
         return np.array([squared, 0.0 if squared == 0.0 else math.exp(min(math.log(squared) - log_loss, 700.0))])
 
-    def is_sound(self, before: np.ndarray, after: np.ndarray, highest: float) -> bool:
+    def is_sound(self, highest: float, before: np.ndarray, after: np.ndarray) -> bool:
         """Whether a step within the tolerance may be taken: ln J at most ``highest``, and no leap over a threshold.
 
         A coordinate that goes from far below the threshold to far above it in one step had the tolerance of where it came from, which can be

@@ -3,7 +3,8 @@
 Write J_i[e] for the gradient of g_{y_e}(x_i) by the correlations of neuron e (of class y_e), a (F,) vector over the features, and phi for the
 softmax at x_i. The Hessian of the loss (1/N) sum_i -log phi_{y_i}(g(x_i)) is
 
-    (1/N) sum_i  phi_{y_e} (1[y_e = y_e'] - phi_{y_e'}) J_i[e] J_i[e']^T  +  1[e = e'] (phi_{y_e} - 1[y_i = y_e]) sum_p R''(a_{i,p,e}) x_i^(p) x_i^(p)^T,
+    (1/N) sum_i  phi_{y_e} (1[y_e = y_e'] - phi_{y_e'}) J_i[e] J_i[e']^T
+                 + 1[e = e'] (phi_{y_e} - 1[y_i = y_e]) sum_p R''(a_{i,p,e}) x_i^(p) x_i^(p)^T,
 
 a_{i,p,e} being what e reads in patch p. The second part is what holds a neuron still that reads noise of other classes: of the many patches of
 noise all are equal, so it is a matrix of rank one for each noise pattern. Of that part only what is positive is kept: the rest is growth, which
