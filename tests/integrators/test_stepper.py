@@ -1,0 +1,149 @@
+"""Steps of stiff test problems of the literature, beside CVODE and exact solutions."""
+
+import math
+
+import numpy as np
+import pytest
+from sksundae.cvode import CVODE
+
+from mvsim.integrators.flow.krylov import gmres
+from mvsim.integrators.flow.newton import ImplicitEquation, solve_step
+from mvsim.integrators.flow.stepper import GaveUpError, Stepper
+from mvsim.linalg.arrow_matrix import Curvature
+
+
+class Problem:
+    """y' = f(y) with a dense preconditioner from its Jacobian."""
+
+    def __init__(self, f, jacobian, tolerance):
+        self.f, self.jacobian, self._tolerance, self.evaluations = f, jacobian, tolerance, 0
+
+    def rate(self, y):
+        self.evaluations += 1
+        return self.f(y)
+
+    def tolerance(self, y):
+        return self._tolerance(y)
+
+    def curvature(self, y):
+        return Curvature.of_border(np.arange(len(y)), -self.jacobian(y))
+
+    def slope(self, y):
+        return np.ones_like(y)
+
+    def integrands(self, y, velocity):
+        return np.array([y[0], 1.0])
+
+
+def follow(problem, y, t_end, h=1e-6):
+    """The end of a trajectory, its number of steps and its integrals."""
+    stepper = Stepper(problem)
+    progress = stepper.started(y, np.zeros(2), h, problem.rate(y))
+    t, n, orders = 0.0, 0, set()
+    while t < t_end * (1.0 - 1e-14):
+        progress, size = stepper.step(progress, t_end - t, lambda before, after: True)
+        t, n = t + size, n + 1
+        orders.add(progress.history.order)
+    end = progress.history.Z[0]
+    return end[: len(y)], n, end[len(y) :], orders
+
+
+def robertson(y):
+    slow, fast, quadratic = 0.04 * y[0], 1e4 * y[1] * y[2], 3e7 * y[1] ** 2
+    return np.array([fast - slow, slow - fast - quadratic, quadratic])
+
+
+def robertson_jacobian(y):
+    return np.array([[-0.04, 1e4 * y[2], 1e4 * y[1]], [0.04, -1e4 * y[2] - 6e7 * y[1], -1e4 * y[1]], [0.0, 6e7 * y[1], 0.0]])
+
+
+@pytest.mark.parametrize("t_end", [40.0, 4e4, 4e9])
+def test_robertson(t_end):
+    """The reference is CVODE's own, with a dense Jacobian at a thousandth of the tolerance."""
+    scale = np.array([1.0, 1e-5, 1.0])
+    problem = Problem(robertson, robertson_jacobian, lambda y: 1e-5 * (np.abs(y) + 1e-4 * scale))
+    y, steps, _, orders = follow(problem, np.array([1.0, 0.0, 0.0]), t_end)
+
+    def right_hand_side(t, y, out):
+        out[:] = robertson(y)
+
+    solver = CVODE(right_hand_side, method="BDF", rtol=1e-8, atol=1e-13 * np.array([1.0, 1e-4, 1.0]), max_num_steps=100_000)
+    reference = np.ravel(solver.solve(np.array([0.0, t_end]), np.array([1.0, 0.0, 0.0])).y[-1])
+    assert np.all(np.abs(y - reference) < 1e-3 * np.abs(reference) + 1e-9 * scale)
+    assert steps < 600
+    assert max(orders) >= 4
+    assert y.sum() == pytest.approx(1.0, abs=1e-6)
+
+
+def test_van_der_pol():
+    """mu = 1000: jumps between two slow branches. The period is 1614.287 (leading terms: (3 - 2 ln 2) mu + 7.014 mu^(-1/3))."""
+    mu = 1000.0
+    problem = Problem(
+        lambda y: np.array([y[1], mu * (1.0 - y[0] ** 2) * y[1] - y[0]]),
+        lambda y: np.array([[0.0, 1.0], [-2.0 * mu * y[0] * y[1] - 1.0, mu * (1.0 - y[0] ** 2)]]),
+        lambda y: 1e-6 * np.abs(y) + np.array([1e-6, 1e-6]),
+    )
+    stepper = Stepper(problem)
+    y = np.array([2.0, 0.0])
+    progress = stepper.started(y, np.zeros(2), 1e-6, problem.rate(y))
+    t, crossings = 0.0, []
+    while len(crossings) < 3:
+        before = progress.history.Z[0, 0]
+        progress, size = stepper.step(progress, math.inf, lambda before, after: True)
+        t += size
+        if before < 0.0 <= progress.history.Z[0, 0]:
+            crossings.append(t)
+        assert t < 6000.0
+    assert crossings[2] - crossings[1] == pytest.approx((3.0 - 2.0 * math.log(2.0)) * mu + 7.0143 * mu ** (-1.0 / 3.0), rel=2e-3)
+
+
+def test_integrals_follow_with_the_accuracy_of_the_steps():
+    problem = Problem(lambda y: -y, lambda y: -np.eye(1), lambda y: np.full(1, 1e-7))
+    y, _, integrals, _ = follow(problem, np.ones(1), 3.0)
+    assert y[0] == pytest.approx(np.exp(-3.0), abs=1e-5)
+    assert integrals == pytest.approx([1.0 - np.exp(-3.0), 3.0], abs=1e-5)
+
+
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-5, 1e-7])
+def test_the_error_follows_the_tolerance(tolerance):
+    def f(y):
+        return np.array([-1e6 * (y[0] - np.cos(y[1])), 1.0])
+
+    problem = Problem(f, lambda y: np.array([[-1e6, -1e6 * np.sin(y[1])], [0.0, 0.0]]), lambda y: np.full(2, tolerance))
+    y, _, _, _ = follow(problem, np.array([1.0, 0.0]), 5.0)
+    assert abs(y[0] - np.cos(5.0)) < 10.0 * tolerance
+    assert abs(y[0] - np.cos(5.0)) > 1e-12
+
+
+def test_a_step_that_is_not_sound_is_tried_shorter_until_it_is():
+    problem = Problem(lambda y: np.ones(1), lambda y: np.zeros((1, 1)), lambda y: np.full(1, 1e-3))
+    stepper = Stepper(problem)
+    progress = stepper.started(np.zeros(1), np.zeros(2), 1.0, np.ones(1))
+    after, size = stepper.step(progress, 1.0, lambda before, after: bool(after[0] - before[0] < 0.01))
+    assert size < 0.01
+    assert after.history.Z[0, 0] == pytest.approx(size)
+    with pytest.raises(GaveUpError, match="the loss rises"):
+        stepper.step(progress, 1.0, lambda before, after: False)
+
+
+def test_gmres_solves_and_says_when_it_does_not():
+    rng = np.random.default_rng(0)
+    A = np.eye(30) + 0.1 * rng.standard_normal((30, 30))
+    r = rng.standard_normal(30)
+    x, solved = gmres(lambda v: A @ v, r, 1e-10, 30)
+    assert solved
+    assert np.abs(A @ x - r).max() < 1e-9
+    x, solved = gmres(lambda v: A @ v, r, 1e-10, 3)
+    assert not solved
+    assert np.linalg.norm(A @ x - r) < np.linalg.norm(r)
+    assert gmres(lambda v: v, np.full(3, np.inf), 1.0, 3)[1] is False
+
+
+def test_newton_finds_the_solution_of_the_equation_or_none():
+    equation = ImplicitEquation(lambda y: -(y**3), 0.5, np.array([1.0, 2.0]), np.zeros(2))
+    solution = solve_step(equation, lambda r: r, np.full(2, 1e-6), 1.0, 1.0, 10)
+    assert solution is None  # three corrections do not reach it from there
+    solution = solve_step(equation._replace(gamma=1e-3), lambda r: r, np.full(2, 1e-6), 1.0, 1.0, 10)
+    a = solution.correction
+    assert np.abs(a + 1e-3 * (equation.predicted + a) ** 3).max() < 1e-7
+    assert solution.size == pytest.approx(np.sqrt(np.mean((a / 1e-6) ** 2)))
