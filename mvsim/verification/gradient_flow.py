@@ -44,7 +44,7 @@ SMALL_LOSS = 1e-2
 """Loss below which ln J of single points follows the late law: 1 - phi_y is the loss itself up to terms of the order of its square."""
 
 LATE_LAW = 2.0
-"""Factor within which t |grad J|^2 / J has to be 1. A time t0 of the last change leaves t / (t - t0) of it, 1.11 at t = 10 t0, and what is left of the
+"""Factor within which t |grad J|^2 / J has to be 1. A time t0 of the last change leaves t / (t - t0) of it, 1.11 at t = 10 t0; what is left of the
 time before that, and ln t in the size of correlations, makes less than 1.3."""
 
 
@@ -115,7 +115,7 @@ def energy_balance(records: FlowRecords) -> Verdict:
 
 
 def log_energy_balance(records: FlowRecords) -> Verdict:
-    """ln J(s) - ln J(t) is the integral of |grad J|^2 / J between records s < t: the largest difference over 1 + |ln J(s) - ln J(t)|.
+    """Compare the fall of ln J with the integral of |grad J|^2 / J between records s < t: the largest difference over 1 + |ln J(s) - ln J(t)|.
 
     This looks at every stage of training alike, however small the loss is there. At most `BALANCE` rtol.
     """
@@ -128,7 +128,7 @@ def log_energy_balance(records: FlowRecords) -> Verdict:
 
 
 def recorded_rate(records: FlowRecords) -> Verdict | None:
-    """The same from times, losses and gradient norms alone, whatever made them.
+    """Compare the fall of ln J with its rate from times, losses and gradient norms alone, whatever made them.
 
     The integral of f = t |grad J|^2 / J over ln t by the trapezoidal rule from two successive records has, if f is monotone in between, an error of
     at most half the difference of f times that of ln t: it lies between that of the smaller and that of the larger f. Measured is how far the fall
@@ -200,7 +200,8 @@ def gradient_flow(evidence: Evidence) -> list[Verdict]:
 
 
 def _unrecorded(name: str, statement: str, variable: str) -> Verdict:
-    return Verdict(name, "inconclusive", statement, detail=f"{variable} was not recorded from the start: the run, or its beginning, is of an earlier version")
+    detail = f"{variable} was not recorded from the start: the run, or its beginning, is of an earlier version"
+    return Verdict(name, "inconclusive", statement, detail=detail)
 
 
 def _escapes_between(escape_time: np.ndarray, times: np.ndarray) -> np.ndarray:
