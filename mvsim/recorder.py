@@ -38,7 +38,8 @@ class Quantity(NamedTuple):
     measure: Measure
 
 
-# A new quantity needs an entry here and one in mvsim.archive.schema.VARIABLES, with the next FORMAT: files without it cannot be resumed.
+# A new quantity needs an entry here and one in mvsim.archive.schema: in OPTIONAL if files without it are to stay readable, else in VARIABLES with
+# the next FORMAT.
 MEASURES: dict[str, Quantity] = {
     "step": Quantity((), "steps taken", lambda self, state, now: np.int64(state.step)),
     "loss": Quantity((), "training loss", lambda self, state, now: now["loss"]),

@@ -57,6 +57,12 @@ VARIABLES: dict[str, tuple[tuple[str, ...], str]] = {
 }
 """Dimensions and type of every variable that a run has; it may have more, of any numeric type."""
 
+OPTIONAL: dict[str, tuple[tuple[str, ...], str]] = {
+    "dissipation": (("time",), "float64"),
+    "log_dissipation": (("time",), "float64"),
+}
+"""The same of variables that runs of earlier versions with the same format lack."""
+
 _ENTRIES: dict[str, tuple[type, ...]] = {
     "version": (str,),
     "parameters": (dict,),
@@ -129,7 +135,8 @@ def _is_deviation(entry: object) -> bool:
 
 
 def _variables_problem(dataset: xr.Dataset) -> str | None:
-    for name, (dims, dtype) in VARIABLES.items():
+    optional = {name: layout for name, layout in OPTIONAL.items() if name in dataset.variables}
+    for name, (dims, dtype) in (VARIABLES | optional).items():
         if name not in dataset.variables:
             return f"variable {name} is missing"
         variable = dataset.variables[name]

@@ -8,6 +8,7 @@
 `claims`             Claims B.1 - B.28, a small function each
 `calculations`       Calculations A.6 - A.10 as identities
 `gaussian_maxima`    Propositions A.1 - A.5 by Monte Carlo
+`gradient_flow`      whether a run of the gradient flow is one
 `assumptions`        which entries of Assumption 4.3 hold literally
 `ensemble`           verdicts over seeds and k
 `controls`           negative controls

@@ -12,7 +12,7 @@ from mvsim.verification.intervals import clopper_pearson, fraction_at_least
 from mvsim.verification.judgement import Judgement
 from mvsim.verification.verdict import Verdict, constant
 
-IDENTITIES = ("Calculation", "Lemma", "Proposition", "Corollary")
+IDENTITIES = ("Calculation", "Lemma", "Proposition", "Corollary", "Gradient flow")
 """What these names begin is true in every run or not true at all; the rest holds with probability 1 - O(1/k)."""
 
 

@@ -1,4 +1,4 @@
-"""Everything that can be said about one run: theorem, definition, claims, calculations, assumptions."""
+"""Everything that can be said about one run: theorem, definition, claims, calculations, assumptions, gradient flow."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from mvsim.verification.claims import claims
 from mvsim.verification.definition import definition_4_5, learned_features
 from mvsim.verification.evidence import Evidence
 from mvsim.verification.gaussian_maxima import gaussian_maxima
+from mvsim.verification.gradient_flow import gradient_flow
 from mvsim.verification.theorems import THEOREMS
 from mvsim.verification.verdict import Verdict
 
@@ -89,6 +90,7 @@ def _judge(run: Run, theorem: str, data: Dataset | None, everything: bool) -> Ju
         verdicts += [calculation(evidence) for calculation in CALCULATIONS]
         verdicts += gaussian_maxima(run.parameters, run.seed)
         verdicts.append(assumption_4_3(run))
+        verdicts += gradient_flow(evidence)
     label = regime_label(run.regime)
     return Judgement(run, [replace(verdict, regime=label) for verdict in verdicts])
 

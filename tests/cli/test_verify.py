@@ -171,3 +171,14 @@ def test_theorems_of_which_no_run_came_to_an_end_are_inconclusive(mvsim, tmp_pat
     result = mvsim("verify", "--theorem", "4.6", "--k", "3", "--seeds", "2", "--runs-dir", "kept", "--quiet")
     assert result.code == 3
     assert "none of 2 runs" in result.out
+
+
+def test_a_flow_that_is_none_fails(mvsim, runs):
+    from mvsim.archive import read_run, write_run
+
+    dataset, provenance = read_run(runs / "erm.nc")
+    write_run(runs / "erm.nc", dataset.assign(dissipation=1.1 * dataset["dissipation"]), provenance)
+    result = mvsim("verify", "erm.nc")
+    assert result.code == 1
+    assert "1 fails" in result.out
+    assert "Gradient flow (energy balance)" in result.out

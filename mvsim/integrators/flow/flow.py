@@ -13,7 +13,7 @@ Four things make the flow of these losses hard, and each has its answer here.
    clock, the time since the last escape is kept beside it, and what the clock loses to rounding is added later.
 
 Along the exact flow the loss never rises. A step after which ln J lies more than `RISE` rtol above its least value so far is refused and tried
-again shorter. Two integrals are followed by the formula of the steps itself: of |c'|^2 and of |c'|^2 / J, which along the flow are what J and
+again shorter. Two integrals are added up along the polynomials of the steps: of |c'|^2 and of |c'|^2 / J, which along the flow are what J and
 ln J have lost. They are recorded with every run, for its verdicts to compare.
 """
 

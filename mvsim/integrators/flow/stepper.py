@@ -32,6 +32,9 @@ ATTEMPTS = 40
 RESTART_AFTER = 3
 """Failed tests of one step after which the past is dropped."""
 
+NODES = (np.array([-0.5 - math.sqrt(1.0 / 12.0), -0.5 + math.sqrt(1.0 / 12.0)]), np.array([0.5, 0.5]))
+"""Of Gauss's rule over a step, from its end back, in units of its size; and the weights."""
+
 CLEARLY_UNSOUND = 1e3
 """Error that a step counts as having that passed the error test and is refused all the same."""
 
@@ -62,7 +65,7 @@ class Progress:
     Attributes
     ----------
     history : History
-        The past of y and, behind it, of the integrals.
+        The past of y and, behind it, the integrals, without a past.
     most_growth : float
         Most growth of the next step.
     steps : int
@@ -105,7 +108,7 @@ class Stepper:
 
     def started(self, y: np.ndarray, integrals: np.ndarray, h: float, velocity: np.ndarray) -> Progress:
         """Return a beginning without a past, with a first step of size h."""
-        moving = np.concatenate([velocity, self.system.integrands(y, velocity)])
+        moving = np.concatenate([velocity, np.zeros_like(integrals)])
         return Progress(History.started(np.concatenate([y, integrals]), moving, h), FIRST_GROWTH, 0, y, -1, -1, 0.0, 1, 1.0)
 
     def step(self, start: Progress, longest: float, sound: Callable[[np.ndarray, np.ndarray], bool]) -> tuple[Progress, float]:
@@ -188,12 +191,19 @@ class Stepper:
         return self._inverse
 
     def _completed(self, history: History, c: Coefficients, solution: Solution) -> History:
-        """Return the past after a step; the integrals follow by the same formula from the new velocity."""
+        """Return the past after a step.
+
+        The integrals are added up from the polynomial through the past, at the nodes of Gauss's rule. By the formula of the steps they would need a
+        smooth past of their own, which they have not where y moves at constant speed through a blow-up.
+        """
         predicted, n = history.predicted(), len(solution.correction)
-        y = predicted[0, :n] + solution.correction
-        velocity = (predicted[1, :n] + c.l[1] * solution.correction) / history.h
-        integrals = (history.h * self.system.integrands(y, velocity) - predicted[1, n:]) / c.l[1]
-        return history.corrected(predicted, c, np.concatenate([solution.correction, integrals]))
+        after = history.corrected(predicted, c, np.concatenate([solution.correction, np.zeros(predicted.shape[1] - n)]))
+        Z, powers = after.Z.copy(), np.arange(after.order + 1)
+        for node, weight in zip(*NODES, strict=True):
+            y = node**powers @ Z[: after.order + 1, :n]
+            velocity = (powers[1:] * node ** powers[:-1]) @ Z[1 : after.order + 1, :n] / after.h
+            Z[0, n:] += weight * after.h * self.system.integrands(y, velocity)
+        return replace(after, Z=Z)
 
     def _after_failure(self, now: Progress, error: float, failures: int, n: int) -> Progress:
         """Return where to try again after a step that was not taken."""
@@ -204,9 +214,7 @@ class Stepper:
         ratio = 1.0 / ((SAFETY_SAME * error) ** (1.0 / (history.order + 1)) + 1e-6)
         return replace(now, history=history.rescaled(history.h * min(max(ratio, 0.1), 0.9 if failures < 2 else 0.2)))
 
-    def _next(
-        self, before: History, after: History, c: Coefficients, error: float, weight: np.ndarray, most_growth: float
-    ) -> tuple[History, float]:
+    def _next(self, before: History, after: History, c: Coefficients, error: float, weight: np.ndarray, most_growth: float) -> tuple[History, float]:
         """Return the past at the order of the next step, and by what its size is multiplied."""
         q, n = after.order, len(weight)
         if most_growth == 1.0:

@@ -1,0 +1,162 @@
+"""Runs of the gradient flow are gradient flows, and records that were changed are found."""
+
+import numpy as np
+import pytest
+
+import mvsim
+from mvsim.run import Run
+from mvsim.verification.ensemble import over_seeds
+from mvsim.verification.evidence import Evidence
+from mvsim.verification.gradient_flow import gradient_flow
+from mvsim.verification.judgement import Judgement, judge
+
+DESCENT, BALANCE, LOG_BALANCE = "Gradient flow (descent)", "Gradient flow (energy balance)", "Gradient flow (energy balance, logarithmic)"
+RATE, LATE = "Gradient flow (recorded rate)", "Gradient flow (late law)"
+
+
+@pytest.fixture(scope="module")
+def erm(run_folder):
+    return mvsim.open_run(run_folder / "erm.nc")
+
+
+@pytest.fixture(scope="module")
+def midpoint(run_folder):
+    return mvsim.open_run(run_folder / "midpoint.nc")
+
+
+def statuses(run):
+    return {verdict.name: verdict.status for verdict in gradient_flow(Evidence(run))}
+
+
+def altered(run, **values):
+    """The run with other values of some variables of the records."""
+    dataset = run.dataset
+    if "time" in values:
+        dataset = dataset.assign_coords(time=values.pop("time"))
+    return Run(dataset.assign({name: ("time", np.asarray(value)) for name, value in values.items()}), run.provenance)
+
+
+def recorded(run, name):
+    return run.dataset[name].to_numpy().copy()
+
+
+def failing(run):
+    return {name for name, status in statuses(run).items() if status == "fails"}
+
+
+def test_real_runs_hold(erm, midpoint):
+    assert statuses(erm) == dict.fromkeys([DESCENT, BALANCE, LOG_BALANCE, RATE, LATE], "holds")
+    found = statuses(midpoint)
+    assert {DESCENT, BALANCE, LOG_BALANCE} <= found.keys()
+    assert set(found.values()) == {"holds"}
+    assert LATE not in found
+
+
+def test_they_are_part_of_the_judgement(erm):
+    names = {verdict.name for verdict in judge(erm, "4.6").verdicts}
+    assert {DESCENT, BALANCE, LOG_BALANCE, RATE, LATE} <= names
+
+
+@pytest.mark.parametrize("changed", [lambda t: t**1.5, lambda t: t**0.9, lambda t: 1.5 * t, lambda t: t / 1.5])
+def test_other_times_are_found(erm, changed):
+    assert failing(altered(erm, time=changed(recorded(erm, "time")))) >= {RATE}
+
+
+def test_a_power_of_time_breaks_the_late_law(erm):
+    assert failing(altered(erm, time=recorded(erm, "time") ** 1.5)) == {RATE, LATE}
+
+
+@pytest.mark.parametrize("where", [5, -5])
+def test_one_loss_that_is_too_high_is_found(erm, where):
+    loss = recorded(erm, "loss")
+    loss[where] *= 1.05
+    assert LOG_BALANCE in failing(altered(erm, loss=loss))
+
+
+def test_a_loss_that_rises_is_found_where_and_when(erm):
+    loss = recorded(erm, "loss")
+    loss[5] *= 1.05
+    verdict = gradient_flow(Evidence(altered(erm, loss=loss)))[0]
+    assert (verdict.name, verdict.status) == (DESCENT, "fails")
+    assert verdict.measured == pytest.approx(np.log(loss[5] / loss[:5].min()), rel=1e-12)
+    assert verdict.violated_at == recorded(erm, "time")[5]
+    assert verdict.margin < 0.0
+
+
+@pytest.mark.parametrize("factor", [1.5, 1 / 1.5, 1.1])
+def test_other_gradient_norms_are_found(erm, factor):
+    assert RATE in failing(altered(erm, gradient_norm=factor * recorded(erm, "gradient_norm")))
+
+
+def test_gradient_norms_far_off_break_the_late_law(erm):
+    assert failing(altered(erm, gradient_norm=1.5 * recorded(erm, "gradient_norm"))) == {RATE, LATE}
+
+
+@pytest.mark.parametrize("factor", [0.9, 1.1])
+def test_other_integrals_are_found(erm, midpoint, factor):
+    for name, check in (("dissipation", BALANCE), ("log_dissipation", LOG_BALANCE)):
+        assert failing(altered(erm, **{name: factor * recorded(erm, name)})) == {check}
+    assert failing(altered(midpoint, dissipation=factor * recorded(midpoint, "dissipation"))) == {BALANCE}
+
+
+def test_bounds_go_with_the_tolerance_of_the_run(erm):
+    """What holds at its own tolerance fails at one that is a thousand times finer."""
+    finer = Run(erm.dataset, erm.provenance | {"integrator": erm.provenance["integrator"] | {"rtol": 1e-6}})
+    assert {BALANCE, LOG_BALANCE} <= failing(finer)
+
+
+@pytest.mark.parametrize(("name", "check"), [("dissipation", BALANCE), ("log_dissipation", LOG_BALANCE)])
+def test_without_integrals_the_balance_is_inconclusive(erm, name, check):
+    begun_earlier = recorded(erm, name)
+    begun_earlier[:3] = np.nan
+    for run in (Run(erm.dataset.drop_vars(name), erm.provenance), altered(erm, **{name: begun_earlier})):
+        found = statuses(run)
+        assert found.pop(check) == "inconclusive"
+        assert set(found.values()) == {"holds"}
+
+
+def test_without_a_tolerance_it_is_inconclusive(erm):
+    run = Run(erm.dataset, erm.provenance | {"integrator": {"name": "flow"}})
+    assert statuses(run) == {"Gradient flow": "inconclusive"}
+
+
+def test_gradient_descent_is_not_judged_as_a_flow(erm):
+    run = Run(erm.dataset, erm.provenance | {"integrator": {"name": "gd", "learning_rate": 0.1}})
+    assert statuses(run) == {}
+
+
+def test_the_late_law_waits_for_the_last_change(erm):
+    """A neuron that escaped, a feature that changed or a loss that was large when time was a fifth of the end: the premise is not met."""
+    times = recorded(erm, "time")
+    recent = times >= times[-1] / 5.0
+    escapes = erm.dataset["escape_time"].copy()
+    escapes[0, 0, 0] = times[-1] / 5.0
+    learned = erm.dataset["feature_learned"].copy()
+    learned[~recent, 0, 0] = 1.0 - learned[-1, 0, 0]
+    loss = np.where(recent, recorded(erm, "loss"), 1.0)
+    for run in (
+        Run(erm.dataset.assign(escape_time=escapes), erm.provenance),
+        Run(erm.dataset.assign(feature_learned=learned), erm.provenance),
+        altered(erm, loss=loss),
+    ):
+        assert LATE not in statuses(run)
+
+
+def test_a_run_that_has_hardly_begun_is_judged_by_what_it_has(erm):
+    found = statuses(Run(erm.dataset.isel(time=slice(1)), erm.provenance))
+    assert found == {DESCENT: "holds", BALANCE: "holds", LOG_BALANCE: "inconclusive"}
+
+
+def test_a_loss_that_is_not_positive_fails(erm):
+    loss = recorded(erm, "loss")
+    loss[-1] = -1e-300
+    assert {DESCENT, LOG_BALANCE} <= failing(altered(erm, loss=loss))
+
+
+def test_one_run_that_is_no_flow_counts_among_many(erm):
+    """Over seeds the worst run speaks, as of an identity, and not a fraction of runs."""
+    changed = altered(erm, dissipation=1.1 * recorded(erm, "dissipation"))
+    judgements = [Judgement(run, gradient_flow(Evidence(run))) for run in [erm] * 9 + [changed]]
+    found = {verdict.name: verdict.status for verdict in over_seeds("Theorem 4.6", 4, judgements)}
+    assert found[f"{BALANCE}, k = 4"] == "fails"
+    assert found[f"{DESCENT}, k = 4"] == "holds"
