@@ -20,7 +20,7 @@ from mvsim import diagnostics
 from mvsim.archive import read_run, write_run
 from mvsim.archive.schema import VARIABLES
 from mvsim.free_memory import available_bytes
-from mvsim.integrators import Field, GradientDescent, State
+from mvsim.integrators import Escaping, Field, GradientDescent, State
 from mvsim.integrators.base import next_log_mark
 from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
 from mvsim.learning import FeatureTest, count_classes
@@ -325,7 +325,13 @@ def test_the_faithful_step_size_is_that_of_the_fastest_turn_on_record():
     assert recorder.faithful_learning_rate(0.01) == np.inf
 
 
-FIELD = Field(lambda n, c: c, lambda c: None, threshold=1.0, alpha=8.0)
+FIELD = Field(
+    loss_and_gradient=lambda n, c: (0.5 * float(np.sum(c * c)), c),
+    curvature=lambda c: None,
+    scale=np.ones_like,
+    escaping=Escaping(np.zeros(0, np.int64), np.zeros(0), 8.0),
+    component=str,
+)
 
 
 @pytest.mark.parametrize("step", [0, 1, 9, 10, 99, 1000, 123456])
