@@ -38,7 +38,8 @@ class Quantity(NamedTuple):
     measure: Measure
 
 
-# A new quantity needs an entry here and one in mvsim.archive.schema.VARIABLES, with the next FORMAT: files without it cannot be resumed.
+# A new quantity needs an entry here. Files without it can be resumed, with NaN for it, unless mvsim.archive.schema.VARIABLES asks for it as well,
+# which takes the next FORMAT.
 MEASURES: dict[str, Quantity] = {
     "step": Quantity((), "steps taken", lambda self, state, now: np.int64(state.step)),
     "loss": Quantity((), "training loss", lambda self, state, now: now["loss"]),
@@ -108,6 +109,8 @@ MEANINGS = {
     "resume_step": "step of it",
     "resume_time": "time of it",
     "resume_evaluations": "gradients evaluated until then",
+    "resume_dissipation": "integral of |grad J|^2 dt until then",
+    "resume_log_dissipation": "integral of |grad J|^2 / J dt until then",
     **{name: quantity.meaning for name, quantity in MEASURES.items()},
 }
 

@@ -13,7 +13,7 @@ import pytest
 from example_run import assert_same_bits
 from scipy.integrate import solve_ivp
 from scipy.stats import rv_histogram
-from tolerances import FIRST_ORDER
+from tolerances import DISSIPATED, FIRST_ORDER
 
 import mvsim
 from mvsim import diagnostics
@@ -137,6 +137,45 @@ def test_a_run_that_ended_between_a_save_and_the_record_of_its_state_is_resumed(
 def test_a_run_extended_in_time_is_the_longer_run(first, tmp_path):
     simulate("midpoint", tmp_path / "run.nc", steps=first)
     assert_same_bits(simulate("midpoint", tmp_path / "run.nc", steps=57, resume=True).dataset, simulate("midpoint").dataset)
+
+
+FLOW = {"integrator": "flow", "eta": None}
+
+
+def test_a_flow_saved_by_an_earlier_version_goes_on_without_its_past(tmp_path):
+    out = tmp_path / "run.nc"
+    simulate("midpoint", out, **FLOW, t_end=1e4)
+    dataset, provenance = read_run(out)
+    new = {str(name) for name in dataset.variables if str(name).startswith("memory_") or "dissipation" in str(name)}
+    assert new >= {"memory_progress.history.Z", "memory_chart.index", "dissipation", "log_dissipation", "resume_dissipation"}
+    write_run(out, dataset.drop_vars(new), provenance)
+    assert new.isdisjoint(mvsim.open_run(out).dataset.variables)
+
+    whole = simulate("midpoint", **FLOW, t_end=1e6)
+    at = simulate("midpoint", out, **FLOW, t_end=1e5, resume=True)
+    assert len(at.dataset["time"]) > len(dataset["time"])
+    resumed = simulate("midpoint", out, **FLOW, t_end=1e6, resume=True)
+    assert np.isnan(resumed.dataset["dissipation"]).all()  # what was lost before is not known
+    assert "memory_progress.history.Z" in resumed.dataset
+    size = np.abs(whole.final_correlations).max(axis=(2, 3), keepdims=True)
+    assert np.max(np.abs(resumed.final_correlations - whole.final_correlations) / size) <= 10.0 * resumed.provenance["integrator"]["rtol"]
+    assert int(resumed.dataset["final_step"]) != int(whole.dataset["final_step"])
+
+
+def test_a_flow_is_resumed_bit_for_bit_with_what_it_has_dissipated(tmp_path):
+    whole = simulate("erm", **FLOW, t_end=1e5)
+    simulate("erm", tmp_path / "run.nc", **FLOW, t_end=1e4)
+    assert_same_bits(simulate("erm", tmp_path / "run.nc", **FLOW, t_end=1e5, resume=True).dataset, whole.dataset)
+    loss = whole.dataset["loss"].to_numpy()
+    for name, lost in (("dissipation", loss[0] - loss), ("log_dissipation", np.log(loss[0] / loss))):
+        assert lost[-1] > 0.01
+        assert np.abs(whole.dataset[name].to_numpy() - lost).max() <= DISSIPATED * lost[-1]
+
+
+def test_gradient_descent_dissipates_what_nobody_follows():
+    run = simulate("erm", steps=3)
+    assert np.isnan(run.dataset["dissipation"][1:]).all()
+    assert not any(str(name).startswith("memory_") for name in run.dataset.variables)
 
 
 def test_a_finished_run_is_left_as_it_is(tmp_path):

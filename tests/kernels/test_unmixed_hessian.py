@@ -21,7 +21,7 @@ POINTS, POINTWISE = Unmixed(), CrossEntropy()
 
 
 def problem(views, noise_of_own_class):
-    """Every class has a noise pattern of its own, which holds so much of the features of that class together; neurons are linear on their own signal."""
+    """Neurons are linear on their own signal; every class has a noise pattern of its own, which holds so much of all features of the class."""
     rng = np.random.default_rng(views)
     positions = np.array([rng.permutation(P)[: views * C_P].reshape(views, C_P) for _ in range(N)])
     labels = np.arange(N) % K
