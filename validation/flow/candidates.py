@@ -4,8 +4,8 @@
 
 What mvsim does is the first row; then the same without one of its parts each; a multirate scheme (`projective.py`); then methods of libraries
 on the plain equation: explicit Runge-Kutta, stabilised (Runge-Kutta-Chebyshev, from extensisq, if it is installed) and not, implicit ones with
-a Jacobian by differences, CVODE (from scikit-sundae, which the tests need too) without help. A method that needs more evaluations than the budget is stopped, and the time that it reached is
-the result.
+a Jacobian by differences, CVODE (from scikit-sundae, which the tests need too) without help. A method that needs more evaluations than the
+budget is stopped, and the time that it reached is the result.
 """
 
 from __future__ import annotations
