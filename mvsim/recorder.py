@@ -109,6 +109,8 @@ MEANINGS = {
     "resume_step": "step of it",
     "resume_time": "time of it",
     "resume_evaluations": "gradients evaluated until then",
+    "resume_dissipation": "integral of |grad J|^2 dt until then",
+    "resume_log_dissipation": "integral of |grad J|^2 / J dt until then",
     **{name: quantity.meaning for name, quantity in MEASURES.items()},
 }
 

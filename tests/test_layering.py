@@ -30,7 +30,7 @@ UNRANKED = {"__init__", "__main__"}
 """The public surface and the entry point may import anything; of the layers, only the highest may import the public surface."""
 
 FORBIDDEN = {
-    "integrators": {"objectives", "kernels", "losses", "data", "activations"},  # they know only a vector field
+    "integrators": {"objectives", "kernels", "losses", "data", "activations", "diagnostics"},  # they know only a vector field
     "archive": {"run", "recorder", "integrators", "objectives", "kernels"},  # file input and output only
     "report": {"simulation", "kernels", "integrators"},  # they read a finished run
     "plotting": {"simulation", "kernels", "integrators"},
@@ -107,6 +107,7 @@ BAD = {
     "the public surface": ("import mvsim", ("mvsim", "objectives", "x")),
     "a public name": ("from mvsim import Parameters", ("mvsim", "objectives", "x")),
     "an integrator that knows objectives": ("from mvsim.objectives import OBJECTIVES", ("mvsim", "integrators", "x")),
+    "an integrator that knows the theory": ("from mvsim.diagnostics import view_gap", ("mvsim", "integrators", "flow", "x")),
     "a plot that simulates": ("from mvsim.simulation import simulate", ("mvsim", "plotting", "x")),
     "a module without a layer": ("", ("mvsim", "misc")),
 }

@@ -13,20 +13,20 @@ import pytest
 from example_run import assert_same_bits
 from scipy.integrate import solve_ivp
 from scipy.stats import rv_histogram
-from tolerances import FIRST_ORDER
+from tolerances import DISSIPATED, FIRST_ORDER
 
 import mvsim
 from mvsim import diagnostics
 from mvsim.archive import read_run, write_run
 from mvsim.archive.schema import VARIABLES
 from mvsim.free_memory import available_bytes
-from mvsim.integrators import Field, GradientDescent, State
+from mvsim.integrators import Escaping, Field, GradientDescent, State
 from mvsim.integrators.base import next_log_mark
 from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
 from mvsim.learning import FeatureTest, count_classes
 from mvsim.linalg.power_iteration import largest_eigenvalue
 from mvsim.memory import check_memory, required_bytes
-from mvsim.objectives import OBJECTIVES, Objective
+from mvsim.objectives import OBJECTIVES
 from mvsim.recorder import MEASURES, SHARPNESS_EVERY, Recorder
 
 TINY = {"k": 3, "m": 2, "N": 12, "P": 9, "d": 60, "G": 6}
@@ -51,20 +51,20 @@ def simulate(method, out=None, steps=57, **options):
 
 
 class Stop:
-    """Ctrl-C during gradient evaluation number ``count``."""
+    """Ctrl-C while gradient descent evaluates the gradient of step number ``count``."""
 
     def __init__(self, monkeypatch, count):
         self.left = count
-        self.gradient = Objective.gradient
+        self.gradient = GradientDescent._gradient
         stop = self
 
-        def gradient(objective, c):
+        def gradient(descent, state):
             stop.left -= 1
             if stop.left == 0:
                 raise KeyboardInterrupt
-            return stop.gradient(objective, c)
+            return stop.gradient(descent, state)
 
-        monkeypatch.setattr(Objective, "gradient", gradient)
+        monkeypatch.setattr(GradientDescent, "_gradient", gradient)
 
 
 def test_canary_of_the_comparison():
@@ -139,6 +139,45 @@ def test_a_run_extended_in_time_is_the_longer_run(first, tmp_path):
     assert_same_bits(simulate("midpoint", tmp_path / "run.nc", steps=57, resume=True).dataset, simulate("midpoint").dataset)
 
 
+FLOW = {"integrator": "flow", "eta": None}
+
+
+def test_a_flow_saved_by_an_earlier_version_goes_on_without_its_past(tmp_path):
+    out = tmp_path / "run.nc"
+    simulate("midpoint", out, **FLOW, t_end=1e4)
+    dataset, provenance = read_run(out)
+    new = {str(name) for name in dataset.variables if str(name).startswith("memory_") or "dissipation" in str(name)}
+    assert new >= {"memory_progress.history.Z", "memory_chart.index", "dissipation", "log_dissipation", "resume_dissipation"}
+    write_run(out, dataset.drop_vars(new), provenance)
+    assert new.isdisjoint(mvsim.open_run(out).dataset.variables)
+
+    whole = simulate("midpoint", **FLOW, t_end=1e6)
+    at = simulate("midpoint", out, **FLOW, t_end=1e5, resume=True)
+    assert len(at.dataset["time"]) > len(dataset["time"])
+    resumed = simulate("midpoint", out, **FLOW, t_end=1e6, resume=True)
+    assert np.isnan(resumed.dataset["dissipation"]).all()  # what was lost before is not known
+    assert "memory_progress.history.Z" in resumed.dataset
+    size = np.abs(whole.final_correlations).max(axis=(2, 3), keepdims=True)
+    assert np.max(np.abs(resumed.final_correlations - whole.final_correlations) / size) <= 10.0 * resumed.provenance["integrator"]["rtol"]
+    assert int(resumed.dataset["final_step"]) != int(whole.dataset["final_step"])
+
+
+def test_a_flow_is_resumed_bit_for_bit_with_what_it_has_dissipated(tmp_path):
+    whole = simulate("erm", **FLOW, t_end=1e5)
+    simulate("erm", tmp_path / "run.nc", **FLOW, t_end=1e4)
+    assert_same_bits(simulate("erm", tmp_path / "run.nc", **FLOW, t_end=1e5, resume=True).dataset, whole.dataset)
+    loss = whole.dataset["loss"].to_numpy()
+    for name, lost in (("dissipation", loss[0] - loss), ("log_dissipation", np.log(loss[0] / loss))):
+        assert lost[-1] > 0.01
+        assert np.abs(whole.dataset[name].to_numpy() - lost).max() <= DISSIPATED * lost[-1]
+
+
+def test_gradient_descent_dissipates_what_nobody_follows():
+    run = simulate("erm", steps=3)
+    assert np.isnan(run.dataset["dissipation"][1:]).all()
+    assert not any(str(name).startswith("memory_") for name in run.dataset.variables)
+
+
 def test_a_finished_run_is_left_as_it_is(tmp_path):
     once = simulate("erm", tmp_path / "run.nc")
     assert_same_bits(simulate("erm", tmp_path / "run.nc", resume=True).dataset, once.dataset)
@@ -185,12 +224,12 @@ def test_resuming_with_another_law_of_lambda_is_refused(tmp_path):
 
 def test_divergence_names_the_step_and_keeps_the_last_good_state(tmp_path, monkeypatch):
     good = simulate("erm", steps=4)
-    gradient = Objective.gradient
+    gradient = GradientDescent._gradient
 
-    def break_down(objective, c):
-        return gradient(objective, c) * (np.nan if np.array_equal(c, good.final_correlations) else 1.0)
+    def break_down(descent, state):
+        return gradient(descent, state) * (np.nan if np.array_equal(state.c, good.final_correlations) else 1.0)
 
-    monkeypatch.setattr(Objective, "gradient", break_down)
+    monkeypatch.setattr(GradientDescent, "_gradient", break_down)
     with pytest.raises(mvsim.DivergedError, match="not finite after step 5"):
         simulate("erm", tmp_path / "run.nc")
     saved = mvsim.open_run(tmp_path / "run.nc")
@@ -279,7 +318,7 @@ def test_every_record_has_every_quantity_and_sharpness_now_and_then():
     run = simulate("midpoint")
     for name in MEASURES:
         assert run.dataset[name].sizes["time"] == run.dataset.sizes["time"], name
-        if name not in ("sharpness", "turning_rate"):
+        if name not in ("sharpness", "turning_rate", "dissipation", "log_dissipation"):  # the last two are those of a flow
             assert np.isfinite(run.dataset[name].values).all(), name
     measured = np.flatnonzero(np.isfinite(run.dataset["sharpness"].values))
     assert measured.tolist() == list(range(0, run.dataset.sizes["time"], SHARPNESS_EVERY))
@@ -325,7 +364,13 @@ def test_the_faithful_step_size_is_that_of_the_fastest_turn_on_record():
     assert recorder.faithful_learning_rate(0.01) == np.inf
 
 
-FIELD = Field(lambda n, c: c, lambda c: None, threshold=1.0, alpha=8.0)
+FIELD = Field(
+    loss_and_gradient=lambda n, c: (0.5 * float(np.sum(c * c)), c),
+    curvature=lambda c: None,
+    scale=np.ones_like,
+    escaping=Escaping(np.zeros(0, np.int64), np.zeros(0), 8.0),
+    component=str,
+)
 
 
 @pytest.mark.parametrize("step", [0, 1, 9, 10, 99, 1000, 123456])
@@ -398,7 +443,7 @@ def test_a_run_that_was_interrupted_does_not_go_back_in_time(tmp_path):
 
 
 def test_a_recorded_quantity_is_in_the_schema_of_files():
-    assert set(MEASURES) <= set(VARIABLES)
+    assert set(MEASURES) - set(VARIABLES) == {"dissipation", "log_dissipation"}  # files of earlier versions lack them
 
 
 def test_pairs_of_a_point_with_itself_are_named_where_they_matter(tmp_path):
@@ -469,17 +514,17 @@ def test_a_finished_run_keeps_its_origin_and_lists_what_continued_it(tmp_path):
 
 @pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupt_whose_exception_was_dropped_still_ends_the_run(tmp_path, monkeypatch):
-    gradient = Objective.gradient
+    gradient = GradientDescent._gradient
     calls = []
 
-    def dropped(objective, c):
+    def dropped(descent, state):
         calls.append(1)
         if len(calls) == 6:
             with contextlib.suppress(KeyboardInterrupt):  # as in a callback from a C library
                 signal.raise_signal(signal.SIGINT)
-        return gradient(objective, c)
+        return gradient(descent, state)
 
-    monkeypatch.setattr(Objective, "gradient", dropped)
+    monkeypatch.setattr(GradientDescent, "_gradient", dropped)
     with pytest.raises(mvsim.Interrupted, match="step 6"):
         simulate("erm", tmp_path / "run.nc")
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

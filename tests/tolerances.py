@@ -49,3 +49,6 @@ CLOCK = 1e-6
 # A softmax multiplies the round-off of outputs of size g, 1e-16 g, by its own relative changes: two ways to add up outputs of some hundreds differ
 # by 1e-13, and those of 1e6 by 1e-10 where two classes are level, which is seldom.
 LARGE_OUTPUTS = 1e-11
+
+# What the integrals of a flow at rtol = 1e-3 are off by, relative to their size: they follow by the formula of its steps, some rtol.
+DISSIPATED = 1e-2

@@ -41,8 +41,8 @@ OPTIONS = {
     "erm": f"{_FLOW} --N 5000 --method erm --t-end 1e6",
     "midpoint-gd": "--k 4 --N 150 --method midpoint --integrator gd --eta 24 --t-end 7200 --checkpoint-seconds 0.05 --quiet",
 }
-"""Some hundred steps each. The first two follow the gradient flow, which can be resumed at the starts of its segments only; in the third, one
-step in seven is recorded: a kill between the save of a step and its record is no rare event."""
+"""Some hundred steps each. The first two follow the gradient flow; in the third, one step in seven is recorded:
+a kill between the save of a step and its record is no rare event."""
 
 AIMS = ("start-up", "stepping", "saving")
 MET = ("before a save", "between saves", "during a save")

@@ -22,14 +22,14 @@ LIMITS = {"help_seconds": 0.3, "first_step_compiling_seconds": 15.0, "first_step
 
 UNTIL_FIRST_STEP = """
 import os, sys, time
-from mvsim.integrators import GradientFlow
-step = GradientFlow._step
+from mvsim.integrators.flow.stepper import Stepper
+step = Stepper.step
 def stop(*arguments):
     step(*arguments)
     print(time.time() - float(os.environ["STARTED"]), time.process_time())
     sys.stdout.flush()
     os._exit(0)
-GradientFlow._step = stop
+Stepper.step = stop
 from mvsim.cli import main
 main(["simulate", "--k", "4", "--method", "midpoint", "--out", os.environ["RUN"], "--quiet"])
 """

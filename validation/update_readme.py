@@ -139,19 +139,6 @@ def flow_candidates(found: dict[str, Any]) -> str:
     return f"`validation/flow/candidates.py`, k = 4, midpoint, to both features learned, rtol {found['rtol']:g}. {ours}. {'; '.join(others)}.\n"
 
 
-def flow_creep(found: dict[str, Any]) -> str:
-    """Say what careful segments bring and cost."""
-    said: dict[str, list[str]] = {}
-    for row in found["rows"]:
-        what = f"t = {row['t']:.2g} with {row['gradients']} gradients {row['variant']}"
-        said.setdefault(row["trajectory"], []).append(what)
-    return (
-        "`validation/flow/creep.py`, with a given number of gradients: "
-        + "; ".join(f"{name}: {', '.join(parts)}" for name, parts in said.items())
-        + ".\n"
-    )
-
-
 def gd_limit(found: dict[str, Any]) -> str:
     """Say how gradient descent tends to the flow."""
     slopes = " and ".join(f"{found[method]['slope']:.3f} ({method})" for method in ("erm", "midpoint"))
@@ -242,8 +229,8 @@ def adversary(found: dict[str, Any]) -> str:
 
 
 STUDIES = (
-    exactness, readme_figure, main_job, startup, crash_safety, performance, flow_runs, flow_accuracy, flow_candidates, flow_creep, gd_limit,
-    theorems, phase_diagrams, adversary,
+    exactness, readme_figure, main_job, startup, crash_safety, performance, flow_runs, flow_accuracy, flow_candidates, gd_limit, theorems,
+    phase_diagrams, adversary,
 )  # fmt: skip
 PASSAGES: dict[str, Callable[[dict[str, Any]], str]] = {function.__name__: function for function in STUDIES}
 """The passages that can be filled in; each has the name of the results it needs."""

@@ -71,15 +71,15 @@ class Escaping(NamedTuple):
 
     Attributes
     ----------
-    index : numpy.ndarray
-        (a,) positions in the raveled c.
+    positions : numpy.ndarray
+        (a,) where they are in the raveled c.
     threshold : numpy.ndarray
         (a,) b.
     alpha : float
         Power plus 1.
     """
 
-    index: np.ndarray
+    positions: np.ndarray
     threshold: np.ndarray
     alpha: float
 

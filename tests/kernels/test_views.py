@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from compare import assert_close
 from tolerances import HESSIAN_ROUNDOFF, ROUNDOFF
+from views import Views
 
 import mvsim
 from mvsim.activations import SmoothedRelu
-from mvsim.data import SharedNoiseDataset
 from mvsim.data.dataset import PatchDataset
 from mvsim.kernels.any_patches.kernel import AnyPatchesKernel
 from mvsim.kernels.oracle import OracleKernel
@@ -19,22 +19,6 @@ from mvsim.losses import AllPairs, CrossEntropy, ListedPairs, Unmixed
 K, M, N, C_P, P, G = 3, 2, 8, 2, 11, 3
 PARAMETERS = mvsim.Parameters(k=K, m=M, N=N, C_P=C_P, P=P, G=G, Q=2, d=2000, rho=0.4)
 POINTS = [Unmixed(), AllPairs(0.5), AllPairs(0.7), ListedPairs(np.array([0, 3, 5]), np.array([1, 3, 2]), np.array([0.2, 0.5, 0.9]))]
-
-
-class Views(SharedNoiseDataset):
-    """Shared noise with as many views as the arrays say."""
-
-    @property
-    def feature_class(self):
-        return np.repeat(np.arange(self.k), self.patterns.shape[2])
-
-    def to_patches(self):
-        patches = np.repeat(self.patterns[self.pattern_index][:, None], self.P, axis=1)
-        for i, y in enumerate(self.labels):
-            for view, positions in enumerate(self.signal_patches[i]):
-                patches[i, positions] = 0.0
-                patches[i, positions, y, view] = self.signal_coefficients[i, view]
-        return patches
 
 
 class AnyViews(PatchDataset):

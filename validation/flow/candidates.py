@@ -4,8 +4,8 @@
 
 What mvsim does is the first row; then the same without one of its parts each; a multirate scheme (`projective.py`); then methods of libraries
 on the plain equation: explicit Runge-Kutta, stabilised (Runge-Kutta-Chebyshev, from extensisq, if it is installed) and not, implicit ones with
-a Jacobian by differences, CVODE without help. A method that needs more evaluations than the budget is stopped, and the time that it reached is
-the result.
+a Jacobian by differences, CVODE (from scikit-sundae, which the tests need too) without help. A method that needs more evaluations than the
+budget is stopped, and the time that it reached is the result.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ from scipy.integrate import DOP853, LSODA, RK45, Radau
 from sksundae.cvode import CVODE
 from threadpoolctl import threadpool_limits
 
-from mvsim.integrators import GradientFlow, State, gradient_flow
-from mvsim.integrators.escape_chart import EscapeChart
+from mvsim.integrators import Escaping, GradientFlow, State
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 RTOL = 1e-4
@@ -44,22 +43,21 @@ class Counted:
         self.field, self.start, self.budget = problem.field(), problem.start(), budget
         self.evaluations, self.reached = 0, 0.0
 
-    def gradient(self, n: int, c: np.ndarray) -> np.ndarray:
-        """Return the gradient."""
+    def loss_and_gradient(self, n: int, c: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the loss and its gradient."""
         self.evaluations += 1
         if self.evaluations > self.budget:
             raise _OverBudgetError
-        return self.field.gradient(n, c)
+        return self.field.loss_and_gradient(n, c)
 
     def rate(self, t: float, c: np.ndarray) -> np.ndarray:
         """Return c' for c (n,)."""
-        return -self.gradient(0, np.array(c).reshape(self.start.shape)).ravel()
+        return -self.loss_and_gradient(0, np.array(c).reshape(self.start.shape))[1].ravel()
 
 
-def ours(problem: Problem, counted: Counted, preconditioned: bool = True) -> np.ndarray:
-    """Follow the flow as mvsim does."""
-    curvature = counted.field.curvature if preconditioned else (lambda c: None)
-    field = replace(counted.field, gradient=counted.gradient, curvature=curvature)
+def ours(problem: Problem, counted: Counted, **parts: Any) -> np.ndarray:
+    """Follow the flow as mvsim does, with other ``parts`` of the field."""
+    field = replace(counted.field, loss_and_gradient=counted.loss_and_gradient, **parts)
     for visit in GradientFlow(field, RTOL).trajectory(State(0, 0.0, counted.start), problem.t_end):
         counted.reached, c = visit.state.time, visit.state.c
     return c
@@ -67,21 +65,12 @@ def ours(problem: Problem, counted: Counted, preconditioned: bool = True) -> np.
 
 def without_chart(problem: Problem, counted: Counted) -> np.ndarray:
     """Do it in the correlations themselves."""
-
-    class Plain(EscapeChart):
-        def __init__(self, c: np.ndarray, threshold: float, alpha: float) -> None:
-            super().__init__(c, threshold, 1.0)  # no blow-up, no change of variables
-
-    kept, gradient_flow.EscapeChart = gradient_flow.EscapeChart, Plain
-    try:
-        return ours(problem, counted)
-    finally:
-        gradient_flow.EscapeChart = kept
+    return ours(problem, counted, escaping=Escaping(np.zeros(0, np.int64), np.zeros(0), problem.parameters.alpha))
 
 
 def multirate(problem: Problem, counted: Counted) -> np.ndarray:
     """Advance laggards by their closed form and solve for the rest."""
-    field = replace(counted.field, gradient=counted.gradient)
+    field = replace(counted.field, loss_and_gradient=counted.loss_and_gradient)
     for time_reached, state in projective(field, counted.start, problem.t_end, RTOL):
         counted.reached, c = time_reached, state
     return c
@@ -122,7 +111,7 @@ def plain_cvode(problem: Problem, counted: Counted) -> np.ndarray:
 
 CANDIDATES: dict[str, Callable[[Problem, Counted], np.ndarray]] = {
     "mvsim: BDF on the chart, preconditioned": ours,
-    "without the preconditioner": lambda problem, counted: ours(problem, counted, preconditioned=False),
+    "without the preconditioner": lambda problem, counted: ours(problem, counted, curvature=lambda c: None),
     "without the chart": without_chart,
     "multirate: closed form + implicit Euler": multirate,
     "CVODE BDF + GMRES alone": plain_cvode,

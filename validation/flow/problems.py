@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 import mvsim
 from mvsim.integrators import Field, GradientFlow, State
+from mvsim.simulation.field import field_of
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,7 @@ class Problem:
 
     def field(self) -> Field:
         """Return its vector field."""
-        data = mvsim.sample_dataset(self.parameters, 0)
-        objective = mvsim.objective(self.method, self.parameters, data)
-        gradient: Callable[[int, np.ndarray], np.ndarray] = lambda n, c: objective.gradient(c)  # noqa: E731
-        return Field(gradient, objective.curvature, objective.escape_threshold, self.parameters.alpha)
+        return field_of(mvsim.objective(self.method, self.parameters, mvsim.sample_dataset(self.parameters, 0)))
 
     def start(self) -> np.ndarray:
         """Return the initial correlations."""
@@ -46,6 +43,6 @@ def follow(problem: Problem, rtol: float) -> State:
 
 
 def error(c: np.ndarray, reference: np.ndarray) -> float:
-    """Return the largest error of a correlation, relative to it plus a tenth of the largest of its neuron, as the tolerance has it."""
+    """Return the largest error of a correlation, relative to it plus a tenth of the largest of its neuron."""
     size = np.abs(reference) + 0.1 * np.abs(reference).max(axis=(2, 3), keepdims=True)
     return float(np.max(np.abs(c - reference) / size))

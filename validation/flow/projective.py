@@ -19,7 +19,7 @@ from scipy.optimize import NoConvergence, newton_krylov
 from scipy.sparse.linalg import LinearOperator
 
 from mvsim.integrators import Field
-from mvsim.integrators.escape_chart import EscapeChart
+from mvsim.integrators.flow.chart import EscapeChart
 
 APPROACH = 0.7
 """Part of the way to the next escape that one step may go."""
@@ -34,7 +34,7 @@ def projective(field: Field, c: np.ndarray, t_end: float, rtol: float) -> Iterat
     Parameters
     ----------
     field : Field
-        With a gradient that may raise, which ends the steps.
+        Its loss and gradient may raise, which ends the steps.
     c : numpy.ndarray
         (k, m, k, 2) at time 0.
     t_end : float
@@ -42,9 +42,9 @@ def projective(field: Field, c: np.ndarray, t_end: float, rtol: float) -> Iterat
     rtol : float
         Of every step.
     """
-    t, h, rate = 0.0, 1.0, -field.gradient(0, c)
+    t, h, rate = 0.0, 1.0, -field.loss_and_gradient(0, c)[1]
     while t < t_end:
-        chart = EscapeChart(c, field.threshold, field.alpha)
+        chart = EscapeChart.at(c.ravel(), *field.escaping)
         speed = rate.ravel()[chart.index] * chart.slope(c.ravel())[chart.index]
         h = min(h, t_end - t, _way_to_escape(chart, c, speed))
         step = _step(field, chart, c, rate, speed, h, rtol)
@@ -90,7 +90,7 @@ def _step(
 
     def residual(scaled: np.ndarray) -> np.ndarray:
         z = scaled / weight[others]
-        return (z - c.ravel()[others] + h * field.gradient(0, state(z)).ravel()[others]) * weight[others]
+        return (z - c.ravel()[others] + h * field.loss_and_gradient(0, state(z))[1].ravel()[others]) * weight[others]
 
     inverse = LinearOperator((others.sum(), others.sum()), lambda r: solve(np.ravel(r) / weight[others]) * weight[others])
     try:
@@ -99,7 +99,7 @@ def _step(
     except (NoConvergence, ValueError):  # the second for the same reason
         return None
     after = state(scaled / weight[others])
-    rate_after = -field.gradient(0, after)
+    rate_after = -field.loss_and_gradient(0, after)[1]
     change = 0.5 * h * (rate_after - rate).ravel()
     error = np.empty(c.size)
     error[others] = solve(change[others]) * weight[others]

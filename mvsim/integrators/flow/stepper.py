@@ -247,6 +247,7 @@ class _Inverse:
     def __init__(self, system: System, now: Progress, before: _Inverse | None) -> None:
         self._linearised, self._gamma = now.linearised, now.gamma
         self._curvature: Curvature | None
+        self._slope: np.ndarray
         if before is not None and before._linearised is now.linearised:
             self._curvature, self._slope = before._curvature, before._slope
         else:

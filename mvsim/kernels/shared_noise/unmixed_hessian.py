@@ -8,8 +8,7 @@ softmax at x_i. The Hessian of the loss (1/N) sum_i -log phi_{y_i}(g(x_i)) is
 
 a_{i,p,e} being what e reads in patch p. The second part is what holds a neuron still that reads noise of other classes: of the many patches of
 noise all are equal, so it is a matrix of rank one for each noise pattern. Of that part only what is positive is kept: the rest is growth, which
-steps resolve anyway. All other neurons are in the polynomial regime or dead; outputs
-hardly depend on them, and they are left out.
+steps resolve anyway. All other neurons are in the polynomial regime or dead; outputs hardly depend on them, and they are left out.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def unmixed_hessian(activation: Activation, layout: Layout, c: np.ndarray, beyon
     k, _, F = c.shape
     own = layout.feature_class == np.arange(k)[:, None]
     owner, neuron = np.nonzero((np.where(own[:, None], c, -np.inf) > beyond).any(axis=2))
-    E = len(owner)
+    E, features = len(owner), np.arange(F)
     if E * F > LARGEST:
         return None
     N, rest = len(layout.labels), layout.P - layout.signal.shape[1]
@@ -64,7 +63,7 @@ def unmixed_hessian(activation: Activation, layout: Layout, c: np.ndarray, beyon
     for y in np.unique(owner):
         same = np.flatnonzero(owner == y)
         of_class = J[:, same].reshape(N, -1)
-        H[np.ix_(same, range(F), same, range(F))] += ((phi[:, same[0], None] * of_class).T @ of_class / N).reshape(len(same), F, len(same), F)
+        H[np.ix_(same, features, same, features)] += ((phi[:, same[0], None] * of_class).T @ of_class / N).reshape(len(same), F, len(same), F)
 
     excess = (phi - (layout.labels[:, None] == owner)) / N  # (N, E)
     noise_bend = rest * activation.second_derivative(noise)
@@ -72,6 +71,6 @@ def unmixed_hessian(activation: Activation, layout: Layout, c: np.ndarray, beyon
         weight = np.bincount(layout.pattern, weights=excess[:, e], minlength=len(layout.patterns)) * noise_bend[:, e]
         H[e, :, e] += (np.maximum(weight, 0.0)[:, None] * layout.patterns).T @ layout.patterns
         diagonal = np.bincount(layout.feature.ravel(), weights=(excess[:, e, None] * bend[:, :, e]).ravel(), minlength=F)
-        H[e, range(F), e, range(F)] += np.maximum(diagonal, 0.0)
+        H[e, features, e, features] += np.maximum(diagonal, 0.0)
     index = np.arange(c.size).reshape(c.shape)[owner, neuron]
     return Curvature.of_border(index.ravel(), H.reshape(E * F, E * F), LIFETIME)
