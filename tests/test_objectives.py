@@ -761,3 +761,12 @@ def test_the_gap_of_pairs_of_one_class_keeps_its_digits(N, largest):
     c[0, 0, 0] = largest
     fast, slow = (mvsim.objective("midpoint", p, points, backend=backend).gradient(c) for backend in ("auto", "numpy"))
     np.testing.assert_allclose(fast, slow, rtol=1e-10, atol=1e-10 * np.abs(slow).max())
+
+
+def test_the_quadrature_of_a_loss_that_is_0_has_no_error():
+    p = mvsim.Parameters(k=2, N=1)
+    objective = mvsim.objective("mixup", p, mvsim.sample_dataset(p, 0))
+    c = np.zeros((p.k, p.m, p.k, 2))
+    c[objective.data.labels[0], :, objective.data.labels[0]] = 1e8
+    assert objective.loss(c) == 0.0
+    assert objective.quadrature_error(c) == (0.0, 0.0)

@@ -9,9 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mvsim.archive import collect_provenance, write_run
 from mvsim.data import Dataset, sample_dataset
-from mvsim.errors import DivergedError, Interrupted, StalledError
+from mvsim.diagnostics import signal_strength
+from mvsim.errors import DivergedError, Interrupted, StalledError, UsageError
 from mvsim.initialisation import initial_correlations
 from mvsim.integrators import INTEGRATORS, Integrator, State, Visit
 from mvsim.learning import FeatureTest, count_classes
@@ -65,6 +68,7 @@ class Session:
         self.request, self.saved, self.parameters, self.progress = request, saved, request.parameters, request.progress
         self.warned = False
         self.objective = _objective(request)
+        _check_signal_strength(self.objective, request.data)
         self.integrator = self._integrator()
         t_end = None if request.t_end is None else float(request.t_end)
         self.horizon = self.integrator.horizon(t_end)
@@ -280,6 +284,15 @@ def _objective(request: Request) -> Objective:
     if "seed" in options_of(request.method):
         options = {"seed": request.seed, **options}
     return OBJECTIVES[request.method](request.parameters, data, request.backend, request.threads, **options)
+
+
+def _check_signal_strength(objective: Objective, given: Dataset | None) -> None:
+    """Raise `UsageError` if S_{y,l} is no double: a run records it."""
+    p = objective.parameters
+    if np.isfinite(signal_strength(p, objective.data)).all():
+        return
+    wrong = f"alpha={p.alpha:g}, {f'delta2={p.delta2:g}' if given is None else 'data'}"
+    raise UsageError(f"{wrong}: beta^alpha, summed for the signal strength, is beyond double precision; take a smaller alpha or smaller coefficients")
 
 
 def _origin(given: Dataset | None) -> dict[str, Any]:
