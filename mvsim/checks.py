@@ -53,6 +53,21 @@ def check_between(name: str, value: Any, more_than: float, most: float) -> float
     return number
 
 
+MOST_FAULTS, LONGEST_FAULTS = 3, 300
+"""How many faults a message names, and how many characters they have together unless the first alone has more."""
+
+
+def joined(faults: list[str]) -> str:
+    """Return the first few faults on one line, and how many more there are."""
+    said = faults[:1]
+    for fault in faults[1:MOST_FAULTS]:
+        if len("; ".join([*said, fault])) > LONGEST_FAULTS:
+            break
+        said.append(fault)
+    more = len(faults) - len(said)
+    return "; ".join([*said, f"and {more} more"] if more else said)
+
+
 def describe_invalid(item: Any, path: str) -> str:
     """Turn one error of pydantic into ``path=value: what is allowed``, or only what is wrong if there is no path."""
     if item["type"] == "missing":

@@ -8,7 +8,8 @@ class MvsimError(Exception):
 class UsageError(MvsimError, ValueError):
     """Bad usage or input (exit code 2).
 
-    The message is one line: ``field=value: what is allowed; what to do``. Several wrong fields are joined by ``"; "``.
+    The message is one line: ``field=value: what is allowed; what to do``. Of several wrong fields it names
+    the first few, joined by ``"; "``, and says how many more there are.
     """
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from mvsim.checks import describe_invalid
+from mvsim.checks import describe_invalid, joined
 from mvsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ class _LawType(_ModelType):
         try:
             return super().__call__(*arguments, **fields)
         except ValidationError as error:
-            wrong = (describe_invalid(item, ".".join(str(part) for part in item["loc"])) for item in error.errors())
-            raise UsageError(f"{self.__name__}: {'; '.join(wrong)}") from None
+            wrong = [describe_invalid(item, ".".join(str(part) for part in item["loc"])) for item in error.errors()]
+            raise UsageError(f"{self.__name__}: {joined(wrong)}") from None
 
 
 class _Law(BaseModel, metaclass=_LawType):

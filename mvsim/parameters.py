@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
 
-from mvsim.checks import describe_invalid
+from mvsim.checks import describe_invalid, joined
 from mvsim.echo import echo, shortened
 from mvsim.errors import UsageError
 from mvsim.laws import BetaLaw, UniformLaw
@@ -77,7 +77,7 @@ class Parameters(BaseModel):
     Raises
     ------
     UsageError
-        If any field is out of its domain; all wrong fields are named in the one message.
+        If any field is out of its domain; the message names the first wrong fields and says how many more there are.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class Parameters(BaseModel):
             bad = {str(item["loc"][0]) for item in error.errors() if item["loc"]}
         wrong += _contradictions({name: value for name, value in filled.items() if name not in bad})
         if wrong:
-            raise UsageError("; ".join(wrong))
+            raise UsageError(joined(wrong))
 
     def replace(self, **fields: Any) -> Parameters:
         """Return a copy with some fields changed, validated again; fields not named keep their present values."""

@@ -12,6 +12,11 @@ P = mvsim.Parameters(k=2, N=4)
 DATA = mvsim.sample_dataset(P, 0)
 SIMULATE = {"parameters": P, "method": "erm", "integrator": "gd", "t_end": 1.0}
 
+
+def mixup(mixing):
+    return mvsim.objective("mixup", P, DATA, mixing=mixing)
+
+
 WRONG = {
     "z is no number": (lambda: mvsim.smoothed_relu("many", 0.1, 8), "z: "),
     "z is too large": (lambda: mvsim.smoothed_relu(10**400, 0.1, 8), "z: "),
@@ -41,6 +46,17 @@ WRONG = {
     "a law of hidden atoms": (lambda: DiscreteLaw(atoms=np.ma.array([0.2, 0.8], mask=[0, 1])), "DiscreteLaw: atoms.1=masked"),
     "a law that is not symmetric": (lambda: DiscreteLaw(atoms=[0.2]), "DiscreteLaw: atom 0.2 has no mirror image"),
     "a run without a name": (lambda: mvsim.open_run(""), "path='': "),
+    "a run with a name that no file has": (lambda: mvsim.open_run("a\0b"), "path='a"),
+    "a run to verify with such a name": (lambda: mvsim.verify("a\0b"), "path='a"),
+    "a run to be made with such a name": (lambda: mvsim.simulate(**SIMULATE, out="a\0b"), "out='a"),
+    "a run to be made without a name": (lambda: mvsim.simulate(**SIMULATE, out=""), "out='': "),
+    "an atom of lambda is too large": (lambda: mixup({"atoms": [10**400, 0], "probabilities": [0.5, 0.5]}), "mixing"),
+    "a probability of lambda is too large": (lambda: mixup({"atoms": [0.5], "probabilities": [10**400]}), "mixing={"),
+    "a shape of lambda is too large": (lambda: mixup({"distribution": "beta", "args": [10**400, 1]}), "mixing"),
+    "a signal strength beyond doubles": (lambda: mvsim.simulate(P.replace(alpha=64, delta2=1e6), "erm", t_end=1.0), "alpha=64, delta2=1e+06: "),
+    "a signal strength of data beyond doubles": (
+        lambda: mvsim.simulate(P.replace(alpha=64), "erm", t_end=1.0, data=mvsim.sample_dataset(P.replace(delta2=1e6), 0)), "alpha=64, data: "
+    ),
     "panels is a number": (lambda: run_figure([], panels=3), "panels=3: "),
     "panels are numbers": (lambda: run_figure([], panels=[3]), "panels=[3]: "),
     "a figure is text": (lambda: save_figure("\x1b", "run.png"), "figure='"),

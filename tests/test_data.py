@@ -345,6 +345,8 @@ def test_what_cannot_be_embedded_is_refused():
         mvsim.embed(None, np.zeros((2, 2, 4)))
     with pytest.raises(mvsim.UsageError, match=r"^features"):
         mvsim.embed(mvsim.sample_dataset(mvsim.Parameters(k=2), 0), [[1], [1, 2]])
+    with pytest.raises(mvsim.UsageError, match=r"^features has shape \(3, 2, 6\): .* k = 2 classes that data has"):
+        mvsim.embed(mvsim.sample_dataset(mvsim.Parameters(k=2), 0), mvsim.random_features(3, 6, 0))
 
 
 # ---- labels ------------------------------------------------------------------------------------------------------------------------

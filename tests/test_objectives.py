@@ -24,9 +24,11 @@ from tolerances import (
 )
 
 import mvsim
+from mvsim.data import sample_points
 from mvsim.kernels import BACKENDS
 from mvsim.losses import AllPairs, CrossEntropy, ListedPairs
 from mvsim.objectives import OBJECTIVES, Objective
+from mvsim.streams import stream
 
 MIXING = {name for name, definition in reference.REFERENCES.items() if definition.equals_erm_on_copies}
 every_objective = pytest.mark.parametrize("name", sorted(OBJECTIVES))
@@ -748,3 +750,23 @@ def test_points_without_any_feature(name, backend):
     loss, gradient = objective(name, none, backend).loss_and_gradient(none.c)
     assert_close(loss, np.log(problem.parameters.k), ROUNDOFF)
     np.testing.assert_array_equal(gradient, 0.0)
+
+
+@pytest.mark.parametrize("largest", [10.0, 20.0, 60.0, 150.0])
+@pytest.mark.parametrize("N", [1, 4])
+def test_the_gap_of_pairs_of_one_class_keeps_its_digits(N, largest):
+    p = mvsim.Parameters(k=3, N=N, G=4)
+    points = sample_points(p, stream(0, "points"), np.zeros(N, dtype=int))
+    c = 0.01 * np.abs(np.random.default_rng(0).standard_normal((3, 3, 3, 2)))
+    c[0, 0, 0] = largest
+    fast, slow = (mvsim.objective("midpoint", p, points, backend=backend).gradient(c) for backend in ("auto", "numpy"))
+    np.testing.assert_allclose(fast, slow, rtol=1e-10, atol=1e-10 * np.abs(slow).max())
+
+
+def test_the_quadrature_of_a_loss_that_is_0_has_no_error():
+    p = mvsim.Parameters(k=2, N=1)
+    objective = mvsim.objective("mixup", p, mvsim.sample_dataset(p, 0))
+    c = np.zeros((p.k, p.m, p.k, 2))
+    c[objective.data.labels[0], :, objective.data.labels[0]] = 1e8
+    assert objective.loss(c) == 0.0
+    assert objective.quadrature_error(c) == (0.0, 0.0)

@@ -96,7 +96,7 @@ def read_run(path: str | os.PathLike[str]) -> tuple[xr.Dataset, dict[str, Any]]:
 
 def _open(path: str | os.PathLike[str]) -> IO[bytes]:
     give = "give a run made by `mvsim simulate`"
-    if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
+    if not isinstance(path, (str, os.PathLike)) or not os.fspath(path) or "\0" in os.fsdecode(path):
         raise UsageError(f"path={echo(path)}: must be the name of a file; {give}")
     try:
         mode = Path(path).stat().st_mode

@@ -121,6 +121,9 @@ def _provenance_problem(provenance: dict[str, Any]) -> str | None:
             return f"its parameters have no integer {name}"
     if type(provenance["integrator"].get("name")) is not str:
         return "its integrator has no name"
+    continued = provenance.get("continued", [])
+    if not isinstance(continued, list) or not all(isinstance(entry, dict) for entry in continued):
+        return "continued in its provenance is not a list of objects"
     if provenance["seed"] < 0:
         return "its seed is negative"
     if not all(_is_deviation(entry) for entry in provenance["regime"]):

@@ -43,12 +43,12 @@ def ensure_writable(path: str | os.PathLike[str], force: bool = False, resume: b
 def check_place(path: str | os.PathLike[str]) -> Path:
     """Return the file that ``path`` names, links followed, or raise `UsageError` if no run can be saved there."""
     if not os.fspath(path) or "\0" in os.fspath(path):
-        raise UsageError(f"{echo(os.fspath(path))}: not a file name; give the file of the run, for example run.nc")
+        raise UsageError(f"out={echo(os.fspath(path))}: not a file name; give the file of the run, for example run.nc")
     target = target_of(path)
     try:
         if is_special(target):
             kind = "a directory" if target.is_dir() else "not an ordinary file"
-            raise UsageError(f"{path_text(path)}: is {kind}; give the file of the run, for example run.nc")
+            raise UsageError(f"out={path_text(path)}: is {kind}; give the file of the run, for example run.nc")
         if not target.parent.is_dir():
             raise UsageError(f"{path_text(path)}: the directory {path_text(target.parent)} does not exist; create it or choose another file")
         with temporary_file(target):  # nothing less tells whether something can be created there

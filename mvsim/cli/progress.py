@@ -74,6 +74,7 @@ class LoggedProgress:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._last = time.monotonic()
+        self._compiling = False
 
     def __enter__(self) -> Self:
         return self
@@ -84,7 +85,9 @@ class LoggedProgress:
     def start(self, info: dict[str, Any]) -> None:
         """Say what is about to take time; ``info`` is what `mvsim.simulate` tells before its first step."""
         if info.get("compiling"):
-            self._write(COMPILE_NOTICE)
+            if not self._compiling:
+                self._compiling = True
+                self._write(COMPILE_NOTICE)
         elif info.get("step"):
             self._write(f"resuming at step {info['step']}" + (f" of {info['steps']}" if info["steps"] else ""))
 

@@ -52,5 +52,5 @@ def embed(data: Dataset, features: np.ndarray) -> np.ndarray:
         raise UsageError(f"data={echo(data)}: must be a data set, from mvsim.sample_dataset or mvsim.Dataset.from_patches")
     features = real_array("features", features)
     if features.ndim != 3 or features.shape[:2] != (data.k, 2):
-        raise UsageError(f"features has shape {features.shape}: must be ({data.k}, 2, d)")
+        raise UsageError(f"features has shape {features.shape}: must be (k, 2, d) with the k = {data.k} classes that data has")
     return np.einsum("ipsl,sld->ipd", data.to_patches(), features, optimize=True)

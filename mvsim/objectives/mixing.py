@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from mvsim.echo import echo
+from mvsim.echo import echo, shortened
 from mvsim.errors import UsageError
 
 DEFAULT_NODES = 16
@@ -50,10 +50,10 @@ def law_from(value: Any, nodes: int = DEFAULT_NODES) -> MixingLaw:
         if not isinstance(family, (scipy.stats.rv_continuous, scipy.stats.rv_discrete)):
             raise UsageError(f"mixing={echo(dict(value))}: scipy.stats has no distribution of that name; must be {allowed}")
         return MixingLaw(family(*value.get("args", ()), **value.get("kwds", {})), nodes)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, UsageError):
-            raise
-        raise UsageError(f"mixing={echo(dict(value))}: {' '.join(str(error).split())}; must be {allowed}") from None
+    except UsageError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:  # the last of integers that are no doubles
+        raise UsageError(f"mixing={echo(dict(value))}: {shortened(' '.join(str(error).split()))}; must be {allowed}") from None
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class MixingLaw:
         try:
             low, high = (float(end) for end in self.distribution.support())
             self.describe(), self.plain()
-        except (TypeError, ValueError, AttributeError):  # not frozen, with arrays for arguments, or not of scipy.stats after all
+        except (TypeError, ValueError, OverflowError, AttributeError):  # not frozen, with arrays for arguments, or not of scipy.stats after all
             allowed = "a frozen distribution of scipy.stats with numbers for arguments, e.g. scipy.stats.beta(1, 1)"
             raise UsageError(f"mixing: must be a number in [0, 1] or {allowed}") from None
         if not (math.isfinite(low) and math.isfinite(high)):

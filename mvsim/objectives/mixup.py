@@ -109,7 +109,7 @@ class Mixup(Objective):
         """Return the relative errors of loss and gradient (largest component) that the quadrature makes at c.
 
         They are measured against twice the nodes plus one. Near a stationary point the gradient vanishes and its relative error tends
-        to 1, which says nothing about the run. Both are 0 for laws without quadrature and for sampled pairs.
+        to 1, which says nothing about the run. Both are 0 for laws without quadrature and for sampled pairs, and where loss and gradient are 0.
         """
         if self._pairs is not None or not self.law.needs_quadrature:
             return 0.0, 0.0
@@ -117,8 +117,7 @@ class Mixup(Objective):
         kept, self._points = self._points, self._all_pairs(2 * self.law.nodes + 1)
         finer_loss, finer_gradient = self.loss_and_gradient(c)
         self._points = kept
-        largest = np.abs(finer_gradient).max()
-        return abs(loss - finer_loss) / finer_loss, float(np.abs(gradient - finer_gradient).max() / largest) if largest > 0 else 0.0
+        return _relative_error(loss, finer_loss), _relative_error(gradient, finer_gradient)
 
     @property
     def label(self) -> str:
@@ -151,3 +150,9 @@ class Mixup(Objective):
         rng = stream(self._seed, "mixing", step)
         M, N = int(self._pairs or 0), self.data.N
         return ((1.0, ListedPairs(rng.integers(N, size=M), rng.integers(N, size=M), self.law.sample(rng, M))),)
+
+
+def _relative_error(found: Any, true: Any) -> float:
+    """Return the largest error over the largest of the true values, 0 if these are all 0."""
+    largest = np.abs(true).max()
+    return float(np.abs(found - true).max() / largest) if largest > 0.0 else 0.0

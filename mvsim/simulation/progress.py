@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -16,7 +16,8 @@ class Progress(Protocol):
     def start(self, info: dict[str, Any]) -> None:
         """Learn that the run is about to step; ``info`` has ``compiling``, ``step`` and ``steps``.
 
-        If ``compiling``, kernels are compiled first, and this is called again when they are there.
+        If ``compiling``, kernels are compiled first, and this is called again when they are there. Kernels that only the first steps need
+        are announced in the same way, and ``update`` follows when they are there.
         """
 
     def update(self, status: dict[str, Any]) -> None:
@@ -40,9 +41,15 @@ class Silent:
 
 
 @contextmanager
-def compilation_announced(progress: Progress, info: dict[str, Any]) -> Iterator[None]:
-    """Call ``progress.start`` when the body begins to compile, and when it is done or, if it does not compile, after a second of it."""
-    compiles, starts = threading.Lock(), threading.Lock()
+def compilation_announced(progress: Progress, info: dict[str, Any]) -> Iterator[Callable[[], None]]:
+    """Call ``progress.start`` when the body begins to compile, and when it is ready to step or, if it does not compile, after a second of it.
+
+    Yields
+    ------
+    function
+        For the body to call when it is ready to step. What is compiled after that is announced once more.
+    """
+    compiles, compiles_later, starts, stepping = threading.Lock(), threading.Lock(), threading.Lock(), threading.Event()
 
     def say(compiling: bool, once: threading.Lock) -> None:
         if once.acquire(blocking=False):
@@ -53,11 +60,16 @@ def compilation_announced(progress: Progress, info: dict[str, Any]) -> Iterator[
             say(False, starts)
 
     slow = threading.Timer(1.0, say_that_it_starts)
+
+    def ready() -> None:
+        slow.cancel()
+        say(False, starts)
+        stepping.set()
+
     slow.daemon = True
     slow.start()
     try:
-        with compilation_heard(lambda: say(True, compiles)):
-            yield
+        with compilation_heard(lambda: say(True, compiles_later if stepping.is_set() else compiles)):
+            yield ready
     finally:
         slow.cancel()
-    say(False, starts)

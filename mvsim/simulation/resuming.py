@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mvsim.checks import joined
 from mvsim.echo import echo, path_text
 from mvsim.errors import UsageError
 from mvsim.integrators import INTEGRATORS, Integrator
@@ -16,7 +17,7 @@ NOT_ASKED = ("algorithm",)
 
 
 def refuse_other_run(now: dict[str, Any], saved: dict[str, Any], out: Any) -> None:
-    """Raise `UsageError` with all differences if ``saved`` is the provenance of another run than ``now``."""
+    """Raise `UsageError` with the first differences if ``saved`` is the provenance of another run than ``now``."""
     differences = _differences(now["parameters"], saved["parameters"])
     differences += _differences(*({name: of[name] for name in ("method", "seed")} for of in (now, saved)))
     stepping, before = ({name: value for name, value in of["integrator"].items() if name not in FREE} for of in (now, saved))
@@ -24,7 +25,7 @@ def refuse_other_run(now: dict[str, Any], saved: dict[str, Any], out: Any) -> No
     differences += _differences(*({n: v for n, v in of["options"].items() if n not in NOT_ASKED} for of in (now, saved)))
     if differences:
         advice = "give the saved values, another file, or --force to overwrite"
-        raise UsageError(f"{path_text(out)}: holds another run: {'; '.join(differences)}; {advice}")
+        raise UsageError(f"{path_text(out)}: holds another run: {joined(differences)}; {advice}")
 
 
 def refuse_going_back(saved: Any, t_end: float | None, integrator: Integrator, out: Any) -> None:

@@ -9,9 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mvsim.archive import collect_provenance, write_run
 from mvsim.data import Dataset, sample_dataset
-from mvsim.errors import DivergedError, Interrupted, StalledError
+from mvsim.diagnostics import signal_strength
+from mvsim.errors import DivergedError, Interrupted, StalledError, UsageError
 from mvsim.initialisation import initial_correlations
 from mvsim.integrators import INTEGRATORS, Integrator, State, Visit
 from mvsim.learning import FeatureTest, count_classes
@@ -65,6 +68,7 @@ class Session:
         self.request, self.saved, self.parameters, self.progress = request, saved, request.parameters, request.progress
         self.warned = False
         self.objective = _objective(request)
+        _check_signal_strength(self.objective, request.data)
         self.integrator = self._integrator()
         t_end = None if request.t_end is None else float(request.t_end)
         self.horizon = self.integrator.horizon(t_end)
@@ -102,41 +106,48 @@ class Session:
 
     def run(self) -> Run:
         """Step until the run ends, one way or another, and save it; a finished run that has nothing left to do is left as it is."""
-        if not self._begin():
-            return Run(self.saved[0], self.saved[1], Path(self.request.out or ""))
-        try:
-            with signals_remembered() as interrupted:
-                self._step(interrupted)
-        except (DivergedError, StalledError) as error:
-            self._save("diverged" if isinstance(error, DivergedError) else "stalled", f"Stopped: {error}.")
-            raise
-        except KeyboardInterrupt:
-            self._save("interrupted", f"Interrupted at step {self.state.step}, t = {self.state.time:.4g}; it can be resumed.")
-            place = "" if self.request.out is None else f"; saved in {self.request.out}"
-            raise Interrupted(f"interrupted at step {self.state.step}, t = {self.state.time:.4g}{place}") from None
-        run = self._save("finished", " ".join([self._ending(), *self._foretold(), *self._faithful_steps(), *self.objective.caveats(self.state.c)]))
+        info = {"step": int(self.saved[0]["final_step"]) if self.saved else 0, "steps": self.integrator.steps_until(self.horizon)}
+        with compilation_announced(self.progress, info) as ready:
+            left = self._begin()
+            ready()
+            if not left:
+                return Run(self.saved[0], self.saved[1], Path(self.request.out or ""))
+            with signals_remembered() as interrupted:  # the last save is a part of the run
+                try:
+                    self._step(interrupted)
+                except (DivergedError, StalledError) as error:
+                    self._save("diverged" if isinstance(error, DivergedError) else "stalled", f"Stopped: {error}.")
+                    raise
+                except KeyboardInterrupt:
+                    self._save("interrupted", f"Interrupted at step {self.state.step}, t = {self.state.time:.4g}; it can be resumed.")
+                    raise self._interruption("") from None
+                run = self._save("finished", self._outcome())
         self.progress.finish({"summary": run.summary})
+        if interrupted():
+            raise self._interruption(" when it had finished")
         return run
+
+    def _interruption(self, when: str) -> Interrupted:
+        place = "" if self.request.out is None else f"; saved in {self.request.out}"
+        return Interrupted(f"interrupted{when} at step {self.state.step}, t = {self.state.time:.4g}{place}")
 
     def _begin(self) -> bool:
         """Compile, restore or start, and take the first record; return whether anything is left to do."""
         self.started = self.last_saved = self.last_update = time.monotonic()
-        info = {"step": int(self.saved[0]["final_step"]) if self.saved else 0, "steps": self.integrator.steps_until(self.horizon)}
-        with compilation_announced(self.progress, info):
-            if self.saved:
-                self.state, self.resume = self.recorder.restore(self.saved[0], self.integrator)
-                self.wall_before = self.saved[1]["wall_seconds"]
-                if self.saved[1]["status"] == "finished" and self._finished():
-                    return False
-                self.recorder.forget_after(self.resume, keep=self.integrator.is_mark(self.resume) or self.resume.time >= self.horizon)
-                self.state = self.resume
-                self.objective.gradient(self.state.c)
-            else:
-                c = initial_correlations(self.parameters, self.request.seed)
-                self.state, self.wall_before = State(0, 0.0, c), 0.0
-                self.resume = self.state
-                self.recorder.start(self.state)
-                self._warn_of_large_steps()
+        if self.saved:
+            self.state, self.resume = self.recorder.restore(self.saved[0], self.integrator)
+            self.wall_before = self.saved[1]["wall_seconds"]
+            if self.saved[1]["status"] == "finished" and self._finished():
+                return False
+            self.recorder.forget_after(self.resume, keep=self.integrator.is_mark(self.resume) or self.resume.time >= self.horizon)
+            self.state = self.resume
+            self.objective.gradient(self.state.c)
+        else:
+            c = initial_correlations(self.parameters, self.request.seed)
+            self.state, self.wall_before = State(0, 0.0, c), 0.0
+            self.resume = self.state
+            self.recorder.start(self.state)
+            self._warn_of_large_steps()
         self.first_step, self.stepping_since = self.state.step, time.monotonic()
         return True
 
@@ -211,6 +222,10 @@ class Session:
             "eta_seconds": (steps - self.state.step) / rate if steps is not None and rate > 0 else None,
         }
 
+    def _outcome(self) -> str:
+        """Say how a run that is over ended, and what there is to know about it."""
+        return " ".join([self._ending(), *self._foretold(), *self._faithful_steps(), *self.objective.caveats(self.state.c)])
+
     def _ending(self) -> str:
         since = self.recorder.settled_since()
         if self._settled():
@@ -269,6 +284,15 @@ def _objective(request: Request) -> Objective:
     if "seed" in options_of(request.method):
         options = {"seed": request.seed, **options}
     return OBJECTIVES[request.method](request.parameters, data, request.backend, request.threads, **options)
+
+
+def _check_signal_strength(objective: Objective, given: Dataset | None) -> None:
+    """Raise `UsageError` if S_{y,l} is no double: a run records it."""
+    p = objective.parameters
+    if np.isfinite(signal_strength(p, objective.data)).all():
+        return
+    wrong = f"alpha={p.alpha:g}, {f'delta2={p.delta2:g}' if given is None else 'data'}"
+    raise UsageError(f"{wrong}: beta^alpha, summed for the signal strength, is beyond double precision; take a smaller alpha or smaller coefficients")
 
 
 def _origin(given: Dataset | None) -> dict[str, Any]:

@@ -196,3 +196,10 @@ def test_a_save_while_another_thread_saves(monkeypatch):
 
     monkeypatch.setattr(h5py.File, "flush", flush_after_the_other)
     assert [netcdf_bytes(dataset, {}), *others] == [alone, alone]
+
+
+@pytest.mark.parametrize("continued", [None, 3, "x", {"a": 1}, [None]])
+def test_what_a_run_was_continued_by_is_a_list_of_objects(tmp_path, continued):
+    dataset, provenance = example_run()
+    with pytest.raises(ValueError, match="continued in its provenance"):
+        write_run(tmp_path / "run.nc", dataset, {**provenance, "continued": continued})

@@ -54,7 +54,7 @@ def test_places_where_no_run_can_be(tmp_path, place, message, options):
 
 
 def test_an_empty_name_is_no_name():
-    with pytest.raises(UsageError, match="'': not a file name"):
+    with pytest.raises(UsageError, match=r"^out='': not a file name"):
         ensure_writable("")
 
 

@@ -94,17 +94,18 @@ def problems(draw: st.DrawFn, alphas: tuple[float, ...] = (8.0,)) -> Problem:
     """Return a tiny problem; whole powers are taken from ``alphas``, because each has loops of its own to be compiled."""
     k, C_P = draw(st.integers(2, 4)), draw(st.integers(1, 2))
     Q = draw(st.integers(1, k - 1))
-    delta2 = draw(log_uniform(1e-300, 1e6))
+    alpha = draw(st.one_of(st.sampled_from(alphas), st.floats(1.0, 64.0).filter(lambda alpha: not alpha.is_integer())))
+    delta2 = draw(log_uniform(1e-300, min(1e6, 10.0 ** (300.0 / alpha))))  # delta2^alpha is a double
     delta4 = draw(st.one_of(st.just(0.0), log_uniform(1e-300, 1e6)))
     law = st.one_of(
         st.just({"kind": "uniform"}),
-        st.builds(lambda a: {"kind": "beta", "a": a}, log_uniform(1e-300, 1e300)),
+        st.builds(lambda a: {"kind": "beta", "a": a}, log_uniform(1e-6, 1e6)),
         st.sampled_from(({"kind": "discrete", "atoms": [0.5]}, {"kind": "discrete", "atoms": [0, 1]})),
     )
     fields = {
         "k": k, "C_P": C_P, "Q": Q, "m": draw(st.integers(1, 3)), "d": draw(st.integers(0, 300).map(lambda n: max(2 * k, 10**n))),
         "P": draw(st.integers(2 * C_P, 2 * C_P + 4)), "N": draw(st.integers(1, 6)),
-        "alpha": draw(st.one_of(st.sampled_from(alphas), st.floats(1.0, 64.0).filter(lambda alpha: not alpha.is_integer()))),
+        "alpha": alpha,
         "rho": draw(log_uniform(1e-30, 1e6)), "delta1": delta2 * draw(st.floats(1e-3, 0.5)), "delta2": delta2,
         "delta3": delta4 * draw(st.floats(0.0, 1.0)), "delta4": delta4,
         "signal_layout": draw(st.sampled_from(("random", "fixed"))), "noise": draw(st.sampled_from(("codebook", "point", "patch"))),

@@ -34,7 +34,9 @@ class SoftmaxSum:
 
     def __init__(self, kernel: SharedNoiseKernel, points: AllPairs, pointwise: PointwiseLoss) -> None:
         self._pairs, self._neurons, self._columns = kernel.pairs_of(points), kernel.neurons, kernel.columns
-        self._by_exponentials = kernel.activation.nonnegative  # else sums of exponentials might underflow
+        # Of outputs below 0, sums of exponentials might underflow. Where all labels are alike, a gradient is made of gaps 1 - phi alone, and a
+        # difference of sums keeps no digits of them.
+        self._by_exponentials = kernel.activation.nonnegative and len(np.unique(kernel.layout.labels)) > 1
         self._layout = kernel.layout
         self._generic = GenericSum(kernel, points, pointwise)
 
