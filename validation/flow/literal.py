@@ -1,6 +1,6 @@
 """ERM at the literal dimension d = k^20: the loss never rises, falls as 1/t at the end, and the features learned do not depend on the tolerance.
 
-    python validation/flow/literal.py [--k 4 6 10] [--seeds 5]       # writes validation/results/flow_literal.json after every run, and goes on with it
+    python validation/flow/literal.py [--k 4 6 10] [--seeds 5]       # writes validation/results/flow_literal.json, and goes on with it
 
 Correlations reach several hundred there while the loss is exp(-margin), so this is where a time-stepper fails that resolves correlations relative to
 themselves. Each problem is followed at rtol = 1e-3 and at a hundredth of it. Along the flow L' = -|g|^2, and late in it |g|^2 t / L tends to 1.

@@ -1,13 +1,16 @@
-"""Fill in the numbers of the README from what the studies wrote to validation/results/.
+"""Fill in `validation/RESULTS.md` from what the studies wrote to validation/results/.
 
 A passage between ``<!-- begin: NAME -->`` and ``<!-- end: NAME -->`` is replaced by what the function NAME below makes of
-``validation/results/*.json``; a passage whose results are not there is left as it is, and the script says so.
+``validation/results/NAME.json``, under a line that says when that was measured. `stamps.json` keeps revision, date and a digest of each file; a file
+with another digest gets the stamp of now. A passage whose results are not there is left as it is, and the script says so.
 
-    python validation/update_readme.py        # after the studies have run
+    python validation/update_results.py        # after the studies have run
 """
 
 from __future__ import annotations
 
+import datetime
+import hashlib
 import json
 import math
 import re
@@ -16,8 +19,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from mvsim.archive import collect_provenance
+
 HERE = Path(__file__).resolve().parent
-README = HERE.parent / "README.md"
+PAGE = HERE / "RESULTS.md"
+STAMPS = HERE / "results" / "stamps.json"
 
 PASSAGE = re.compile(r"(<!-- begin: (\w+) -->\n).*?(<!-- end: \2 -->)", re.DOTALL)
 
@@ -115,6 +121,28 @@ def flow_runs(found: dict[str, Any]) -> str:
 def _first_escapes(run: dict[str, Any]) -> list[tuple[int, int]]:
     """Return the views (class, view) of a run in the order in which their first neurons escaped."""
     return list(dict.fromkeys((y, view) for y, _, view in run["escape_order"]))
+
+
+def flow_literal(found: dict[str, Any]) -> str:
+    """Put the runs of ERM at d = k^20 into a table, a line for each k and tolerance."""
+    lines = [
+        "`python validation/flow/literal.py`. Along the flow ln L never rises, and late |g|^2 t / L tends to 1; the loss is exp(-margin), correlations are",
+        "several hundred. The largest rise of ln L between the least value so far and any later one, and the range of |g|^2 t / L at the end:",
+        "",
+        "| k | rtol | runs | settled | largest rise | at the end | the same features at both tolerances | gradients | seconds, one thread |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    learned = {(row["k"], row["seed"], row["rtol"]): [[f >= 1.0 for f in views] for views in row["learned"]] for row in found["rows"]}
+    for k, rtol in sorted({(row["k"], row["rtol"]) for row in found["rows"]}, key=lambda pair: (pair[0], -pair[1])):
+        rows = [row for row in found["rows"] if (row["k"], row["rtol"]) == (k, rtol)]
+        both = [row["seed"] for row in rows if len({r for (n, seed, r) in learned if (n, seed) == (k, row["seed"])}) > 1]
+        same = sum(len({json.dumps(what) for (n, s, _), what in learned.items() if (n, s) == (k, seed)}) == 1 for seed in both)
+        late = f"{min(row['late'] for row in rows):.2f} to {max(row['late'] for row in rows):.2f}"
+        evaluations = f"{min(row['evaluations'] for row in rows)} to {max(row['evaluations'] for row in rows)}"
+        seconds = f"{min(row['seconds'] for row in rows):.0f} to {max(row['seconds'] for row in rows):.0f}"
+        cells = [k, f"{rtol:g}", len(rows), sum(row["settled"] for row in rows), f"{max(row['rise'] for row in rows):.1g}", late]
+        lines.append(f"| {' | '.join(map(str, [*cells, f'{same} of {len(both)}' if both else '', evaluations, seconds]))} |")
+    return "\n".join(lines) + "\n"
 
 
 def flow_accuracy(found: dict[str, Any]) -> str:
@@ -229,6 +257,7 @@ def adversary(found: dict[str, Any]) -> str:
 
 
 STUDIES = (
+    flow_literal,
     exactness, readme_figure, main_job, startup, crash_safety, performance, flow_runs, flow_accuracy, flow_candidates, gd_limit, theorems,
     phase_diagrams, adversary,
 )  # fmt: skip
@@ -236,7 +265,7 @@ PASSAGES: dict[str, Callable[[dict[str, Any]], str]] = {function.__name__: funct
 """The passages that can be filled in; each has the name of the results it needs."""
 
 
-def filled_in(text: str, results: Path) -> tuple[str, list[str]]:
+def filled_in(text: str, results: Path, stamps: dict[str, Any]) -> tuple[str, list[str]]:
     """Return ``text`` with its passages filled in from ``results``, and the names of those without results."""
     missing = []
 
@@ -246,15 +275,32 @@ def filled_in(text: str, results: Path) -> tuple[str, list[str]]:
         if not path.exists():
             missing.append(name)
             return match[0]
-        return begin + PASSAGES[name](json.loads(path.read_text(encoding="utf-8"))) + end
+        stamp = stamps[name]
+        when = f"*Measured at revision {stamp['revision']}, {stamp['date']}.{' ' + stamp['note'] if stamp['note'] else ''}*\n\n"
+        return begin + when + PASSAGES[name](json.loads(path.read_text(encoding="utf-8"))) + end
 
     return PASSAGE.sub(passage, text), missing
 
 
+def stamped(results: Path, stamps: dict[str, Any]) -> dict[str, Any]:
+    """Return the stamps with those of files that have changed since made now."""
+    now = {"revision": collect_provenance()["git_revision"], "date": datetime.date.today().isoformat(), "note": ""}
+    fresh = {}
+    for name in PASSAGES:
+        path = results / f"{name}.json"
+        if path.exists():
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            before = stamps.get(name, {})
+            fresh[name] = before if before.get("digest") == digest else {**now, "digest": digest}
+    return fresh
+
+
 def main() -> int:
-    """Rewrite the README and return the exit code: 1 if a passage has no results."""
-    text, missing = filled_in(README.read_text(encoding="utf-8"), HERE / "results")
-    README.write_text(text, encoding="utf-8")
+    """Rewrite the page and return the exit code: 1 if a passage has no results."""
+    stamps = stamped(HERE / "results", json.loads(STAMPS.read_text(encoding="utf-8")))
+    STAMPS.write_text(json.dumps(stamps, indent=1) + "\n", encoding="utf-8")
+    text, missing = filled_in(PAGE.read_text(encoding="utf-8"), HERE / "results", stamps)
+    PAGE.write_text(text, encoding="utf-8")
     for name in missing:
         print(f"{name}: no validation/results/{name}.json; run the study that writes it first", file=sys.stderr)
     return 1 if missing else 0
