@@ -20,8 +20,7 @@ def needs(p: Parameters, mixes: bool) -> Needs:
 
 
 def _unmixed_hessian(p: Parameters) -> int:
-    """Return the doubles of the Hessian of single points with two neurons of a class escaped: their gradients at every point, what
-    they read in its signal patches, and the matrix."""
+    """Return the doubles of the Hessian of single points with two neurons of a class escaped: gradients, reads in signal patches, the matrix."""
     escaped, features = min(p.m, 2) * p.k, 2 * p.k
     if escaped * features > LARGEST:
         return 0
