@@ -15,9 +15,9 @@ _LOADING = 270 * 2**20
 """Bytes taken while libraries and kernels are loaded, some of which the arrays of the run take over. Compiling the kernels, once after
 installing, takes 100 MiB more."""
 
-_FLOW = 48
-"""Vectors of the size of the correlations that the solver of the gradient flow holds: past steps, Krylov space, tolerances. Careful segments have
-room for 40 more in their Krylov space, most of which stays untouched."""
+_FLOW = 32
+"""Vectors of the size of the correlations that the gradient flow holds: 16 from step to step (the past, corrections, where it was linearised), and
+about as many while a step is solved, in which few products are taken. A linear system may take up to 40 more."""
 
 _SNAPSHOTS, _RECORDS, _COPIES = 20, 600, 4
 """Full states and records that a run of the flow keeps, and how often while it is saved: as recorded, as a data set, as a file in memory and as

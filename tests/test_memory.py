@@ -8,6 +8,7 @@ from tolerances import MEMORY
 
 import mvsim
 from mvsim.data.memory import data_bytes
+from mvsim.kernels import entry_for_draws
 from mvsim.learning import FeatureTest
 from mvsim.memory import array_bytes, check_test_memory, required_bytes
 from mvsim.objectives import OBJECTIVES
@@ -119,6 +120,23 @@ def test_predicted_memory_of_the_tests_of_feature_learning_is_what_they_take(noi
     finally:
         tracemalloc.stop()
     predicted = check_test_memory(p, n_test, backend)
+    assert agrees(predicted, measured), f"predicted {predicted / 2**20:.1f} MiB, measured {measured / 2**20:.1f} MiB"
+
+
+@pytest.mark.parametrize("fields", [{"k": 10, "N": 2000}, {"k": 6, "N": 3000}, {"k": 14, "N": 1000, "C_P": 3}])
+def test_predicted_memory_of_the_hessian_of_single_points_is_what_it_takes(fields):
+    """With two neurons of a class escaped."""
+    p = mvsim.Parameters(m=4, **fields)
+    objective, c = mvsim.objective("erm", p, mvsim.sample_dataset(p, 0)), mvsim.initial_correlations(p, 0)
+    c[np.arange(p.k), :2, np.arange(p.k)] = 3.0
+    objective.loss_and_gradient(c)
+    tracemalloc.start(1)
+    try:
+        objective.curvature(c)
+        measured = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    predicted = 8 * entry_for_draws(p, "auto").needs(p, False).stiff_hessian
     assert agrees(predicted, measured), f"predicted {predicted / 2**20:.1f} MiB, measured {measured / 2**20:.1f} MiB"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mvsim.activations.power import whole_power
 from mvsim.data.memory import drawn_patterns, used_patterns
 from mvsim.kernels.needs import Needs, NeedsOfTest
+from mvsim.kernels.shared_noise.unmixed_hessian import LARGEST
 from mvsim.parameters import Parameters
 
 _STIFF = 14
@@ -14,8 +15,16 @@ _STIFF = 14
 def needs(p: Parameters, mixes: bool) -> Needs:
     """Return what a run takes."""
     if not mixes:
-        return Needs(_layout(p, p.N), _product(p), 0)
+        return Needs(_layout(p, p.N), _product(p), _unmixed_hessian(p))
     return Needs(*_all_pairs(p), _STIFF * p.N * p.N + 5 * p.k * p.N * used_patterns(p, p.N))
+
+
+def _unmixed_hessian(p: Parameters) -> int:
+    """Return the doubles of the Hessian of single points with two neurons of a class escaped: gradients, reads in signal patches, the matrix."""
+    escaped, features = min(p.m, 2) * p.k, 2 * p.k
+    if escaped * features > LARGEST:
+        return 0
+    return p.N * escaped * (2 * features + 7 * 2 * p.C_P) + 2 * (escaped * features) ** 2
 
 
 def needs_of_test(p: Parameters, points: int) -> NeedsOfTest:
