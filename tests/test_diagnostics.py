@@ -165,7 +165,7 @@ def test_outputs_that_overflow_are_an_error_in_definition_4_5(size):
     p = mvsim.Parameters(**{**problems.BASE, "delta3": 0.001, "delta4": 0.002})
     c = np.zeros((p.k, p.m, p.k, 2))
     c[0, 0, 0], c[2, 1, 2] = [size, -size], [size, size]
-    refused = f"the outputs are not finite in double precision (largest correlation {size:g})"
+    refused = f"the outputs are not finite in double precision (largest correlation |c| = {size:g})"
     try:
         found = mvsim.feature_learned(p, c).tolist()
     except mvsim.UsageError as error:

@@ -612,7 +612,7 @@ def test_what_is_computed_at_huge_correlations_is_finite_or_an_error(name, backe
             found, refused = 0.0, str(error)
         assert np.isfinite(found).all()
         assert not refused or size > 1e20
-        assert not refused or refused.endswith(f"not finite in double precision (largest correlation {size:g})")
+        assert not refused or refused.endswith(f"not finite in double precision (largest correlation |c| = {size:g})")
 
 
 @every_objective

@@ -22,6 +22,7 @@ from fuzzing.breach import Breach, raised, short
 from fuzzing.command import SECONDS, contents
 from fuzzing.files import run_bytes
 from fuzzing.world import TakesTooLongError, at_most, watched
+from mvsim.echo import escaped
 from mvsim.plotting import run_figure, save_figure
 
 VALUES: dict[str, Callable[[], Any]] = {
@@ -197,11 +198,13 @@ FUNCTIONS: dict[str, Function] = {
         ("parameters", "integrator", "t_end"),
     ),
     "open_run": Function(mvsim.open_run, lambda: {"path": "run.nc"}),
-    "verify": Function(mvsim.verify, lambda: {"runs": (), "theorems": ()}, other_names=(("theorems", "theorem"), ("runs", "run.nc"))),
+    "verify": Function(
+        mvsim.verify, lambda: {"runs": (), "theorems": ()}, other_names=(("theorems", "theorem"), ("runs", "run.nc"), ("runs", "path"))
+    ),
     "verify, theorems": Function(
         lambda **o: mvsim.verify(theorems=["4.6"], **o),
         lambda: {"k": [1], "seeds": 1, "folder": "runs", "m": 2},
-        other_names=(("seeds", "k"),),
+        other_names=(("seeds", "k"), ("folder", "k"), ("m", "k")),  # k is refused first
         legal=_SMALL_NUMBERS,
     ),
     "Run": Function(mvsim.Run, lambda: {"dataset": mvsim.open_run("run.nc").dataset, "provenance": mvsim.open_run("run.nc").provenance}),
@@ -247,7 +250,9 @@ class Call:
             except mvsim.UsageError as error:
                 refused = True
                 names = [new for old, new in function.other_names if old == self.argument]
-                names += [value] if isinstance(value := arguments[self.argument], str) and value.isprintable() else []  # of a file
+                value = arguments[self.argument]
+                files = value if isinstance(value, list) else [value]
+                names += [escaped(os.fspath(file)) for file in files if isinstance(file, (str, os.PathLike)) and os.fspath(file)]
                 found += message.breaches(f"mvsim: {error}", [self.argument, *names], self.label)
             except mvsim.MvsimError as error:
                 found += message.breaches(f"mvsim: {error}", (), self.label)
