@@ -70,8 +70,8 @@ def listed_mixed_points(kernel: Kernel, labels: np.ndarray, c: np.ndarray, first
 
 def _reduced(kernel: Kernel, labels: np.ndarray, c: np.ndarray, points: Points) -> MixedPoints:
     """Reduce the outputs batch by batch."""
-    evaluation = kernel.evaluate(c.reshape(kernel.k, kernel.m, -1), points)
     with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
+        evaluation = kernel.evaluate(c.reshape(kernel.k, kernel.m, -1), points)
         parts = [_of_outputs(evaluation.outputs(batch), labels[batch.first], labels[batch.second]) for batch in evaluation.batches()]
     found = MixedPoints(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
     check_finite("outputs of mixed points are", c, found.own, found.other, found.rest)
