@@ -43,9 +43,6 @@ ENGINE = 1e-12
 # derivative changes (alpha - 2 = 6 powers at most), and some more as the worst component of many.
 FIRST_ORDER = 1e-2
 
-# The length of a step as the difference of two times of its segment, of which it is 1e-9 at least: 1e-16 / 1e-9 = 1e-7, and a few of these.
-CLOCK = 1e-6
-
 # A softmax multiplies the round-off of outputs of size g, 1e-16 g, by its own relative changes: two ways to add up outputs of some hundreds differ
 # by 1e-13, and those of 1e6 by 1e-10 where two classes are level, which is seldom.
 LARGE_OUTPUTS = 1e-11
