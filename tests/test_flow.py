@@ -150,17 +150,20 @@ def test_a_flow_takes_few_gradients():
     assert follow(fields(), mvsim.initial_correlations(SMALL, 0), 2e5)[-1].state.evaluations < 600
 
 
+@pytest.mark.parametrize("rtol", [1e-3, 1e-5])
 @pytest.mark.parametrize("method", ["erm", "midpoint"])
-def test_the_loss_never_rises_and_what_it_loses_is_the_integral_of_the_squared_gradient(method):
+def test_the_loss_never_rises_and_what_it_loses_is_the_integral_of_the_squared_gradient(method, rtol):
+    """Steps err by some rtol of what they lose, and add up."""
     objective = mvsim.objective(method, SMALL, mvsim.sample_dataset(SMALL, 0))
-    visits = follow(fields(method), mvsim.initial_correlations(SMALL, 0), 1e7)
+    visits = follow(fields(method), mvsim.initial_correlations(SMALL, 0), 1e7, rtol)
     losses = np.array([objective.loss(visit.state.c) for visit in visits])
     log_losses = np.log(losses)
     assert np.max(log_losses - np.minimum.accumulate(log_losses)) <= 1e-6
     assert losses[-1] < 0.9 * losses[0]
     dissipation = np.array([[visit.state.dissipation, visit.state.log_dissipation] for visit in visits])
-    assert np.allclose(losses[0] - losses, dissipation[:, 0] - dissipation[0, 0], atol=1e-2 * losses[0])
-    assert np.allclose(log_losses[0] - log_losses, dissipation[:, 1] - dissipation[0, 1], atol=2e-2)
+    lost, fallen = losses[0] - losses, log_losses[0] - log_losses
+    assert np.all(np.abs(dissipation[:, 0] - dissipation[0, 0] - lost) <= 20 * rtol * losses[0])
+    assert np.all(np.abs(dissipation[:, 1] - dissipation[0, 1] - fallen) <= 20 * rtol * (1.0 + fallen))
 
 
 def test_a_step_after_which_the_loss_has_risen_is_tried_again_until_the_flow_is_given_up(monkeypatch):

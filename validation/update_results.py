@@ -126,8 +126,8 @@ def _first_escapes(run: dict[str, Any]) -> list[tuple[int, int]]:
 def flow_literal(found: dict[str, Any]) -> str:
     """Put the runs of ERM at d = k^20 into a table, a line for each k and tolerance."""
     lines = [
-        "`python validation/flow/literal.py`. Along the flow ln L never rises, and late |g|^2 t / L tends to 1. The largest rise of ln L above its least",
-        "value so far, and the range of |g|^2 t / L at the end:",
+        "`python validation/flow/literal.py`. Along the flow ln L never rises, and late |g|^2 t / L tends to 1. The largest rise of ln L above its",
+        "least value so far, and the range of |g|^2 t / L at the end:",
         "",
         "| k | rtol | runs | settled | largest rise | at the end | the same features at both tolerances | gradients | seconds, one thread |",
         "|---|---|---|---|---|---|---|---|---|",
