@@ -125,6 +125,7 @@ def measure(seed: int, number: int, seconds: float) -> dict[str, Any]:
         compile_loops(p, asked["method"], asked["options"])
         file = Path(folder) / "run.nc"
         start = time.perf_counter()
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell has started this in the background, deaf to it
         signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
         signal.setitimer(signal.ITIMER_REAL, seconds)
         try:
