@@ -284,7 +284,7 @@ def filled_in(text: str, results: Path, stamps: dict[str, Any]) -> tuple[str, li
 
 def stamped(results: Path, stamps: dict[str, Any]) -> dict[str, Any]:
     """Return the stamps with those of files that have changed since made now."""
-    now = {"revision": collect_provenance()["git_revision"], "date": datetime.date.today().isoformat(), "note": ""}
+    now = {"revision": str(collect_provenance()["git_revision"])[:7], "date": datetime.date.today().isoformat(), "note": ""}
     fresh = {}
     for name in PASSAGES:
         path = results / f"{name}.json"
