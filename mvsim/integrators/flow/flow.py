@@ -12,8 +12,8 @@ Four things make the flow of these losses hard, and each has its answer here.
 4. *Clocks.* After an escape time starts again from 0 where it matters: at t = 10^50 a step of 10^20 is lost in the clock. The solver needs no
    clock, the time since the last escape is kept beside it, and what the clock loses to rounding is added later.
 
-Along the exact flow the loss never rises. A step after which ln J lies more than `RISE` rtol above its least value so far is refused and tried
-again shorter. Two integrals are added up along the polynomials of the steps: of |c'|^2 and of |c'|^2 / J, which along the flow are what J and
+Along the exact flow the loss never rises. A step after which ln J lies more than `RISE` rtol above its least value at a mark so far is refused and
+tried again shorter. Two integrals are added up along the polynomials of the steps: of |c'|^2 and of |c'|^2 / J, which along the flow are what J and
 ln J have lost. They are recorded with every run, for its verdicts to compare.
 """
 
@@ -142,29 +142,30 @@ class GradientFlow(Integrator):
             n = system.size
             done = size >= left * (1.0 - 1e-14)
             time, lost = _added(state.time, memory.time_lost, size)
-            c = system.correlations(progress.history.Z[0, :n])
-            dissipation, log_dissipation = progress.history.Z[0, n:].tolist()
-            state = State(
-                state.step + 1, t_end if done else time, c, state.evaluations + system.evaluations - spent, dissipation, log_dissipation, None
-            )
-            escaped = memory.chart.waiting(memory.progress.history.Z[0]).sum() != memory.chart.waiting(progress.history.Z[0]).sum()
+            time = t_end if done else time
+            step = state.step + 1
+            mark = done or step >= memory.marked + MARK_EVERY or time > memory.marked_time * 10.0 ** (1.0 / MARKS_PER_DECADE)
+            y = progress.history.Z[0, :n]
+            lowest = min(memory.lowest, system.evaluated_log_loss(y)) if mark else memory.lowest
+            escaped = memory.chart.waiting(memory.progress.history.Z[0]).sum() != memory.chart.waiting(y).sum()
             since = 0.0 if escaped else memory.since_escape + size
             moving = escaped or since > STALL_GROWTH * memory.moving_since
-            mark = done or state.step >= memory.marked + MARK_EVERY or state.time > memory.marked_time * 10.0 ** (1.0 / MARKS_PER_DECADE)
             memory = replace(
                 memory,
                 progress=progress,
                 size=size,
                 time_lost=lost,
-                lowest=min(memory.lowest, system.log_loss(c)),
+                lowest=lowest,
                 largest=system.largest,
-                marked=state.step if mark else memory.marked,
-                marked_time=state.time if mark else memory.marked_time,
+                marked=step if mark else memory.marked,
+                marked_time=time if mark else memory.marked_time,
                 since_escape=since,
-                moving_step=state.step if moving else memory.moving_step,
+                moving_step=step if moving else memory.moving_step,
                 moving_since=since if moving else memory.moving_since,
             )
-            state = replace(state, memory=memory)
+            evaluations = state.evaluations + system.evaluations - spent
+            dissipation, log_dissipation = progress.history.Z[0, n:].tolist()
+            state = State(step, time, system.correlations(y), evaluations, dissipation, log_dissipation, memory)
             yield Visit(state, mark=mark, resumable=not done)
             if state.step - memory.moving_step > STALL_STEPS / self.rtol:
                 what = f"{state.step - memory.moving_step} steps in which time grew by less than {100 * (STALL_GROWTH - 1):g} %"

@@ -27,7 +27,7 @@ class Memory:
     time_lost : float
         What the clock has lost to rounding: steps may be 10^-30 of the time.
     lowest : float
-        Least ln J so far.
+        Least ln J at a mark so far.
     largest : float
         Largest correlation so far.
     marked : int

@@ -80,12 +80,21 @@ class ChartedField:
     def is_sound(self, highest: float, before: np.ndarray, after: np.ndarray) -> bool:
         """Whether a step within the tolerance may be taken: ln J at most ``highest``, and no leap over a threshold.
 
+        ln J is told from the last evaluation, and evaluated itself where that is too high.
+
         A coordinate that goes from far below the threshold to far above it in one step had the tolerance of where it came from, which can be
         10^20 times what is right above. That happens where noise carries a small correlation, so that no step foresees its escape.
         """
         b = self.chart.threshold
         leapt = (before[self.chart.index] < -b) & (after[self.chart.index] > b)
-        return not leapt.any() and self.log_loss(self.chart.to_c(after)) <= highest
+        if leapt.any():
+            return False
+        return self.log_loss(self.chart.to_c(after)) <= highest or self.evaluated_log_loss(after) <= highest
+
+    def evaluated_log_loss(self, y: np.ndarray) -> float:
+        """Return ln J at y, evaluated there."""
+        self.rate(y)
+        return self.log_loss(self.chart.to_c(y))
 
     def tolerance(self, y: np.ndarray) -> np.ndarray:
         """Return (n,) allowed errors at y."""
