@@ -138,18 +138,8 @@ class History:
 
     @property
     def order(self) -> int:
-        """Q."""
+        """The order q."""
         return len(self.Z) - 1
-
-    @property
-    def y(self) -> np.ndarray:
-        """(n,) the present value."""
-        return self.Z[0]
-
-    @property
-    def velocity(self) -> np.ndarray:
-        """(n,) the present derivative of the interpolating polynomial."""
-        return self.Z[1] / self.h
 
     def rescaled(self, h: float) -> History:
         """Return the same past for another step size."""
