@@ -69,6 +69,11 @@ def test_far_values_keep_their_digits():
     assert_close(mvsim.smoothed_relu_derivative(1e-31, 1e-1, 8), 1e-210, FEW_OPERATIONS)  # about the least power met at k = 1000, d = k^20
 
 
+def test_a_second_derivative_that_no_double_holds_is_infinite():
+    # z = rho / 2: R'' = (alpha - 1) 2^-(alpha - 2) / rho = 7 / 64 / 1e-310 > 1.8e308
+    assert smoothed_relu_second_derivative(np.array([5e-311, 1.0]), 1e-310, 8.0).tolist() == [np.inf, 0.0]
+
+
 def test_nan_is_not_hidden():
     assert np.isnan(mvsim.smoothed_relu(np.nan, 0.1, 8))
 

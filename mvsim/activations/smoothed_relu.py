@@ -59,11 +59,12 @@ def smoothed_relu_derivative(z: ArrayLike, rho: float, alpha: float) -> np.ndarr
 
 
 def smoothed_relu_second_derivative(z: ArrayLike, rho: float, alpha: float) -> np.ndarray:
-    """Return R''(z), taken as 0 at the kinks z = 0 and z = rho; arguments as for `smoothed_relu`."""
+    """Return R''(z), taken as 0 at the kinks z = 0 and z = rho, infinite where no double holds it; arguments as for `smoothed_relu`."""
     z, u = _scaled(z, rho, alpha)
     inside = (z > 0.0) & (z < rho)
     least = np.maximum(np.where(inside, u, 1.0), np.finfo(float).tiny)  # below it 1 / u, of which alpha = 1 leaves nothing, is infinite
-    return np.where(inside, (alpha - 1.0) * _power(least, alpha - 2.0) / rho, 0.0)
+    with np.errstate(over="ignore"):
+        return np.where(inside, (alpha - 1.0) * _power(least, alpha - 2.0) / rho, 0.0)
 
 
 def _scaled(z: ArrayLike, rho: float, alpha: float) -> tuple[np.ndarray, np.ndarray]:
