@@ -6,7 +6,7 @@ import numpy as np
 
 from mvsim.free_memory import check_fits
 from mvsim.parameters import Parameters, check_parameters
-from mvsim.streams import stream
+from mvsim.random_streams import stream
 
 
 def initial_correlations(parameters: Parameters, seed: int) -> np.ndarray:
@@ -34,4 +34,4 @@ def initial_correlations(parameters: Parameters, seed: int) -> np.ndarray:
     """
     p = check_parameters(parameters)
     check_fits(p, lambda p: 8 * 2 * p.k * p.k * p.m, " for the correlations")
-    return stream(seed, "initial correlations").standard_normal((p.k, p.m, p.k, 2)) / float(p.d) ** 0.5
+    return stream(seed, "initial correlations").standard_normal(p.correlations_shape) / float(p.d) ** 0.5

@@ -5,7 +5,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import mvsim
-from mvsim.laws import DiscreteLaw, SymmetricBetaLaw
+from mvsim.parameters.beta_laws import DiscreteLaw, SymmetricBetaLaw
 from mvsim.plotting import run_figure, save_figure
 
 P = mvsim.Parameters(k=2, N=4)
@@ -43,7 +43,11 @@ WRONG = {
     "a law without atoms": (lambda: DiscreteLaw(), "DiscreteLaw: atoms: is required"),
     "an atom is text": (lambda: DiscreteLaw(atoms=["\x1b[2J", 0.5]), "DiscreteLaw: atoms.0="),
     "a law has no such field": (lambda: DiscreteLaw(atoms=[0.5], x=np.zeros(10**5)), "DiscreteLaw: x=array"),
-    "a law of hidden atoms": (lambda: DiscreteLaw(atoms=np.ma.array([0.2, 0.8], mask=[0, 1])), "DiscreteLaw: atoms.1=masked"),
+    "a law of hidden atoms": (lambda: DiscreteLaw(atoms=np.ma.array([0.2, 0.8], mask=[0, 1])), "DiscreteLaw: atoms="),
+    "a law of hidden numbers": (lambda: DiscreteLaw(atoms=np.ma.masked_all(3)), "DiscreteLaw: atoms="),
+    "z has a hidden number": (lambda: mvsim.smoothed_relu(np.ma.masked_all(3), 0.1, 8), "z: "),
+    "atoms of lambda are a number": (lambda: mixup({"atoms": 1, "probabilities": 1}), "mixing={"),
+    "atoms of lambda are more than their probabilities": (lambda: mixup({"atoms": [0, 1], "probabilities": [1]}), "mixing={"),
     "a law that is not symmetric": (lambda: DiscreteLaw(atoms=[0.2]), "DiscreteLaw: atom 0.2 has no mirror image"),
     "a run without a name": (lambda: mvsim.open_run(""), "path='': "),
     "a run with a name that no file has": (lambda: mvsim.open_run("a\0b"), "path='a"),

@@ -11,7 +11,7 @@ from scipy import stats
 from tolerances import FEW_OPERATIONS, SIGNIFICANCE
 
 import mvsim
-from mvsim.streams import stream
+from mvsim.random_streams import stream
 
 LAYOUTS = ["random", "fixed"]
 NOISES = ["codebook", "point", "patch"]

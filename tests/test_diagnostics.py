@@ -10,8 +10,9 @@ from compare import assert_components_close
 from tolerances import COMPONENT_ABSOLUTE, FEW_OPERATIONS
 
 import mvsim
-from mvsim import diagnostics, learning
-from mvsim.streams import stream
+from mvsim import diagnostics
+from mvsim.random_streams import stream
+from mvsim.recording import feature_test as learning
 
 CASES = ["random codebook", "random patch noise", "random point noise", "shared patterns", "smallest", "no structure"]
 

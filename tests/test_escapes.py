@@ -6,8 +6,8 @@ from problems import BASE
 from scipy.integrate import quad
 
 import mvsim
-from mvsim.escapes import predicted_escape_times
 from mvsim.parameters import Parameters
+from mvsim.recording.entries import predicted_escape_times
 
 RHO, B = 0.25, 2.5
 

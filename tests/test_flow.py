@@ -10,7 +10,6 @@ from tolerances import ROUNDOFF
 
 import mvsim
 from mvsim.diagnostics import own_correlations
-from mvsim.escapes import EscapeLog, predicted_escape_times
 from mvsim.integrators import Escaping, Field, GradientFlow, State
 from mvsim.integrators.flow import flow as the_flow
 from mvsim.integrators.flow.chart import EscapeChart, smallest
@@ -19,6 +18,7 @@ from mvsim.integrators.flow.memory import pack, unpack
 from mvsim.integrators.flow.stepper import Stepper
 from mvsim.objectives import OBJECTIVES
 from mvsim.objectives.scales import Scales
+from mvsim.recording.entries import EscapeLog, predicted_escape_times
 from mvsim.simulation.field import field_of
 from mvsim.simulation.session import Session
 

@@ -9,9 +9,10 @@ from tolerances import MEMORY
 import mvsim
 from mvsim.data.memory import data_bytes
 from mvsim.kernels import entry_for_draws
-from mvsim.learning import FeatureTest
-from mvsim.memory import array_bytes, check_test_memory, required_bytes
 from mvsim.objectives import OBJECTIVES
+from mvsim.recording.feature_test import FeatureTest
+from mvsim.recording.memory import check_test_memory
+from mvsim.simulation.memory import array_bytes, required_bytes
 
 # Two sizes of each kind of data and method. All are large enough that what is counted outweighs the small change.
 PROBLEMS = {

@@ -28,7 +28,7 @@ from mvsim.data import sample_points
 from mvsim.kernels import BACKENDS
 from mvsim.losses import AllPairs, CrossEntropy, ListedPairs
 from mvsim.objectives import OBJECTIVES, Objective
-from mvsim.streams import stream
+from mvsim.random_streams import stream
 
 MIXING = {name for name, definition in reference.REFERENCES.items() if definition.equals_erm_on_copies}
 every_objective = pytest.mark.parametrize("name", sorted(OBJECTIVES))

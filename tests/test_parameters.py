@@ -8,7 +8,7 @@ import pytest
 
 import mvsim
 from mvsim import Parameters, UsageError
-from mvsim.checks import MOST_FAULTS
+from mvsim.inputs import MOST_FAULTS
 
 FIELDS = {"k", "m", "d", "P", "C_P", "Q", "N", "alpha", "rho", "delta1", "delta2", "delta3", "delta4"}
 FIELDS |= {"signal_layout", "noise", "G", "beta_law", "codebook_seed"}

@@ -13,7 +13,7 @@ from example_run import assert_same_bits
 
 import mvsim
 import mvsim.simulation.session
-from mvsim.recorder import Recorder
+from mvsim.recording.recorder import Recorder
 from mvsim.simulation.progress import Silent
 
 SMALL = mvsim.Parameters(k=2, m=2, N=6, P=4, d=20, C_P=1)

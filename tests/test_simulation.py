@@ -23,11 +23,11 @@ from mvsim.free_memory import available_bytes
 from mvsim.integrators import Escaping, Field, GradientDescent, State
 from mvsim.integrators.base import next_log_mark
 from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
-from mvsim.learning import FeatureTest, count_classes
 from mvsim.linalg.power_iteration import largest_eigenvalue
-from mvsim.memory import check_memory, required_bytes
 from mvsim.objectives import OBJECTIVES
-from mvsim.recorder import MEASURES, SHARPNESS_EVERY, Recorder
+from mvsim.recording.feature_test import FeatureTest, count_classes
+from mvsim.recording.recorder import MEASURES, SHARPNESS_EVERY, Recorder
+from mvsim.simulation.memory import check_memory, required_bytes
 
 TINY = {"k": 3, "m": 2, "N": 12, "P": 9, "d": 60, "G": 6}
 RATE = 3.0

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import mvsim
-from mvsim.memory import required_bytes
-from mvsim.verification.kept_runs import run_name
+from mvsim.simulation.memory import required_bytes
+from mvsim.simulation.run_cache import run_name
 
 RESULTS = Path(__file__).resolve().parent / "results"
 FILE, FLOW_RUNS = RESULTS / "main_job.json", RESULTS / "flow_runs.json"

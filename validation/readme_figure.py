@@ -18,9 +18,9 @@ from pathlib import Path
 
 import mvsim
 from mvsim.cli.progress import progress_on
-from mvsim.learning import count_classes
 from mvsim.plotting import run_figure, save_figure
 from mvsim.plotting.panels import correlations, learned_classes, total_correlations
+from mvsim.recording.feature_test import count_classes
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"

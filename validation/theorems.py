@@ -22,11 +22,11 @@ from matplotlib.patches import Rectangle
 import mvsim
 from mvsim.plotting import save_figure
 from mvsim.plotting.style import styled
+from mvsim.simulation.run_cache import kept_run
 from mvsim.verification.ensemble import IDENTITIES, over_seeds
-from mvsim.verification.judgement import judge
-from mvsim.verification.kept_runs import kept_run
-from mvsim.verification.questions import Section, ask_of_controls, ask_of_theorems
+from mvsim.verification.run_verdicts import judge
 from mvsim.verification.verdict import Verdict
+from mvsim.verification.verify import Section, ask_of_controls, ask_of_theorems
 
 FIGURE = Path(__file__).resolve().parents[1] / "figures" / "controls.png"
 FILE = Path(__file__).resolve().parent / "results" / "theorems.json"

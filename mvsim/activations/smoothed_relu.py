@@ -20,10 +20,9 @@ from numpy.typing import ArrayLike
 
 from mvsim.activations.base import Activation, Escape
 from mvsim.activations.power import power_for_loops, to_power, whole_power
-from mvsim.arrays import real_array
-from mvsim.checks import check_positive
 from mvsim.echo import echo
 from mvsim.errors import UsageError
+from mvsim.inputs import check_positive, real_array
 
 
 def smoothed_relu(z: ArrayLike, rho: float, alpha: float) -> np.ndarray:

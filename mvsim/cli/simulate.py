@@ -16,9 +16,9 @@ from mvsim.cli.progress import progress_on
 from mvsim.echo import echo, escaped
 from mvsim.errors import UsageError
 from mvsim.integrators import INTEGRATORS
-from mvsim.learning import count_classes
 from mvsim.objectives import OBJECTIVES
 from mvsim.parameters import Parameters
+from mvsim.recording.feature_test import count_classes
 
 FLAG = Parameter(negative="", show_default=False)
 

@@ -22,9 +22,9 @@ from mvsim.echo import path_text
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
 from mvsim.run import Run
-from mvsim.verification.questions import FOLDER, SEEDS, Section, ask_of_controls, ask_of_runs, ask_of_theorems
-from mvsim.verification.theorems import THEOREMS
+from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import exit_code
+from mvsim.verification.verify import FOLDER, SEEDS, Section, ask_of_controls, ask_of_runs, ask_of_theorems
 from mvsim.version import __version__
 
 DEFAULT_K = (10,)

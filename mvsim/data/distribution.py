@@ -19,7 +19,7 @@ import numpy as np
 from mvsim.data.dataset import Dataset, PatchDataset, SharedNoiseDataset, check_labels
 from mvsim.data.memory import check_data_memory
 from mvsim.parameters import Parameters, check_parameters
-from mvsim.streams import stream
+from mvsim.random_streams import stream
 
 
 def sample_dataset(parameters: Parameters, seed: int) -> Dataset:

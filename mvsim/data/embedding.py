@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from mvsim.arrays import real_array
-from mvsim.checks import check_integer
 from mvsim.data.dataset import Dataset
 from mvsim.echo import echo
 from mvsim.errors import UsageError
 from mvsim.free_memory import available_bytes
-from mvsim.streams import stream
+from mvsim.inputs import check_integer, real_array
+from mvsim.random_streams import stream
 
 
 def random_features(k: int, d: int, seed: int) -> np.ndarray:

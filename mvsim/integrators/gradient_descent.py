@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mvsim.checks import check_positive
 from mvsim.errors import DivergedError, UsageError
+from mvsim.inputs import check_positive
 from mvsim.integrators.base import Field, Integrator, State, Visit, next_log_mark
 from mvsim.parameters import Deviation
 

@@ -1,13 +1,15 @@
-"""What there is to know about a kernel before it is made, in one entry for each."""
+"""The kernels there are, and what there is to know of each before it is made. A new kernel is a file and an entry in `KERNELS`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mvsim.data import Dataset
+from mvsim.data import Dataset, SharedNoiseDataset
+from mvsim.kernels.any_patches import memory as any_patches_memory
 from mvsim.kernels.kernel import Kernel
 from mvsim.kernels.needs import Needs, NeedsOfTest
+from mvsim.kernels.shared_noise import memory as shared_noise_memory
 from mvsim.parameters import Parameters
 
 
@@ -40,3 +42,56 @@ class KernelEntry:
     needs: Callable[[Parameters, bool], Needs]
     needs_of_test: Callable[[Parameters, int], NeedsOfTest]
     load: Callable[[], type[Kernel]]
+
+
+def _shared_noise() -> type[Kernel]:
+    from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
+
+    return SharedNoiseKernel
+
+
+def _any_patches() -> type[Kernel]:
+    from mvsim.kernels.any_patches.kernel import AnyPatchesKernel
+
+    return AnyPatchesKernel
+
+
+def _oracle() -> type[Kernel]:
+    from mvsim.kernels.oracle import OracleKernel
+
+    return OracleKernel
+
+
+KERNELS = (
+    KernelEntry(
+        backend="numba",
+        compiled=True,
+        serves=lambda data: isinstance(data, SharedNoiseDataset),
+        serves_draws=lambda p: p.noise != "patch",
+        needs=shared_noise_memory.needs,
+        needs_of_test=shared_noise_memory.needs_of_test,
+        load=_shared_noise,
+    ),
+    KernelEntry(
+        backend="numba",
+        compiled=True,
+        serves=lambda data: True,
+        serves_draws=lambda p: True,
+        needs=any_patches_memory.needs,
+        needs_of_test=any_patches_memory.needs_of_test,
+        load=_any_patches,
+    ),
+    KernelEntry(
+        backend="numpy",
+        compiled=False,
+        serves=lambda data: True,
+        serves_draws=lambda p: True,
+        needs=any_patches_memory.needs_of_readable,
+        needs_of_test=any_patches_memory.needs_of_test_of_readable,
+        load=_oracle,
+    ),
+)
+"""All kernels, the fastest first: the first one of a backend that serves the data is taken, and of all backends for ``auto``."""
+
+BACKENDS = ("auto", *sorted({entry.backend for entry in KERNELS}, reverse=True))
+"""What users may ask for."""

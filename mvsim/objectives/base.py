@@ -15,16 +15,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mvsim.arrays import correlations_array
 from mvsim.data import Dataset
 from mvsim.diagnostics import log_signal_strength
 from mvsim.errors import UsageError
-from mvsim.finite import check_finite, finite_outputs
+from mvsim.inputs import correlations_array
 from mvsim.kernels import make_kernel, usable_backend
+from mvsim.kernels.finite import check_finite, finite_outputs
 from mvsim.linalg.arrow_matrix import Curvature
 from mvsim.logarithms import exponential, logarithm
 from mvsim.losses import CrossEntropy, Points, PointwiseLoss
-from mvsim.memory import check_objective_memory
+from mvsim.objectives.memory import check_objective_memory
 from mvsim.parameters import Deviation, Parameters
 
 ESCAPED = 0.3
@@ -223,4 +223,4 @@ class Objective(ABC):
         return c
 
     def _checked(self, c: np.ndarray, name: str = "c") -> np.ndarray:
-        return correlations_array(name, c, self.parameters)
+        return correlations_array(name, c, self.parameters.correlations_shape)

@@ -43,6 +43,8 @@ def law_from(value: Any, nodes: int = DEFAULT_NODES) -> MixingLaw:
 
     try:
         if set(value) == {"atoms", "probabilities"}:
+            if np.ndim(value["atoms"]) != 1 or np.shape(value["atoms"]) != np.shape(value["probabilities"]):
+                raise UsageError(f"mixing={echo(dict(value))}: atoms and probabilities must be lists of the same length; must be {allowed}")
             return MixingLaw(scipy.stats.rv_discrete(values=(value["atoms"], value["probabilities"])), nodes)
         if "distribution" not in value or set(value) - {"distribution", "args", "kwds"}:
             raise UsageError(f"mixing={echo(dict(value))}: must be {allowed}")

@@ -14,7 +14,7 @@ from mvsim.losses import AllPairs, ListedPairs, Points, Unmixed
 from mvsim.objectives.base import Objective
 from mvsim.objectives.mixing import DEFAULT_NODES, law_from
 from mvsim.parameters import Parameters
-from mvsim.streams import check_seed, stream
+from mvsim.random_streams import check_seed, stream
 
 MOST_PAIRS = 10**6
 UNIFORM = {"distribution": "beta", "args": [1.0, 1.0]}

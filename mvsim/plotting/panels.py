@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from mvsim.data import sample_dataset
 from mvsim.diagnostics import active_threshold
-from mvsim.learning import count_classes
 from mvsim.objectives import OBJECTIVES
 from mvsim.plotting.style import BOTH, MARK, NONE, ONE, STRONG, WEAK
+from mvsim.recording.feature_test import count_classes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

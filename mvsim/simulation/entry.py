@@ -10,10 +10,10 @@ from typing import Any
 from mvsim.archive import ensure_writable, lock_run, read_run
 from mvsim.data import Dataset
 from mvsim.kernels import usable_backend
-from mvsim.memory import check_memory
 from mvsim.objectives import OBJECTIVES
 from mvsim.parameters import Parameters
 from mvsim.run import Run
+from mvsim.simulation.memory import check_memory
 from mvsim.simulation.progress import Progress, Silent
 from mvsim.simulation.request import Request
 from mvsim.simulation.session import SETTLED_FACTOR, Session
@@ -52,13 +52,13 @@ def simulate(
     integrator : str
         A key of `mvsim.integrators.INTEGRATORS`.
     eta : float, optional
-        Step size of gradient descent; default `mvsim.simulation.session.LEARNING_RATE_PER_CLASS` times k.
+        Step size of gradient descent; default `mvsim.simulation.plan.LEARNING_RATE_PER_CLASS` times k.
     rtol : float, optional
         Relative tolerance of the gradient flow; default 1e-3.
     t_end : float, optional
         Time to stop at (of gradient descent eta times steps: the first step that reaches it is the last). Without it a run goes on until it
         has settled, that is, until training accuracy is 1 and the answer of Definition 4.5 has not changed for any feature while time grew
-        by ``settled_factor``, but gradient descent not beyond `mvsim.simulation.session.AFFORDABLE` steps.
+        by ``settled_factor``, but gradient descent not beyond the number of steps that `mvsim.simulation.plan` calls affordable.
     settled_factor : float
         See ``t_end``; more than 1.
     out : path, optional

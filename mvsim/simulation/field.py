@@ -22,7 +22,7 @@ def field_of(objective: Objective, eta: float = 1.0, affordable: int = 10_000) -
         Gradients worth waiting for where nobody says when to stop.
     """
     p, scales = objective.parameters, Scales(objective)
-    shape = (p.k, p.m, p.k, 2)
+    shape = p.correlations_shape
     y, r, view = np.indices((p.k, p.m, 2)).reshape(3, -1)
     own = np.ravel_multi_index((y, r, y, view), shape)
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from mvsim.checks import check_between, check_positive
 from mvsim.data import Dataset
 from mvsim.echo import echo
 from mvsim.errors import UsageError
+from mvsim.inputs import check_between, check_positive
 from mvsim.integrators import INTEGRATORS, LAST_TIME
 from mvsim.kernels import BACKENDS
-from mvsim.learning import check_n_test
 from mvsim.objectives import check_name, check_options
 from mvsim.parameters import Parameters, check_parameters
+from mvsim.random_streams import check_seed
+from mvsim.recording.feature_test import check_n_test
 from mvsim.simulation.progress import Progress, Silent
-from mvsim.streams import check_seed
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

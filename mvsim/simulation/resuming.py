@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from mvsim.checks import joined
 from mvsim.echo import echo, path_text
 from mvsim.errors import UsageError
+from mvsim.inputs import joined
 from mvsim.integrators import INTEGRATORS, Integrator
 
 FREE = ("t_end", "settled_factor")

@@ -2,43 +2,26 @@
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from mvsim.archive import collect_provenance, write_run
-from mvsim.data import Dataset, sample_dataset
-from mvsim.diagnostics import signal_strength
-from mvsim.errors import DivergedError, Interrupted, StalledError, UsageError
+from mvsim.archive import write_run
+from mvsim.errors import DivergedError, Interrupted, StalledError
 from mvsim.initialisation import initial_correlations
-from mvsim.integrators import INTEGRATORS, Integrator, State, Visit
-from mvsim.learning import FeatureTest, count_classes
-from mvsim.objectives import OBJECTIVES, Objective, options_of
-from mvsim.recorder import Recorder
+from mvsim.integrators import State, Visit
+from mvsim.recording.feature_test import count_classes
 from mvsim.run import Run
-from mvsim.simulation.field import field_of
+from mvsim.signals import signals_remembered
+from mvsim.simulation.plan import plan_of
 from mvsim.simulation.progress import compilation_announced
 from mvsim.simulation.request import Request
-from mvsim.simulation.resuming import refuse_going_back, refuse_other_run
-from mvsim.simulation.signals import signals_remembered
-from mvsim.summary import summarise
+from mvsim.simulation.words import faithful_learning_rate, outcome, summary
 
 SETTLED_FACTOR = 10.0
 """A run has settled when what it measures has stayed the same while time grew by this factor."""
-
-LEARNING_RATE_PER_CLASS = 6.0
-"""Times k, a step size of gradient descent that stays below 2 / lambda_max in the default regime."""
-
-AFFORDABLE = {True: 6_000, False: 40_000}
-"""Gradients worth waiting for where nobody says when to stop, by whether the loss mixes pairs."""
-
-FAITHFUL = 0.01
-"""Relative error of the speed at which gradient descent counts as following the flow."""
 
 DISPLAY_SECONDS = 0.2
 """Time between two words to the display."""
@@ -65,44 +48,15 @@ class Session:
     wall_before: float
 
     def __init__(self, request: Request, saved: Any) -> None:
-        self.request, self.saved, self.parameters, self.progress = request, saved, request.parameters, request.progress
+        self.request = request
+        self.saved = saved
         self.warned = False
-        self.objective = _objective(request)
-        _check_signal_strength(self.objective, request.data)
-        self.integrator = self._integrator()
-        t_end = None if request.t_end is None else float(request.t_end)
-        self.horizon = self.integrator.horizon(t_end)
-        self.regime = self.parameters.deviations() + self.objective.deviations() + self.integrator.deviations()
-        feature_test = FeatureTest(self.parameters, request.n_test, request.seed, request.threads, request.backend)
-        self.recorder = Recorder(self.objective, feature_test, request.seed)
-        self.provenance: dict[str, Any] = {
-            **collect_provenance(),
-            "parameters": self.parameters.model_dump(mode="json"),
-            "method": request.method,
-            "seed": int(request.seed),
-            "integrator": {**self.integrator.options(), "t_end": t_end, "settled_factor": float(request.settled_factor)},
-            "options": {
-                "n_test": request.n_test, "backend": request.backend, **_origin(request.data), **self.objective.options(),
-                "algorithm": self.objective.describe(),
-            },
-            "regime": [deviation.as_dict() for deviation in self.regime],
-            "settled": None,
-            "wall_seconds": 0.0,
-        }  # fmt: skip
-        if saved:
-            first = ("version", "git_revision", "command", "versions", "platform", "created")
-            self.provenance["continued"] = [*saved[1].get("continued", []), {name: self.provenance[name] for name in first}]
-            self.provenance.update({name: saved[1][name] for name in first})
-            refuse_other_run(self.provenance, saved[1], request.out)
-            refuse_going_back(saved, t_end, self.integrator, request.out)
-
-    def _integrator(self) -> Integrator:
-        """Return the integrator, with the option that is asked for, that of the saved run, or the default."""
-        chosen = INTEGRATORS[self.request.integrator]
-        before = self.saved[1]["integrator"] if self.saved else {}
-        kept = before.get(chosen.option) if before.get("name") == chosen.name else None
-        field = field_of(self.objective, LEARNING_RATE_PER_CLASS * self.parameters.k, AFFORDABLE[self.objective.mixes])
-        return chosen(field, kept if self.request.option is None else self.request.option)
+        self.plan = plan_of(request, saved)
+        self.objective = self.plan.objective
+        self.integrator = self.plan.integrator
+        self.horizon = self.plan.horizon
+        self.recorder = self.plan.recorder
+        self.progress = request.progress
 
     def run(self) -> Run:
         """Step until the run ends, one way or another, and save it; a finished run that has nothing left to do is left as it is."""
@@ -121,7 +75,8 @@ class Session:
                 except KeyboardInterrupt:
                     self._save("interrupted", f"Interrupted at step {self.state.step}, t = {self.state.time:.4g}; it can be resumed.")
                     raise self._interruption("") from None
-                run = self._save("finished", self._outcome())
+                ending = outcome(self.recorder, self.state, self.integrator, self.horizon, self.request.t_end, self.request.settled_factor)
+                run = self._save("finished", ending)
         self.progress.finish({"summary": run.summary})
         if interrupted():
             raise self._interruption(" when it had finished")
@@ -143,7 +98,7 @@ class Session:
             self.state = self.resume
             self.objective.gradient(self.state.c)
         else:
-            c = initial_correlations(self.parameters, self.request.seed)
+            c = initial_correlations(self.request.parameters, self.request.seed)
             self.state, self.wall_before = State(0, 0.0, c), 0.0
             self.resume = self.state
             self.recorder.start(self.state)
@@ -172,13 +127,7 @@ class Session:
         return self.state.time >= self.horizon * (1.0 - 1e-12)
 
     def _settled(self) -> bool:
-        settles, times = self._settles_at(), self.recorder.times
-        return settles is not None and len(times) > 1 and times[-1] >= settles
-
-    def _settles_at(self) -> float | None:
-        """Return when the run has settled if nothing changes any more; None while training accuracy is below 1."""
-        since, times = self.recorder.settled_since(), self.recorder.times
-        return None if since is None else self.request.settled_factor * max(since, times[min(1, len(times) - 1)])
+        return self.recorder.settled(self.request.settled_factor)
 
     def _arrive(self, visit: Visit) -> None:
         """Take note of a state: escapes, the record if it is due, where to resume."""
@@ -214,7 +163,7 @@ class Session:
             "step": self.state.step,
             "steps": steps,
             "time": self.state.time,
-            "until": self._settles_at() if self.request.t_end is None else self.horizon,
+            "until": self.recorder.settles_at(self.request.settled_factor) if self.request.t_end is None else self.horizon,
             "loss": float(self.recorder.last("loss")),
             "training_accuracy": float(self.recorder.last("training_accuracy")),
             **count_classes(self.recorder.last("feature_learned")),
@@ -222,52 +171,17 @@ class Session:
             "eta_seconds": (steps - self.state.step) / rate if steps is not None and rate > 0 else None,
         }
 
-    def _outcome(self) -> str:
-        """Say how a run that is over ended, and what there is to know about it."""
-        return " ".join([self._ending(), *self._foretold(), *self._faithful_steps(), *self.objective.caveats(self.state.c)])
-
-    def _ending(self) -> str:
-        since = self.recorder.settled_since()
-        if self._settled():
-            return f"Settled: training accuracy 1 and no change by Definition 4.5 since t = {since:.4g}."
-        why = "training accuracy is below 1"
-        if since is not None:
-            why = f"the last change by Definition 4.5 was at t = {since:.4g}; without another it settles at t = {self._settles_at():.4g}"
-        steps = self.integrator.steps_until(self.horizon)
-        limit = f"the default limit of {steps} steps (t_end sets another)" if steps is not None else f"t = {self.horizon:.4g}"
-        limit = "t_end" if self.request.t_end is not None else limit
-        return f"Not settled at {limit}: {why}."
-
-    def _foretold(self) -> list[str]:
-        """Say how well the initial state foretold which view of each class escapes first."""
-        right, of = self.recorder.foretold_winners()
-        return [f"The first view to escape was foretold by the initial state in {right} of {of} classes."] if of else []
-
-    def _faithful_steps(self) -> list[str]:
-        """Say which step size gradient descent would need to stay close to this flow."""
-        eta = self.recorder.faithful_learning_rate(FAITHFUL)
-        if self.integrator.learning_rate is not None or not math.isfinite(eta):
-            return []
-        steps = self.state.time / eta
-        return [f"Gradient descent follows it to {100 * FAITHFUL:g} % for eta up to {eta:.3g}: {steps:.3g} steps."]
-
     def _save(self, status: str, ending: str) -> Run:
         """Put the run together as it stands and write it, if it has a file."""
         self.last_saved = time.monotonic()
         request = self.request
-        summary = summarise(
-            self.parameters, self.objective.label, request.seed, count_classes(self.recorder.last("feature_learned")),
-            float(self.recorder.last("training_accuracy")), request.n_test, self.recorder.times[-1], self.integrator.clock(self.state), ending,
-            self.regime,
-        )  # fmt: skip
-        eta = self.recorder.faithful_learning_rate(FAITHFUL)
         provenance = {
-            **self.provenance,
+            **self.plan.provenance,
             "status": status,
-            "summary": summary,
+            "summary": summary(self.recorder, request.seed, self.integrator.clock(self.state), ending, self.plan.regime),
             "wall_seconds": self.wall_before + self.last_saved - self.started,
-            "settled": bool(self._settled()) if status == "finished" else None,
-            "faithful_eta": eta if math.isfinite(eta) else None,
+            "settled": self._settled() if status == "finished" else None,
+            "faithful_eta": faithful_learning_rate(self.recorder),
         }
         dataset = self.recorder.to_dataset(self.state, self.resume, self.integrator)
         # A resumed run first goes again through what was saved beyond the state from which it can go on: until then the file knows more.
@@ -275,26 +189,3 @@ class Session:
         if request.out is not None and not behind:
             write_run(request.out, dataset, provenance)
         return Run(dataset, provenance, None if request.out is None else Path(request.out))
-
-
-def _objective(request: Request) -> Objective:
-    """Return the training loss on the points that are asked for."""
-    data = sample_dataset(request.parameters, request.seed) if request.data is None else request.data
-    options = request.objective_options
-    if "seed" in options_of(request.method):
-        options = {"seed": request.seed, **options}
-    return OBJECTIVES[request.method](request.parameters, data, request.backend, request.threads, **options)
-
-
-def _check_signal_strength(objective: Objective, given: Dataset | None) -> None:
-    """Raise `UsageError` if S_{y,l} is no double: a run records it."""
-    p = objective.parameters
-    if np.isfinite(signal_strength(p, objective.data)).all():
-        return
-    wrong = f"alpha={p.alpha:g}, {f'delta2={p.delta2:g}' if given is None else 'data'}"
-    raise UsageError(f"{wrong}: beta^alpha, summed for the signal strength, is beyond double precision; take a smaller alpha or smaller coefficients")
-
-
-def _origin(given: Dataset | None) -> dict[str, Any]:
-    """Return what the provenance says of the training points: nothing of those that parameters and seed fix."""
-    return {} if given is None else {"data": given.digest()}

@@ -1,16 +1,12 @@
 """Verdicts: do the theorems hold, by how much, over how many seeds; and can the checks fail.
 
 ===================  ==========================================================================
-`questions`          what one can ask: of runs, of theorems over seeds and k, of the controls
-`judgement`          all there is to say about one run
-`theorems`           Theorems 4.6 and 4.7
-`definition`         Definition 4.5 on fresh draws and training points
-`claims`             Claims B.1 - B.28, a small function each
-`calculations`       Calculations A.6 - A.10 as identities
-`gaussian_maxima`    Propositions A.1 - A.5 by Monte Carlo
-`gradient_flow`      whether a run of the gradient flow is one
-`assumptions`        which entries of Assumption 4.3 hold literally
+`verify`             what one can ask: of runs, of theorems over seeds and k, of the controls
+`run_verdicts`       all there is to say about one run
+`statements`         theorems, definition, claims, calculations, assumptions: what is judged
+`evidence`           what they are measured on
 `ensemble`           verdicts over seeds and k
 `controls`           negative controls
+`verdict`            the answer itself
 ===================  ==========================================================================
 """

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from mvsim.data import SharedNoiseDataset, sample_dataset
-from mvsim.laws import DiscreteLaw
 from mvsim.parameters import Parameters
-from mvsim.streams import stream
-from mvsim.verification.calculations import CALCULATIONS
-from mvsim.verification.evidence import Evidence
-from mvsim.verification.judgement import judge
-from mvsim.verification.kept_runs import kept_run
+from mvsim.parameters.beta_laws import DiscreteLaw
+from mvsim.random_streams import stream
+from mvsim.simulation.run_cache import kept_run
+from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.run_verdicts import judge
+from mvsim.verification.statements.calculations import CALCULATIONS
 from mvsim.verification.verdict import Status, Verdict
 
 LAST = 1e14

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from mvsim.verification.intervals import clopper_pearson, fraction_at_least
-from mvsim.verification.judgement import Judgement
+from mvsim.verification.evidence.intervals import clopper_pearson, fraction_at_least
+from mvsim.verification.run_verdicts import Judgement
 from mvsim.verification.verdict import Verdict, constant
 
 IDENTITIES = ("Calculation", "Lemma", "Proposition", "Corollary", "Gradient flow")

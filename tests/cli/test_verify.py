@@ -71,7 +71,7 @@ def test_over_seeds_runs_what_is_missing_and_finds_it_again(mvsim, tmp_path, mon
     files = sorted(path.name for path in (tmp_path / "kept").iterdir())
     assert len([name for name in files if name.endswith(".nc")]) == 4
     assert len([name for name in files if name.startswith("theorem-4.6-") and name.endswith(".json")]) == 1
-    monkeypatch.setattr("mvsim.verification.kept_runs.simulate", None)  # nothing may be simulated again
+    monkeypatch.setattr("mvsim.simulation.run_cache.simulate", None)  # nothing may be simulated again
     again = mvsim(*command)
     assert (again.code, again.out) == (first.code, first.out)
     assert "k = 3, 2 seeds (2 runs found in kept, 0 made): " in mvsim(*command[:-1]).err
@@ -167,7 +167,7 @@ def test_theorems_of_which_no_run_came_to_an_end_are_inconclusive(mvsim, tmp_pat
     def stalled(*arguments, **options):
         raise package.StalledError("nowhere")
 
-    monkeypatch.setattr("mvsim.verification.kept_runs.simulate", stalled)
+    monkeypatch.setattr("mvsim.simulation.run_cache.simulate", stalled)
     result = mvsim("verify", "--theorem", "4.6", "--k", "3", "--seeds", "2", "--runs-dir", "kept", "--quiet")
     assert result.code == 3
     assert "none of 2 runs" in result.out

@@ -182,7 +182,7 @@ FUNCTIONS: dict[str, Function] = {
             "redraw": "once",
             "seed": 0,
         },
-        other_names=(("name", "method"),),
+        other_names=(("name", "method"), ("parameters", "k")),  # the data have another k
     ),
     "objective.loss": Function(lambda c: objective().loss(c), lambda: {"c": correlations()}),
     "objective.gradient": Function(lambda c: objective().gradient(c), lambda: {"c": correlations()}),

@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -70,3 +71,15 @@ def test_a_change_in_a_folder_below_changes_the_key(tmp_path):
     inner.write_text("x = 2")
     assert compiling.digest([inner]) != before
     assert any(path.parent.parent.parent in compiling.ROOTS for path in compiling.source_files())
+
+
+def test_ctrl_c_waits_until_a_function_is_compiled():
+    # LLVM calls back into Python while it compiles; what is raised in there is printed and dropped
+    @compiling.njit()
+    def successor(x):
+        return x + 1
+
+    with compiling.compilation_heard(lambda: signal.raise_signal(signal.SIGINT)), pytest.raises(KeyboardInterrupt):
+        successor(1)
+    assert successor.signatures
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

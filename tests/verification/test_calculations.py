@@ -8,8 +8,10 @@ import pytest
 import mvsim
 from mvsim.activations.smoothed_relu import smoothed_relu_derivative
 from mvsim.run import Run
-from mvsim.verification import calculations as calculations_module
-from mvsim.verification.calculations import (
+from mvsim.verification.controls import _linear, _softer, _unclipped
+from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.statements import calculations as calculations_module
+from mvsim.verification.statements.calculations import (
     CALCULATIONS,
     IDENTITY,
     calculations,
@@ -20,8 +22,6 @@ from mvsim.verification.calculations import (
     other_correlations,
     own_correlation,
 )
-from mvsim.verification.controls import _linear, _softer, _unclipped
-from mvsim.verification.evidence import Evidence
 
 IDENTITIES = [check for check in CALCULATIONS if check is not other_correlations]
 

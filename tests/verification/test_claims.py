@@ -13,10 +13,10 @@ from tolerances import CENTRAL_DIFFERENCE, CENTRAL_DIFFERENCE_STEP, FEW_OPERATIO
 import mvsim
 from mvsim.activations.smoothed_relu import smoothed_relu, smoothed_relu_derivative
 from mvsim.run import Run
-from mvsim.verification import evidence as evidence_module
-from mvsim.verification.claims import CLAIMS, claims, gaps, separation
-from mvsim.verification.evidence import Evidence
-from mvsim.verification.judgement import judge
+from mvsim.verification.evidence import evidence as evidence_module
+from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.run_verdicts import judge
+from mvsim.verification.statements.claims import CLAIMS, claims, gaps, separation
 from mvsim.verification.verdict import STATUSES, Verdict
 
 SMALL = {"k": 4, "N": 40, "G": 6, "P": 16}
@@ -508,7 +508,7 @@ def test_the_tensor_power_lemma_is_decided(erm, monkeypatch):
 
 
 def separation_of(evidence, margin):
-    from mvsim.verification.claims import initialisation
+    from mvsim.verification.statements.claims import initialisation
 
     class Everyone(initialisation.Separation):
         def separated(self, k):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import mvsim
-from mvsim.verification import gaussian_maxima as maxima_module
-from mvsim.verification.gaussian_maxima import (
+from mvsim.verification.statements import gaussian_maxima as maxima_module
+from mvsim.verification.statements.gaussian_maxima import (
     anti_concentration,
     drawn_maxima,
     expectation,

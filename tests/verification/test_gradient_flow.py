@@ -6,9 +6,9 @@ import pytest
 import mvsim
 from mvsim.run import Run
 from mvsim.verification.ensemble import over_seeds
-from mvsim.verification.evidence import Evidence
-from mvsim.verification.gradient_flow import gradient_flow
-from mvsim.verification.judgement import Judgement, judge
+from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.run_verdicts import Judgement, judge
+from mvsim.verification.statements.gradient_flow import gradient_flow
 
 DESCENT, BALANCE, LOG_BALANCE = "Gradient flow (descent)", "Gradient flow (energy balance)", "Gradient flow (energy balance, logarithmic)"
 RATE, LATE = "Gradient flow (recorded rate)", "Gradient flow (late law)"

@@ -7,10 +7,10 @@ import pytest
 
 import mvsim
 from mvsim.run import Run
-from mvsim.verification.definition import Learned, definition_4_5, learned_features
 from mvsim.verification.ensemble import over_k, over_seeds
-from mvsim.verification.judgement import Judgement, judge
-from mvsim.verification.theorems import THEOREMS
+from mvsim.verification.run_verdicts import Judgement, judge
+from mvsim.verification.statements.definition import Learned, definition_4_5, learned_features
+from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import Verdict, constant
 
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from mvsim.verification.intervals import clopper_pearson, fraction_at_least
-from mvsim.verification.persistence import lasts, unchanged_since
+from mvsim.verification.evidence.intervals import clopper_pearson, fraction_at_least
+from mvsim.verification.evidence.persistence import lasts, unchanged_since
 from mvsim.verification.verdict import Verdict, at_most, constant, exit_code, margin_above, margin_below
 
 

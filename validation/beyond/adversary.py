@@ -27,7 +27,7 @@ from outcomes import counted
 
 import mvsim
 from mvsim.data import SharedNoiseDataset
-from mvsim.verification.kept_runs import kept_run
+from mvsim.simulation.run_cache import kept_run
 
 FILE = Path(__file__).resolve().parents[1] / "results" / "adversary.json"
 
@@ -104,7 +104,7 @@ def against_training(runs: Path, seeds: int) -> Iterator[dict[str, Any]]:
 
 def counted_on(runs: Path, p: mvsim.Parameters, method: str, seed: int) -> dict[str, int]:
     """Count the classes of a run on `naming_noise`."""
-    from mvsim.learning import count_classes
+    from mvsim.recording.feature_test import count_classes
 
     run = kept_run(runs, p, method, seed, until=NAMING_END, data=naming_noise(p, seed))
     return count_classes(run.dataset["feature_learned"].isel(time=-1).to_numpy())

@@ -7,10 +7,10 @@ from typing import Any
 
 import mvsim
 from mvsim import Parameters
-from mvsim.learning import count_classes
-from mvsim.verification.intervals import clopper_pearson
-from mvsim.verification.kept_runs import try_kept_run
-from mvsim.verification.persistence import unchanged_since
+from mvsim.recording.feature_test import count_classes
+from mvsim.simulation.run_cache import try_kept_run
+from mvsim.verification.evidence.intervals import clopper_pearson
+from mvsim.verification.evidence.persistence import unchanged_since
 
 SCALE = 1.14e5
 """Runs end at this many times r0^(2 - alpha), the time scale of escapes: some of the regimes looked at never settle. It is several times

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import mvsim
-from mvsim.learning import count_classes
+from mvsim.recording.feature_test import count_classes
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 FILE = RESULTS / "flow_runs.json"

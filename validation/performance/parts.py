@@ -167,7 +167,7 @@ def scaling(sizes: Sizes) -> dict[str, Any]:
 
 
 def memory(sizes: Sizes) -> dict[str, Any]:
-    """Measure peak memory in processes of their own, beside what `mvsim.memory` predicts; that of the main job stands first, if it has been run."""
+    """Measure peak memory in processes of their own, beside what `mvsim.simulation.memory` predicts; the main job stands first."""
     rows = []
     if MAIN_JOB.exists():
         job = json.loads(MAIN_JOB.read_text(encoding="utf-8"))

@@ -6,7 +6,7 @@ Four things make the flow of these losses hard, and each has its answer here.
    variables that move at constant speed through both, and no step goes further than a part of the way to the next escape.
 2. *Stiffness.* Neurons that have escaped settle on time scales that stay the same while everything else takes 10^3 to 10^50 times as long.
    Implicit steps (BDF, `bdf`) with a Newton-Krylov iteration (`newton`) pass over them; the preconditioner is (I + gamma H)^-1 with the part of
-   the Hessian that is stiff, which the field tells (`mvsim.curvature`).
+   the Hessian that is stiff, which the field tells (`mvsim.linalg.arrow_matrix.Curvature`).
 3. *The scale of errors.* The cross-entropy falls as exp(-margin), so that outputs have to be resolved absolutely, however large correlations
    are. The field tells what change of each coordinate counts (`mvsim.objectives.scales`).
 4. *Clocks.* After an escape time starts again from 0 where it matters: at t = 10^50 a step of 10^20 is lost in the clock. The solver needs no

@@ -6,7 +6,7 @@ import hashlib
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from numba.core.caching import FunctionCache, NullCache
 
 import mvsim.activations
 import mvsim.kernels
+from mvsim.signals import signals_deferred
 
 SUMS = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 """Options of loops that sum over neurons or patches. Sums vectorise only if they may be reassociated; NaN and infinity keep their meaning."""
@@ -100,9 +101,21 @@ def njit(cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], 
         dispatcher = numba.njit(**options)(function)
         if cache and may_compile():
             dispatcher._cache = _cache_of(function)
+        dispatcher.compile = _uninterrupted(dispatcher.compile)
         return dispatcher
 
     return compiled
+
+
+def _uninterrupted(compile_for: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the same method, which compiles or loads one function, with Ctrl-C after it."""
+
+    @wraps(compile_for)
+    def deferred(signature: Any) -> Any:
+        with signals_deferred():
+            return compile_for(signature)
+
+    return deferred
 
 
 def may_compile() -> bool:

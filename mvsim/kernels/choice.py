@@ -1,0 +1,46 @@
+"""Which kernel serves what."""
+
+from __future__ import annotations
+
+from mvsim.activations import Activation, SmoothedRelu
+from mvsim.data import Dataset
+from mvsim.echo import echo
+from mvsim.errors import UsageError
+from mvsim.kernels.kernel import Kernel
+from mvsim.kernels.registry import BACKENDS, KERNELS, KernelEntry
+from mvsim.parameters import Parameters
+
+
+def usable_backend(backend: str) -> str:
+    """Return ``backend``, or ``numpy`` for ``auto`` where numba must not compile; a warning says so once.
+
+    Raises
+    ------
+    UsageError
+        If there is no such backend, or it is ``numba`` and must not compile.
+    """
+    if not isinstance(backend, str) or backend not in BACKENDS:
+        raise UsageError(f"backend={echo(backend)}: must be one of {', '.join(BACKENDS)}")
+    if not any(entry.compiled for entry in KERNELS if entry.backend == backend) and backend != "auto":
+        return backend
+    from mvsim.kernels.jit.compiling import may_compile, warn_of_slow_kernel
+
+    if may_compile():
+        return backend
+    if backend == "numba":
+        raise UsageError("backend='numba': its kernels must be compiled, and NUMBA_DISABLE_JIT forbids it; unset it, or give backend=numpy")
+    warn_of_slow_kernel()
+    return "numpy"
+
+
+def entry_for_draws(parameters: Parameters, backend: str) -> KernelEntry:
+    """Return the kernel that serves what is drawn with these parameters."""
+    return next(entry for entry in KERNELS if backend in ("auto", entry.backend) and entry.serves_draws(parameters))
+
+
+def make_kernel(parameters: Parameters, data: Dataset, backend: str, threads: int | None, activation: Activation | None = None) -> Kernel:
+    """Make the first kernel of a backend that serves the data; the activation is by default that of Definition 4.2."""
+    usable = usable_backend(backend)
+    entry = next(entry for entry in KERNELS if usable in ("auto", entry.backend) and entry.serves(data))
+    kernel: Kernel = entry.load()(parameters, data, threads, activation or SmoothedRelu(parameters.rho, parameters.alpha))
+    return kernel

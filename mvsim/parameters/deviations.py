@@ -1,0 +1,57 @@
+"""The ways in which parameters depart from Assumption 4.3 or Definition 4.1."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from mvsim.parameters.regime import Deviation
+
+if TYPE_CHECKING:
+    from mvsim.parameters.model import Parameters
+
+
+def deviations_of(p: Parameters) -> list[Deviation]:
+    """List the ways in which parameters depart from Assumption 4.3 or Definition 4.1.
+
+    A Theta that holds with constant 1 is not listed; one that holds with another constant is, with that constant, because at one k
+    nothing but the constant can be seen. C_P, Q, delta1 and delta2 are Theta(1) at any value, and N has no scale to be compared with;
+    of these only what takes away a part of the model is listed: no noise patches, a constant or nearly constant beta.
+    """
+    k = p.k
+    found = []
+    if p.d < k**20:
+        literal_r0 = p.r0 * math.sqrt(p.d / k**20)
+        statement = f"d = {p.d} instead of k^20 = {float(k) ** 20:.2g}; r0 = {p.r0:.3g} instead of {literal_r0:.2g}"
+        found.append(Deviation("d", str(p.d), "Omega(k^20)", statement))
+    scalings = [
+        ("P", p.P, k**2, "Theta(k^2)", "k^2"),
+        ("m", p.m, k, "Theta(k)", "k"),
+        ("rho", p.rho, 1 / k, "Theta(1/k)", "1/k"),
+        ("delta3", p.delta3, k**-1.5, "Theta(k^-1.5)", "k^-1.5"),
+        ("delta4", p.delta4, k**-1.5, "Theta(k^-1.5)", "k^-1.5"),
+    ]
+    for name, value, scale, assumed, formula in scalings:
+        if not math.isclose(value, scale, rel_tol=1e-12):
+            found.append(Deviation(name, f"{value:g}", assumed, f"{name} = {value:.3g} = {value / scale:.3g} {formula}"))
+    if p.alpha != 8:
+        found.append(Deviation("alpha", f"{p.alpha:g}", "8", f"alpha = {p.alpha:g} instead of 8"))
+    if p.P == 2 * p.C_P:
+        found.append(Deviation("P", str(p.P), "P - 2 C_P noise patches", "no patch is left for feature noise"))
+    elif p.P * p.delta3 < p.delta2:
+        ratio = p.P * p.delta3 / p.delta2
+        statement = f"P delta3 = {ratio:.3g} delta2 instead of >> delta2, so linear models can fit the data (Proposition 4.4)"
+        found.append(Deviation("P delta3", f"{p.P * p.delta3:.3g}", ">> delta2", statement))
+    found += _concentration(p)
+    return found
+
+
+def _concentration(p: Parameters) -> list[Deviation]:
+    """List the law of beta if a set of Lebesgue measure 1 / (10 log k) can hold more than half of its probability."""
+    share = min(1.0, 0.1 / math.log(max(p.k, 2)) / max(p.delta2 - 2.0 * p.delta1, 1e-300))
+    laws = p.beta_law if isinstance(p.beta_law, tuple) else (p.beta_law,)
+    probability = max(law.largest_probability(share) for law in laws)
+    if probability <= 0.5:
+        return []
+    statement = f"the law of beta puts probability {probability:.2g} on a set of measure 1/(10 log k), Definition 4.1 asks for o(1)"
+    return [Deviation("beta_law", f"{probability:.2g}", "anti-concentrated", statement)]

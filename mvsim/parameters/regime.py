@@ -1,0 +1,38 @@
+"""The regime of a run: the ways in which it departs from what the theorems assume."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """One way in which parameters depart from Assumption 4.3 or Definition 4.1.
+
+    Attributes
+    ----------
+    name : str
+        Letter of the parameter.
+    value : str
+        Its value here.
+    assumed : str
+        What the assumption asks for.
+    statement : str
+        The departure in words, with the constant that Theta hides.
+    """
+
+    name: str
+    value: str
+    assumed: str
+    statement: str
+
+    def as_dict(self) -> dict[str, str]:
+        """Return the four fields as a plain dict."""
+        return asdict(self)
+
+
+def regime_label(regime: Iterable[Deviation]) -> str:
+    """Return the regime in a few words: "literal", or what is scaled, by name."""
+    names = list(dict.fromkeys(deviation.name for deviation in regime))
+    return f"scaled: {', '.join(names)}" if names else "literal"

@@ -1,0 +1,67 @@
+"""Signals that take effect where they do no harm: after a step, or after a function is compiled."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def signals_remembered() -> Iterator[Callable[[], bool]]:
+    """Give a function that tells whether SIGINT, SIGTERM or SIGHUP has arrived; of two, the second has its usual effect.
+
+    A KeyboardInterrupt raised within a step may be lost in a callback from a C library. Who cannot wait for the end of the step sends a
+    second one. Signals arrive in the main thread only; in another one the answer is always no.
+    """
+    arrived = False
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: arrived
+        return
+    before = _heeded()
+
+    def remember(number: int, frame: Any) -> None:
+        nonlocal arrived
+        if arrived:
+            before[number](number, frame)
+        arrived = True
+
+    with _handled(before, remember):
+        yield lambda: arrived
+
+
+@contextmanager
+def signals_deferred() -> Iterator[None]:
+    """Let SIGINT, SIGTERM and SIGHUP take effect after the block, which is short.
+
+    Compilers call back into Python, and ctypes drops an exception that is raised in such a callback, after it has printed it.
+    """
+    arrived: list[tuple[int, Any]] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = _heeded()
+    with _handled(before, lambda number, frame: arrived.append((number, frame))):
+        yield
+    for number, frame in arrived[:1]:
+        before[number](number, frame)
+
+
+def _heeded() -> dict[int, Any]:
+    """Return the handlers of the signals that Python heeds."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    return {number: handler for number, handler in handlers.items() if callable(handler)}
+
+
+@contextmanager
+def _handled(before: dict[int, Any], handler: Callable[[int, Any], None]) -> Iterator[None]:
+    """Install a handler in place of those ``before``."""
+    for number in before:
+        signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number, previous in before.items():
+            signal.signal(number, previous)

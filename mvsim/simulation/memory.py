@@ -1,0 +1,75 @@
+"""How many bytes a run needs, and whether they are there, before anything is allocated."""
+
+from __future__ import annotations
+
+from mvsim.free_memory import check_fits
+from mvsim.kernels import entry_for_draws
+from mvsim.parameters import Parameters
+from mvsim.recording.memory import needs_of_test
+
+_LIBRARIES = 245 * 2**20
+"""Bytes taken by the interpreter and the libraries."""
+
+_LOADING = 270 * 2**20
+"""Bytes taken while libraries and kernels are loaded, some of which the arrays of the run take over. Compiling the kernels, once after
+installing, takes 100 MiB more."""
+
+_FLOW = 32
+"""Vectors of the size of the correlations that the gradient flow holds: 16 from step to step (the past, corrections, where it was linearised), and
+about as many while a step is solved, in which few products are taken. A linear system may take up to 40 more."""
+
+_SNAPSHOTS, _RECORDS, _COPIES = 20, 600, 4
+"""Full states and records that a run of the flow keeps, and how often while it is saved: as recorded, as a data set, as a file in memory and as
+the bytes that go to the disk."""
+
+
+def required_bytes(parameters: Parameters, mixes: bool, backend: str = "auto", n_test: int = 20, integrator: str = "flow") -> int:
+    """Predict the peak memory of a run.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        Problem size.
+    mixes : bool
+        Whether the method mixes pairs: then all pairs at one lambda are counted, as in Midpoint Mixup.
+    backend : str
+        See `mvsim.objective`.
+    n_test : int
+        Fresh draws for each class.
+    integrator : str
+        See `mvsim.simulate`.
+
+    Returns
+    -------
+    int
+        Bytes, libraries included.
+    """
+    p = parameters
+    flow = 0
+    if integrator == "flow":  # the solver, and the stiff part of the Hessian
+        stiff = entry_for_draws(p, backend).needs(p, mixes).stiff_hessian
+        state, record = 2 * p.k * p.k * p.m, 2 * p.k * p.m + 20 * p.k
+        flow = 8 * (_FLOW * state + stiff + _COPIES * (_SNAPSHOTS * state + _RECORDS * record))
+    return max(_LOADING, _LIBRARIES + array_bytes(p, mixes, backend, n_test) + flow)
+
+
+def array_bytes(parameters: Parameters, mixes: bool, backend: str = "auto", n_test: int = 20) -> int:
+    """Predict the most bytes that the arrays of a run take at once; arguments as for `required_bytes`.
+
+    That is in a Hessian-vector product, which the first record of a run takes already, or while feature learning is tested.
+    """
+    p = parameters
+    needs = entry_for_draws(p, backend).needs(p, mixes)
+    test = needs_of_test(p, n_test, backend)
+    return 8 * (8 * 2 * p.k * p.k * p.m + needs.stays + test.stays + max(needs.product, test.once))
+
+
+def check_memory(parameters: Parameters, mixes: bool, backend: str = "auto", n_test: int = 20, integrator: str = "flow") -> int:
+    """Return the predicted bytes of a run.
+
+    Raises
+    ------
+    UsageError
+        If they are not there.
+    """
+    return check_fits(parameters, lambda p: required_bytes(p, mixes, backend, n_test, integrator), "")

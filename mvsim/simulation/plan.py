@@ -1,0 +1,137 @@
+"""What a run consists of, put together from what is asked for: loss, integrator, measurements, provenance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mvsim.archive import collect_provenance
+from mvsim.data import Dataset, sample_dataset
+from mvsim.diagnostics import signal_strength
+from mvsim.errors import UsageError
+from mvsim.integrators import INTEGRATORS, Integrator
+from mvsim.objectives import OBJECTIVES, Objective, options_of
+from mvsim.parameters import Deviation
+from mvsim.recording.feature_test import FeatureTest
+from mvsim.recording.recorder import Recorder
+from mvsim.simulation.field import field_of
+from mvsim.simulation.request import Request
+from mvsim.simulation.resuming import refuse_going_back, refuse_other_run
+
+LEARNING_RATE_PER_CLASS = 6.0
+"""Times k, a step size of gradient descent that stays below 2 / lambda_max in the default regime."""
+
+AFFORDABLE_GRADIENTS, AFFORDABLE_PAIR_GRADIENTS = 40_000, 6_000
+"""Gradients worth waiting for where nobody says when to stop, of a loss over points and of one that mixes pairs."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a run consists of.
+
+    Attributes
+    ----------
+    objective : Objective
+        Training loss on its points.
+    integrator : Integrator
+        What steps.
+    horizon : float
+        Time beyond which it does not go.
+    recorder : Recorder
+        What measures, empty.
+    regime : list of Deviation
+        Departures from what the theorems assume.
+    provenance : dict
+        All that makes the run repeatable.
+    """
+
+    objective: Objective
+    integrator: Integrator
+    horizon: float
+    recorder: Recorder
+    regime: list[Deviation]
+    provenance: dict[str, Any]
+
+
+def plan_of(request: Request, saved: Any) -> Plan:
+    """Put a run together.
+
+    Parameters
+    ----------
+    request : Request
+        What is asked for.
+    saved : tuple, optional
+        Data set and provenance of the run to continue.
+
+    Raises
+    ------
+    UsageError
+        If the saved run is not the one that is asked for.
+    """
+    objective = _objective(request)
+    _check_signal_strength(objective, request.data)
+    integrator = _integrator(request, objective, saved)
+    t_end = None if request.t_end is None else float(request.t_end)
+    regime = request.parameters.deviations() + objective.deviations() + integrator.deviations()
+    provenance = _provenance(request, objective, integrator, regime)
+    if saved:
+        provenance = _continued(provenance, saved[1])
+        refuse_other_run(provenance, saved[1], request.out)
+        refuse_going_back(saved, t_end, integrator, request.out)
+    feature_test = FeatureTest(request.parameters, request.n_test, request.seed, request.threads, request.backend)
+    return Plan(objective, integrator, integrator.horizon(t_end), Recorder(objective, feature_test, request.seed), regime, provenance)
+
+
+def _objective(request: Request) -> Objective:
+    """Return the training loss on the points that are asked for."""
+    data = sample_dataset(request.parameters, request.seed) if request.data is None else request.data
+    options = request.objective_options
+    if "seed" in options_of(request.method):
+        options = {"seed": request.seed, **options}
+    return OBJECTIVES[request.method](request.parameters, data, request.backend, request.threads, **options)
+
+
+def _check_signal_strength(objective: Objective, given: Dataset | None) -> None:
+    """Raise `UsageError` if S_{y,l} is no double: a run records it."""
+    p = objective.parameters
+    if np.isfinite(signal_strength(p, objective.data)).all():
+        return
+    wrong = f"alpha={p.alpha:g}, {f'delta2={p.delta2:g}' if given is None else 'data'}"
+    raise UsageError(f"{wrong}: beta^alpha, summed for the signal strength, is beyond double precision; take a smaller alpha or smaller coefficients")
+
+
+def _integrator(request: Request, objective: Objective, saved: Any) -> Integrator:
+    """Return the integrator, with the option that is asked for, that of the saved run, or the default."""
+    chosen = INTEGRATORS[request.integrator]
+    before = saved[1]["integrator"] if saved else {}
+    kept = before.get(chosen.option) if before.get("name") == chosen.name else None
+    affordable = AFFORDABLE_PAIR_GRADIENTS if objective.mixes else AFFORDABLE_GRADIENTS
+    field = field_of(objective, LEARNING_RATE_PER_CLASS * request.parameters.k, affordable)
+    return chosen(field, kept if request.option is None else request.option)
+
+
+def _provenance(request: Request, objective: Objective, integrator: Integrator, regime: list[Deviation]) -> dict[str, Any]:
+    t_end = None if request.t_end is None else float(request.t_end)
+    own_points = {} if request.data is None else {"data": request.data.digest()}  # other points follow from parameters and seed
+    return {
+        **collect_provenance(),
+        "parameters": request.parameters.model_dump(mode="json"),
+        "method": request.method,
+        "seed": int(request.seed),
+        "integrator": {**integrator.options(), "t_end": t_end, "settled_factor": float(request.settled_factor)},
+        "options": {
+            "n_test": request.n_test, "backend": request.backend, **own_points, **objective.options(), "algorithm": objective.describe(),
+        },
+        "regime": [deviation.as_dict() for deviation in regime],
+        "settled": None,
+        "wall_seconds": 0.0,
+    }  # fmt: skip
+
+
+def _continued(now: dict[str, Any], saved: dict[str, Any]) -> dict[str, Any]:
+    """Return the provenance of a run that goes on: its origin stays, and what continues it is listed."""
+    origin = ("version", "git_revision", "command", "versions", "platform", "created")
+    continued = [*saved.get("continued", []), {name: now[name] for name in origin}]
+    return {**now, **{name: saved[name] for name in origin}, "continued": continued}

@@ -1,0 +1,106 @@
+"""What a run says of itself: its summary, and why it ended."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from mvsim.integrators import Integrator, State
+from mvsim.parameters import Deviation, regime_label
+from mvsim.recording.feature_test import count_classes
+from mvsim.recording.recorder import Recorder
+
+FAITHFUL = 0.01
+"""Relative error of the speed at which gradient descent counts as following the flow."""
+
+
+def summary(recorder: Recorder, seed: int, clock: str, ending: str, regime: Sequence[Deviation]) -> str:
+    """Return the outcome of a run in a few sentences on separate lines.
+
+    Parameters
+    ----------
+    recorder : Recorder
+        What has been measured.
+    seed : int
+        Of the run.
+    clock : str
+        What the time was made of, e.g. "2000 steps of gradient descent with eta = 60".
+    ending : str
+        Whether the run settled, and if not, why it ended.
+    regime : sequence of Deviation
+        The ways in which it departs from the theorems' assumptions.
+    """
+    k, counts = recorder.objective.parameters.k, count_classes(recorder.last("feature_learned"))
+    statements = "; ".join(deviation.statement for deviation in regime)
+    return "\n".join(
+        [
+            f"{recorder.objective.label}, k = {k}, seed {seed}: both features learned in {counts['both']} of {k} classes, "
+            f"exactly one in {counts['one']}, none in {counts['none']}",
+            f"  (Definition 4.5 on all of {recorder.feature_test.draws} fresh draws per class) at t = {recorder.times[-1]:.4g} after {clock}; "
+            f"training accuracy {recorder.last('training_accuracy'):.4g}.",
+            f"  {ending}",
+            f"  Regime: {regime_label(regime)}{f' ({statements})' if statements else ''}.",
+        ]
+    )
+
+
+def outcome(recorder: Recorder, state: State, integrator: Integrator, horizon: float, t_end: float | None, settled_factor: float) -> str:
+    """Say how a run that is over ended, and what there is to know about it.
+
+    Parameters
+    ----------
+    recorder : Recorder
+        What has been measured.
+    state : State
+        Where it ended.
+    integrator : Integrator
+        What stepped.
+    horizon : float
+        The time beyond which it would not have gone.
+    t_end : float, optional
+        That time if it was asked for.
+    settled_factor : float
+        See `mvsim.simulate`.
+    """
+    parts = [_ending(recorder, integrator, horizon, t_end, settled_factor), *_foretold(recorder)]
+    if integrator.learning_rate is None:
+        parts += _faithful_steps(recorder, state.time)
+    return " ".join([*parts, *recorder.objective.caveats(state.c)])
+
+
+def faithful_learning_rate(recorder: Recorder) -> float | None:
+    """Return the step size up to which gradient descent follows the flow to `FAITHFUL`, None if nothing tells."""
+    rate = recorder.faithful_learning_rate(FAITHFUL)
+    return rate if math.isfinite(rate) else None
+
+
+def _ending(recorder: Recorder, integrator: Integrator, horizon: float, t_end: float | None, settled_factor: float) -> str:
+    since = recorder.settled_since()
+    if recorder.settled(settled_factor):
+        return f"Settled: training accuracy 1 and no change by Definition 4.5 since t = {since:.4g}."
+    why = "training accuracy is below 1"
+    if since is not None:
+        why = f"the last change by Definition 4.5 was at t = {since:.4g}; without another it settles at t = {recorder.settles_at(settled_factor):.4g}"
+    return f"Not settled at {_limit(integrator, horizon, t_end)}: {why}."
+
+
+def _limit(integrator: Integrator, horizon: float, t_end: float | None) -> str:
+    """Say what ended a run that had not settled."""
+    if t_end is not None:
+        return "t_end"
+    steps = integrator.steps_until(horizon)
+    return f"t = {horizon:.4g}" if steps is None else f"the default limit of {steps} steps (t_end sets another)"
+
+
+def _foretold(recorder: Recorder) -> list[str]:
+    """Say how well the initial state foretold which view of each class escapes first."""
+    right, classes = recorder.foretold_winners()
+    return [f"The first view to escape was foretold by the initial state in {right} of {classes} classes."] if classes else []
+
+
+def _faithful_steps(recorder: Recorder, time: float) -> list[str]:
+    """Say which step size gradient descent would need to stay close to this flow."""
+    eta = faithful_learning_rate(recorder)
+    if eta is None:
+        return []
+    return [f"Gradient descent follows it to {100 * FAITHFUL:g} % for eta up to {eta:.3g}: {time / eta:.3g} steps."]

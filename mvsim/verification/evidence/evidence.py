@@ -1,0 +1,275 @@
+"""Everything that the claims need to know about one run, computed when it is first asked for and named as in the proofs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from mvsim import diagnostics
+from mvsim.data import Dataset, sample_dataset
+from mvsim.objectives import Objective, objective
+from mvsim.objectives import options_of as options_of_objective
+from mvsim.parameters import Parameters
+from mvsim.random_streams import stream
+from mvsim.recording.entries import first_views
+from mvsim.run import Run
+from mvsim.verification.evidence.mixed_points import MixedPoints, all_mixed_points, listed_mixed_points
+
+MOST_SNAPSHOTS = 3
+"""Snapshots at most at which mixed points and gradients are evaluated."""
+
+MOST_PAIR_OUTPUTS = 10**8
+"""Largest N^2 k for which all pairs are evaluated; beyond it `SAMPLED_PAIRS` of them are."""
+
+SAMPLED_PAIRS = 10_000
+
+Found = TypeVar("Found")
+
+
+class Snapshot(NamedTuple):
+    """A full state that was saved: its step, its time and its correlations (k, m, k, 2)."""
+
+    step: int
+    time: float
+    c: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """One run, its data and its objective.
+
+    Views are 0 and 1; a class has index y, a neuron r, a record t of T. Nothing here is changed once it has been computed.
+
+    Attributes
+    ----------
+    run : Run
+        The run.
+    given_data : Dataset, optional
+        What it was trained on; default what its parameters and seed say.
+    threads : int, optional
+        Threads of the compiled kernel.
+    """
+
+    run: Run
+    given_data: Dataset | None = None
+    threads: int | None = None
+
+    # ---- What was run --------------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        """Hyper-parameters."""
+        return self.run.parameters
+
+    @cached_property
+    def data(self) -> Dataset:
+        """Training data."""
+        return sample_dataset(self.parameters, self.run.seed) if self.given_data is None else self.given_data
+
+    @cached_property
+    def objective(self) -> Objective:
+        """The training loss, made again with the options of the run."""
+        names, saved = options_of_objective(self.run.method), self.run.provenance["options"]
+        options = {name: saved[name] for name in names if name in saved}
+        if "seed" in names:
+            options["seed"] = self.run.seed
+        return objective(self.run.method, self.parameters, self.data, "auto", self.threads, **options)
+
+    @property
+    def mixes(self) -> bool:
+        """Whether training points are mixed."""
+        return self.objective.mixes
+
+    @cached_property
+    def log_k(self) -> float:
+        """The natural logarithm of k."""
+        return float(np.log(self.parameters.k))
+
+    @cached_property
+    def class_sizes(self) -> np.ndarray:
+        """(k,): |N_y|."""
+        return np.bincount(self.data.labels, minlength=self.parameters.k)
+
+    @cached_property
+    def signal_strength(self) -> np.ndarray:
+        """(k, 2): S_{y,l}."""
+        return diagnostics.signal_strength(self.parameters, self.data)
+
+    @cached_property
+    def log_signal_strength(self) -> np.ndarray:
+        """(k, 2): log S_{y,l}."""
+        return diagnostics.log_signal_strength(self.parameters, self.data)
+
+    @cached_property
+    def threshold(self) -> float:
+        """Of B_{y,l}: rho / delta1, 2 rho / delta1 if points are mixed."""
+        return diagnostics.active_threshold(self.parameters, self.mixes)
+
+    @property
+    def poly_end(self) -> float:
+        """A = rho / (delta2 - delta1): below it every own patch is in the polynomial part of the activation."""
+        return self.parameters.rho / (self.parameters.delta2 - self.parameters.delta1)
+
+    # ---- Records along the trajectory ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def times(self) -> np.ndarray:
+        """(T,): times of the records."""
+        return self._recorded("time")
+
+    @cached_property
+    def own(self) -> np.ndarray:
+        """(T, k, m, 2): <w_{y,r}, v_{y,l}>."""
+        return self._recorded("own_correlations")
+
+    @cached_property
+    def max_correlation(self) -> np.ndarray:
+        """(T, k, 2): Lambda_{y,l}."""
+        return self._recorded("max_correlation")
+
+    @cached_property
+    def total(self) -> np.ndarray:
+        """(T, k, 2): C_{y,l}."""
+        return self._recorded("total_correlation")
+
+    @cached_property
+    def off_diagonal_max(self) -> np.ndarray:
+        """(T, k): the largest <w_{y,r}, v_{s,l}> with s != y."""
+        return self._recorded("off_diagonal_max")
+
+    @cached_property
+    def own_output_min(self) -> np.ndarray:
+        """(T, k): the least g_y(x_i) over i in N_y."""
+        return self._recorded("own_output_min")
+
+    @cached_property
+    def own_output_max(self) -> np.ndarray:
+        """(T, k): the largest g_y(x_i) over i in N_y."""
+        return self._recorded("own_output_max")
+
+    @cached_property
+    def other_output_max(self) -> np.ndarray:
+        """(T, k): the largest g_s(x_i) with s != y over i in N_y."""
+        return self._recorded("other_output_max")
+
+    @cached_property
+    def training_accuracy(self) -> np.ndarray:
+        """(T,): the fraction of training points that are right."""
+        return self._recorded("training_accuracy")
+
+    @cached_property
+    def sharpness(self) -> np.ndarray:
+        """(T,): the largest eigenvalue of the Hessian, NaN where it was not estimated."""
+        return self._recorded("sharpness")
+
+    @cached_property
+    def escape_time(self) -> np.ndarray:
+        """(k, 2): when the first neuron of a class entered B_{y,l}, infinite if none has."""
+        return _first_of_neurons(self._recorded("escape_time"))
+
+    @cached_property
+    def first_views(self) -> tuple[np.ndarray, np.ndarray]:
+        """(k,) which view of each class escaped first, and (k,) whether any did."""
+        return first_views(self._recorded("escape_time"), self._recorded("escape_step"))
+
+    @cached_property
+    def predicted_escape_time(self) -> np.ndarray:
+        """(k, 2): the same foretold from the start."""
+        return _first_of_neurons(self._recorded("predicted_escape_time"))
+
+    # ---- Full states ---------------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def snapshots(self) -> list[Snapshot]:
+        """The saved full states in order of time, the initial one first and the final one last."""
+        found = [
+            Snapshot(int(step), float(time), c)
+            for step, time, c in zip(*(self._recorded(name) for name in ("snapshot_step", "snapshot_time", "correlations")), strict=True)
+        ]
+        final = Snapshot(int(self._recorded("final_step")), float(self._recorded("final_time")), self.run.final_correlations)
+        return [snapshot for snapshot in found if snapshot.step < final.step] + [final]
+
+    @cached_property
+    def late_snapshots(self) -> list[Snapshot]:
+        """At most `MOST_SNAPSHOTS` of those after the first escape, evenly chosen; the final one is always among them."""
+        return _evenly([s for s in self.snapshots[:-1] if s.time >= self.escape_time.min()] + self.snapshots[-1:])
+
+    @cached_property
+    def open_snapshots(self) -> list[Snapshot]:
+        """At most `MOST_SNAPSHOTS` of those at which some Delta_y is log k or more, evenly chosen; without any, the final one."""
+        gaps = [np.abs(np.diff(self.total_at(s), axis=1)).max() for s in self.snapshots]
+        return _evenly([s for s, gap in zip(self.snapshots, gaps, strict=True) if gap >= self.log_k] or self.snapshots[-1:])
+
+    def outputs(self, snapshot: Snapshot) -> np.ndarray:
+        """Return (k, N): g_y(x_i)."""
+        return self._once("outputs", snapshot, lambda: self.objective.outputs(snapshot.c))
+
+    def total_at(self, snapshot: Snapshot) -> np.ndarray:
+        """Return (k, 2): C_{y,l}."""
+        return diagnostics.total_correlation(snapshot.c, self.threshold)
+
+    def gradient(self, snapshot: Snapshot) -> np.ndarray:
+        """Return (k, m, k, 2): the gradient of the training loss, the correlations <grad_{w_{y,r}} J, v_{s,l}>."""
+        return self._once("gradient", snapshot, lambda: self.gradient_at(snapshot.c, snapshot.step))
+
+    def gradient_at(self, c: np.ndarray, step: int) -> np.ndarray:
+        """Return the gradient at c (k, m, k, 2), with the points that are trained on in that step."""
+        self.objective.begin_step(step)
+        return self.objective.gradient(c)
+
+    def mixed_points(self, snapshot: Snapshot) -> MixedPoints:
+        """Return the mixed points of all ordered pairs, or of `SAMPLED_PAIRS` if there are too many."""
+        return self._once("mixed points", snapshot, lambda: self.mixed_points_at(snapshot.c))
+
+    def mixed_points_at(self, c: np.ndarray) -> MixedPoints:
+        """Return the mixed points at c (k, m, k, 2), the same pairs in the same order for every c."""
+        if self._all_pairs:
+            return all_mixed_points(self.objective.kernel, self.data.labels, c)
+        first, second = stream(self.run.seed, "mixing").integers(self.data.N, size=(2, SAMPLED_PAIRS))
+        return listed_mixed_points(self.objective.kernel, self.data.labels, c, first, second)
+
+    @property
+    def _all_pairs(self) -> bool:
+        return self.data.N**2 * self.parameters.k <= MOST_PAIR_OUTPUTS
+
+    @property
+    def which_pairs(self) -> str:
+        """What to add to a detail about `mixed_points`: nothing, if these are all pairs."""
+        return "" if self._all_pairs else f"; {SAMPLED_PAIRS} pairs drawn at random"
+
+    def pairs_of_class(self, snapshot: Snapshot, y: int) -> MixedPoints:
+        """Return the |N_y| N mixed points with i in N_y, i slowest, in the order of the data."""
+        members, everyone = np.flatnonzero(self.data.labels == y), np.arange(self.data.N)
+        first, second = np.repeat(members, self.data.N), np.tile(everyone, len(members))
+        return self._once(
+            f"pairs of class {y}", snapshot, lambda: listed_mixed_points(self.objective.kernel, self.data.labels, snapshot.c, first, second)
+        )
+
+    @cached_property
+    def _cache(self) -> dict[tuple[str, int], Any]:
+        return {}
+
+    def _once(self, what: str, snapshot: Snapshot, compute: Callable[[], Found]) -> Found:
+        key = (what, snapshot.step)
+        if key not in self._cache:
+            self._cache[key] = compute()
+        found: Found = self._cache[key]
+        return found
+
+    def _recorded(self, name: str) -> np.ndarray:
+        return self.run.dataset[name].to_numpy()
+
+
+def _first_of_neurons(times: np.ndarray) -> np.ndarray:
+    """Return (k, 2): the least of times (k, m, 2), infinite if all are NaN."""
+    return np.where(np.isnan(times), np.inf, times).min(axis=1)
+
+
+def _evenly(snapshots: list[Snapshot]) -> list[Snapshot]:
+    """Return at most `MOST_SNAPSHOTS` of them, the last one among these."""
+    chosen = np.unique(np.linspace(len(snapshots) - 1, 0, MOST_SNAPSHOTS).round().astype(int))
+    return [snapshots[i] for i in chosen]

@@ -1,0 +1,100 @@
+"""Everything that can be said about one run: theorem, definition, claims, calculations, assumptions, gradient flow."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from threadpoolctl import ThreadpoolController
+
+from mvsim.data import Dataset
+from mvsim.echo import echo
+from mvsim.errors import UsageError
+from mvsim.parameters import regime_label
+from mvsim.run import Run
+from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.statements.assumptions import assumption_4_3
+from mvsim.verification.statements.calculations import CALCULATIONS
+from mvsim.verification.statements.claims import claims
+from mvsim.verification.statements.definition import definition_4_5, learned_features
+from mvsim.verification.statements.gaussian_maxima import gaussian_maxima
+from mvsim.verification.statements.gradient_flow import gradient_flow
+from mvsim.verification.statements.theorems import THEOREMS
+from mvsim.verification.verdict import Verdict
+
+
+class Judgement(NamedTuple):
+    """The verdicts on one run, the theorem first."""
+
+    run: Run
+    verdicts: list[Verdict]
+
+
+def check_theorem(name: str) -> str:
+    """Return the number of a theorem that is there, or raise `UsageError`."""
+    if not isinstance(name, str) or name not in THEOREMS:
+        raise UsageError(f"theorem={echo(name)}: must be one of {', '.join(THEOREMS)}")
+    return name
+
+
+def theorem_of(run: Run) -> str:
+    """Return the number of the theorem about the training loss of a run.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    """
+    for number, theorem in THEOREMS.items():
+        if theorem.method == run.method:
+            return number
+    about = ", ".join(f"{number} ({theorem.method})" for number, theorem in THEOREMS.items())
+    raise UsageError(f"{_name(run)}: method {echo(run.method)} has no theorem; there are {about}")
+
+
+def check_method(run: Run, number: str) -> None:
+    """Raise `UsageError` if a theorem does not speak of the training loss of a run."""
+    method = THEOREMS[number].method
+    if run.method != method:
+        raise UsageError(f"{_name(run)}: Theorem {number} is about method {echo(method)}; this run has {echo(run.method)}")
+
+
+def judge(run: Run, theorem: str, data: Dataset | None = None, everything: bool = True) -> Judgement:
+    """Judge a run by a theorem, whatever its training loss (`check_method` is for callers who mind), and by what is claimed on the way.
+
+    Parameters
+    ----------
+    run : Run
+        A run.
+    theorem : str
+        Number of the theorem.
+    data : Dataset, optional
+        What it was trained on, if not what its parameters and seed say.
+    everything : bool
+        Without it, the theorem and Definition 4.5 only.
+
+    Returns
+    -------
+    Judgement
+    """
+    # Threads of BLAS wait for each other; beside any other work on the machine that takes several times as long as one alone.
+    with ThreadpoolController().limit(limits=1, user_api="blas"):
+        return _judge(run, theorem, data, everything)
+
+
+def _judge(run: Run, theorem: str, data: Dataset | None, everything: bool) -> Judgement:
+    learned = learned_features(run, data=data)
+    verdicts = [*THEOREMS[theorem].judge(run, learned), definition_4_5(run, learned)]
+    if everything:
+        evidence = Evidence(run, data)
+        verdicts += claims(evidence)
+        verdicts += [calculation(evidence) for calculation in CALCULATIONS]
+        verdicts += gaussian_maxima(run.parameters, run.seed)
+        verdicts.append(assumption_4_3(run))
+        verdicts += gradient_flow(evidence)
+    label = regime_label(run.regime)
+    return Judgement(run, [replace(verdict, regime=label) for verdict in verdicts])
+
+
+def _name(run: Run) -> str:
+    return str(run.path) if run.path is not None else repr(run)

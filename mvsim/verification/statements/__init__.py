@@ -1,0 +1,12 @@
+"""What is judged about one run, a file for each part of the paper.
+
+===================  =========================================================
+`theorems`           Theorems 4.6 and 4.7
+`definition`         Definition 4.5 on fresh draws and training points
+`claims`             Claims B.1 - B.28, a small function each
+`calculations`       Calculations A.6 - A.10 as identities
+`gaussian_maxima`    Propositions A.1 - A.5 by Monte Carlo
+`gradient_flow`      whether a run of the gradient flow is one
+`assumptions`        which entries of Assumption 4.3 hold literally
+===================  =========================================================
+"""

@@ -1,0 +1,74 @@
+"""What a claim is, and how records are searched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.verdict import Verdict
+
+
+class Claim(NamedTuple):
+    """A claim of the proofs, or a part of one.
+
+    Attributes
+    ----------
+    check : callable
+        Evidence -> Verdict; its docstring has the formula.
+    erm, mixing : bool
+        Whether it speaks of losses of single points, and of losses of mixed points.
+    decides : bool
+        Whether it can hold or fail at one k; the others report the constant of an asymptotic statement.
+    """
+
+    check: Callable[[Evidence], Verdict]
+    erm: bool = False
+    mixing: bool = False
+    decides: bool = False
+
+    def applies(self, mixes: bool) -> bool:
+        """Whether it speaks of a loss that mixes points, or of one that does not."""
+        return self.mixing if mixes else self.erm
+
+
+def first_true(condition: np.ndarray) -> int | None:
+    """Return the first index at which condition (n,) is true, None if it never is."""
+    found = np.flatnonzero(condition)
+    return int(found[0]) if len(found) else None
+
+
+def first_time(times: np.ndarray, condition: np.ndarray) -> float | None:
+    """Return the first of times (T,) at which condition (T,) is true, None if it never is."""
+    first = first_true(condition)
+    return None if first is None else float(times[first])
+
+
+def first_records(condition: np.ndarray) -> np.ndarray:
+    """Return (k,): the first record t at which condition (T, k) is true, T if it never is."""
+    return np.where(condition.any(axis=0), condition.argmax(axis=0), len(condition))
+
+
+def since(condition: np.ndarray) -> np.ndarray:
+    """Return (T, k) bool: condition (T, k) is or has been true."""
+    return np.logical_or.accumulate(condition, axis=0)
+
+
+def largest(values: np.ndarray) -> float | None:
+    """Return the largest value, NaN left out, None if there is none."""
+    kept = values[~np.isnan(values)]
+    return float(kept.max()) if kept.size else None
+
+
+def least(values: np.ndarray) -> float | None:
+    """Return the least value, NaN left out, None if there is none."""
+    found = largest(-values)
+    return None if found is None else -found
+
+
+def exceeding(times: np.ndarray, values: np.ndarray, bound: float) -> float | None:
+    """Return the first of times (T,) at which any of values (T, ...) is above bound; NaN is not."""
+    with np.errstate(invalid="ignore"):
+        return first_time(times, np.any(values.reshape(len(times), -1) > bound, axis=1))

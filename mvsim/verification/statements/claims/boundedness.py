@@ -1,0 +1,63 @@
+"""Correlations with own features only grow, stay of order log k, and end there for both views: Claims B.26 to B.28 (mixing)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.statements.claims.base import exceeding, first_time, largest
+from mvsim.verification.verdict import Verdict, constant
+
+DROP = 0.01
+"""Relative fall of a correlation that counts: ten times the default tolerance of the gradient flow. A convention of this program."""
+
+
+def monotone(evidence: Evidence) -> Verdict:
+    """Corollary B.26: <-grad_{w_{y,r}} J, v_{y,l}> >= 0 for all y, r, l and t, so own correlations never fall.
+
+    Measured: the largest fall between any two records below the largest value so far, over the largest size of that correlation so far. Every
+    neuron counts; the detail has the same for neurons that have entered B_{y,l}.
+    """
+    own = evidence.own
+    fall = np.maximum.accumulate(own, axis=0) - own
+    size = np.maximum.accumulate(np.abs(own), axis=0)
+    ratio = np.where(size > 0.0, fall / np.where(size > 0.0, size, 1.0), 0.0)
+    active = np.where(np.maximum.accumulate(own, axis=0) >= evidence.threshold, ratio, np.nan)
+    found, last = largest(active), evidence.snapshots[-1]
+    pull = -np.einsum("yryl->yrl", evidence.gradient(last))
+    detail = "no neuron is active" if found is None else f"{found:.3g} for neurons that have been active"
+    detail += f"; {int((ratio.max(axis=0) > DROP).sum())} of {ratio[0].size} correlations ever fall by more than {100 * DROP:g} %"
+    detail += f"; at the end {int((pull < -1e-12 * np.abs(pull).max()).sum())} gradient correlations are negative"
+    statement = "own correlations never fall: the largest relative fall below the largest value so far"
+    return constant("Claim B.26", statement, float(ratio.max()), DROP, detail=detail, violated_at=exceeding(evidence.times, ratio, DROP))
+
+
+def bounded_total(evidence: Evidence) -> Verdict:
+    """Claim B.27: max_y C_{y,1} = O(log k) at all t = O(poly(k)): the largest C_{y,l} / log k."""
+    values = evidence.total / evidence.log_k
+    detail = f"{values[-1].max():.4g} at the end"
+    return constant("Claim B.27", "C_{y,l} / log k is bounded at all t", float(values.max()), detail=detail)
+
+
+def both_views(evidence: Evidence) -> Verdict:
+    """Claim B.28: both C_{y,1} and C_{y,2} become Omega(log k): the least final C_{y,l} / log k, next to 1 / (C_P delta2).
+
+    If both views of a class have C_{y,l} = log k / (C_P delta2), its linear part gives on every point
+    g_y(x_i) = beta_i C_{y,1} + (C_P delta2 - beta_i) C_{y,2} = log k: that is where 1 - phi_y begins to fall (Claim B.2).
+    """
+    p = evidence.parameters
+    bound, values = 1.0 / (p.C_P * p.delta2), evidence.total[-1] / evidence.log_k
+    detail = f"{int((values >= bound).sum())} of {values.size} views beyond it; largest {values.max():.4g}"
+    return constant("Claim B.28 (final)", "C_{y,l} / log k is bounded from below at the end", float(values.min()), bound, above=True, detail=detail)
+
+
+def both_views_time(evidence: Evidence) -> Verdict:
+    """Claim B.28: it takes O(poly(k)) steps: the power of k that is the first time from which on every C_{y,l} is at least log k / (C_P delta2)."""
+    p = evidence.parameters
+    enough = np.all(evidence.total >= evidence.log_k / (p.C_P * p.delta2), axis=(1, 2))
+    from_then_on = np.logical_and.accumulate(enough[::-1])[::-1]
+    start = first_time(evidence.times, from_then_on)
+    name, statement = "Claim B.28 (time)", "log_k of the time from which on every C_{y,l} >= log k / (C_P delta2)"
+    if start is None or start <= 0.0:
+        return constant(name, statement, None, detail="not at the end of the run" if start is None else "from the start")
+    return constant(name, statement, float(np.log(start) / evidence.log_k), detail=f"t = {start:.4g}")

@@ -1,0 +1,89 @@
+"""Own correlations grow faster than off-diagonal ones: Claims B.4 (ERM), B.17 and B.18 (mixing).
+
+T_A is the first record at which the largest own correlation of a class is at least A = rho / (delta2 - delta1), the end of the polynomial part.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mvsim.diagnostics import off_diagonal_correlations
+from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.statements.claims.base import first_records, largest, least, since
+from mvsim.verification.verdict import Verdict, constant
+
+
+def off_diagonal_at_escape(evidence: Evidence) -> Verdict:
+    """Claim B.4: max_{r,s,l} <w_{y,r}, v_{s,l}>(T_A) = O(log k / sqrt d): the largest over the classes."""
+    name, statement = "Claim B.4 (off-diagonal)", "max_{s != y} <w_{y,r}, v_{s,l}>(T_A) sqrt(d) / log k is bounded"
+    scaled = _at_escape(evidence, evidence.off_diagonal_max) * evidence.parameters.d**0.5 / evidence.log_k
+    start = float(evidence.off_diagonal_max[0].max()) * evidence.parameters.d**0.5 / evidence.log_k
+    return constant(name, statement, largest(scaled), detail=f"{_reached(evidence)}; {start:.3g} at t = 0")
+
+
+def escape_time_scale(evidence: Evidence) -> Verdict:
+    """Claims B.4 and B.17: T_A = O(poly(k)). Measured: the largest T_A over the time foretold from the initial state.
+
+    The proofs integrate c' = K (c / rho)^(alpha - 1) from c(0) with K within a constant of S_{y,l} ((B.6), (B.21)), so a time of the order of
+    T = (rho / K) (rho / c(0))^(alpha - 2) / (alpha - 2) is what they give (`mvsim.recording.entries.predicted_escape_times`, which ends at the
+    threshold of B_{y,l} and has alpha <= 2 as well); T_A / T is free of units.
+    """
+    name, statement = "Claim B.4 (T_A)", "T_A over the time that the tensor power method foretells is bounded"
+    if evidence.mixes:
+        name = "Claim B.17 (T_A)"
+    reached = first_records(_leaders(evidence) >= evidence.poly_end)
+    times = np.append(evidence.times, np.nan)[reached]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = times / evidence.predicted_escape_time.min(axis=1)
+    last = largest(times)
+    as_power = "" if last is None or last <= 0.0 else f"; the last T_A = {last:.4g} = k^{np.log(last) / evidence.log_k:.3g}"
+    return constant(name, statement, largest(np.where(np.isfinite(ratio), ratio, np.nan)), detail=_reached(evidence) + as_power)
+
+
+def lag_at_escape(evidence: Evidence) -> Verdict:
+    """Claim B.17: <w_{y,r}, v_{s,l}>(T_A) = O(max <w_{y,r}, v_{y,l}>(T_A) / k): the largest k times their ratio, each the largest over r and l."""
+    name, statement = "Claim B.17 (off-diagonal)", "k max_{s != y} <w_{y,r}, v_{s,l}> / max <w_{y,r}, v_{y,l}> at T_A is bounded"
+    lag = evidence.parameters.k * evidence.off_diagonal_max / _leaders(evidence)
+    return constant(name, statement, largest(_at_escape(evidence, lag)), detail=f"{_reached(evidence)}; {lag[0].max():.3g} at t = 0")
+
+
+def still_positive(evidence: Evidence) -> Verdict:
+    """Claims B.17 and B.18: off-diagonal correlations that are positive at the start remain so, and fall by no more than polylog(k) up to T_A.
+
+    Measured: the fraction of them that is positive in the final state, 1 by the claim; the detail has the least ratio to the start.
+    """
+    name, statement = "Claim B.17 (positivity)", "<w_{y,r}, v_{s,l}>(0) > 0 implies <w_{y,r}, v_{s,l}>(t) > 0: the fraction at the end"
+    start = off_diagonal_correlations(evidence.snapshots[0].c)
+    positive = start > 0.0
+    if not positive.any():
+        return constant(name, statement, None, 1.0, above=True, detail="none is positive at the start")
+    ratios = [off_diagonal_correlations(snapshot.c)[positive] / start[positive] for snapshot in evidence.snapshots]
+    broken = next((snapshot.time for snapshot, ratio in zip(evidence.snapshots, ratios, strict=True) if (ratio <= 0.0).any()), None)
+    end = ratios[-1]
+    detail = f"{int(positive.sum())} positive at the start; ratio to the start at the end: least {end.min():.3g}, median {np.median(end):.3g}"
+    return constant(name, statement, float((ratios[-1] > 0.0).mean()), 1.0, above=True, detail=detail, violated_at=broken)
+
+
+def lag_after_escape(evidence: Evidence) -> Verdict:
+    """Corollary B.18: the same ratio as in Claim B.17 at all t >= T_A."""
+    name, statement = "Claim B.18", "k max_{s != y} <w_{y,r}, v_{s,l}> / max <w_{y,r}, v_{y,l}> is bounded at all t >= T_A"
+    leaders = _leaders(evidence)
+    lag = np.where(since(leaders >= evidence.poly_end), evidence.parameters.k * evidence.off_diagonal_max / leaders, np.nan)
+    end = least(-lag[-1])
+    return constant(name, statement, largest(lag), detail=f"{_reached(evidence)}" + ("" if end is None else f"; {-end:.3g} at the end"))
+
+
+def _leaders(evidence: Evidence) -> np.ndarray:
+    """Return (T, k): max_{r,l} <w_{y,r}, v_{y,l}>."""
+    return evidence.max_correlation.max(axis=2)
+
+
+def _at_escape(evidence: Evidence, values: np.ndarray) -> np.ndarray:
+    """Return (k,): values (T, k) at T_A, NaN for classes without one."""
+    reached = first_records(_leaders(evidence) >= evidence.poly_end)
+    return np.vstack([values, np.full(values.shape[1], np.nan)])[reached, np.arange(values.shape[1])]
+
+
+def _reached(evidence: Evidence) -> str:
+    count = int((_leaders(evidence) >= evidence.poly_end).any(axis=0).sum())
+    return f"{count} of {evidence.parameters.k} classes have reached A"

@@ -1,0 +1,121 @@
+"""How close softmax outputs are to what the outputs of one or two classes alone would make of them: Claims B.2, B.3, B.9, B.15, B.16."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mvsim import diagnostics
+from mvsim.logarithms import exponential
+from mvsim.verification.evidence.evidence import Evidence, Snapshot
+from mvsim.verification.statements.claims.base import exceeding
+from mvsim.verification.verdict import Verdict, constant
+
+
+def gap_when_large(evidence: Evidence) -> Verdict:
+    """Claim B.2: if g_y(x_i) = a log k with a > 1 for i in N_y, then 1 - phi_y(g(x_i)) = O(1 / k^(a-1)).
+
+    Measured: the largest (1 - phi_y) k^(a-1) over such points of the saved states. (B.3) bounds it by 1: the other k - 1 exponentials add up to
+    k - 1 + o(1), and there is room for one more. What the claim supposes, own correlations of order log k and off-diagonal ones of order
+    log k / sqrt d, is reported in the detail with its constants.
+    """
+    name, statement = "Claim B.2", "(1 - phi_y(g(x_i))) k^(a-1) is bounded where g_y(x_i) = a log k, a > 1"
+    log_k, labels = evidence.log_k, evidence.data.labels
+    times, found, suppositions = [], [], ""
+    for snapshot in evidence.snapshots:
+        g = evidence.outputs(snapshot)
+        own = g[labels, np.arange(len(labels))]
+        large = own > log_k
+        if large.any():
+            times.append(snapshot.time)
+            # The gap may be too small for a double where k^(a-1) is too large for one.
+            found.append(float(exponential(diagnostics.log_softmax_gap(g, labels)[large] + own[large] - log_k).max()))
+            suppositions = _suppositions(evidence, snapshot)
+    if not found:
+        return constant(name, statement, None, 1.0, detail="g_y(x_i) > log k at no saved state")
+    values = np.array(found)
+    detail = f"at {len(found)} saved states; at the last {suppositions}"
+    return constant(name, statement, float(values.max()), 1.0, detail=detail, violated_at=exceeding(np.array(times), values, 1.0))
+
+
+def wrong_classes(evidence: Evidence) -> Verdict:
+    """Claim B.3: under the same conditions phi_s(g(x_i)) = O(1 / k^max(a, 1)) for i in N_y and s != y: the largest phi_s k^max(a, 1)."""
+    log_k, labels = evidence.log_k, evidence.data.labels
+    points, found = np.arange(len(labels)), []
+    for snapshot in evidence.snapshots:
+        g = evidence.outputs(snapshot)
+        own = g[labels, points]
+        total = np.logaddexp.reduce(g, axis=0)
+        others = g.copy()
+        others[labels, points] = -np.inf
+        found.append(float(exponential(others.max(axis=0) - total + np.maximum(own, log_k)).max()))
+    at = int(np.argmax(found))
+    detail = f"at t = {evidence.snapshots[at].time:.4g} of {len(found)} saved states; there {_suppositions(evidence, evidence.snapshots[at])}"
+    return constant("Claim B.3", "phi_s(g(x_i)) k^max(a, 1) is bounded for s != y_i, where g_{y_i}(x_i) = a log k", found[at], detail=detail)
+
+
+def partition_function(evidence: Evidence) -> Verdict:
+    """Claim B.9: sum_{s != y} exp g_s(x_i) = k + o(1) for i in N_y. Measured: its largest distance from k - 1.
+
+    There are k - 1 summands, each of which is 1 at g_s = 0; the k of the paper is k - 1 plus what is not o(1). At the records in between, the
+    largest g_s bounds the sum by (k - 1) exp(max g_s).
+    """
+    labels, k = evidence.data.labels, evidence.parameters.k
+    points, found = np.arange(len(labels)), []
+    for snapshot in evidence.snapshots:
+        others = evidence.outputs(snapshot).copy()
+        others[labels, points] = -np.inf
+        found.append(_above_one(others).sum(axis=0).max() + 1.0)  # the own class has contributed -1
+    measured, ever = float(max(found)), float((k - 1) * _above_one(np.nanmax(evidence.other_output_max)))
+    detail = f"at t = {evidence.snapshots[int(np.argmax(found))].time:.4g} of {len(found)} saved states; at most {ever:.3g} at any record"
+    return constant("Claim B.9", "sum_{s != y} exp g_s(x_i) - (k - 1) is o(1) for i in N_y: its largest value", measured, detail=detail)
+
+
+def _above_one(outputs: np.ndarray) -> np.ndarray:
+    """Return exp(outputs) - 1, infinite where a double cannot hold it."""
+    return np.where(outputs < 1.0, np.expm1(np.minimum(outputs, 1.0)), exponential(outputs) - 1.0)
+
+
+def two_classes(evidence: Evidence) -> Verdict:
+    """Claim B.15: on mixed points of classes y != s the sign and size of 1 - 2 phi_y follow from a = g_y / log k and b = g_s / log k.
+
+    (B.18): 1 - 2 phi_y = (k^b - k^a + k - 2 + o(k)) / (k^a + k^b + k - 2 + o(k)). Measured: the largest distance from that without the o(k),
+    which stands for the outputs of the other classes; the claim supposes these to be O(log k / k).
+    """
+    name = "Claim B.15"
+    statement = "1 - 2 phi_y(g(z_ij)) is that of outputs g_y, g_s and k - 2 zeros, up to o(1): the largest difference"
+    k = evidence.parameters.k
+    measured, others, largest = None, -np.inf, -np.inf
+    for snapshot in evidence.late_snapshots:
+        z = evidence.mixed_points(snapshot)
+        if z.crossed.any():
+            own, other = z.own[z.crossed], z.other[z.crossed]
+            zeros = np.log(k - 2.0) if k > 2 else -np.inf
+            # (rest - own) / (rest + own) in exponentials, with rest = k^b + k - 2
+            expected = np.tanh(0.5 * (np.logaddexp(other, zeros) - own))
+            measured = max(measured or 0.0, float(np.abs(z.balance[z.crossed] - expected).max()))
+            others, largest = max(others, float(z.rest_max[z.crossed].max())), max(largest, float(own.max()))
+    if measured is None:
+        return constant(name, statement, None, detail="no two points of different classes")
+    rest = f"other outputs up to {others * k / evidence.log_k:.3g} log k / k" if k > 2 else "nothing of other outputs, there are none"
+    detail = f"supposed: {rest}; largest a {largest / evidence.log_k:.3g}; {_when(evidence)}"
+    return constant(name, statement, measured, detail=detail)
+
+
+def third_classes(evidence: Evidence) -> Verdict:
+    """Claim B.16: 1 - 2 phi_u(g(z_ij)) = Theta(1) for every u that is neither y_i nor y_j: the least value."""
+    name, statement = "Claim B.16", "1 - 2 phi_u(g(z_ij)) is bounded from below by a positive constant, u neither y_i nor y_j: its least value"
+    found = [z.others_balance[z.crossed] for z in map(evidence.mixed_points, evidence.late_snapshots) if z.crossed.any()]
+    if not found or evidence.parameters.k == 2:
+        return constant(name, statement, None, detail="no third class, or no two points of different classes")
+    return constant(name, statement, min(float(values.min()) for values in found), above=True, detail=_when(evidence))
+
+
+def _suppositions(evidence: Evidence, snapshot: Snapshot) -> str:
+    """Say how large the constants are that Claim B.2 supposes."""
+    own = float(diagnostics.max_correlation(snapshot.c).max()) / evidence.log_k
+    off = float(diagnostics.off_diagonal_correlations(snapshot.c).max()) * evidence.parameters.d**0.5 / evidence.log_k
+    return f"own correlations up to {own:.3g} log k, off-diagonal ones up to {off:.3g} log k / sqrt d"
+
+
+def _when(evidence: Evidence) -> str:
+    return "at t = " + ", ".join(f"{snapshot.time:.4g}" for snapshot in evidence.late_snapshots) + evidence.which_pairs

@@ -1,0 +1,104 @@
+"""Definition 4.5 on fresh draws and on the training points, with intervals, next to what correlations alone would say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mvsim.data import Dataset, sample_dataset
+from mvsim.diagnostics import active_neurons, active_threshold, correct, own_correlations
+from mvsim.kernels import make_kernel
+from mvsim.kernels.finite import finite_outputs
+from mvsim.objectives import OBJECTIVES
+from mvsim.recording.feature_test import FeatureTest, count_classes
+from mvsim.run import Run
+from mvsim.verification.evidence.intervals import CONFIDENCE, clopper_pearson
+from mvsim.verification.verdict import Verdict, constant
+
+DRAWS = 200
+"""Fresh draws for each class: a feature learned on all of them is learned on at least 98.1 % of D, with 95 % confidence."""
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """Which features a network has learned, in three ways.
+
+    Attributes
+    ----------
+    fresh : numpy.ndarray
+        (k, 2): fraction of fresh draws (x, y) ~ D on which view l alone suffices. A tie is not a win.
+    draws : int
+        Fresh draws for each class.
+    training : numpy.ndarray
+        (k, 2): the same fraction over the training points of the class, NaN for a class without points.
+    active : numpy.ndarray
+        (k, 2) bool: whether B_{y,l} has a neuron, the proxy of the proofs.
+    """
+
+    fresh: np.ndarray
+    draws: int
+    training: np.ndarray
+    active: np.ndarray
+
+    @property
+    def by_definition(self) -> np.ndarray:
+        """(k, 2) bool: Definition 4.5 holds on every fresh draw and every training point: the worst case of all that were looked at."""
+        return (self.fresh == 1.0) & ~(self.training < 1.0)
+
+    @property
+    def partly(self) -> np.ndarray:
+        """(k, 2) bool: the view alone suffices on some of what was looked at and not on all."""
+        return ~self.by_definition & ((self.fresh > 0.0) | (self.training > 0.0))
+
+
+def learned_features(run: Run, draws: int = DRAWS, data: Dataset | None = None) -> Learned:
+    """Test Definition 4.5 on the final network of a run.
+
+    Parameters
+    ----------
+    run : Run
+        A run.
+    draws : int
+        Fresh draws for each class, other ones than the run used while it went on if there are more of them.
+    data : Dataset, optional
+        What it was trained on; default what its parameters and seed say.
+
+    Returns
+    -------
+    Learned
+    """
+    p, c = run.parameters, run.final_correlations
+    data = sample_dataset(p, run.seed) if data is None else data
+    threshold = active_threshold(p, OBJECTIVES[run.method].mixes_with(run.provenance["options"]))
+    views = [make_kernel(p, data.keep_view(view), "auto", None) for view in (0, 1)]
+    training = [_fraction_of_classes(correct(finite_outputs(kernel, c), data.labels), data) for kernel in views]
+    active = np.asarray(active_neurons(c, threshold).any(axis=1))
+    return Learned(FeatureTest(p, draws, run.seed).fraction_learned(c), draws, np.stack(training, axis=1), active)
+
+
+def _fraction_of_classes(right: np.ndarray, data: Dataset) -> np.ndarray:
+    counts = np.bincount(data.labels, minlength=data.k)
+    with np.errstate(invalid="ignore"):
+        return np.bincount(data.labels, weights=right, minlength=data.k) / np.where(counts > 0, counts, np.nan)
+
+
+def definition_4_5(run: Run, learned: Learned) -> Verdict:
+    """Report how many of the 2k features are learned, how sure that is, and whether B_{y,l} tells the same.
+
+    The least lower end of the Clopper-Pearson intervals of the learned features says on how much of D, at least, each of them suffices.
+    """
+    k, by_definition = run.parameters.k, learned.by_definition
+    count = int(by_definition.sum())
+    low = clopper_pearson(learned.draws, learned.draws)[0]
+    only_training = int(((learned.training == 1.0) & (learned.fresh < 1.0)).sum())
+    against = int((by_definition != learned.active).sum())
+    total = own_correlations(run.final_correlations)
+    sizes = count_classes(np.where(by_definition, 1.0, 0.0))
+    detail = (
+        f"both views in {sizes['both']}, one in {sizes['one']}, none in {sizes['none']} of {k} classes; a learned view suffices on >= {low:.3f} of D "
+        f"({100 * CONFIDENCE:g}%, {learned.draws} fresh draws per class); partly learned: {int(learned.partly.sum())}; "
+        f"on training points only: {only_training}; B_(y,l) says otherwise for {against}; largest own correlation {total.max():.4g}"
+    )
+    statement = "fraction of the 2k features whose view alone gives argmax_s g_s(x') = y, over fresh draws and training points; a tie is not a win"
+    return constant("Definition 4.5", statement, count / (2 * k), detail=detail)

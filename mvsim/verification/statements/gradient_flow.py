@@ -1,0 +1,209 @@
+"""Whether a run of the gradient flow is one: the loss falls, by what |grad J|^2 takes from it, and late as 1 / t.
+
+Along c' = -grad J, dJ/dt = -|grad J|^2 and d ln J / dt = -|grad J|^2 / J. The integrals of both right-hand sides are recorded with a run, added
+up from velocities within its steps; loss and gradient norm are recorded from full evaluations at the records. They agree up
+to the error of the steps, which is in units of rtol. A record that was changed, a step that went wrong or a gradient that does not belong to the
+loss shows as a difference.
+
+Of two statements there are runs on which they say nothing; those are left out of the answer there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+
+from mvsim.integrators import GradientFlow
+from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.evidence.persistence import FACTOR, unchanged_since
+from mvsim.verification.verdict import Verdict, at_most
+
+RISE = 10.0
+"""Most that ln J may rise, in units of rtol: a local error of rtol in every coordinate that counts, with a few of them adding up. Steps that end
+higher are refused while a run is made."""
+
+BALANCE = 30.0
+"""Most difference between losses and integrals, in units of rtol. An escape changes J by its own order within tens of steps, each of which may err
+by rtol, now one way and now the other. Seven runs from k = 3 to 10 with rtol from 1e-2 to 1e-5 have at most 10."""
+
+SHORTEST = np.log(10.0) / 40.0
+"""Least increase of ln t between records that are compared: half of that at which runs are recorded where nothing happens. Closer ones were made in
+the middle of an escape."""
+
+LEAST_FALL = 0.03
+"""Least fall of ln J between records that are compared. Where the loss hardly falls, as at the entropy that is left of mixed labels, the gradient is
+what the steps leave over in directions in which the loss is steep, not what makes the loss fall."""
+
+MOST_CHANGE = 2.0
+"""Factor within which t |grad J|^2 / J has to stay between records that are compared; where it changes more, it need not be monotone."""
+
+SMALL_LOSS = 1e-2
+"""Loss below which ln J of single points follows the late law: 1 - phi_y is the loss itself up to terms of the order of its square."""
+
+LATE_LAW = 2.0
+"""Factor within which t |grad J|^2 / J has to be 1. A time t0 of the last change leaves t / (t - t0) of it, 1.11 at t = 10 t0; what is left of the
+time before that, and ln t in the size of correlations, makes less than 1.3."""
+
+
+class FlowRecords:
+    """What a run of the gradient flow recorded, as these statements need it.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        A run.
+    """
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+        self.dataset = evidence.run.dataset
+        self.rtol: float = evidence.run.provenance["integrator"]["rtol"]
+        self.times, self.loss, self.gradient_norm = (self.dataset[name].to_numpy() for name in ("time", "loss", "gradient_norm"))
+
+    @cached_property
+    def log_loss(self) -> np.ndarray:
+        """(T,): ln J, NaN where J is not positive."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(self.loss > 0.0, np.log(self.loss), np.nan)
+
+    @cached_property
+    def falls(self) -> np.ndarray:
+        """(T - 1,): by how much ln J falls between two records."""
+        return -np.diff(self.log_loss)
+
+    @cached_property
+    def rates(self) -> np.ndarray:
+        """(T,): t |grad J|^2 / J, which is -d ln J / d ln t along the flow."""
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            return np.asarray(self.times * (self.gradient_norm / self.loss) * self.gradient_norm)
+
+    def integral(self, name: str) -> np.ndarray | None:
+        """Return a recorded integral (T,), None if a run does not have it from its start on."""
+        values = self.dataset[name].to_numpy() if name in self.dataset else np.array([np.nan])
+        return values if np.isfinite(values).all() else None
+
+    def at_most(self, name: str, statement: str, values: np.ndarray, bound: float, what: str = "") -> Verdict:
+        """Decide whether the largest of values (T,) or (T - 1,), the second belonging to the ends of intervals, is within bound."""
+        times = self.times[len(self.times) - len(values) :]
+        if not len(values):
+            return Verdict(name, "inconclusive", statement, bound=bound, detail="a single record")
+        with np.errstate(invalid="ignore"):
+            beyond = np.flatnonzero(~(values <= bound))
+        worst = int(np.nanargmax(np.where(np.isnan(values), np.inf, values)))
+        detail = f"the largest at t = {times[worst]:.4g}; {bound / self.rtol:g} rtol, rtol = {self.rtol:g}{what}"
+        return at_most(name, statement, float(values[worst]), bound, detail, float(times[beyond[0]]) if len(beyond) else None)
+
+
+def descent(records: FlowRecords) -> Verdict:
+    """J never rises: the largest ln J(t) - min over s <= t of ln J(s), at most `RISE` rtol."""
+    values = records.log_loss - np.minimum.accumulate(records.log_loss)
+    statement = "the loss never rises: the largest ln J(t) - min_{s <= t} ln J(s)"
+    return records.at_most("Gradient flow (descent)", statement, values, RISE * records.rtol)
+
+
+def energy_balance(records: FlowRecords) -> Verdict:
+    """J(0) - J(t) is the integral of |grad J|^2: the largest difference at any t over J(0), at most `BALANCE` rtol."""
+    name, statement = "Gradient flow (energy balance)", "|J(0) - J(t) - integral of |grad J|^2| / J(0), the largest"
+    lost = records.integral("dissipation")
+    if lost is None:
+        return _unrecorded(name, statement, "dissipation")
+    values = np.abs(records.loss[0] - records.loss - (lost - lost[0])) / abs(records.loss[0])
+    return records.at_most(name, statement, values, BALANCE * records.rtol)
+
+
+def log_energy_balance(records: FlowRecords) -> Verdict:
+    """Compare the fall of ln J with the integral of |grad J|^2 / J between records s < t: the largest difference over 1 + |ln J(s) - ln J(t)|.
+
+    This looks at every stage of training alike, however small the loss is there. At most `BALANCE` rtol.
+    """
+    name = "Gradient flow (energy balance, logarithmic)"
+    statement = "|ln J(s)/J(t) - integral of |grad J|^2 / J| / (1 + |ln J(s)/J(t)|), the largest between successive records"
+    lost = records.integral("log_dissipation")
+    if lost is None:
+        return _unrecorded(name, statement, "log_dissipation")
+    return records.at_most(name, statement, np.abs(records.falls - np.diff(lost)) / (1.0 + np.abs(records.falls)), BALANCE * records.rtol)
+
+
+def recorded_rate(records: FlowRecords) -> Verdict | None:
+    """Compare the fall of ln J with its rate from times, losses and gradient norms alone, whatever made them.
+
+    The integral of f = t |grad J|^2 / J over ln t by the trapezoidal rule from two successive records has, if f is monotone in between, an error of
+    at most half the difference of f times that of ln t: it lies between that of the smaller and that of the larger f. Measured is how far the fall
+    of ln J lies outside, relative to the nearer of the two, at most `BALANCE` rtol. Compared are records with training accuracy 1 between which no
+    neuron escapes, ln t grows by `SHORTEST`, ln J falls by `LEAST_FALL` and f changes by a factor of at most `MOST_CHANGE`. A run without any, as
+    one whose loss has come to a floor, is not judged by this.
+    """
+    before, after = records.rates[:-1], records.rates[1:]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        grown = np.diff(np.log(records.times))
+        low, high = grown * np.minimum(before, after), grown * np.maximum(before, after)
+        right = records.evidence.training_accuracy == 1.0
+        compared = right[:-1] & right[1:] & (grown >= SHORTEST) & (records.falls >= LEAST_FALL) & (high <= MOST_CHANGE * low) & (low > 0.0)
+    compared &= np.isfinite(high) & ~_escapes_between(records.evidence.run.dataset["escape_time"].to_numpy(), records.times)
+    if not compared.any():
+        return None
+    low, high, falls = low[compared], high[compared], records.falls[compared]
+    outside = np.zeros(len(compared))
+    outside[compared] = np.maximum(0.0, np.maximum(falls / high - 1.0, 1.0 - falls / low))
+    statement = "how far ln J(s)/J(t) lies outside of (ln t/s) t |grad J|^2 / J at s and t, relative, the largest late in training"
+    what = f"; {int(compared.sum())} pairs of records"
+    return records.at_most("Gradient flow (recorded rate)", statement, outside, BALANCE * records.rtol, what)
+
+
+def late_law(records: FlowRecords) -> Verdict | None:
+    """Late in training on single points J falls as 1 / t: f = t |grad J|^2 / J is within a factor of `LATE_LAW` of 1 at the end.
+
+    |grad J| is proportional to J once all points are right, as exp(-margin) and the activation is linear. Judged are runs in which training accuracy
+    is 1, and in which for the last factor `FACTOR` of time J has been below `SMALL_LOSS`, no learned feature has changed and no neuron escaped.
+    """
+    run, times = records.evidence.run, records.times
+    small = (records.loss < SMALL_LOSS) & (records.evidence.training_accuracy == 1.0)
+    if records.evidence.mixes or not small[-1]:
+        return None
+    escapes = run.dataset["escape_time"].to_numpy()
+    changed = [unchanged_since(times, small), unchanged_since(times, run.dataset["feature_learned"].to_numpy() >= 1.0)]
+    since = max(*changed, float(np.nanmax(escapes, initial=0.0)))
+    if not times[-1] >= FACTOR * since or times[-1] <= 0.0:
+        return None
+    rate = float(records.rates[-1])
+    detail = f"{rate:.4g} at t = {times[-1]:.4g}; loss below {SMALL_LOSS:g} and nothing changed since t = {since:.4g}"
+    factor = max(rate, 1.0 / rate) if rate > 0.0 else float("inf")
+    return at_most("Gradient flow (late law)", "t |grad J|^2 / J or its inverse at the end: late, J falls as 1 / t", factor, LATE_LAW, detail)
+
+
+STATEMENTS: tuple[Callable[[FlowRecords], Verdict | None], ...] = (descent, energy_balance, log_energy_balance, recorded_rate, late_law)
+
+
+def gradient_flow(evidence: Evidence) -> list[Verdict]:
+    """Return what there is to say of a run as a gradient flow; of gradient descent, nothing.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        A run.
+
+    Returns
+    -------
+    list of Verdict
+    """
+    integrator = evidence.run.provenance["integrator"]
+    if integrator["name"] != GradientFlow.name:
+        return []
+    rtol = integrator.get("rtol")
+    if not isinstance(rtol, (int, float)) or not rtol > 0.0:
+        return [Verdict("Gradient flow", "inconclusive", "the run is a gradient flow", detail="its file names no relative tolerance")]
+    records = FlowRecords(evidence)
+    return [verdict for verdict in (statement(records) for statement in STATEMENTS) if verdict is not None]
+
+
+def _unrecorded(name: str, statement: str, variable: str) -> Verdict:
+    detail = f"{variable} was not recorded from the start: the run, or its beginning, is of an earlier version"
+    return Verdict(name, "inconclusive", statement, detail=detail)
+
+
+def _escapes_between(escape_time: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Return (T - 1,) bool: whether a neuron escaped between two records."""
+    found = np.sort(escape_time[np.isfinite(escape_time)])
+    return np.asarray(np.diff(np.searchsorted(found, times, side="right")) > 0)

@@ -1,0 +1,98 @@
+"""Theorems 4.6 and 4.7 on one run.
+
+It is said whether what they state holds, by what margin, and whether it stays so. Each has two parts, training accuracy and features. A part
+is decided only if what it is about has not changed while time grew by `mvsim.verification.evidence.persistence.FACTOR`, because the theorems speak of
+all later times; before that it is inconclusive. What has not been learned may still come, so that what is missing fails only after it has
+been missing while t grew by `mvsim.verification.evidence.persistence.PATIENCE`. That Theorem 4.6 holds rests on what is missing too, but on the first
+factor alone, since runs end there when they have settled: one that is followed further may still turn.
+
+A view is learned if it suffices wherever that was looked at, and not learned if it suffices nowhere; one that suffices on a part of D only is
+neither, which for Theorem 4.7 is not enough and for Theorem 4.6 leaves its class open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from mvsim.run import Run
+from mvsim.verification.evidence.persistence import FACTOR, PATIENCE, lasts, training_status, unchanged_since
+from mvsim.verification.statements.definition import Learned
+from mvsim.verification.verdict import Status, Verdict, margin_above
+
+ONE_FEATURE = 0.9
+"""What 1 - o(1) means at one k: all but one class in ten. The theorem leaves it open; with k = 10 nothing finer could be told."""
+
+
+def theorem_4_6(run: Run, learned: Learned) -> list[Verdict]:
+    """Theorem 4.6 (ERM): training accuracy 1, and exactly one feature learned in (1 - o(1)) k classes, for all later t."""
+    count, partly = learned.by_definition.sum(axis=1), learned.partly.any(axis=1)
+    statement = "exactly one feature is learned in (1 - o(1)) k classes, from some t on"
+    classes = _Classes((count == 1) & ~partly, (count < 2) & partly, ONE_FEATURE, 1)
+    return [_training_accuracy("Theorem 4.6", run), _features("Theorem 4.6", statement, run, learned, classes)]
+
+
+def theorem_4_7(run: Run, learned: Learned) -> list[Verdict]:
+    """Theorem 4.7 (Midpoint Mixup): training accuracy 1, and both features of every class learned, for all later t."""
+    both = learned.by_definition.sum(axis=1) == 2
+    statement = "both features of every class are learned, from some t on"
+    return [_training_accuracy("Theorem 4.7", run), _features("Theorem 4.7", statement, run, learned, _Classes(both, np.zeros_like(both), 1.0, 2))]
+
+
+class _Classes(NamedTuple):
+    """Which classes are as a theorem says and which may be, both (k,); how many have to be (``bound``, a fraction), with how many features."""
+
+    right: np.ndarray
+    open: np.ndarray
+    bound: float
+    wanted: int
+
+
+class Theorem(NamedTuple):
+    """A theorem about one training loss: the loss it speaks of and the function that judges a run."""
+
+    method: str
+    judge: Callable[[Run, Learned], list[Verdict]]
+
+
+THEOREMS: dict[str, Theorem] = {"4.6": Theorem("erm", theorem_4_6), "4.7": Theorem("midpoint", theorem_4_7)}
+"""By number."""
+
+
+def _training_accuracy(theorem: str, run: Run) -> Verdict:
+    """Decide whether argmax_s g_s(x_i) = y_i on all training points from some time on."""
+    times, accuracy = run.dataset["time"].to_numpy(), run.dataset["training_accuracy"].to_numpy()
+    since, last = unchanged_since(times, accuracy), float(accuracy[-1])
+    status = training_status(times, accuracy)
+    before = int(((accuracy[:-1] == 1.0) & (accuracy[1:] < 1.0)).sum())
+    detail = f"{last:.4g} since t = {since:.4g}, recorded to t = {times[-1]:.4g}"
+    detail += f"; reached and lost {before} times before" if before else ""
+    detail += "" if status != "inconclusive" else f"; too short to tell: it has to last while t grows {FACTOR:g}-fold"
+    return Verdict(f"{theorem} (training accuracy)", status, "training accuracy is 1 from some t on", last, 1.0, margin_above(last, 1.0), detail)
+
+
+def _features(theorem: str, statement: str, run: Run, learned: Learned, classes: _Classes) -> Verdict:
+    """Decide the part about features, given what the classes are at the end of the run."""
+    times = run.dataset["time"].to_numpy()
+    record = run.dataset["feature_learned"].to_numpy() >= 1.0
+    accuracy = run.dataset["training_accuracy"].to_numpy()
+    right, bound = classes.right, classes.bound
+    since, measured, possible = unchanged_since(times, record), float(right.mean()), float((right | classes.open).mean())
+    # What is learned stays so; what is not may still come.
+    missing = (learned.by_definition.sum(axis=1) < classes.wanted).sum() > (1.0 - bound) * len(right) + 1e-9
+    factor = PATIENCE if missing else FACTOR
+    lasting = training_status(times, accuracy) != "inconclusive" and lasts(times, record, factor)
+    status: Status = "inconclusive"
+    if lasting and not measured < bound <= possible:
+        status = "holds" if measured >= bound else "fails"
+    detail = f"{int(right.sum())} of {len(right)} classes; unchanged since t = {since:.4g}, recorded to t = {times[-1]:.4g}"
+    others = np.flatnonzero(~right)
+    detail += f"; others: {', '.join(map(str, others[:10]))}{' ...' if len(others) > 10 else ''}" if len(others) else ""
+    detail += "" if lasting else f"; too short to tell: it and training accuracy have to last while t grows {factor:g}-fold"
+    partly = int(learned.partly.any(axis=1).sum())
+    detail += f"; classes in which a view that is not learned suffices on a part of D: {partly}" if partly else ""
+    differs = int((record[-1] != learned.by_definition).any(axis=1).sum())
+    detail += f"; classes of which more draws say otherwise than the run's own: {differs}" if differs else ""
+    return Verdict(f"{theorem} (features)", status, statement, measured, bound, margin_above(measured, bound), detail)

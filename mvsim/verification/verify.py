@@ -1,0 +1,232 @@
+"""The three questions one can ask: of given runs, of theorems over seeds and k, of the controls. Answers come section by section."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mvsim.echo import echo, path_text
+from mvsim.errors import UsageError
+from mvsim.integrators import LAST_TIME
+from mvsim.kernels.jit.threads import check_threads
+from mvsim.parameters import Parameters
+from mvsim.run import Run, open_run
+from mvsim.simulation import Progress
+from mvsim.simulation.run_cache import run_name, try_kept_run
+from mvsim.verification.controls import run_controls
+from mvsim.verification.ensemble import over_k, over_seeds
+from mvsim.verification.run_verdicts import Judgement, check_method, check_theorem, judge, theorem_of
+from mvsim.verification.statements.theorems import THEOREMS
+from mvsim.verification.verdict import Verdict
+
+SEEDS = 20
+"""Runs of each theorem at each k."""
+
+FOLDER = Path("mvsim-runs")
+"""Where runs that verification makes are kept."""
+
+CONTROL_PARAMETERS = {"k": 4, "d": 2000}
+"""Both theorems hold there, so a control that turns does so for its own reason, and runs are short."""
+
+
+class Section(NamedTuple):
+    """Verdicts that belong together, and where they come from: that is no part of the answer, which is the same the next time."""
+
+    title: str
+    verdicts: list[Verdict]
+    origin: str = ""
+
+
+def ask_of_runs(
+    runs: Iterable[Run | str | os.PathLike[str]], theorems: Sequence[str] = (), begin: Callable[[Run], None] | None = None
+) -> Iterator[Section]:
+    """Judge existing runs, by the theorem about their training loss or by those that are named; ``begin`` is told of each before.
+
+    Raises
+    ------
+    UsageError
+        If a run cannot be read, has no theorem, or is not of the method that a named theorem is about. All runs are looked at before the
+        first is judged.
+    """
+    opened = [run if isinstance(run, Run) else open_run(_path(run)) for run in runs]
+    asked = []
+    for run in opened:
+        numbers = [check_theorem(number) for number in theorems] or [theorem_of(run)]
+        for number in numbers:
+            check_method(run, number)
+            if "data" in run.provenance["options"]:
+                name = path_text(run.path or "a run")
+                raise UsageError(f"{name}: was trained on data of its own, which the file does not keep; judge it from Python, with data=...")
+            asked.append((run, number))
+    for run, number in asked:
+        if begin is not None:
+            begin(run)
+        state = "" if run.status == "finished" else f" ({run.status} when it was saved)"
+        yield Section(f"{run.path or run}{state}", judge(run, number).verdicts)
+
+
+def ask_of_theorems(
+    theorems: Sequence[str],
+    parameters: Sequence[Parameters],
+    seeds: int = SEEDS,
+    folder: Path = FOLDER,
+    threads: int | None = None,
+    progress: Callable[[], AbstractContextManager[Progress]] | None = None,
+    follow: bool = True,
+) -> Iterator[Section]:
+    """Judge theorems over seeds 0 .. seeds - 1 at each of several parameters, making the runs that are missing.
+
+    With several k, the trend in k comes last. With ``follow``, a run in which something is missing is gone on with, ten times as long each
+    time, until that can be told for good.
+
+    Raises
+    ------
+    UsageError
+        If an argument is out of its domain, two parameters have the same k, or the folder cannot be used.
+    """
+    numbers = [check_theorem(number) for number in theorems]
+    if not parameters:
+        raise UsageError("k=(): give at least one number of classes")
+    if isinstance(seeds, bool) or not isinstance(seeds, (int, np.integer)) or not 1 <= seeds <= 10**6:
+        raise UsageError(f"seeds={echo(seeds)}: must be an integer >= 1, the number of runs of each theorem at each k")
+    check_threads(threads, 0.0)  # before runs that are all there make it pass unseen
+    if len({p.k for p in parameters}) < len(parameters):
+        raise UsageError(f"k={', '.join(str(p.k) for p in parameters)}: each k once")
+    _make(folder)
+    for number in numbers:
+        name, by_k, missing = f"Theorem {number}", {}, {}
+        for p in parameters:
+            there = sum((folder / run_name(p, THEOREMS[number].method, seed, {})).exists() for seed in range(seeds))
+            found, stopped = _judgements(number, p, seeds, folder, threads, progress, follow)
+            by_k[p.k] = found
+            title, origin = f"{name}, k = {p.k}, {seeds} seeds", f"{there} runs found in {folder}, {seeds - there} made"
+            if not found:
+                detail = f"none of {seeds} runs could be followed to an end: {stopped[0]}"
+                yield Section(title, [Verdict(f"{name}, k = {p.k}", "inconclusive", name, detail=detail)], origin)
+            else:
+                yield Section(title, over_seeds(name, p.k, found, len(stopped)), "; ".join([origin, *stopped]))
+            missing[p.k] = len(stopped)
+        by_k = {k: found for k, found in by_k.items() if found}
+        if len(by_k) > 1:
+            yield Section(f"{name}, trend in k", over_k(name, by_k, missing))
+
+
+def _path(run: Any) -> str | os.PathLike[str]:
+    if not isinstance(run, (str, os.PathLike)):
+        raise UsageError(f"runs: {echo(run)} is neither a run nor the name of its file")
+    return run
+
+
+def _judgements(
+    number: str,
+    p: Parameters,
+    seeds: int,
+    folder: Path,
+    threads: int | None,
+    progress: Callable[[], AbstractContextManager[Progress]] | None,
+    follow: bool,
+) -> tuple[list[Judgement], list[str]]:
+    """Return the judgement of every seed, and of the runs that could not be followed to an end why not."""
+    found, stopped = [], []
+    for seed in range(seeds):
+        until: float | None = None
+        while True:
+            with nullcontext() if progress is None else progress() as shown:
+                run = try_kept_run(folder, p, THEOREMS[number].method, seed, threads=threads, progress=shown, until=until)
+            if not isinstance(run, Run):
+                stopped.append(f"seed {seed} stopped: {run}")
+                break
+            end = float(run.dataset["final_time"])
+            decided = all(v.status != "inconclusive" for v in judge(run, number, everything=False).verdicts)
+            if decided or not follow or end >= LAST_TIME:
+                found.append(judge(run, number))
+                break
+            until = 10.0 * end
+    return found, stopped
+
+
+def ask_of_controls(folder: Path = FOLDER, parameters: Parameters | None = None, seed: int = 0) -> Iterator[Section]:
+    """Run the negative controls: a verdict holds if the check that it is about turned."""
+    _make(folder)
+    for outcome in run_controls(folder, Parameters(**CONTROL_PARAMETERS) if parameters is None else parameters, seed):
+        yield Section("Controls", [outcome.verdict()])
+
+
+def verify(
+    runs: Iterable[Run | str | os.PathLike[str]] = (),
+    *,
+    theorems: Sequence[str] = (),
+    k: Sequence[int] = (10,),
+    seeds: int = SEEDS,
+    controls: bool = False,
+    follow: bool = True,
+    folder: str | os.PathLike[str] = FOLDER,
+    **fields: Any,
+) -> list[Verdict]:
+    """Say whether the theorems hold, by how much, and over how many seeds.
+
+    Parameters
+    ----------
+    runs : iterable of Run or path
+        Existing runs to judge.
+    theorems : sequence of str
+        "4.6", "4.7". With runs, what to judge them by (default what their training loss asks for); without, what to judge over seeds.
+    k : sequence of int
+        Numbers of classes, without runs.
+    seeds : int
+        Runs of each theorem at each k.
+    controls : bool
+        Run the negative controls as well.
+    follow : bool
+        Go on with runs in which something is missing until that can be told for good; without it they are inconclusive.
+    folder : path
+        Where runs are made and found again.
+    **fields
+        Other fields of `mvsim.Parameters`, the same at each k.
+
+    Returns
+    -------
+    list of Verdict
+
+    Raises
+    ------
+    UsageError
+        If nothing is asked, or an argument is out of its domain.
+    """
+    runs = [runs] if isinstance(runs, (Run, str, os.PathLike)) else _several("runs", runs)
+    theorems = [theorems] if isinstance(theorems, str) else _several("theorems", theorems)
+    if not isinstance(folder, (str, os.PathLike)) or not os.fspath(folder):
+        raise UsageError(f"folder={echo(folder)}: must be the name of a directory")
+    each = [k] if isinstance(k, (int, np.integer)) else _several("k", k)
+    if runs and (fields or each != [10]):
+        raise UsageError(f"{', '.join(['k', *fields])}: for runs that are made, with theorems and without runs")
+    if not (runs or theorems or controls):
+        raise UsageError("nothing to verify: give runs, theorems or controls")
+    sections: list[Section] = []
+    if runs:
+        sections += ask_of_runs(runs, theorems)
+    elif theorems:
+        sections += ask_of_theorems(theorems, [Parameters(k=one, **fields) for one in each], seeds, Path(folder), follow=follow)
+    if controls:
+        sections += ask_of_controls(Path(folder))
+    return [verdict for section in sections for verdict in section.verdicts]
+
+
+def _several(name: str, values: Any) -> list[Any]:
+    """Return ``values`` if there may be several of them."""
+    try:
+        return list(values)
+    except TypeError:
+        raise UsageError(f"{name}={echo(values)}: must be one of them or a list") from None
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"folder={path_text(folder)}: cannot be created ({error.strerror}); choose another") from None
