@@ -47,6 +47,7 @@ class _Repr(reprlib.Repr):
         if abs(value) < 10**40:
             return repr(value)
         digits = int(math.log10(abs(value))) + 1
+        digits -= abs(value) < 10 ** (digits - 1)  # the logarithm of 10^n - 1 rounds to n
         first = abs(value) // 10 ** (digits - 8)
         return f"{'-' if value < 0 else ''}{first}... ({digits} digits)"
 

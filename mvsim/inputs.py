@@ -36,6 +36,25 @@ def check_integer(name: str, value: Any, least: int, why: str = "") -> int:
     return int(value)
 
 
+MOST_THREADS = 4096
+"""More than this are a slip of the pen; the system would refuse to start them, one by one."""
+
+
+def check_threads(threads: Any) -> int | None:
+    """Return a number of threads, or None for a suitable one.
+
+    Raises
+    ------
+    UsageError
+        If it is neither None nor an integer from 1 to `MOST_THREADS`.
+    """
+    if threads is None:
+        return None
+    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or not 1 <= threads <= MOST_THREADS:
+        raise UsageError(f"threads={echo(threads)}: must be an integer from 1 to {MOST_THREADS}")
+    return int(threads)
+
+
 def check_between(name: str, value: Any, more_than: float, most: float) -> float:
     """Return a number > ``more_than`` and at most ``most`` as a float.
 
@@ -112,13 +131,15 @@ def joined(faults: list[str]) -> str:
 def describe_invalid(item: Any, path: str) -> str:
     """Turn one error of pydantic into ``path=value: what is allowed``, or only what is wrong if there is no path."""
     if item["type"] == "missing":
-        return f"{path}: is required"
+        return f"{path}: is required; it is missing in {echo(item.get('input'))}"
     message = shortened(item["msg"].removeprefix("Value error, "), 200)
     return f"{path}={echo(item.get('input'))}: {_allowed(item) or message[0].lower() + message[1:]}" if path else message
 
 
 def _allowed(item: Any) -> str | None:
     """Say which bound a value exceeds, if it is that; pydantic writes 1e-30 with all its digits."""
+    if item["type"] == "too_short":
+        return f"must have at least {item['ctx']['min_length']} entries" if item["ctx"]["min_length"] > 1 else "must not be empty"
     for name, words in (("ge", "at least"), ("gt", "more than"), ("le", "at most"), ("lt", "less than")):
         if name in item.get("ctx", {}):
             return f"must be {words} {item['ctx'][name]:.12g}"

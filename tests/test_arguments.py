@@ -70,6 +70,10 @@ WRONG = {
     "labels without parameters": (lambda: mvsim.data.sample_points(None, None, [0]), "parameters=None: "),
     "a codebook without parameters": (lambda: mvsim.data.codebook(None), "parameters=None: "),
     "n_test is a list": (lambda: mvsim.feature_learned(P, np.zeros((P.k, P.m, P.k, 2)), n_test=[1] * 1000), "n_test=["),
+    "threads of the readable kernel": (lambda: mvsim.simulate(**SIMULATE, backend="numpy", threads="x"), "threads='x'"),
+    "threads of an objective": (lambda: mvsim.objective("erm", P, DATA, "numpy", threads=-5), "threads=-5"),
+    "atoms of a law are none": (lambda: P.replace(beta_law={"kind": "discrete", "atoms": []}), "beta_law.atoms=[]: must not be empty"),
+    "a law without its shape": (lambda: P.replace(beta_law={"kind": "beta"}), "beta_law.a: is required; it is missing in {'kind': 'beta'}"),
     "the old name of eta": (lambda: mvsim.simulate(**SIMULATE, learning_rate=1.0), "learning_rate=1.0: "),
 }
 

@@ -11,6 +11,7 @@ from tolerances import COMPONENT_ABSOLUTE, FEW_OPERATIONS
 
 import mvsim
 from mvsim import diagnostics
+from mvsim.kernels import BACKENDS
 from mvsim.random_streams import stream
 from mvsim.recording import feature_test as learning
 
@@ -201,3 +202,16 @@ def test_the_logarithm_of_a_softmax_gap_goes_on_where_the_gap_ends():
     np.testing.assert_allclose(np.exp(measured[:4]), diagnostics.softmax_gap(outputs, labels)[:4], rtol=1e-12)
     assert measured[4] == pytest.approx(np.log(1 + np.e) - 5000.0, rel=1e-15)
     assert measured[5] == 0.0
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("far", [3e38, -3e38])
+def test_a_view_that_is_removed_has_no_say_however_large_its_correlation_is(backend, far):
+    # 3e38^8 is no double
+    p = mvsim.Parameters(k=3, d=500, N=30)
+    c = mvsim.initial_correlations(p, 0)
+    before = learning.FeatureTest(p, 5, backend=backend).fraction_learned(c)
+    c[0, 0, 0, 0] = far
+    after = learning.FeatureTest(p, 5, backend=backend).fraction_learned(c)
+    assert after[0, 0] == (1.0 if far > 0.0 else before[0, 0])
+    assert after[0, 1] == before[0, 1]

@@ -13,9 +13,10 @@ from mvsim.diagnostics import own_correlations
 from mvsim.integrators import Escaping, Field, GradientFlow, State
 from mvsim.integrators.flow import flow as the_flow
 from mvsim.integrators.flow.chart import EscapeChart, smallest
-from mvsim.integrators.flow.flow import APPROACH, GROWTH, RISE
+from mvsim.integrators.flow.flow import APPROACH, GROWTH, IMBALANCE, RISE
 from mvsim.integrators.flow.memory import pack, unpack
 from mvsim.integrators.flow.stepper import Stepper
+from mvsim.integrators.flow.system import Bounds
 from mvsim.objectives import OBJECTIVES
 from mvsim.objectives.scales import Scales
 from mvsim.recording.entries import EscapeLog, predicted_escape_times
@@ -185,10 +186,42 @@ def test_a_step_after_which_the_loss_has_risen_is_tried_again_until_the_flow_is_
         for visit in GradientFlow(field, 1e-3).trajectory(State(0, 0.0, c), 10.0):
             largest = visit.state.c.max()
 
-    with pytest.raises(mvsim.StalledError, match=r"the loss rises|time grew by less"):
+    with pytest.raises(mvsim.StalledError, match=r"the loss does not fall|time grew by less"):
         go()
     assert largest <= 1.0 + 1.001 * RISE * 1e-3
     assert RISE * 1e-3 <= 0.01
+
+
+def test_a_step_that_passes_over_an_escape_is_refused(monkeypatch):
+    """Where rho is large, outputs are of order 1 long before neurons are linear, so that an escape is over within a moment of the step before."""
+    p = mvsim.Parameters(k=3, N=30, rho=1e3)
+    objective, c = mvsim.objective("erm", p, mvsim.sample_dataset(p, 0)), mvsim.initial_correlations(p, 0)
+
+    def imbalances():
+        """Of each step, in relative tolerances."""
+        states = [State(0, 0.0, c), *(visit.state for visit in follow(field_of(objective), c, 2.6e25))]
+        log_losses = np.log([objective.loss(state.c) for state in states])
+        return np.abs(np.diff(log_losses) + np.diff([state.log_dissipation for state in states])) / 1e-3
+
+    assert imbalances().max() <= IMBALANCE
+    monkeypatch.setattr(the_flow, "IMBALANCE", np.inf)
+    assert imbalances().max() > IMBALANCE
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "lost", "allowed"),
+    [
+        (-1.0, -1.5, 0.5, True),
+        (-1.0, -1.5, 0.45, True),
+        (-1.0, -1.5, 0.3, False),
+        (-1.0, -1.5, 0.7, False),
+        (-1.0, 0.1, -1.1, False),  # it rises
+        (-1.0, -np.inf, 800.0, True),  # a loss of 0
+        (np.nan, -1.5, 0.5, False),  # then both ends are evaluated
+    ],
+)
+def test_a_step_keeps_the_balance(start, end, lost, allowed):
+    assert Bounds(start, 0.0, 0.1).allow(start, end, lost) == allowed
 
 
 LITERAL = mvsim.Parameters.literal(k=3, m=3, N=30)

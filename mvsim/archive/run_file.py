@@ -56,7 +56,8 @@ def write_run(path: str | os.PathLike[str], dataset: xr.Dataset, provenance: dic
     try:
         write_atomically(path, data)
     except OSError as error:
-        advice = "what was saved before is unchanged; mend that and continue with --resume"
+        before = "what was saved before is unchanged; " if os.path.exists(path) else ""
+        advice = f"{before}correct that and continue with --resume"
         raise UsageError(f"{path_text(path)}: could not be saved: {error.strerror or error}; {advice}") from error
 
 

@@ -9,23 +9,20 @@ from mvsim.echo import shortened
 if TYPE_CHECKING:
     import h5py
 
-_COMPRESSION = 1100
-"""More bytes than gzip packs into one, 1032; correlations hardly shrink."""
-
-
 def find_unbacked(file: h5py.File) -> str | None:
     """Return which variable declares more than the file holds, in a few words, or None if none does.
 
-    HDF5 needs a few bytes to declare an array of any size, and reading it takes the memory of all its elements.
+    HDF5 needs a few bytes to declare an array of any size, and reading it takes the memory of all its elements. A run has no compressed variables
+    (`mvsim.archive.netcdf`), which could grow a thousandfold.
     """
     import h5py
 
     for name, variable in file.items():
         if not isinstance(variable, h5py.Dataset) or _is_bare_dimension(variable):
             continue
-        stored = variable.id.get_storage_size() * (_COMPRESSION if variable.chunks else 1)
+        stored = variable.id.get_storage_size()
         if variable.nbytes > stored:
-            return f"variable {shortened(name)} declares {variable.nbytes:.3g} bytes and has {variable.id.get_storage_size():.3g}"
+            return f"variable {shortened(name)} declares {variable.nbytes:.3g} bytes and has {stored:.3g}"
     return None
 
 

@@ -58,7 +58,7 @@ def message(error: BaseException, arguments: Sequence[str]) -> str:
         return _one_line(f"not enough memory{_detail(error)}; make the problem smaller (k, m, N, G)")
     if isinstance(error, OSError) and not isinstance(error, MvsimError):
         reason = error.strerror or str(error) or type(error).__name__
-        return _one_line(f"{path_text(error.filename)}: {reason}" if error.filename else reason)
+        return _one_line(f"{path_text(error.filename) if error.filename else 'standard output'}: {reason}")
     if isinstance(error, CycloptsError):
         return _parser_message(error, arguments)
     if isinstance(error, MvsimError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Annotated
 
@@ -16,14 +17,15 @@ def plot(
     force: Annotated[bool, Parameter(help="Overwrite the picture.", negative="", show_default=False)] = False,
 ) -> None:
     """Draw one or several run files as one picture."""
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it tells where it keeps its fonts if there is no home
     from mvsim.plotting import run_figure, save_figure
     from mvsim.plotting.output import check_output
     from mvsim.run import open_run
 
-    if out is not None:  # before large files are read
-        check_output(out, force)
+    picture = out or default_picture(runs)
+    if out is not None or picture.exists():  # before large files are read
+        check_output(picture, force)
     read = [open_run(path) for path in runs]
-    picture = check_output(out or default_picture(runs), force)
     save_figure(run_figure(read), picture, force)
     print(f"saved in {escaped(str(picture))}")
 

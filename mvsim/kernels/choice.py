@@ -6,6 +6,7 @@ from mvsim.activations import Activation, SmoothedRelu
 from mvsim.data import Dataset
 from mvsim.echo import echo
 from mvsim.errors import UsageError
+from mvsim.inputs import check_threads
 from mvsim.kernels.kernel import Kernel
 from mvsim.kernels.registry import BACKENDS, KERNELS, KernelEntry
 from mvsim.parameters import Parameters
@@ -42,5 +43,5 @@ def make_kernel(parameters: Parameters, data: Dataset, backend: str, threads: in
     """Make the first kernel of a backend that serves the data; the activation is by default that of Definition 4.2."""
     usable = usable_backend(backend)
     entry = next(entry for entry in KERNELS if usable in ("auto", entry.backend) and entry.serves(data))
-    kernel: Kernel = entry.load()(parameters, data, threads, activation or SmoothedRelu(parameters.rho, parameters.alpha))
+    kernel: Kernel = entry.load()(parameters, data, check_threads(threads), activation or SmoothedRelu(parameters.rho, parameters.alpha))
     return kernel

@@ -60,12 +60,13 @@ class Session:
 
     def run(self) -> Run:
         """Step until the run ends, one way or another, and save it; a finished run that has nothing left to do is left as it is."""
+        self.started = self.last_saved = self.last_update = time.monotonic()
         info = {"step": int(self.saved[0]["final_step"]) if self.saved else 0, "steps": self.integrator.steps_until(self.horizon)}
         with compilation_announced(self.progress, info) as ready:
-            left = self._begin()
-            ready()
-            if not left:
+            if self.saved and self._is_over():
                 return Run(self.saved[0], self.saved[1], Path(self.request.out or ""))
+            self._begin()
+            ready()
             with signals_remembered() as interrupted:  # the last save is a part of the run
                 try:
                     self._step(interrupted)
@@ -86,14 +87,15 @@ class Session:
         place = "" if self.request.out is None else f"; saved in {self.request.out}"
         return Interrupted(f"interrupted{when} at step {self.state.step}, t = {self.state.time:.4g}{place}")
 
-    def _begin(self) -> bool:
-        """Compile, restore or start, and take the first record; return whether anything is left to do."""
-        self.started = self.last_saved = self.last_update = time.monotonic()
+    def _is_over(self) -> bool:
+        """Take up the saved run; return whether it has finished and nothing is left to do."""
+        self.state, self.resume = self.recorder.restore(self.saved[0], self.integrator)
+        self.wall_before = self.saved[1]["wall_seconds"]
+        return self.saved[1]["status"] == "finished" and self._finished()
+
+    def _begin(self) -> None:
+        """Go back to where the run can be resumed, or start it; compile, and take the first record."""
         if self.saved:
-            self.state, self.resume = self.recorder.restore(self.saved[0], self.integrator)
-            self.wall_before = self.saved[1]["wall_seconds"]
-            if self.saved[1]["status"] == "finished" and self._finished():
-                return False
             self.recorder.forget_after(self.resume, keep=self.integrator.is_mark(self.resume) or self.resume.time >= self.horizon)
             self.state = self.resume
             self.objective.gradient(self.state.c)
@@ -104,7 +106,6 @@ class Session:
             self.recorder.start(self.state)
             self._warn_of_large_steps()
         self.first_step, self.stepping_since = self.state.step, time.monotonic()
-        return True
 
     def _step(self, interrupted: Callable[[], bool]) -> None:
         """Step to the end, which has a record."""

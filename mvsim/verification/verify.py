@@ -12,8 +12,8 @@ import numpy as np
 
 from mvsim.echo import echo, path_text
 from mvsim.errors import UsageError
+from mvsim.inputs import check_threads
 from mvsim.integrators import LAST_TIME
-from mvsim.kernels.jit.threads import check_threads
 from mvsim.parameters import Parameters
 from mvsim.run import Run, open_run
 from mvsim.simulation import Progress
@@ -94,7 +94,7 @@ def ask_of_theorems(
         raise UsageError("k=(): give at least one number of classes")
     if isinstance(seeds, bool) or not isinstance(seeds, (int, np.integer)) or not 1 <= seeds <= 10**6:
         raise UsageError(f"seeds={echo(seeds)}: must be an integer >= 1, the number of runs of each theorem at each k")
-    check_threads(threads, 0.0)  # before runs that are all there make it pass unseen
+    check_threads(threads)  # before runs that are all there make it pass unseen
     if len({p.k for p in parameters}) < len(parameters):
         raise UsageError(f"k={', '.join(str(p.k) for p in parameters)}: each k once")
     _make(folder)

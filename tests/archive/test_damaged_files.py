@@ -221,6 +221,7 @@ def test_the_hash_does_not_depend_on_order_or_layout():
         ("own_correlations", {"shape": (4, 3, 2, 2 * 10**14)}, "declares 3.84e+16 bytes and has 0"),
         ("own_correlations", {"shape": (10**13, 3, 2, 2), "chunks": (1, 3, 2, 2), "compression": "gzip"}, "declares 9.6e+14 bytes and has 0"),
         ("extra", {"shape": (10**13,), "chunks": (10**6,), "maxshape": (None,)}, "declares 8e+13 bytes and has 0"),
+        ("extra", {"data": np.zeros(10**5), "compression": "gzip"}, "declares 8e+05 bytes and has"),
     ],
 )
 def test_a_file_that_declares_more_than_it_holds_takes_no_memory(name, layout, said, tmp_path):
@@ -228,7 +229,7 @@ def test_a_file_that_declares_more_than_it_holds_takes_no_memory(name, layout, s
     with h5py.File(tmp_path / "run.nc", "r+") as file:
         if name in file:
             del file[name]
-        file.create_dataset(name, dtype="f8", **layout)
+        file.create_dataset(name, **{"dtype": "f8", **layout})
     assert f"variable {name} {said}" in refusal(tmp_path / "run.nc")
 
 

@@ -109,7 +109,7 @@ def test_reader_of_the_help_that_leaves(words):
 def test_stdout_that_cannot_be_written():
     with open("/dev/full", "w") as full:
         answer = subprocess.run([*COMMAND, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert (answer.returncode, answer.stderr) == (2, "mvsim: No space left on device\n")
+    assert (answer.returncode, answer.stderr) == (2, "mvsim: standard output: No space left on device\n")
 
 
 def test_closed_streams(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
@@ -37,9 +38,11 @@ class Memory:
     since_escape : float
         Time since the last coordinate escaped, exact even where the clock stands still.
     moving_step : int
-        Step at which time was last seen to go on.
+        Last step at which ``since_escape`` had grown enough.
     moving_since : float
-        ``since_escape`` then.
+        ``since_escape`` at that step.
+    log_loss : float
+        ln J at the end of the last step, as told from the last evaluation; NaN in memories saved before it was kept.
     """
 
     chart: EscapeChart
@@ -53,6 +56,7 @@ class Memory:
     since_escape: float
     moving_step: int
     moving_since: float
+    log_loss: float = math.nan
 
 
 _PARTS = {"chart": EscapeChart, "progress": Progress, "history": History}
@@ -80,7 +84,7 @@ def _unpack(kind: type, arrays: Mapping[str, np.ndarray], prefix: str) -> object
     for field in fields(kind):
         if field.name in _PARTS:
             values[field.name] = _unpack(_PARTS[field.name], arrays, f"{prefix}{field.name}.")
-        else:
+        elif prefix + field.name in arrays:
             value = arrays[prefix + field.name]
             values[field.name] = value.item() if value.ndim == 0 else value
     return kind(**values)

@@ -36,7 +36,7 @@ NODES = (np.array([-0.5 - math.sqrt(1.0 / 12.0), -0.5 + math.sqrt(1.0 / 12.0)]),
 """Of Gauss's rule over a step, from its end back, in units of its size; and the weights."""
 
 CLEARLY_UNSOUND = 1e3
-"""Error that a step counts as having that passed the error test and is refused all the same."""
+"""Error assigned to a step that passes the error test and is refused as unsound; it sets how much shorter the next attempt is."""
 
 
 class System(Protocol):
@@ -121,7 +121,7 @@ class Stepper:
         longest : float
             Largest step size.
         sound : callable
-            (y before, y after) -> whether a step that passed the error test is to be taken.
+            (before, after) -> whether a step that passed the error test is to be taken; both (n + i,), y and behind it the integrals.
 
         Returns
         -------
@@ -151,11 +151,11 @@ class Stepper:
             error = solution.size * coefficients.error
             if error <= 1.0:
                 after = self._completed(history, coefficients, solution)
-                if sound(begin[:n], after.Z[0, :n]):
+                if sound(begin, after.Z[0]):
                     after, ratio = self._next(history, after, coefficients, error, weight, most_growth)
                     after = after.rescaled(ratio * history.h)
                     return replace(now, history=after, most_growth=GROWTH, steps=now.steps + 1, rate=solution.rate), history.h
-                error, reason = CLEARLY_UNSOUND, "the loss rises, or a correlation leaps over its threshold"
+                error, reason = CLEARLY_UNSOUND, "the loss does not fall as |grad J|^2 says, or a correlation jumps over its threshold"
             else:
                 reason = "the error is beyond the tolerance"
             failures, most_growth = failures + 1, 1.0

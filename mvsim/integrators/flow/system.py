@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,28 @@ from mvsim.linalg.arrow_matrix import Curvature
 
 FAR = 1e6
 """Correlations beyond this times the largest seen are not evaluated: an iterate of Newton's method that wild does not converge."""
+
+
+class Bounds(NamedTuple):
+    """What ln J may do in one step.
+
+    Attributes
+    ----------
+    log_loss : float
+        ln J at its beginning, as it was told there; NaN if it was not.
+    highest : float
+        Largest ln J at its end.
+    imbalance : float
+        Largest difference between the fall of ln J and the integral of |c'|^2 / J.
+    """
+
+    log_loss: float
+    highest: float
+    imbalance: float
+
+    def allow(self, start: float, end: float, lost: float) -> bool:
+        """Whether a step may go from ln J = start to end, with ``lost`` the integral; a loss of 0 has no balance."""
+        return end <= self.highest and (end == -math.inf or abs(start - end - lost) <= self.imbalance)
 
 
 class ChartedField:
@@ -77,19 +100,25 @@ class ChartedField:
         self.largest = max(self.largest, float(np.abs(c).max()))
         return np.array([squared, 0.0 if squared == 0.0 else math.exp(min(math.log(squared) - log_loss, 700.0))])
 
-    def is_sound(self, highest: float, before: np.ndarray, after: np.ndarray) -> bool:
-        """Whether a step within the tolerance may be taken: ln J at most ``highest``, and no leap over a threshold.
+    def is_sound(self, bounds: Bounds, before: np.ndarray, after: np.ndarray) -> bool:
+        """Whether a step within the tolerance may be taken; ``before`` and ``after`` (n + 2,) have the integrals behind y.
 
-        ln J is told from the last evaluation, and evaluated itself where that is too high.
+        It must not jump over a threshold: a coordinate below its threshold is allowed an error relative to where it is, which can be 10^20 times what
+        is right above. That happens where noise carries a small correlation, so that no step foresees its escape.
 
-        A coordinate that goes from far below the threshold to far above it in one step had the tolerance of where it came from, which can be
-        10^20 times what is right above. That happens where noise carries a small correlation, so that no step foresees its escape.
+        And it must keep the balance of the flow: ln J ends at most at ``bounds.highest``, and falls by the integral of |c'|^2 / J, up to
+        ``bounds.imbalance``. A step that passes over a sudden escape to where the neuron comes to rest breaks it, although its end may be right.
+        ln J is told from the last evaluation, and evaluated itself where that does not do.
         """
-        b = self.chart.threshold
-        leapt = (before[self.chart.index] < -b) & (after[self.chart.index] > b)
-        if leapt.any():
+        n, b = self.size, self.chart.threshold
+        jumped = (before[self.chart.index] < -b) & (after[self.chart.index] > b)
+        if jumped.any():
             return False
-        return self.log_loss(self.chart.to_c(after)) <= highest or self.evaluated_log_loss(after) <= highest
+        lost = after[n + 1] - before[n + 1]
+        if bounds.allow(bounds.log_loss, self.log_loss(self.chart.to_c(after[:n])), lost):
+            return True
+        start = self.evaluated_log_loss(before[:n])
+        return bounds.allow(start, self.evaluated_log_loss(after[:n]), lost)
 
     def evaluated_log_loss(self, y: np.ndarray) -> float:
         """Return ln J at y, evaluated there."""

@@ -17,7 +17,7 @@ import numpy as np
 from mvsim.activations import Activation
 from mvsim.data import Dataset, PatchDataset
 from mvsim.kernels.any_patches import loops as compiled
-from mvsim.kernels.jit.threads import check_threads, run_ranges
+from mvsim.kernels.jit.threads import run_ranges, threads_for
 from mvsim.kernels.kernel import Evaluation, Kernel
 from mvsim.losses import Points
 from mvsim.losses.points import Batch
@@ -42,7 +42,7 @@ class AnyPatchesKernel(Kernel):
             data = Dataset.from_patches(data.labels, data.to_patches())
         self.k, self.m, self.N, self.P = data.k, parameters.m, data.N, data.P
         self.labels = data.labels
-        self.threads = check_threads(threads, data.N * data.P * data.k * parameters.m)
+        self.threads = threads_for(threads, data.N * data.P * data.k * parameters.m)
         self._points = data.point, data.feature, data.rows
         self._features = len(data.feature_class)
         self.activation, self._scale, self._constants = activation, activation.scale, activation.compiled

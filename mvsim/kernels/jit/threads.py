@@ -9,8 +9,6 @@ from functools import cache
 
 import numpy as np
 
-from mvsim.echo import echo
-from mvsim.errors import UsageError
 from mvsim.kernels.jit.loops.work_list import give_up, given_up, work_list
 
 
@@ -22,23 +20,9 @@ def available_threads() -> int:
 WORTH_A_THREAD = 1_000_000
 """Multiply-adds below which handing work to another thread costs more than it saves."""
 
-MOST_THREADS = 4096
-"""More than this are a slip of the pen; the system would refuse to start them, one by one."""
-
-
-def check_threads(threads: int | None, operations: float) -> int:
-    """Return the number of threads to use; for None, all available ones that get `WORTH_A_THREAD` operations each.
-
-    Raises
-    ------
-    UsageError
-        If threads is not None or an integer from 1 to `MOST_THREADS`.
-    """
-    if threads is None:
-        return max(1, min(available_threads(), int(operations / WORTH_A_THREAD)))
-    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or not 1 <= threads <= MOST_THREADS:
-        raise UsageError(f"threads={echo(threads)}: must be an integer from 1 to {MOST_THREADS}")
-    return int(threads)
+def threads_for(threads: int | None, operations: float) -> int:
+    """Return the number of threads to use; for None, all available ones that get `WORTH_A_THREAD` operations each."""
+    return max(1, min(available_threads(), int(operations / WORTH_A_THREAD))) if threads is None else threads
 
 
 @cache

@@ -24,7 +24,7 @@ import numpy as np
 
 from mvsim.activations import Activation
 from mvsim.data import SharedNoiseDataset
-from mvsim.kernels.jit.threads import check_threads
+from mvsim.kernels.jit.threads import threads_for
 from mvsim.kernels.kernel import Evaluation, Kernel
 from mvsim.kernels.shared_noise.all_pairs import PairsOfPoints
 from mvsim.kernels.shared_noise.columns import Columns
@@ -65,7 +65,7 @@ class SharedNoiseKernel(Kernel):
         self.activation = activation
         self.layout = Layout.of(data)
         operations = self.layout.features * p.k * p.m * len(self.layout.patterns) * p.alpha
-        self.neurons = Neurons(p, check_threads(threads, operations), activation)
+        self.neurons = Neurons(p, threads_for(threads, operations), activation)
         self.columns = Columns(self.layout, self.neurons)
         self._kept: dict[Points, SinglePoints | ListedMixtures | PairsOfPoints] = {}
         self._fused: dict[tuple[Points, tuple[type, type]], LossSum] = {}

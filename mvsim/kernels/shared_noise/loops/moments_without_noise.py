@@ -17,6 +17,9 @@ import numpy as np
 from mvsim.kernels.jit.compiling import SUMS, njit
 from mvsim.kernels.jit.loops.activation import bend, slope, to_power, value
 
+LARGEST = 1e18
+"""Largest correlation, in units of rho, whose powers are taken: those up to the 16th are doubles."""
+
 
 class UnmixedTable(NamedTuple):
     """The constants. Rows are signal patches, sorted by feature.
@@ -43,9 +46,13 @@ class UnmixedTable(NamedTuple):
 
 @njit(inline="always", **SUMS)
 def _range(c, low, high):
-    """Return whether beta c lies in [0, 1], whether it is >= 1, and whether neither is so although it is not <= 0, for all beta."""
+    """Return whether beta c lies in [0, 1], whether it is >= 1, and whether neither is so although it is not <= 0, for all beta.
+
+    A beta of 0 keeps any c within [0, 1]; where its power is no double, it counts as neither.
+    """
     first, last = min(low * c, high * c), max(low * c, high * c)
-    polynomial, linear = first >= 0.0 and last <= 1.0, first >= 1.0
+    polynomial = first >= 0.0 and last <= 1.0 and abs(c) <= LARGEST
+    linear = first >= 1.0
     return polynomial, linear, not (polynomial or linear or last <= 0.0)
 
 
