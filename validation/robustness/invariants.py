@@ -6,7 +6,7 @@
 Each set is followed once, to where the run ends by itself, in a process of its own with one thread; what takes longer than ``--seconds`` is cut
 there, and judged as far as it came. The whole process is repeated from the same seed: set n is the same whatever else is asked.
 
-Three statements are checked. L is the loss, g its gradient, s = |g| / L; along the flow L' = -|g|^2.
+Four statements are checked. L is the loss, g its gradient, s = |g| / L; along the flow L' = -|g|^2.
 
 1.  The loss never rises: between two records ln L grows by at most 0.01. For every method and every ending. Where pairs are mixed the loss is a
     sum of terms of order 1, known to round-off; it is far above that unless all points are of one class, and below `RESOLVED` it does not count.
@@ -27,7 +27,10 @@ Three statements are checked. L is the loss, g its gradient, s = |g| / L; along 
     escapes in between and s leaps. The premise is therefore: the run calls itself settled, or finished at its last time; training accuracy is 1;
     and t >= `LATE` a, a the first record at which L <= `SMALL` for good. It is reported how many runs meet it.
 
-Exits 1 unless all three hold in all runs.
+4.  What ln J loses between two records is the integral of |g|^2 / J that was recorded with the run: they differ by at most `BALANCE`, which is
+    30 relative tolerances, times 1 plus the fall of ln J, as `mvsim verify` asks. For every method and every ending.
+
+Exits 1 unless all four hold in all runs.
 """
 
 from __future__ import annotations
@@ -57,6 +60,9 @@ RISE = 0.01
 
 RESOLVED = 1e-12
 """Loss of mixed points that is well above round-off."""
+
+BALANCE = 0.03
+"""Largest difference between the fall of ln J and the integral, at the default tolerance of the flow, 1e-3."""
 
 BELOW = 1.01
 """Factor by which 1/L may exceed its bound, for the same reason."""
@@ -113,7 +119,7 @@ def draw(seed: int, number: int) -> dict[str, Any]:
 
 
 def measure(seed: int, number: int, seconds: float) -> dict[str, Any]:
-    """Follow one set and return what the three statements say about it."""
+    """Follow one set and return what the statements say about it."""
     import mvsim
 
     asked = draw(seed, number)
@@ -168,6 +174,8 @@ def judged(run: Any, method: str, data: Any) -> dict[str, Any]:
         "loss": float(loss[-1]), "training_accuracy": float(accuracy[-1]), "rise": rise if math.isfinite(rise) else str(rise),
     }  # fmt: skip
     broken = ([] if finite else ["the loss is no number >= 0"]) + (["the loss rises"] if rise > RISE else [])
+    row["imbalance"] = imbalance(loss, run.dataset["log_dissipation"].to_numpy(), 0.0 if method == "erm" else RESOLVED)
+    broken += ["the loss does not fall by the integral of |g|^2"] if row["imbalance"] > BALANCE else []
     if method == "erm":
         bound = 1.0 / loss[0] + (fastest(data, run.parameters.m) ** 2) * t
         with np.errstate(divide="ignore", over="ignore"):
@@ -177,6 +185,15 @@ def judged(run: Any, method: str, data: Any) -> dict[str, Any]:
         row |= late(t, loss, norm, accuracy, run.status)
         broken += ["s^2 L t outside the band"] if row["late"] and not BAND[0] <= row["s2Lt"] <= BAND[1] else []
     return row | {"broken": broken}
+
+
+def imbalance(loss: np.ndarray, log_dissipation: np.ndarray, resolved: float) -> float:
+    """Return the largest difference of statement 4 between two records whose losses are above ``resolved``."""
+    known = (loss[:-1] > resolved) & (loss[1:] > resolved)
+    if not known.any():
+        return 0.0
+    fall = np.log(loss[:-1][known]) - np.log(loss[1:][known])
+    return float(np.max(np.abs(fall - np.diff(log_dissipation)[known]) / (1.0 + np.abs(fall))))
 
 
 def fastest(data: Any, m: int) -> float:
