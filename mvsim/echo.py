@@ -1,4 +1,4 @@
-"""Foreign values in messages: safe to print on a terminal, and short."""
+"""User-supplied text in messages: safe to print on a terminal, and short."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONGEST_PATH = 240
 
 
 def escaped(text: str) -> str:
-    """Return ``text`` with every character that a terminal would obey, rather than show, as its escape sequence in Python."""
+    """Return ``text`` with every non-printable character as its escape sequence in Python."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 

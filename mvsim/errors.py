@@ -27,7 +27,7 @@ class NotFiniteError(DivergedError, UsageError):
 class StalledError(MvsimError):
     """A time-stepper got stuck (exit code 3).
 
-    The message names the time, the step size and the correlation that is hardest to follow; the last good state has been saved.
+    The message names the time, the step size and the correlation that changes most relative to its tolerance; the last good state has been saved.
     """
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 LARGEST_LOGARITHM = float(np.log(np.finfo(float).max))
-"""Of a double."""
+"""Largest natural logarithm of a double."""
 
 
 def logarithm(values: ArrayLike) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any
 
 @contextmanager
 def signals_remembered() -> Iterator[Callable[[], bool]]:
-    """Give a function that tells whether SIGINT, SIGTERM or SIGHUP has arrived; of two, the second has its usual effect.
+    """Give a function that tells whether SIGINT, SIGTERM or SIGHUP has arrived; a second signal has its usual effect.
 
     A KeyboardInterrupt raised within a step may be lost in a callback from a C library. Who cannot wait for the end of the step sends a
     second one. Signals arrive in the main thread only; in another one the answer is always no.

@@ -9,6 +9,7 @@ from mvsim.echo import shortened
 if TYPE_CHECKING:
     import h5py
 
+
 def find_unbacked(file: h5py.File) -> str | None:
     """Return which variable declares more than the file holds, in a few words, or None if none does.
 

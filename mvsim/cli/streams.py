@@ -19,6 +19,6 @@ class ResultsConsole(Console):
 
 
 def silence_stdout() -> None:
-    """Point stdout at nothing, or the interpreter complains once more when it flushes at exit."""
+    """Redirect stdout to /dev/null, or the interpreter complains once more when it flushes at exit."""
     with suppress(OSError, ValueError):  # a stdout without a file descriptor has nothing to flush
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -31,9 +31,9 @@ class State:
     evaluations : int
         Gradients evaluated.
     dissipation : float
-        Integral of |grad J|^2 dt from the start: along a gradient flow J(0) - J(t). NaN where the integrator does not follow it.
+        Integral of |grad J|^2 dt from the start; equals J(0) - J(t) along a gradient flow. NaN where the integrator does not follow it.
     log_dissipation : float
-        Integral of |grad J|^2 / J dt from the start: along a gradient flow ln J(0) - ln J(t). NaN where the integrator does not follow it.
+        Integral of |grad J|^2 / J dt from the start; equals ln J(0) - ln J(t) along a gradient flow. NaN where the integrator does not follow it.
     memory : object
         What the integrator carries from step to step besides; nobody else looks into it. None at the start.
     """
@@ -58,7 +58,7 @@ class Visit:
     mark : bool
         Whether it is one of the places at which a run is recorded.
     resumable : bool
-        Whether a trajectory that starts from this state goes on as this one does, bit for bit. The last one need not: t_end may cut a step.
+        Whether a trajectory that starts from this state goes on as this one does, bit for bit. False for a last step that t_end has shortened.
     """
 
     state: State
@@ -91,7 +91,7 @@ class Field:
     Attributes
     ----------
     loss_and_gradient : callable
-        (n, c) -> J and its gradient at c in step number n.
+        (n, c) -> J and its gradient at c; n is the number of the step, for losses that are redrawn.
     curvature : callable
         c -> the stiff part of the Hessian on the raveled c, or None if it is not known.
     scale : callable
@@ -103,7 +103,7 @@ class Field:
     learning_rate : float
         A step size that gradient descent can be expected to be stable with.
     affordable : int
-        Gradients worth waiting for where nobody says when to stop.
+        Default limit on gradient evaluations where no t_end is given.
     fixed : bool
         Whether J is the same at every step.
     """
@@ -199,7 +199,7 @@ class Integrator(ABC):
 
     @abstractmethod
     def clock(self, state: State) -> str:
-        """Say in words what the time of ``state`` is made of."""
+        """Describe in words the steps taken to reach ``state``."""
 
 
 def next_log_mark(step: int) -> int:

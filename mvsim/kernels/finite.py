@@ -1,6 +1,6 @@
 """The one check that what is computed from correlations is finite.
 
-A comparison with NaN is false, and would pass for "not learned" or "not accurate". So nothing that is not finite is handed on to be compared.
+A comparison with NaN is false, so it would count as "not learned" or "not accurate". Therefore values that are not finite raise an error here.
 """
 
 from __future__ import annotations

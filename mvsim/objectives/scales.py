@@ -1,10 +1,10 @@
-"""What change of each correlation counts: the units in which a time-stepper measures its errors, and the thresholds of escape.
+"""The change of each correlation that affects the outputs, in which a time-stepper measures errors; and the thresholds of escape.
 
 The loss of a point is exp(-margin) once it is small, so outputs have to be resolved absolutely. A correlation c[y, r, s, l] enters the outputs
 g_y at the rates sum_p R'(a_p) x^(p)[s, l] <= R'(A) G, where
 
     G[s, l] = max_i sum_p |x_i^(p)[s, l]|      (the total of the feature in a point)
-    A[y, r] = max_p |x^(p)|_1 max |c[y, r]|    (at least what the neuron reads in any patch).
+    A[y, r] = max_p |x^(p)|_1 max |c[y, r]|    (an upper bound of |<w, x^(p)>|).
 
 So a change of 1 / (R'(A) G) changes no output by more than 1. Where residuals are small the unit has to be smaller. A neuron of class y that has
 escaped is pulled by the points of its class with the residual eps, the mean of 1 - phi_y; on noise in points of other classes it comes to
@@ -21,7 +21,7 @@ from mvsim.diagnostics import class_mean, softmax_gap
 from mvsim.objectives.base import Objective
 
 AT_REST = 10.0
-"""Units per place of rest: with rtol = 1e-3 a place of rest is known to a hundredth of itself."""
+"""With rtol = 1e-3 an equilibrium is resolved to 1 %."""
 
 _OTHERS = 0.1
 """Part of the largest correlation of a neuron to which the others are resolved."""
@@ -42,7 +42,7 @@ class Scales:
         self._patch = objective.data.largest_patch()
 
     def thresholds(self) -> np.ndarray:
-        """Return (k, 2): the own correlation beyond which a feature is linear, or an output that it makes alone exceeds 1 before."""
+        """Return (k, 2): the own correlation at which the activation becomes linear, or at which this feature alone makes an output of 1."""
         b, alpha = self._objective.escape_threshold, self._objective.parameters.alpha
         return b * np.minimum(1.0, np.maximum(b * self._totals, 1e-300) ** (-1.0 / alpha))
 

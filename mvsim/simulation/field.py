@@ -1,4 +1,4 @@
-"""The vector field of an objective, as an integrator sees it."""
+"""The vector field of an objective, in the form that integrators take."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def field_of(objective: Objective, eta: float = 1.0, affordable: int = 10_000) -
     eta : float, optional
         A step size that gradient descent can be expected to be stable with.
     affordable : int, optional
-        Gradients worth waiting for where nobody says when to stop.
+        Default limit on gradient evaluations where no t_end is given.
     """
     p, scales = objective.parameters, Scales(objective)
     shape = p.correlations_shape

@@ -24,7 +24,7 @@ LEARNING_RATE_PER_CLASS = 6.0
 """Times k, a step size of gradient descent that stays below 2 / lambda_max in the default regime."""
 
 AFFORDABLE_GRADIENTS, AFFORDABLE_PAIR_GRADIENTS = 40_000, 6_000
-"""Gradients worth waiting for where nobody says when to stop, of a loss over points and of one that mixes pairs."""
+"""Default limits on gradient evaluations where no t_end is given: of a loss over points, and of one that mixes pairs."""
 
 
 @dataclass(frozen=True, eq=False)

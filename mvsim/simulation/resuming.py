@@ -13,7 +13,7 @@ FREE = ("t_end", "settled_factor")
 """Options of the stepping that do not change the trajectory, only where it ends."""
 
 NOT_ASKED = ("algorithm",)
-"""What the provenance says of an objective and nobody gives: it follows from the rest."""
+"""Recorded entries that follow from the others and are never given by the user."""
 
 
 def refuse_other_run(now: dict[str, Any], saved: dict[str, Any], out: Any) -> None:
@@ -29,7 +29,7 @@ def refuse_other_run(now: dict[str, Any], saved: dict[str, Any], out: Any) -> No
 
 
 def refuse_going_back(saved: Any, t_end: float | None, integrator: Integrator, out: Any) -> None:
-    """Raise `UsageError` if a saved run, data set and provenance, that has not finished is to end before it already is."""
+    """Raise `UsageError` if a saved run, data set and provenance, that has not finished is asked to end earlier than it already is."""
     there = float(saved[0]["final_time"])
     if saved[1]["status"] != "finished" and t_end is not None and there > t_end * (1.0 + 1e-12) + (integrator.learning_rate or 0.0):
         raise UsageError(f"t_end={t_end:g}: {path_text(out)} is at t = {there:.6g} already; give a later time, another file, or --force to overwrite")

@@ -24,7 +24,7 @@ SETTLED_FACTOR = 10.0
 """A run has settled when what it measures has stayed the same while time grew by this factor."""
 
 DISPLAY_SECONDS = 0.2
-"""Time between two words to the display."""
+"""Seconds between two updates of the display."""
 
 
 class Session:
@@ -185,7 +185,7 @@ class Session:
             "faithful_eta": faithful_learning_rate(self.recorder),
         }
         dataset = self.recorder.to_dataset(self.state, self.resume, self.integrator)
-        # A resumed run first goes again through what was saved beyond the state from which it can go on: until then the file knows more.
+        # A resumed run first repeats the steps after its restart point; until it has caught up, the file is newer and is not overwritten.
         behind = status in ("running", "interrupted") and self.saved and self.state.step < int(self.saved[0]["final_step"])
         if request.out is not None and not behind:
             write_run(request.out, dataset, provenance)

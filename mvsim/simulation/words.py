@@ -11,7 +11,7 @@ from mvsim.recording.feature_test import count_classes
 from mvsim.recording.recorder import Recorder
 
 FAITHFUL = 0.01
-"""Relative error of the speed at which gradient descent counts as following the flow."""
+"""Relative deviation of the speed below which gradient descent counts as following the flow."""
 
 
 def summary(recorder: Recorder, seed: int, clock: str, ending: str, regime: Sequence[Deviation]) -> str:
@@ -77,10 +77,11 @@ def faithful_learning_rate(recorder: Recorder) -> float | None:
 def _ending(recorder: Recorder, integrator: Integrator, horizon: float, t_end: float | None, settled_factor: float) -> str:
     since = recorder.settled_since()
     if recorder.settled(settled_factor):
-        return f"Settled: training accuracy 1 and no change by Definition 4.5 since t = {since:.4g}."
+        return f"Settled: training accuracy 1 and no change in the learned features (Definition 4.5) since t = {since:.4g}."
     why = "training accuracy is below 1"
     if since is not None:
-        why = f"the last change by Definition 4.5 was at t = {since:.4g}; without another it settles at t = {recorder.settles_at(settled_factor):.4g}"
+        settles = recorder.settles_at(settled_factor)
+        why = f"the last change in the learned features was at t = {since:.4g}; without another it settles at t = {settles:.4g}"
     return f"Not settled at {_limit(integrator, horizon, t_end)}: {why}."
 
 
@@ -95,7 +96,7 @@ def _limit(integrator: Integrator, horizon: float, t_end: float | None) -> str:
 def _foretold(recorder: Recorder) -> list[str]:
     """Say how well the initial state foretold which view of each class escapes first."""
     right, classes = recorder.foretold_winners()
-    return [f"The first view to escape was foretold by the initial state in {right} of {classes} classes."] if classes else []
+    return [f"The initial state predicted which feature of each class escapes first in {right} of {classes} classes."] if classes else []
 
 
 def _faithful_steps(recorder: Recorder, time: float) -> list[str]:
@@ -103,4 +104,4 @@ def _faithful_steps(recorder: Recorder, time: float) -> list[str]:
     eta = faithful_learning_rate(recorder)
     if eta is None:
         return []
-    return [f"Gradient descent follows it to {100 * FAITHFUL:g} % for eta up to {eta:.3g}: {time / eta:.3g} steps."]
+    return [f"Gradient descent with eta <= {eta:.3g} would follow this flow to within {100 * FAITHFUL:g} %, in {time / eta:.3g} steps."]

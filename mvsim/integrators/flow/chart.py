@@ -1,13 +1,13 @@
 """Coordinates in which neurons that have not yet escaped move at a constant speed.
 
 While outputs are near 0 an own correlation x obeys x' = K (x / b)^(alpha - 1) below the threshold b, and x' ~ K above it, with K nearly
-constant: a blow-up that is invisible until shortly before it happens, and that polynomials in time approximate badly. In
+constant: growth that starts late and is over in finite time, which polynomials in time approximate badly. In
 
     y(x) = b - (b / (alpha - 2)) ((b / x)^(alpha - 2) - 1)   for x < b,          y(x) = x   for x >= b
 
 (alpha > 2; b + b log(x / b) for alpha = 2, and for alpha < 2 there is no blow-up and y = x) both are y' = K, because y'(x) = (b / x)^(alpha - 1)
 below b and 1 above, where the two meet smoothly. Below a floor, half of the value at which a coordinate came to the chart, y goes on along its
-tangent, so that a correlation that shrinks, even below 0, stays on the chart. Any smaller b straightens the blow-up as well, up to b.
+tangent, so that a correlation that shrinks, even below 0, stays on the chart. A smaller b also works, but only below it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 LARGEST_SLOPE = 200.0
-"""Decimal digits of the largest dy/dx: correlations so small that theirs is larger do not escape before any time that doubles can tell."""
+"""Decimal digits of the largest dy/dx; smaller correlations would escape only after times beyond double precision."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,19 +2,21 @@
 
 Four things make the flow of these losses hard, and each has its answer here.
 
-1. *Blow-ups.* A correlation that is to escape grows unseen for nearly all the time there is and then within a moment. `chart` changes to
-   variables that move at constant speed through both, and no step goes further than a part of the way to the next escape.
-2. *Stiffness.* Neurons that have escaped settle on time scales that stay the same while everything else takes 10^3 to 10^50 times as long.
-   Implicit steps (BDF, `bdf`) with a Newton-Krylov iteration (`newton`) pass over them; the preconditioner is (I + gamma H)^-1 with the part of
+1. *Blow-ups.* A correlation that is to escape stays near 0 for almost the whole run and then grows within a small
+   fraction of it. `chart` changes to variables that move at constant speed through both phases, and no step goes further than a part of the way to
+   the next escape.
+2. *Stiffness.* Escaped neurons relax on a fixed time scale; all else evolves 10^3 to 10^50 times more slowly. Implicit steps (BDF, `bdf`) with
+   a Newton-Krylov iteration (`newton`) pass over the fast scale; the preconditioner is (I + gamma H)^-1 with the part of
    the Hessian that is stiff, which the field tells (`mvsim.linalg.arrow_matrix.Curvature`).
 3. *The scale of errors.* The cross-entropy falls as exp(-margin), so that outputs have to be resolved absolutely, however large correlations
    are. The field tells what change of each coordinate counts (`mvsim.objectives.scales`).
-4. *Clocks.* After an escape time starts again from 0 where it matters: at t = 10^50 a step of 10^20 is lost in the clock. The solver needs no
-   clock, the time since the last escape is kept beside it, and what the clock loses to rounding is added later.
+4. *Rounding of t.* After an escape the time that matters is the time since it: at t = 10^50, adding a step of 10^20 leaves t unchanged in
+   double precision. The solver does not use t; the time since the last escape is kept separately, and what t loses to rounding is carried along
+   (Kahan's sum).
 
-Along the exact flow the loss never rises. A step after which ln J lies more than `RISE` rtol above its least value at a mark so far is refused and
-tried again shorter. Two integrals are added up along the polynomials of the steps: of |c'|^2 and of |c'|^2 / J, which along the flow are what J and
-ln J have lost. They are recorded with every run, for its verdicts to compare.
+Along the exact flow the loss never rises, and it falls by the integral of |c'|^2. Two integrals are added up along the polynomials of the steps, of
+|c'|^2 and of |c'|^2 / J, which along the flow are what J and ln J have lost; they are recorded with every run. A step is refused, and tried again
+shorter, if ln J exceeds its smallest recorded value by more than `RISE` rtol, or if its fall differs from the integral by more than `IMBALANCE` rtol.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ APPROACH = 0.7
 """Part of the way to the next escape that one step may go."""
 
 GROWTH = 1.5
-"""Most growth from one step to the next: what a neuron still reads in noise dies away as a power of time, which steps must not outrun."""
+"""Most growth from one step to the next: the response of a neuron to noise decays as a power of time, and longer steps would skip it."""
 
 RISE = 10.0
 """A step may end with ln J that many relative tolerances above its least value so far."""
@@ -173,7 +175,8 @@ class GradientFlow(Integrator):
             state = State(step, time, system.correlations(y), evaluations, dissipation, log_dissipation, memory)
             yield Visit(state, mark=mark, resumable=not done)
             if state.step - memory.moving_step > STALL_STEPS / self.rtol:
-                what = f"{state.step - memory.moving_step} steps in which time grew by less than {100 * (STALL_GROWTH - 1):g} %"
+                less = f"less than {100 * (STALL_GROWTH - 1):g} %"
+                what = f"{state.step - memory.moving_step} steps in which the time since the last escape grew by {less}"
                 raise StalledError(self._where(what, state, memory, system))
 
     def _started(self, state: State, t_end: float) -> tuple[State, Memory]:
@@ -196,10 +199,9 @@ class GradientFlow(Integrator):
         """Say where a trajectory stopped, and which correlation moves most for its tolerance."""
         y = memory.progress.history.Z[0, : system.size]
         worst = int(np.argmax(np.abs(system.rate(y)) / system.tolerance(y)))
-        return (
-            f"{what}, at t = {state.time:.6g} (step {state.step}, last step size {memory.size:.3g}); hardest to follow is "
-            f"{self.field.component(worst)} = {state.c.ravel()[worst]:.4g}; another rtol may help, or integrator gd"
-        )
+        where = f"at t = {state.time:.6g} (step {state.step}, last step size {memory.size:.3g})"
+        fastest = f"{self.field.component(worst)} = {state.c.ravel()[worst]:.4g} changes most relative to its tolerance"
+        return f"{what}, {where}; {fastest}; another rtol may help, or integrator gd"
 
     def _one_blas_thread(self) -> Any:
         """Keep BLAS to one thread: two pools of threads on the same cores are slower than none, and bits would depend on their number."""

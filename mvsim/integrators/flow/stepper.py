@@ -1,4 +1,4 @@
-"""Steps of the BDF whose error is within the tolerance: Newton's method, the error test, and the next order and step size (as in CVODE)."""
+"""Steps of the BDF within the tolerance: Newton's method, the error test, and the choice of order and step size, as in CVODE."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ class Stepper:
         """Return the past after a step.
 
         The integrals are added up from the polynomial through the past, at the nodes of Gauss's rule. By the formula of the steps they would need a
-        smooth past of their own, which they have not where y moves at constant speed through a blow-up.
+        smooth past of their own, and they do not have one where y moves at constant speed through an escape.
         """
         predicted, n = history.predicted(), len(solution.correction)
         after = history.corrected(predicted, c, np.concatenate([solution.correction, np.zeros(predicted.shape[1] - n)]))
@@ -242,7 +242,7 @@ class GaveUpError(Exception):
 
 
 class _Inverse:
-    """(1 + gamma D H D^-1)^-1, about: the preconditioner, with D = dy/dc, which makes the Hessian by c one by y."""
+    """An approximation of (1 + gamma D H D^-1)^-1, the preconditioner; D = dy/dc turns the Hessian by c into one by y."""
 
     def __init__(self, system: System, now: Progress, before: _Inverse | None) -> None:
         self._linearised, self._gamma = now.linearised, now.gamma

@@ -13,7 +13,7 @@ from mvsim.integrators.flow.chart import EscapeChart
 from mvsim.linalg.arrow_matrix import Curvature
 
 FAR = 1e6
-"""Correlations beyond this times the largest seen are not evaluated: an iterate of Newton's method that wild does not converge."""
+"""Correlations beyond this times the largest seen are not evaluated: a Newton iterate that far away does not converge."""
 
 
 class Bounds(NamedTuple):
@@ -73,7 +73,7 @@ class ChartedField:
         c = self.chart.to_c(y)
         far = float(np.abs(c).max())
         if not far <= FAR * max(self.largest, 1e-200):
-            raise DivergedError(f"an iterate of Newton's method lies far off (largest correlation {far:.3g})")
+            raise DivergedError(f"a Newton iterate is far outside the range reached so far (largest correlation {far:.3g})")
         with np.errstate(over="ignore", invalid="ignore"):  # the next lines name what numpy would only warn of
             loss, gradient = self.field.loss_and_gradient(0, c.reshape(self.shape))
             rate = -self.chart.slope(c) * gradient.ravel()

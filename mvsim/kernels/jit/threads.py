@@ -20,6 +20,7 @@ def available_threads() -> int:
 WORTH_A_THREAD = 1_000_000
 """Multiply-adds below which handing work to another thread costs more than it saves."""
 
+
 def threads_for(threads: int | None, operations: float) -> int:
     """Return the number of threads to use; for None, all available ones that get `WORTH_A_THREAD` operations each."""
     return max(1, min(available_threads(), int(operations / WORTH_A_THREAD))) if threads is None else threads

@@ -1,11 +1,11 @@
-"""Whether a run of the gradient flow is one: the loss falls, by what |grad J|^2 takes from it, and late as 1 / t.
+"""Tests that a recorded run follows the gradient flow: the loss never rises, it falls by the integral of |grad J|^2, and late as 1/t.
 
 Along c' = -grad J, dJ/dt = -|grad J|^2 and d ln J / dt = -|grad J|^2 / J. The integrals of both right-hand sides are recorded with a run, added
 up from velocities within its steps; loss and gradient norm are recorded from full evaluations at the records. They agree up
 to the error of the steps, which is in units of rtol. A record that was changed, a step that went wrong or a gradient that does not belong to the
 loss shows as a difference.
 
-Of two statements there are runs on which they say nothing; those are left out of the answer there.
+Two statements do not apply to every run; where they do not, no verdict is given.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ higher are refused while a run is made."""
 
 BALANCE = 30.0
 """Most difference between losses and integrals, in units of rtol. An escape changes J by its own order within tens of steps, each of which may err
-by rtol, now one way and now the other. Seven runs from k = 3 to 10 with rtol from 1e-2 to 1e-5 have at most 10."""
+by rtol, with either sign. Seven runs from k = 3 to 10 with rtol from 1e-2 to 1e-5 have at most 10."""
 
 SHORTEST = np.log(10.0) / 40.0
 """Least increase of ln t between records that are compared: half of that at which runs are recorded where nothing happens. Closer ones were made in
 the middle of an escape."""
 
 LEAST_FALL = 0.03
-"""Least fall of ln J between records that are compared. Where the loss hardly falls, as at the entropy that is left of mixed labels, the gradient is
-what the steps leave over in directions in which the loss is steep, not what makes the loss fall."""
+"""Least fall of ln J between records that are compared. Where the loss hardly falls, as at the
+entropy that is left of mixed labels, the recorded gradient is mostly integration error along stiff directions and does not predict the fall."""
 
 MOST_CHANGE = 2.0
 """Factor within which t |grad J|^2 / J has to stay between records that are compared; where it changes more, it need not be monotone."""
@@ -43,7 +43,7 @@ SMALL_LOSS = 1e-2
 """Loss below which ln J of single points follows the late law: 1 - phi_y is the loss itself up to terms of the order of its square."""
 
 LATE_LAW = 2.0
-"""Factor within which t |grad J|^2 / J has to be 1. A time t0 of the last change leaves t / (t - t0) of it, 1.11 at t = 10 t0; what is left of the
+"""Factor within which t |grad J|^2 / J has to be 1. A last change at t0 contributes a factor t / (t - t0), 1.11 at t = 10 t0; what is left of the
 time before that, and ln t in the size of correlations, makes less than 1.3."""
 
 
@@ -92,7 +92,7 @@ class FlowRecords:
         with np.errstate(invalid="ignore"):
             beyond = np.flatnonzero(~(values <= bound))
         worst = int(np.nanargmax(np.where(np.isnan(values), np.inf, values)))
-        detail = f"the largest at t = {times[worst]:.4g}; {bound / self.rtol:g} rtol, rtol = {self.rtol:g}{what}"
+        detail = f"largest at t = {times[worst]:.4g}; the bound is {bound / self.rtol:g} rtol, rtol = {self.rtol:g}{what}"
         return at_most(name, statement, float(values[worst]), bound, detail, float(times[beyond[0]]) if len(beyond) else None)
 
 
@@ -127,7 +127,7 @@ def log_energy_balance(records: FlowRecords) -> Verdict:
 
 
 def recorded_rate(records: FlowRecords) -> Verdict | None:
-    """Compare the fall of ln J with its rate from times, losses and gradient norms alone, whatever made them.
+    """Compare the fall of ln J with its rate from the recorded times, losses and gradient norms alone.
 
     The integral of f = t |grad J|^2 / J over ln t by the trapezoidal rule from two successive records has, if f is monotone in between, an error of
     at most half the difference of f times that of ln t: it lies between that of the smaller and that of the larger f. Measured is how far the fall
