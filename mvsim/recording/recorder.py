@@ -10,6 +10,7 @@ import numpy as np
 from mvsim import diagnostics
 from mvsim.errors import DivergedError, NotFiniteError
 from mvsim.integrators import Integrator, State
+from mvsim.linalg.norm import norm
 from mvsim.linalg.power_iteration import largest_eigenvalue
 from mvsim.objectives import Objective
 from mvsim.random_streams import stream
@@ -48,7 +49,7 @@ MEASURES: dict[str, Quantity] = {
         "fraction of training points with argmax_s g_s(x_i) = y_i",
         lambda self, state, now: diagnostics.correct(now["outputs"], self.labels).mean(),
     ),
-    "gradient_norm": Quantity((), "norm of the gradient of the training loss", lambda self, state, now: np.linalg.norm(now["gradient"])),
+    "gradient_norm": Quantity((), "norm of the gradient of the training loss", lambda self, state, now: norm(now["gradient"])),
     "sharpness": Quantity((), "largest eigenvalue of the Hessian of the training loss, from below", lambda self, state, now: self.sharpness(state)),
     "dissipation": Quantity(
         (), "integral of |grad J|^2 dt from the start; of a flow J(0) - J(t)", lambda self, state, now: np.float64(state.dissipation)
@@ -224,10 +225,10 @@ class Recorder:
 
     def turning_rate(self, state: State, gradient: np.ndarray) -> float:
         """Return |H g| / |g|, as often as the sharpness, else NaN."""
-        norm = np.linalg.norm(gradient)
-        if len(self.times) % SHARPNESS_EVERY or not norm > 0.0:
+        size = norm(gradient)
+        if len(self.times) % SHARPNESS_EVERY or not size > 0.0:
             return float("nan")
-        return float(np.linalg.norm(self.objective.hessian_vector_product(state.c, gradient / norm)))
+        return norm(self.objective.hessian_vector_product(state.c, gradient / size))
 
     def faithful_learning_rate(self, error: float) -> float:
         """Return the step size up to which gradient descent follows the gradient flow to a relative error, as far as it has been recorded.

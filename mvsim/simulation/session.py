@@ -61,7 +61,7 @@ class Session:
     def run(self) -> Run:
         """Step until the run ends, one way or another, and save it; a finished run that has nothing left to do is left as it is."""
         self.started = self.last_saved = self.last_update = time.monotonic()
-        info = {"step": int(self.saved[0]["final_step"]) if self.saved else 0, "steps": self.integrator.steps_until(self.horizon)}
+        info = {"step": int(self.saved[0]["resume_step"]) if self.saved else 0, "steps": self.integrator.steps_until(self.horizon)}
         with compilation_announced(self.progress, info) as ready:
             if self.saved and self._is_over():
                 return Run(self.saved[0], self.saved[1], Path(self.request.out or ""))

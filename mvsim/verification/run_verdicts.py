@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from threadpoolctl import ThreadpoolController
-
 from mvsim.data import Dataset
 from mvsim.echo import echo
 from mvsim.errors import UsageError
+from mvsim.linalg.blas import one_blas_thread
 from mvsim.parameters import regime_label
 from mvsim.run import Run
 from mvsim.verification.evidence.evidence import Evidence
@@ -77,8 +76,7 @@ def judge(run: Run, theorem: str, data: Dataset | None = None, everything: bool 
     -------
     Judgement
     """
-    # Threads of BLAS wait for each other; beside any other work on the machine that takes several times as long as one alone.
-    with ThreadpoolController().limit(limits=1, user_api="blas"):
+    with one_blas_thread():  # its threads wait for each other; beside any other work that takes several times as long as one alone
         return _judge(run, theorem, data, everything)
 
 

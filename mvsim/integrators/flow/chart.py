@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-LARGEST_SLOPE = 200.0
+LARGEST_SLOPE = 260.0
 """Decimal digits of the largest dy/dx; smaller correlations would escape only after times beyond double precision."""
 
 

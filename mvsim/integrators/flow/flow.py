@@ -28,7 +28,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from mvsim.echo import echo
 from mvsim.errors import DivergedError, StalledError, UsageError
@@ -38,6 +37,7 @@ from mvsim.integrators.flow.chart import EscapeChart
 from mvsim.integrators.flow.memory import Memory, pack, unpack
 from mvsim.integrators.flow.stepper import GaveUpError, Stepper
 from mvsim.integrators.flow.system import Bounds, ChartedField
+from mvsim.linalg.blas import one_blas_thread
 from mvsim.parameters import Deviation
 
 RTOL = 1e-3
@@ -91,7 +91,6 @@ class GradientFlow(Integrator):
         if not field.fixed:
             raise UsageError("integrator='flow': the loss is drawn afresh at every step, so there is no flow; use integrator gd, or redraw once")
         self.rtol = self.check_option(RTOL if rtol is None else rtol)
-        self._blas = ThreadpoolController()
 
     @staticmethod
     def check_option(value: Any) -> float:
@@ -141,8 +140,8 @@ class GradientFlow(Integrator):
             longest = min(left, GROWTH * memory.size, _way_to_escape(memory.chart, memory.progress.history))
             bounds = Bounds(memory.log_loss, memory.lowest + RISE * self.rtol, IMBALANCE * self.rtol)
             try:
-                with self._one_blas_thread():
-                    progress, size = stepper.step(memory.progress, longest, partial(system.is_sound, bounds))
+                with one_blas_thread():
+                    progress, size = stepper.step(memory.progress, longest, partial(system.gains, bounds))
             except (GaveUpError, DivergedError) as error:
                 raise StalledError(self._where(str(error), state, memory, system)) from None
             n = system.size
@@ -202,10 +201,6 @@ class GradientFlow(Integrator):
         where = f"at t = {state.time:.6g} (step {state.step}, last step size {memory.size:.3g})"
         fastest = f"{self.field.component(worst)} = {state.c.ravel()[worst]:.4g} changes most relative to its tolerance"
         return f"{what}, {where}; {fastest}; another rtol may help, or integrator gd"
-
-    def _one_blas_thread(self) -> Any:
-        """Keep BLAS to one thread: two pools of threads on the same cores are slower than none, and bits would depend on their number."""
-        return self._blas.limit(limits=1, user_api="blas")
 
 
 def _added(time: float, lost: float, size: float) -> tuple[float, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -32,15 +32,23 @@ ATTEMPTS = 40
 RESTART_AFTER = 3
 """Failed tests of one step after which the past is dropped."""
 
-NODES = (np.array([-0.5 - math.sqrt(1.0 / 12.0), -0.5 + math.sqrt(1.0 / 12.0)]), np.array([0.5, 0.5]))
-"""Of Gauss's rule over a step, from its end back, in units of its size; and the weights."""
-
 CLEARLY_UNSOUND = 1e3
 """Error assigned to a step that passes the error test and is refused as unsound; it sets how much shorter the next attempt is."""
 
 
+class Motion(NamedTuple):
+    """One end of a step: y and its velocity, (n,) each."""
+
+    y: np.ndarray
+    velocity: np.ndarray
+
+
+Judge = Callable[[float, Motion, Motion], np.ndarray | None]
+"""(size of a step, its beginning, its end) -> what integrals along the trajectory gain in it, or None if the step must not be taken."""
+
+
 class System(Protocol):
-    """What a stepper integrates: y' = rate(y) on (n,) arrays, and integrals along the way."""
+    """What a stepper integrates: y' = rate(y) on (n,) arrays."""
 
     def rate(self, y: np.ndarray) -> np.ndarray:
         """Return y'; raise `DivergedError` if it is not finite."""
@@ -53,9 +61,6 @@ class System(Protocol):
 
     def slope(self, y: np.ndarray) -> np.ndarray:
         """Return (n,): dy/dc."""
-
-    def integrands(self, y: np.ndarray, velocity: np.ndarray) -> np.ndarray:
-        """Return (i,): the derivatives of integrals along the trajectory, at y and its velocity. Their error is not controlled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +116,7 @@ class Stepper:
         moving = np.concatenate([velocity, np.zeros_like(integrals)])
         return Progress(History.started(np.concatenate([y, integrals]), moving, h), FIRST_GROWTH, 0, y, -1, -1, 0.0, 1, 1.0)
 
-    def step(self, start: Progress, longest: float, sound: Callable[[np.ndarray, np.ndarray], bool]) -> tuple[Progress, float]:
+    def step(self, start: Progress, longest: float, judge: Judge) -> tuple[Progress, float]:
         """Make one step.
 
         Parameters
@@ -120,8 +125,8 @@ class Stepper:
             Where to step from.
         longest : float
             Largest step size.
-        sound : callable
-            (before, after) -> whether a step that passed the error test is to be taken; both (n + i,), y and behind it the integrals.
+        judge : callable
+            Asked about each step that passed the error test.
 
         Returns
         -------
@@ -150,8 +155,10 @@ class Stepper:
                 continue
             error = solution.size * coefficients.error
             if error <= 1.0:
-                after = self._completed(history, coefficients, solution)
-                if sound(begin, after.Z[0]):
+                after = self._corrected(history, coefficients, solution)
+                gain = judge(history.h, _motion(history, n), _motion(after, n))
+                if gain is not None:
+                    after.Z[0, n:] += gain
                     after, ratio = self._next(history, after, coefficients, error, weight, most_growth)
                     after = after.rescaled(ratio * history.h)
                     return replace(now, history=after, most_growth=GROWTH, steps=now.steps + 1, rate=solution.rate), history.h
@@ -190,20 +197,12 @@ class Stepper:
             self._inverse = _Inverse(self.system, now, self._inverse)
         return self._inverse
 
-    def _completed(self, history: History, c: Coefficients, solution: Solution) -> History:
-        """Return the past after a step.
-
-        The integrals are added up from the polynomial through the past, at the nodes of Gauss's rule. By the formula of the steps they would need a
-        smooth past of their own, and they do not have one where y moves at constant speed through an escape.
-        """
+    def _corrected(self, history: History, c: Coefficients, solution: Solution) -> History:
+        """Return the past after a step, the integrals as they were before it."""
         predicted, n = history.predicted(), len(solution.correction)
-        after = history.corrected(predicted, c, np.concatenate([solution.correction, np.zeros(predicted.shape[1] - n)]))
-        Z, powers = after.Z.copy(), np.arange(after.order + 1)
-        for node, weight in zip(*NODES, strict=True):
-            y = node**powers @ Z[: after.order + 1, :n]
-            velocity = (powers[1:] * node ** powers[:-1]) @ Z[1 : after.order + 1, :n] / after.h
-            Z[0, n:] += weight * after.h * self.system.integrands(y, velocity)
-        return replace(after, Z=Z)
+        predicted[:, n:] = 0.0
+        predicted[0, n:] = history.Z[0, n:]
+        return history.corrected(predicted, c, np.concatenate([solution.correction, np.zeros(predicted.shape[1] - n)]))
 
     def _after_failure(self, now: Progress, error: float, failures: int, n: int) -> Progress:
         """Return where to try again after a step that was not taken."""
@@ -266,6 +265,10 @@ class _Inverse:
     def solve(self, r: np.ndarray) -> np.ndarray:
         """Apply it."""
         return r if self._shifted is None else self._slope * self._shifted.solve(r / self._slope)
+
+
+def _motion(history: History, n: int) -> Motion:
+    return Motion(history.Z[0, :n], history.Z[1, :n] / history.h)
 
 
 def _norm(v: np.ndarray) -> float:

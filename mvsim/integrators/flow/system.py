@@ -3,17 +3,46 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mvsim.errors import DivergedError
 from mvsim.integrators.base import Field
 from mvsim.integrators.flow.chart import EscapeChart
+from mvsim.integrators.flow.stepper import Motion
 from mvsim.linalg.arrow_matrix import Curvature
+from mvsim.linalg.norm import norm
+
+NODES = (np.array([0.5 - math.sqrt(1.0 / 12.0), 0.5 + math.sqrt(1.0 / 12.0)]), np.array([0.5, 0.5]))
+"""Of Gauss's rule on [0, 1], and the weights."""
 
 FAR = 1e6
 """Correlations beyond this times the largest seen are not evaluated: a Newton iterate that far away does not converge."""
+
+
+class Cubic(NamedTuple):
+    """The cubic on [0, 1] with these values and slopes at its ends, numbers or arrays."""
+
+    start: Any
+    start_slope: Any
+    end: Any
+    end_slope: Any
+
+    def value(self, x: float) -> Any:
+        """Return it at x."""
+        square, cube = self._higher()
+        return self.start + x * (self.start_slope + x * (square + x * cube))
+
+    def slope(self, x: float) -> Any:
+        """Return its derivative at x."""
+        square, cube = self._higher()
+        return self.start_slope + x * (2.0 * square + 3.0 * x * cube)
+
+    def _higher(self) -> tuple[Any, Any]:
+        """Return the coefficients of x^2 and x^3."""
+        moved = self.end - self.start
+        return 3.0 * moved - 2.0 * self.start_slope - self.end_slope, self.start_slope + self.end_slope - 2.0 * moved
 
 
 class Bounds(NamedTuple):
@@ -33,9 +62,9 @@ class Bounds(NamedTuple):
     highest: float
     imbalance: float
 
-    def allow(self, start: float, end: float, lost: float) -> bool:
-        """Whether a step may go from ln J = start to end, with ``lost`` the integral; a loss of 0 has no balance."""
-        return end <= self.highest and (end == -math.inf or abs(start - end - lost) <= self.imbalance)
+    def allow(self, fall: float, end: float, integral: float) -> bool:
+        """Whether ln J may fall by so much to ``end`` where the integral is that; a loss of 0 has no balance."""
+        return end <= self.highest and (end == -math.inf or abs(fall - integral) <= self.imbalance)
 
 
 class ChartedField:
@@ -84,41 +113,57 @@ class ChartedField:
         return rate
 
     def log_loss(self, c: np.ndarray) -> float:
-        """Return ln J near the last evaluation, to first order in the distance from there, which is a part of the tolerance."""
+        """Return ln J at c, to first order in the distance from the last evaluation; at the end of a step that is Newton's last iterate."""
         assert self._last is not None
         there, loss, gradient = self._last
         if loss == 0.0:
             return -math.inf
         return math.log(loss) + float(gradient @ (c.ravel() - there)) / loss
 
-    def integrands(self, y: np.ndarray, velocity: np.ndarray) -> np.ndarray:
-        """Return (2,): |c'|^2 and |c'|^2 / J."""
-        c = self.chart.to_c(y)
-        speed = velocity / self.chart.slope(c)
-        squared = float(speed @ speed)
-        log_loss = self.log_loss(c)
-        self.largest = max(self.largest, float(np.abs(c).max()))
-        return np.array([squared, 0.0 if squared == 0.0 else math.exp(min(math.log(squared) - log_loss, 700.0))])
-
-    def is_sound(self, bounds: Bounds, before: np.ndarray, after: np.ndarray) -> bool:
-        """Whether a step within the tolerance may be taken; ``before`` and ``after`` (n + 2,) have the integrals behind y.
+    def gains(self, bounds: Bounds, size: float, before: Motion, after: Motion) -> np.ndarray | None:
+        """Return (2,): the integrals of |c'|^2 and |c'|^2 / J over a step within the tolerance, or None if it must not be taken.
 
         It must not jump over a threshold: a coordinate below its threshold is allowed an error relative to where it is, which can be 10^20 times what
         is right above. That happens where noise carries a small correlation, so that no step foresees its escape.
 
         And it must keep the balance of the flow: ln J ends at most at ``bounds.highest``, and falls by the integral of |c'|^2 / J, up to
         ``bounds.imbalance``. A step that passes over a sudden escape to where the neuron comes to rest breaks it, although its end may be right.
-        ln J is told from the last evaluation, and evaluated itself where that does not do.
+        ln J is told from the last evaluation, and evaluated at both ends where that does not do.
         """
-        n, b = self.size, self.chart.threshold
-        jumped = (before[self.chart.index] < -b) & (after[self.chart.index] > b)
-        if jumped.any():
-            return False
-        lost = after[n + 1] - before[n + 1]
-        if bounds.allow(bounds.log_loss, self.log_loss(self.chart.to_c(after[:n])), lost):
-            return True
-        start = self.evaluated_log_loss(before[:n])
-        return bounds.allow(start, self.evaluated_log_loss(after[:n]), lost)
+        b, index = self.chart.threshold, self.chart.index
+        if ((before.y[index] < -b) & (after.y[index] > b)).any():
+            return None
+        start, end = bounds.log_loss, self.log_loss(self.chart.to_c(after.y))
+        gains = self._integrated(size, before, after, start, end)
+        if bounds.allow(start - end, end, gains[1]):
+            return gains
+        start = self.evaluated_log_loss(before.y)
+        end = self.evaluated_log_loss(after.y)
+        gains = self._integrated(size, before, after, start, end)
+        return gains if bounds.allow(start - end, end, gains[1]) else None
+
+    def _integrated(self, size: float, before: Motion, after: Motion, start: float, end: float) -> np.ndarray:
+        """Return the two integrals by Gauss's rule, with y and ln J between the ends by cubic Hermite interpolation.
+
+        Both ends have the velocity of the flow, and d ln J / dt = -|c'|^2 / J. The polynomial of the BDF swings where a step passes over an escape;
+        the cubic does not. Where its end slopes would carry ln J beyond the ends, it is kept between them.
+        """
+        path = Cubic(before.y, size * before.velocity, after.y, size * after.velocity)
+        log_losses = Cubic(start, -size * self._rates(before, start)[1], end, -size * self._rates(after, end)[1])
+        total = np.zeros(2)
+        for node, weight in zip(*NODES, strict=True):
+            log_loss = start if end == -math.inf else min(max(log_losses.value(node), min(start, end)), max(start, end))
+            total += weight * size * self._rates(Motion(path.value(node), path.slope(node) / size), log_loss)
+        return total
+
+    def _rates(self, motion: Motion, log_loss: float) -> np.ndarray:
+        """Return (2,): |c'|^2 and |c'|^2 / J, the second also where the first is less than any double."""
+        c = self.chart.to_c(motion.y)
+        speed = norm(motion.velocity / self.chart.slope(c))
+        if speed == 0.0:
+            return np.zeros(2)
+        log_squared = 2.0 * math.log(speed)
+        return np.exp(np.minimum([log_squared, log_squared - log_loss], 700.0))
 
     def evaluated_log_loss(self, y: np.ndarray) -> float:
         """Return ln J at y, evaluated there."""

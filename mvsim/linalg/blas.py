@@ -1,0 +1,47 @@
+"""One thread for BLAS."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+from threadpoolctl import ThreadpoolController
+
+
+class _Limit:
+    """The number of threads of BLAS belongs to the process: the first of several threads sets it, and the last one puts it back."""
+
+    def __init__(self) -> None:
+        self._lock, self._inside = threading.Lock(), 0
+        self._controller = ThreadpoolController()
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limit = self._controller.limit(limits=1, user_api="blas")
+            self._inside += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limit.restore_original_limits()
+
+
+_limit = cache(_Limit)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep BLAS to one thread within the block, in the whole process.
+
+    Two pools of threads on the same cores are slower than none, and bits would depend on their number. Blocks may overlap in several Python threads.
+    """
+    limit = _limit()
+    limit.enter()
+    try:
+        yield
+    finally:
+        limit.leave()
