@@ -1,6 +1,6 @@
 """Options that describe themselves: what an option means stands in its annotation, and signature, documentation and command line read it there.
 
-def __init__(self, *, nodes: Annotated[int, pydantic.Field(description="quadrature nodes")] = 16)
+An example is ``nodes: Annotated[int, pydantic.Field(description="quadrature nodes")] = 16`` among the arguments of a constructor.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import inspect
 import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import GetCoreSchemaHandler
 from pydantic.fields import FieldInfo
@@ -56,8 +56,10 @@ def choices_of(field: FieldInfo) -> tuple[str, ...] | None:
 
 def fields_of(function: Callable[..., Any]) -> dict[str, FieldInfo]:
     """Return the arguments of a function whose annotations describe them: type, default and description."""
-    arguments = inspect.signature(function, eval_str=True).parameters.values()
-    fields = {argument.name: FieldInfo.from_annotated_attribute(argument.annotation, argument.default) for argument in arguments}
+    annotated = [
+        argument for argument in inspect.signature(function, eval_str=True).parameters.values() if get_origin(argument.annotation) is Annotated
+    ]
+    fields = {argument.name: FieldInfo.from_annotated_attribute(argument.annotation, argument.default) for argument in annotated}
     return {name: field for name, field in fields.items() if field.description is not None}
 
 

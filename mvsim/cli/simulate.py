@@ -17,7 +17,7 @@ from mvsim.echo import echo, escaped
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
 from mvsim.recording.feature_test import count_classes
-from mvsim.simulation.options import DEFAULTS, AllRunOptions
+from mvsim.simulation.all_options import DEFAULTS, AllRunOptions
 
 
 @with_flags(typed_flags(AllRunOptions), text_flags(Parameters, "Parameters (Definitions 4.1 and 4.2, Assumption 4.3)"))

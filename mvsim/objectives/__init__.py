@@ -52,9 +52,9 @@ def objective(name: str, parameters: Parameters, data: Dataset, backend: str = "
     return OBJECTIVES[name](parameters, data, backend, threads, **options)
 
 
-def check_name(name: str) -> None:
-    """Raise `UsageError` unless there is an objective of that name."""
-    check_choice("method", name, OBJECTIVES)
+def check_name(name: Any) -> str:
+    """Return the name of an objective, or raise `UsageError` if there is none of that name."""
+    return check_choice("method", name, OBJECTIVES)
 
 
 def options_of(name: str) -> tuple[str, ...]:

@@ -15,8 +15,9 @@ from mvsim.objectives import OBJECTIVES
 from mvsim.options import document
 from mvsim.parameters import Parameters
 from mvsim.run import Run
+from mvsim.simulation.all_options import DEFAULTS, AllRunOptions
 from mvsim.simulation.memory import check_memory
-from mvsim.simulation.options import DEFAULTS, AllRunOptions, RunOptions
+from mvsim.simulation.options import RunOptions
 from mvsim.simulation.progress import Progress, Silent
 from mvsim.simulation.request import Request
 from mvsim.simulation.session import Session

@@ -6,7 +6,7 @@ from mvsim.free_memory import check_fits
 from mvsim.kernels import entry_for_draws
 from mvsim.parameters import Parameters
 from mvsim.recording.memory import needs_of_test
-from mvsim.simulation.options import DEFAULTS
+from mvsim.simulation.all_options import DEFAULTS
 
 _LIBRARIES = 245 * 2**20
 """Bytes taken by the interpreter and the libraries."""

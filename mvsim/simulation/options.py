@@ -1,7 +1,6 @@
-"""The options of a run, each described once.
+"""Options that every run has, each described once: type, default, meaning, what is checked, and whether the provenance keeps it.
 
-The signature and the documentation of `mvsim.simulate`, the flags of ``mvsim simulate`` and what the provenance keeps follow from `AllRunOptions`.
-To add an option: add a field to `RunOptions`, or describe an argument in the constructor of an integrator or a loss (`mvsim.options`).
+To add one: add a field to `RunOptions`.
 """
 
 from __future__ import annotations
@@ -10,19 +9,18 @@ import math
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, NoReturn, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, SkipValidation, ValidationError, create_model, model_validator
-from pydantic.fields import FieldInfo
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, model_validator
 
 from mvsim.echo import echo
 from mvsim.errors import UsageError
-from mvsim.inputs import check_between, check_positive
+from mvsim.inputs import check_between, check_positive, check_threads
 from mvsim.integrators import INTEGRATORS, LAST_TIME
 from mvsim.kernels import BACKENDS
-from mvsim.objectives import OBJECTIVES, check_options, options_of
-from mvsim.options import OneOf, fields_of
+from mvsim.objectives import OBJECTIVES, check_name, check_options, options_of
+from mvsim.options import OneOf
 from mvsim.random_streams import check_seed
 from mvsim.recording.feature_test import check_n_test
 
@@ -65,7 +63,7 @@ def _checked_unless_none(check: Callable[..., Any], **bounds: float) -> PlainVal
 
 
 class RunOptions(BaseModel):
-    """Options that every run has; `AllRunOptions` also has those of the integrators and the losses.
+    """Options that every run has; `mvsim.simulation.all_options.AllRunOptions`, which also has those of integrators and losses, is what is used.
 
     Raises
     ------
@@ -95,26 +93,28 @@ class RunOptions(BaseModel):
         20, description="Fresh draws per class that decide which features are learned (Definition 4.5)."
     )
     backend: Annotated[str, OneOf(BACKENDS), Recorded("options")] = Field("auto", description="Kernels to compute with.")
-    threads: Annotated[int | None, SkipValidation] = Field(  # checked by the kernels that have threads
+    threads: Annotated[int | None, PlainValidator(check_threads)] = Field(
         None, description="Threads; by default all cores. Results do not depend on it."
     )
     checkpoint_seconds: Annotated[float, _checked(check_positive, most=math.inf)] = Field(10.0, description="Seconds between two saves.")
 
     def __init__(self, **given: Any) -> None:
+        method = check_name(given.get("method", type(self).model_fields["method"].default))
+        others = type(self).model_fields.keys() - _options_of_losses()
+        check_options(method, {name: value for name, value in given.items() if name not in others})
         try:
             super().__init__(**given)
         except ValidationError as error:
-            _raise_first_fault(error, given)
+            raise error.errors(include_url=False)[0]["ctx"]["error"] from None
 
     @model_validator(mode="after")
-    def _agree(self) -> Self:
+    def _check_together(self) -> Self:
         for name, value in self._given_to_integrators().items():
             owners = [integrator.name for integrator in INTEGRATORS.values() if integrator.letter == name]
             if self.integrator not in owners:
                 belongs = f"belongs to integrator={' or '.join(map(echo, owners))}, and integrator={echo(self.integrator)} was asked for"
                 raise UsageError(f"{name}={echo(value)}: {belongs}")
             INTEGRATORS[self.integrator].check_option(value)
-        check_options(self.method, self._given_to_losses())
         if self.resume and self.out is None:
             raise UsageError("resume=True: needs out, the run file to continue")
         return self
@@ -124,9 +124,9 @@ class RunOptions(BaseModel):
         return self._given_to_integrators().get(INTEGRATORS[self.integrator].letter)
 
     def objective_options(self) -> dict[str, Any]:
-        """Return the options of the loss that is asked for: what is given, and what it shares with the run, as its seed."""
-        shared = {name: getattr(self, name) for name in options_of(self.method) if name in RunOptions.model_fields}
-        return shared | self._given_to_losses()
+        """Return the options of the loss that is asked for: what it shares with the run, as the seed, and what is given to it."""
+        shared = {name for name in options_of(self.method) if name in RunOptions.model_fields}
+        return {name: getattr(self, name) for name in shared | (self.model_fields_set & _options_of_losses())}
 
     def recorded(self, under: str | None = None) -> dict[str, Any]:
         """Return what an entry of the provenance keeps of these options; without ``under``, those that are entries themselves."""
@@ -136,50 +136,12 @@ class RunOptions(BaseModel):
         values = {integrator.letter: getattr(self, integrator.letter) for integrator in INTEGRATORS.values()}
         return {name: value for name, value in values.items() if value is not None}
 
-    def _given_to_losses(self) -> dict[str, Any]:
-        others = {*RunOptions.model_fields, *(integrator.letter for integrator in INTEGRATORS.values())}
-        return {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set - others}
 
-
-def _raise_first_fault(error: ValidationError, given: dict[str, Any]) -> NoReturn:
-    """Raise what a check raised first, or say that there is no such option."""
-    first = error.errors(include_url=False)[0]
-    if first["type"] == "extra_forbidden":
-        check_options(given.get("method", RunOptions.model_fields["method"].default), {str(first["loc"][0]): first["input"]})
-    raise first["ctx"]["error"]
+def _options_of_losses() -> set[str]:
+    """Return the options that any loss takes and a run does not have itself."""
+    return {name for loss in OBJECTIVES for name in options_of(loss)} - RunOptions.model_fields.keys()
 
 
 def marks(model: type[RunOptions]) -> Iterator[tuple[str, Recorded]]:
     """Yield the fields of a model that are recorded, each with how."""
     return ((name, mark) for name, field in model.model_fields.items() for mark in field.metadata if isinstance(mark, Recorded))
-
-
-def _added_options() -> dict[str, Any]:
-    """Return type and field of every option of an integrator or a loss; of one name there is one option, whoever takes it.
-
-    The values are not checked here: the owner of an option does that.
-    """
-    described = [(integrator.letter, integrator.name, fields_of(integrator)[integrator.option]) for integrator in INTEGRATORS.values()]
-    described += [(name, loss.name, field) for loss in OBJECTIVES.values() for name, field in fields_of(loss).items()]
-    fields: dict[str, FieldInfo] = {}
-    owners: dict[str, dict[str | None, list[str]]] = {}
-    for name, owner, field in described:
-        if name in RunOptions.model_fields:  # as the seed: that of the run is handed on
-            continue
-        first = fields.setdefault(name, field)
-        if (first.annotation, first.default) != (field.annotation, field.default):
-            raise TypeError(f"{name}: is an option of {owner} and of others, which must have the same type and the same default")
-        owners.setdefault(name, {}).setdefault(field.description, []).append(owner)
-    return {
-        name: (
-            Annotated[(field.annotation, *field.metadata, SkipValidation)],
-            Field(field.default, description="; ".join(f"{', '.join(names)}: {meaning}" for meaning, names in owners[name].items()) + "."),
-        )
-        for name, field in fields.items()
-    }
-
-
-AllRunOptions = create_model("AllRunOptions", __base__=RunOptions, __module__=__name__, __doc__=RunOptions.__doc__, **_added_options())
-"""The options of a run, with those of every integrator and every loss; validated, and frozen."""
-
-DEFAULTS = AllRunOptions()

@@ -8,9 +8,9 @@ from mvsim.echo import echo, path_text
 from mvsim.errors import UsageError
 from mvsim.inputs import joined
 from mvsim.integrators import INTEGRATORS, Integrator
-from mvsim.simulation.options import AllRunOptions, marks
+from mvsim.simulation.options import RunOptions, marks
 
-FREE = {name for name, mark in marks(AllRunOptions) if not mark.fixed}
+FREE = {name for name, mark in marks(RunOptions) if not mark.fixed}
 """Options that do not change the trajectory, only where it ends."""
 
 NOT_ASKED = {"algorithm"}
@@ -19,7 +19,7 @@ NOT_ASKED = {"algorithm"}
 
 def refuse_other_run(now: dict[str, Any], saved: dict[str, Any], out: Any) -> None:
     """Raise `UsageError` with the first differences if ``saved`` is the provenance of another run than ``now``."""
-    asked = {name for name, mark in marks(AllRunOptions) if mark.under is None} - FREE
+    asked = {name for name, mark in marks(RunOptions) if mark.under is None} - FREE
     differences = _differences(now["parameters"], saved["parameters"])
     differences += _differences(*({name: of[name] for name in of if name in asked} for of in (now, saved)))
     stepping, before = ({name: value for name, value in of["integrator"].items() if name not in FREE} for of in (now, saved))
