@@ -35,4 +35,4 @@ def default_picture(runs: tuple[Path, ...]) -> Path:
     """Return where the picture of these runs goes if nobody says: beside the first run, named after what it shows."""
     first, *others = runs
     rest = "" if not others else f"-and-{others[0].stem}" if len(others) == 1 else f"-and-{len(others)}-others"
-    return first.with_name(f"{first.stem}{rest}.png")
+    return first.parent / f"{first.stem}{rest}.png"
