@@ -24,7 +24,7 @@ _PUBLIC = {
     "smoothed_relu_second_derivative": "mvsim.activations.smoothed_relu",
     "objective": "mvsim.objectives",
     "feature_learned": "mvsim.recording.feature_test",
-    "simulate": "mvsim.simulation",
+    "simulate": "mvsim.simulation.entry",
     "verify": "mvsim.verification.verify",
     "Verdict": "mvsim.verification.verdict",
     "Run": "mvsim.run",

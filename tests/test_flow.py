@@ -235,6 +235,8 @@ def test_after_saturation_the_loss_falls_as_one_over_t_at_the_literal_dimension(
     log_loss, last = np.log(ds["loss"].values), ds.isel(time=-1)
     assert run.settled
     assert np.max(log_loss - np.minimum.accumulate(log_loss)) <= 0.01
+    fall = -np.diff(log_loss)  # with units relative to the correlations, and steps taken unseen, the balance is off by 0.25
+    assert np.max(np.abs(fall - np.diff(ds["log_dissipation"].values)) / (1.0 + fall)) <= 30 * rtol
     assert 0.5 <= float(last["gradient_norm"] ** 2 * last["time"] / last["loss"]) <= 2.0
     assert np.array_equal(np.sort(last["feature_learned"].values, axis=1)[:, 1], np.ones(3))
 

@@ -9,7 +9,7 @@ import mvsim
 
 LAYERS = [
     ["errors", "echo", "logarithms", "signals", "version"],
-    ["inputs", "random_streams", "linalg"],
+    ["inputs", "options", "random_streams", "linalg"],
     ["parameters"],
     ["free_memory"],
     ["data", "activations", "losses", "initialisation"],

@@ -533,14 +533,16 @@ def test_an_interrupt_whose_exception_was_dropped_still_ends_the_run(tmp_path, m
 def test_a_run_on_given_data_knows_them_again(tmp_path):
     p = mvsim.Parameters(**TINY)
     own, other = mvsim.sample_dataset(p, 3), mvsim.sample_dataset(p, 4)
-    assert_same_bits(simulate("erm", seed=3, steps=40).dataset, mvsim.simulate(p, "erm", 3, "gd", RATE, t_end=RATE * 40, n_test=4, data=own).dataset)
+    assert_same_bits(
+        simulate("erm", seed=3, steps=40).dataset, mvsim.simulate(p, "erm", 3, integrator="gd", eta=RATE, t_end=RATE * 40, n_test=4, data=own).dataset
+    )
     out = tmp_path / "run.nc"
-    run = mvsim.simulate(p, "erm", 3, "gd", RATE, t_end=RATE * 10, out=out, n_test=4, data=other)
+    run = mvsim.simulate(p, "erm", 3, integrator="gd", eta=RATE, t_end=RATE * 10, out=out, n_test=4, data=other)
     assert run.provenance["options"]["data"] == other.digest() != own.digest()
-    mvsim.simulate(p, "erm", 3, "gd", RATE, t_end=RATE * 20, out=out, n_test=4, data=other, resume=True)
+    mvsim.simulate(p, "erm", 3, integrator="gd", eta=RATE, t_end=RATE * 20, out=out, n_test=4, data=other, resume=True)
     for data in (None, own):
         with pytest.raises(mvsim.UsageError, match="data="):
-            mvsim.simulate(p, "erm", 3, "gd", RATE, t_end=RATE * 30, out=out, n_test=4, data=data, resume=True)
+            mvsim.simulate(p, "erm", 3, integrator="gd", eta=RATE, t_end=RATE * 30, out=out, n_test=4, data=data, resume=True)
     with pytest.raises(mvsim.UsageError, match=f"N={p.N + 1}: the data have N = {p.N}"):
         mvsim.simulate(p.replace(N=p.N + 1), "erm", data=own)
     with pytest.raises(mvsim.UsageError, match="data: must be"):

@@ -1,75 +1,101 @@
-"""Give a command one flag per field of `mvsim.Parameters`, so that a new field appears without a change here."""
+"""Give a command one flag for each field of a model, so that a new field appears without a change here."""
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable
-from typing import Annotated, Any, Literal, get_args, get_origin
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypeVar
 
 from cyclopts import Group, Parameter
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from mvsim.echo import echo, shortened
+from mvsim.cli.options import FLAG, INTEGER
+from mvsim.echo import shortened
 from mvsim.errors import UsageError
+from mvsim.options import choices_of
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Flags = Mapping[str, tuple[Any, Any]]
+"""Name of a keyword -> its annotation, for cyclopts, and its default."""
+
+METAVARS: dict[Any, str] = {int: "INT", float: "FLOAT"}
+
+READ_AS: dict[Any, tuple[Any, Parameter]] = {bool: (bool, FLAG), int: (int, INTEGER), int | None: (int | None, INTEGER), Any: (str, Parameter())}
+"""Type of an option -> what cyclopts reads it as; other types as they are."""
 
 
-def with_fields(model: type[BaseModel], title: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Replace the ``**fields`` of a command by one keyword per field of ``model`` that it does not have itself, passed on as text if given.
+def with_flags(*models: Flags) -> Callable[[Command], Command]:
+    """Add flags to a command that takes what is given for them as ``**given``; those that it has itself stay as they are."""
+
+    def add(command: Command) -> Command:
+        arguments = inspect.signature(command, eval_str=True).parameters
+        own = [argument for argument in arguments.values() if argument.kind is not argument.VAR_KEYWORD]
+        added = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+            for flags in models
+            for name, (annotation, default) in flags.items()
+            if name not in arguments
+        ]
+        command.__signature__ = inspect.Signature(sorted([*added, *own], key=lambda argument: argument.kind))  # type: ignore[attr-defined]
+        return command
+
+    return add
+
+
+def text_flags(model: type[BaseModel], title: str) -> Flags:
+    """Return a flag for each field, with its own name, whose value is passed on as text: the model converts it.
+
+    The help shows whether it takes a number, one of some words, or JSON.
 
     Parameters
     ----------
     model : type of BaseModel
-        Its fields become flags with their own names; their descriptions become the help.
+        The descriptions of its fields become the help.
     title : str
         Heading of these flags in the help.
-
-    Returns
-    -------
-    callable
-        A decorator for a function whose last argument is ``**fields``.
     """
     group = Parameter(group=Group(title, sort_key=1))
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        own = [p for p in inspect.signature(function, eval_str=True).parameters.values() if p.kind is not p.VAR_KEYWORD]
-        flags = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, flag, group])
-            for name, flag in ((name, _flag(name, field)) for name, field in model.model_fields.items() if name not in {p.name for p in own})
-        ]
-        function.__signature__ = inspect.Signature([*own, *flags])  # type: ignore[attr-defined]
-        return function
-
-    return decorate
+    return {name: (Annotated[str | None, _text_flag(name, field), group], None) for name, field in model.model_fields.items()}
 
 
-def _flag(name: str, field: FieldInfo) -> Parameter:
-    """Describe the flag of a field; the help shows whether it takes a number, one of some words, or JSON."""
-    choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else None
-    metavar = "CHOICE" if choices else "INT" if field.annotation is int else "FLOAT" if field.annotation is float else "JSON"
+def typed_flags(model: type[BaseModel]) -> Flags:
+    """Return a flag for each field, named as cyclopts names keywords, whose value is read as the type of the field.
+
+    The help shows the default. Of a field that takes anything, the value is text, which `given_for` reads as JSON.
+    """
+    return {name: (_typed_flag(field), _text_of(field.default)) for name, field in model.model_fields.items()}
+
+
+def _text_flag(name: str, field: FieldInfo) -> Parameter:
+    choices = choices_of(field)
+    metavar = "CHOICE" if choices else METAVARS.get(field.annotation, "JSON")
     return Parameter(name=f"--{name}", help=field.description, metavar=metavar, choices=choices)
 
 
-def read_integer(text: str) -> int:
-    """Return the integer that is the value of an option; left to itself, cyclopts rounds 1.5 to 2."""
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError(f"{echo(text)} is not an integer, or one of more than 4300 digits") from None
+def _typed_flag(field: FieldInfo) -> Any:
+    kind, how = READ_AS.get(field.annotation, (field.annotation, Parameter()))
+    return Annotated[kind, how, Parameter(help=field.description, choices=choices_of(field))]
 
 
-def given_fields(fields: dict[str, str | None]) -> dict[str, Any]:
-    """Return the fields that were given; text that opens a JSON object or array is read as such.
+def _text_of(default: Any) -> Any:
+    """Return a default as it is written on the command line."""
+    return json.dumps(default) if isinstance(default, dict | list) else default
 
-    Everything else stays text: the model converts and checks it, so that all messages come from one place.
+
+def given_for(model: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was given for fields of a model; text that opens a JSON object or array is read as such.
+
+    Other text stays as it is: the model converts and checks it, so that all messages come from one place.
 
     Raises
     ------
     UsageError
         If JSON is malformed.
     """
-    return {name: read_value(name, text) for name, text in fields.items() if text is not None}
+    values = {name: given[name] for name in model.model_fields if name in given}
+    return {name: read_value(name, value) if isinstance(value, str) else value for name, value in values.items()}
 
 
 def read_value(name: str, text: str) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from cyclopts import CycloptsError, UnknownOptionError, UnusedCliTokensError
 
+from mvsim.cli.app import app
 from mvsim.echo import LONGEST, escaped, path_text, shortened
 from mvsim.errors import DivergedError, Interrupted, MvsimError, StalledError
 
@@ -67,9 +68,11 @@ def message(error: BaseException, arguments: Sequence[str]) -> str:
 
 
 def resuming_command(arguments: Sequence[str]) -> str:
-    """Return the same command with ``--resume``, and without ``--force``, which would start again; what verifies goes on by itself."""
+    """Return the same command with ``--resume`` if it has that option, else it goes on by itself; without ``--force``, which would start again."""
     words = [word for word in arguments if word not in ("--force", "--resume")]
-    return shlex.join(["mvsim", *words, *(["--resume"] if "simulate" in words[:1] else [])])
+    command = app.parse_commands(words)[1][-1]
+    resumes = any("--resume" in argument.names for argument in command.assemble_argument_collection())
+    return shlex.join(["mvsim", *words, *(["--resume"] if resumes else [])])
 
 
 def _parser_message(error: CycloptsError, arguments: Sequence[str]) -> str:

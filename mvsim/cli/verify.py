@@ -13,15 +13,16 @@ from cyclopts import Parameter
 
 from mvsim.archive import ensure_writable
 from mvsim.archive.atomic import write_atomically
-from mvsim.cli.fields import given_fields, read_integer, with_fields
+from mvsim.cli.fields import given_for, text_flags, with_flags
+from mvsim.cli.options import FLAG, INTEGER, Json, Quiet, read_integer
 from mvsim.cli.progress import progress_on
-from mvsim.cli.simulate import FLAG, INTEGER
 from mvsim.cli.streams import silence_stdout
 from mvsim.cli.verdict_table import counts, print_section
 from mvsim.echo import path_text
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
 from mvsim.run import Run
+from mvsim.simulation.options import RunOptions
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import exit_code
 from mvsim.verification.verify import FOLDER, SEEDS, Section, ask_of_controls, ask_of_runs, ask_of_theorems
@@ -34,7 +35,7 @@ def _integers(kind: type, tokens: Any) -> tuple[int, ...]:
     return tuple(read_integer(token.value) for token in tokens)
 
 
-@with_fields(Parameters, "Parameters of the runs that are made")
+@with_flags(text_flags(Parameters, "Parameters of the runs that are made"))
 def verify(
     *runs: Annotated[Path, Parameter(name="RUN", help="Run files to judge.")],
     theorem: Annotated[
@@ -63,11 +64,11 @@ def verify(
     out: Annotated[
         Path | None, Parameter(help="JSON file for the verdicts; by default one beside the runs that are made, named after the question.")
     ] = None,
-    threads: Annotated[int | None, INTEGER, Parameter(help="Threads; by default all cores.")] = None,
-    json_: Annotated[bool, FLAG, Parameter(name="--json", help="Print the JSON instead of tables.")] = False,
+    threads: Annotated[int | None, INTEGER, Parameter(help=RunOptions.model_fields["threads"].description)] = None,
+    json_: Json = False,
     force: Annotated[bool, FLAG, Parameter(help="Overwrite the file given by --out.")] = False,
-    quiet: Annotated[bool, FLAG, Parameter(help="No progress on stderr.")] = False,
-    **fields: str | None,
+    quiet: Quiet = False,
+    **fields: str,
 ) -> int:
     """Say whether the theorems hold, by how much and in which regime.
 
@@ -75,7 +76,7 @@ def verify(
     """
     if not (runs or theorem or controls):
         raise UsageError("nothing to verify: give run files, --theorem or --controls")
-    given = given_fields(fields)
+    given = given_for(Parameters, fields)
     _refuse_unused(runs, theorem, k, seeds, given)
     question = {"runs": [str(run) for run in runs], "theorems": list(theorem), "controls": controls}
     question |= {} if runs or not theorem else {"k": list(k), "seeds": seeds, "follow": follow, "parameters": given}

@@ -129,7 +129,7 @@ class Integrator(ABC):
 
     name: ClassVar[str]
     option: ClassVar[str]
-    """The one argument that it takes besides the field; without it, it chooses a value."""
+    """The one argument that it takes besides the field; its annotation describes it, and without it, the integrator chooses a value."""
 
     letter: ClassVar[str]
     """What that argument is called in messages and on the command line."""

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import pydantic
 
 from mvsim.errors import DivergedError, UsageError
 from mvsim.inputs import check_positive
 from mvsim.integrators.base import Field, Integrator, State, Visit, next_log_mark
+from mvsim.options import document_options
 from mvsim.parameters import Deviation
 
 MOST_STEPS = 1e15
 """Beyond this nobody waits, and steps could not be counted exactly."""
 
 
+@document_options
 class GradientDescent(Integrator):
     """c <- c - eta grad J(c), literally; time is eta times the number of steps.
 
@@ -24,8 +27,7 @@ class GradientDescent(Integrator):
     ----------
     field : Field
         What is followed.
-    learning_rate : float, optional
-        eta > 0, dimensionless; default that of the field.
+    {options}
     """
 
     name = "gd"
@@ -33,7 +35,11 @@ class GradientDescent(Integrator):
     letter = "eta"
     learning_rate: float
 
-    def __init__(self, field: Field, learning_rate: float | None = None) -> None:
+    def __init__(
+        self,
+        field: Field,
+        learning_rate: Annotated[float | None, pydantic.Field(description="step size eta > 0; by default chosen for these parameters")] = None,
+    ) -> None:
         super().__init__(field)
         self.learning_rate = self.check_option(field.learning_rate if learning_rate is None else learning_rate)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +12,7 @@ from mvsim.objectives.base import Objective
 from mvsim.objectives.erm import Erm
 from mvsim.objectives.midpoint import Midpoint
 from mvsim.objectives.mixup import Mixup
+from mvsim.options import check_choice, fields_of
 from mvsim.parameters import Parameters
 
 OBJECTIVES: dict[str, type[Objective]] = {cls.name: cls for cls in (Erm, Midpoint, Mixup)}
@@ -52,16 +52,14 @@ def objective(name: str, parameters: Parameters, data: Dataset, backend: str = "
     return OBJECTIVES[name](parameters, data, backend, threads, **options)
 
 
-def check_name(name: str) -> None:
-    """Raise `UsageError` unless there is an objective of that name."""
-    if not isinstance(name, str) or name not in OBJECTIVES:
-        raise UsageError(f"method={echo(name)}: must be one of {', '.join(OBJECTIVES)}")
+def check_name(name: Any) -> str:
+    """Return the name of an objective, or raise `UsageError` if there is none of that name."""
+    return check_choice("method", name, OBJECTIVES)
 
 
 def options_of(name: str) -> tuple[str, ...]:
-    """Return the options that an objective takes besides data, backend and threads."""
-    signature = inspect.signature(OBJECTIVES[name].__init__)
-    return tuple(key for key, parameter in signature.parameters.items() if parameter.kind is parameter.KEYWORD_ONLY)
+    """Return the options that an objective takes besides data, backend and threads: those that its constructor describes."""
+    return tuple(fields_of(OBJECTIVES[name]))
 
 
 def check_options(name: str, options: Mapping[str, Any]) -> None:

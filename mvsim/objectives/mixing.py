@@ -21,6 +21,8 @@ from mvsim.errors import UsageError
 
 DEFAULT_NODES = 16
 MOST_NODES = 1000
+LAWS = 'a number, {"distribution": NAME, "args": [...]} with a name from scipy.stats, or {"atoms": [...], "probabilities": [...]}'
+"""What `law_from` reads."""
 
 
 def law_from(value: Any, nodes: int = DEFAULT_NODES) -> MixingLaw:
@@ -31,12 +33,11 @@ def law_from(value: Any, nodes: int = DEFAULT_NODES) -> MixingLaw:
     UsageError
         If it is none of these, or does not live on [0, 1].
     """
-    allowed = 'a number, {"distribution": NAME, "args": [...]} with a name from scipy.stats, or {"atoms": [...], "probabilities": [...]}'
     if isinstance(value, str):  # from a command line
         try:
             value = float(value)
         except ValueError:
-            raise UsageError(f"mixing={echo(value)}: must be {allowed}") from None
+            raise UsageError(f"mixing={echo(value)}: must be {LAWS}") from None
     if not isinstance(value, Mapping):
         return MixingLaw(value, nodes)
     import scipy.stats
@@ -44,18 +45,18 @@ def law_from(value: Any, nodes: int = DEFAULT_NODES) -> MixingLaw:
     try:
         if set(value) == {"atoms", "probabilities"}:
             if np.ndim(value["atoms"]) != 1 or np.shape(value["atoms"]) != np.shape(value["probabilities"]):
-                raise UsageError(f"mixing={echo(dict(value))}: atoms and probabilities must be lists of the same length; must be {allowed}")
+                raise UsageError(f"mixing={echo(dict(value))}: atoms and probabilities must be lists of the same length; must be {LAWS}")
             return MixingLaw(scipy.stats.rv_discrete(values=(value["atoms"], value["probabilities"])), nodes)
         if "distribution" not in value or set(value) - {"distribution", "args", "kwds"}:
-            raise UsageError(f"mixing={echo(dict(value))}: must be {allowed}")
+            raise UsageError(f"mixing={echo(dict(value))}: must be {LAWS}")
         family = getattr(scipy.stats, str(value["distribution"]), None)
         if not isinstance(family, (scipy.stats.rv_continuous, scipy.stats.rv_discrete)):
-            raise UsageError(f"mixing={echo(dict(value))}: scipy.stats has no distribution of that name; must be {allowed}")
+            raise UsageError(f"mixing={echo(dict(value))}: scipy.stats has no distribution of that name; must be {LAWS}")
         return MixingLaw(family(*value.get("args", ()), **value.get("kwds", {})), nodes)
     except UsageError:
         raise
     except (TypeError, ValueError, OverflowError) as error:  # the last of integers that are no doubles
-        raise UsageError(f"mixing={echo(dict(value))}: {shortened(' '.join(str(error).split()))}; must be {allowed}") from None
+        raise UsageError(f"mixing={echo(dict(value))}: {shortened(' '.join(str(error).split()))}; must be {LAWS}") from None
 
 
 @dataclass(frozen=True)

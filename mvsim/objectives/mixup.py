@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from mvsim.data import Dataset
 from mvsim.echo import echo
 from mvsim.errors import UsageError
 from mvsim.losses import AllPairs, ListedPairs, Points, Unmixed
 from mvsim.objectives.base import Objective
-from mvsim.objectives.mixing import DEFAULT_NODES, law_from
+from mvsim.objectives.mixing import DEFAULT_NODES, LAWS, law_from
+from mvsim.options import document_options
 from mvsim.parameters import Parameters
 from mvsim.random_streams import check_seed, stream
 
@@ -20,6 +22,7 @@ MOST_PAIRS = 10**6
 UNIFORM = {"distribution": "beta", "args": [1.0, 1.0]}
 
 
+@document_options
 class Mixup(Objective):
     """J_M(g) = -(1/N^2) sum_{i,j} E_lambda[ lambda log phi_{y_i}(g(z)) + (1 - lambda) log phi_{y_j}(g(z)) ],  z = lambda x_i + (1 - lambda) x_j.
 
@@ -28,23 +31,13 @@ class Mixup(Objective):
 
         grad_{w_{y,r}} J_M = -(1/N^2) sum_{i,j} E_lambda[ (lambda 1[y_i = y] + (1 - lambda) 1[y_j = y] - phi_y(g(z))) grad_{w_{y,r}} g_y(z) ].
 
-    A point mass at 1/2 is Midpoint Mixup, one at 0 or 1 is ERM.
+    A point mass at 1/2 is Midpoint Mixup, one at 0 or 1 is ERM. `quadrature_error` says what quadrature costs in accuracy.
 
     Parameters
     ----------
     parameters, data, backend, threads
         See `Objective`.
-    mixing : float, scipy.stats frozen distribution or dict
-        Law of lambda on [0, 1]: a number is a point mass, a dict names a distribution of scipy.stats or lists atoms
-        (`mvsim.objectives.mixing.law_from`). Default Beta(1, 1), "Uniform Mixup".
-    nodes : int
-        Quadrature nodes for a continuous law; `quadrature_error` says what they cost in accuracy.
-    pairs : int, optional
-        Sum over that many mixed points, i, j and lambda drawn independently, instead of all pairs and the whole law.
-    redraw : {"once", "each step"}
-        Whether sampled pairs stay the same during training.
-    seed : int
-        Fixes the sampled pairs.
+    {options}
 
     Raises
     ------
@@ -62,11 +55,13 @@ class Mixup(Objective):
         backend: str = "auto",
         threads: int | None = None,
         *,
-        mixing: Any = UNIFORM,
-        nodes: int = DEFAULT_NODES,
-        pairs: int | None = None,
-        redraw: Literal["once", "each step"] = "once",
-        seed: int = 0,
+        mixing: Annotated[Any, Field(description=f"law of lambda on [0, 1]: {LAWS}; in Python also a frozen distribution of scipy.stats")] = UNIFORM,
+        nodes: Annotated[int, Field(description="quadrature nodes for a continuous law of lambda")] = DEFAULT_NODES,
+        pairs: Annotated[
+            int | None, Field(description="sum over that many sampled pairs, i, j and lambda drawn independently, instead of all; by default all")
+        ] = None,
+        redraw: Annotated[Literal["once", "each step"], Field(description="when pairs are sampled")] = "once",
+        seed: Annotated[int, Field(description="fixes the sampled pairs")] = 0,
     ) -> None:
         super().__init__(parameters, data, backend, threads)
         if pairs is not None and (isinstance(pairs, bool) or not isinstance(pairs, (int, np.integer)) or not 1 <= pairs <= MOST_PAIRS):

@@ -6,6 +6,7 @@ from mvsim.free_memory import check_fits
 from mvsim.kernels import entry_for_draws
 from mvsim.parameters import Parameters
 from mvsim.recording.memory import needs_of_test
+from mvsim.simulation.all_options import DEFAULTS
 
 _LIBRARIES = 245 * 2**20
 """Bytes taken by the interpreter and the libraries."""
@@ -23,7 +24,9 @@ _SNAPSHOTS, _RECORDS, _COPIES = 20, 600, 4
 the bytes that go to the disk."""
 
 
-def required_bytes(parameters: Parameters, mixes: bool, backend: str = "auto", n_test: int = 20, integrator: str = "flow") -> int:
+def required_bytes(
+    parameters: Parameters, mixes: bool, backend: str = DEFAULTS.backend, n_test: int = DEFAULTS.n_test, integrator: str = DEFAULTS.integrator
+) -> int:
     """Predict the peak memory of a run.
 
     Parameters
@@ -53,7 +56,7 @@ def required_bytes(parameters: Parameters, mixes: bool, backend: str = "auto", n
     return max(_LOADING, _LIBRARIES + array_bytes(p, mixes, backend, n_test) + flow)
 
 
-def array_bytes(parameters: Parameters, mixes: bool, backend: str = "auto", n_test: int = 20) -> int:
+def array_bytes(parameters: Parameters, mixes: bool, backend: str = DEFAULTS.backend, n_test: int = DEFAULTS.n_test) -> int:
     """Predict the most bytes that the arrays of a run take at once; arguments as for `required_bytes`.
 
     That is in a Hessian-vector product, which the first record of a run takes already, or while feature learning is tested.
@@ -64,7 +67,9 @@ def array_bytes(parameters: Parameters, mixes: bool, backend: str = "auto", n_te
     return 8 * (8 * 2 * p.k * p.k * p.m + needs.stays + test.stays + max(needs.product, test.once))
 
 
-def check_memory(parameters: Parameters, mixes: bool, backend: str = "auto", n_test: int = 20, integrator: str = "flow") -> int:
+def check_memory(
+    parameters: Parameters, mixes: bool, backend: str = DEFAULTS.backend, n_test: int = DEFAULTS.n_test, integrator: str = DEFAULTS.integrator
+) -> int:
     """Return the predicted bytes of a run.
 
     Raises

@@ -12,7 +12,7 @@ from mvsim.data import Dataset, sample_dataset
 from mvsim.diagnostics import signal_strength
 from mvsim.errors import UsageError
 from mvsim.integrators import INTEGRATORS, Integrator
-from mvsim.objectives import OBJECTIVES, Objective, options_of
+from mvsim.objectives import OBJECTIVES, Objective
 from mvsim.parameters import Deviation
 from mvsim.recording.feature_test import FeatureTest
 from mvsim.recording.recorder import Recorder
@@ -73,24 +73,22 @@ def plan_of(request: Request, saved: Any) -> Plan:
     objective = _objective(request)
     _check_signal_strength(objective, request.data)
     integrator = _integrator(request, objective, saved)
-    t_end = None if request.t_end is None else float(request.t_end)
+    options = request.options
     regime = request.parameters.deviations() + objective.deviations() + integrator.deviations()
     provenance = _provenance(request, objective, integrator, regime)
     if saved:
         provenance = _continued(provenance, saved[1])
-        refuse_other_run(provenance, saved[1], request.out)
-        refuse_going_back(saved, t_end, integrator, request.out)
-    feature_test = FeatureTest(request.parameters, request.n_test, request.seed, request.threads, request.backend)
-    return Plan(objective, integrator, integrator.horizon(t_end), Recorder(objective, feature_test, request.seed), regime, provenance)
+        refuse_other_run(provenance, saved[1], options.out)
+        refuse_going_back(saved, options.t_end, integrator, options.out)
+    feature_test = FeatureTest(request.parameters, options.n_test, options.seed, options.threads, options.backend)
+    return Plan(objective, integrator, integrator.horizon(options.t_end), Recorder(objective, feature_test, options.seed), regime, provenance)
 
 
 def _objective(request: Request) -> Objective:
     """Return the training loss on the points that are asked for."""
-    data = sample_dataset(request.parameters, request.seed) if request.data is None else request.data
-    options = request.objective_options
-    if "seed" in options_of(request.method):
-        options = {"seed": request.seed, **options}
-    return OBJECTIVES[request.method](request.parameters, data, request.backend, request.threads, **options)
+    options = request.options
+    data = sample_dataset(request.parameters, options.seed) if request.data is None else request.data
+    return OBJECTIVES[options.method](request.parameters, data, options.backend, options.threads, **options.objective_options())
 
 
 def _check_signal_strength(objective: Objective, given: Dataset | None) -> None:
@@ -104,30 +102,27 @@ def _check_signal_strength(objective: Objective, given: Dataset | None) -> None:
 
 def _integrator(request: Request, objective: Objective, saved: Any) -> Integrator:
     """Return the integrator, with the option that is asked for, that of the saved run, or the default."""
-    chosen = INTEGRATORS[request.integrator]
+    chosen = INTEGRATORS[request.options.integrator]
     before = saved[1]["integrator"] if saved else {}
     kept = before.get(chosen.option) if before.get("name") == chosen.name else None
     affordable = AFFORDABLE_PAIR_GRADIENTS if objective.mixes else AFFORDABLE_GRADIENTS
     field = field_of(objective, LEARNING_RATE_PER_CLASS * request.parameters.k, affordable)
-    return chosen(field, kept if request.option is None else request.option)
+    given = request.options.integrator_option()
+    return chosen(field, kept if given is None else given)
 
 
 def _provenance(request: Request, objective: Objective, integrator: Integrator, regime: list[Deviation]) -> dict[str, Any]:
-    t_end = None if request.t_end is None else float(request.t_end)
     own_points = {} if request.data is None else {"data": request.data.digest()}  # other points follow from parameters and seed
     return {
         **collect_provenance(),
         "parameters": request.parameters.model_dump(mode="json"),
-        "method": request.method,
-        "seed": int(request.seed),
-        "integrator": {**integrator.options(), "t_end": t_end, "settled_factor": float(request.settled_factor)},
-        "options": {
-            "n_test": request.n_test, "backend": request.backend, **own_points, **objective.options(), "algorithm": objective.describe(),
-        },
+        **request.options.recorded(),
+        "integrator": {**integrator.options(), **request.options.recorded("integrator")},
+        "options": {**request.options.recorded("options"), **own_points, **objective.options(), "algorithm": objective.describe()},
         "regime": [deviation.as_dict() for deviation in regime],
         "settled": None,
         "wall_seconds": 0.0,
-    }  # fmt: skip
+    }
 
 
 def _continued(now: dict[str, Any], saved: dict[str, Any]) -> dict[str, Any]:

@@ -8,21 +8,23 @@ from mvsim.echo import echo, path_text
 from mvsim.errors import UsageError
 from mvsim.inputs import joined
 from mvsim.integrators import INTEGRATORS, Integrator
+from mvsim.simulation.options import RunOptions, marks
 
-FREE = ("t_end", "settled_factor")
-"""Options of the stepping that do not change the trajectory, only where it ends."""
+FREE = {name for name, mark in marks(RunOptions) if not mark.fixed}
+"""Options that do not change the trajectory, only where it ends."""
 
-NOT_ASKED = ("algorithm",)
+NOT_ASKED = {"algorithm"}
 """Recorded entries that follow from the others and are never given by the user."""
 
 
 def refuse_other_run(now: dict[str, Any], saved: dict[str, Any], out: Any) -> None:
     """Raise `UsageError` with the first differences if ``saved`` is the provenance of another run than ``now``."""
+    asked = {name for name, mark in marks(RunOptions) if mark.under is None} - FREE
     differences = _differences(now["parameters"], saved["parameters"])
-    differences += _differences(*({name: of[name] for name in ("method", "seed")} for of in (now, saved)))
+    differences += _differences(*({name: of[name] for name in of if name in asked} for of in (now, saved)))
     stepping, before = ({name: value for name, value in of["integrator"].items() if name not in FREE} for of in (now, saved))
     differences += _differences(stepping, {name: before.get(name) for name in stepping}, shown())
-    differences += _differences(*({n: v for n, v in of["options"].items() if n not in NOT_ASKED} for of in (now, saved)))
+    differences += _differences(*({name: value for name, value in of["options"].items() if name not in FREE | NOT_ASKED} for of in (now, saved)))
     if differences:
         advice = "give the saved values, another file, or --force to overwrite"
         raise UsageError(f"{path_text(out)}: holds another run: {joined(differences)}; {advice}")

@@ -12,7 +12,8 @@ from mvsim.echo import path_text, shortened
 from mvsim.errors import DivergedError, MvsimError, StalledError, UsageError
 from mvsim.parameters import Parameters
 from mvsim.run import Run, open_run
-from mvsim.simulation import Progress, simulate
+from mvsim.simulation.entry import simulate
+from mvsim.simulation.progress import Progress
 from mvsim.version import __version__
 
 

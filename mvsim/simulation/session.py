@@ -20,9 +20,6 @@ from mvsim.simulation.progress import compilation_announced
 from mvsim.simulation.request import Request
 from mvsim.simulation.words import faithful_learning_rate, outcome, summary
 
-SETTLED_FACTOR = 10.0
-"""A run has settled when what it measures has stayed the same while time grew by this factor."""
-
 DISPLAY_SECONDS = 0.2
 """Seconds between two updates of the display."""
 
@@ -48,7 +45,8 @@ class Session:
     wall_before: float
 
     def __init__(self, request: Request, saved: Any) -> None:
-        self.request = request
+        self.parameters = request.parameters
+        self.options = request.options
         self.saved = saved
         self.warned = False
         self.plan = plan_of(request, saved)
@@ -64,7 +62,7 @@ class Session:
         info = {"step": int(self.saved[0]["resume_step"]) if self.saved else 0, "steps": self.integrator.steps_until(self.horizon)}
         with compilation_announced(self.progress, info) as ready:
             if self.saved and self._is_over():
-                return Run(self.saved[0], self.saved[1], Path(self.request.out or ""))
+                return Run(self.saved[0], self.saved[1], Path(self.options.out or ""))
             self._begin()
             ready()
             with signals_remembered() as interrupted:  # the last save is a part of the run
@@ -76,7 +74,7 @@ class Session:
                 except KeyboardInterrupt:
                     self._save("interrupted", f"Interrupted at step {self.state.step}, t = {self.state.time:.4g}; it can be resumed.")
                     raise self._interruption("") from None
-                ending = outcome(self.recorder, self.state, self.integrator, self.horizon, self.request.t_end, self.request.settled_factor)
+                ending = outcome(self.recorder, self.state, self.integrator, self.horizon, self.options.t_end, self.options.settled_factor)
                 run = self._save("finished", ending)
         self.progress.finish({"summary": run.summary})
         if interrupted():
@@ -84,7 +82,7 @@ class Session:
         return run
 
     def _interruption(self, when: str) -> Interrupted:
-        place = "" if self.request.out is None else f"; saved in {self.request.out}"
+        place = "" if self.options.out is None else f"; saved in {self.options.out}"
         return Interrupted(f"interrupted{when} at step {self.state.step}, t = {self.state.time:.4g}{place}")
 
     def _is_over(self) -> bool:
@@ -100,7 +98,7 @@ class Session:
             self.state = self.resume
             self.objective.gradient(self.state.c)
         else:
-            c = initial_correlations(self.request.parameters, self.request.seed)
+            c = initial_correlations(self.parameters, self.options.seed)
             self.state, self.wall_before = State(0, 0.0, c), 0.0
             self.resume = self.state
             self.recorder.start(self.state)
@@ -122,13 +120,13 @@ class Session:
             self.recorder.record(self.state)
 
     def _finished(self) -> bool:
-        return self._reached() or (self.request.t_end is None and self._settled())
+        return self._reached() or (self.options.t_end is None and self._settled())
 
     def _reached(self) -> bool:
         return self.state.time >= self.horizon * (1.0 - 1e-12)
 
     def _settled(self) -> bool:
-        return self.recorder.settled(self.request.settled_factor)
+        return self.recorder.settled(self.options.settled_factor)
 
     def _arrive(self, visit: Visit) -> None:
         """Take note of a state: escapes, the record if it is due, where to resume."""
@@ -145,7 +143,7 @@ class Session:
         if now - self.last_update >= DISPLAY_SECONDS:
             self.last_update = now
             self.progress.update(self._status())
-        if self.request.out is not None and now - self.last_saved >= self.request.checkpoint_seconds:
+        if self.options.out is not None and now - self.last_saved >= self.options.checkpoint_seconds:
             self._save("running", "Still running when this was saved.")
 
     def _warn_of_large_steps(self) -> None:
@@ -164,7 +162,7 @@ class Session:
             "step": self.state.step,
             "steps": steps,
             "time": self.state.time,
-            "until": self.recorder.settles_at(self.request.settled_factor) if self.request.t_end is None else self.horizon,
+            "until": self.recorder.settles_at(self.options.settled_factor) if self.options.t_end is None else self.horizon,
             "loss": float(self.recorder.last("loss")),
             "training_accuracy": float(self.recorder.last("training_accuracy")),
             **count_classes(self.recorder.last("feature_learned")),
@@ -175,11 +173,11 @@ class Session:
     def _save(self, status: str, ending: str) -> Run:
         """Put the run together as it stands and write it, if it has a file."""
         self.last_saved = time.monotonic()
-        request = self.request
+        out = self.options.out
         provenance = {
             **self.plan.provenance,
             "status": status,
-            "summary": summary(self.recorder, request.seed, self.integrator.clock(self.state), ending, self.plan.regime),
+            "summary": summary(self.recorder, self.options.seed, self.integrator.clock(self.state), ending, self.plan.regime),
             "wall_seconds": self.wall_before + self.last_saved - self.started,
             "settled": self._settled() if status == "finished" else None,
             "faithful_eta": faithful_learning_rate(self.recorder),
@@ -187,6 +185,6 @@ class Session:
         dataset = self.recorder.to_dataset(self.state, self.resume, self.integrator)
         # A resumed run first repeats the steps after its restart point; until it has caught up, the file is newer and is not overwritten.
         behind = status in ("running", "interrupted") and self.saved and self.state.step < int(self.saved[0]["final_step"])
-        if request.out is not None and not behind:
-            write_run(request.out, dataset, provenance)
-        return Run(dataset, provenance, None if request.out is None else Path(request.out))
+        if out is not None and not behind:
+            write_run(out, dataset, provenance)
+        return Run(dataset, provenance, None if out is None else Path(out))

@@ -16,7 +16,7 @@ from mvsim.inputs import check_threads
 from mvsim.integrators import LAST_TIME
 from mvsim.parameters import Parameters
 from mvsim.run import Run, open_run
-from mvsim.simulation import Progress
+from mvsim.simulation.progress import Progress
 from mvsim.simulation.run_cache import run_name, try_kept_run
 from mvsim.verification.controls import run_controls
 from mvsim.verification.ensemble import over_k, over_seeds

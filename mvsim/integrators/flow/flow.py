@@ -25,9 +25,10 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import pydantic
 
 from mvsim.echo import echo
 from mvsim.errors import DivergedError, StalledError, UsageError
@@ -38,6 +39,7 @@ from mvsim.integrators.flow.memory import Memory, pack, unpack
 from mvsim.integrators.flow.stepper import GaveUpError, Stepper
 from mvsim.integrators.flow.system import Bounds, ChartedField
 from mvsim.linalg.blas import one_blas_thread
+from mvsim.options import document_options
 from mvsim.parameters import Deviation
 
 RTOL = 1e-3
@@ -66,6 +68,7 @@ STALL_GROWTH, STALL_STEPS = 1.01, 20.0
 """A trajectory is stuck when the time since the last escape has grown by less than this factor in that many steps over rtol."""
 
 
+@document_options
 class GradientFlow(Integrator):
     """c' = -grad J(c) with local error control.
 
@@ -73,8 +76,7 @@ class GradientFlow(Integrator):
     ----------
     field : Field
         What is followed.
-    rtol : float, optional
-        Relative tolerance, from 1e-10 to 0.1; default `RTOL`.
+    {options}
 
     Raises
     ------
@@ -86,7 +88,9 @@ class GradientFlow(Integrator):
     option = "rtol"
     letter = "rtol"
 
-    def __init__(self, field: Field, rtol: float | None = None) -> None:
+    def __init__(
+        self, field: Field, rtol: Annotated[float | None, pydantic.Field(description=f"relative tolerance; default {RTOL:g}")] = None
+    ) -> None:
         super().__init__(field)
         if not field.fixed:
             raise UsageError("integrator='flow': the loss is drawn afresh at every step, so there is no flow; use integrator gd, or redraw once")

@@ -1,0 +1,147 @@
+"""Options that every run has, each described once: type, default, meaning, what is checked, and whether the provenance keeps it.
+
+To add one: add a field to `RunOptions`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, model_validator
+
+from mvsim.echo import echo
+from mvsim.errors import UsageError
+from mvsim.inputs import check_between, check_positive, check_threads
+from mvsim.integrators import INTEGRATORS, LAST_TIME
+from mvsim.kernels import BACKENDS
+from mvsim.objectives import OBJECTIVES, check_name, check_options, options_of
+from mvsim.options import OneOf
+from mvsim.random_streams import check_seed
+from mvsim.recording.feature_test import check_n_test
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """In the annotation of a field: the provenance of a run keeps the value.
+
+    Attributes
+    ----------
+    under : str, optional
+        Entry of the provenance that it is a part of; by default it is an entry itself.
+    fixed : bool
+        Whether a run can only be resumed with the same value.
+    """
+
+    under: str | None = None
+    fixed: bool = True
+
+
+def _check_flag(name: str, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise UsageError(f"{name}={echo(value)}: must be True or False")
+    return bool(value)
+
+
+def _check_file(name: str, value: Any) -> str | os.PathLike[str]:
+    if not isinstance(value, (str, os.PathLike)):
+        raise UsageError(f"{name}={echo(value)}: must be the name of a file")
+    return value
+
+
+def _checked(check: Callable[..., Any], **bounds: float) -> PlainValidator:
+    """Return a validator that calls a check with the name of the field, its value and bounds."""
+    return PlainValidator(lambda value, info: check(str(info.field_name), value, **bounds))
+
+
+def _checked_unless_none(check: Callable[..., Any], **bounds: float) -> PlainValidator:
+    return PlainValidator(lambda value, info: None if value is None else check(str(info.field_name), value, **bounds))
+
+
+class RunOptions(BaseModel):
+    """Options that every run has; `mvsim.simulation.all_options.AllRunOptions`, which also has those of integrators and losses, is what is used.
+
+    Raises
+    ------
+    UsageError
+        If a value is out of its domain, or belongs to another integrator or loss than is asked for; the message names the first.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    method: Annotated[str, OneOf(OBJECTIVES), Recorded()] = Field("midpoint", description="Training loss.")
+    seed: Annotated[int, PlainValidator(check_seed), Recorded()] = Field(
+        0, description="Fixes data, initial weights and everything else that is drawn."
+    )
+    integrator: Annotated[str, OneOf(INTEGRATORS)] = Field("flow", description="How time is stepped.")
+    t_end: Annotated[float | None, _checked_unless_none(check_positive, most=LAST_TIME), Recorded("integrator", fixed=False)] = Field(
+        None, description="Time to stop at (of gd, eta times steps); by default when what is measured has settled."
+    )
+    settled_factor: Annotated[float, _checked(check_between, more_than=1.0, most=1e100), Recorded("integrator", fixed=False)] = Field(
+        10.0, description="Settled is what has not changed while time grew by this factor (> 1)."
+    )
+    out: Annotated[str | os.PathLike[str] | None, _checked_unless_none(_check_file)] = Field(
+        None, description="Run file; without it nothing is saved."
+    )
+    resume: Annotated[bool, _checked(_check_flag)] = Field(False, description="Continue the run in the file, or start it if nothing was saved.")
+    force: Annotated[bool, _checked(_check_flag)] = Field(False, description="Overwrite the file.")
+    n_test: Annotated[int, PlainValidator(check_n_test), Recorded("options")] = Field(
+        20, description="Fresh draws per class that decide which features are learned (Definition 4.5)."
+    )
+    backend: Annotated[str, OneOf(BACKENDS), Recorded("options")] = Field("auto", description="Kernels to compute with.")
+    threads: Annotated[int | None, PlainValidator(check_threads)] = Field(
+        None, description="Threads; by default all cores. Results do not depend on it."
+    )
+    checkpoint_seconds: Annotated[float, _checked(check_positive, most=math.inf)] = Field(10.0, description="Seconds between two saves.")
+
+    def __init__(self, **given: Any) -> None:
+        method = check_name(given.get("method", type(self).model_fields["method"].default))
+        others = type(self).model_fields.keys() - _options_of_losses()
+        check_options(method, {name: value for name, value in given.items() if name not in others})
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            raise error.errors(include_url=False)[0]["ctx"]["error"] from None
+
+    @model_validator(mode="after")
+    def _check_together(self) -> Self:
+        for name, value in self._given_to_integrators().items():
+            owners = [integrator.name for integrator in INTEGRATORS.values() if integrator.letter == name]
+            if self.integrator not in owners:
+                belongs = f"belongs to integrator={' or '.join(map(echo, owners))}, and integrator={echo(self.integrator)} was asked for"
+                raise UsageError(f"{name}={echo(value)}: {belongs}")
+            INTEGRATORS[self.integrator].check_option(value)
+        if self.resume and self.out is None:
+            raise UsageError("resume=True: needs out, the run file to continue")
+        return self
+
+    def integrator_option(self) -> float | None:
+        """Return the option of the integrator that is asked for, None if it is not given."""
+        return self._given_to_integrators().get(INTEGRATORS[self.integrator].letter)
+
+    def objective_options(self) -> dict[str, Any]:
+        """Return the options of the loss that is asked for: what it shares with the run, as the seed, and what is given to it."""
+        shared = {name for name in options_of(self.method) if name in RunOptions.model_fields}
+        return {name: getattr(self, name) for name in shared | (self.model_fields_set & _options_of_losses())}
+
+    def recorded(self, under: str | None = None) -> dict[str, Any]:
+        """Return what an entry of the provenance keeps of these options; without ``under``, those that are entries themselves."""
+        return {name: getattr(self, name) for name, mark in marks(type(self)) if mark.under == under}
+
+    def _given_to_integrators(self) -> dict[str, Any]:
+        values = {integrator.letter: getattr(self, integrator.letter) for integrator in INTEGRATORS.values()}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+def _options_of_losses() -> set[str]:
+    """Return the options that any loss takes and a run does not have itself."""
+    return {name for loss in OBJECTIVES for name in options_of(loss)} - RunOptions.model_fields.keys()
+
+
+def marks(model: type[RunOptions]) -> Iterator[tuple[str, Recorded]]:
+    """Yield the fields of a model that are recorded, each with how."""
+    return ((name, mark) for name, field in model.model_fields.items() for mark in field.metadata if isinstance(mark, Recorded))
