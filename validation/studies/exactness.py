@@ -213,12 +213,12 @@ def measure(options):
 
 def within(row):
     """Whether every error of a comparison is within the bound and the control is not."""
-    return max(row["errors"].values()) <= BOUND < row["control_error"]
+    return bool(max(row["errors"].values()) <= BOUND < row["control_error"])
 
 
 def escapes(row):
     """Whether a trajectory starts inside the polynomial part and ends beyond it."""
-    return row["start_over_rho"] < 1.0 < 2.0 < row["end_over_rho"]
+    return bool(row["start_over_rho"] < 1.0 < 2.0 < row["end_over_rho"])
 
 
 def judge(results):
