@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+import run
 from lib.agreement import Number, contradictions, run_name
 from lib.page import ORDER, page
 from lib.paths import FIGURES, PAGE, RESULTS, ROOT, VALIDATION
@@ -288,3 +289,33 @@ def test_two_passages_that_differ_on_a_run_are_found():
     stated = {"one": [Number("run", "steps", 10), Number("run", "gradients", 20)], "other": [Number("run", "steps", 11)]}
     assert contradictions(stated) == ["steps: 10 in one, 11 in other, of the run run"]
     assert contradictions({"one": stated["one"], "other": [Number("another run", "steps", 11)]}) == []
+
+
+# ---- the command --------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_measures_judges_and_keeps(tmp_path, capsys):
+    def options(parser):
+        parser.add_argument("--size", type=int, default=1)
+
+    study = _study(
+        options=options,
+        measure=lambda given: {"size": given.size, "pair": (1, 2)},
+        judge=lambda results: [] if results["size"] < 3 else [f"size {results['size']}"],
+        passage=lambda results: f"It is {results['size']}, {results['pair']}.",
+    )
+    assert run.run_study(study, ["--size", "2", "--results-dir", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == "It is 2, [1, 2].\nexactness: holds\n"
+    assert run.run_study(study, ["--size", "3", "--results-dir", str(tmp_path)]) == 1
+    assert "FAILS: size 3\n" in capsys.readouterr().out
+    assert json.loads((tmp_path / "exactness.json").read_text()) == {"size": 3, "pair": [1, 2]}
+    assert stamps_in(tmp_path)["exactness"]["command"].startswith("python validation/run.py exactness --size 3 ")
+
+
+def test_the_command_refuses_what_it_does_not_know(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        run.main(["exactitude"])
+    assert "'exactness'" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        run.main(["--results", "--note", "exactitude", "words"])
+    assert "exactitude: has no results" in capsys.readouterr().err

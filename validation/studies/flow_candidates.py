@@ -168,9 +168,7 @@ def passage(results: dict[str, Any]) -> str:
     """Say what other time-steppers need."""
     rows = {row["candidate"]: row for row in results["rows"] if row["problem"] == "midpoint"}
     ours, *others = (
-        f"{name}: {row['evaluations']} gradients, error {row['error']:.0e}"
-        if row["error"] is not None
-        else f"{name}: not there after {results['budget']}"
+        f"{name}: " + (row["outcome"] if row["error"] is None else f"{row['evaluations']} gradients, error {row['error']:.0e}")
         for name, row in rows.items()
     )
     return f"k = 4, midpoint, to both features learned, rtol {results['rtol']:g}. {ours}. {'; '.join(others)}.\n"
