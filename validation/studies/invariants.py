@@ -295,7 +295,7 @@ def passage(results: dict[str, Any]) -> str:
         f"{len(results['rows'])} sets of parameters from the whole domain, seed {results['seed']}. Four statements: ln L never rises by more than "
         f"{RISE:g} between two records (all runs); 1 / L stays below 1 / L(0) + S^2 t (ERM, {len(erm)} runs); s^2 L t ends in "
         f"[{BAND[0]:g}, {BAND[1]:g}] (ERM where the premise holds, {sum(bool(row.get('late')) for row in erm)} runs); ln L falls by the integral of "
-        f"|g|^2 / L to {BALANCE:g} of 1 plus the fall (all runs). "
+        f"|g|^2 / L to {BALANCE:g} of 1 plus the fall ({sum('imbalance' in row for row in results['rows'])} runs). "
         f"Broken in {len(results['sets_broken'])} runs; warnings in {sum(bool(row.get('warnings')) for row in results['rows'])}.\n\n"
         + table(["ending", "runs"], results["endings"].items())
     )

@@ -16,6 +16,8 @@ from typing import Any
 
 from lib.study import TRAINING
 
+from mvsim.cli.progress import COMPILE_NOTICE
+
 TITLE = "Start"
 SOURCES = (*TRAINING, "cli")
 
@@ -56,7 +58,7 @@ def compilation_is_announced(cache: str, run: str) -> bool:
     """Whether the first run says on stderr what it is doing."""
     command = [sys.executable, "-m", "mvsim", "simulate", "--k", "4", "--t-end", "24", "--out", run]
     answer = subprocess.run(command, env=os.environ | {"NUMBA_CACHE_DIR": cache}, capture_output=True, text=True, check=True)
-    return "compiles kernels" in answer.stderr
+    return COMPILE_NOTICE in answer.stderr
 
 
 def options(parser: argparse.ArgumentParser) -> None:
