@@ -309,7 +309,12 @@ def test_the_command_measures_judges_and_keeps(tmp_path, capsys):
     assert run.run_study(study, ["--size", "3", "--results-dir", str(tmp_path)]) == 1
     assert "FAILS: size 3\n" in capsys.readouterr().out
     assert json.loads((tmp_path / "exactness.json").read_text()) == {"size": 3, "pair": [1, 2]}
-    assert stamps_in(tmp_path)["exactness"]["command"].startswith("python validation/run.py exactness --size 3 ")
+    assert stamps_in(tmp_path)["exactness"]["command"] == "python validation/run.py exactness --size 3"
+
+
+def test_a_command_names_no_place_of_this_machine():
+    given = ["--runs", "/tmp/runs", "--seeds", "1", "--results-dir=/tmp/results", "--only", "k=10, t=1e12"]
+    assert run.command_of(_study(), given) == "python validation/run.py exactness --seeds 1 --only 'k=10, t=1e12'"
 
 
 def test_the_command_refuses_what_it_does_not_know(capsys):

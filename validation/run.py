@@ -28,17 +28,35 @@ from lib.stamps import digest_of_file, stamp_at, stamps_in, write_stamp, write_t
 from lib.study import Study, study_names
 
 
+PLACES = ("--results-dir", "--runs", "--verify")
+"""Options whose value is a place on this machine: no part of what others have to repeat."""
+
+
+def command_of(study: Study, arguments: list[str]) -> str:
+    """Return the command that repeats a measurement anywhere."""
+    kept, words = [], iter(arguments)
+    for word in words:
+        if word in PLACES:
+            next(words, None)
+        elif word.split("=")[0] not in PLACES:
+            kept.append(word)
+    return shlex.join(["python", "validation/run.py", study.name, *kept])
+
+
 def run_study(study: Study, arguments: list[str]) -> int:
     """Measure, judge, keep, print, and return the exit code."""
     parser = argparse.ArgumentParser(
-        prog=f"python validation/run.py {study.name}", description=study.description, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog=f"python validation/run.py {study.name}",
+        description=study.description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     study.options(parser)
     parser.add_argument(
         "--results-dir", type=Path, metavar="DIR", help="folder for results and pictures, to try a study without touching its results"
     )
     options = parser.parse_args(arguments)
-    options.command = shlex.join(["python", "validation/run.py", study.name, *arguments])
+    options.command = command_of(study, arguments)
     options.figures = Figures(options.results_dir or FIGURES, options.command)
     options.file = ResultsFile(study, options.results_dir or RESULTS, options.command)
     options.file.write(study.measure(options))
