@@ -27,7 +27,6 @@ from lib.results import ResultsFile, standing
 from lib.stamps import digest_of_file, stamp_at, stamps_in, write_stamp, write_text
 from lib.study import Study, study_names
 
-
 PLACES = ("--results-dir", "--runs", "--verify")
 """Options whose value is a place on this machine: no part of what others have to repeat."""
 
