@@ -1,4 +1,4 @@
-"""A few hundred cases of everything that one can give to mvsim (`fuzzing`); validation/robustness/fuzz.py tries 10,000."""
+"""A few hundred cases of everything that one can give to mvsim (`fuzzing`); `python validation/run.py fuzz` tries 10,000."""
 
 import dataclasses
 import io

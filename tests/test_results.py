@@ -1,0 +1,326 @@
+"""The committed results are those that their stamps are of, no older than the code without saying so, and of one mind."""
+
+import argparse
+import copy
+import json
+import re
+from pathlib import Path
+
+import pytest
+import run
+from lib.agreement import Number, contradictions, run_name
+from lib.page import ORDER, page
+from lib.paths import FIGURES, PAGE, RESULTS, ROOT, VALIDATION
+from lib.results import ResultsFile, standing
+from lib.sources import MissingSourceError, digest_of_sources
+from lib.stamps import present_stamp, stamp_text, stamps_in, write_stamp
+from lib.study import Study, study_names
+
+import mvsim
+
+MEASURED = sorted(path.stem for path in RESULTS.glob("*.json") if path.stem != "stamps")
+
+
+def results_of(name):
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+# ---- the committed results ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_a_result_is_the_stamped_one_and_no_older_than_the_code_without_saying_so(name):
+    assert re.match("current|older than the code", standing(Study.load(name), RESULTS)), "see python validation/run.py --help"
+
+
+def test_the_page_is_written_from_the_results():
+    assert PAGE.read_text(encoding="utf-8") == page(RESULTS), "run python validation/run.py --results"
+    assert set(stamps_in(RESULTS)) == set(MEASURED)
+    assert sorted(ORDER) == study_names()
+
+
+def test_the_page_repeats_what_a_stamp_has_to_say():
+    text = PAGE.read_text(encoding="utf-8")
+    for stamp in stamps_in(RESULTS).values():
+        assert stamp_text(stamp) in text
+        assert all(words in stamp_text(stamp) for words in (stamp["revision"], stamp["command"], stamp["note"], stamp["older"]))
+
+
+def test_passages_agree_on_the_runs_that_several_speak_of():
+    stated = {name: Study.load(name).numbers(results_of(name)) for name in MEASURED}
+    assert contradictions(stated) == []
+    counted = [(number.run, number.quantity) for numbers in stated.values() for number in numbers]
+    assert len(counted) > len(set(counted)), "no run is spoken of twice, so that nothing was compared"
+
+
+def test_the_readme_says_what_was_measured():
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    quotes = [quote for name in MEASURED for quote in Study.load(name).quotes(results_of(name))]
+    assert len(quotes) >= 4
+    assert [quote for quote in quotes if " ".join(quote.split()) not in readme] == []
+
+
+def test_pictures_exist_and_name_a_command_that_exists():
+    shown = re.findall(r"\]\(\.\./(figures/[\w.-]+)\)", PAGE.read_text(encoding="utf-8"))
+    assert len(shown) >= 4
+    assert [name for name in shown if not (ROOT / name).exists()] == []
+    captions = [path.read_text(encoding="utf-8") for path in FIGURES.glob("*.txt")]
+    assert len(captions) == len(list(FIGURES.glob("*.png"))) >= 6
+    for caption in captions:
+        study, *arguments = caption.split(": python validation/run.py ")[1].split()
+        parser = argparse.ArgumentParser(exit_on_error=False)
+        Study.load(study).options(parser)
+        parser.parse_args(arguments)
+
+
+# ---- the studies --------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", study_names())
+def test_a_study_has_the_shape(name):
+    study = Study.load(name)
+    assert study.description
+    assert study.title
+    assert digest_of_sources(Path(mvsim.__file__).parent, study.sources, study.path)
+    parser = argparse.ArgumentParser()
+    study.options(parser)
+    parser.parse_args([])
+
+
+def _set(*places):
+    """Return a function that sets a value within results, at the end of a way of keys; the value stands last."""
+
+    def spoil(results):
+        *way, last, value = places
+        for key in way:
+            results = results[key]
+        results[last] = value
+
+    return spoil
+
+
+SPOILED = {
+    "adversary": _set("training", "random draws", "erm", "none", 1),
+    "crash_safety": _set("failures", ["erm, kill 1"]),
+    "exactness": _set("states", 0, "errors", "gradient", 1e-11),
+    "flow_accuracy": _set("rows", 0, "error", 0.1),
+    "flow_candidates": _set("rows", 0, "error", None),
+    "flow_literal": _set("rows", 0, "rise", 0.02),
+    "flow_runs": _set("k=6 literal midpoint", "learned", [[0, 0]] * 6),
+    "gd_limit": _set("erm", "slope", 2.0),
+    "main_job": _set("seconds", 601.0),
+    "performance": _set("general", "checks", 0, "ok", False),
+    "phase_diagrams": _set("r0", "rows", 0, "erm", "lost", 1),
+    "readme_figure": _set("runs", "midpoint", "classes", "both", 9),
+    "startup": _set("help_seconds", 0.4),
+    "theorems": _set("controls", "sections", 0, "verdicts", 0, "status", "fails"),
+    "fuzz": _set("failures", [{"kind": "words", "count": 1, "broken": "traceback", "where": "cli", "detail": "", "example": ""}]),
+    "invariants": _set("rows", 0, "broken", ["the loss rises"]),
+}
+"""For each study a change of its results that it must judge as a fault."""
+
+SMALL = {
+    "fuzz": {"total": 1, "failures": []},
+    "invariants": {"rows": [{"set": 0, "method": "erm", "broken": [], "warnings": []}]},
+}
+"""Results of studies that have none committed, as far as they are judged."""
+
+
+@pytest.mark.parametrize("name", study_names())
+def test_a_judge_sees_a_fault(name):
+    judge = Study.load(name).judge
+    results = results_of(name) if name in MEASURED else SMALL[name]
+    spoiled = copy.deepcopy(results)
+    SPOILED[name](spoiled)
+    assert len(judge(spoiled)) > len(judge(results))
+
+
+# ---- digests of the code ------------------------------------------------------------------------------------------------------------
+
+CODE = '''"""What it does."""
+from lib.part import size
+
+NUMBER = 2
+"""Its meaning."""
+
+
+def options(parser):
+    parser.add_argument("--d", default=3, help="the dimension")
+
+
+def measure(options):
+    """Measure."""
+    return {"value": size(NUMBER), "d": options.d}
+
+
+def judge(results):
+    return []
+'''
+SAME = (
+    ('"""Measure."""', '"""Measure, in other words."""\n    # and a comment'),
+    ('"""Its meaning."""', '"""Another meaning."""'),
+    ('{"value": size(NUMBER), "d": options.d}', "{\n        'value': (size(NUMBER)),\n        'd': options.d,\n    }"),
+    ('help="the dimension"', 'help="dimension"'),
+    ("return []", "return ['bad']"),
+)
+OTHER = (("NUMBER = 2", "NUMBER = 3"), ("default=3", "default=4"), ("options.d}", "options.d + 1}"))
+
+
+@pytest.fixture
+def code(tmp_path):
+    """A package, and a study with a module that it shares: a function from names of files and changes to the digest."""
+    (tmp_path / "package").mkdir()
+    (tmp_path / "studies").mkdir()
+    (tmp_path / "lib").mkdir()
+    texts = {
+        "package/kernel.py": "def kernel(x):\n    '''Return it.'''\n    return x\n",
+        "package/plot.py": "def plot():\n    return 1\n",
+        "lib/part.py": "UNIT = 1\n\ndef size(n):\n    return n * UNIT\n\ndef unused():\n    return 0\n",
+        "studies/one.py": CODE,
+    }
+
+    def digest(file="lib/part.py", old="", new=""):
+        for name, text in texts.items():
+            assert name != file or old in text
+            (tmp_path / name).write_text(text.replace(old, new) if name == file and old else text, encoding="utf-8")
+        return digest_of_sources(tmp_path / "package", ["kernel"], tmp_path / "studies" / "one.py")
+
+    return digest
+
+
+@pytest.mark.parametrize(("old", "new"), SAME)
+def test_words_and_formatting_do_not_outdate_a_result(code, old, new):
+    assert code("studies/one.py", old, new) == code()
+
+
+@pytest.mark.parametrize(("old", "new"), OTHER)
+def test_another_setup_outdates_a_result(code, old, new):
+    assert code("studies/one.py", old, new) != code()
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "same"),
+    [
+        ("package/kernel.py", "return x", "return 2 * x", False),
+        ("package/kernel.py", "Return it", "Return x", True),
+        ("package/plot.py", "return 1", "return 2", True),  # not among the sources of the study
+        ("lib/part.py", "UNIT = 1", "UNIT = 2", False),
+        ("lib/part.py", "return 0", "return 3", True),
+    ],
+)
+def test_the_code_that_is_measured_outdates_a_result(code, file, old, new, same):
+    assert (code(file, old, new) == code()) is same
+
+
+def test_a_source_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(MissingSourceError, match=r"'kernels\.gone'"):
+        digest_of_sources(tmp_path, ["kernels.gone"])
+
+
+# ---- results and stamps on disk -----------------------------------------------------------------------------------------------------
+
+
+def _study(**changes):
+    """Return a small study."""
+    parts = {
+        "name": "exactness", "description": "d", "title": "t", "sources": ("losses",), "options": lambda parser: None, "measure": lambda options: {},
+        "judge": lambda results: [], "passage": lambda results: "", "numbers": lambda results: [], "quotes": lambda results: [],
+    }  # fmt: skip
+    return Study(**parts | changes)
+
+
+def test_a_result_is_current_until_the_code_changes(tmp_path):
+    study = _study()
+    assert standing(study, tmp_path) == "no results"
+    ResultsFile(study, tmp_path, "c").write({"a": 1})
+    assert standing(study, tmp_path) == "current"
+    assert standing(_study(sources=("losses", "linalg")), tmp_path).startswith("outdated")
+
+
+def test_a_stamp_has_to_say_that_its_result_is_older_and_only_then(tmp_path):
+    study = _study()
+    ResultsFile(study, tmp_path, "c").write({"a": 1})
+    stamp = stamps_in(tmp_path)["exactness"]
+    write_stamp(tmp_path, "exactness", stamp | {"older": "Not repeated."})
+    assert standing(study, tmp_path).startswith("mislabelled")
+    assert standing(_study(sources=("linalg",)), tmp_path) == "older than the code: Not repeated."
+
+
+def test_a_result_that_was_changed_is_not_the_stamped_one(tmp_path):
+    study = _study()
+    ResultsFile(study, tmp_path, "c").write({"a": 1})
+    (tmp_path / "exactness.json").write_text('{"a": 2}\n')
+    assert standing(study, tmp_path).startswith("not stamped")
+
+
+def test_results_that_go_on_from_older_ones_stay_as_old(tmp_path):
+    before = _study(sources=("linalg",))
+    ResultsFile(before, tmp_path, "first").write({"a": 1, "b": 1})
+    write_stamp(tmp_path, "exactness", stamps_in(tmp_path)["exactness"] | {"revision": "0000000", "older": "Not repeated."})
+    now = _study()
+    going_on = ResultsFile(now, tmp_path, "second")
+    assert not going_on.is_current
+    assert going_on.measure_parts(["b", "c"], lambda name: 2) == {"a": 1, "b": 2, "c": 2}
+    stamp = stamps_in(tmp_path)["exactness"]
+    assert (stamp["revision"], stamp["command"]) == ("0000000", "second")
+    assert standing(now, tmp_path) == "older than the code: Not repeated."
+    afresh = ResultsFile(now, tmp_path, "third")
+    assert afresh.measure_parts(["a", "b", "c"], lambda name: 3) == {"a": 3, "b": 3, "c": 3}
+    assert standing(now, tmp_path) == "current"
+
+
+def test_a_stamp_names_no_place_of_this_machine():
+    text = json.dumps(present_stamp(_study(), "python validation/run.py exactness"))
+    assert str(VALIDATION) not in text
+    assert "/" not in text.replace("validation/run.py", "")
+
+
+# ---- agreement ----------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_same_run_has_one_name_however_it_is_given():
+    assert run_name({"k": 10}, "erm") == run_name(mvsim.Parameters(k=10).model_dump(mode="json"), "erm", rtol=1e-3)
+    others = [run_name({"k": 10}, "midpoint"), run_name({"k": 10}, "erm", 1), run_name({"k": 10}, "erm", t_end=1.0), run_name({"k": 11}, "erm")]
+    assert run_name({"k": 10}, "erm") not in others
+    assert len(set(others)) == 4
+
+
+def test_two_passages_that_differ_on_a_run_are_found():
+    stated = {"one": [Number("run", "steps", 10), Number("run", "gradients", 20)], "other": [Number("run", "steps", 11)]}
+    assert contradictions(stated) == ["steps: 10 in one, 11 in other, of the run run"]
+    assert contradictions({"one": stated["one"], "other": [Number("another run", "steps", 11)]}) == []
+
+
+# ---- the command --------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_measures_judges_and_keeps(tmp_path, capsys):
+    def options(parser):
+        parser.add_argument("--size", type=int, default=1)
+
+    study = _study(
+        options=options,
+        measure=lambda given: {"size": given.size, "pair": (1, 2)},
+        judge=lambda results: [] if results["size"] < 3 else [f"size {results['size']}"],
+        passage=lambda results: f"It is {results['size']}, {results['pair']}.",
+    )
+    assert run.run_study(study, ["--size", "2", "--results-dir", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == "It is 2, [1, 2].\nexactness: holds\n"
+    assert run.run_study(study, ["--size", "3", "--results-dir", str(tmp_path)]) == 1
+    assert "FAILS: size 3\n" in capsys.readouterr().out
+    assert json.loads((tmp_path / "exactness.json").read_text()) == {"size": 3, "pair": [1, 2]}
+    assert stamps_in(tmp_path)["exactness"]["command"] == "python validation/run.py exactness --size 3"
+
+
+def test_a_command_names_no_place_of_this_machine():
+    given = ["--runs", "/tmp/runs", "--seeds", "1", "--results-dir=/tmp/results", "--only", "k=10, t=1e12"]
+    assert run.command_of(_study(), given) == "python validation/run.py exactness --seeds 1 --only 'k=10, t=1e12'"
+
+
+def test_the_command_refuses_what_it_does_not_know(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        run.main(["exactitude"])
+    assert "'exactness'" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        run.main(["--results", "--note", "exactitude", "words"])
+    assert "exactitude: has no results" in capsys.readouterr().err

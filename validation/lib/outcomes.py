@@ -1,0 +1,45 @@
+"""What became of the classes of a run, counted over seeds, for studies beyond the theorems."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import mvsim
+from mvsim import Parameters
+from mvsim.recording.feature_test import count_classes
+from mvsim.simulation.run_cache import try_kept_run
+from mvsim.verification.evidence.intervals import clopper_pearson
+from mvsim.verification.evidence.persistence import unchanged_since
+
+SCALE = 1.14e5
+"""Runs end at this many times r0^(2 - alpha), the time scale of escapes: some of the regimes looked at never settle. It is several times
+what it takes Midpoint Mixup to learn both views at k = 4, r0 = 0.15."""
+
+
+def last_time(parameters: Parameters) -> float:
+    """Return the time at which runs end, to one digit."""
+    return float(f"{SCALE * parameters.r0 ** (2.0 - parameters.alpha):.0e}")
+
+
+def counted(folder: Path, parameters: Parameters, method: str, seeds: int, **options: Any) -> dict[str, Any]:
+    """Return how many classes have both, one and none of their features at the end, over seeds, and the fractions with their intervals.
+
+    ``complete_since`` tells for each run since when it has both features of every class, None if it has not.
+    """
+    total, accurate, lost = {"both": 0, "one": 0, "none": 0}, 0, 0
+    complete: list[float | None] = []
+    for seed in range(seeds):
+        run = try_kept_run(folder, parameters, method, seed, **{"t_end": last_time(parameters), **options})
+        if not isinstance(run, mvsim.Run):
+            lost += 1
+            continue
+        last = run.dataset.isel(time=-1)
+        for name, count in count_classes(last["feature_learned"].to_numpy()).items():
+            total[name] += count
+        accurate += float(last["training_accuracy"]) == 1.0
+        learned = run.dataset["feature_learned"].to_numpy() >= 1.0
+        complete.append(unchanged_since(run.dataset["time"].to_numpy(), learned) if learned[-1].all() else None)
+    n = sum(total.values())
+    found: dict[str, Any] = {"classes": total, "accurate_runs": accurate, "runs": seeds - lost, "lost": lost, "complete_since": complete}
+    return found | {name: [count / n, *clopper_pearson(count, n)] if n else None for name, count in total.items()}

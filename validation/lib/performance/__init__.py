@@ -1,0 +1,1 @@
+"""What the study of performance times, and beside what."""

@@ -1,0 +1,83 @@
+"""Results on disk, each with its stamp."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+from lib.stamps import Stamp, digest_of_file, present_sources, present_stamp, stamps_in, write_stamp, write_text
+from lib.study import Study
+
+
+class ResultsFile:
+    """The results of a study: one JSON file in a folder, and its stamp.
+
+    Parameters
+    ----------
+    study : Study
+        Whose results they are.
+    folder : Path
+        Made if it is not there.
+    command : str
+        What measures.
+    """
+
+    def __init__(self, study: Study, folder: Path, command: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder, self._name = folder, study.name
+        self._path = folder / f"{study.name}.json"
+        self._stamp = present_stamp(study, command)
+
+    def read(self) -> dict[str, Any]:
+        """Return what has been measured so far; nothing if there is no file."""
+        return json.loads(self._path.read_text(encoding="utf-8")) if self._path.exists() else {}
+
+    @property
+    def is_current(self) -> bool:
+        """Whether what has been measured so far was measured with the present code."""
+        return stamps_in(self.folder).get(self._name, {}).get("sources") == self._stamp["sources"]
+
+    def keep(self, parts: Collection[Any]) -> None:
+        """Say which parts of earlier results are kept: with any at all, the results are as old as those are, and the stamp says so."""
+        if parts:
+            self._stamp |= _oldest(stamps_in(self.folder).get(self._name), self._stamp)
+
+    def write(self, results: dict[str, Any]) -> None:
+        """Keep results and stamp; a study may do that on its way, as often as it likes."""
+        write_text(self._path, json.dumps(results, indent=1) + "\n")
+        write_stamp(self.folder, self._name, self._stamp | {"digest": digest_of_file(self._path)})
+
+    def measure_parts(self, names: Sequence[str], measure: Callable[[str], Any]) -> dict[str, Any]:
+        """Measure the parts with these names, keep each as soon as it is there, and return all results; other parts stay as they are."""
+        self.keep([name for name in self.read() if name not in names])
+        for number, name in enumerate(names):
+            part = measure(name)
+            earlier = self.read()  # again: another call may have measured other parts meanwhile
+            self.write({other: earlier[other] for other in earlier if other not in names[number:]} | {name: part})
+        return self.read()
+
+
+def _oldest(before: Stamp | None, now: Stamp) -> Stamp:
+    """Return what a stamp says of the code where results go on from earlier ones."""
+    if before is None:
+        return {"revision": "unknown", "sources": None}
+    if before["sources"] == now["sources"]:
+        return {"note": before["note"]}
+    return {name: before[name] for name in ("revision", "date", "machine", "sources", "note", "older")}
+
+
+def standing(study: Study, folder: Path) -> str:
+    """Say in words how the results of a study stand: "current", "older than the code: ...", or what is wrong with them."""
+    path, stamp = folder / f"{study.name}.json", stamps_in(folder).get(study.name)
+    if not path.exists():
+        return "no results"
+    if stamp is None or stamp["digest"] != digest_of_file(path):
+        return "not stamped: other results than those that the stamp is of"
+    older = stamp["sources"] != present_sources(study)
+    if older and not stamp["older"]:
+        return "outdated: the code has changed since, and the stamp does not say so"
+    if stamp["older"] and not older:
+        return "mislabelled: the stamp says that the code has changed since, and it has not"
+    return f"older than the code: {stamp['older']}" if older else "current"

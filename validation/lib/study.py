@@ -1,0 +1,99 @@
+"""The one shape that all studies have."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from lib.agreement import Number
+from lib.paths import STUDIES
+
+LOSS = ("activations", "data", "initialisation", "kernels", "linalg", "losses", "objectives", "parameters", "random_streams")
+"""Parts of mvsim that a loss and its derivatives depend on."""
+
+FLOW = (*LOSS, "integrators", "simulation")
+"""Parts that the states along a run depend on."""
+
+TRAINING = (*FLOW, "diagnostics", "recording")
+"""Parts that a run and what is recorded of it depend on."""
+
+EVERYTHING = ("",)
+"""All of mvsim."""
+
+
+def study_names() -> list[str]:
+    """Return the names of all studies, in alphabetical order."""
+    return sorted(path.stem for path in STUDIES.glob("*.py") if path.stem != "__init__")
+
+
+@dataclass(frozen=True)
+class Study:
+    """One study: a module of `studies` with these names in it.
+
+    Attributes
+    ----------
+    name : str
+        Name of the module and of its results.
+    description : str
+        Docstring of the module: what is measured, how, and when that fails.
+    title : str
+        ``TITLE``: heading of its passage on the page of results.
+    sources : tuple of str
+        ``SOURCES``: the packages and modules of mvsim that it measures. A result is older than the code once one of them has changed.
+    options : callable
+        ``options(parser)`` adds the options of the study to an `argparse.ArgumentParser`.
+    measure : callable
+        ``measure(options) -> dict`` measures and returns results that JSON can hold. Beside its own options it is given ``options.command``,
+        ``options.file`` (`lib.results.ResultsFile`: results so far, and results kept on the way) and ``options.figures``
+        (`lib.figures.Figures`).
+    judge : callable
+        ``judge(results) -> list of str`` returns what is wrong according to the results alone, one sentence each; empty if nothing is.
+    passage : callable
+        ``passage(results) -> str`` says in Markdown what came out.
+    numbers : callable
+        ``numbers(results) -> list of Number`` (optional) returns what the passage says of runs that others may speak of too.
+    quotes : callable
+        ``quotes(results) -> list of str`` (optional) returns the words that the README quotes.
+    """
+
+    name: str
+    description: str
+    title: str
+    sources: tuple[str, ...]
+    options: Callable[[argparse.ArgumentParser], None]
+    measure: Callable[[argparse.Namespace], dict[str, Any]]
+    judge: Callable[[dict[str, Any]], list[str]]
+    passage: Callable[[dict[str, Any]], str]
+    numbers: Callable[[dict[str, Any]], list[Number]]
+    quotes: Callable[[dict[str, Any]], list[str]]
+
+    @classmethod
+    def load(cls, name: str) -> Self:
+        """Import the study with this name."""
+        module = importlib.import_module(f"studies.{name}")
+        return cls(
+            name=name,
+            description=(module.__doc__ or "").strip(),
+            title=module.TITLE,
+            sources=module.SOURCES,
+            options=module.options,
+            measure=module.measure,
+            judge=module.judge,
+            passage=module.passage,
+            numbers=getattr(module, "numbers", _nothing),
+            quotes=getattr(module, "quotes", _nothing),
+        )
+
+    @property
+    def path(self) -> Path:
+        """The file of the study."""
+        return STUDIES / f"{self.name}.py"
+
+
+def _nothing(results: dict[str, Any]) -> list[Any]:
+    """Return no numbers and no quotes."""
+    return []

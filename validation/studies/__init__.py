@@ -1,0 +1,1 @@
+"""The studies: one module each, of the shape that `lib.study.Study` describes."""

@@ -1,0 +1,244 @@
+"""Check that the reduction from R^{P x d} to correlations is exact.
+
+Two measurements, both against code that shares nothing with mvsim's kernels:
+
+1. full-batch gradient descent on explicit weights (k, m, d) and patches (N, P, d), against mvsim's gradients in correlation coordinates
+   from the same start, for both losses and several d, on trajectories that start inside the polynomial part and end beyond it;
+2. loss and gradient of single states against the loops of tests/reference.py, on data with every structure and with none.
+
+Every relative error must stay below the bound, and a control (the step size changed by one part in a million) must exceed it.
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+
+import numpy as np
+from lib.oracle import reference
+from lib.study import LOSS
+
+import mvsim
+
+TITLE = "Correlation coordinates and R^d"
+SOURCES = LOSS
+
+BOUND = 1e-12
+"""Largest relative error allowed. An escape multiplies the round-off of the steps before it, so trajectories differ by some 1e3 units."""
+
+SIZES = {"k": 3, "m": 3, "P": 7, "C_P": 2, "Q": 2, "N": 12, "G": 4, "delta3": 0.02, "delta4": 0.05}
+LEARNING_RATE = {"erm": 0.5, "midpoint": 10.0}
+"""Midpoint halves pre-activations, which makes its escape from the polynomial part about 2^(alpha - 1) times slower."""
+
+
+# ---- the full space, vectorised -----------------------------------------------------------------------------------------------------
+
+
+def examples(method, points, labels, k):
+    """All training examples of a method, (n, P, d), with the class weights (n, k) of their cross-entropy; the loss is their mean."""
+    one_hot = np.eye(k)[labels]
+    if method == "erm":
+        return points, one_hot
+    pairs = [(i, j) for i in range(len(points)) for j in range(len(points))]
+    return np.array([(points[i] + points[j]) / 2 for i, j in pairs]), np.array([(one_hot[i] + one_hot[j]) / 2 for i, j in pairs])
+
+
+def full_loss_and_gradient(weights, points, targets, rho, alpha):
+    """Cross-entropy of the network of Definition 4.2 and its gradient with respect to w, (k, m, d)."""
+    k, m, d = weights.shape
+    n, P, _ = points.shape
+    z = (points.reshape(n * P, d) @ weights.reshape(k * m, d).T).reshape(n, P, k, m)
+    positive = np.maximum(z, 0.0)
+    value = np.where(z <= rho, positive**alpha / (alpha * rho ** (alpha - 1)), z - (1 - 1 / alpha) * rho)
+    slope = np.where(z <= rho, positive ** (alpha - 1) / rho ** (alpha - 1), 1.0)
+    g = value.sum(axis=(1, 3))
+    shifted = g - g.max(axis=1, keepdims=True)
+    log_phi = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    residual = targets - np.exp(log_phi)
+    factor = (slope * residual[:, None, :, None]).reshape(n * P, k * m)
+    return -np.sum(targets * log_phi) / n, -(factor.T @ points.reshape(n * P, d)).reshape(k, m, d) / n
+
+
+def orthonormal_features(k, d, rng):
+    """2k orthonormal vectors of R^d, (k, 2, d)."""
+    return np.linalg.qr(rng.standard_normal((d, 2 * k)))[0].T.reshape(k, 2, d)
+
+
+def relative_error(actual, expected):
+    """max|actual - expected| / max|expected|."""
+    return float(np.max(np.abs(np.asarray(actual) - expected)) / np.max(np.abs(expected)))
+
+
+def own_maximum(c):
+    """Largest own-class correlation."""
+    return max(float(c[y, :, y].max()) for y in range(len(c)))
+
+
+# ---- measurement 1: trajectories ----------------------------------------------------------------------------------------------------
+
+
+def trajectory(method, d, noise, steps, seed):
+    """Run gradient descent in R^d and in correlation coordinates from one start and compare them at every step."""
+    rho = 2.5 / np.sqrt(d)  # the largest of the 18 initial own correlations is about 2 / sqrt(d): just inside the polynomial part
+    p = mvsim.Parameters(**SIZES, d=d, rho=rho, noise=noise)
+    rng = np.random.default_rng(seed)
+    features = orthonormal_features(p.k, d, rng)
+    data = mvsim.sample_dataset(p, seed)
+    points, targets = examples(method, np.einsum("ipsl,sld->ipd", data.to_patches(), features), data.labels, p.k)
+    w = rng.standard_normal((p.k, p.m, d)) / np.sqrt(d)
+    c = np.einsum("yrd,sld->yrsl", w, features)
+    orthogonal = w - np.einsum("yrsl,sld->yrd", c, features)
+    objective = mvsim.objective(method, p, data)
+    start, control, rate = own_maximum(c) / rho, c.copy(), LEARNING_RATE[method]
+    errors = {"loss": 0.0, "correlations": 0.0}
+    began = time.perf_counter()
+    for _ in range(steps):
+        full_loss, full_gradient = full_loss_and_gradient(w, points, targets, p.rho, p.alpha)
+        loss, gradient = objective.loss_and_gradient(c)
+        errors["loss"] = max(errors["loss"], relative_error(loss, full_loss))
+        w -= rate * full_gradient
+        c -= rate * gradient
+        control -= rate * (1 + 1e-6) * objective.gradient(control)
+        expected = np.einsum("yrd,sld->yrsl", w, features)
+        errors["correlations"] = max(errors["correlations"], relative_error(c, expected))
+    rest = w - np.einsum("yrsl,sld->yrd", expected, features)
+    errors["orthogonal part"] = relative_error(rest, orthogonal)
+    row = {
+        "method": method,
+        "d": d,
+        "noise": noise,
+        "steps": steps,
+        "learning_rate": rate,
+        "start_over_rho": start,
+        "end_over_rho": own_maximum(c) / rho,
+        "loss_at_the_end": float(full_loss),
+        "errors": errors,
+        "control_error": relative_error(control, expected),
+    }
+    return row | {"ok": within(row) and escapes(row), "seconds": time.perf_counter() - began}
+
+
+# ---- measurement 2: single states against the loops ---------------------------------------------------------------------------------
+
+STRUCTURES = {
+    "random layout, codebook": {},
+    "fixed layout, codebook": {"signal_layout": "fixed"},
+    "noise of each point": {"noise": "point"},
+    "noise of each patch": {"noise": "patch"},
+    "no noise patches": {"P": 4},
+    "power 2.5": {"alpha": 2.5},
+    "no structure": {},
+}
+
+
+def state(method, structure, backend, seed):
+    """Compare loss and gradient at one random state with the loops in R^d."""
+    p = mvsim.Parameters(**{**SIZES, "N": 6, "d": 16, "rho": 0.4, "delta3": 0.2, "delta4": 0.6, **STRUCTURES[structure]})
+    rng = np.random.default_rng(seed)
+    data = mvsim.sample_dataset(p, seed)
+    if structure == "no structure":
+        data = mvsim.Dataset.from_patches(rng.integers(p.k, size=p.N), rng.standard_normal((p.N, p.P, p.k, 2)))
+    c = 6 * p.rho * rng.standard_normal((p.k, p.m, p.k, 2))
+    features = orthonormal_features(p.k, p.d, rng)
+    weights = reference.embed(c, features, rng)
+    arguments = (weights, reference.embed_patches(data.to_patches(), features), data.labels, p.rho, p.alpha)
+    loss, gradient = reference.reference(method)[:2]
+    expected = reference.correlations(gradient(*arguments), features)
+    objective = mvsim.objective(method, p, data, backend=backend)
+    errors = {"loss": relative_error(objective.loss(c), loss(*arguments)), "gradient": relative_error(objective.gradient(c), expected)}
+    row = {
+        "method": method,
+        "structure": structure,
+        "backend": backend,
+        "errors": errors,
+        "control_error": relative_error(objective.gradient(c * (1 + 1e-6)), expected),
+    }
+    return row | {"ok": within(row)}
+
+
+# ---- the study ----------------------------------------------------------------------------------------------------------------------
+
+
+def options(parser):
+    """Add the options of the study."""
+    parser.add_argument("--d", type=int, nargs="+", default=[64, 256, 1024], help="dimensions of the trajectories")
+    parser.add_argument("--steps", type=int, default=400, help="gradient-descent steps of each trajectory")
+    parser.add_argument("--seed", type=int, default=0)
+
+
+def measure(options):
+    """Compare trajectories and single states."""
+    began = time.perf_counter()
+    print(f"Gradient descent, {options.steps} steps: R^d against correlation coordinates (largest relative error over all steps)")
+    print(f"{'method':10}{'d':>6}  {'noise':9}{'start/rho':>10}{'end/rho':>9}{'loss':>10}{'correl.':>10}{'orthog.':>10}{'control':>10}")
+    trajectories = []
+    for method in ("erm", "midpoint"):
+        for d in options.d:
+            for noise in ("codebook", "patch"):
+                row = trajectory(method, d, noise, options.steps, options.seed)
+                trajectories.append(row)
+                e = row["errors"]
+                print(
+                    f"{method:10}{d:6}  {noise:9}{row['start_over_rho']:10.2f}{row['end_over_rho']:9.1f}{e['loss']:10.1e}"
+                    f"{e['correlations']:10.1e}{e['orthogonal part']:10.1e}{row['control_error']:10.1e}  {'ok' if row['ok'] else 'FAILS'}",
+                    flush=True,
+                )
+
+    print("\nSingle states: mvsim against loops over points, neurons and patches in R^d")
+    print(f"{'method':10}{'backend':9}{'data':26}{'loss':>10}{'gradient':>10}{'control':>10}")
+    states = []
+    for method in ("erm", "midpoint"):
+        for backend in ("numpy", "numba"):
+            for structure in STRUCTURES:
+                row = state(method, structure, backend, options.seed)
+                states.append(row)
+                e = row["errors"]
+                print(
+                    f"{method:10}{backend:9}{structure:26}{e['loss']:10.1e}{e['gradient']:10.1e}{row['control_error']:10.1e}"
+                    f"  {'ok' if row['ok'] else 'FAILS'}",
+                    flush=True,
+                )
+
+    return {
+        "ok": all(row["ok"] for row in trajectories + states),
+        "bound": BOUND,
+        "worst_relative_error": max(max(row["errors"].values()) for row in trajectories + states),
+        "trajectories": trajectories,
+        "states": states,
+        "seed": options.seed,
+        "seconds": round(time.perf_counter() - began, 1),
+        "versions": {"mvsim": mvsim.__version__, "numpy": np.__version__, "python": platform.python_version()},
+    }
+
+
+def within(row):
+    """Whether every error of a comparison is within the bound and the control is not."""
+    return bool(max(row["errors"].values()) <= BOUND < row["control_error"])
+
+
+def escapes(row):
+    """Whether a trajectory starts inside the polynomial part and ends beyond it."""
+    return bool(row["start_over_rho"] < 1.0 < 2.0 < row["end_over_rho"])
+
+
+def judge(results):
+    """Return which comparisons are wrong."""
+    trajectories = [row for row in results["trajectories"] if not (within(row) and escapes(row))]
+    states = [row for row in results["states"] if not within(row)]
+    return [
+        *(
+            f"{row['method']}, d = {row['d']}, noise {row['noise']}: errors {row['errors']}, control {row['control_error']:.1e}"
+            for row in trajectories
+        ),
+        *(f"{row['method']}, {row['structure']}, {row['backend']}: errors {row['errors']}, control {row['control_error']:.1e}" for row in states),
+    ]
+
+
+def passage(results):
+    """Say how far correlation coordinates are from training in R^d."""
+    largest = max(row["d"] for row in results["trajectories"])
+    steps = max(row["steps"] for row in results["trajectories"])
+    return (
+        f"Gradient descent on explicit weights in R^d (d up to {largest}, {steps} steps, ERM and midpoint) and the same run in correlation "
+        f"coordinates differ by at most {results['worst_relative_error']:.1e} (relative; the study allows {results['bound']:.0e}).\n"
+    )

@@ -1,0 +1,194 @@
+"""Theorems 4.6 and 4.7 over seeds at k = 10 and 20, and on one seed at k = 50; 4.6 again much later; then the negative controls.
+
+Fails unless at k = 10 and 20 ERM learns exactly one feature in at least 95 % of classes, midpoint both features of every class in at
+least 19 of 20 runs, the winner is foretold in at least 90 % of the classes whose initial separation satisfies Claim B.10, and every control
+turns. k = 50 is reported with what it shows. Runs are kept and found again. The picture of the controls is figures/controls.png.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+from lib.agreement import Number, run_name
+from lib.runs import add_runs_option, runs_of_present_code
+from lib.study import TRAINING
+from lib.tables import table
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+import mvsim
+from mvsim.plotting.style import styled
+from mvsim.simulation.run_cache import kept_run
+from mvsim.verification import run_verdicts
+from mvsim.verification.ensemble import IDENTITIES, over_seeds
+from mvsim.verification.verify import Section, ask_of_controls, ask_of_theorems
+
+TITLE = "Do the theorems hold?"
+SOURCES = (*TRAINING, "archive", "verification")
+
+QUESTIONS: dict[str, tuple[list[str], mvsim.Parameters, int]] = {
+    "k=10": (["4.6", "4.7"], mvsim.Parameters(k=10, d=20_000, N=200), 20),
+    "k=20": (["4.6", "4.7"], mvsim.Parameters(k=20, d=106_000), 5),
+    "k=50": (["4.6", "4.7"], mvsim.Parameters(k=50), 1),
+    "k=50, r0=0.15": (["4.6"], mvsim.Parameters(k=50, d=869_340), 1),
+}
+"""The first two at r0 = 0.15; k = 50 with every default, r0 = 0.3, and ERM again at 0.15."""
+
+
+LATER, AT_LATER = 1e12, "k=10, t=1e12"
+"""In the slowest of the runs of ERM at k = 10, some thousand times the time of the last change; in most much more."""
+
+
+def for_all_later_times(runs: Path) -> list[Section]:
+    """Judge Theorem 4.6 at k = 10 again at `LATER`: what is unlearned when a run has settled has to stay so."""
+    _, p, seeds = QUESTIONS["k=10"]
+    judged = [run_verdicts.judge(kept_run(runs, p, "erm", seed, t_end=LATER), "4.6", everything=False) for seed in range(seeds)]
+    return [Section(f"Theorem 4.6, k = 10, {seeds} seeds, t = {LATER:g}", over_seeds("Theorem 4.6", 10, judged))]
+
+
+def command(theorems: list[str], p: mvsim.Parameters, seeds: int) -> str:
+    """Return the command that asks the same."""
+    given = "".join(f" --{name} {value}" for name, value in (("d", p.d), ("N", p.N)) if value != getattr(mvsim.Parameters(k=p.k), name))
+    return "mvsim verify " + " ".join(f"--theorem {number}" for number in theorems) + f" --k {p.k}{given} --seeds {seeds}"
+
+
+def missed(name: str, answer: dict[str, Any]) -> list[str]:
+    """Return which figures an answer misses."""
+    verdicts = verdicts_of(answer)
+    if name == "controls":
+        return [v["name"] for v in verdicts if v["status"] != "holds"]
+    wrong = [v["name"] for v in verdicts if v["status"] == "fails" and v["name"].startswith(IDENTITIES)]
+    if name.startswith("k=50"):
+        return wrong
+    bounds = {"Theorem 4.6 (features), classes": 0.95}
+    if name != AT_LATER:
+        bounds |= {"Theorem 4.7 (features), k": 0.95, "Claim B.10 (winner)": 0.9}
+    for part, bound in bounds.items():
+        measured = [v["measured"] for v in verdicts if v["name"].startswith(part)]
+        if not measured or any(value is None or not float(value) >= bound for value in measured):  # what is not finite is a text in JSON
+            wrong.append(f"{part} < {bound}")
+    return wrong
+
+
+def verdicts_of(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the verdicts of an answer, of each name the last one."""
+    return list({v["name"]: v for section in answer["sections"] for v in section["verdicts"]}.values())
+
+
+def picture(controls: dict[str, Any]) -> Figure:
+    """Draw the matrix of controls and checks: what each check said."""
+    cells = {}
+    for verdict in verdicts_of(controls):
+        name, check = verdict["name"].removeprefix("Control: ").removesuffix(")").split(" (")
+        cells[name, check] = verdict["detail"].split(";")[0], verdict["status"] == "holds"
+    names, checks = list(dict.fromkeys(n for n, _ in cells)), list(dict.fromkeys(c for _, c in cells))
+    colours = {"holds": "#cfe8d5", "fails": "#f2c9c4", "inconclusive": "#f6e7b8"}
+    with styled():
+        figure = Figure(figsize=(5.6, 0.3 * len(names) + 0.5))
+        axes = figure.subplots()
+        for row, name in enumerate(names):
+            for column, check in enumerate(checks):
+                status, right = cells.get((name, check), ("", True))
+                axes.add_patch(Rectangle((column - 0.48, row - 0.44), 0.96, 0.88, color=colours.get(status, "#f4f4f4")))
+                axes.text(column, row, status if right else f"{status} (!)", ha="center", va="center")
+        axes.set_xlim(-0.5, len(checks) - 0.5)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.set_xticks(range(len(checks)), checks)
+        axes.set_yticks(range(len(names)), names)
+        axes.xaxis.tick_top()
+        axes.tick_params(length=0)
+        axes.spines[:].set_visible(False)
+        return figure
+
+
+def answered(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Ask one question, and print the answer."""
+    runs, start = runs_of_present_code(options.runs), time.perf_counter()
+    if name == "controls":
+        sections, asked = list(ask_of_controls(runs)), "mvsim verify --controls"
+    elif name == AT_LATER:
+        sections, asked = for_all_later_times(runs), "python validation/run.py theorems"
+    else:
+        theorems, p, seeds = QUESTIONS[name]
+        sections = list(ask_of_theorems(theorems, [p], seeds, runs, follow=options.follow))
+        asked = command(theorems, p, seeds) + ("" if options.follow else " --no-follow")
+    answer = {
+        "command": asked,
+        "seconds": time.perf_counter() - start,
+        "sections": [{"title": s.title, "verdicts": [v.as_dict() for v in s.verdicts]} for s in sections],
+    }
+    if name == "controls":
+        options.figures.save("controls", picture(answer))
+    for v in verdicts_of(answer):
+        if v["status"] != "measured":
+            print(f"{v['status']:13} {v['name']}: {v['measured']} ({v['detail']})", flush=True)
+    print(f"{name}: {answer['seconds']:.0f} s", flush=True)
+    return answer | {"missed": missed(name, answer)}
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the study."""
+    add_runs_option(parser)
+    names = [*QUESTIONS, AT_LATER, "controls"]
+    parser.add_argument("--only", nargs="+", choices=names, default=names, help="questions to ask; the answers to the others stay")
+    parser.add_argument("--no-follow", dest="follow", action="store_false", help="leave runs in which a feature is missing as they are")
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Ask one question after another."""
+    return options.file.measure_parts(options.only, lambda name: answered(name, options))
+
+
+def judge(results: dict[str, Any]) -> list[str]:
+    """Return which figures are missed."""
+    return [f"{name}: {fault}" for name, answer in results.items() for fault in missed(name, answer)]
+
+
+def passage(results: dict[str, Any]) -> str:
+    """Put what was decided over seeds into a table, and say what the controls did."""
+    rows = []
+    for name, answer in sorted(results.items()):
+        if name == "controls":
+            continue
+        rows.append([f"{name}: `{answer['command']}`", "", "", "", ""])
+        for v in verdicts_of(answer):
+            if v["status"] == "fails" or (v["status"] != "measured" and v["name"].startswith(("Theorem", "Claim B.10"))):
+                rows.append([v["name"], _short(v["measured"]), _short(v["bound"]), v["detail"], f"**{v['status']}**"])
+    text = "![What each check says when something is taken away](../figures/controls.png)\n\n"
+    text += table(["statement", "measured", "bound", "95 % interval and more", "verdict"], rows)
+    if "controls" in results:
+        verdicts = verdicts_of(results["controls"])
+        text += f"\n`mvsim verify --controls`: {sum(v['status'] == 'holds' for v in verdicts)} of {len(verdicts)} checks say what they must.\n"
+    return text
+
+
+def _short(value: Any) -> str:
+    """Return a number with three digits; what is not finite, or not there, as it is."""
+    return f"{value:.3g}" if isinstance(value, float | int) else str(value)
+
+
+def _detail(results: dict[str, Any], question: str, name: str) -> dict[str, Any]:
+    """Return the verdict with this name, with the count that its detail begins with."""
+    (verdict,) = (v for v in verdicts_of(results[question]) if v["name"] == name)
+    return verdict | {"count": verdict["detail"].split(",")[0]}
+
+
+def numbers(results: dict[str, Any]) -> list[Number]:
+    """Return in how many classes the one run of ERM at k = 50 learns exactly one feature."""
+    count = _detail(results, "k=50", "Theorem 4.6 (features), classes of all runs, k = 50")["count"]
+    return [Number(run_name({"k": 50}, "erm"), "one", int(count.split(" of ")[0]))]
+
+
+def quotes(results: dict[str, Any]) -> list[str]:
+    """Return what the README says of both theorems."""
+    at_50 = _detail(results, "k=50", "Theorem 4.6 (features), classes of all runs, k = 50")["count"]
+    verdict = _detail(results, "k=50", "Theorem 4.6 (features), k = 50")["status"]
+    seeds = [str(QUESTIONS[name][2]) for name in ("k=10", "k=20", "k=50")]
+    return [
+        f"{verdict} at r0 = 0.3, k = 50 ({at_50} classes)",
+        f"k = 10: {_detail(results, 'k=10', 'Theorem 4.7 (features), k = 10')['count']} runs",
+        f"{seeds[0]}, {seeds[1]} and {seeds[2]}",
+    ]
