@@ -10,8 +10,6 @@ from mvsim.run import Run
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.statements.claims import CLAIMS
 
-SMALL = {"k": 4, "N": 40, "G": 6, "P": 16}
-
 
 def altered(run, data=None, **values):
     """Evidence of a run some variables of which have other values."""

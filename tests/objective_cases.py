@@ -75,7 +75,7 @@ def assert_agrees(tested, problem, values):
     assert_close(tested.outputs(problem.c), outputs, ROUNDOFF)
 
 
-both_backends = settings(max_examples=12)
+few_examples = settings(max_examples=12)
 
 
 def everything(tested, problem):

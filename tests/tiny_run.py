@@ -52,3 +52,7 @@ FLOW = {"integrator": "flow", "eta": None}
 def learned_run(**options):
     """A problem that is learned within a few hundred steps."""
     return mvsim.simulate(mvsim.Parameters(k=2, m=2, N=30, P=8, d=4), "erm", n_test=4, **options)
+
+
+SETTLING = {method: mvsim.Parameters(k=4, N=40, G=6, P=16, d=d) for method, d in (("erm", 400), ("midpoint", 150))}
+"""Small problems that settle within seconds: ERM with one view of each class learned, midpoint with both."""

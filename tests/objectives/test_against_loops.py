@@ -116,6 +116,18 @@ HARD = sorted(name for name, cls in OBJECTIVES.items() if not cls.mixes and type
 """Objectives whose residuals vanish where every point is learned: single points, the label of which counts alone."""
 
 
+@cache
+def settled_problem(name, noise):
+    """A learned problem, all points of which are of one class, and its reference, once for all backends."""
+    p = mvsim.Parameters(**{**problems.BASE, "noise": noise})
+    rng = np.random.default_rng(22)
+    c = 0.1 * rng.standard_normal((p.k, p.m, p.k, 2))
+    c[1, :, 1] = 15.0
+    data = mvsim.data.sample_points(p, rng, [1] * p.N)
+    settled = problems.Problem("settled", p, data, c, rng.standard_normal(c.shape))
+    return settled, reference_values(name, settled)
+
+
 @pytest.mark.parametrize("name", HARD)
 @every_backend
 @pytest.mark.parametrize("noise", ["codebook", "point", "patch"])
@@ -125,13 +137,7 @@ def test_tiny_softmax_gaps_keep_their_digits(name, backend, noise):
     All points are of one class, so that no larger gap hides the small ones. Not asked of mixing, where pairs of two classes always have
     gaps of order one and dominate, nor of other pointwise losses, whose gaps need not vanish.
     """
-    p = mvsim.Parameters(**{**problems.BASE, "noise": noise})
-    rng = np.random.default_rng(22)
-    c = 0.1 * rng.standard_normal((p.k, p.m, p.k, 2))
-    c[1, :, 1] = 15.0
-    data = mvsim.data.sample_points(p, rng, [1] * p.N)
-    settled = problems.Problem("settled", p, data, c, rng.standard_normal(c.shape))
-    values = reference_values(name, settled)
+    settled, values = settled_problem(name, noise)
     assert 1e-60 < np.max(np.abs(values[1])) < 1e-18
     assert_agrees(objective(name, settled, backend), settled, values)
 

@@ -1,5 +1,7 @@
 """Points and losses that no registered objective uses alone: mixtures with any lambda, listed mixtures, a loss of another class."""
 
+from functools import cache
+
 import numpy as np
 import problems
 import pytest
@@ -11,6 +13,7 @@ from tolerances import (
     ROUNDOFF,
 )
 
+from mvsim.kernels import BACKENDS
 from mvsim.losses import AllPairs, ListedPairs
 from mvsim.objectives import Objective
 
@@ -54,33 +57,38 @@ class AnotherLoss:
         self.value, self.residual, self.curvature = same.value, same.residual, same.curvature
 
 
-@every_backend
-@every_problem
-def test_mixing_with_any_lambda_agrees_with_the_loops(backend, case):
-    problem = problems.problem(case)
-    tested = OneLambda(problem.parameters, problem.data, backend)
-    gradient = reference.mixup_gradient(problem.weights, *problem.arguments, LAMBDA)
+def by_loops(problem, loss, gradient, argument):
+    """Loss, gradient and Hessian-vector product of the reference, as correlations."""
     direction = reference.embed(problem.direction, problem.features, np.random.default_rng(13))
-    product = reference.hessian_vector_product(reference.mixup_gradient, problem.weights, direction, *problem.arguments, LAMBDA)
-    assert_close(tested.loss(problem.c), reference.mixup_loss(problem.weights, *problem.arguments, LAMBDA), ROUNDOFF)
-    assert_close(tested.gradient(problem.c), reference.correlations(gradient, problem.features), ROUNDOFF)
-    projected = reference.correlations(product, problem.features)
-    assert_close(tested.hessian_vector_product(problem.c, problem.direction), projected, HESSIAN_ROUNDOFF)
+    arguments = (*problem.arguments, argument)
+    vectors = gradient(problem.weights, *arguments), reference.hessian_vector_product(gradient, problem.weights, direction, *arguments)
+    return loss(problem.weights, *arguments), *(reference.correlations(vector, problem.features) for vector in vectors)
+
+
+@cache
+def one_lambda_by_loops(case):
+    """Once for all backends."""
+    return by_loops(problems.problem(case), reference.mixup_loss, reference.mixup_gradient, LAMBDA)
+
+
+@cache
+def listed_by_loops(case):
+    """Once for all backends."""
+    problem = problems.problem(case)
+    mixtures = list(zip(*Listed(problem.parameters, problem.data, BACKENDS[-1]).mixtures(), strict=True))
+    return by_loops(problem, reference.listed_loss, reference.listed_gradient, mixtures)
 
 
 @every_backend
 @every_problem
-def test_listed_mixtures_agree_with_the_loops(backend, case):
+@pytest.mark.parametrize(("kind", "reference_of"), [(OneLambda, one_lambda_by_loops), (Listed, listed_by_loops)], ids=["one lambda", "listed"])
+def test_other_points_agree_with_the_loops(kind, reference_of, backend, case):
     problem = problems.problem(case)
-    tested = Listed(problem.parameters, problem.data, backend)
-    arguments = (*problem.arguments, list(zip(*tested.mixtures(), strict=True)))
-    gradient = reference.listed_gradient(problem.weights, *arguments)
-    direction = reference.embed(problem.direction, problem.features, np.random.default_rng(13))
-    product = reference.hessian_vector_product(reference.listed_gradient, problem.weights, direction, *arguments)
-    assert_close(tested.loss(problem.c), reference.listed_loss(problem.weights, *arguments), ROUNDOFF)
-    assert_close(tested.gradient(problem.c), reference.correlations(gradient, problem.features), ROUNDOFF)
-    projected = reference.correlations(product, problem.features)
-    assert_close(tested.hessian_vector_product(problem.c, problem.direction), projected, HESSIAN_ROUNDOFF)
+    tested = kind(problem.parameters, problem.data, backend)
+    loss, gradient, product = reference_of(case)
+    assert_close(tested.loss(problem.c), loss, ROUNDOFF)
+    assert_close(tested.gradient(problem.c), gradient, ROUNDOFF)
+    assert_close(tested.hessian_vector_product(problem.c, problem.direction), product, HESSIAN_ROUNDOFF)
 
 
 @every_objective

@@ -1,16 +1,14 @@
-"""Settled runs, simulated once for all tests of verification."""
+"""Settled runs, simulated once for all tests."""
 
 import pytest
-from altered_runs import SMALL
 
 import mvsim
 
 
 @pytest.fixture(scope="session")
-def runs():
-    """A run of each kind, settled: ERM with one view learned, midpoint with both."""
-    erm = mvsim.simulate(mvsim.Parameters(**SMALL, d=400), "erm", n_test=5)
-    return {"erm": erm, "midpoint": mvsim.simulate(mvsim.Parameters(**SMALL, d=150), "midpoint", n_test=5)}
+def runs(run_folder):
+    """A settled run of each kind: ERM with one view learned, midpoint with both. No test changes them."""
+    return {method: mvsim.open_run(run_folder / f"{method}.nc") for method in ("erm", "midpoint")}
 
 
 @pytest.fixture(params=["erm", "midpoint"])

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import mvsim
 from mvsim.run import Run
 from mvsim.verification.ensemble import over_seeds
 from mvsim.verification.evidence.evidence import Evidence
@@ -12,16 +11,6 @@ from mvsim.verification.statements.gradient_flow import gradient_flow
 
 DESCENT, BALANCE, LOG_BALANCE = "Gradient flow (descent)", "Gradient flow (energy balance)", "Gradient flow (energy balance, logarithmic)"
 RATE, LATE = "Gradient flow (recorded rate)", "Gradient flow (late law)"
-
-
-@pytest.fixture(scope="module")
-def erm(run_folder):
-    return mvsim.open_run(run_folder / "erm.nc")
-
-
-@pytest.fixture(scope="module")
-def midpoint(run_folder):
-    return mvsim.open_run(run_folder / "midpoint.nc")
 
 
 def statuses(run):
