@@ -6,6 +6,7 @@ import hypothesis
 import problems
 import pytest
 from hypothesis import HealthCheck
+from tiny_run import SETTLING
 
 import mvsim as package
 from mvsim.kernels import BACKENDS
@@ -45,6 +46,6 @@ def ctrl_c():
 def run_folder(tmp_path_factory):
     """A folder with a settled run of each method, erm.nc and midpoint.nc, which no test changes."""
     folder = tmp_path_factory.mktemp("runs")
-    for method in ("erm", "midpoint"):
-        package.simulate(package.Parameters(k=4, d=2000), method, out=folder / f"{method}.nc")
+    for method, parameters in SETTLING.items():
+        package.simulate(parameters, method, n_test=5, out=folder / f"{method}.nc")
     return folder

@@ -8,7 +8,7 @@ import mvsim
 from mvsim.verification.controls import CONTROLS, Outcome
 from mvsim.verification.verdict import Verdict
 
-SMALL = mvsim.Parameters(k=4, d=2000)
+SMALL = mvsim.Parameters(k=4, N=40, G=6, P=16, d=2000)
 QUICK = [c for c in CONTROLS if c.check != "Theorem 4.7" or "early" in c.name]
 
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import mvsim
 from mvsim.run import Run
 from mvsim.verification.ensemble import over_seeds
 from mvsim.verification.evidence.evidence import Evidence
@@ -14,16 +13,6 @@ DESCENT, BALANCE, LOG_BALANCE = "Gradient flow (descent)", "Gradient flow (energ
 RATE, LATE = "Gradient flow (recorded rate)", "Gradient flow (late law)"
 AGAIN, GROWTH = "Gradient flow (recomputed)", "Gradient flow (first growth)"
 ALL = [DESCENT, BALANCE, LOG_BALANCE, AGAIN, GROWTH, RATE, LATE]
-
-
-@pytest.fixture(scope="module")
-def erm(run_folder):
-    return mvsim.open_run(run_folder / "erm.nc")
-
-
-@pytest.fixture(scope="module")
-def midpoint(run_folder):
-    return mvsim.open_run(run_folder / "midpoint.nc")
 
 
 def statuses(run):

@@ -34,7 +34,6 @@ def follow(field, c, t_end, rtol=1e-3):
     return list(GradientFlow(field, rtol).trajectory(State(0, 0.0, c), t_end))
 
 
-
 def plain_field(gradient, loss=lambda c: 1.0, threshold=1.0, alpha=8.0, size=2):
     """A field without data, all coordinates of which may blow up."""
     escaping = Escaping(np.arange(size), np.full(size, threshold), alpha)

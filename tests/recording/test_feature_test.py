@@ -1,0 +1,13 @@
+"""When a feature counts as learned."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mvsim.recording.feature_test import count_classes
+
+
+@pytest.mark.parametrize(("fractions", "counts"), [([[1, 1], [1, 0.95], [0, 0]], (1, 1, 1)), ([[0.99, 0.99], [0, 1], [1, 1]], (1, 1, 1))])
+def test_a_feature_counts_as_learned_on_every_draw_or_not_at_all(fractions, counts):
+    assert tuple(count_classes(np.array(fractions, dtype=float)).values()) == counts

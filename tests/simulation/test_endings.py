@@ -1,0 +1,116 @@
+"""How a run ends: settled, diverged, interrupted."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import warnings
+
+import numpy as np
+import pytest
+from tiny_run import TINY, learned_run, simulate
+
+import mvsim
+from mvsim.integrators import GradientDescent
+from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
+from mvsim.recording.feature_test import count_classes
+
+
+def test_divergence_names_the_step_and_keeps_the_last_good_state(tmp_path, monkeypatch):
+    good = simulate("erm", steps=4)
+    gradient = GradientDescent._gradient
+
+    def break_down(descent, state):
+        return gradient(descent, state) * (np.nan if np.array_equal(state.c, good.final_correlations) else 1.0)
+
+    monkeypatch.setattr(GradientDescent, "_gradient", break_down)
+    with pytest.raises(mvsim.DivergedError, match="not finite after step 5"):
+        simulate("erm", tmp_path / "run.nc")
+    saved = mvsim.open_run(tmp_path / "run.nc")
+    assert saved.status == "diverged"
+    assert int(saved.dataset["final_step"]) == 4
+    assert np.array_equal(saved.final_correlations, good.final_correlations)
+
+
+def test_a_loss_that_is_not_finite_stops_the_run(tmp_path, monkeypatch):
+    both = SharedNoiseKernel.loss_and_gradient
+
+    def break_down(kernel, c, points, pointwise):
+        loss, gradient = both(kernel, c, points, pointwise)
+        return (loss if np.array_equal(c, start) else np.inf), gradient
+
+    start = mvsim.initial_correlations(mvsim.Parameters(**TINY), 0)
+    monkeypatch.setattr(SharedNoiseKernel, "loss_and_gradient", break_down)
+    with pytest.raises(mvsim.DivergedError, match=r"^at step 1 the loss and its gradient are not finite .*largest correlation"):
+        simulate("erm", tmp_path / "run.nc")
+    saved = mvsim.open_run(tmp_path / "run.nc")
+    assert saved.status == "diverged"
+    assert np.isfinite(saved.dataset["loss"].values).all()
+
+
+@pytest.mark.filterwarnings("ignore:eta=1e.40 exceeds:UserWarning")
+def test_a_run_whose_fresh_draws_overflow_has_diverged_and_not_settled(tmp_path):
+    """At steps of 1e40 the training outputs are still finite, and those of Definition 4.5 are not: that is no answer to it."""
+    with pytest.raises(mvsim.DivergedError, match=r"^at step \d+ the outputs are not finite .*\(largest correlation \|c\| = \d.*e\+\d+\)"):
+        mvsim.simulate(mvsim.Parameters(k=3, N=20), "erm", integrator="gd", eta=1e40, out=tmp_path / "run.nc")
+    assert mvsim.open_run(tmp_path / "run.nc").status == "diverged"
+
+
+def test_a_step_beyond_the_limit_is_warned_of():
+    with pytest.warns(UserWarning, match=r"eta=\d+ exceeds 2 / lambda_max = ") as caught:
+        learned_run(integrator="gd", eta=6.0, t_end=90.0)
+    assert len([w for w in caught if "lambda_max" in str(w.message)]) == 1  # once, not at every record
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learned_run(integrator="gd", eta=1.0, t_end=90.0)
+
+
+def test_a_run_ends_when_it_has_settled_and_says_since_when():
+    run = learned_run(integrator="gd", eta=1.0)
+    assert run.settled is True
+    accuracy, learned = run.dataset["training_accuracy"].values, run.dataset["feature_learned"].values == 1.0
+    same = (accuracy == 1.0) & (learned == learned[-1]).all(axis=(1, 2))
+    since = run.dataset["time"].values[np.flatnonzero(~same)[-1] + 1]
+    assert run.dataset["time"].values[-1] >= 10.0 * since
+    assert run.dataset["time"].values[-2] < 10.0 * since
+    assert f"since t = {since:.4g}" in run.summary
+    cut = learned_run(integrator="gd", eta=1.0, t_end=5.0 * since)
+    assert cut.settled is False
+    assert "Not settled at t_end" in cut.summary
+
+
+def test_what_holds_from_the_start_has_to_last_for_a_multiple_of_the_first_step(tmp_path, monkeypatch):
+    learned = learned_run(integrator="gd", eta=1.0).final_correlations
+    monkeypatch.setattr("mvsim.simulation.session.initial_correlations", lambda p, seed: learned)
+    short = learned_run(integrator="gd", eta=1.0, t_end=2.0, out=tmp_path / "run.nc")
+    assert short.settled is False
+    run = learned_run(integrator="gd", eta=1.0, out=tmp_path / "run.nc", resume=True)
+    assert run.settled is True
+    assert "since t = 0" in run.summary
+    assert run.dataset["time"].values[-1] == 10.0
+
+
+def test_the_summary_counts_the_classes():
+    run = learned_run(integrator="gd", eta=1.0)
+    counts = count_classes(run.dataset["feature_learned"].values[-1])
+    assert sum(counts.values()) == 2
+    assert f"both features learned in {counts['both']} of 2 classes, exactly one in {counts['one']}, none in {counts['none']}" in run.summary
+    assert all(deviation.statement in run.summary for deviation in run.regime)
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_an_interrupt_whose_exception_was_dropped_still_ends_the_run(tmp_path, monkeypatch):
+    gradient = GradientDescent._gradient
+    calls = []
+
+    def dropped(descent, state):
+        calls.append(1)
+        if len(calls) == 6:
+            with contextlib.suppress(KeyboardInterrupt):  # as in a callback from a C library
+                signal.raise_signal(signal.SIGINT)
+        return gradient(descent, state)
+
+    monkeypatch.setattr(GradientDescent, "_gradient", dropped)
+    with pytest.raises(mvsim.Interrupted, match="step 6"):
+        simulate("erm", tmp_path / "run.nc")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -1,0 +1,158 @@
+"""A resumed run is the uninterrupted one, bit for bit, and is refused where it would be another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from example_run import assert_same_bits
+from tiny_run import FLOW, OPTIONS, RATE, TINY, Stop, simulate
+from tolerances import DISSIPATED
+
+import mvsim
+from mvsim.archive import read_run, write_run
+from mvsim.recording.recorder import Recorder
+
+
+@pytest.mark.parametrize("case", OPTIONS)
+@pytest.mark.parametrize("at", [1, 8, 43])
+def test_a_resumed_run_is_the_uninterrupted_one(case, at, tmp_path, monkeypatch):
+    method, options = OPTIONS[case]
+    whole = simulate(method, **options)
+    out = tmp_path / "run.nc"
+    with monkeypatch.context() as patch:
+        Stop(patch, at)
+        with pytest.raises(mvsim.Interrupted, match="saved in"):
+            simulate(method, out, **options)
+    saved = mvsim.open_run(out)
+    assert saved.status == "interrupted"
+    assert int(saved.dataset["final_step"]) == at - 1
+    resumed = simulate(method, out, resume=True, **options)
+    assert_same_bits(resumed.dataset, whole.dataset)
+    assert_same_bits(mvsim.open_run(out).dataset, whole.dataset)
+    assert resumed.status == "finished"
+    assert resumed.provenance["wall_seconds"] > saved.provenance["wall_seconds"]
+
+
+@pytest.mark.parametrize("at", [0, 1, 10, 57])
+def test_a_run_that_ended_between_a_save_and_the_record_of_its_state_is_resumed(at, tmp_path, monkeypatch):
+    record = Recorder.record
+
+    def stop(recorder, state):
+        if state.step == at:
+            raise KeyboardInterrupt
+        record(recorder, state)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Recorder, "record", stop)
+        with pytest.raises((mvsim.Interrupted, KeyboardInterrupt)):
+            simulate("midpoint", tmp_path / "run.nc", checkpoint_seconds=1e-9)
+    assert_same_bits(simulate("midpoint", tmp_path / "run.nc", resume=True).dataset, simulate("midpoint").dataset)
+
+
+@pytest.mark.parametrize("first", [40, 45])  # 45 is a step at which runs are recorded anyway, 40 is not
+def test_a_run_extended_in_time_is_the_longer_run(first, tmp_path):
+    simulate("midpoint", tmp_path / "run.nc", steps=first)
+    assert_same_bits(simulate("midpoint", tmp_path / "run.nc", steps=57, resume=True).dataset, simulate("midpoint").dataset)
+
+
+def test_a_flow_saved_by_an_earlier_version_goes_on_without_its_past(tmp_path):
+    out = tmp_path / "run.nc"
+    simulate("midpoint", out, **FLOW, t_end=1e4)
+    dataset, provenance = read_run(out)
+    new = {str(name) for name in dataset.variables if str(name).startswith("memory_") or "dissipation" in str(name)}
+    assert new >= {"memory_progress.history.Z", "memory_chart.index", "dissipation", "log_dissipation", "resume_dissipation"}
+    write_run(out, dataset.drop_vars(new), provenance)
+    assert new.isdisjoint(mvsim.open_run(out).dataset.variables)
+
+    whole = simulate("midpoint", **FLOW, t_end=1e6)
+    at = simulate("midpoint", out, **FLOW, t_end=1e5, resume=True)
+    assert len(at.dataset["time"]) > len(dataset["time"])
+    resumed = simulate("midpoint", out, **FLOW, t_end=1e6, resume=True)
+    assert np.isnan(resumed.dataset["dissipation"]).all()  # what was lost before is not known
+    assert "memory_progress.history.Z" in resumed.dataset
+    size = np.abs(whole.final_correlations).max(axis=(2, 3), keepdims=True)
+    assert np.max(np.abs(resumed.final_correlations - whole.final_correlations) / size) <= 10.0 * resumed.provenance["integrator"]["rtol"]
+    assert int(resumed.dataset["final_step"]) != int(whole.dataset["final_step"])
+
+
+def test_a_flow_is_resumed_bit_for_bit_with_what_it_has_dissipated(tmp_path):
+    whole = simulate("erm", **FLOW, t_end=1e5)
+    simulate("erm", tmp_path / "run.nc", **FLOW, t_end=1e4)
+    assert_same_bits(simulate("erm", tmp_path / "run.nc", **FLOW, t_end=1e5, resume=True).dataset, whole.dataset)
+    loss = whole.dataset["loss"].to_numpy()
+    for name, lost in (("dissipation", loss[0] - loss), ("log_dissipation", np.log(loss[0] / loss))):
+        assert lost[-1] > 0.01
+        assert np.abs(whole.dataset[name].to_numpy() - lost).max() <= DISSIPATED * lost[-1]
+
+
+def test_a_finished_run_is_left_as_it_is(tmp_path):
+    once = simulate("erm", tmp_path / "run.nc")
+    assert_same_bits(simulate("erm", tmp_path / "run.nc", resume=True).dataset, once.dataset)
+    assert_same_bits(simulate("erm", tmp_path / "run.nc", steps=10, resume=True).dataset, once.dataset)  # an earlier t_end takes nothing away
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"N": 13}, "N=13"),
+        ({"seed": 1}, "seed=1"),
+        ({"eta": 2.0}, "eta=2.0"),
+        ({"n_test": 5}, "n_test=5"),
+        ({"backend": "numpy"}, "backend='numpy'"),
+    ],
+)
+def test_resuming_as_another_run_is_refused(change, named, tmp_path):
+    kept = simulate("midpoint", tmp_path / "run.nc")
+    with pytest.raises(mvsim.UsageError, match=named):
+        simulate("midpoint", tmp_path / "run.nc", resume=True, **change)
+    assert_same_bits(mvsim.open_run(tmp_path / "run.nc").dataset, kept.dataset)
+
+
+def test_resuming_takes_over_eta(tmp_path):
+    simulate("midpoint", tmp_path / "run.nc", steps=40)
+    resumed = simulate("midpoint", tmp_path / "run.nc", resume=True, eta=None)
+    assert_same_bits(resumed.dataset, simulate("midpoint").dataset)
+
+
+def test_resuming_with_another_law_of_lambda_is_refused(tmp_path):
+    simulate("mixup", tmp_path / "run.nc", mixing=0.3, steps=5)
+    with pytest.raises(mvsim.UsageError, match=r"mixing=0\.4"):
+        simulate("mixup", tmp_path / "run.nc", mixing=0.4, steps=9, resume=True)
+
+
+def test_a_run_that_was_interrupted_does_not_go_back_in_time(tmp_path):
+    simulate("erm", steps=40, out=tmp_path / "run.nc")
+    dataset, provenance = read_run(tmp_path / "run.nc")
+    write_run(tmp_path / "run.nc", dataset, {**provenance, "status": "interrupted"})
+    before = (tmp_path / "run.nc").read_bytes()
+    with pytest.raises(mvsim.UsageError, match=r"t_end=\S+: .*run.nc is at t = \d+ already"):
+        simulate("erm", steps=4, out=tmp_path / "run.nc", resume=True)
+    assert (tmp_path / "run.nc").read_bytes() == before
+
+
+def test_a_finished_run_keeps_its_origin_and_lists_what_continued_it(tmp_path):
+    first = simulate("erm", tmp_path / "run.nc", steps=10)
+    bits = (tmp_path / "run.nc").read_bytes()
+    simulate("erm", tmp_path / "run.nc", steps=10, resume=True)
+    assert (tmp_path / "run.nc").read_bytes() == bits  # nothing was left to do, nothing was written
+    longer = simulate("erm", tmp_path / "run.nc", steps=20, resume=True)
+    assert longer.provenance["created"] == first.provenance["created"]
+    assert len(mvsim.open_run(tmp_path / "run.nc").provenance["continued"]) == 1
+
+
+def test_a_run_on_given_data_knows_them_again(tmp_path):
+    p = mvsim.Parameters(**TINY)
+    own, other = mvsim.sample_dataset(p, 3), mvsim.sample_dataset(p, 4)
+    given = mvsim.simulate(p, "erm", 3, integrator="gd", eta=RATE, t_end=RATE * 40, n_test=4, data=own)
+    assert_same_bits(simulate("erm", seed=3, steps=40).dataset, given.dataset)
+    out = tmp_path / "run.nc"
+    run = mvsim.simulate(p, "erm", 3, integrator="gd", eta=RATE, t_end=RATE * 10, out=out, n_test=4, data=other)
+    assert run.provenance["options"]["data"] == other.digest() != own.digest()
+    mvsim.simulate(p, "erm", 3, integrator="gd", eta=RATE, t_end=RATE * 20, out=out, n_test=4, data=other, resume=True)
+    for data in (None, own):
+        with pytest.raises(mvsim.UsageError, match="data="):
+            mvsim.simulate(p, "erm", 3, integrator="gd", eta=RATE, t_end=RATE * 30, out=out, n_test=4, data=data, resume=True)
+    with pytest.raises(mvsim.UsageError, match=f"N={p.N + 1}: the data have N = {p.N}"):
+        mvsim.simulate(p.replace(N=p.N + 1), "erm", data=own)
+    with pytest.raises(mvsim.UsageError, match="data: must be"):
+        mvsim.simulate(p, "erm", data=own.to_patches())

@@ -1,0 +1,93 @@
+"""The loop over time: literal gradient descent on the sampled problem, and what is recorded of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from example_run import assert_same_bits
+from tiny_run import RATE, TINY, simulate
+
+import mvsim
+from mvsim import diagnostics
+from mvsim.objectives import OBJECTIVES
+from mvsim.recording.recorder import MEASURES, SHARPNESS_EVERY
+
+
+def test_canary_of_the_comparison():
+    one, other = simulate("erm", steps=3), simulate("erm", steps=3)
+    assert_same_bits(one.dataset, other.dataset)
+    other.dataset["loss"][1] *= 1 + 1e-6
+    with pytest.raises(AssertionError, match="loss"):
+        assert_same_bits(one.dataset, other.dataset)
+
+
+@pytest.mark.parametrize("method", ["erm", "midpoint"])
+def test_the_run_is_literal_gradient_descent_on_the_sampled_problem(method):
+    p = mvsim.Parameters(**TINY)
+    run = simulate(method, seed=3, steps=20)
+    loss = mvsim.objective(method, p, mvsim.sample_dataset(p, seed=3))
+    c = mvsim.initial_correlations(p, seed=3)
+    states = {0: c}
+    for step in range(1, 21):
+        c = c - RATE * loss.gradient(c)
+        states[step] = c
+    assert np.array_equal(run.final_correlations, c)
+    assert run.dataset["step"].values.tolist() == [0, *sorted({round(10 ** (j / 20)) for j in range(27)})]
+    for step, time, value, own in zip(
+        run.dataset["step"].values, run.dataset["time"].values, run.dataset["loss"].values, run.dataset["own_correlations"].values, strict=True
+    ):
+        assert time == RATE * step
+        assert value == loss.loss_and_gradient(states[step])[0]
+        assert np.array_equal(own, diagnostics.own_correlations(states[step]))
+    assert run.dataset["snapshot_step"].values.tolist() == [0, 1, 2, 5, 10, 20]
+    assert np.array_equal(run.dataset["correlations"].values[4], states[10])
+
+
+def test_gradient_descent_dissipates_what_nobody_follows():
+    run = simulate("erm", steps=3)
+    assert np.isnan(run.dataset["dissipation"][1:]).all()
+    assert not any(str(name).startswith("memory_") for name in run.dataset.variables)
+
+
+def test_bits_do_not_depend_on_threads():
+    assert_same_bits(simulate("midpoint", threads=1).dataset, simulate("midpoint", threads=2).dataset)
+
+
+def test_pairs_drawn_each_step_differ_from_pairs_drawn_once():
+    once, each = (simulate("mixup", pairs=7, redraw=redraw, steps=3) for redraw in ("once", "each step"))
+    assert not np.array_equal(once.final_correlations, each.final_correlations)
+
+
+def test_every_record_has_every_quantity_and_sharpness_now_and_then():
+    run = simulate("midpoint")
+    for name in MEASURES:
+        assert run.dataset[name].sizes["time"] == run.dataset.sizes["time"], name
+        if name not in ("sharpness", "turning_rate", "dissipation", "log_dissipation"):  # the last two are those of a flow
+            assert np.isfinite(run.dataset[name].values).all(), name
+    measured = np.flatnonzero(np.isfinite(run.dataset["sharpness"].values))
+    assert measured.tolist() == list(range(0, run.dataset.sizes["time"], SHARPNESS_EVERY))
+
+
+def test_pairs_of_a_point_with_itself_are_named_where_they_matter(tmp_path):
+    names = [[deviation["name"] for deviation in simulate(method, steps=1).provenance["regime"]] for method in ("erm", "midpoint")]
+    assert ["N" in found for found in names] == [False, True]
+    p = mvsim.Parameters(k=4, N=20_000)
+    assert mvsim.objective("midpoint", p, mvsim.sample_dataset(p, 0)).deviations() == []
+
+
+def test_every_method_can_be_simulated():
+    for method in OBJECTIVES:
+        assert simulate(method, steps=2).method == method
+
+
+@pytest.mark.parametrize("noise", ["codebook", "patch"])
+def test_the_readable_kernel_serves_the_test_of_feature_learning_too(noise, monkeypatch):
+    def compiled(*arguments):
+        raise AssertionError("a compiled kernel")
+
+    for name in ("shared_noise.kernel.SharedNoiseKernel", "any_patches.kernel.AnyPatchesKernel"):
+        monkeypatch.setattr(f"mvsim.kernels.{name}", compiled)
+    p = mvsim.Parameters(k=2, N=3, noise=noise)
+    mvsim.simulate(p, "erm", backend="numpy", integrator="gd", t_end=1.0, eta=1.0, n_test=2)
+    with pytest.raises(AssertionError, match="a compiled kernel"):
+        mvsim.simulate(p, "erm", backend="numba", integrator="gd", t_end=1.0, eta=1.0, n_test=2)

@@ -1,0 +1,58 @@
+"""Runs of tiny problems, and how to stop them."""
+
+from __future__ import annotations
+
+import mvsim
+from mvsim.integrators import GradientDescent
+
+TINY = {"k": 3, "m": 2, "N": 12, "P": 9, "d": 60, "G": 6}
+
+
+RATE = 3.0
+
+
+OPTIONS = {
+    "erm": ("erm", {}),
+    "midpoint": ("midpoint", {}),
+    "midpoint, numpy": ("midpoint", {"backend": "numpy"}),
+    "midpoint, noise of each patch": ("midpoint", {"noise": "patch"}),
+    "mixup, all pairs": ("mixup", {"mixing": 0.3}),
+    "mixup, pairs drawn once": ("mixup", {"pairs": 7}),
+    "mixup, pairs drawn each step": ("mixup", {"pairs": 7, "redraw": "each step"}),
+}
+
+
+def simulate(method, out=None, steps=57, **options):
+    """Run a tiny problem, for so many steps."""
+    fields = {name: options.pop(name) for name in list(options) if name in mvsim.Parameters.model_fields}
+    options = {"integrator": "gd", "eta": RATE, "t_end": RATE * steps, "n_test": 4, **options}
+    return mvsim.simulate(mvsim.Parameters(**{**TINY, **fields}), method, out=out, **options)
+
+
+class Stop:
+    """Ctrl-C while gradient descent evaluates the gradient of step number ``count``."""
+
+    def __init__(self, monkeypatch, count):
+        self.left = count
+        self.gradient = GradientDescent._gradient
+        stop = self
+
+        def gradient(descent, state):
+            stop.left -= 1
+            if stop.left == 0:
+                raise KeyboardInterrupt
+            return stop.gradient(descent, state)
+
+        monkeypatch.setattr(GradientDescent, "_gradient", gradient)
+
+
+FLOW = {"integrator": "flow", "eta": None}
+
+
+def learned_run(**options):
+    """A problem that is learned within a few hundred steps."""
+    return mvsim.simulate(mvsim.Parameters(k=2, m=2, N=30, P=8, d=4), "erm", n_test=4, **options)
+
+
+SETTLING = {method: mvsim.Parameters(k=4, N=40, G=6, P=16, d=d) for method, d in (("erm", 400), ("midpoint", 150))}
+"""Small problems that settle within seconds: ERM with one view of each class learned, midpoint with both."""

@@ -1,0 +1,141 @@
+"""Claims B.21 to B.25, about gaps between views, against their formulas."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from altered_runs import at_state, check, learned, pair_outputs, softmax, without_noise
+from compare import assert_components_close
+from tolerances import FEW_OPERATIONS
+
+from mvsim.activations.smoothed_relu import smoothed_relu_derivative
+from mvsim.verification.statements.claims import gaps
+
+
+def naive_gradient(evidence, c, y, r, view):
+    """-<grad_{w_{y,r}} J_MM, v_{y,view}> by loops over pairs (Calculation A.10)."""
+    p, x, labels, outputs = evidence.parameters, evidence.data.to_patches(), evidence.data.labels, pair_outputs(evidence, c)
+    total = 0.0
+    for i in range(p.N):
+        for j in range(p.N):
+            z = 0.5 * (x[i] + x[j])
+            slope = smoothed_relu_derivative((z * c[y, r]).sum(axis=(1, 2)), p.rho, p.alpha)
+            total += (float(labels[i] == y) + float(labels[j] == y) - 2 * softmax(outputs[i, j])[y]) * (slope * z[:, y, view]).sum()
+    return total / (2 * p.N**2)
+
+
+def naive_expectation(evidence, c, y, s, lead, patch=None):
+    """Mean of A_1 (beta - its mean) over i in N_y, j in N_s, for the sum over patches or for one."""
+    p, labels, outputs = evidence.parameters, evidence.data.labels, pair_outputs(evidence, c)
+    found = []
+    for i in range(p.N):
+        for j in range(p.N):
+            if labels[i] == y and labels[j] == s:
+                beta = evidence.data.signal_coefficients[i, lead]
+                centred = beta.sum() - p.C_P * p.delta2 / 2 if patch is None else beta[patch] - p.delta2 / 2
+                found.append((1 - 2 * softmax(outputs[i, j])[y]) * centred)
+    return np.mean(found)
+
+
+UNEVEN = np.array([[1.0, 9.0], [6.0, 6.0], [8.0, 6.0], [6.0, 6.5]])
+"""Sizes of the neurons of four classes; active are those from 2 rho / delta1 = 5 on, so C_{0,1} = 0."""
+
+
+TOTALS = np.where(UNEVEN >= 5.0, UNEVEN, 0.0)
+
+
+def test_expectations_of_the_gap_by_loops(midpoint):
+    c = learned(midpoint.parameters, UNEVEN)
+    evidence = at_state(midpoint, c)
+    names = ("Claim B.22", "Claim B.23")
+    whole, patches = (check(name, evidence) for name in names)
+    ahead = [(y, s, lead) for y, lead in ((0, 1), (2, 0)) for s in range(4) if gaps.gaps(evidence, evidence.snapshots[-1]).measure[y, s] >= 0.01]
+    assert whole.measured == pytest.approx(max(naive_expectation(evidence, c, *each) for each in ahead), rel=1e-10)
+    assert patches.measured == pytest.approx(max(naive_expectation(evidence, c, *each, patch) for each in ahead for patch in (0, 1)), rel=1e-10)
+    assert f"{len(ahead)} pairs of classes" in whole.detail
+    assert whole.measured < 0.0
+    assert whole.violated_at is None
+    turned = at_state(midpoint, c, replace(evidence.data, signal_coefficients=evidence.data.signal_coefficients[:, ::-1]))
+    assert check("Claim B.22", turned).measured != whole.measured
+
+
+def test_expectations_need_a_gap_and_a_class_to_be_ahead_of(midpoint):
+    p = midpoint.parameters
+    even, behind = learned(p, (6.0, 6.0)), UNEVEN.copy()
+    behind[0] = [0.0, 6.0]
+    behind[1:] = 40.0
+    for name in ("Claim B.22", "Claim B.23"):
+        assert check(name, at_state(midpoint, even)).measured is None
+        verdict = check(name, at_state(midpoint, learned(p, behind)))
+        assert verdict.measured is None
+        assert "alone in 1" in verdict.detail
+
+
+def test_the_measure_of_the_set_by_loops(midpoint):
+    c = learned(midpoint.parameters, UNEVEN)
+    evidence = at_state(midpoint, c)
+    p, labels = midpoint.parameters, evidence.data.labels
+    found = gaps.gaps(evidence, evidence.snapshots[-1])
+    np.testing.assert_array_equal(found.lead, [1, 0, 0, 1])
+    assert_components_close(found.Delta, [9.0, 0.0, 2.0, 0.5], FEW_OPERATIONS, 0)
+    sums = TOTALS.sum(axis=1)
+    beta = [evidence.data.signal_coefficients[i, found.lead[y]].sum() - 1.0 for i, y in enumerate(labels)]
+    for y in range(4):
+        for s in range(4):
+            pairs = [(a, b) for a, u in zip(beta, labels, strict=True) if u == y for b, w in zip(beta, labels, strict=True) if w == s]
+            inside = [a >= 0 and b * found.Delta[s] - (sums[y] - sums[s]) * p.C_P * p.delta2 / 2 <= a * found.Delta[y] for a, b in pairs]
+            assert found.measure[y, s] == pytest.approx(np.mean(inside) if s != y else 0.0, rel=FEW_OPERATIONS)
+
+
+def test_without_noise_the_linear_difference_is_its_expectation_form(midpoint):
+    c = learned(midpoint.parameters, UNEVEN)
+    evidence = at_state(midpoint, c, without_noise(midpoint))
+    for y in (1, 2, 3):
+        Psi, form = gaps.linear_pulls(evidence, evidence.snapshots[-1], y)
+        assert Psi == pytest.approx(form, rel=1e-10)
+        lead = int(UNEVEN[y].argmax())
+        by_loops = naive_gradient(evidence, c, y, lead, lead) - naive_gradient(evidence, c, y, 1 - lead, 1 - lead)
+        assert Psi == pytest.approx(by_loops, rel=1e-10)
+
+
+def test_the_error_term_of_the_linear_difference_is_what_noise_does(midpoint):
+    p = midpoint.parameters
+    c = learned(p, (6.0, 5.5))
+    evidence = at_state(midpoint, c)
+    pulls = [gaps.linear_pulls(evidence, evidence.snapshots[-1], y) for y in range(4)]
+    expected = max(Psi - form for Psi, form in pulls) / (p.P * p.delta4**8 * np.log(4) ** 7)
+    assert check("Claim B.21", evidence).measured == pytest.approx(expected, rel=FEW_OPERATIONS)
+    assert max(abs(Psi - form) / abs(form) for Psi, form in pulls) > 1e-6
+    assert check("Claim B.21", at_state(midpoint, learned(p, (6.0, 0.0)))).measured is None
+
+
+def test_the_pull_on_a_lagging_view_by_loops(midpoint):
+    p = midpoint.parameters
+    C = np.array([[30.0, 0.05], [6.0, 6.0], [6.0, 6.0], [6.0, 6.0]])
+    c = learned(p, C)
+    evidence = at_state(midpoint, c)
+    assert naive_gradient(evidence, c, 0, 0, 0) < 0  # (B.44) does not hold: nothing is claimed
+    assert check("Claim B.24", evidence).measured is None
+    assert "1 with Delta_y >= log k do not satisfy (B.44)" in check("Claim B.24", evidence).detail
+    C[0] = [5.5, 0.05]
+    c = learned(p, C)
+    evidence = at_state(midpoint, c)
+    pull, leader = naive_gradient(evidence, c, 0, 1, 1), naive_gradient(evidence, c, 0, 0, 0)
+    assert leader > 0
+    verdict = check("Claim B.24", evidence)
+    assert verdict.measured == pytest.approx(pull * (p.rho / 0.05) ** 7 * 16, rel=1e-9)
+    assert verdict.measured > 0
+    C[0, 1] = -0.05
+    assert check("Claim B.24", at_state(midpoint, learned(p, C))).measured is None
+
+
+def test_gradients_change_little_in_a_short_step(midpoint, monkeypatch):
+    evidence = at_state(midpoint, learned(midpoint.parameters, (3.0, 0.2)))
+    usual = check("Claim B.25", evidence).measured
+    assert 0.99 < usual < 1.0
+    monkeypatch.setattr(gaps, "SHORT", 0.0)
+    assert check("Claim B.25", at_state(midpoint, learned(midpoint.parameters, (3.0, 0.2)))).measured == 1.0
+    monkeypatch.setattr(gaps, "SHORT", 0.2)
+    long = check("Claim B.25", at_state(midpoint, learned(midpoint.parameters, (3.0, 0.2))))
+    assert long.measured < 0.99
+    assert long.violated_at is not None

@@ -1,0 +1,54 @@
+"""Claims B.4, B.17 and B.18, about growth, against their formulas."""
+
+import numpy as np
+import pytest
+from altered_runs import altered, check
+from tolerances import FEW_OPERATIONS
+
+from mvsim.run import Run
+
+
+def growing(run, off, time=(0.0, 1.0, 10.0, 100.0)):
+    """Four records in which class y reaches A at record y + 1, the last never; ``off`` (4, k) is the largest off-diagonal correlation."""
+    A = run.parameters.rho / (run.parameters.delta2 - run.parameters.delta1)
+    leaders = np.full((4, 4, 2), 0.1 * A)
+    for y in range(3):
+        leaders[y + 1 :, y, y % 2] = A * np.arange(1.0, 4.0)[: 3 - y]
+    dataset = run.dataset.isel(time=slice(0, 4)).assign_coords(time=("time", np.array(time)))
+    return altered(Run(dataset, run.provenance), max_correlation=leaders, off_diagonal_max=off, predicted_escape_time=np.full((4, 4, 2), 2.0)), A
+
+
+def test_off_diagonal_correlations_at_escape(erm):
+    off = np.arange(16.0).reshape(4, 4)
+    evidence, _ = growing(erm, off)
+    expected = max(off[1, 0], off[2, 1], off[3, 2]) * erm.parameters.d**0.5 / np.log(4)
+    assert check("Claim B.4 (off-diagonal)", evidence).measured == pytest.approx(expected, rel=FEW_OPERATIONS)
+    assert "3 of 4 classes" in check("Claim B.4 (off-diagonal)", evidence).detail
+    assert check("Claim B.4 (T_A)", evidence).measured == pytest.approx(100.0 / 2.0, rel=FEW_OPERATIONS)
+
+
+def test_off_diagonal_correlations_lag_by_k(midpoint):
+    off = np.full((4, 4), 0.5)
+    off[0] = 100.0  # before T_A
+    off[2, 1], off[3, 0] = 0.7, 0.9
+    evidence, A = growing(midpoint, off)
+    assert check("Claim B.17 (T_A)", evidence).measured == pytest.approx(100.0 / 2.0, rel=FEW_OPERATIONS)
+    assert check("Claim B.17 (off-diagonal)", evidence).measured == pytest.approx(4 * 0.7 / A, rel=FEW_OPERATIONS)
+    off[3, 0] = 9.0
+    evidence, A = growing(midpoint, off)
+    assert check("Claim B.18", evidence).measured == pytest.approx(4 * 9.0 / (3 * A), rel=FEW_OPERATIONS)
+
+
+def test_positive_off_diagonals_stay_positive(midpoint):
+    start = np.full((4, 4, 4, 2), -1.0)
+    start[0, 1, 2, 0] = start[1, 1, 2, 1] = start[2, 0, 3, 0] = start[3, 3, 0, 0] = 2.0
+    start[0, 0, 0, 0] = 5.0  # own: does not count
+    end = 0.5 * start
+    end[0, 0, 0, 0] = -1.0
+    name, shape = "Claim B.17 (positivity)", midpoint.dataset["correlations"].shape
+    verdict = check(name, altered(midpoint, correlations=np.broadcast_to(start, shape), final_correlations=end))
+    assert (verdict.measured, verdict.violated_at) == (1.0, None)
+    end[3, 3, 0, 0] = -0.25
+    verdict = check(name, altered(midpoint, correlations=np.broadcast_to(start, shape), final_correlations=end))
+    assert (verdict.measured, verdict.violated_at) == (0.75, float(midpoint.dataset["final_time"]))
+    assert "least -0.125" in verdict.detail

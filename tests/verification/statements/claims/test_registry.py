@@ -1,0 +1,63 @@
+"""Every claim of the registry gives a verdict on a settled run of each kind and on a run that never left its start."""
+
+import numpy as np
+import pytest
+from altered_runs import check
+
+from mvsim.run import Run
+from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.statements.claims import CLAIMS, claims
+from mvsim.verification.verdict import STATUSES, Verdict
+
+
+def is_number(value):
+    return value is None or (type(value) is float and np.isfinite(value))
+
+
+def assert_well_formed(name, verdict):
+    assert isinstance(verdict, Verdict)
+    assert verdict.name == name
+    assert verdict.status in (set(STATUSES) - {"measured"} if CLAIMS[name].decides else {"measured"})
+    assert is_number(verdict.measured)
+    assert is_number(verdict.bound)
+    assert is_number(verdict.margin)
+    assert is_number(verdict.violated_at)
+    assert verdict.statement
+    assert (verdict.margin is None) == (verdict.measured is None or verdict.bound is None)
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+@pytest.mark.parametrize("method", ["erm", "midpoint"])
+def test_every_claim_gives_a_verdict(name, method, runs):
+    if not CLAIMS[name].applies(method == "midpoint"):
+        return
+    evidence = Evidence(runs[method])
+    assert_well_formed(name, check(name, evidence))
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+@pytest.mark.parametrize("method", ["erm", "midpoint"])
+def test_every_claim_can_be_asked_of_a_run_that_never_left_its_start(name, method, runs):
+    if not CLAIMS[name].applies(method == "midpoint"):
+        return
+    dataset = runs[method].dataset.isel(time=slice(0, 1), snapshot=slice(0, 1))
+    start = dataset["correlations"].values[0]
+    dataset = dataset.assign(final_correlations=(dataset["final_correlations"].dims, start), final_step=0, final_time=0.0)
+    dataset = dataset.assign(escape_time=dataset["escape_time"] * np.nan)
+    assert_well_formed(name, check(name, Evidence(Run(dataset, runs[method].provenance))))
+
+
+def test_every_claim_speaks_of_some_loss_and_says_how():
+    for name, claim in CLAIMS.items():
+        assert claim.erm or claim.mixing, name
+        assert claim.check.__doc__.strip(), name
+
+
+def test_the_claims_about_a_run_are_those_about_its_loss(run):
+    names = [name for name, claim in CLAIMS.items() if claim.applies(run.method == "midpoint")]
+    assert [verdict.name for verdict in claims(Evidence(run))] == names
+    assert 10 < len(names) < len(CLAIMS)
+
+
+def test_nothing_fails_where_both_theorems_hold(run):
+    assert [verdict.name for verdict in claims(Evidence(run)) if verdict.status == "fails"] == []
