@@ -23,17 +23,23 @@ def check_positive(name: str, value: Any, most: float = 1e100) -> float:
     return check_between(name, value, 0.0, most)
 
 
-def check_integer(name: str, value: Any, least: int, why: str = "") -> int:
-    """Return an integer from ``least`` to 10^9 as an int.
+def check_integer(name: str, value: Any, least: int, why: str = "", most: int = 10**9) -> int:
+    """Return an integer from ``least`` to ``most`` as an int.
 
     Raises
     ------
     UsageError
         If it is not such an integer.
     """
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= 10**9:
-        raise UsageError(f"{name}={echo(value)}: must be an integer from {least} to 10^9{' ' if why else ''}{why}")
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
+        raise UsageError(f"{name}={echo(value)}: must be an integer from {least} to {_power(most)}{' ' if why else ''}{why}")
     return int(value)
+
+
+def _power(n: int) -> str:
+    """Return a power of ten from 10^6 on as one, any other number in digits."""
+    digits = len(str(n)) - 1
+    return f"10^{digits}" if n == 10**digits and digits >= 6 else str(n)
 
 
 MOST_THREADS = 4096
@@ -48,11 +54,7 @@ def check_threads(threads: Any) -> int | None:
     UsageError
         If it is neither None nor an integer from 1 to `MOST_THREADS`.
     """
-    if threads is None:
-        return None
-    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or not 1 <= threads <= MOST_THREADS:
-        raise UsageError(f"threads={echo(threads)}: must be an integer from 1 to {MOST_THREADS}")
-    return int(threads)
+    return None if threads is None else check_integer("threads", threads, 1, most=MOST_THREADS)
 
 
 def check_between(name: str, value: Any, more_than: float, most: float) -> float:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from mvsim.echo import escaped
 from mvsim.verification.verdict import Verdict
 
 WIDTH = 150
@@ -26,18 +27,18 @@ def print_section(title: str, verdicts: Iterable[Verdict]) -> None:
     console = Console(file=text, highlight=False, width=Console().width if terminal else WIDTH, force_terminal=terminal)
     verdicts = list(verdicts)
     regime = verdicts[0].regime if verdicts else ""
-    console.print(Text(f"{title}  [{regime}]" if regime else title, style="bold"), soft_wrap=True)
+    console.print(Text(escaped(f"{title}  [{regime}]" if regime else title), style="bold"), soft_wrap=True)
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name, options in (("", {}), ("check", {"max_width": 44}), ("measured", {"justify": "right"}), ("bound", {"justify": "right"}),
                           ("margin", {"justify": "right"}), ("detail", {"ratio": 1})):  # fmt: skip
         table.add_column(name, **options)
     for v in verdicts:
         numbers = (_number(v.measured), _number(v.bound), _margin(v))
-        detail = v.detail if v.status != "measured" else v.statement
+        detail = v.statement if v.status == "measured" and v.measured is not None else v.detail
         table.add_row(Text(_word(v), style=STYLES[_word(v)]), v.name, *numbers, detail)
     console.print(table)
     if any(_word(v) == "beyond bound" for v in verdicts):
-        console.print("beyond bound: a measured constant past what the proof asks for as k grows; at one k nothing is decided by it", style="dim")
+        console.print("beyond bound: the constant exceeds what the proof needs for large k; a single k decides nothing", style="dim")
     print(text.getvalue(), end="")
 
 

@@ -18,7 +18,7 @@ from mvsim.cli.options import FLAG, INTEGER, Json, Quiet, read_integer
 from mvsim.cli.progress import progress_on
 from mvsim.cli.streams import silence_stdout
 from mvsim.cli.verdict_table import counts, print_section
-from mvsim.echo import path_text
+from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
 from mvsim.run import Run
@@ -89,7 +89,7 @@ def verify(
         sections.append(section)
         if not (runs or quiet):  # it may take hours until the answer is complete
             origin = f" ({section.origin})" if section.origin else ""
-            print(f"mvsim: {section.title}{origin}: {counts(section.verdicts)}", file=sys.stderr, flush=True)
+            print(escaped(f"mvsim: {section.title}{origin}: {counts(section.verdicts)}"), file=sys.stderr, flush=True)
     verdicts = [verdict for section in sections for verdict in section.verdicts]
     code = exit_code(verdicts)
     text = json.dumps({"version": __version__, "question": question, "exit_code": code, "sections": [
@@ -103,7 +103,7 @@ def verify(
         else:
             for section in sections:
                 print_section(section.title, section.verdicts)
-            print(counts(verdicts) + ("" if path is None else f"; saved in {path}"))
+            print(counts(verdicts) + ("" if path is None else f"; saved in {escaped(str(path))}"))
         sys.stdout.flush()
     except BrokenPipeError:  # the verdict is the exit code, whoever reads the words
         silence_stdout()
@@ -159,7 +159,7 @@ def _answers(
 def _judging(run: Run) -> None:
     """Say on a terminal which run is looked at; of a large one it takes a while."""
     if sys.stderr.isatty():
-        print(f"mvsim: judging {run.path}", file=sys.stderr, flush=True)
+        print(f"mvsim: judging {escaped(str(run.path))}", file=sys.stderr, flush=True)
 
 
 def _name(question: dict[str, Any]) -> str:

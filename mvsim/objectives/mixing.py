@@ -18,6 +18,7 @@ import numpy as np
 
 from mvsim.echo import echo, shortened
 from mvsim.errors import UsageError
+from mvsim.inputs import check_integer
 
 DEFAULT_NODES = 16
 MOST_NODES = 1000
@@ -75,8 +76,7 @@ class MixingLaw:
     nodes: int = DEFAULT_NODES
 
     def __post_init__(self) -> None:
-        if isinstance(self.nodes, bool) or not isinstance(self.nodes, (int, np.integer)) or not 1 <= self.nodes <= MOST_NODES:
-            raise UsageError(f"nodes={echo(self.nodes)}: must be an integer from 1 to {MOST_NODES}")
+        check_integer("nodes", self.nodes, 1, most=MOST_NODES)
         if self._is_point:
             if not 0.0 <= self.distribution <= 1.0:
                 raise UsageError(f"mixing={echo(self.distribution)}: a point mass must lie in [0, 1]")

@@ -11,6 +11,7 @@ from pydantic import Field
 from mvsim.data import Dataset
 from mvsim.echo import echo
 from mvsim.errors import UsageError
+from mvsim.inputs import check_integer
 from mvsim.losses import AllPairs, ListedPairs, Points, Unmixed
 from mvsim.objectives.base import Objective
 from mvsim.objectives.mixing import DEFAULT_NODES, LAWS, law_from
@@ -64,8 +65,8 @@ class Mixup(Objective):
         seed: Annotated[int, Field(description="fixes the sampled pairs")] = 0,
     ) -> None:
         super().__init__(parameters, data, backend, threads)
-        if pairs is not None and (isinstance(pairs, bool) or not isinstance(pairs, (int, np.integer)) or not 1 <= pairs <= MOST_PAIRS):
-            raise UsageError(f"pairs={echo(pairs)}: must be an integer from 1 to {MOST_PAIRS}, or None for all pairs")
+        if pairs is not None:
+            check_integer("pairs", pairs, 1, "or None for all pairs", most=MOST_PAIRS)
         if not isinstance(redraw, str) or redraw not in ("once", "each step"):
             raise UsageError(f"redraw={echo(redraw)}: must be 'once' or 'each step'")
         if pairs is None and redraw != "once":

@@ -9,14 +9,15 @@ from example_run import assert_same_bits
 from tolerances import ROUNDOFF
 
 import mvsim
+from mvsim import diagnostics
 from mvsim.diagnostics import own_correlations
 from mvsim.integrators import Escaping, Field, GradientFlow, State
 from mvsim.integrators.flow import flow as the_flow
 from mvsim.integrators.flow.chart import EscapeChart, smallest
 from mvsim.integrators.flow.flow import APPROACH, GROWTH, IMBALANCE, RISE
 from mvsim.integrators.flow.memory import pack, unpack
-from mvsim.integrators.flow.stepper import Stepper
-from mvsim.integrators.flow.system import Bounds
+from mvsim.integrators.flow.stepper import Motion, Stepper
+from mvsim.integrators.flow.system import Bounds, ChartedField
 from mvsim.objectives import OBJECTIVES
 from mvsim.objectives.scales import Scales
 from mvsim.recording.entries import EscapeLog, predicted_escape_times
@@ -59,6 +60,15 @@ def test_the_chart_is_undone_by_its_inverse_and_its_slope_is_its_derivative(alph
         assert np.allclose(chart.slope(moved)[smooth], slope[smooth], rtol=1e-3)
     rest = np.setdiff1d(np.arange(36), chart.index)
     assert np.array_equal(chart.to_y(c)[rest], c[rest])
+
+
+@pytest.mark.parametrize("alpha", [3.0, 8.0, 50.0, 64.0])
+def test_all_that_escapes_in_time_is_on_the_chart(alpha):
+    """From c = x b the escape takes x^-(alpha - 2) / (alpha - 2) units of time; those of less than 10^240 are within reach of the clock."""
+    x = 10.0 ** (-240.0 / (alpha - 1.0))
+    chart = EscapeChart.at(np.array([x, 0.5]), np.arange(2), np.ones(2), alpha)
+    assert chart.index.tolist() == [0, 1]
+    assert np.isfinite(chart.to_y(np.array([x, 0.5]))).all()
 
 
 def test_on_the_chart_a_blow_up_is_a_straight_line():
@@ -188,7 +198,6 @@ def test_a_step_after_which_the_loss_has_risen_is_tried_again_until_the_flow_is_
     with pytest.raises(mvsim.StalledError, match=r"the loss does not fall|the last escape grew by less"):
         go()
     assert largest <= 1.0 + 1.001 * RISE * 1e-3
-    assert RISE * 1e-3 <= 0.01
 
 
 def test_a_step_that_passes_over_an_escape_is_refused(monkeypatch):
@@ -240,30 +249,43 @@ def test_after_saturation_the_loss_falls_as_one_over_t_at_the_literal_dimension(
     assert np.array_equal(np.sort(last["feature_learned"].values, axis=1)[:, 1], np.ones(3))
 
 
-def test_units_resolve_outputs_absolutely_and_small_correlations_relative_to_themselves():
+@pytest.mark.parametrize("size", [0.01, 0.1, 1.0, 100.0])
+def test_a_change_of_one_unit_changes_no_output_by_more_than_one(size):
+    """Of one coordinate at a time; where neurons are linear in all points and the total decides, by nearly as much."""
     objective = mvsim.objective("midpoint", SMALL, mvsim.sample_dataset(SMALL, 0))
     scales, rng = Scales(objective), np.random.default_rng(0)
-    c = 100.0 * rng.standard_normal((3, 3, 3, 2))
-    units = scales.units(c)
-    for _ in range(5):
-        change = units * rng.choice([-1.0, 1.0], c.shape) / c[0].size  # so that the sum over all of a class is at most 1
-        assert np.abs(objective.outputs(c + change) - objective.outputs(c)).max() <= 1.0
-    small = scales.units(1e-9 * c)
-    assert np.all(small[0, :, 1] == 0.1 * np.abs(1e-9 * c[0]).max(axis=(1, 2))[:, None])
-    own = np.arange(3)
-    assert np.all(small[own, :, own] == scales.thresholds()[:, None])
+    c = size * rng.standard_normal((3, 3, 3, 2))
+    units, before, largest = scales.units(c), objective.outputs(c), 0.0
+    for place in np.ndindex(c.shape):
+        for sign in (-1.0, 1.0):
+            change = np.zeros_like(c)
+            change[place] = sign * units[place]
+            largest = max(largest, np.abs(objective.outputs(c + change) - before).max())
+    assert largest <= 1.0 + 1e-12
+    assert largest > (0.9 if size == 100.0 else 0.0)
 
 
-def test_single_points_are_resolved_finer_as_their_residuals_fall():
-    objective = mvsim.objective("erm", SMALL, mvsim.sample_dataset(SMALL, 0))
-    c = np.zeros((3, 1, 3, 2))
+def test_small_correlations_are_resolved_relative_to_themselves():
+    objective = mvsim.objective("midpoint", SMALL, mvsim.sample_dataset(SMALL, 0))
+    scales, c = Scales(objective), 1e-7 * np.random.default_rng(0).standard_normal((3, 3, 3, 2))
+    small = scales.units(c)
+    assert np.all(small[0, :, 1] == 0.1 * np.abs(c[0]).max(axis=(1, 2))[:, None])
+    own, escaped = np.arange(3), SMALL.rho / (SMALL.delta2 - SMALL.delta1)
+    assert np.all((small[own, :, own] > 0.3 * escaped) & (small[own, :, own] < 3.0 * escaped))
+
+
+def test_a_place_of_rest_on_noise_is_resolved_to_a_part_of_itself():
+    """A neuron rests on noise where (n / rho)^(alpha - 1) is the residual of its class; the unit falls with that n, and is not small beside it."""
     p = SMALL.replace(m=1)
-    objective = mvsim.objective("erm", p, mvsim.sample_dataset(p, 0))
-    units = []
-    for size in (30.0, 300.0):
+    objective, c = mvsim.objective("erm", p, mvsim.sample_dataset(p, 0)), np.zeros((3, 1, 3, 2))
+    for size in (10.0, 30.0, 300.0):
         c[np.arange(3), 0, np.arange(3)] = size
-        units.append(Scales(objective).units(c).min())
-    assert units[1] < 0.1 * units[0]
+        labels = objective.data.labels
+        residual = diagnostics.class_mean(diagnostics.softmax_gap(objective.outputs(c), labels), labels, 3)
+        rest = p.rho * residual ** (1.0 / (p.alpha - 1.0))
+        units = Scales(objective).units(c).min(axis=(1, 2, 3))
+        assert np.all(units <= 20.0 * rest)
+        assert np.all(units >= 0.1 * rest)
 
 
 def simulate(out=None, method="midpoint", **options):
@@ -392,6 +414,26 @@ def test_literal_is_d_to_the_20th():
     assert mvsim.Parameters.literal(k=6, d=17).d == 17
     with pytest.raises(mvsim.UsageError, match="k="):
         mvsim.Parameters.literal(k="x")
+
+
+def test_what_the_clock_loses_to_rounding_is_not_lost():
+    """A million steps of 10^-3 from 10^16 on, each of which rounds to nothing."""
+    time, lost = 1e16, 0.0
+    for _ in range(10**5):
+        time, lost = the_flow.added(time, lost, 1e-2)
+    assert time + lost == 1e16 + 1e3
+
+
+def test_a_correlation_does_not_jump_over_its_threshold():
+    """It comes from far below, where the tolerance is relative to where it is; above it would be the wrong one."""
+    chart = EscapeChart.at(np.array([1e-3, 0.5]), np.arange(2), np.ones(2), 8.0)
+    system = ChartedField(plain_field(lambda c: -np.ones_like(c)), chart, (1, 1, 1, 2), 1e-3, 1.0)
+    system.rate(system.chart.to_y(np.array([1e-3, 0.5])))
+    anything = Bounds(0.0, np.inf, np.inf)
+    start = Motion(np.array([-10.0, 0.5]), np.ones(2))
+    assert system.gains(anything, 1.0, start, Motion(np.array([5.0, 0.6]), np.ones(2))) is None
+    assert system.gains(anything, 1.0, start, Motion(np.array([0.5, 0.6]), np.ones(2))) is not None
+    assert system.gains(anything, 1.0, Motion(np.array([-0.5, 0.5]), np.ones(2)), Motion(np.array([5.0, 0.6]), np.ones(2))) is not None
 
 
 def test_round_off_of_the_own_clock():

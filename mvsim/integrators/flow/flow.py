@@ -150,11 +150,13 @@ class GradientFlow(Integrator):
                 raise StalledError(self._where(str(error), state, memory, system)) from None
             n = system.size
             done = size >= left * (1.0 - 1e-14)
-            time, lost = _added(state.time, memory.time_lost, size)
+            time, lost = added(state.time, memory.time_lost, size)
             time = t_end if done else time
             step = state.step + 1
             mark = done or step >= memory.marked + MARK_EVERY or time > memory.marked_time * 10.0 ** (1.0 / MARKS_PER_DECADE)
             y = progress.history.Z[0, :n]
+            c = system.correlations(y)
+            system.largest = max(system.largest, float(np.abs(c).max()))
             lowest = min(memory.lowest, system.evaluated_log_loss(y)) if mark else memory.lowest
             escaped = memory.chart.waiting(memory.progress.history.Z[0]).sum() != memory.chart.waiting(y).sum()
             since = 0.0 if escaped else memory.since_escape + size
@@ -164,7 +166,7 @@ class GradientFlow(Integrator):
                 progress=progress,
                 size=size,
                 time_lost=lost,
-                log_loss=system.log_loss(system.correlations(y)),
+                log_loss=system.log_loss(c),
                 lowest=lowest,
                 largest=system.largest,
                 marked=step if mark else memory.marked,
@@ -175,7 +177,7 @@ class GradientFlow(Integrator):
             )
             evaluations = state.evaluations + system.evaluations - spent
             dissipation, log_dissipation = progress.history.Z[0, n:].tolist()
-            state = State(step, time, system.correlations(y), evaluations, dissipation, log_dissipation, memory)
+            state = State(step, time, c, evaluations, dissipation, log_dissipation, memory)
             yield Visit(state, mark=mark, resumable=not done)
             if state.step - memory.moving_step > STALL_STEPS / self.rtol:
                 less = f"less than {100 * (STALL_GROWTH - 1):g} %"
@@ -207,7 +209,7 @@ class GradientFlow(Integrator):
         return f"{what}, {where}; {fastest}; another rtol may help, or integrator gd"
 
 
-def _added(time: float, lost: float, size: float) -> tuple[float, float]:
+def added(time: float, lost: float, size: float) -> tuple[float, float]:
     """Return time + size, and what rounding lost of it, ``lost`` of earlier steps included (Kahan's sum)."""
     step = size + lost
     total = time + step
