@@ -133,14 +133,6 @@ def test_warnings_are_one_line_each(mvsim, monkeypatch):
 
 
 @pytest.mark.filterwarnings("always::UserWarning")
-def test_a_run_that_diverges_at_once_says_so_and_is_not_settled(mvsim):
-    result = mvsim("simulate", "--k", "3", "--N", "20", "--method", "erm", "--integrator", "gd", "--eta", "1e40", "--out", "run.nc", "--quiet")
-    assert (result.code, result.out) == (3, "")
-    assert result.err.splitlines()[-1].startswith("mvsim: at step ")
-    assert "not finite" in result.err.splitlines()[-1]
-    assert package.open_run("run.nc").status == "diverged"
-
-
 def test_divergence_has_its_own_exit_code(mvsim, monkeypatch):
     def diverge(*arguments, **options):
         raise package.DivergedError("eta=1e+300: the correlations are not finite after step 2")

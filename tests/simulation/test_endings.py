@@ -12,8 +12,9 @@ from tiny_run import TINY, learned_run, simulate
 
 import mvsim
 from mvsim.integrators import GradientDescent
+from mvsim.kernels import BACKENDS
 from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
-from mvsim.recording.feature_test import count_classes
+from mvsim.recording.feature_test import FeatureTest, count_classes
 
 
 def test_divergence_names_the_step_and_keeps_the_last_good_state(tmp_path, monkeypatch):
@@ -48,12 +49,29 @@ def test_a_loss_that_is_not_finite_stops_the_run(tmp_path, monkeypatch):
     assert np.isfinite(saved.dataset["loss"].values).all()
 
 
-@pytest.mark.filterwarnings("ignore:eta=1e.40 exceeds:UserWarning")
-def test_a_run_whose_fresh_draws_overflow_has_diverged_and_not_settled(tmp_path):
-    """At steps of 1e40 the training outputs are still finite, and those of Definition 4.5 are not: that is no answer to it."""
-    with pytest.raises(mvsim.DivergedError, match=r"^at step \d+ the outputs are not finite .*\(largest correlation \|c\| = \d.*e\+\d+\)"):
-        mvsim.simulate(mvsim.Parameters(k=3, N=20), "erm", integrator="gd", eta=1e40, out=tmp_path / "run.nc")
+def test_a_run_whose_fresh_draws_overflow_has_diverged_and_not_settled(tmp_path, monkeypatch):
+    """Outputs that are not finite are no answer to Definition 4.5."""
+    test, calls = FeatureTest.fraction_learned, []
+
+    def overflow(self, c):
+        calls.append(c)
+        return test(self, c if len(calls) < 3 else np.full_like(c, 1e308))
+
+    monkeypatch.setattr(FeatureTest, "fraction_learned", overflow)
+    with pytest.raises(mvsim.DivergedError, match=r"^at step \d+ the outputs are not finite .*\(largest correlation \|c\| = 1e\+308\)"):
+        learned_run(integrator="gd", eta=1.0, out=tmp_path / "run.nc")
     assert mvsim.open_run(tmp_path / "run.nc").status == "diverged"
+
+
+@pytest.mark.parametrize("backend", [name for name in BACKENDS if name != "auto"])
+@pytest.mark.filterwarnings("ignore:eta=")
+def test_what_is_finite_is_computed_however_large_it_is(backend):
+    """Steps of 1e40 lead to correlations of 1e39, whose 8th power is no double; outputs are as large, and every kernel says the same."""
+    run = mvsim.simulate(mvsim.Parameters(k=3, N=20), "erm", integrator="gd", eta=1e40, t_end=4e40, backend=backend)
+    outputs = run.dataset["own_output_max"].to_numpy()
+    assert np.isfinite(outputs).all()
+    assert outputs.max() > 1e38
+    assert run.dataset["training_accuracy"].to_numpy()[-1] == 1.0
 
 
 def test_a_step_beyond_the_limit_is_warned_of():
