@@ -60,6 +60,13 @@ def first_views(time: np.ndarray, step: np.ndarray) -> tuple[np.ndarray, np.ndar
     return later.astype(np.int64), np.asarray((step >= 0).any(axis=(1, 2)))
 
 
+def count_foretold(escapes: EscapeLog, predicted_time: np.ndarray) -> tuple[int, int]:
+    """Return in how many classes the view foretold to escape first did so, and in how many any has escaped; predicted times are (k, m, V)."""
+    first, escaped = first_views(escapes.time, escapes.step)
+    right = first == predicted_time.min(axis=1).argmin(axis=1)
+    return int((right & escaped).sum()), int(escaped.sum())
+
+
 def predicted_escape_times(own: np.ndarray, log_growth_rates: np.ndarray, rho: float, alpha: float, threshold: float) -> np.ndarray:
     """Foretell when own correlations reach a threshold b, by the tensor power method (Claim B.11) with everything else held at its start.
 
