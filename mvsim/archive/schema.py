@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mvsim.echo import echo
+from mvsim.parameters.model import ADDED
 from mvsim.recording.variables import VARIABLES, Values
 
 if TYPE_CHECKING:
@@ -63,8 +64,8 @@ def _provenance_problem(provenance: dict[str, Any]) -> str | None:
             return f"{name} in its provenance is of type {type(provenance[name]).__name__}"
     if provenance["status"] not in STATUSES:
         return f"status {echo(provenance['status'])} in its provenance is unknown"
-    for name in ("k", "m"):
-        if type(provenance["parameters"].get(name)) is not int:
+    for name in ("k", "m", "V"):
+        if type((ADDED | provenance["parameters"]).get(name)) is not int:
             return f"its parameters have no integer {name}"
     if type(provenance["integrator"].get("name")) is not str:
         return "its integrator has no name"
@@ -100,10 +101,10 @@ def _variables_problem(dataset: xr.Dataset) -> str | None:
 
 
 def _sizes_problem(dataset: xr.Dataset, parameters: dict[str, Any]) -> str | None:
-    k, m = parameters["k"], parameters["m"]
-    for dim, size in {"class": k, "neuron": m, "feature_class": k, "view": 2}.items():
+    k, m, V = ((ADDED | parameters)[name] for name in ("k", "m", "V"))
+    for dim, size in {"class": k, "neuron": m, "feature_class": k, "view": V}.items():
         if dataset.sizes[dim] != size:
-            return f"dimension {dim} has size {dataset.sizes[dim]}, its parameters (k={k}, m={m}) ask for {size}"
+            return f"dimension {dim} has size {dataset.sizes[dim]}, its parameters (k={k}, m={m}, V={V}) ask for {size}"
     for dim in ("time", "snapshot"):
         if dataset.sizes[dim] == 0:
             return f"dimension {dim} is empty"

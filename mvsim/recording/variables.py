@@ -149,7 +149,8 @@ VARIABLES: dict[str, Variable] = {
         ("fraction_learned",), values=Values.FRACTION,
     ),
     "view_gap": Variable(
-        When.RECORD, _TIME_CLASS, "float64", "Delta_y = |C_{y,1} - C_{y,2}|", ("c", "threshold"), diagnostics.view_gap, Values.FINITE
+        When.RECORD, _TIME_CLASS, "float64", "largest minus least C_{y,l} over views; for two views Delta_y = |C_{y,1} - C_{y,2}|",
+        ("c", "threshold"), diagnostics.view_gap, Values.FINITE,
     ),
     "softmax_gap": Variable(
         When.RECORD, _TIME_CLASS, "float64", "mean of 1 - phi_y over the training points of the class", ("outputs", "labels"), _mean_softmax_gap

@@ -167,7 +167,7 @@ class Session:
             "until": settles_at(self.recorder.records, self.options.settled_factor) if self.options.t_end is None else self.horizon,
             "loss": float(self.recorder.last("loss")),
             "training_accuracy": float(self.recorder.last("training_accuracy")),
-            **count_classes(self.recorder.last("feature_learned")),
+            "classes": count_classes(self.recorder.last("feature_learned")),
             "rate": rate,
             "eta_seconds": (steps - self.state.step) / rate if steps is not None and rate > 0 else None,
         }

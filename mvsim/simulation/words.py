@@ -9,7 +9,7 @@ from mvsim.integrators import Integrator, State
 from mvsim.parameters import Deviation, regime_label
 from mvsim.recording import hessian
 from mvsim.recording.entries import count_foretold
-from mvsim.recording.feature_test import count_classes
+from mvsim.recording.feature_test import count_classes, outcomes_of
 from mvsim.recording.recorder import Recorder
 from mvsim.recording.settling import settled, settled_since, settles_at
 
@@ -33,12 +33,13 @@ def summary(recorder: Recorder, seed: int, clock: str, ending: str, regime: Sequ
     regime : sequence of Deviation
         The ways in which it departs from the theorems' assumptions.
     """
-    k, counts = recorder.objective.parameters.k, count_classes(recorder.last("feature_learned"))
+    p, counts = recorder.objective.parameters, count_classes(recorder.last("feature_learned"))
+    first, *others = (f"{outcome.phrase}{{}} in {counts[outcome.name]}" for outcome in outcomes_of(p.V))
+    learned = ", ".join([f"{first.format(' learned')} of {p.k} classes", *(other.format("") for other in others)])
     statements = "; ".join(deviation.statement for deviation in regime)
     return "\n".join(
         [
-            f"{recorder.objective.label}, k = {k}, seed {seed}: both features learned in {counts['both']} of {k} classes, "
-            f"exactly one in {counts['one']}, none in {counts['none']}",
+            f"{recorder.objective.label}, k = {p.k}, seed {seed}: {learned}",
             f"  (Definition 4.5 on all of {recorder.feature_test.draws} fresh draws per class) at t = {recorder.times[-1]:.4g} after {clock}; "
             f"training accuracy {recorder.last('training_accuracy'):.4g}.",
             f"  {ending}",
@@ -97,7 +98,9 @@ def _limit(integrator: Integrator, horizon: float, t_end: float | None) -> str:
 
 
 def _foretold(recorder: Recorder) -> list[str]:
-    """Say how well the initial state foretold which view of each class escapes first."""
+    """Say how well the initial state foretold which view of each class escapes first, where there is more than one."""
+    if recorder.objective.parameters.V == 1:
+        return []
     right, classes = count_foretold(recorder.escapes, recorder.start_values["predicted_escape_time"])
     return [f"The initial state predicted which feature of each class escapes first in {right} of {classes} classes."] if classes else []
 
