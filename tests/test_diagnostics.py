@@ -38,7 +38,7 @@ def test_signal_strength(problem):
     p = problem.parameters
     measured = diagnostics.signal_strength(p, problem.data)
     patches = problem.data.to_patches()
-    expected = [[reference.signal_strength(patches, problem.data.labels, y, view, p.alpha) for view in range(problem.parameters.V)] for y in range(p.k)]
+    expected = [[reference.signal_strength(patches, problem.data.labels, y, view, p.alpha) for view in range(p.V)] for y in range(p.k)]
     assert np.max(expected) > 0
     assert_components_close(measured, expected, FEW_OPERATIONS, 0)
 
