@@ -1,4 +1,4 @@
-"""What the proofs track: pure functions of the correlations c (k, m, k, 2), named as in the proofs. Everything is dimensionless."""
+"""What the proofs track: pure functions of the correlations c (k, m, k, V), named as in the proofs. Everything is dimensionless."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from mvsim.parameters import Parameters
 
 
 def own_correlations(c: np.ndarray) -> np.ndarray:
-    """Return (k, m, 2): c[y, r, y, l], the correlations of the neurons of class y with its own features."""
+    """Return (k, m, V): c[y, r, y, l], the correlations of the neurons of class y with its own features."""
     return np.ascontiguousarray(np.einsum("yryl->yrl", c))
 
 
 def off_diagonal_correlations(c: np.ndarray) -> np.ndarray:
-    """Return (k, m, k - 1, 2): c[y, r, s, l] for s != y."""
-    k, m = c.shape[:2]
-    return c[~np.eye(k, dtype=bool)[:, None, :].repeat(m, axis=1)].reshape(k, m, k - 1, 2)
+    """Return (k, m, k - 1, V): c[y, r, s, l] for s != y."""
+    k, m, _, V = c.shape
+    return c[~np.eye(k, dtype=bool)[:, None, :].repeat(m, axis=1)].reshape(k, m, k - 1, V)
 
 
 def max_correlation(c: np.ndarray) -> np.ndarray:
-    """Return (k, 2): Lambda_{y,l} = max_r c[y, r, y, l] (Equation B.1)."""
+    """Return (k, V): Lambda_{y,l} = max_r c[y, r, y, l] (Equation B.1)."""
     return own_correlations(c).max(axis=1)
 
 
 def signal_strength(parameters: Parameters, data: Dataset) -> np.ndarray:
-    """Return (k, 2): S_{y,l} = (1/N) sum_{i in N_y} sum_{p in P_{y,l}} beta_{i,p}^alpha; P_{y,l} are the patches with beta > 0."""
+    """Return (k, V): S_{y,l} = (1/N) sum_{i in N_y} sum_{p in P_{y,l}} beta_{i,p}^alpha; P_{y,l} are the patches with beta > 0."""
     return exponential(log_signal_strength(parameters, data))
 
 
 def log_signal_strength(parameters: Parameters, data: Dataset) -> np.ndarray:
-    """Return (k, 2): log S_{y,l} of `signal_strength`, also where S_{y,l} is no double; -inf where it is 0."""
-    found = np.empty((data.k, 2))
-    for view in (0, 1):
+    """Return (k, V): log S_{y,l} of `signal_strength`, also where S_{y,l} is no double; -inf where it is 0."""
+    found = np.empty((data.k, data.V))
+    for view in range(data.V):
         beta, top, S = np.maximum(data.own_coefficients(view), 0.0), np.zeros(data.k), np.zeros(data.k)
         np.maximum.at(top, data.labels, beta.max(axis=1))
         relative = beta / np.where(top > 0.0, top, 1.0)[data.labels, None]
@@ -54,20 +54,20 @@ def active_threshold(parameters: Parameters, mixes: bool) -> float:
 
 
 def active_neurons(c: np.ndarray, threshold: float) -> np.ndarray:
-    """Return (k, m, 2) bool: r in B_{y,l}, that is c[y, r, y, l] >= threshold (see `active_threshold`)."""
+    """Return (k, m, V) bool: r in B_{y,l}, that is c[y, r, y, l] >= threshold (see `active_threshold`)."""
     return own_correlations(c) >= threshold
 
 
 def total_correlation(c: np.ndarray, threshold: float) -> np.ndarray:
-    """Return (k, 2): C_{y,l} = sum_{r in B_{y,l}} c[y, r, y, l]."""
+    """Return (k, V): C_{y,l} = sum_{r in B_{y,l}} c[y, r, y, l]."""
     own = own_correlations(c)
     return np.where(own >= threshold, own, 0.0).sum(axis=1)
 
 
 def view_gap(c: np.ndarray, threshold: float) -> np.ndarray:
-    """Return (k,): Delta_y = |C_{y,1} - C_{y,2}|, the stronger view named first."""
+    """Return (k,): the largest minus the least of C_{y,l} over views, for two views Delta_y = |C_{y,1} - C_{y,2}|."""
     total = total_correlation(c, threshold)
-    return np.abs(total[:, 0] - total[:, 1])
+    return total.max(axis=1) - total.min(axis=1)
 
 
 def correct(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:

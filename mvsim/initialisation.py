@@ -25,7 +25,7 @@ def initial_correlations(parameters: Parameters, seed: int) -> np.ndarray:
     Returns
     -------
     numpy.ndarray
-        (k, m, k, 2) float64, dimensionless.
+        (k, m, k, V) float64, dimensionless.
 
     Raises
     ------
@@ -33,5 +33,5 @@ def initial_correlations(parameters: Parameters, seed: int) -> np.ndarray:
         If the seed is not an integer >= 0, ``parameters`` are none, or the correlations do not fit in memory.
     """
     p = check_parameters(parameters)
-    check_fits(p, lambda p: 8 * 2 * p.k * p.k * p.m, " for the correlations")
+    check_fits(p, lambda p: 8 * p.features * p.k * p.m, " for the correlations")
     return stream(seed, "initial correlations").standard_normal(p.correlations_shape) / float(p.d) ** 0.5

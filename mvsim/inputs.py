@@ -96,7 +96,7 @@ def real_array(name: str, values: ArrayLike) -> np.ndarray:
 
 
 def correlations_array(name: str, c: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
-    """Return correlations of shape (k, m, k, 2) as a contiguous float64 array.
+    """Return correlations of shape (k, m, k, V) as a contiguous float64 array.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def correlations_array(name: str, c: ArrayLike, shape: tuple[int, ...]) -> np.nd
     """
     array = real_array(name, c)
     if array.shape != shape:
-        raise UsageError(f"{name} has shape {array.shape}: must be (k, m, k, 2) = {shape}")
+        raise UsageError(f"{name} has shape {array.shape}: must be (k, m, k, V) = {shape}")
     wrong = ~np.isfinite(array)
     if wrong.any():
         place = ", ".join(str(i) for i in np.argwhere(wrong)[0])

@@ -90,7 +90,7 @@ class Run:
 
     @property
     def final_correlations(self) -> NDArray[np.float64]:
-        """Correlations c[y, r, s, l] at the last save, shape (k, m, k, 2), dimensionless."""
+        """Correlations c[y, r, s, l] at the last save, shape (k, m, k, V), dimensionless."""
         return self.dataset["final_correlations"].to_numpy()
 
 

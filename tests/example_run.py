@@ -8,8 +8,13 @@ import numpy as np
 import xarray as xr
 
 from mvsim.archive import collect_provenance
-from mvsim.archive.schema import VARIABLES
 from mvsim.parameters import Parameters
+from mvsim.recording.variables import VARIABLES
+
+
+def required_variables() -> dict[str, tuple[tuple[str, ...], str]]:
+    """Return the dimensions and type of every variable that no run may lack."""
+    return {name: (variable.dims, variable.dtype) for name, variable in VARIABLES.items() if not variable.optional}
 
 
 def example_run(k: int = 3, m: int = 2, records: int = 4, snapshots: int = 2, step: int = 7, **fields: Any) -> tuple[xr.Dataset, dict[str, Any]]:
@@ -17,7 +22,7 @@ def example_run(k: int = 3, m: int = 2, records: int = 4, snapshots: int = 2, st
     rng = np.random.default_rng(step)
     sizes = {"time": records, "class": k, "neuron": m, "feature_class": k, "view": 2, "snapshot": snapshots}
     variables = {}
-    for name, (dims, dtype) in VARIABLES.items():
+    for name, (dims, dtype) in required_variables().items():
         shape = [sizes[dim] for dim in dims]
         if name in ("class", "view"):
             values = np.arange(sizes[name])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import mvsim
 
 D = 16
-"""Dimension of the embedding in R^d: more than the 2k <= 8 features need, so that weights have an orthogonal part."""
+"""Dimension of the embedding in R^d: more than the V k <= 12 features need, so that weights have an orthogonal part."""
 
 BASE = {"k": 3, "m": 2, "P": 7, "C_P": 2, "Q": 2, "N": 5, "G": 4, "d": D, "rho": 0.4}
 BASE |= {"delta1": 0.15, "delta2": 1.1, "delta3": 0.2, "delta4": 0.6}
@@ -41,12 +41,17 @@ PARAMETERS = {
     "plain ReLU": {"alpha": 1},
     "no structure": {"alpha": 2.5},  # any patches: see _data
     "one view": {},  # after keep_view: see _data
+    "with one view": {"V": 1, "alpha": 3},
+    "with one view, noise of each patch": {"V": 1, "noise": "patch"},
+    "with three views": {"V": 3, "P": 9},
+    "with three views, fixed, noise of each point": {"V": 3, "P": 8, "signal_layout": "fixed", "noise": "point", "alpha": 2.5},
+    "with three views, noise of each patch": {"V": 3, "noise": "patch", "C_P": 1, "beta_law": {"kind": "beta", "a": 0.3}},
 }
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Parameters, data, correlations c and a direction u (both (k, m, k, 2)), with their embedding in R^d."""
+    """Parameters, data, correlations c and a direction u (both (k, m, k, V)), with their embedding in R^d."""
 
     name: str
     parameters: mvsim.Parameters
@@ -56,7 +61,7 @@ class Problem:
 
     @cached_property
     def features(self):
-        return reference.orthonormal_features(self.parameters.k, D, np.random.default_rng(11))
+        return reference.orthonormal_features(self.parameters.k, D, np.random.default_rng(11), self.parameters.V)
 
     @cached_property
     def weights(self):
@@ -88,18 +93,19 @@ class Problem:
 
 def random_correlations(p, rng, scale=6.0):
     """Normal correlations of ``scale`` times rho: dead, polynomial and linear pre-activations of both kinds of patch."""
-    return scale * p.rho * rng.standard_normal((p.k, p.m, p.k, 2))
+    return scale * p.rho * rng.standard_normal(p.correlations_shape)
 
 
 def spread_correlations(p, rng):
     """Correlations of either sign whose size differs by orders of magnitude from neuron to neuron."""
     size = p.rho * 10 ** rng.uniform(-3, 1, (p.k, p.m, 1, 1))
-    return size * rng.choice([-0.3, 1.0], (p.k, p.m, p.k, 2)) * rng.uniform(0.5, 1.5, (p.k, p.m, p.k, 2))
+    return size * rng.choice([-0.3, 1.0], p.correlations_shape) * rng.uniform(0.5, 1.5, p.correlations_shape)
 
 
 def unstructured(p, rng):
     """Patches with coefficients of both signs, a third of them zero, and whole zero patches, under labels of no meaning."""
-    patches = rng.standard_normal((p.N, p.P, p.k, 2)) * (rng.random((p.N, p.P, p.k, 2)) < 2 / 3)
+    shape = p.N, p.P, p.k, p.V
+    patches = rng.standard_normal(shape) * (rng.random(shape) < 2 / 3)
     patches[:, 0] = 0.0
     return mvsim.Dataset.from_patches(rng.integers(p.k, size=p.N), patches)
 
@@ -116,7 +122,7 @@ def problem(name):
     """The named problem, the same in every test."""
     p = mvsim.Parameters(**{**BASE, **PARAMETERS[name]})
     rng = np.random.default_rng(sorted(PARAMETERS).index(name))
-    return Problem(name, p, _data(name, p, rng), random_correlations(p, rng), rng.standard_normal((p.k, p.m, p.k, 2)))
+    return Problem(name, p, _data(name, p, rng), random_correlations(p, rng), rng.standard_normal(p.correlations_shape))
 
 
 def regime_fractions(problem):
@@ -138,12 +144,13 @@ def assert_every_regime_is_hit(problem, least=0.02):
 def random_problems(draw):
     """Problems of every structure with random small sizes; one drawn seed fixes all their numbers."""
     k = draw(st.integers(2, 4), label="k")
-    C_P = draw(st.integers(1, 2), label="C_P")
+    C_P, V = draw(st.integers(1, 2), label="C_P"), draw(st.sampled_from([2, 1, 3]), label="V")
     fields = {
         "k": k,
         "m": draw(st.integers(1, 3), label="m"),
         "C_P": C_P,
-        "P": 2 * C_P + draw(st.integers(0, 4), label="noise patches"),
+        "V": V,
+        "P": V * C_P + draw(st.integers(0, 4), label="noise patches"),
         "Q": draw(st.integers(1, k - 1), label="Q"),
         "N": draw(st.integers(1, 5), label="N"),
         "G": draw(st.integers(k, 6), label="G"),
@@ -158,7 +165,7 @@ def random_problems(draw):
     rng = np.random.default_rng(seed)
     data = unstructured(p, rng) if draw(st.booleans(), label="unstructured") else mvsim.sample_dataset(p, seed)
     correlations = draw(st.sampled_from([random_correlations, spread_correlations]), label="correlations")(p, rng)
-    return Problem("random", p, data, correlations, rng.standard_normal((p.k, p.m, p.k, 2)))
+    return Problem("random", p, data, correlations, rng.standard_normal(p.correlations_shape))
 
 
 def with_data(problem, data, c=None):

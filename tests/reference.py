@@ -1,7 +1,7 @@
 """The slow, obvious oracle: every definition written as loops over points, neurons and patches in full R^{P x d}.
 
 Nothing here knows of correlation coordinates, codebooks or kernels. A point is an array ``x`` of shape (P, d), the weights are an array
-``weights`` of shape (k, m, d), ``features`` has shape (k, 2, d). Formulas and their numbers are those of the Midpoint Mixup paper
+``weights`` of shape (k, m, d), ``features`` has shape (k, V, d). Formulas and their numbers are those of the Midpoint Mixup paper
 (Definitions 4.1, 4.2 and 4.5, Equations 2.1 to 2.3, Calculations A.6, A.9 and A.10).
 
 Every function up to the gradients also takes complex weights: the branch of the activation is chosen on the real part, so
@@ -222,11 +222,11 @@ def reference(name):
 def correlations(weights, features):
     """c[y, r, s, l] = <w_{y,r}, v_{s,l}>; also projects a gradient on the features."""
     k, m, _ = weights.shape
-    c = np.zeros((k, m, len(features), 2))
+    c = np.zeros((k, m, len(features), len(features[0])))
     for y in range(k):
         for r in range(m):
             for s in range(len(features)):
-                for view in range(2):
+                for view in range(len(features[s])):
                     c[y, r, s, view] = np.dot(weights[y, r], features[s, view])
     return c
 
@@ -237,20 +237,22 @@ def orthogonal_part(weights, features):
     for y in range(weights.shape[0]):
         for r in range(weights.shape[1]):
             for s in range(len(features)):
-                for view in range(2):
+                for view in range(len(features[s])):
                     rest[y, r] -= np.dot(weights[y, r], features[s, view]) * features[s, view]
     return rest
 
 
-def without_view(x, y, removed, features):
-    """x' of Definition 4.5: x with every instance of v_{y,removed} replaced by the zero vector."""
-    v = features[y, removed]
-    return np.array([patch - np.dot(patch, v) * v for patch in x])
+def with_view_alone(x, y, kept, features):
+    """x' of Definition 4.5: x with every instance of v_{y,l}, l other than ``kept``, replaced by the zero vector."""
+    for view, v in enumerate(features[y]):
+        if view != kept:
+            x = np.array([patch - np.dot(patch, v) * v for patch in x])
+    return x
 
 
 def feature_is_learned(weights, x, y, view, features, rho, alpha):
-    """Definition 4.5 on one point: class y alone has the largest output once the other view is gone; a tie is not a win."""
-    g = outputs(weights, without_view(x, y, 1 - view, features), rho, alpha)
+    """Definition 4.5 on one point: class y alone has the largest output once the other views are gone; a tie is not a win."""
+    g = outputs(weights, with_view_alone(x, y, view, features), rho, alpha)
     return all(g[y] > g[s] for s in range(len(g)) if s != y)
 
 
@@ -260,7 +262,7 @@ def max_correlation(c, y, view):
 
 
 def signal_strength(patches, labels, y, view, alpha):
-    """S_{y,l} = (1/N) sum over points of class y and patches p in P_{y,l} of beta_{i,p}^alpha, from coefficients (N, P, k, 2)."""
+    """S_{y,l} = (1/N) sum over points of class y and patches p in P_{y,l} of beta_{i,p}^alpha, from coefficients (N, P, k, V)."""
     total = 0.0
     for x, label in zip(patches, labels, strict=True):
         if label == y:
@@ -283,16 +285,16 @@ def total_correlation(c, y, view, threshold):
 # ---- from feature coordinates to R^d ------------------------------------------------------------------------------------------------
 
 
-def orthonormal_features(k, d, rng):
-    """2k orthonormal vectors in R^d by Gram-Schmidt, every projection taken out twice to stay orthogonal to rounding; (k, 2, d)."""
+def orthonormal_features(k, d, rng, views=2):
+    """Orthonormal vectors in R^d by Gram-Schmidt, every projection taken out twice to stay orthogonal to rounding; (k, views, d)."""
     basis = []
-    for _ in range(2 * k):
+    for _ in range(views * k):
         v = rng.standard_normal(d)
         for _ in range(2):
             for u in basis:
                 v = v - np.dot(v, u) * u
         basis.append(v / np.sqrt(np.dot(v, v)))
-    return np.array(basis).reshape(k, 2, d)
+    return np.array(basis).reshape(k, views, d)
 
 
 def embed(c, features, rng):
@@ -304,18 +306,18 @@ def embed(c, features, rng):
     for y in range(k):
         for r in range(m):
             for s in range(k):
-                for view in range(2):
+                for view in range(len(features[s])):
                     weights[y, r] += c[y, r, s, view] * features[s, view]
     return weights
 
 
 def embed_patches(patches, features):
-    """Points (N, P, d) whose patches have the feature coefficients ``patches`` (N, P, k, 2)."""
+    """Points (N, P, d) whose patches have the feature coefficients ``patches`` (N, P, k, V)."""
     N, P, k, _ = patches.shape
     points = np.zeros((N, P, features.shape[2]))
     for i in range(N):
         for p in range(P):
             for s in range(k):
-                for view in range(2):
+                for view in range(len(features[s])):
                     points[i, p] += patches[i, p, s, view] * features[s, view]
     return points

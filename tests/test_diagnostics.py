@@ -24,12 +24,12 @@ def problem(request):
 
 
 def entries(problem):
-    return [(y, view) for y in range(problem.parameters.k) for view in (0, 1)]
+    return [(y, view) for y in range(problem.parameters.k) for view in range(problem.parameters.V)]
 
 
 def test_max_correlation(problem):
     measured = diagnostics.max_correlation(problem.c)
-    assert measured.shape == (problem.parameters.k, 2)
+    assert measured.shape == (problem.parameters.k, problem.parameters.V)
     for y, view in entries(problem):
         assert measured[y, view] == reference.max_correlation(problem.c, y, view)
 
@@ -38,7 +38,7 @@ def test_signal_strength(problem):
     p = problem.parameters
     measured = diagnostics.signal_strength(p, problem.data)
     patches = problem.data.to_patches()
-    expected = [[reference.signal_strength(patches, problem.data.labels, y, view, p.alpha) for view in (0, 1)] for y in range(p.k)]
+    expected = [[reference.signal_strength(patches, problem.data.labels, y, view, p.alpha) for view in range(p.V)] for y in range(p.k)]
     assert np.max(expected) > 0
     assert_components_close(measured, expected, FEW_OPERATIONS, 0)
 
@@ -48,8 +48,8 @@ def test_active_neurons_total_correlation_and_view_gap(problem, threshold):
     p = problem.parameters
     active = diagnostics.active_neurons(problem.c, threshold)
     total = diagnostics.total_correlation(problem.c, threshold)
-    assert active.shape == (p.k, p.m, 2)
-    expected = np.zeros((p.k, 2))
+    assert active.shape == (p.k, p.m, p.V)
+    expected = np.zeros((p.k, p.V))
     for y, view in entries(problem):
         assert set(np.flatnonzero(active[y, :, view])) == reference.active_neurons(problem.c, y, view, threshold)
         expected[y, view] = reference.total_correlation(problem.c, y, view, threshold)
@@ -96,26 +96,28 @@ def test_a_tie_is_not_a_win():
 
 
 def learned_correlations(p, rng):
-    """View 0 learned by class 0, view 1 by class 1, both by the others, among noise of the other correlations: a mixed picture."""
-    c = 0.3 * rng.standard_normal((p.k, p.m, p.k, 2))
+    """All views but the last learned by class 0, the last by class 1, all by the others, among noise of the other correlations: a mixed picture."""
+    c = 0.3 * rng.standard_normal(p.correlations_shape)
     for y in range(p.k):
-        c[y, 0, y] = [4.0, 0.0] if y == 0 else [0.0, 4.0] if y == 1 else [4.0, 4.0]
+        last = np.arange(p.V) == p.V - 1
+        c[y, 0, y] = 4.0 * (~last if y == 0 else last if y == 1 else np.ones(p.V))
     return c
 
 
 @pytest.mark.parametrize("noise", ["codebook", "point", "patch"])
 @pytest.mark.parametrize("scale", [0.0, 1.0, 8.0])
-def test_feature_learned_is_definition_4_5_on_fresh_draws(noise, scale):
-    p = mvsim.Parameters(**{**problems.BASE, "noise": noise, "delta3": 0.05, "delta4": 0.15})
+@pytest.mark.parametrize("V", [2, 1, 3])
+def test_feature_learned_is_definition_4_5_on_fresh_draws(noise, scale, V):
+    p = mvsim.Parameters(**{**problems.BASE, "V": V, "noise": noise, "delta3": 0.05, "delta4": 0.15})
     rng = np.random.default_rng(0)
-    c = learned_correlations(p, rng) + scale * rng.standard_normal((p.k, p.m, p.k, 2))
+    c = learned_correlations(p, rng) + scale * rng.standard_normal(p.correlations_shape)
     n_test, seed = 6, 4
     fresh = mvsim.data.sample_points(p, stream(seed, "fresh draws"), np.repeat(np.arange(p.k), n_test))
-    features = reference.orthonormal_features(p.k, problems.D, rng)
+    features = reference.orthonormal_features(p.k, problems.D, rng, p.V)
     weights, points = reference.embed(c, features, rng), reference.embed_patches(fresh.to_patches(), features)
-    expected = np.zeros((p.k, 2))
+    expected = np.zeros((p.k, p.V))
     for x, y in zip(points, fresh.labels, strict=True):
-        for view in (0, 1):
+        for view in range(p.V):
             expected[y, view] += reference.feature_is_learned(weights, x, y, view, features, p.rho, p.alpha) / n_test
     assert 0 < expected.sum() < expected.size
     assert_components_close(mvsim.feature_learned(p, c, n_test=n_test, seed=seed), expected, 0, COMPONENT_ABSOLUTE)
@@ -123,8 +125,8 @@ def test_feature_learned_is_definition_4_5_on_fresh_draws(noise, scale):
 
 def test_feature_learned_by_hand():
     p = mvsim.Parameters(**{**problems.BASE, "delta3": 0.001, "delta4": 0.002})
-    c = np.zeros((p.k, p.m, p.k, 2))
-    np.testing.assert_array_equal(mvsim.feature_learned(p, c), np.zeros((p.k, 2)))  # all outputs 0: a tie is not a win
+    c = np.zeros(p.correlations_shape)
+    np.testing.assert_array_equal(mvsim.feature_learned(p, c), np.zeros((p.k, p.V)))  # all outputs 0: a tie is not a win
     c[0, 0, 0] = [5.0, -5.0]
     c[2, 1, 2] = [5.0, 5.0]
     np.testing.assert_array_equal(mvsim.feature_learned(p, c), [[1, 0], [0, 0], [1, 1]])
@@ -142,7 +144,7 @@ def test_fresh_draws_are_not_training_points():
 def test_bad_options_are_refused(options):
     p = mvsim.Parameters(**problems.BASE)
     with pytest.raises(mvsim.UsageError, match=f"^{next(iter(options))}="):
-        mvsim.feature_learned(p, np.zeros((p.k, p.m, p.k, 2)), **options)
+        mvsim.feature_learned(p, np.zeros(p.correlations_shape), **options)
 
 
 def test_correlations_of_a_wrong_shape_are_refused():
@@ -154,7 +156,7 @@ def test_correlations_of_a_wrong_shape_are_refused():
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_correlations_that_are_not_finite_have_learned_neither_everything_nor_nothing(bad):
     p = mvsim.Parameters(**problems.BASE)
-    c = np.zeros((p.k, p.m, p.k, 2))
+    c = np.zeros(p.correlations_shape)
     c[0, 1, 2, 0] = bad
     for method in (lambda c: mvsim.feature_learned(p, c), learning.FeatureTest(p, 2).fraction_learned):
         with pytest.raises(mvsim.UsageError, match=rf"^c\[0, 1, 2, 0\]={bad}: must be finite"):
@@ -165,7 +167,7 @@ def test_correlations_that_are_not_finite_have_learned_neither_everything_nor_no
 def test_outputs_that_overflow_are_an_error_in_definition_4_5(size):
     """3e38^8 is more than a double holds; where outputs can be computed, size does not matter."""
     p = mvsim.Parameters(**{**problems.BASE, "delta3": 0.001, "delta4": 0.002})
-    c = np.zeros((p.k, p.m, p.k, 2))
+    c = np.zeros(p.correlations_shape)
     c[0, 0, 0], c[2, 1, 2] = [size, -size], [size, size]
     refused = f"the outputs are not finite in double precision (largest correlation |c| = {size:g})"
     try:
@@ -186,7 +188,7 @@ def test_the_logarithm_of_the_signal_strength_is_that_of_exact_arithmetic(alpha,
     data = mvsim.sample_dataset(p, 0)
     exact = [[Decimal(0)] * 2 for _ in range(p.k)]
     for beta, y in zip(data.signal_coefficients, data.labels, strict=True):
-        for view in (0, 1):
+        for view in range(p.V):
             exact[y][view] += sum(Decimal(float(b)) ** Decimal(alpha) for b in beta[view]) / data.N
     expected = np.array([[float(S.ln()) if S else -np.inf for S in row] for row in exact])
     assert np.isfinite(expected).any()

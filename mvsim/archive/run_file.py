@@ -35,7 +35,7 @@ def write_run(path: str | os.PathLike[str], dataset: xr.Dataset, provenance: dic
     path : str or path
         File to create or replace.
     dataset : xarray.Dataset
-        The variables that `mvsim.archive.schema` lists, any other numeric ones, and no attributes of its own; it is not changed.
+        The variables that `mvsim.recording.variables` lists, any other numeric ones, and no attributes of its own; it is not changed.
     provenance : dict
         The entries that `mvsim.archive.schema` lists; ``format`` and ``sha256`` are set here, in the file only.
 

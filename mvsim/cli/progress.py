@@ -131,10 +131,10 @@ def figures(status: dict[str, Any]) -> str:
     Parameters
     ----------
     status : dict
-        What `mvsim.simulate` reports: ``time``, ``loss``, ``training_accuracy`` and the class counts ``both``, ``one`` and ``none``:
-        how many classes have learned both features, exactly one, or none.
+        What `mvsim.simulate` reports: ``time``, ``loss``, ``training_accuracy`` and ``classes``: how many classes have learned both features,
+        exactly one, or none.
     """
-    learned = f"learned: both {status['both']}, one {status['one']}, none {status['none']}"
+    learned = f"learned: {', '.join(f'{name} {count}' for name, count in status['classes'].items())}"
     return f"t = {status['time']:.3g}, loss {status['loss']:.4g}, accuracy {status['training_accuracy']:.3g}; {learned}"
 
 

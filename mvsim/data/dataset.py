@@ -1,7 +1,7 @@
 """Data sets in feature coordinates.
 
-A patch is a vector of R^d in the span of the 2k orthonormal features, so it is stored as its coefficients. `SharedNoiseDataset` keeps the
-structure of Definition 4.1 when all noise patches of a point are equal; `PatchDataset` holds any patches whatever.
+A patch is a vector of R^d in the span of the F = V k orthonormal features, V for each class, so it is stored as its coefficients.
+`SharedNoiseDataset` keeps the structure of Definition 4.1 when all noise patches of a point are equal; `PatchDataset` holds any patches whatever.
 """
 
 from __future__ import annotations
@@ -17,9 +17,13 @@ from numpy.typing import ArrayLike
 from mvsim.echo import echo, shortened
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
+from mvsim.parameters.numbers import MOST_VIEWS
 
 LARGEST = 1e6
 """Largest coefficient of a given patch, the limit of the coefficients of `mvsim.Parameters` as well."""
+
+_LATER = {"view_count": 2}
+"""Fields that earlier versions lacked, at the value that was the only one then: it is left out of digests, so that old ones stay valid."""
 
 
 class Dataset(ABC):
@@ -29,8 +33,8 @@ class Dataset(ABC):
     ----------
     labels : numpy.ndarray
         (N,) int64, classes 0 .. k - 1.
-    k, P, N : int
-        Number of classes, patches per point, points.
+    k, V, P, N : int
+        Number of classes, views of a class (2 in Definition 4.1), patches per point, points.
     """
 
     labels: np.ndarray
@@ -39,6 +43,11 @@ class Dataset(ABC):
     @abstractmethod
     def k(self) -> int:
         """Number of classes."""
+
+    @property
+    @abstractmethod
+    def V(self) -> int:
+        """Views of a class."""
 
     @property
     @abstractmethod
@@ -52,12 +61,12 @@ class Dataset(ABC):
 
     @property
     def feature_class(self) -> np.ndarray:
-        """(F,) class of each feature, in the order in which features are counted: 2 s + l for v_{s,l}."""
-        return np.repeat(np.arange(self.k), 2)
+        """(F,) class of each feature, in the order in which features are counted: V s + l for v_{s,l}."""
+        return np.repeat(np.arange(self.k), self.V)
 
     @abstractmethod
     def to_patches(self) -> np.ndarray:
-        """Return (N, P, k, 2) float64: the coefficient of v_{s,l} in each patch. Takes 16 N P k bytes."""
+        """Return (N, P, k, V) float64: the coefficient of v_{s,l} in each patch. Takes 8 N P k V bytes."""
 
     @abstractmethod
     def own_coefficients(self, view: int) -> np.ndarray:
@@ -65,7 +74,7 @@ class Dataset(ABC):
 
     @abstractmethod
     def feature_totals(self) -> np.ndarray:
-        """Return (k, 2): the largest total sum_p |x_i^(p)[s, l]| of the coefficients of a feature in one point."""
+        """Return (k, V): the largest total sum_p |x_i^(p)[s, l]| of the coefficients of a feature in one point."""
 
     @abstractmethod
     def largest_patch(self) -> float:
@@ -73,7 +82,7 @@ class Dataset(ABC):
 
     @abstractmethod
     def keep_view(self, view: int) -> Dataset:
-        """Return x' of Definition 4.5: the same points with every instance of v_{y, 1 - view} replaced by zero; view is 0 or 1."""
+        """Return x' of Definition 4.5: the same points with every instance of v_{y,l}, l != view, replaced by zero."""
 
     @abstractmethod
     def sized(self, parameters: Parameters) -> Parameters:
@@ -83,6 +92,8 @@ class Dataset(ABC):
         """Return a hash of the points: equal for data sets that are stored alike and have the same values."""
         found = hashlib.sha256(type(self).__name__.encode())
         for name, value in vars(self).items():
+            if name in _LATER and value == _LATER[name]:
+                continue
             found.update(f"{name} {getattr(value, 'dtype', '')} {np.shape(value)}".encode())
             found.update(np.ascontiguousarray(value).tobytes())
         return found.hexdigest()
@@ -95,7 +106,7 @@ class Dataset(ABC):
         ----------
         labels : array_like of int, shape (N,)
             Classes 0 .. k - 1.
-        patches : array_like, shape (N, P, k, 2)
+        patches : array_like, shape (N, P, k, V)
             Coefficient of feature v_{s,l} in each patch, dimensionless.
 
         Returns
@@ -110,22 +121,22 @@ class Dataset(ABC):
         try:
             patches = np.asarray(patches)
         except ValueError:  # nested lists of unequal lengths
-            raise UsageError("patches: must be numbers in an array of shape (N, P, k, 2)") from None
+            raise UsageError("patches: must be numbers in an array of shape (N, P, k, V)") from None
         if patches.dtype.kind not in "iuf":
-            raise UsageError(f"patches has dtype {shortened(str(patches.dtype))}: must be real numbers in an array of shape (N, P, k, 2)")
-        if patches.ndim != 4 or patches.shape[3] != 2 or min(patches.shape) < 1 or patches.shape[2] < 2:
-            raise UsageError(f"patches has shape {patches.shape}: must be (N, P, k, 2) with N, P >= 1 and k >= 2")
-        N, P, k, _ = patches.shape
+            raise UsageError(f"patches has dtype {shortened(str(patches.dtype))}: must be real numbers in an array of shape (N, P, k, V)")
+        if patches.ndim != 4 or min(patches.shape) < 1 or patches.shape[2] < 2 or patches.shape[3] > MOST_VIEWS:
+            raise UsageError(f"patches has shape {patches.shape}: must be (N, P, k, V) with N, P >= 1, k >= 2 and V from 1 to {MOST_VIEWS}")
+        N, P, k, V = patches.shape
         labels = check_labels(labels, k, N)
         if not np.isfinite(patches).all():
             raise UsageError("patches: every coefficient must be finite")
         largest = max(abs(float(patches.max())), abs(float(patches.min())))  # as floats: the absolute value of -2^63 is itself
         if largest > LARGEST:
             raise UsageError(f"patches: a coefficient is of size {largest:.3g}; must be at most {LARGEST:g}, in units of features of length 1")
-        by_feature = patches.reshape(N, P, 2 * k).transpose(0, 2, 1)
+        by_feature = patches.reshape(N, P, V * k).transpose(0, 2, 1)
         point, feature = np.nonzero(by_feature.any(axis=2))
         # Copies: what the caller does to the arrays later stays outside.
-        return PatchDataset(labels, k, point, feature, by_feature[point, feature].astype(np.float64, order="C", copy=False))
+        return PatchDataset(labels, k, point, feature, by_feature[point, feature].astype(np.float64, order="C", copy=False), V)
 
 
 def check_labels(labels: ArrayLike, k: int, N: int | None = None) -> np.ndarray:
@@ -149,9 +160,9 @@ def check_labels(labels: ArrayLike, k: int, N: int | None = None) -> np.ndarray:
     return given.astype(np.int64)
 
 
-def _check_view(view: int) -> None:
-    if not isinstance(view, (int, np.integer)) or view not in (0, 1):
-        raise UsageError(f"view={echo(view)}: must be 0 or 1")
+def _check_view(view: int, V: int) -> None:
+    if not isinstance(view, (int, np.integer)) or not 0 <= view < V:
+        raise UsageError(f"view={echo(view)}: must be an integer from 0 to {V - 1}, as classes have {V} views")
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,13 +174,13 @@ class SharedNoiseDataset(Dataset):
     labels : numpy.ndarray
         (N,) int64.
     signal_coefficients : numpy.ndarray
-        (N, 2, C_P) float64: [i, 0, p] = beta_p, [i, 1, p] = delta2 - beta_p (0 where a view has been removed).
+        (N, V, C_P) float64: [i, l, p] = beta_p of view l; for two views [i, 1, p] = delta2 - [i, 0, p] (0 where a view has been removed).
     signal_patches : numpy.ndarray
-        (N, 2, C_P) int64: the position of that patch; [i, 0, p] and [i, 1, p] are paired by the bijection F.
+        (N, V, C_P) int64: the position of that patch; the patches [i, :, p] are paired, for two views by the bijection F.
     patterns : numpy.ndarray
-        (G, k, 2) float64: noise vectors.
+        (G, k, V) float64: noise vectors.
     pattern_index : numpy.ndarray
-        (N,) int64: which of them point i has in its P - 2 C_P noise patches.
+        (N,) int64: which of them point i has in its P - V C_P noise patches.
     patch_count : int
         P.
     """
@@ -187,20 +198,25 @@ class SharedNoiseDataset(Dataset):
         return self.patterns.shape[1]
 
     @property
+    def V(self) -> int:
+        """Views of a class."""
+        return self.patterns.shape[2]
+
+    @property
     def P(self) -> int:
         """Patches per point."""
         return self.patch_count
 
     def sized(self, parameters: Parameters) -> Parameters:
-        """Return the parameters with N, P, C_P and G of these points."""
-        sizes = {"N": self.N, "P": self.P, "C_P": self.signal_patches.shape[2], "G": len(self.patterns)}
+        """Return the parameters with V, N, P, C_P and G of these points."""
+        sizes = {"V": self.V, "N": self.N, "P": self.P, "C_P": self.signal_patches.shape[2], "G": len(self.patterns)}
         return parameters.model_copy(update=sizes | ({"noise": "codebook"} if parameters.noise == "patch" else {}))
 
     def to_patches(self) -> np.ndarray:
-        """Return (N, P, k, 2) float64: the coefficient of v_{s,l} in each patch. Takes 16 N P k bytes."""
+        """Return (N, P, k, V) float64: the coefficient of v_{s,l} in each patch. Takes 8 N P k V bytes."""
         patches = np.repeat(self.patterns[self.pattern_index][:, None], self.P, axis=1)
         points = np.arange(self.N)[:, None]
-        for view in (0, 1):
+        for view in range(self.V):
             position = self.signal_patches[:, view]
             patches[points, position] = 0.0
             patches[points, position, self.labels[:, None], view] = self.signal_coefficients[:, view]
@@ -208,12 +224,12 @@ class SharedNoiseDataset(Dataset):
 
     def own_coefficients(self, view: int) -> np.ndarray:
         """Return (N, C_P): beta_{i,p} for p in P_{y_i, view}."""
-        _check_view(view)
+        _check_view(view, self.V)
         return self.signal_coefficients[:, view]
 
     def feature_totals(self) -> np.ndarray:
-        """Return (k, 2): the largest total of the coefficients of a feature in one point."""
-        totals = (self.P - 2 * self.signal_patches.shape[2]) * np.abs(self.patterns[np.unique(self.pattern_index)]).max(axis=0)
+        """Return (k, V): the largest total of the coefficients of a feature in one point."""
+        totals = (self.P - self.V * self.signal_patches.shape[2]) * np.abs(self.patterns[np.unique(self.pattern_index)]).max(axis=0)
         np.maximum.at(totals, self.labels, np.abs(self.signal_coefficients).sum(axis=2))
         return totals
 
@@ -224,17 +240,17 @@ class SharedNoiseDataset(Dataset):
 
     def keep_view(self, view: int) -> SharedNoiseDataset:
         """Return x' of Definition 4.5; noise never holds own features, so only the signal patches change."""
-        _check_view(view)
-        kept = self.signal_coefficients.copy()
-        kept[:, 1 - view] = 0.0
+        _check_view(view, self.V)
+        kept = np.zeros_like(self.signal_coefficients)
+        kept[:, view] = self.signal_coefficients[:, view]
         return replace(self, signal_coefficients=kept)
 
 
 @dataclass(frozen=True, eq=False)
 class PatchDataset(Dataset):
-    """Points with arbitrary patches; of the 2k features of a point only those that occur in it are stored.
+    """Points with arbitrary patches; of the V k features only those that occur in a point are stored for it.
 
-    By Definition 4.1 these are the noise classes and the own class, 2 Q + 2 features, whatever k. Points are in order, and within a point features.
+    By Definition 4.1 these are the noise classes and the own class, V (Q + 1) features, whatever k. Points are in order, and within a point features.
 
     Attributes
     ----------
@@ -243,9 +259,11 @@ class PatchDataset(Dataset):
     class_count : int
         k.
     point, feature : numpy.ndarray
-        (n,) int64: feature 2 s + l, that is v_{s,l}, occurs in a point.
+        (n,) int64: feature V s + l, that is v_{s,l}, occurs in a point.
     rows : numpy.ndarray
         (n, P) float64: its coefficient in each patch of that point.
+    view_count : int
+        V.
     """
 
     labels: np.ndarray
@@ -253,6 +271,7 @@ class PatchDataset(Dataset):
     point: np.ndarray
     feature: np.ndarray
     rows: np.ndarray
+    view_count: int = 2
 
     @property
     def k(self) -> int:
@@ -260,34 +279,39 @@ class PatchDataset(Dataset):
         return self.class_count
 
     @property
+    def V(self) -> int:
+        """Views of a class."""
+        return self.view_count
+
+    @property
     def P(self) -> int:
         """Patches per point."""
         return self.rows.shape[1]
 
     def sized(self, parameters: Parameters) -> Parameters:
-        """Return the parameters with N and P of these points, and Q from the features that occur in them."""
-        Q = max(1, math.ceil(len(self.rows) / (2 * self.N)) - 1)
-        return parameters.model_copy(update={"N": self.N, "P": self.P, "Q": Q, "noise": "patch"})
+        """Return the parameters with V, N and P of these points, and Q from the features that occur in them."""
+        Q = max(1, math.ceil(len(self.rows) / (self.V * self.N)) - 1)
+        return parameters.model_copy(update={"V": self.V, "N": self.N, "P": self.P, "Q": Q, "noise": "patch"})
 
     def to_patches(self) -> np.ndarray:
-        """Return (N, P, k, 2) float64: the coefficient of v_{s,l} in each patch. Takes 16 N P k bytes."""
-        patches = np.zeros((self.N, self.P, 2 * self.k))
+        """Return (N, P, k, V) float64: the coefficient of v_{s,l} in each patch. Takes 8 N P k V bytes."""
+        patches = np.zeros((self.N, self.P, self.V * self.k))
         patches[self.point, :, self.feature] = self.rows
-        return patches.reshape(self.N, self.P, self.k, 2)
+        return patches.reshape(self.N, self.P, self.k, self.V)
 
     def own_coefficients(self, view: int) -> np.ndarray:
         """Return (N, P): the coefficient of v_{y_i, view} in every patch."""
-        _check_view(view)
+        _check_view(view, self.V)
         own = self._is_own(view)
         coefficients = np.zeros((self.N, self.P))
         coefficients[self.point[own]] = self.rows[own]
         return coefficients
 
     def feature_totals(self) -> np.ndarray:
-        """Return (k, 2): the largest total of the coefficients of a feature in one point."""
-        totals = np.zeros(2 * self.k)
+        """Return (k, V): the largest total of the coefficients of a feature in one point."""
+        totals = np.zeros(self.V * self.k)
         np.maximum.at(totals, self.feature, np.abs(self.rows).sum(axis=1))
-        return totals.reshape(self.k, 2)
+        return totals.reshape(self.k, self.V)
 
     def largest_patch(self) -> float:
         """Return the largest sum of |coefficients| in one patch."""
@@ -296,10 +320,10 @@ class PatchDataset(Dataset):
         return float(sums.max())
 
     def keep_view(self, view: int) -> PatchDataset:
-        """Return x' of Definition 4.5: every instance of v_{y, 1 - view}, wherever it stands, replaced by zero."""
-        _check_view(view)
-        kept = ~self._is_own(1 - view)
+        """Return x' of Definition 4.5: every instance of v_{y,l}, l != view, wherever it stands, replaced by zero."""
+        _check_view(view, self.V)
+        kept = (self.feature // self.V != self.labels[self.point]) | self._is_own(view)
         return replace(self, point=self.point[kept], feature=self.feature[kept], rows=self.rows[kept])
 
     def _is_own(self, view: int) -> np.ndarray:
-        return self.feature == 2 * self.labels[self.point] + view
+        return self.feature == self.V * self.labels[self.point] + view

@@ -3,13 +3,16 @@
 D is a function of the parameters alone. What the definition leaves open is decided by fields of `Parameters`:
 
 ===================  =====================================================================================================
-where signals lie    ``signal_layout``: a uniformly random set of 2 C_P positions for each point (the pairing F is then a
-                     uniformly random bijection), or always the first 2 C_P positions, view 0 first
+where signals lie    ``signal_layout``: a uniformly random set of V C_P positions for each point (the pairing F is then a
+                     uniformly random bijection), or always the first V C_P positions, view 0 first
 noise classes        Q distinct classes without the own one: uniformly at random for each point (``noise="point"``, ``"patch"``), or
                      those of a codebook pattern without own features, chosen uniformly (``"codebook"``; see `codebook`)
 noise coefficients   uniform on [delta3, delta4]: for each pattern, for each point, or for each patch of a point
 law of beta          ``beta_law``, symmetric about delta2 / 2, one for all classes or one for each
 ===================  =====================================================================================================
+
+Definition 4.1 has V = 2 views of a class. With another V, which `Parameters` allows, each class has V features, each point C_P groups of V paired
+patches, one for each view, whose coefficients are shares of delta2 (`mvsim.parameters.beta_laws`), and a noise class brings all of its V features.
 """
 
 from __future__ import annotations
@@ -53,7 +56,7 @@ ONE_BY_ONE, AT_ONCE = 10_000, 2**17
 
 
 def codebook(parameters: Parameters) -> np.ndarray:
-    """Return the (G, k, 2) noise patterns of D: Q classes each, coefficients uniform on [delta3, delta4].
+    """Return the (G, k, V) noise patterns of D: Q classes each, coefficients uniform on [delta3, delta4].
 
     The classes are dealt to the patterns in turn and a pattern never contains a class dealt to it, so every class has a pattern that it may use;
     otherwise the Q classes of a pattern are uniformly random.
@@ -67,11 +70,11 @@ def codebook(parameters: Parameters) -> np.ndarray:
     check_data_memory(p, 1)
     rng = stream(p.codebook_seed, "codebook")
     dealt = rng.permutation(p.k)
-    patterns = np.zeros((p.G, p.k, 2))
+    patterns = np.zeros((p.G, p.k, p.V))
     for g in range(min(p.G, ONE_BY_ONE)):
         allowed = np.setdiff1d(np.arange(p.k), dealt[g :: p.G])
         classes = rng.choice(allowed, size=p.Q, replace=False)
-        patterns[g, classes] = rng.uniform(p.delta3, p.delta4, size=(p.Q, 2))
+        patterns[g, classes] = rng.uniform(p.delta3, p.delta4, size=(p.Q, p.V))
     size = max(1, AT_ONCE // p.k)
     for start in range(ONE_BY_ONE, p.G, size):
         _fill_patterns(p, rng, dealt, patterns[start : start + size], start)
@@ -84,7 +87,7 @@ def _fill_patterns(p: Parameters, rng: np.random.Generator, dealt: np.ndarray, p
     here = (pattern >= 0) & (pattern < len(patterns))
     keys[pattern[here], dealt[here]] = 2.0  # last of all
     classes = np.argpartition(keys, p.Q - 1, axis=1)[:, : p.Q]
-    patterns[np.arange(len(patterns))[:, None], classes] = rng.uniform(p.delta3, p.delta4, size=(len(patterns), p.Q, 2))
+    patterns[np.arange(len(patterns))[:, None], classes] = rng.uniform(p.delta3, p.delta4, size=(len(patterns), p.Q, p.V))
 
 
 def sample_points(parameters: Parameters, rng: np.random.Generator, labels: np.ndarray) -> Dataset:
@@ -120,9 +123,9 @@ def sample_points(parameters: Parameters, rng: np.random.Generator, labels: np.n
         index = np.array([rng.choice(allowed[y]) for y in labels], dtype=np.int64)
         return SharedNoiseDataset(labels, coefficients, positions, patterns, index, p.P)
     if p.noise == "point":
-        noise = np.zeros((len(labels), p.k, 2))
+        noise = np.zeros((len(labels), p.k, p.V))
         for i, y in enumerate(labels):
-            noise[i, _noise_classes(p, rng, y)] = rng.uniform(p.delta3, p.delta4, size=(p.Q, 2))
+            noise[i, _noise_classes(p, rng, y)] = rng.uniform(p.delta3, p.delta4, size=(p.Q, p.V))
         return SharedNoiseDataset(labels, coefficients, positions, noise, np.arange(len(labels)), p.P)
     return _noise_of_each_patch(p, rng, labels, coefficients, positions)
 
@@ -138,34 +141,41 @@ def _noise_of_each_patch(
 ) -> PatchDataset:
     """Return points whose noise patches share their classes but not their coefficients: (point, class, view, patch) of the classes that occur."""
     N = len(labels)
-    rows, classes = np.zeros((N, p.Q + 1, 2, p.P)), np.empty((N, p.Q + 1), dtype=np.int64)
+    rows, classes = np.zeros((N, p.Q + 1, p.V, p.P)), np.empty((N, p.Q + 1), dtype=np.int64)
     for i, y in enumerate(labels):
         noise = _noise_classes(p, rng, y)
         classes[i] = np.sort(np.append(noise, y))
-        rows[i, np.searchsorted(classes[i], noise)] = rng.uniform(p.delta3, p.delta4, size=(p.P, p.Q, 2)).transpose(1, 2, 0)
+        rows[i, np.searchsorted(classes[i], noise)] = rng.uniform(p.delta3, p.delta4, size=(p.P, p.Q, p.V)).transpose(1, 2, 0)
     points, own = np.arange(N)[:, None], np.argmax(classes == labels[:, None], axis=1)[:, None]
-    for view in (0, 1):
+    for view in range(p.V):
         rows[points, :, :, positions[:, view]] = 0.0
-    for view in (0, 1):
+    for view in range(p.V):
         rows[points, own, view, positions[:, view]] = coefficients[:, view]
-    features = 2 * classes[:, :, None] + np.arange(2)
-    return PatchDataset(labels, p.k, np.repeat(np.arange(N), 2 * (p.Q + 1)), features.ravel(), rows.reshape(-1, p.P))
+    features = p.V * classes[:, :, None] + np.arange(p.V)
+    return PatchDataset(labels, p.k, np.repeat(np.arange(N), p.V * (p.Q + 1)), features.ravel(), rows.reshape(-1, p.P), p.V)
 
 
 def _signal_coefficients(p: Parameters, rng: np.random.Generator, labels: np.ndarray) -> np.ndarray:
-    """Return (n, 2, C_P): beta in view 0 and delta2 - beta in view 1, beta by the law of the own class."""
-    unit = np.empty((len(labels), p.C_P))
+    """Return (n, V, C_P): the coefficients of each view, by the law of the own class; those of paired patches, [i, :, p], add up to delta2."""
+    together, shares = np.ones((len(labels), p.C_P)), []
+    for views in range(p.V, 1, -1):  # see `mvsim.parameters.beta_laws`
+        part = together * _parts(p, rng, labels, views)
+        shares.append(together - part)
+        together = part
+    # The first view has what is left in the end; of the last one, what the others leave of delta2 is taken, so that the sum is right.
+    beta = [p.delta1 + share * (p.delta2 - p.V * p.delta1) for share in [together, *shares[:0:-1]]][: p.V - 1]
+    return np.stack([*beta, p.delta2 - sum(beta, np.zeros_like(together))], axis=1)
+
+
+def _parts(p: Parameters, rng: np.random.Generator, labels: np.ndarray, views: int) -> np.ndarray:
+    """Return (n, C_P): the part of all but the last of the first ``views`` views."""
     if isinstance(p.beta_law, tuple):
-        for i, y in enumerate(labels):
-            unit[i] = p.beta_law_of(int(y)).sample(rng, p.C_P)
-    else:
-        unit[:] = p.beta_law.sample(rng, unit.size).reshape(unit.shape)
-    beta = p.delta1 + unit * (p.delta2 - 2.0 * p.delta1)
-    return np.stack([beta, p.delta2 - beta], axis=1)
+        return np.stack([p.beta_law_of(int(y)).sample(rng, p.C_P, views) for y in labels])
+    return p.beta_law.sample(rng, len(labels) * p.C_P, views).reshape(len(labels), p.C_P)
 
 
 def _signal_positions(p: Parameters, rng: np.random.Generator, n: int) -> np.ndarray:
-    """Return (n, 2, C_P): the patch that holds each signal coefficient."""
+    """Return (n, V, C_P): the patch that holds each signal coefficient."""
     if p.signal_layout == "fixed":
-        return np.tile(np.arange(2 * p.C_P).reshape(2, p.C_P), (n, 1, 1))
-    return np.stack([rng.choice(p.P, size=2 * p.C_P, replace=False) for _ in range(n)]).reshape(n, 2, p.C_P).astype(np.int64)
+        return np.tile(np.arange(p.signal_patches).reshape(p.V, p.C_P), (n, 1, 1))
+    return np.stack([rng.choice(p.P, size=p.signal_patches, replace=False) for _ in range(n)]).reshape(n, p.V, p.C_P).astype(np.int64)

@@ -12,44 +12,46 @@ from mvsim.inputs import check_integer, real_array
 from mvsim.random_streams import stream
 
 
-def random_features(k: int, d: int, seed: int) -> np.ndarray:
-    """Return 2k orthonormal features of R^d, uniformly distributed (Haar).
+def random_features(k: int, d: int, seed: int, V: int = 2) -> np.ndarray:
+    """Return V k orthonormal features of R^d, uniformly distributed (Haar).
 
     Parameters
     ----------
     k : int
         Number of classes, >= 1.
     d : int
-        Dimension, at least 2k.
+        Dimension, at least V k.
     seed : int
         Fixes the draw.
+    V : int
+        Views of a class, >= 1.
 
     Returns
     -------
     numpy.ndarray
-        (k, 2, d) float64: v_{s,l} is [s, l].
+        (k, V, d) float64: v_{s,l} is [s, l].
 
     Raises
     ------
     UsageError
-        If d < 2k, the numbers are not integers, or the features do not fit in memory.
+        If d < V k, the numbers are not integers, or the features do not fit in memory.
     """
-    k = check_integer("k", k, 1)
-    d = check_integer("d", d, 2 * k, "so that 2k orthonormal features fit")
-    needed, there = 3 * 8 * 2 * k * d, available_bytes()  # what is drawn, its basis and the copy that is returned
+    k, V = check_integer("k", k, 1), check_integer("V", V, 1)
+    d = check_integer("d", d, V * k, f"so that {V} k orthonormal features fit")
+    needed, there = 3 * 8 * V * k * d, available_bytes()  # what is drawn, its basis and the copy that is returned
     if there is not None and needed > there:
-        fits = there // (3 * 8 * 2 * k)
+        fits = there // (3 * 8 * V * k)
         raise UsageError(f"k={k}, d={d}: would need about {needed:.3g} bytes of memory and {there:.3g} are available; d up to {fits} would fit")
-    gaussian = stream(seed, "feature basis").standard_normal((d, 2 * k))
+    gaussian = stream(seed, "feature basis").standard_normal((d, V * k))
     basis, triangle = np.linalg.qr(gaussian)
-    return np.ascontiguousarray((basis * np.sign(np.diag(triangle))).T).reshape(k, 2, d)
+    return np.ascontiguousarray((basis * np.sign(np.diag(triangle))).T).reshape(k, V, d)
 
 
 def embed(data: Dataset, features: np.ndarray) -> np.ndarray:
-    """Return the patches of ``data`` as vectors of R^d, shape (N, P, d), given (k, 2, d) features."""
+    """Return the patches of ``data`` as vectors of R^d, shape (N, P, d), given (k, V, d) features."""
     if not isinstance(data, Dataset):
         raise UsageError(f"data={echo(data)}: must be a data set, from mvsim.sample_dataset or mvsim.Dataset.from_patches")
     features = real_array("features", features)
-    if features.ndim != 3 or features.shape[:2] != (data.k, 2):
-        raise UsageError(f"features has shape {features.shape}: must be (k, 2, d) with the k = {data.k} classes that data has")
+    if features.ndim != 3 or features.shape[:2] != (data.k, data.V):
+        raise UsageError(f"features has shape {features.shape}: must be (k, V, d) with k = {data.k} and V = {data.V} as data has")
     return np.einsum("ipsl,sld->ipd", data.to_patches(), features, optimize=True)

@@ -9,8 +9,8 @@ from mvsim.parameters import Parameters
 def data_bytes(parameters: Parameters, points: int) -> int:
     """Predict the most bytes that drawing that many points takes at once."""
     p = parameters
-    noise = features_of_point(p) * points * p.P if p.noise == "patch" else 2 * p.k * drawn_patterns(p, points) + allowed_patterns(p, points)
-    return 8 * (noise + points * (35 + 6 * p.C_P))
+    noise = features_of_point(p) * points * p.P if p.noise == "patch" else p.features * drawn_patterns(p, points) + allowed_patterns(p, points)
+    return 8 * (noise + points * (35 + 3 * p.signal_patches))
 
 
 def check_data_memory(parameters: Parameters, points: int | None = None) -> int:
@@ -36,4 +36,4 @@ def drawn_patterns(p: Parameters, points: int) -> int:
 
 def features_of_point(p: Parameters) -> int:
     """Return how many features occur in a point with noise of each patch: those of its noise classes and of its own class."""
-    return 2 * (p.Q + 1)
+    return p.V * (p.Q + 1)

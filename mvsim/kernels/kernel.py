@@ -86,7 +86,7 @@ class Evaluation(ABC):
 class Kernel(ABC):
     """The network on one data set, in correlation coordinates c of shape (k, m, F): F features, each with a class.
 
-    Where c comes with its features laid out in several dimensions, as (k, m, k, 2), gradients come back in that shape.
+    Where c comes with its features laid out in several dimensions, as (k, m, k, V), gradients come back in that shape.
     """
 
     name: ClassVar[str]

@@ -1,7 +1,7 @@
 """What an objective is: a pointwise loss summed over a set of (mixed) points.
 
 Conventions, fixed once for all objectives
-    c, v, gradient    (k, m, k, 2) float64, c[y, r, s, l] = <w_{y,r}, v_{s,l}>
+    c, v, gradient    (k, m, k, V) float64, c[y, r, s, l] = <w_{y,r}, v_{s,l}>
     outputs           (k, N) float64, g_y(x_i) on the unmixed training points
     gradient          of the loss by c, not its negative. Since the features are orthonormal, entry [y, r, s, l] is also the correlation
                       <grad_{w_{y,r}} J, v_{s,l}> of the gradient in R^d, and the gradient has no other component.
@@ -69,6 +69,8 @@ class Objective(ABC):
             raise UsageError("parameters, data: must be mvsim.Parameters and a data set, from mvsim.sample_dataset or mvsim.Dataset.from_patches")
         if data.k != parameters.k:
             raise UsageError(f"k={parameters.k}: the data have {data.k} classes; they must agree")
+        if data.V != parameters.V:
+            raise UsageError(f"V={parameters.V}: the data have {data.V} views of a class; they must agree")
         self.parameters = parameters
         self.data = data
         self.kernel = make_kernel(parameters, data, backend, threads)
@@ -118,7 +120,7 @@ class Objective(ABC):
         return loss
 
     def gradient(self, c: np.ndarray) -> np.ndarray:
-        """Return the gradient of the loss by c, (k, m, k, 2)."""
+        """Return the gradient of the loss by c, (k, m, k, V)."""
         return self.loss_and_gradient(c)[1]
 
     def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
@@ -134,7 +136,7 @@ class Objective(ABC):
         return loss, gradient
 
     def hessian_vector_product(self, c: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return the derivative of the gradient at c along v, (k, m, k, 2)."""
+        """Return the derivative of the gradient at c along v, (k, m, k, V)."""
         c, v = self._ready(c), self._checked(v, "v")
         product = np.zeros_like(c)
         with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
@@ -154,7 +156,7 @@ class Objective(ABC):
         return True
 
     def growth_rates(self) -> np.ndarray:
-        """Return (k, 2): K_{y,l}, at which own correlations grow while outputs and noise are 0: c' = K (c / rho)^(alpha - 1).
+        """Return (k, V): K_{y,l}, at which own correlations grow while outputs and noise are 0: c' = K (c / rho)^(alpha - 1).
 
         A point of class y that is mixed with weight lam with one of another class pulls with a(lam), minus the derivative of the pointwise loss by
         g_y at outputs 0 for its soft label: of the cross-entropy lam - 1/k, as all softmax probabilities are 1/k. Over the pairs i != j the mean
@@ -164,12 +166,12 @@ class Objective(ABC):
 
         and S_{y,l} a(1) on single points. The last summand is larger than the others together as long as N < 2^alpha, although only one
         pair in N contributes to it: mixing a point with anything else costs its features a factor 2^-alpha. Coinciding signal patches are
-        neglected; they raise K, the more the larger 2 C_P / P.
+        neglected; they raise K, the more the larger V C_P / P.
         """
         return exponential(self.log_growth_rates())
 
     def log_growth_rates(self) -> np.ndarray:
-        """Return (k, 2): log K_{y,l} of `growth_rates`, also where K_{y,l} is no double; -inf where nothing grows."""
+        """Return (k, V): log K_{y,l} of `growth_rates`, also where K_{y,l} is no double; -inf where nothing grows."""
         others, themselves = self._pulls()
         return log_signal_strength(self.parameters, self.data) + logarithm(others + themselves)
 

@@ -42,17 +42,17 @@ class Scales:
         self._patch = objective.data.largest_patch()
 
     def thresholds(self) -> np.ndarray:
-        """Return (k, 2): the own correlation at which the activation becomes linear, or at which this feature alone makes an output of 1."""
+        """Return (k, V): the own correlation at which the activation becomes linear, or at which this feature alone makes an output of 1."""
         b, alpha = self._objective.escape_threshold, self._objective.parameters.alpha
         return b * np.minimum(1.0, np.maximum(b * self._totals, 1e-300) ** (-1.0 / alpha))
 
     def units(self, c: np.ndarray) -> np.ndarray:
-        """Return (k, m, k, 2): the change of each correlation that counts as 1, > 0."""
+        """Return (k, m, k, V): the change of each correlation that counts as 1, > 0."""
         p = self._objective.parameters
         largest = np.abs(c).max(axis=(2, 3), keepdims=True)
         steepest = np.clip(self._patch * largest / p.rho, 0.0, 1.0) ** (p.alpha - 1.0)
         rest = np.minimum(1.0, AT_REST * self._residuals(c) ** (1.0 / max(p.alpha - 1.0, 1.0)))[:, None, None, None]
-        relative = np.repeat(np.repeat(_OTHERS * largest, p.k, axis=2), 2, axis=3)
+        relative = np.broadcast_to(_OTHERS * largest, c.shape).copy()
         classes = np.arange(p.k)
         relative[classes, :, classes] = np.maximum(np.abs(c[classes, :, classes]), self.thresholds()[:, None])
         return np.minimum(relative, rest / np.maximum(steepest * self._totals, 1e-300))

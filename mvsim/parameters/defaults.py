@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mvsim.parameters.numbers import MOST_CLASSES, usable_number
+from mvsim.parameters.numbers import MOST_CLASSES, MOST_VIEWS, usable_number
 
 DEFAULT_R0 = 0.3
 """r0 = sqrt(2 ln m / d) / rho at the default d, dimensionless: the leading-order size of max_r c[y, r, y, l] over the threshold.
@@ -30,13 +30,14 @@ def with_defaults(fields: dict[str, Any]) -> dict[str, Any]:
     filled.setdefault("m", k_int)
     filled.setdefault("C_P", 2)
     C_P = usable_number(filled["C_P"], least=1) or 1
-    filled.setdefault("P", max(k_int**2, 2 * int(C_P)))
+    V = int(min(usable_number(fields.get("V", 2), least=1) or 1, MOST_VIEWS))
+    filled.setdefault("P", max(k_int**2, V * int(C_P)))
     filled.setdefault("Q", min(2, k_int - 1))
     filled.setdefault("N", max(200, 10 * k_int))
     filled.setdefault("alpha", 8.0)
     filled.setdefault("rho", 1.0 / k)
     m, rho = usable_number(filled["m"], least=1) or 1, min(usable_number(filled["rho"], least=1e-30) or 1.0, 1e6)
-    filled.setdefault("d", max(2 * k_int, default_dimension(int(m), rho)))
+    filled.setdefault("d", max(V * k_int, default_dimension(int(m), rho)))
     filled.setdefault("delta1", 0.1)
     filled.setdefault("delta2", 1.0)
     filled.setdefault("delta3", min(0.05 * k**-1.5, read if (read := usable_number(fields.get("delta4"), least=0)) is not None else math.inf))

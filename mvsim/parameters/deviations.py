@@ -36,8 +36,11 @@ def deviations_of(p: Parameters) -> list[Deviation]:
             found.append(Deviation(name, f"{value:g}", assumed, f"{name} = {value:.3g} = {value / scale:.3g} {formula}"))
     if p.alpha != 8:
         found.append(Deviation("alpha", f"{p.alpha:g}", "8", f"alpha = {p.alpha:g} instead of 8"))
-    if p.P == 2 * p.C_P:
-        found.append(Deviation("P", str(p.P), "P - 2 C_P noise patches", "no patch is left for feature noise"))
+    if p.V != 2:
+        share = "" if p.V > 1 else ", with the constant coefficient delta2"
+        found.append(Deviation("V", str(p.V), "2", f"V = {p.V} instead of 2 views of a class{share}"))
+    if p.signal_patches == p.P:
+        found.append(Deviation("P", str(p.P), f"P - {p.V} C_P noise patches", "no patch is left for feature noise"))
     elif p.P * p.delta3 < p.delta2:
         ratio = p.P * p.delta3 / p.delta2
         statement = f"P delta3 = {ratio:.3g} delta2 instead of >> delta2, so linear models can fit the data (Proposition 4.4)"
@@ -48,9 +51,11 @@ def deviations_of(p: Parameters) -> list[Deviation]:
 
 def _concentration(p: Parameters) -> list[Deviation]:
     """List the law of beta if a set of Lebesgue measure 1 / (10 log k) can hold more than half of its probability."""
-    share = min(1.0, 0.1 / math.log(max(p.k, 2)) / max(p.delta2 - 2.0 * p.delta1, 1e-300))
+    if p.V == 1:
+        return []
+    share = min(1.0, 0.1 / math.log(max(p.k, 2)) / max(p.delta2 - p.V * p.delta1, 1e-300))
     laws = p.beta_law if isinstance(p.beta_law, tuple) else (p.beta_law,)
-    probability = max(law.largest_probability(share) for law in laws)
+    probability = max(law.largest_probability(share, p.V) for law in laws)
     if probability <= 0.5:
         return []
     statement = f"the law of beta puts probability {probability:.2g} on a set of measure 1/(10 log k), Definition 4.1 asks for o(1)"

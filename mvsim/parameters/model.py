@@ -14,12 +14,16 @@ from mvsim.parameters.beta_laws import BetaLaw, UniformLaw
 from mvsim.parameters.contradictions import contradictions
 from mvsim.parameters.defaults import with_defaults
 from mvsim.parameters.deviations import deviations_of
-from mvsim.parameters.numbers import MOST, MOST_CLASSES, usable_number
+from mvsim.parameters.numbers import MOST, MOST_CLASSES, MOST_VIEWS, usable_number
 from mvsim.parameters.regime import Deviation
 
 
 def _one_law_or_many(value: Any) -> str:
     return "one law per class" if isinstance(value, (list, tuple)) else "one law"
+
+
+ADDED = {"V": 2}
+"""Fields that run files of earlier versions lack, with the values that were the only ones then."""
 
 
 _BetaLaws = Annotated[
@@ -59,24 +63,25 @@ class Parameters(BaseModel):
             ge=1,
             le=10**300,
             description="dimension of a patch, enters only through the initial correlations N(0, 1/d); assumed Omega(k^20); "
-            "default makes sqrt(2 ln m / d) / rho = 0.3; at least 2 k",
+            "default makes sqrt(2 ln m / d) / rho = 0.3; at least V k",
         ),
     ]
-    P: Annotated[int, Field(ge=2, le=10**12, description="patches per point; assumed Theta(k^2); default k^2, at least 2 C_P")]
+    P: Annotated[int, Field(ge=1, le=10**12, description="patches per point; assumed Theta(k^2); default k^2, at least V C_P")]
     C_P: Annotated[int, Field(ge=1, le=MOST, description="patches that carry each feature of the own class; assumed Theta(1); default 2")]
+    V: Annotated[int, Field(ge=1, le=MOST_VIEWS, description="views, that is features, of a class; Definition 4.1 has 2; default 2")] = 2
     Q: Annotated[int, Field(ge=1, le=MOST, description="classes in the noise of a point; assumed Theta(1); default 2 (1 if k = 2), less than k")]
     N: Annotated[int, Field(ge=1, le=MOST, description="training points; assumed large; default max(200, 10 k)")]
     alpha: Annotated[float, Field(ge=1, le=64, description="power of the smoothed ReLU; assumed 8; default 8")]
     rho: Annotated[float, Field(ge=1e-30, le=1e6, description="threshold of the smoothed ReLU; assumed Theta(1/k); default 1/k")]
     delta1: Annotated[float, Field(gt=0, le=1e6, description="least signal coefficient; assumed Theta(1); default 0.1")]
     delta2: Annotated[
-        float, Field(gt=0, le=1e6, description="sum of the two signal coefficients of paired patches; assumed Theta(1); default 1, at least 2 delta1")
+        float, Field(gt=0, le=1e6, description="sum of the V signal coefficients of paired patches; assumed Theta(1); default 1, at least V delta1")
     ]
     delta3: Annotated[float, Field(ge=0, le=1e6, description="least noise coefficient; assumed Theta(k^-1.5); default 0.05 k^-1.5")]
     delta4: Annotated[float, Field(ge=0, le=1e6, description="largest noise coefficient; assumed Theta(k^-1.5); default 0.1 k^-1.5, at least delta3")]
     signal_layout: Annotated[
         Literal["random", "fixed"],
-        Field(description="where the signal patches of a point lie: random = drawn for each point, fixed = the first 2 C_P positions"),
+        Field(description="where the signal patches of a point lie: random = drawn for each point, fixed = the first V C_P positions"),
     ] = "random"
     noise: Annotated[
         Literal["codebook", "point", "patch"],
@@ -90,7 +95,7 @@ class Parameters(BaseModel):
         _BetaLaws,
         Field(
             description='law of the signal coefficients on [delta1, delta2 - delta1], symmetric: {"kind": "uniform"}, '
-            '{"kind": "beta", "a": 2} or {"kind": "discrete", "atoms": [0.5]}; one law, or a list of k laws, one per class'
+            '{"kind": "beta", "a": 2} or, for V = 2, {"kind": "discrete", "atoms": [0.5]}; one law, or a list of k laws, one per class'
         ),
     ] = UniformLaw()
     codebook_seed: Annotated[int, Field(ge=0, lt=2**128, description="fixes the noise codebook, a part of the distribution D; default 0")] = 0
@@ -138,8 +143,23 @@ class Parameters(BaseModel):
 
     @property
     def correlations_shape(self) -> tuple[int, int, int, int]:
-        """(k, m, k, 2): the shape of correlations c[y, r, s, l]."""
-        return self.k, self.m, self.k, 2
+        """(k, m, k, V): the shape of correlations c[y, r, s, l]."""
+        return self.k, self.m, self.k, self.V
+
+    @property
+    def features(self) -> int:
+        """The number F = V k of features."""
+        return self.V * self.k
+
+    @property
+    def signal_patches(self) -> int:
+        """V C_P, how many patches of a point carry features of its own class."""
+        return self.V * self.C_P
+
+    @property
+    def largest_signal(self) -> float:
+        """The largest signal coefficient there can be, delta2 - (V - 1) delta1."""
+        return self.delta2 - (self.V - 1) * self.delta1
 
     def deviations(self) -> list[Deviation]:
         """List the ways in which these parameters depart from Assumption 4.3 or Definition 4.1; see `mvsim.parameters.deviations`."""

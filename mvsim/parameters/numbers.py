@@ -6,8 +6,10 @@ import math
 from typing import Any
 
 MOST_CLASSES = 10**6
+MOST_VIEWS = 100
 MOST = 10**9
-"""Of classes, and of any other count. Larger counts are slips of the pen: nothing of that size fits anywhere, and its arithmetic overflows."""
+"""Of classes, of views of a class, and of any other count. Larger counts are slips of the pen: nothing of that size fits anywhere, and its
+arithmetic overflows."""
 
 
 def usable_number(value: Any, least: float) -> float | None:

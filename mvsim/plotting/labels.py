@@ -23,7 +23,7 @@ _TYPESETTING = (
     (r"\brho\b", r"$\\rho$"),
     (r"\br0\b", r"$r_0$"),
     (r"\balpha\b", r"$\\alpha$"),
-    (r"\b([dmP]) =", r"$\1$ ="),
+    (r"\b([dmPV]) =", r"$\1$ ="),
 )
 
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from mvsim.data import sample_dataset
 from mvsim.diagnostics import active_threshold
 from mvsim.objectives import OBJECTIVES
-from mvsim.plotting.style import BOTH, MARK, NONE, ONE, STRONG, WEAK
-from mvsim.recording.feature_test import count_classes
+from mvsim.plotting.style import MARK, OUTCOMES, STRONG, WEAK
+from mvsim.recording.feature_test import count_classes, outcomes_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,14 +23,16 @@ if TYPE_CHECKING:
 
 
 def correlations(axes: Axes, run: Run) -> None:
-    """Draw the largest correlation of each class with its two features, Lambda_{y,1} and Lambda_{y,2}, over time."""
+    """Draw the largest correlation of each class with its features, Lambda_{y,l}, over time, the strongest view apart from the others."""
     times, keep = _times(run)
     values = run.dataset["max_correlation"].to_numpy()
     # The stronger view of a class is the one that leads over most of the picture: at the end midpoint has made the two equal.
     stronger = np.log(np.maximum(values, np.finfo(float).tiny)).sum(axis=0).argmax(axis=1)
-    classes = np.arange(values.shape[1])
-    for name, colour, view in (("stronger view", STRONG, stronger), ("weaker view", WEAK, 1 - stronger)):
-        chosen = values[keep][:, classes, view]
+    is_stronger = np.arange(values.shape[2]) == stronger[:, None]
+    for name, colour, views in (("stronger view", STRONG, is_stronger), ("weaker view", WEAK, ~is_stronger)):
+        if not views.any():  # the only view of a class is the stronger one
+            continue
+        chosen = values[keep][:, views]
         median = np.median(chosen, axis=1)
         axes.plot(times, _positive(chosen), color=colour, linewidth=0.5, alpha=0.35, **_marker(times))
         axes.plot(times, _positive(median), color=colour, label=name, **_marker(times))
@@ -54,18 +56,19 @@ def loss(axes: Axes, run: Run) -> None:
 
 
 def learned_classes(axes: Axes, run: Run) -> None:
-    """Draw the number of classes with both features, exactly one, or none learned (Definition 4.5) over time."""
+    """Draw the number of classes with both features (all, if there are not two), exactly one (some), or none learned (Definition 4.5) over time."""
     from matplotlib.ticker import MaxNLocator
 
     times, keep = _times(run)
     counts = [count_classes(fractions) for fractions in run.dataset["feature_learned"].to_numpy()[keep]]
-    both, one = (np.array([count[name] for count in counts]) for name in ("both", "one"))
-    edges = [np.zeros_like(both), both, both + one, np.full_like(both, run.parameters.k)]
-    for low, high, colour, name in zip(edges, edges[1:], (BOTH, ONE, NONE), ("both features", "exactly one", "none"), strict=False):
+    low = np.zeros(len(times), dtype=np.int64)
+    for outcome in outcomes_of(run.parameters.V):
+        high, colour = low + np.array([count[outcome.name] for count in counts]), OUTCOMES[outcome.name]
         if len(times) == 1:
-            axes.bar(times, high - low, bottom=low, color=colour, label=name)
+            axes.bar(times, high - low, bottom=low, color=colour, label=outcome.phrase)
         else:
-            axes.fill_between(times, low, high, step="post", color=colour, label=name, linewidth=0)
+            axes.fill_between(times, low, high, step="post", color=colour, label=outcome.phrase, linewidth=0)
+        low = high
     axes.margins(y=0)
     axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.set_ylabel("classes, by features learned")
@@ -73,12 +76,15 @@ def learned_classes(axes: Axes, run: Run) -> None:
 
 
 def total_correlations(axes: Axes, run: Run) -> None:
-    """Draw the total correlation of the two views at the end, C_{y,1} against C_{y,2}, one dot per class."""
+    """Draw the total correlation at the end, C_{y,1} against C_{y,2}, one dot per class; unless views are two, the largest against the least."""
     final = run.dataset["total_correlation"].to_numpy()[-1]
+    first, second, names = final[:, 0], final[:, -1], ("C_{y,1}", "C_{y,2}")
+    if final.shape[1] != 2:
+        first, second, names = final.max(axis=1), final.min(axis=1), (r"\max_\ell C_{y,\ell}", r"\min_\ell C_{y,\ell}")
     axes.axline((0, 0), slope=1, color=MARK, linewidth=0.7, linestyle="--", zorder=1)
-    axes.scatter(final[:, 0], final[:, 1], s=14, color="black", alpha=0.6, linewidths=0, zorder=2, clip_on=False)
-    axes.set_xlabel(r"final total correlation $C_{y,1}$")
-    axes.set_ylabel(r"final total correlation $C_{y,2}$")
+    axes.scatter(first, second, s=14, color="black", alpha=0.6, linewidths=0, zorder=2, clip_on=False)
+    axes.set_xlabel(f"final total correlation ${names[0]}$")
+    axes.set_ylabel(f"final total correlation ${names[1]}$")
 
 
 def escapes(axes: Axes, run: Run) -> None:

@@ -12,6 +12,9 @@ STRONG, WEAK = "#0072B2", "#D55E00"
 BOTH, ONE, NONE = "#009E73", "#E69F00", "#D0D0D0"
 """Colours of classes with both, exactly one and no feature learned."""
 
+OUTCOMES = {"both": BOTH, "all": BOTH, "one": ONE, "some": ONE, "none": NONE}
+"""The same by the names of `mvsim.recording.feature_test.outcomes_of`, for any number of views."""
+
 MARK = "#555555"
 """Colour of thresholds, floors and diagonals."""
 

@@ -20,9 +20,9 @@ class EscapeLog:
     threshold : float
         Of B_{y,l} (`mvsim.diagnostics.active_threshold`).
     time : numpy.ndarray
-        (k, m, 2), NaN where it has not happened; written to.
+        (k, m, V), NaN where it has not happened; written to.
     step : numpy.ndarray
-        (k, m, 2) the step in which it happened, -1 where it has not; written to.
+        (k, m, V) the step in which it happened, -1 where it has not; written to.
     """
 
     threshold: float
@@ -31,7 +31,7 @@ class EscapeLog:
 
     @staticmethod
     def started(own: np.ndarray, threshold: float) -> EscapeLog:
-        """Return the log at time 0 for own correlations (k, m, 2)."""
+        """Return the log at time 0 for own correlations (k, m, V)."""
         inside = own >= threshold
         return EscapeLog(threshold, np.where(inside, 0.0, np.nan), np.where(inside, 0, -1))
 
@@ -50,14 +50,22 @@ class EscapeLog:
 
 
 def first_views(time: np.ndarray, step: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return which view of each class escaped first, and whether any did, both (k,), for an `EscapeLog`'s time and step (k, m, 2).
+    """Return which view of each class escaped first, and whether any did, both (k,), for an `EscapeLog`'s time and step (k, m, V).
 
     At late times escapes a step or a thousand apart are at the same time in double precision, so steps decide before times do.
     """
     first_step = np.where(step < 0, np.iinfo(np.int64).max, step).min(axis=1)
     first_time = np.where(step < 0, np.inf, time).min(axis=1)
-    later = (first_step[:, 0] > first_step[:, 1]) | ((first_step[:, 0] == first_step[:, 1]) & (first_time[:, 0] > first_time[:, 1]))
-    return later.astype(np.int64), np.asarray((step >= 0).any(axis=(1, 2)))
+    # For each class the views in order of time, views that escaped in the same step in their own order, then by step.
+    first = np.lexsort((first_time, first_step), axis=1)[:, 0]
+    return first.astype(np.int64), np.asarray((step >= 0).any(axis=(1, 2)))
+
+
+def count_foretold(escapes: EscapeLog, predicted_time: np.ndarray) -> tuple[int, int]:
+    """Return in how many classes the view foretold to escape first did so, and in how many any has escaped; predicted times are (k, m, V)."""
+    first, escaped = first_views(escapes.time, escapes.step)
+    right = first == predicted_time.min(axis=1).argmin(axis=1)
+    return int((right & escaped).sum()), int(escaped.sum())
 
 
 def predicted_escape_times(own: np.ndarray, log_growth_rates: np.ndarray, rho: float, alpha: float, threshold: float) -> np.ndarray:
@@ -74,9 +82,9 @@ def predicted_escape_times(own: np.ndarray, log_growth_rates: np.ndarray, rho: f
     Parameters
     ----------
     own : numpy.ndarray
-        (k, m, 2) own correlations at the start.
+        (k, m, V) own correlations at the start.
     log_growth_rates : numpy.ndarray
-        (k, 2) log K_{y,l} (`mvsim.objectives.Objective.log_growth_rates`).
+        (k, V) log K_{y,l} (`mvsim.objectives.Objective.log_growth_rates`).
     rho, alpha : float
         Of the activation.
     threshold : float
@@ -85,7 +93,7 @@ def predicted_escape_times(own: np.ndarray, log_growth_rates: np.ndarray, rho: f
     Returns
     -------
     numpy.ndarray
-        (k, m, 2) times: infinite for a correlation that does not grow and where a double cannot hold the time, 0 for one that is past b.
+        (k, m, V) times: infinite for a correlation that does not grow and where a double cannot hold the time, 0 for one that is past b.
     """
     from scipy.special import exprel
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from mvsim.data import sample_points
@@ -24,10 +26,10 @@ def check_n_test(n_test: int) -> int:
 
 
 class FeatureTest:
-    """Fresh draws (x, y) ~ D with one view removed, drawn once and put to as many networks as one likes.
+    """Fresh draws (x, y) ~ D with one view of the own class alone, drawn once and put to as many networks as one likes.
 
-    Feature v_{y,l} is learned if argmax_s g_s(x') = y, where x' is x with every instance of v_{y,3-l} replaced by zero
-    (Definition 4.5). A tie is not a win.
+    Feature v_{y,l} is learned if argmax_s g_s(x') = y, where x' is x with every instance of the other views v_{y,l'}
+    of its class replaced by zero (Definition 4.5, which has two views). A tie is not a win.
 
     Parameters
     ----------
@@ -60,10 +62,10 @@ class FeatureTest:
         self._parameters, self._labels = parameters, labels
         self.draws = int(n_test)
         self._shape = (parameters.k, self.draws)
-        self._kernels = [make_kernel(parameters, points.keep_view(view), backend, threads) for view in (0, 1)]
+        self._kernels = [make_kernel(parameters, points.keep_view(view), backend, threads) for view in range(parameters.V)]
 
     def fraction_learned(self, c: np.ndarray) -> np.ndarray:
-        """Return (k, 2): the fraction of fresh draws of class y on which view l alone suffices.
+        """Return (k, V): the fraction of fresh draws of class y on which view l alone suffices.
 
         Raises
         ------
@@ -82,7 +84,7 @@ def feature_learned(parameters: Parameters, c: np.ndarray, n_test: int = 20, see
     parameters : Parameters
         They fix D and the activation.
     c : numpy.ndarray
-        (k, m, k, 2) correlations.
+        (k, m, k, V) correlations.
     n_test : int
         Fresh draws for each class.
     seed : int
@@ -91,7 +93,7 @@ def feature_learned(parameters: Parameters, c: np.ndarray, n_test: int = 20, see
     Returns
     -------
     numpy.ndarray
-        (k, 2) in [0, 1]: entry [y, l] is the fraction for feature v_{y,l}.
+        (k, V) in [0, 1]: entry [y, l] is the fraction for feature v_{y,l}.
 
     Raises
     ------
@@ -106,7 +108,34 @@ LEARNED_FRACTION = 1.0
 """A feature counts as learned when Definition 4.5 holds on every fresh draw."""
 
 
+class Outcome(NamedTuple):
+    """What may become of a class.
+
+    Attributes
+    ----------
+    name : str
+        In one word.
+    phrase : str
+        Which of its features it has learned, for a sentence.
+    least, most : int
+        How many of them.
+    """
+
+    name: str
+    phrase: str
+    least: int
+    most: int
+
+
+def outcomes_of(V: int) -> list[Outcome]:
+    """Return what may become of a class with V views, from all of its features learned to none."""
+    if V == 2:
+        return [Outcome("both", "both features", 2, 2), Outcome("one", "exactly one", 1, 1), Outcome("none", "none", 0, 0)]
+    some = [Outcome("some", "some", 1, V - 1)] if V > 1 else []
+    return [Outcome("all", "all features", V, V), *some, Outcome("none", "none", 0, 0)]
+
+
 def count_classes(fractions: np.ndarray) -> dict[str, int]:
-    """Return how many classes have learned both, exactly one or none of their features, given (k, 2) fractions of fresh draws."""
+    """Return how many classes have each outcome of `outcomes_of`, given (k, V) fractions of fresh draws: of two views, both, one and none."""
     learned = (fractions >= LEARNED_FRACTION).sum(axis=1)
-    return {name: int((learned == n).sum()) for name, n in (("both", 2), ("one", 1), ("none", 0))}
+    return {of.name: int(((of.least <= learned) & (learned <= of.most)).sum()) for of in outcomes_of(fractions.shape[1])}

@@ -23,7 +23,7 @@ def field_of(objective: Objective, eta: float = 1.0, affordable: int = 10_000) -
     """
     p, scales = objective.parameters, Scales(objective)
     shape = p.correlations_shape
-    y, r, view = np.indices((p.k, p.m, 2)).reshape(3, -1)
+    y, r, view = np.indices((p.k, p.m, p.V)).reshape(3, -1)
     own = np.ravel_multi_index((y, r, y, view), shape)
 
     def loss_and_gradient(step: int, c: np.ndarray) -> tuple[float, np.ndarray]:

@@ -51,7 +51,7 @@ def required_bytes(
     flow = 0
     if integrator == "flow":  # the solver, and the stiff part of the Hessian
         stiff = entry_for_draws(p, backend).needs(p, mixes).stiff_hessian
-        state, record = 2 * p.k * p.k * p.m, 2 * p.k * p.m + 20 * p.k
+        state, record = p.features * p.k * p.m, p.features * p.m + (12 + 4 * p.V) * p.k
         flow = 8 * (_FLOW * state + stiff + _COPIES * (_SNAPSHOTS * state + _RECORDS * record))
     return max(_LOADING, _LIBRARIES + array_bytes(p, mixes, backend, n_test) + flow)
 
@@ -64,7 +64,7 @@ def array_bytes(parameters: Parameters, mixes: bool, backend: str = DEFAULTS.bac
     p = parameters
     needs = entry_for_draws(p, backend).needs(p, mixes)
     test = needs_of_test(p, n_test, backend)
-    return 8 * (8 * 2 * p.k * p.k * p.m + needs.stays + test.stays + max(needs.product, test.once))
+    return 8 * (8 * p.features * p.k * p.m + needs.stays + test.stays + max(needs.product, test.once))
 
 
 def check_memory(

@@ -40,6 +40,6 @@ def _check_data(parameters: Parameters, data: Dataset | None) -> None:
         return
     if not isinstance(data, Dataset):
         raise UsageError("data: must be a data set, from mvsim.sample_dataset or mvsim.Dataset.from_patches")
-    for name in ("k", "N", "P"):
+    for name in ("k", "V", "N", "P"):
         if getattr(data, name) != getattr(parameters, name):
             raise UsageError(f"{name}={getattr(parameters, name)}: the data have {name} = {getattr(data, name)}; they must agree")

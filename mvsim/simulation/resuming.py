@@ -8,6 +8,7 @@ from mvsim.echo import echo, path_text
 from mvsim.errors import UsageError
 from mvsim.inputs import joined
 from mvsim.integrators import INTEGRATORS, Integrator
+from mvsim.parameters.model import ADDED
 from mvsim.simulation.options import RunOptions, marks
 
 FREE = {name for name, mark in marks(RunOptions) if not mark.fixed}
@@ -20,7 +21,7 @@ NOT_ASKED = {"algorithm"}
 def refuse_other_run(now: dict[str, Any], saved: dict[str, Any], out: Any) -> None:
     """Raise `UsageError` with the first differences if ``saved`` is the provenance of another run than ``now``."""
     asked = {name for name, mark in marks(RunOptions) if mark.under is None} - FREE
-    differences = _differences(now["parameters"], saved["parameters"])
+    differences = _differences(now["parameters"], ADDED | saved["parameters"])
     differences += _differences(*({name: of[name] for name in of if name in asked} for of in (now, saved)))
     stepping, before = ({name: value for name, value in of["integrator"].items() if name not in FREE} for of in (now, saved))
     differences += _differences(stepping, {name: before.get(name) for name in stepping}, shown())

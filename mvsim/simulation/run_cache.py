@@ -11,6 +11,7 @@ from mvsim.data import Dataset
 from mvsim.echo import path_text, shortened
 from mvsim.errors import DivergedError, MvsimError, StalledError, UsageError
 from mvsim.parameters import Parameters
+from mvsim.parameters.model import ADDED
 from mvsim.run import Run, open_run
 from mvsim.simulation.entry import simulate
 from mvsim.simulation.progress import Progress
@@ -20,7 +21,8 @@ from mvsim.version import __version__
 def run_name(parameters: Parameters, method: str, seed: int, options: dict[str, Any]) -> str:
     """Return the file name of a run: what a reader looks for, and a hash of all parameters and options."""
     plain = {name: value.digest() if isinstance(value, Dataset) else value for name, value in options.items()}
-    told = json.dumps([parameters.model_dump(mode="json"), plain], sort_keys=True)
+    fields = {name: value for name, value in parameters.model_dump(mode="json").items() if name not in ADDED or value != ADDED[name]}
+    told = json.dumps([fields, plain], sort_keys=True)
     return f"{method}-k{parameters.k}-seed{seed}-{hashlib.sha256(told.encode()).hexdigest()[:10]}.nc"
 
 

@@ -13,6 +13,8 @@ from mvsim.errors import DivergedError, Interrupted, StalledError
 from mvsim.initialisation import initial_correlations
 from mvsim.integrators import State, Visit
 from mvsim.recording.feature_test import count_classes
+from mvsim.recording.saving import restore, to_dataset
+from mvsim.recording.settling import settled, settles_at
 from mvsim.run import Run
 from mvsim.signals import signals_remembered
 from mvsim.simulation.plan import plan_of
@@ -87,7 +89,7 @@ class Session:
 
     def _is_over(self) -> bool:
         """Take up the saved run; return whether it has finished and nothing is left to do."""
-        self.state, self.resume = self.recorder.restore(self.saved[0], self.integrator)
+        self.state, self.resume = restore(self.recorder, self.saved[0], self.integrator)
         self.wall_before = self.saved[1]["wall_seconds"]
         return self.saved[1]["status"] == "finished" and self._finished()
 
@@ -126,7 +128,7 @@ class Session:
         return self.state.time >= self.horizon * (1.0 - 1e-12)
 
     def _settled(self) -> bool:
-        return self.recorder.settled(self.options.settled_factor)
+        return settled(self.recorder.records, self.options.settled_factor)
 
     def _arrive(self, visit: Visit) -> None:
         """Take note of a state: escapes, the record if it is due, where to resume."""
@@ -162,10 +164,10 @@ class Session:
             "step": self.state.step,
             "steps": steps,
             "time": self.state.time,
-            "until": self.recorder.settles_at(self.options.settled_factor) if self.options.t_end is None else self.horizon,
+            "until": settles_at(self.recorder.records, self.options.settled_factor) if self.options.t_end is None else self.horizon,
             "loss": float(self.recorder.last("loss")),
             "training_accuracy": float(self.recorder.last("training_accuracy")),
-            **count_classes(self.recorder.last("feature_learned")),
+            "classes": count_classes(self.recorder.last("feature_learned")),
             "rate": rate,
             "eta_seconds": (steps - self.state.step) / rate if steps is not None and rate > 0 else None,
         }
@@ -182,7 +184,7 @@ class Session:
             "settled": self._settled() if status == "finished" else None,
             "faithful_eta": faithful_learning_rate(self.recorder),
         }
-        dataset = self.recorder.to_dataset(self.state, self.resume, self.integrator)
+        dataset = to_dataset(self.recorder, self.state, self.resume, self.integrator)
         # A resumed run first repeats the steps after its restart point; until it has caught up, the file is newer and is not overwritten.
         behind = status in ("running", "interrupted") and self.saved and self.state.step < int(self.saved[0]["final_step"])
         if out is not None and not behind:

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 
 from mvsim.integrators import Integrator, State
 from mvsim.parameters import Deviation, regime_label
-from mvsim.recording.feature_test import count_classes
+from mvsim.recording import hessian
+from mvsim.recording.entries import count_foretold
+from mvsim.recording.feature_test import count_classes, outcomes_of
 from mvsim.recording.recorder import Recorder
+from mvsim.recording.settling import settled, settled_since, settles_at
 
 FAITHFUL = 0.01
 """Relative deviation of the speed below which gradient descent counts as following the flow."""
@@ -30,12 +33,13 @@ def summary(recorder: Recorder, seed: int, clock: str, ending: str, regime: Sequ
     regime : sequence of Deviation
         The ways in which it departs from the theorems' assumptions.
     """
-    k, counts = recorder.objective.parameters.k, count_classes(recorder.last("feature_learned"))
+    p, counts = recorder.objective.parameters, count_classes(recorder.last("feature_learned"))
+    first, *others = (f"{outcome.phrase}{{}} in {counts[outcome.name]}" for outcome in outcomes_of(p.V))
+    learned = ", ".join([f"{first.format(' learned')} of {p.k} classes", *(other.format("") for other in others)])
     statements = "; ".join(deviation.statement for deviation in regime)
     return "\n".join(
         [
-            f"{recorder.objective.label}, k = {k}, seed {seed}: both features learned in {counts['both']} of {k} classes, "
-            f"exactly one in {counts['one']}, none in {counts['none']}",
+            f"{recorder.objective.label}, k = {p.k}, seed {seed}: {learned}",
             f"  (Definition 4.5 on all of {recorder.feature_test.draws} fresh draws per class) at t = {recorder.times[-1]:.4g} after {clock}; "
             f"training accuracy {recorder.last('training_accuracy'):.4g}.",
             f"  {ending}",
@@ -70,17 +74,17 @@ def outcome(recorder: Recorder, state: State, integrator: Integrator, horizon: f
 
 def faithful_learning_rate(recorder: Recorder) -> float | None:
     """Return the step size up to which gradient descent follows the flow to `FAITHFUL`, None if nothing tells."""
-    rate = recorder.faithful_learning_rate(FAITHFUL)
+    rate = hessian.faithful_learning_rate(recorder.records["turning_rate"], FAITHFUL)
     return rate if math.isfinite(rate) else None
 
 
 def _ending(recorder: Recorder, integrator: Integrator, horizon: float, t_end: float | None, settled_factor: float) -> str:
-    since = recorder.settled_since()
-    if recorder.settled(settled_factor):
+    since = settled_since(recorder.records)
+    if settled(recorder.records, settled_factor):
         return f"Settled: training accuracy 1 and no change in the learned features (Definition 4.5) since t = {since:.4g}."
     why = "training accuracy is below 1"
     if since is not None:
-        settles = recorder.settles_at(settled_factor)
+        settles = settles_at(recorder.records, settled_factor)
         why = f"the last change in the learned features was at t = {since:.4g}; without another it settles at t = {settles:.4g}"
     return f"Not settled at {_limit(integrator, horizon, t_end)}: {why}."
 
@@ -94,8 +98,10 @@ def _limit(integrator: Integrator, horizon: float, t_end: float | None) -> str:
 
 
 def _foretold(recorder: Recorder) -> list[str]:
-    """Say how well the initial state foretold which view of each class escapes first."""
-    right, classes = recorder.foretold_winners()
+    """Say how well the initial state foretold which view of each class escapes first, where there is more than one."""
+    if recorder.objective.parameters.V == 1:
+        return []
+    right, classes = count_foretold(recorder.escapes, recorder.start_values["predicted_escape_time"])
     return [f"The initial state predicted which feature of each class escapes first in {right} of {classes} classes."] if classes else []
 
 

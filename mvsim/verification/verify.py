@@ -20,7 +20,7 @@ from mvsim.simulation.progress import Progress
 from mvsim.simulation.run_cache import run_name, try_kept_run
 from mvsim.verification.controls import run_controls
 from mvsim.verification.ensemble import over_k, over_seeds
-from mvsim.verification.run_verdicts import Judgement, check_method, check_theorem, judge, theorem_of
+from mvsim.verification.run_verdicts import Judgement, check_method, check_theorem, check_two_views, judge, theorem_of
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import Verdict
 
@@ -59,6 +59,8 @@ def ask_of_runs(
         numbers = [check_theorem(number) for number in theorems] or [theorem_of(run)]
         for number in numbers:
             check_method(run, number)
+            if theorems:
+                check_two_views(run.parameters, f"{path_text(run.path or 'a run')}: ")
             if "data" in run.provenance["options"]:
                 name = path_text(run.path or "a run")
                 raise UsageError(f"{name}: was trained on data of its own, which the file does not keep; judge it from Python, with data=...")
@@ -94,6 +96,8 @@ def ask_of_theorems(
         raise UsageError("k=(): give at least one number of classes")
     if isinstance(seeds, bool) or not isinstance(seeds, (int, np.integer)) or not 1 <= seeds <= 10**6:
         raise UsageError(f"seeds={echo(seeds)}: must be an integer >= 1, the number of runs of each theorem at each k")
+    for p in parameters:
+        check_two_views(p)
     check_threads(threads)  # before runs that are all there make it pass unseen
     if len({p.k for p in parameters}) < len(parameters):
         raise UsageError(f"k={', '.join(str(p.k) for p in parameters)}: each k once")
@@ -152,8 +156,10 @@ def _judgements(
 
 def ask_of_controls(folder: Path = FOLDER, parameters: Parameters | None = None, seed: int = 0) -> Iterator[Section]:
     """Run the negative controls: a verdict holds if the check that it is about turned."""
+    p = Parameters(**CONTROL_PARAMETERS) if parameters is None else parameters
+    check_two_views(p)
     _make(folder)
-    for outcome in run_controls(folder, Parameters(**CONTROL_PARAMETERS) if parameters is None else parameters, seed):
+    for outcome in run_controls(folder, p, seed):
         yield Section("Controls", [outcome.verdict()])
 
 

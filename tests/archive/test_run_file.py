@@ -4,11 +4,11 @@ import h5py
 import numpy as np
 import pytest
 import xarray as xr
-from example_run import assert_same_bits, example_run
+from example_run import assert_same_bits, example_run, required_variables
 
 from mvsim.archive import read_run, write_run
 from mvsim.archive.netcdf import netcdf_bytes
-from mvsim.archive.schema import FORMAT, VARIABLES
+from mvsim.archive.schema import FORMAT
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
 
@@ -98,7 +98,7 @@ def test_a_run_that_was_read_can_be_saved_again(saved):
     assert described == provenance
 
 
-@pytest.mark.parametrize("name", VARIABLES)
+@pytest.mark.parametrize("name", required_variables())
 def test_every_variable_is_needed(tmp_path, name):
     dataset, provenance = example_run()
     with pytest.raises(ValueError, match=f"variable {name} is missing"):
@@ -106,7 +106,7 @@ def test_every_variable_is_needed(tmp_path, name):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", VARIABLES)
+@pytest.mark.parametrize("name", required_variables())
 def test_every_variable_has_its_type(tmp_path, name):
     dataset, provenance = example_run()
     dataset[name] = dataset[name].astype("float32")
@@ -114,7 +114,7 @@ def test_every_variable_has_its_type(tmp_path, name):
         write_run(tmp_path / "run.nc", dataset, provenance)
 
 
-@pytest.mark.parametrize("name", [name for name, (dims, _) in VARIABLES.items() if len(dims) > 1])
+@pytest.mark.parametrize("name", [name for name, (dims, _) in required_variables().items() if len(dims) > 1])
 def test_every_variable_has_its_dimensions(tmp_path, name):
     dataset, provenance = example_run()
     dataset[name] = dataset[name].transpose()

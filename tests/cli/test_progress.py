@@ -9,7 +9,7 @@ from mvsim.cli import progress
 
 STATUS = {
     "step": 1200, "steps": 34000, "time": 7.2e4, "until": 2.04e6, "loss": 0.71234, "training_accuracy": 0.995,
-    "one": 20, "both": 26, "none": 4, "rate": 412.3, "eta_seconds": 79.6,
+    "classes": {"both": 26, "one": 20, "none": 4}, "rate": 412.3, "eta_seconds": 79.6,
 }  # fmt: skip
 
 

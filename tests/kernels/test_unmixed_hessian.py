@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from compare import assert_close
 from tolerances import HESSIAN_ROUNDOFF
-from views import Views
 
 import mvsim
 from mvsim.activations import SmoothedRelu
+from mvsim.data import SharedNoiseDataset
 from mvsim.kernels.oracle import OracleKernel
 from mvsim.kernels.shared_noise import unmixed_hessian
 from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
@@ -27,7 +27,7 @@ def problem(views, noise_of_own_class):
     labels = np.arange(N) % K
     patterns = 0.05 * rng.uniform(0.2, 1.0, (K, K, views))
     patterns[np.arange(K), np.arange(K)] = noise_of_own_class / views
-    data = Views(labels, rng.uniform(0.3, 1.0, (N, views, C_P)), positions, patterns, labels, P)
+    data = SharedNoiseDataset(labels, rng.uniform(0.3, 1.0, (N, views, C_P)), positions, patterns, labels, P)
     c = rng.uniform(0.05, 0.2, (K, M, K, views))
     for y, r in ESCAPED:
         c[y, r, y] = OWN

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from compare import assert_close
 from tolerances import HESSIAN_ROUNDOFF, ROUNDOFF
-from views import Views
 
 import mvsim
 from mvsim.activations import SmoothedRelu
-from mvsim.data.dataset import PatchDataset
+from mvsim.data import SharedNoiseDataset
 from mvsim.kernels.any_patches.kernel import AnyPatchesKernel
 from mvsim.kernels.oracle import OracleKernel
 from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
@@ -21,35 +20,17 @@ PARAMETERS = mvsim.Parameters(k=K, m=M, N=N, C_P=C_P, P=P, G=G, Q=2, d=2000, rho
 POINTS = [Unmixed(), AllPairs(0.5), AllPairs(0.7), ListedPairs(np.array([0, 3, 5]), np.array([1, 3, 2]), np.array([0.2, 0.5, 0.9]))]
 
 
-class AnyViews(PatchDataset):
-    """Any patches with ``views`` views."""
-
-    views = 0
-
-    @property
-    def feature_class(self):
-        return np.repeat(np.arange(self.k), self.views)
-
-    def to_patches(self):
-        patches = np.zeros((self.N, self.P, self.views * self.k))
-        patches[self.point, :, self.feature] = self.rows
-        return patches
-
-
 def shared(views):
     rng = np.random.default_rng(views)
     positions = np.array([rng.permutation(P)[: views * C_P].reshape(views, C_P) for _ in range(N)])
     labels = rng.integers(K, size=N)
-    return Views(labels, rng.uniform(0.3, 1.0, (N, views, C_P)), positions, 0.1 * rng.uniform(size=(G, K, views)), rng.integers(G, size=N), P)
+    coefficients = rng.uniform(0.3, 1.0, (N, views, C_P))
+    return SharedNoiseDataset(labels, coefficients, positions, 0.1 * rng.uniform(size=(G, K, views)), rng.integers(G, size=N), P)
 
 
 def unstructured(views):
     data = shared(views)
-    by_feature = data.to_patches().reshape(N, P, -1).transpose(0, 2, 1)
-    point, feature = np.nonzero(by_feature.any(axis=2))
-    made = AnyViews(data.labels, K, point, feature, np.ascontiguousarray(by_feature[point, feature]))
-    object.__setattr__(made, "views", views)
-    return made
+    return mvsim.Dataset.from_patches(data.labels, data.to_patches())
 
 
 @pytest.mark.parametrize("views", [1, 2, 3])

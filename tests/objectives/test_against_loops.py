@@ -47,7 +47,7 @@ def test_the_reference_gradient_lies_in_the_span_of_the_features(name, case):
 
 def own(p, value):
     """Correlations that are ``value`` on the own class and -0.3 value elsewhere."""
-    c = np.full((p.k, p.m, p.k, 2), -0.3 * value)
+    c = np.full(p.correlations_shape, -0.3 * value)
     for y in range(p.k):
         c[y, :, y] = value
     return c
@@ -56,8 +56,8 @@ def own(p, value):
 STATES = {
     "initial": lambda p, rng: problems.random_correlations(p, rng, 0.05),  # far inside the polynomial part
     "spread": lambda p, rng: problems.spread_correlations(p, rng),  # neurons of every size between rho/1000 and 10 rho
-    "learned": lambda p, rng: own(p, 3.0) + 0.1 * rng.standard_normal((p.k, p.m, p.k, 2)),
-    "unlearned": lambda p, rng: own(p, -3.0) + 0.1 * rng.standard_normal((p.k, p.m, p.k, 2)),  # confident and wrong
+    "learned": lambda p, rng: own(p, 3.0) + 0.1 * rng.standard_normal(p.correlations_shape),
+    "unlearned": lambda p, rng: own(p, -3.0) + 0.1 * rng.standard_normal(p.correlations_shape),  # confident and wrong
     "huge": lambda p, rng: problems.random_correlations(p, rng, 1e5),  # exp of an output overflows, of a difference underflows
 }
 
@@ -93,8 +93,8 @@ def exact_gradient(name, case, state):
     problem = problems.problem(case)
     c = STATES[state](problem.parameters, np.random.default_rng(23))
     k, m = c.shape[:2]
-    points = problem.data.to_patches().reshape(problem.parameters.N, -1, 2 * k)
-    return c, reference.reference(name).gradient(c.reshape(k, m, 2 * k), points, *problem.arguments[1:]).reshape(c.shape)
+    points = problem.data.to_patches().reshape(problem.parameters.N, -1, problem.parameters.features)
+    return c, reference.reference(name).gradient(c.reshape(k, m, -1), points, *problem.arguments[1:]).reshape(c.shape)
 
 
 @every_objective
@@ -121,7 +121,7 @@ def settled_problem(name, noise):
     """A learned problem, all points of which are of one class, and its reference, once for all backends."""
     p = mvsim.Parameters(**{**problems.BASE, "noise": noise})
     rng = np.random.default_rng(22)
-    c = 0.1 * rng.standard_normal((p.k, p.m, p.k, 2))
+    c = 0.1 * rng.standard_normal(p.correlations_shape)
     c[1, :, 1] = 15.0
     data = mvsim.data.sample_points(p, rng, [1] * p.N)
     settled = problems.Problem("settled", p, data, c, rng.standard_normal(c.shape))

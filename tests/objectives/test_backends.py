@@ -44,8 +44,8 @@ def test_backends_agree_next_to_the_borders_of_the_regimes(name, alpha, noise):
     p = larger("weak codebook").parameters.replace(alpha=alpha, delta3=noise / 2, delta4=noise)
     data = mvsim.sample_dataset(p, seed=1)
     rng = np.random.default_rng(43)
-    c = np.empty((p.k, p.m, p.k, 2))
-    for s, view in np.ndindex(p.k, 2):
+    c = np.empty(p.correlations_shape)
+    for s, view in np.ndindex(p.k, p.V):
         beta = data.own_coefficients(view)[data.labels == s]
         borders = [p.rho / (lam * end) * (1.0 + step) for lam in (0.5, 1.0) for end in (beta.min(), beta.max()) for step in (-1e-9, 1e-9)]
         c[:, :, s, view] = rng.choice([*borders, -1e-9 * p.rho, 1e-9 * p.rho], (p.k, p.m))
@@ -173,7 +173,7 @@ def test_the_gap_of_pairs_of_one_class_keeps_its_digits(N, largest):
 def test_the_quadrature_of_a_loss_that_is_0_has_no_error():
     p = mvsim.Parameters(k=2, N=1)
     objective = mvsim.objective("mixup", p, mvsim.sample_dataset(p, 0))
-    c = np.zeros((p.k, p.m, p.k, 2))
+    c = np.zeros(p.correlations_shape)
     c[objective.data.labels[0], :, objective.data.labels[0]] = 1e8
     assert objective.loss(c) == 0.0
     assert objective.quadrature_error(c) == (0.0, 0.0)

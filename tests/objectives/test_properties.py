@@ -106,11 +106,10 @@ def test_a_rotation_of_space_changes_nothing(name, backend, problem, seed):
 @given(problem=problems.random_problems(), seed=seeds)
 def test_a_rotation_among_the_features_rotates_the_gradient(name, backend, problem, seed):
     """Only scalar products of weights and patches count, so any orthonormal basis of the span of the features will do."""
-    k = problem.parameters.k
-    rotation = np.linalg.qr(np.random.default_rng(seed).standard_normal((2 * k, 2 * k)))[0]
+    rotation = np.linalg.qr(np.random.default_rng(seed).standard_normal((problem.parameters.features,) * 2))[0]
 
     def rotate(array):
-        return (array.reshape(*array.shape[:2], 2 * k) @ rotation.T).reshape(array.shape)
+        return (array.reshape(*array.shape[:2], -1) @ rotation.T).reshape(array.shape)
 
     data = mvsim.Dataset.from_patches(problem.data.labels, rotate(problem.data.to_patches()))
     before, after = objective(name, problem, backend), objective(name, problems.with_data(problem, data), backend)
@@ -131,13 +130,13 @@ def test_a_neuron_common_to_all_classes_is_invisible(name, backend, problem, see
     stay, and its own gradients sum to zero over the classes.
     """
     p = problem.parameters
-    common = 6 * p.rho * np.random.default_rng(seed).standard_normal((p.k, 2))
-    extended = np.concatenate([problem.c, np.broadcast_to(common, (p.k, 1, p.k, 2))], axis=1)
+    common = 6 * p.rho * np.random.default_rng(seed).standard_normal((p.k, p.V))
+    extended = np.concatenate([problem.c, np.broadcast_to(common, (p.k, 1, p.k, p.V))], axis=1)
     before = objective(name, problem, backend)
     after = objective(name, replace(problem, parameters=p.replace(m=p.m + 1)), backend)
     gradient = after.gradient(extended)
     assert_same([after.loss(extended), gradient[:, : p.m]], before.loss_and_gradient(problem.c), problem)
-    assert_close(gradient[:, p.m].sum(axis=0), np.zeros((p.k, 2)), ROUNDOFF, problem.reach)
+    assert_close(gradient[:, p.m].sum(axis=0), np.zeros((p.k, p.V)), ROUNDOFF, problem.reach)
 
 
 @pytest.mark.parametrize("name", sorted(name for name in OBJECTIVES if name in MIXING))

@@ -11,7 +11,7 @@ from mvsim import Parameters, UsageError
 from mvsim.inputs import MOST_FAULTS
 
 FIELDS = {"k", "m", "d", "P", "C_P", "Q", "N", "alpha", "rho", "delta1", "delta2", "delta3", "delta4"}
-FIELDS |= {"signal_layout", "noise", "G", "beta_law", "codebook_seed"}
+FIELDS |= {"V", "signal_layout", "noise", "G", "beta_law", "codebook_seed"}
 
 
 @pytest.mark.parametrize("k", [2, 3, 10, 50, 1000])
@@ -41,7 +41,7 @@ WRONG = {
     "k": [1, 0, -3, 2.5, "many", None, math.nan, [3]],
     "m": [0, 1.5],
     "d": [0, -1, math.inf],
-    "P": [1, 9.5],
+    "P": [0, 1, 9.5],
     "C_P": [0],
     "Q": [0],
     "N": [0, -5],

@@ -17,6 +17,9 @@ from mvsim.simulation.memory import array_bytes, required_bytes
 # Two sizes of each kind of data and method. All are large enough that what is counted outweighs the small change.
 PROBLEMS = {
     "codebook, erm": [({"k": 30, "m": 30}, "erm"), ({"k": 20, "m": 80, "N": 1000}, "erm")],
+    "three views, erm": [({"k": 20, "m": 30, "V": 3}, "erm"), ({"k": 8, "V": 3, "N": 400, "P": 200, "noise": "patch"}, "erm")],
+    "three views, midpoint": [({"k": 10, "N": 300, "V": 3}, "midpoint"), ({"k": 6, "V": 3, "N": 100, "P": 20, "noise": "patch"}, "midpoint")],
+    "one view": [({"k": 30, "m": 40, "V": 1}, "erm"), ({"k": 10, "N": 300, "V": 1}, "midpoint")],
     "codebook, midpoint": [({"k": 10, "N": 300}, "midpoint"), ({"k": 20, "m": 5, "N": 400, "G": 10}, "midpoint")],
     "many patterns, erm": [({"k": 20, "N": 200, "G": 60_000}, "erm"), ({"k": 10, "m": 5, "N": 300, "G": 150_000}, "erm")],
     "codebook, fixed layout, midpoint": [
@@ -69,7 +72,8 @@ def test_a_run_needs_the_libraries_besides_its_arrays():
     assert required_bytes(large, mixes=True) > with_libraries
 
 
-@pytest.mark.parametrize("fields", [{"G": 40_000, "N": 50}, {"N": 20_000}, {"N": 20_000, "C_P": 10}, {"N": 2000, "noise": "patch"}])
+@pytest.mark.parametrize("fields", [{"G": 40_000, "N": 50}, {"N": 20_000}, {"N": 20_000, "C_P": 10}, {"N": 2000, "noise": "patch"},
+                                    {"N": 20_000, "V": 3}, {"N": 20_000, "V": 1}, {"N": 2000, "V": 3, "noise": "patch"}])  # fmt: skip
 def test_predicted_memory_of_points_is_what_drawing_them_takes(fields):
     p = mvsim.Parameters(k=10, **fields)
     tracemalloc.start(1)
@@ -108,10 +112,12 @@ def test_what_would_fit_fits_and_one_more_does_not(monkeypatch):
     assert data_bytes(p.replace(G=fits), p.N) <= 2**24 < data_bytes(p.replace(G=fits + 1), p.N)
 
 
-@pytest.mark.parametrize(("noise", "backend"), [("codebook", "numpy"), ("patch", "numpy"), ("patch", "auto")])
-def test_predicted_memory_of_the_tests_of_feature_learning_is_what_they_take(noise, backend):
+@pytest.mark.parametrize(
+    ("noise", "backend", "V"), [("codebook", "numpy", 2), ("patch", "numpy", 2), ("patch", "auto", 2), ("patch", "auto", 3), ("codebook", "numpy", 1)]
+)
+def test_predicted_memory_of_the_tests_of_feature_learning_is_what_they_take(noise, backend, V):
     """More draws than in a run, so that they outweigh the rest."""
-    p, n_test = mvsim.Parameters(k=6, m=4, N=2, P=40, noise=noise), 1500
+    p, n_test = mvsim.Parameters(k=6, V=V, m=4, N=2, P=40, noise=noise), 1500
     c = mvsim.initial_correlations(p, 0)
     FeatureTest(p, 1, 0, 1, backend).fraction_learned(c)
     tracemalloc.start(1)

@@ -10,7 +10,8 @@ from tiny_run import RATE, TINY, simulate
 import mvsim
 from mvsim import diagnostics
 from mvsim.objectives import OBJECTIVES
-from mvsim.recording.recorder import MEASURES, SHARPNESS_EVERY
+from mvsim.recording.hessian import HESSIAN_EVERY
+from mvsim.recording.variables import When, variables_of
 
 
 def test_canary_of_the_comparison():
@@ -60,12 +61,12 @@ def test_pairs_drawn_each_step_differ_from_pairs_drawn_once():
 
 def test_every_record_has_every_quantity_and_sharpness_now_and_then():
     run = simulate("midpoint")
-    for name in MEASURES:
+    for name in variables_of(When.RECORD):
         assert run.dataset[name].sizes["time"] == run.dataset.sizes["time"], name
         if name not in ("sharpness", "turning_rate", "dissipation", "log_dissipation"):  # the last two are those of a flow
             assert np.isfinite(run.dataset[name].values).all(), name
     measured = np.flatnonzero(np.isfinite(run.dataset["sharpness"].values))
-    assert measured.tolist() == list(range(0, run.dataset.sizes["time"], SHARPNESS_EVERY))
+    assert measured.tolist() == list(range(0, run.dataset.sizes["time"], HESSIAN_EVERY))
 
 
 def test_pairs_of_a_point_with_itself_are_named_where_they_matter(tmp_path):

@@ -44,7 +44,7 @@ class Mixtures(NamedTuple):
 
 
 # Arguments of all loops.
-#   weights, moves (k, m, 2k)   neurons
+#   weights, moves (k, m, F)    neurons
 #   points                      (point, feature, rows): row n holds the coefficients of feature[n] in the patches of point[n]
 #   pairs                       see `Mixtures`
 #   blocks (B, 6)               i0, i1, n0, n1, e0, e1: the pairs e0 .. e1 - 1 mix points i0 .. i1 - 1, whose rows are n0 .. n1 - 1
@@ -109,7 +109,7 @@ def mixed_values(y0, y1, weights, points, blocks, width, pairs, outputs, activat
 
 @njit(**SUMS)
 def mixed_pull_back(y0, y1, weights, points, blocks, width, pairs, residual, gradient, activation):
-    """Add the adjoint of `mixed_values` at residual to gradient (k, m, 2k); there the units cancel."""
+    """Add the adjoint of `mixed_values` at residual to gradient (k, m, F); there the units cancel."""
     near, far, ratio, share = pairs.near, pairs.far, pairs.ratio, pairs.share
     P, buffer, out_buffer = points[2].shape[1], _buffer(blocks, width), _buffer(blocks, width)
     for y in range(y0, y1):
@@ -156,7 +156,7 @@ def mixed_tangents(y0, y1, weights, moves, points, blocks, width, pairs, outputs
 
 @njit(**SUMS)
 def mixed_pull_back_tangent(y0, y1, weights, moves, points, blocks, width, pairs, residual, change, product, activation):
-    """Add the directional derivative of `mixed_pull_back` along (moves, change of residual) to product (k, m, 2k)."""
+    """Add the directional derivative of `mixed_pull_back` along (moves, change of residual) to product (k, m, F)."""
     near, far, ratio, share = pairs.near, pairs.far, pairs.ratio, pairs.share
     P, buffer, move_buffer, out_buffer = points[2].shape[1], _buffer(blocks, width), _buffer(blocks, width), _buffer(blocks, width)
     for y in range(y0, y1):

@@ -21,7 +21,7 @@ def needs(p: Parameters, mixes: bool) -> Needs:
 
 def needs_of_readable(p: Parameters, mixes: bool) -> Needs:
     """Return what a run of the readable kernel takes, which makes explicit patches."""
-    return Needs(stored(p, p.N) + 2 * p.k * p.N * p.P, batch(p, mixes) + 8 * _batch_of_readable(p), 0)
+    return Needs(stored(p, p.N) + p.features * p.N * p.P, batch(p, mixes) + 8 * _batch_of_readable(p), 0)
 
 
 def batch(p: Parameters, mixes: bool) -> int:
@@ -31,20 +31,25 @@ def batch(p: Parameters, mixes: bool) -> int:
 
 
 def needs_of_test(p: Parameters, points: int) -> NeedsOfTest:
-    """Return what outputs on fresh draws take: these stay with each view alone; while they are made, the draws with both are there too."""
-    return NeedsOfTest(2 * (features_of_point(p) - 1) * points * p.P, stored(p, points))
+    """Return what outputs on fresh draws take: these stay with each view alone; while they are made, the draws with all are there too."""
+    return NeedsOfTest(p.V * _features_with_one_view(p) * points * p.P, stored(p, points))
 
 
 def needs_of_test_of_readable(p: Parameters, points: int) -> NeedsOfTest:
     """Return the same for the readable kernel: explicit patches stay, and nothing else; the draws are there while these are made."""
-    views = 2 * (features_of_point(p) - 1) * points * p.P if p.noise == "patch" else 2 * 2 * p.C_P * points
-    pre_activations = 4 * min(points * p.P * p.k * (2 + p.m), _batch_of_readable(p))
-    return NeedsOfTest(2 * 2 * p.k * points * p.P, max(views + data_bytes(p, points) // 8, pre_activations))
+    views = p.V * (_features_with_one_view(p) * p.P if p.noise == "patch" else 2 * p.signal_patches) * points
+    pre_activations = 4 * min(points * p.P * p.k * (p.V + p.m), _batch_of_readable(p))
+    return NeedsOfTest(p.V * p.features * points * p.P, max(views + data_bytes(p, points) // 8, pre_activations))
 
 
 def _batch_of_readable(p: Parameters) -> int:
     """Return the doubles in the patches and pre-activations of one batch of the readable kernel."""
-    return max(_BATCH, p.P * p.k * (2 + p.m))
+    return max(_BATCH, p.P * p.k * (p.V + p.m))
+
+
+def _features_with_one_view(p: Parameters) -> int:
+    """Return how many features occur in a point with noise of each patch and one view alone of its own class."""
+    return features_of_point(p) - p.V + 1
 
 
 def stored(p: Parameters, points: int) -> int:

@@ -21,35 +21,35 @@ def needs(p: Parameters, mixes: bool) -> Needs:
 
 def _unmixed_hessian(p: Parameters) -> int:
     """Return the doubles of the Hessian of single points with two neurons of a class escaped: gradients, reads in signal patches, the matrix."""
-    escaped, features = min(p.m, 2) * p.k, 2 * p.k
+    escaped, features = min(p.m, 2) * p.k, p.features
     if escaped * features > LARGEST:
         return 0
-    return p.N * escaped * (2 * features + 7 * 2 * p.C_P) + 2 * (escaped * features) ** 2
+    return p.N * escaped * (2 * features + 7 * p.signal_patches) + 2 * (escaped * features) ** 2
 
 
 def needs_of_test(p: Parameters, points: int) -> NeedsOfTest:
     """Return what outputs on fresh draws take."""
-    return NeedsOfTest(_layout(p, points), 5 * p.k * points + 2 * _columns(p, points) + 2 * 2 * p.k * p.k * p.m)
+    return NeedsOfTest(_layout(p, points), 5 * p.k * points + 2 * _columns(p, points) + 2 * p.features * p.k * p.m)
 
 
 def _columns(p: Parameters, points: int) -> int:
     """Return the doubles in the pre-activations of features and noise patterns."""
-    return p.k * (2 * p.k + used_patterns(p, points)) * p.m
+    return p.k * (p.features + used_patterns(p, points)) * p.m
 
 
 def _layout(p: Parameters, points: int) -> int:
     """Return the doubles that describe points with shared noise, in the data, which have the whole codebook, and in the kernel."""
-    return 2 * p.k * (drawn_patterns(p, points) + used_patterns(p, points)) + points * (20 * p.C_P + 2 * int(p.alpha) + 10)
+    return p.features * (drawn_patterns(p, points) + used_patterns(p, points)) + points * (10 * p.signal_patches + 2 * int(p.alpha) + 10)
 
 
 def _product(p: Parameters) -> int:
     """Return the doubles of a Hessian-vector product on points with shared noise: columns, their changes and derivatives, and outputs."""
-    return 3 * _columns(p, p.N) + 3 * 2 * p.k * p.k * p.m + 10 * p.k * p.N
+    return 3 * _columns(p, p.N) + 3 * p.features * p.k * p.m + 10 * p.k * p.N
 
 
 def _all_pairs(p: Parameters) -> tuple[int, int]:
     """Return the doubles that stay for all pairs of points with shared noise (`shared_noise`), and those of a Hessian-vector product."""
-    patterns, signals = used_patterns(p, p.N), 2 * p.C_P
+    patterns, signals = used_patterns(p, p.N), p.signal_patches
     # Pairs with coinciding signal patches, and coincidences: every point meets itself in all of them.
     share, met = (min(1.0, signals**2 / p.P), signals**2 / p.P) if p.signal_layout == "random" else (1.0, signals)
     others = p.N * (p.N - 1) // 2
@@ -62,5 +62,5 @@ def _all_pairs(p: Parameters) -> tuple[int, int]:
     plan = 2 * blocks + 4 * extra + 5 * meetings + 6 * apart
     # The coefficients of the labels stay, and the memory in which values become derivatives; their changes along the direction are there in a
     # product, with the moments of one class (on each thread, of which one is counted). Before any of that, the coincidences are sorted.
-    moments = 0 if order is None else 2 * patterns * ((order + 1) * (2 * p.k + p.m) + p.N)
+    moments = 0 if order is None else 2 * patterns * ((order + 1) * (p.features + p.m) + p.N)
     return _layout(p, p.N) + 2 * tables + terms + plan, max(_product(p) + tables + moments, 22 * apart - 2 * tables)

@@ -175,22 +175,22 @@ class Escaped:
         return rates.reshape(*rates.shape[:2], -1)
 
     def _own_rates(self, lam: float, noise: np.ndarray) -> np.ndarray:
-        """Return (N, G, E, 2): A at every pattern, whose pre-activations are noise (k, E, G)."""
+        """Return (N, G, E, V): A at every pattern, whose pre-activations are noise (k, E, G)."""
         k, labels = len(self._c), self._layout.labels
-        c = self._c.reshape(k, self.places, k, self._views)[np.arange(k), :, np.arange(k)][labels]  # (N, E, 2)
+        c = self._c.reshape(k, self.places, k, self._views)[np.arange(k), :, np.arange(k)][labels]  # (N, E, V)
         signal = lam * self._signal
         z = (signal[:, None] * c[..., None])[:, None] + noise[labels].transpose(0, 2, 1)[..., None, None]  # (N, G, E, 2, C_P)
         return (self._slope(z) * signal[:, None, None]).sum(axis=-1) * self._real[labels][:, None, :, None]
 
     def _other_rates(self, lam: float, noise: np.ndarray, threads: int) -> np.ndarray:
-        """Return (k, N, G, E, 2): O of the neurons of every class at every point on every pattern."""
+        """Return (k, N, G, E, V): O of the neurons of every class at every point on every pattern."""
         k, labels = len(self._c), self._layout.labels
         signal = lam * self._signal  # (N, 2, C_P)
         out = np.empty((k, len(labels), noise.shape[2], self.places, self._views))
 
         def fill(y0: int, y1: int) -> None:
             for y in range(y0, y1):
-                c = self._c[y].reshape(self.places, k, self._views)[:, labels].transpose(1, 0, 2)  # (N, E, 2)
+                c = self._c[y].reshape(self.places, k, self._views)[:, labels].transpose(1, 0, 2)  # (N, E, V)
                 z = (signal[:, None] * c[..., None])[:, None] + noise[y].T[None, :, :, None, None]
                 out[y] = (self._slope(z) * signal[:, None, None]).sum(axis=-1) * self._real[y][:, None]
 

@@ -135,7 +135,7 @@ class MomentSums:
         self.corrections = Corrections(own_pair, layout.pattern, block_of_extra, given_back)
 
     def values(self, y0: int, y1: int, columns: np.ndarray, tables: Values) -> None:
-        """Fill the tables at the given columns (k, 2k + G, m), in units of rho."""
+        """Fill the tables at the given columns (k, F + G, m), in units of rho."""
         tables.terms[y0:y1] = 0.0
         compiled.term_values(y0, y1, columns, self.terms, tables.terms, self._activation)
         for moment, table in self._roles(tables):

@@ -97,7 +97,7 @@ class DirectSums:
         self._terms = Terms.join(block_terms(layout, plan), signal_terms(layout, plan, plan.meetings), noise_terms(layout, plan))
 
     def values(self, y0: int, y1: int, columns: np.ndarray, tables: Values) -> None:
-        """Fill the tables at the given columns (k, 2k + G, m), in units of rho."""
+        """Fill the tables at the given columns (k, F + G, m), in units of rho."""
         for lam, table in tables.roles(self._plan):
             compiled.table_values(y0, y1, columns, *self._signals, lam, table, self._activation)
         tables.terms[y0:y1] = 0.0

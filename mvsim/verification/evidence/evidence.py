@@ -31,7 +31,7 @@ Found = TypeVar("Found")
 
 
 class Snapshot(NamedTuple):
-    """A full state that was saved: its step, its time and its correlations (k, m, k, 2)."""
+    """A full state that was saved: its step, its time and its correlations (k, m, k, V)."""
 
     step: int
     time: float
@@ -42,7 +42,7 @@ class Snapshot(NamedTuple):
 class Evidence:
     """One run, its data and its objective.
 
-    Views are 0 and 1; a class has index y, a neuron r, a record t of T. Nothing here is changed once it has been computed.
+    Views are counted from 0; a class has index y, a neuron r, a record t of T. Nothing here is changed once it has been computed.
 
     Attributes
     ----------
@@ -96,12 +96,12 @@ class Evidence:
 
     @cached_property
     def signal_strength(self) -> np.ndarray:
-        """(k, 2): S_{y,l}."""
+        """(k, V): S_{y,l}."""
         return diagnostics.signal_strength(self.parameters, self.data)
 
     @cached_property
     def log_signal_strength(self) -> np.ndarray:
-        """(k, 2): log S_{y,l}."""
+        """(k, V): log S_{y,l}."""
         return diagnostics.log_signal_strength(self.parameters, self.data)
 
     @cached_property
@@ -111,8 +111,8 @@ class Evidence:
 
     @property
     def poly_end(self) -> float:
-        """A = rho / (delta2 - delta1): below it every own patch is in the polynomial part of the activation."""
-        return self.parameters.rho / (self.parameters.delta2 - self.parameters.delta1)
+        """A = rho / (delta2 - delta1), for V views rho / (delta2 - (V - 1) delta1): below it every own patch is in the polynomial part."""
+        return self.parameters.rho / self.parameters.largest_signal
 
     # ---- Records along the trajectory ----------------------------------------------------------------------------------------------
 
@@ -123,17 +123,17 @@ class Evidence:
 
     @cached_property
     def own(self) -> np.ndarray:
-        """(T, k, m, 2): <w_{y,r}, v_{y,l}>."""
+        """(T, k, m, V): <w_{y,r}, v_{y,l}>."""
         return self._recorded("own_correlations")
 
     @cached_property
     def max_correlation(self) -> np.ndarray:
-        """(T, k, 2): Lambda_{y,l}."""
+        """(T, k, V): Lambda_{y,l}."""
         return self._recorded("max_correlation")
 
     @cached_property
     def total(self) -> np.ndarray:
-        """(T, k, 2): C_{y,l}."""
+        """(T, k, V): C_{y,l}."""
         return self._recorded("total_correlation")
 
     @cached_property
@@ -168,7 +168,7 @@ class Evidence:
 
     @cached_property
     def escape_time(self) -> np.ndarray:
-        """(k, 2): when the first neuron of a class entered B_{y,l}, infinite if none has."""
+        """(k, V): when the first neuron of a class entered B_{y,l}, infinite if none has."""
         return _first_of_neurons(self._recorded("escape_time"))
 
     @cached_property
@@ -178,7 +178,7 @@ class Evidence:
 
     @cached_property
     def predicted_escape_time(self) -> np.ndarray:
-        """(k, 2): the same foretold from the start."""
+        """(k, V): the same foretold from the start."""
         return _first_of_neurons(self._recorded("predicted_escape_time"))
 
     # ---- Full states ---------------------------------------------------------------------------------------------------------------
@@ -209,15 +209,15 @@ class Evidence:
         return self._once("outputs", snapshot, lambda: self.objective.outputs(snapshot.c))
 
     def total_at(self, snapshot: Snapshot) -> np.ndarray:
-        """Return (k, 2): C_{y,l}."""
+        """Return (k, V): C_{y,l}."""
         return diagnostics.total_correlation(snapshot.c, self.threshold)
 
     def gradient(self, snapshot: Snapshot) -> np.ndarray:
-        """Return (k, m, k, 2): the gradient of the training loss, the correlations <grad_{w_{y,r}} J, v_{s,l}>."""
+        """Return (k, m, k, V): the gradient of the training loss, the correlations <grad_{w_{y,r}} J, v_{s,l}>."""
         return self._once("gradient", snapshot, lambda: self.gradient_at(snapshot.c, snapshot.step))
 
     def gradient_at(self, c: np.ndarray, step: int) -> np.ndarray:
-        """Return the gradient at c (k, m, k, 2), with the points that are trained on in that step."""
+        """Return the gradient at c (k, m, k, V), with the points that are trained on in that step."""
         self.objective.begin_step(step)
         return self.objective.gradient(c)
 
@@ -226,7 +226,7 @@ class Evidence:
         return self._once("mixed points", snapshot, lambda: self.mixed_points_at(snapshot.c))
 
     def mixed_points_at(self, c: np.ndarray) -> MixedPoints:
-        """Return the mixed points at c (k, m, k, 2), the same pairs in the same order for every c."""
+        """Return the mixed points at c (k, m, k, V), the same pairs in the same order for every c."""
         if self._all_pairs:
             return all_mixed_points(self.objective.kernel, self.data.labels, c)
         first, second = stream(self.run.seed, "mixing").integers(self.data.N, size=(2, SAMPLED_PAIRS))
@@ -265,7 +265,7 @@ class Evidence:
 
 
 def _first_of_neurons(times: np.ndarray) -> np.ndarray:
-    """Return (k, 2): the least of times (k, m, 2), infinite if all are NaN."""
+    """Return (k, V): the least of times (k, m, V), infinite if all are NaN."""
     return np.where(np.isnan(times), np.inf, times).min(axis=1)
 
 

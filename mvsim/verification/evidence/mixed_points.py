@@ -59,7 +59,7 @@ class MixedPoints:
 
 
 def all_mixed_points(kernel: Kernel, labels: np.ndarray, c: np.ndarray) -> MixedPoints:
-    """Return the N^2 ordered pairs at correlations c (k, m, k, 2)."""
+    """Return the N^2 ordered pairs at correlations c (k, m, k, V)."""
     return _reduced(kernel, labels, c, ALL_PAIRS)
 
 

@@ -71,9 +71,9 @@ def own_correlation(evidence: Evidence, slope: Slope = smoothed_relu_derivative)
     error, count = 0.0, 0
     for few in _cases(evidence):
         for i, y in enumerate(few.labels):
-            poly = few.c[y].max(axis=1) < evidence.poly_end  # (m, 2): over u
-            beta = few.patches[i, :, y]  # (P, 2)
-            c = few.c[y, :, y]  # (m, 2)
+            poly = few.c[y].max(axis=1) < evidence.poly_end  # (m, V): over u
+            beta = few.patches[i, :, y]  # (P, V)
+            c = few.c[y, :, y]  # (m, V)
             formula = (beta * slope(beta * c[:, None], p.rho, p.alpha)).sum(axis=1)
             for gradient in few.engine_gradients(i):
                 error = _worst(error, _componentwise(gradient[y, :, y][poly], formula[poly]))
@@ -85,14 +85,14 @@ def own_correlation(evidence: Evidence, slope: Slope = smoothed_relu_derivative)
 def other_correlations(evidence: Evidence, slope: Slope = smoothed_relu_derivative) -> Verdict:
     """A.7, second line: <grad_{w_{y,r}} g_y(x), v_{s,l}> <= Theta(P delta4^alpha max_u <w_{y,r}, v_{u,l'}>^(alpha-1) / rho^(alpha-1)) for s != y.
 
-    Measured: the largest constant over the same neurons, u != y. The 2 Q features of a patch of noise add up, so it is up to (2 Q)^(alpha-1).
+    Measured: the largest constant over the same neurons, u != y. The V Q features of a patch of noise add up, so it is up to (V Q)^(alpha-1); V = 2.
     """
     p, name = evidence.parameters, "Calculation A.7 (other features)"
     statement = "<grad g_y(x), v_{s,l}> rho^(alpha-1) / (P delta4^alpha max_u <w, v_u>^(alpha-1)) is bounded, s != y"
     found: list[float] = []
     for few in _cases(evidence):
         for i, y in enumerate(few.labels):
-            off = np.delete(few.c[y], y, axis=1)  # (m, k - 1, 2)
+            off = np.delete(few.c[y], y, axis=1)  # (m, k - 1, V)
             gradient = np.delete(few.engine_gradients(i)[0][y], y, axis=1).max(axis=(1, 2))
             top = off.max(axis=(1, 2))
             counted = (few.c[y].max(axis=(1, 2)) < evidence.poly_end) & (top > 0.0)
@@ -101,8 +101,8 @@ def other_correlations(evidence: Evidence, slope: Slope = smoothed_relu_derivati
             found += (gradient[counted] / scale[counted]).tolist()
     if not found:
         return constant(name, statement, None, detail="no noise, or too little for a double, or no neuron below rho / (delta2 - delta1)")
-    log_bound = (p.alpha - 1.0) * np.log(2.0 * p.Q)
-    bound = (2.0 * p.Q) ** (p.alpha - 1.0) if log_bound < LARGEST_LOGARITHM else np.inf
+    log_bound = (p.alpha - 1.0) * np.log(p.V * p.Q)
+    bound = float(p.V * p.Q) ** (p.alpha - 1.0) if log_bound < LARGEST_LOGARITHM else np.inf
     return constant(name, statement, max(found), bound, detail=f"{len(found)} neurons and points; {_where(evidence)}")
 
 
@@ -180,7 +180,7 @@ CALCULATIONS: tuple[Callable[..., Verdict], ...] = (
 
 @dataclass(frozen=True, eq=False)
 class _Few:
-    """A few points and a state: c (k, m, k, 2), labels (n,), patches (n, P, k, 2)."""
+    """A few points and a state: c (k, m, k, V), labels (n,), patches (n, P, k, V)."""
 
     evidence: Evidence
     c: np.ndarray
@@ -188,7 +188,7 @@ class _Few:
     patches: np.ndarray
 
     def network_gradient(self, x: np.ndarray, slope: Slope) -> tuple[np.ndarray, np.ndarray]:
-        """Return (k, m, k, 2): sum_p R'(<w_{y,r}, x^(p)>) x^(p) for patches x (P, k, 2), and the sum of the absolute values."""
+        """Return (k, m, k, V): sum_p R'(<w_{y,r}, x^(p)>) x^(p) for patches x (P, k, V), and the sum of the absolute values."""
         p, patches = self.evidence.parameters, x.reshape(len(x), -1)
         step, size = np.empty((2, *self.c.shape))
         for y, z in enumerate(self._pre_activations(patches)):
@@ -226,7 +226,7 @@ class _Few:
         return gap, error if sums else target + error
 
     def engine_gradients(self, i: int) -> list[np.ndarray]:
-        """Return grad g_y(x_i), (k, m, k, 2), from each form of the data."""
+        """Return grad g_y(x_i), (k, m, k, V), from each form of the data."""
         found = []
         for data in self._forms([i]):
             kernel = make_kernel(self.evidence.parameters, data, "auto", self.evidence.threads)
@@ -257,7 +257,7 @@ def _cases(evidence: Evidence) -> Iterator[_Few]:
 
 
 def _patches_of_first(data: Dataset, n: int) -> np.ndarray:
-    """Return (n, P, k, 2): the patches of the first points, without writing out those of the others if that can be."""
+    """Return (n, P, k, V): the patches of the first points, without writing out those of the others if that can be."""
     if isinstance(data, SharedNoiseDataset):
         names = ("labels", "signal_coefficients", "signal_patches", "pattern_index")
         return replace(data, **{name: getattr(data, name)[:n] for name in names}).to_patches()

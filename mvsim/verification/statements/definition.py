@@ -27,13 +27,13 @@ class Learned:
     Attributes
     ----------
     fresh : numpy.ndarray
-        (k, 2): fraction of fresh draws (x, y) ~ D on which view l alone suffices. A tie is not a win.
+        (k, V): fraction of fresh draws (x, y) ~ D on which view l alone suffices. A tie is not a win.
     draws : int
         Fresh draws for each class.
     training : numpy.ndarray
-        (k, 2): the same fraction over the training points of the class, NaN for a class without points.
+        (k, V): the same fraction over the training points of the class, NaN for a class without points.
     active : numpy.ndarray
-        (k, 2) bool: whether B_{y,l} has a neuron, the proxy of the proofs.
+        (k, V) bool: whether B_{y,l} has a neuron, the proxy of the proofs.
     """
 
     fresh: np.ndarray
@@ -43,12 +43,12 @@ class Learned:
 
     @property
     def by_definition(self) -> np.ndarray:
-        """(k, 2) bool: Definition 4.5 holds on every fresh draw and every training point: the worst case of all that were looked at."""
+        """(k, V) bool: Definition 4.5 holds on every fresh draw and every training point: the worst case of all that were looked at."""
         return (self.fresh == 1.0) & ~(self.training < 1.0)
 
     @property
     def partly(self) -> np.ndarray:
-        """(k, 2) bool: the view alone suffices on some of what was looked at and not on all."""
+        """(k, V) bool: the view alone suffices on some of what was looked at and not on all."""
         return ~self.by_definition & ((self.fresh > 0.0) | (self.training > 0.0))
 
 
@@ -71,7 +71,7 @@ def learned_features(run: Run, draws: int = DRAWS, data: Dataset | None = None) 
     p, c = run.parameters, run.final_correlations
     data = sample_dataset(p, run.seed) if data is None else data
     threshold = active_threshold(p, OBJECTIVES[run.method].mixes_with(run.provenance["options"]))
-    views = [make_kernel(p, data.keep_view(view), "auto", None) for view in (0, 1)]
+    views = [make_kernel(p, data.keep_view(view), "auto", None) for view in range(p.V)]
     training = [_fraction_of_classes(correct(finite_outputs(kernel, c), data.labels), data) for kernel in views]
     active = np.asarray(active_neurons(c, threshold).any(axis=1))
     return Learned(FeatureTest(p, draws, run.seed).fraction_learned(c), draws, np.stack(training, axis=1), active)
@@ -84,21 +84,24 @@ def _fraction_of_classes(right: np.ndarray, data: Dataset) -> np.ndarray:
 
 
 def definition_4_5(run: Run, learned: Learned) -> Verdict:
-    """Report how many of the 2k features are learned, how sure that is, and whether B_{y,l} tells the same.
+    """Report how many of the V k features are learned, how sure that is, and whether B_{y,l} tells the same.
 
     The least lower end of the Clopper-Pearson intervals of the learned features says on how much of D, at least, each of them suffices.
     """
-    k, by_definition = run.parameters.k, learned.by_definition
+    p, by_definition = run.parameters, learned.by_definition
     count = int(by_definition.sum())
     low = clopper_pearson(learned.draws, learned.draws)[0]
     only_training = int(((learned.training == 1.0) & (learned.fresh < 1.0)).sum())
     against = int((by_definition != learned.active).sum())
     total = own_correlations(run.final_correlations)
-    sizes = count_classes(np.where(by_definition, 1.0, 0.0))
+    (first, count_first), *others = count_classes(np.where(by_definition, 1.0, 0.0)).items()
+    sizes = ", ".join([f"{first} views in {count_first}", *(f"{name} in {n}" for name, n in others)])
     detail = (
-        f"both views in {sizes['both']}, one in {sizes['one']}, none in {sizes['none']} of {k} classes; a learned view suffices on >= {low:.3f} of D "
+        f"{sizes} of {p.k} classes; a learned view suffices on >= {low:.3f} of D "
         f"({100 * CONFIDENCE:g}%, {learned.draws} fresh draws per class); partly learned: {int(learned.partly.sum())}; "
         f"on training points only: {only_training}; B_(y,l) says otherwise for {against}; largest own correlation {total.max():.4g}"
     )
-    statement = "fraction of the 2k features whose view alone gives argmax_s g_s(x') = y, over fresh draws and training points; a tie is not a win"
-    return constant("Definition 4.5", statement, count / (2 * k), detail=detail)
+    statement = (
+        f"fraction of the {p.V}k features whose view alone gives argmax_s g_s(x') = y, over fresh draws and training points; a tie is not a win"
+    )
+    return constant("Definition 4.5", statement, count / p.features, detail=detail)

@@ -16,7 +16,7 @@ that contains every pre-activation it can have over the beta of the data and all
     other       the interval crosses 0 or 1: evaluated one by one
 
 so Phi_f(beta, g) = (rho / alpha) sum_q beta^q M_q[f, g] + the others: one more product for each feature, of the powers of the beta of its signal
-patches with the M_q[f]. Work falls from (signal patches) x (patterns) x m activations a class to 2k x (patterns) x m x alpha multiply-adds.
+patches with the M_q[f]. Work falls from (signal patches) x (patterns) x m activations a class to F x (patterns) x m x alpha multiply-adds.
 Nothing is approximated, but the binomial sum cancels where A and B differ in sign: the sum of its absolute terms is ((1 + kappa) / (1 - kappa))^alpha
 times the result at worst, and kappa is chosen so that this is at most AMPLIFICATION = 2^8. One neuron at the smallest beta of the data and the
 largest |n| then has a relative error of at most about 2^8 x 20 x 10^-16 = 5 x 10^-13 (`tests/kernels/test_moments.py` holds it to 10^-12); at larger

@@ -27,9 +27,9 @@ class UnmixedTable(NamedTuple):
     Attributes
     ----------
     low, high : numpy.ndarray
-        (2k,) range of beta for each feature; low > high where no point has it.
+        (F,) range of beta for each feature; low > high where no point has it.
     start : numpy.ndarray
-        (2k + 1,): rows start[f] .. start[f + 1] - 1 have feature f.
+        (F + 1,): rows start[f] .. start[f + 1] - 1 have feature f.
     signal, top : numpy.ndarray
         (rows,) beta and beta^alpha.
     point : numpy.ndarray

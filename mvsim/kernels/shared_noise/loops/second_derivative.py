@@ -11,7 +11,7 @@ from mvsim.kernels.jit.compiling import njit
 def table_second_derivatives(e0, e1, owner, features, noise, lam, feature, signal, residual, rho, power, out):
     """Add residual[y, g, i] (lam beta)^2 R''(lam beta c_f + (1 - lam) n_g), summed over i, patches with feature f and g, to out[e, f].
 
-    Neuron e = e0 .. e1 - 1 belongs to class y = owner[e], has correlations features[e] (2k,) and pre-activations noise[e] (G,) of the
+    Neuron e = e0 .. e1 - 1 belongs to class y = owner[e], has correlations features[e] (F,) and pre-activations noise[e] (G,) of the
     patterns. R'' is (alpha - 1) / rho times (z / rho)^power between 0 and rho, with power = alpha - 2: an int is a product, a float a call.
     """
     G = noise.shape[1]

@@ -1,0 +1,34 @@
+"""Whether what is measured has stopped changing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+Records = Mapping[str, Sequence[Any]]
+"""The values of each recorded variable, in order of time."""
+
+
+def settled_since(records: Records) -> float | None:
+    """Return the time from which training accuracy has been 1 and Definition 4.5 has given the same answer for every feature, None if not now."""
+    times, accuracy = records["time"], np.asarray(records["training_accuracy"])
+    learned = np.asarray(records["feature_learned"]) >= 1.0
+    same = (accuracy == 1.0) & (learned == learned[-1]).all(axis=(1, 2))
+    if not same[-1]:
+        return None
+    changes = np.flatnonzero(~same)
+    return times[changes[-1] + 1] if len(changes) else times[0]
+
+
+def settles_at(records: Records, factor: float) -> float | None:
+    """Return when time will have grown by ``factor`` without a change, if none comes; None while training accuracy is below 1."""
+    since, times = settled_since(records), records["time"]
+    return None if since is None else factor * max(since, times[min(1, len(times) - 1)])
+
+
+def settled(records: Records, factor: float) -> bool:
+    """Whether that time has come."""
+    settles, times = settles_at(records, factor), records["time"]
+    return settles is not None and len(times) > 1 and bool(times[-1] >= settles)
