@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import textwrap
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,7 +19,11 @@ from mvsim.echo import echo, escaped
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
 from mvsim.recording.feature_test import count_classes
+
 from mvsim.simulation.all_options import DEFAULTS, AllRunOptions
+
+WIDTH = 150
+"""Columns of the summary where there is no terminal to ask, and at most."""
 
 
 @with_flags(typed_flags(AllRunOptions), text_flags(Parameters, "Parameters (Definitions 4.1 and 4.2, Assumption 4.3)"))
@@ -47,7 +53,9 @@ def simulate(
     if json_:
         print(json.dumps(outcome(run), allow_nan=False))
     else:
-        print(*map(escaped, run.summary.splitlines()), f"saved in {escaped(str(path))}", sep="\n")
+        width = min(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH)
+        lines = [part for line in run.summary.splitlines() for part in textwrap.wrap(escaped(line), max(width, 40), subsequent_indent="    ")]
+        print(*lines, f"saved in {escaped(str(path))}", sep="\n")
 
 
 def outcome(run: mvsim.Run) -> dict[str, Any]:

@@ -188,7 +188,7 @@ def quotes(results: dict[str, Any]) -> list[str]:
     verdict = _detail(results, "k=50", "Theorem 4.6 (features), k = 50")["status"]
     seeds = [str(QUESTIONS[name][2]) for name in ("k=10", "k=20", "k=50")]
     return [
-        f"{verdict} at r0 = 0.3, k = 50 ({at_50} classes)",
-        f"k = 10: {_detail(results, 'k=10', 'Theorem 4.7 (features), k = 10')['count']} runs",
-        f"{seeds[0]}, {seeds[1]} and {seeds[2]}",
+        f"r0 = 0.15: k = 10 ({seeds[0]} runs), 20 ({seeds[1]}), 50 ({seeds[2]})",
+        f"r0 = 0.3: k = 50 ({seeds[2]} run, {at_50} classes)" if verdict == "fails" else f"Theorem 4.6 {verdict} at k = 50",
+        f"k = 10 ({_detail(results, 'k=10', 'Theorem 4.7 (features), k = 10')['count']} runs",
     ]
