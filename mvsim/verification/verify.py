@@ -224,7 +224,9 @@ def verify(
 
 
 def _several(name: str, values: Any) -> list[Any]:
-    """Return ``values`` if there may be several of them."""
+    """Return ``values`` if there may be several of them, all of which are there."""
+    if np.ma.is_masked(values):
+        raise UsageError(f"{name}={echo(values)}: some are masked; give those that are there")
     try:
         return list(values)
     except TypeError:
