@@ -48,7 +48,7 @@ def _read(path: str) -> dict[str, Any]:
         raise UsageError(f"config={path_text(path)}: {error.strerror}; give the name of a readable TOML file") from None
     except (ValueError, RecursionError) as error:  # of TOML, of its encoding, of an integer too long to read
         reason = shortened(" ".join(str(error).split()))
-        raise UsageError(f"config={path_text(path)}: not a TOML file that can be read ({reason}); mend it there") from None
+        raise UsageError(f"config={path_text(path)}: not a TOML file that can be read ({reason}); correct the file") from None
 
 
 def _text(path: str, key: str, value: Any) -> Any:
@@ -56,7 +56,7 @@ def _text(path: str, key: str, value: Any) -> Any:
     try:
         return json.dumps(value, default=str) if isinstance(value, dict | list) else value if isinstance(value, bool) else str(value)
     except ValueError:  # hexadecimal digits are read without a limit
-        raise UsageError(f"{path_text(path)}: {key}={echo(value)}: has more digits than can be written; at most 4300 are read") from None
+        raise UsageError(f"{path_text(path)}: {key}={echo(value)}: has too many digits; at most 4300 are allowed") from None
 
 
 def _closest(key: str, allowed: list[str]) -> str:

@@ -15,7 +15,7 @@ def read_integer(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ValueError(f"{echo(text)} is not an integer, or one of more than 4300 digits") from None
+        raise ValueError(f"{echo(text)} must be an integer of at most 4300 digits") from None
 
 
 def _integer(kind: type, tokens: Sequence[Token]) -> int:

@@ -64,7 +64,7 @@ def message(error: BaseException, arguments: Sequence[str]) -> str:
         return _parser_message(error, arguments)
     if isinstance(error, MvsimError):
         return _one_line(str(error))
-    return f"internal error ({_name(error)}), a bug of mvsim: please report it with this command; {TRACEBACK}=1 shows where it happened"
+    return f"internal error ({_name(error)}), a bug of mvsim: please report it together with this command; {TRACEBACK}=1 shows where it happened"
 
 
 def resuming_command(arguments: Sequence[str]) -> str:
@@ -82,7 +82,7 @@ def _parser_message(error: CycloptsError, arguments: Sequence[str]) -> str:
     token = getattr(error, "token", None)
     words = {*arguments, *(text for text in (getattr(token, "value", None), getattr(token, "keyword", None)) if text)}
     if isinstance(error, UnknownOptionError) and "--" in arguments and _word(error) in arguments[list(arguments).index("--") :]:
-        return f"{shortened(_word(error))}: stands behind --, after which nothing is read as an option; leave -- out"
+        return f"{shortened(_word(error))}: follows --, after which no option is read; remove the --"
     text = str(error)
     for word in sorted(words, key=len, reverse=True):
         if len(word) > LONGEST or not word.isprintable():

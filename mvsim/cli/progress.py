@@ -49,7 +49,7 @@ class LiveProgress:
 
     def start(self, info: dict[str, Any]) -> None:
         """Start drawing; ``info`` is what `mvsim.simulate` tells before its first step."""
-        self._bar.update(self._task, description=COMPILE_NOTICE if info.get("compiling") else "starting")
+        self._bar.update(self._task, description=COMPILE_NOTICE if info.get("compiling") else f"resuming at step {info['step']}" if info.get("step") else "starting")
         self._live.start()
 
     def update(self, status: dict[str, Any]) -> None:
@@ -117,7 +117,7 @@ def pace(status: dict[str, Any]) -> str:
     """
     parts = [f"step {status['step']}" + (f" of {status['steps']}" if status.get("steps") else "")]
     if not status.get("steps"):
-        parts.append(f"at least to t = {status['until']:.3g}" if status.get("until") else "until it has settled")
+        parts.append(f"at least to t = {status['until']:.3g}" if status.get("until") else "until training accuracy is 1 and nothing changes any more")
     if status.get("rate"):
         parts.append(f"{status['rate']:.3g} steps/s")
     if status.get("eta_seconds") is not None:
