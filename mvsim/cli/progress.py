@@ -49,7 +49,8 @@ class LiveProgress:
 
     def start(self, info: dict[str, Any]) -> None:
         """Start drawing; ``info`` is what `mvsim.simulate` tells before its first step."""
-        self._bar.update(self._task, description=COMPILE_NOTICE if info.get("compiling") else f"resuming at step {info['step']}" if info.get("step") else "starting")
+        begins = f"resuming at step {info['step']}" if info.get("step") else "starting"
+        self._bar.update(self._task, description=COMPILE_NOTICE if info.get("compiling") else begins)
         self._live.start()
 
     def update(self, status: dict[str, Any]) -> None:

@@ -19,7 +19,6 @@ from mvsim.echo import echo, escaped
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
 from mvsim.recording.feature_test import count_classes
-
 from mvsim.simulation.all_options import DEFAULTS, AllRunOptions
 
 WIDTH = 150

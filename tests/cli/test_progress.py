@@ -20,7 +20,8 @@ def test_line_fits_a_terminal_and_says_everything():
 
 
 def test_unknown_end_and_rate():
-    assert progress.pace({**STATUS, "steps": None, "rate": 0.0, "eta_seconds": None, "until": None}) == "step 1200, until training accuracy is 1 and nothing changes any more"
+    unknown = {**STATUS, "steps": None, "rate": 0.0, "eta_seconds": None, "until": None}
+    assert progress.pace(unknown) == "step 1200, until training accuracy is 1 and nothing changes any more"
     assert progress.pace({**STATUS, "steps": None, "eta_seconds": None}) == "step 1200, at least to t = 2.04e+06, 412 steps/s"
 
 
