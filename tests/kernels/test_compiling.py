@@ -83,3 +83,10 @@ def test_ctrl_c_waits_until_a_function_is_compiled():
         successor(1)
     assert successor.signatures
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name.split(".")[-1].startswith("_")])
+def test_helpers_have_no_machine_code_of_their_own(name):
+    # Compiled by itself, a helper has other last bits than within its caller; which of the two runs would depend on what comes from the cache.
+    options = FUNCTIONS[name].targetoptions
+    assert options.get("inline") == "always" or options.get("forceinline")

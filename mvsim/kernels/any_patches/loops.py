@@ -52,7 +52,7 @@ class Mixtures(NamedTuple):
 # Every class y in y0 .. y1 - 1 adds to its own rows of the result only.
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _buffer(blocks, width):
     """Return room for the pre-activations of any block."""
     return np.empty((blocks[:, 1] - blocks[:, 0]).max() * width)
@@ -64,7 +64,7 @@ def _part(buffer, count, columns):
     return buffer[: count * columns].reshape((count, columns))
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _pre_activations(neuron, points, i0, n0, n1, p0, a):
     """Fill a[i, p] with the scalar product of the neuron with patch p0 + p of point i0 + i."""
     point, feature, rows = points
@@ -75,7 +75,7 @@ def _pre_activations(neuron, points, i0, n0, n1, p0, a):
             sums[p] += weight * row[p]
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _add_scalar_products(out, points, i0, n0, n1, p0, total):
     """Add to total the adjoint of `_pre_activations` at out: for every feature its coefficients times out, summed over patches p0 + p."""
     point, feature, rows = points

@@ -86,7 +86,7 @@ def _compile_to_power(u, power, less):
     return lambda u, power, less: u ** (power - less)
 
 
-@njit(**_SMALL)
+@njit(forceinline=True, **_SMALL)
 def _factor(u, bit):
     """Return u if bit is 1 and 1 if it is 0, without a choice: loops over it vectorise."""
     return bit * u + (1.0 - bit)

@@ -96,7 +96,7 @@ class Memory(NamedTuple):
     sums: np.ndarray
 
 
-@njit(**_OPTIONS)
+@njit(forceinline=True, **_OPTIONS)
 def _largest(x):
     """Return max(0, largest entry); bits of positive numbers are ordered as integers, whose maxima vectorise."""
     bits, result = x.view(np.int64), np.zeros(1, np.int64)

@@ -81,7 +81,7 @@ class MomentTable(NamedTuple):
     entry_point: np.ndarray
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def regimes_of(features, noise, lam, low, high, order):
     """Return (F, m) regimes; low > high marks a feature that no point has."""
     F, m = features.shape
@@ -108,7 +108,7 @@ def regimes_of(features, noise, lam, low, high, order):
     return regimes
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _most_rows(constants):
     """Return the largest number of rows of a class."""
     most = 0
@@ -117,7 +117,7 @@ def _most_rows(constants):
     return most
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _members(regimes, regime, members):
     """Write the neurons in a regime to members, and return how many they are."""
     count = 0
@@ -128,7 +128,7 @@ def _members(regimes, regime, members):
     return count
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _multiply(a, b, out):
     """Fill out with a * b: as one long loop, which vectorises better than many short ones."""
     a, b, out = a.reshape(a.size), b.reshape(b.size), out.reshape(out.size)
@@ -136,7 +136,7 @@ def _multiply(a, b, out):
         out[n] = a[n] * b[n]
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _raise(power, base):
     """Multiply power by base: in place, for loops that see two names of one array do not vectorise."""
     power, base = power.reshape(power.size), base.reshape(base.size)
@@ -144,7 +144,7 @@ def _raise(power, base):
         power[n] *= base[n]
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _add_product(scale, a, b, out):
     """Add scale * a * b to out."""
     a, b, out = a.reshape(a.size), b.reshape(b.size), out.reshape(out.size)
@@ -152,7 +152,7 @@ def _add_product(scale, a, b, out):
         out[n] += scale * a[n] * b[n]
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _add_product_and_raise(scale, power, b, out, base):
     """Add scale * power * b to out and go on to the next power of base."""
     power, b, out, base = power.reshape(power.size), b.reshape(b.size), out.reshape(out.size), base.reshape(base.size)
@@ -161,7 +161,7 @@ def _add_product_and_raise(scale, power, b, out, base):
         power[n] *= base[n]
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _fill_powers(base, powers):
     """Fill powers[q] with base^q."""
     powers[0] = 1.0
@@ -169,7 +169,7 @@ def _fill_powers(base, powers):
         _multiply(powers[q - 1], base, powers[q])
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _mask_and_scale(regimes, features, lam, mask, scaled):
     """Fill mask with 1 where a neuron is polynomial and 0 elsewhere, and scaled with lam times the features."""
     for f in range(features.shape[0]):
@@ -178,14 +178,14 @@ def _mask_and_scale(regimes, features, lam, mask, scaled):
             scaled[f, r] = lam * features[f, r]
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _fill_transposed(a, scale, out):
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
             out[i, j] = scale * a[j, i]
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _sum_runs(rows, total):
     """Fill total (n, G) with the sum of the runs of n rows."""
     rows, total = rows.reshape(rows.size), total.reshape(total.size)
@@ -196,7 +196,7 @@ def _sum_runs(rows, total):
             total[n] += run[n]
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _repeat_runs(total, rows):
     """Fill every run of rows with total: the adjoint of `_sum_runs`."""
     rows, total = rows.reshape(rows.size), total.reshape(total.size)
@@ -206,7 +206,7 @@ def _repeat_runs(total, rows):
             run[n] = total[n]
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _add_values(own, noise, signal, rows, activation):
     """Add r of one neuron to rows (n, G): own is lam times its correlation with the feature, noise its mu n over the patterns."""
     for n in range(len(signal)):
@@ -215,7 +215,7 @@ def _add_values(own, noise, signal, rows, activation):
             rows[n, g] += value(x + noise[g], activation)
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _add_slopes(own, noise, signal, rows, by_pattern, activation):
     """Add its slopes times rows to by_pattern, and return their sum times the signal."""
     total = 0.0

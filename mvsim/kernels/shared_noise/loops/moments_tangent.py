@@ -34,7 +34,7 @@ from mvsim.kernels.shared_noise.loops.moments import (
 )
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _fill_moved_powers(powers, move, moved):
     """Fill moved[p] with the derivative p base^(p - 1) move of powers[p] = base^p."""
     moved[0] = 0.0
@@ -42,7 +42,7 @@ def _fill_moved_powers(powers, move, moved):
         _scale_product(float(p), powers[p - 1], move, moved[p])
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _scale_product(scale, a, b, out):
     """Fill out with scale * a * b."""
     a, b, out = a.reshape(a.size), b.reshape(b.size), out.reshape(out.size)
@@ -50,7 +50,7 @@ def _scale_product(scale, a, b, out):
         out[n] = scale * a[n] * b[n]
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _add_two_products(scale, a, b, c, d, out):
     """Add scale * (a * b + c * d) to out."""
     a, b, c, d, out = a.reshape(a.size), b.reshape(b.size), c.reshape(c.size), d.reshape(d.size), out.reshape(out.size)
@@ -58,14 +58,14 @@ def _add_two_products(scale, a, b, c, d, out):
         out[n] += scale * (a[n] * b[n] + c[n] * d[n])
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _add(a, out):
     a, out = a.reshape(a.size), out.reshape(out.size)
     for n in range(len(out)):
         out[n] += a[n]
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _add_tangents(own, own_move, noise, noise_move, signal, scale, rows, activation):
     """Add scale R' z' of one neuron to rows (n, G); arguments as for `_add_values` of `moments`, and how they move."""
     for n in range(len(signal)):
@@ -74,7 +74,7 @@ def _add_tangents(own, own_move, noise, noise_move, signal, scale, rows, activat
             rows[n, g] += scale * slope(x + noise[g], activation) * (dx + noise_move[g])
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _add_bends(own, own_move, noise, noise_move, signal, rows, changes, by_pattern, activation):
     """Add w = D' R' + D R'' z' of one neuron to by_pattern, with D in rows and D' in changes, and return its sum times the signal."""
     total = 0.0

@@ -42,7 +42,7 @@ def linear_part(targets, values):
     return total
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _sum_of_logarithms(Z):
     """Return the sum of log Z for Z >= 1, with one logarithm for as many factors as fit into a double."""
     bound = 0.0

@@ -26,7 +26,7 @@ _LOWEST, _NOTHING = -700.0, 1e-304
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
 
 
-@njit(**_OPTIONS)
+@njit(forceinline=True, **_OPTIONS)
 def _find_largest(outputs, top, largest):
     """Fill top and largest (n,) with the class of the largest output (k, n), and with this."""
     for n in range(len(top)):
@@ -39,7 +39,7 @@ def _find_largest(outputs, top, largest):
                 largest[n], top[n] = row[n], y
 
 
-@njit(**_OPTIONS)
+@njit(forceinline=True, **_OPTIONS)
 def _softmax(outputs, top, largest, rest):
     """Put phi in the place of outputs (k, n), but 0 for the class of the largest, and fill rest (n,)."""
     for y in range(len(outputs)):

@@ -19,7 +19,7 @@ import numpy as np
 from mvsim.kernels.jit.compiling import SUMS, njit
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _shift(rows, move, out):
     """Fill out with rows * move, (k, n) each."""
     for y in range(rows.shape[0]):
@@ -27,7 +27,7 @@ def _shift(rows, move, out):
             out[y, n] = rows[y, n] * move[y, n]
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _combine(factor, move, plain, moved, mean, by, by_moved):
     """Fill by with factor * plain and by_moved with factor * (move * plain + moved - mean)."""
     for y in range(factor.shape[0]):
