@@ -17,13 +17,13 @@ from mvsim.integrators.flow import flow as the_flow
 from mvsim.integrators.flow.chart import EscapeChart, smallest
 from mvsim.integrators.flow.flow import APPROACH, GROWTH, IMBALANCE, RISE
 from mvsim.integrators.flow.memory import pack, unpack
-from mvsim.integrators.flow.stepper import Motion, Stepper
+from mvsim.integrators.flow.stepper import Motion
 from mvsim.integrators.flow.system import Bounds, ChartedField
 from mvsim.objectives import OBJECTIVES
 from mvsim.objectives.scales import Scales
 from mvsim.recording.entries import EscapeLog, predicted_escape_times
 from mvsim.simulation.field import field_of
-from mvsim.simulation.session import Session
+from mvsim.simulation.progress import Silent
 
 SMALL = mvsim.Parameters(k=3, m=3, N=30, P=16, d=300)
 
@@ -293,6 +293,17 @@ def simulate(out=None, method="midpoint", **options):
     return mvsim.simulate(SMALL, method, out=out, **{"t_end": 1e5, "n_test": 4, **options})
 
 
+class StopAfter(Silent):
+    """A display that is interrupted after a step of which ``says`` is true."""
+
+    def __init__(self, says):
+        self.says = says
+
+    def update(self, status):
+        if self.says(status["step"]):
+            raise KeyboardInterrupt
+
+
 @cache
 def uninterrupted(method="midpoint"):
     """Once for all tests."""
@@ -302,48 +313,33 @@ def uninterrupted(method="midpoint"):
 @pytest.mark.parametrize("method", ["erm", "midpoint"])
 @pytest.mark.parametrize("at", [1, 40, 130])
 def test_a_resumed_flow_is_the_uninterrupted_one(at, method, tmp_path, monkeypatch):
-    arrive = Session._arrive
-
-    def stop(session, visit):
-        arrive(session, visit)
-        if visit.state.step == at:
-            raise KeyboardInterrupt
-
     whole = uninterrupted(method)
     assert int(whole.dataset["final_step"]) > 130
-    with monkeypatch.context() as patch:
-        patch.setattr(Session, "_arrive", stop)
-        with pytest.raises(mvsim.Interrupted):
-            simulate(tmp_path / "run.nc", method)
+    monkeypatch.setattr("mvsim.simulation.session.DISPLAY_SECONDS", 0.0)  # the display is told of every step
+    with pytest.raises(mvsim.Interrupted):
+        simulate(tmp_path / "run.nc", method, progress=StopAfter(lambda step: step == at))
     assert int(mvsim.open_run(tmp_path / "run.nc").dataset["final_step"]) == at
     assert_same_bits(simulate(tmp_path / "run.nc", method, resume=True).dataset, whole.dataset)
 
 
 def test_a_resumed_flow_loses_no_step_however_short_the_slices_are(tmp_path, monkeypatch):
-    arrive, whole, slices = Session._arrive, simulate(method="erm", t_end=3e3), 0
-
-    def stop(session, visit):
-        arrive(session, visit)
-        if visit.state.step % 3 == 0:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Session, "_arrive", stop)
-        while True:
-            try:
-                run = simulate(tmp_path / "run.nc", "erm", t_end=3e3, resume=True)
-                break
-            except mvsim.Interrupted:
-                slices += 1
-                assert int(mvsim.open_run(tmp_path / "run.nc").dataset["final_step"]) == 3 * slices
+    whole, slices, run = simulate(method="erm", t_end=3e3), 0, None
+    monkeypatch.setattr("mvsim.simulation.session.DISPLAY_SECONDS", 0.0)
+    while run is None:
+        try:
+            run = simulate(tmp_path / "run.nc", "erm", t_end=3e3, resume=True, progress=StopAfter(lambda step: step % 3 == 0))
+        except mvsim.Interrupted:
+            slices += 1
+            assert int(mvsim.open_run(tmp_path / "run.nc").dataset["final_step"]) == 3 * slices
     assert slices > 20
     assert_same_bits(run.dataset, whole.dataset)
 
 
 def test_the_memory_of_a_flow_is_what_was_packed():
-    memory = follow(fields("erm"), mvsim.initial_correlations(SMALL, 0), 1e3)[10].state.memory
-    again = pack(unpack(pack(memory)))
-    for name, values in pack(memory).items():
+    packed = pack(follow(fields("erm"), mvsim.initial_correlations(SMALL, 0), 1e3)[10].state.memory)
+    again = pack(unpack(packed))
+    assert set(again) == set(packed) >= {"chart.index", "progress.history.Z"}
+    for name, values in packed.items():
         assert np.array_equal(again[name], values)
         assert again[name].dtype == values.dtype
 
@@ -395,7 +391,7 @@ def test_values_that_are_not_finite_are_named():
 
 
 def test_a_step_that_fails_for_good_is_named(monkeypatch):
-    monkeypatch.setattr(Stepper, "_solve", lambda stepper, now, *rest: (now, None))
+    monkeypatch.setattr("mvsim.integrators.flow.stepper.solve_step", lambda *equation: None)
     with pytest.raises(mvsim.StalledError, match="Newton's method does not converge"):
         follow(fields(), mvsim.initial_correlations(SMALL, 0), 1.0)
 
