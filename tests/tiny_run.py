@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import mvsim
 from mvsim.integrators import GradientDescent
 from mvsim.kernels import KERNELS
@@ -28,6 +30,13 @@ def simulate(method, out=None, steps=57, **options):
     fields = {name: options.pop(name) for name in list(options) if name in mvsim.Parameters.model_fields}
     options = {"integrator": "gd", "eta": RATE, "t_end": RATE * steps, "n_test": 4, **options}
     return mvsim.simulate(mvsim.Parameters(**{**TINY, **fields}), method, out=out, **options)
+
+
+@cache
+def uninterrupted(case):
+    """The dataset of one of `OPTIONS` from start to end, once for all tests."""
+    method, options = OPTIONS[case]
+    return simulate(method, **options).dataset
 
 
 class Stop:
