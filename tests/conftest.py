@@ -6,9 +6,8 @@ import hypothesis
 import problems
 import pytest
 from hypothesis import HealthCheck
-from tiny_run import SETTLING
+from tiny_run import SETTLING, settled_run
 
-import mvsim as package
 from mvsim.kernels import BACKENDS
 
 hypothesis.settings.register_profile(
@@ -46,6 +45,6 @@ def ctrl_c():
 def run_folder(tmp_path_factory):
     """A folder with a settled run of each method, erm.nc and midpoint.nc, which no test changes."""
     folder = tmp_path_factory.mktemp("runs")
-    for method, parameters in SETTLING.items():
-        package.simulate(parameters, method, n_test=5, out=folder / f"{method}.nc")
+    for method in SETTLING:
+        settled_run(method, folder / f"{method}.nc")
     return folder

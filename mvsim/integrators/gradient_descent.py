@@ -78,13 +78,14 @@ class GradientDescent(Integrator):
         last = self.steps_until(t_end)
         while state.step < last:
             with np.errstate(over="ignore", invalid="ignore"):  # the next lines name what numpy would only warn of
-                c = state.c - self.learning_rate * self._gradient(state)
+                c = state.c - self.learning_rate * self.gradient(state)
             if not np.isfinite(c).all():
                 raise DivergedError(self._too_large(f"the correlations are not finite after step {state.step + 1}"))
             state = State(state.step + 1, (state.step + 1) * self.learning_rate, c, state.evaluations + 1, math.nan, math.nan)
             yield Visit(state, mark=self.is_mark(state) or state.step == last, resumable=True)
 
-    def _gradient(self, state: State) -> np.ndarray:
+    def gradient(self, state: State) -> np.ndarray:
+        """Return the gradient at a state."""
         try:
             return self.field.loss_and_gradient(state.step, state.c)[1]
         except DivergedError as error:

@@ -22,7 +22,7 @@ from mvsim.losses import Points
 from mvsim.losses.points import Batch
 from mvsim.parameters import Parameters
 
-_BATCH_BYTES = 2**25
+BATCH_BYTES = 2**25
 
 
 class OracleKernel(Kernel):
@@ -62,7 +62,7 @@ class _Evaluation(Evaluation):
         """Yield batches and form their pre-activations."""
         x = self._kernel.patches
         N, P, F = x.shape
-        size = max(1, _BATCH_BYTES // (8 * P * (F + self._kernel.k * self._kernel.m)))
+        size = max(1, BATCH_BYTES // (8 * P * (F + self._kernel.k * self._kernel.m)))
         for large in self._points.batches(N, size):
             for start in range(0, len(large.first), size):
                 batch = large.part(slice(start, start + size))

@@ -89,17 +89,17 @@ def _of(name: str, verdicts: list[Verdict]) -> list[Verdict]:
     return [verdict for verdict in verdicts if verdict.name.startswith(name)]
 
 
-def _unclipped(z: np.ndarray, rho: float, alpha: float) -> np.ndarray:
+def unclipped_slope(z: np.ndarray, rho: float, alpha: float) -> np.ndarray:
     """R' without the clip at z < 0."""
     return np.minimum(z / rho, 1.0) ** (alpha - 1.0)
 
 
-def _linear(z: np.ndarray, rho: float, alpha: float) -> np.ndarray:
+def linear_slope(z: np.ndarray, rho: float, alpha: float) -> np.ndarray:
     """R' of the ReLU without a polynomial part."""
     return (z > 0.0).astype(np.float64)
 
 
-def _softer(z: np.ndarray, rho: float, alpha: float) -> np.ndarray:
+def softer_slope(z: np.ndarray, rho: float, alpha: float) -> np.ndarray:
     """R' with 0.9 instead of 1 beyond the threshold."""
     return np.where(z >= rho, 0.9, np.clip(z / rho, 0.0, 1.0) ** (alpha - 1.0))
 
@@ -126,11 +126,11 @@ CONTROLS = (
     Control("lambda = 1, which is ERM", "Theorem 4.7", ("fails",), "nothing is mixed", _trained("4.7", "mixup", mixing=1.0, t_end=LAST)),
     Control("stopped too early", "Theorem 4.6", ("inconclusive",), "nothing has lasted", _trained("4.6", "erm", t_end=100.0)),
     Control("stopped too early", "Theorem 4.7", ("inconclusive",), "nothing has lasted", _trained("4.7", "midpoint", t_end=100.0)),
-    Control("no clip at z < 0", "Calculations", ("fails",), "R' is not 0 for z < 0", _formulas(_unclipped),
+    Control("no clip at z < 0", "Calculations", ("fails",), "R' is not 0 for z < 0", _formulas(unclipped_slope),
             ("Calculation A.6", "Calculation A.9", "Calculation A.10")),
-    Control("linear activation", "Calculations", ("fails",), "R' is 1 below the threshold", _formulas(_linear),
+    Control("linear activation", "Calculations", ("fails",), "R' is 1 below the threshold", _formulas(linear_slope),
             ("Calculation A.6", "Calculation A.7 (own feature)", "Calculation A.9", "Calculation A.10")),
-    Control("slope 0.9 when linear", "Calculations", ("fails",), "R' is not 1 beyond the threshold", _formulas(_softer),
+    Control("slope 0.9 when linear", "Calculations", ("fails",), "R' is not 1 beyond the threshold", _formulas(softer_slope),
             ("Calculation A.6", "Calculation A.8", "Calculation A.9", "Calculation A.10")),
 )  # fmt: skip
 """The unchanged runs first. Both parts of the theorems and every calculation have a control; the claims that are decided have theirs in the tests."""

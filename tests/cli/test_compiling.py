@@ -59,7 +59,7 @@ def test_a_full_disk_costs_time_only(monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(IndexDataCacheFile, "save", full)
-    compiling._warn_that_nothing_is_kept.cache_clear()
+    compiling.warn_that_nothing_is_kept.cache_clear()
 
     @compiling.njit(cache=True)
     def double(x):

@@ -17,6 +17,7 @@ import mvsim
 from fuzzing import message
 from fuzzing.breach import Breach, raised, short
 from fuzzing.world import watched
+from mvsim.kernels import BACKENDS
 
 SECONDS = 2.0
 """After which a run is interrupted, as with Ctrl-C: a case is about a few steps."""
@@ -119,7 +120,7 @@ def problems(draw: st.DrawFn, alphas: tuple[float, ...] = (8.0,)) -> Problem:
         "seed": draw(st.integers(0, 3)),
         "n_test": 2,
         "threads": 1,
-        "backend": draw(st.sampled_from(("auto", "auto", "numpy"))),
+        "backend": draw(st.sampled_from(BACKENDS)),
     }
     if integrator == "gd":
         eta = draw(log_uniform(1e-100, 1e100))

@@ -9,7 +9,7 @@ import mvsim
 from mvsim.activations import SmoothedRelu
 from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
 from mvsim.kernels.shared_noise.layout import Layout, plan_pairs
-from mvsim.kernels.shared_noise.stiff_hessian import Escaped, PairProbability, _both_orders
+from mvsim.kernels.shared_noise.stiff_hessian import Escaped, PairProbability, both_orders
 from mvsim.losses.points import AllPairs
 
 P = mvsim.Parameters(k=3, m=4, N=24, P=9, d=10**4)  # with 8 signal patches out of 9, most patches of a pair coincide
@@ -47,11 +47,11 @@ def test_rates_are_those_of_the_patches(lam):
     plan = plan_pairs(layout, lam, symmetric=lam == 0.5)
     escaped = Escaped(SmoothedRelu(P.rho, P.alpha), layout, c.reshape(P.k, P.m, -1), beyond=1.0)
     order = layout.order[np.argsort(layout.labels, kind="stable")]  # points of one class together
-    found = escaped._rates(lam, _both_orders(plan), 2).reshape(data.N, data.N, 2, 2)
+    found = escaped.rates(lam, both_orders(plan), 2).reshape(data.N, data.N, 2, 2)
     expected = rates_by_patches(data, c, lam)[np.ix_(order, order)]
     assert escaped.places == 1
     assert_close(found, expected, ROUNDOFF)
-    without = escaped._rates(lam, plan.meetings.where(np.zeros(len(plan.meetings.i), bool)), 2).reshape(found.shape)
+    without = escaped.rates(lam, plan.meetings.where(np.zeros(len(plan.meetings.i), bool)), 2).reshape(found.shape)
     assert np.abs(without - expected).max() > 0.1 * np.abs(expected).max()  # so coincidences matter here
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import problems
 import pytest
 from compare import assert_close
-from objective_cases import LARGER, assert_same, every_backend, every_objective, everything, larger, objective
+from objective_cases import LARGER, READABLE, assert_same, every_backend, every_fast_backend, every_objective, everything, larger, objective
 from tolerances import (
     HESSIAN_ROUNDOFF,
     ROUNDOFF,
@@ -12,34 +12,38 @@ from tolerances import (
 
 import mvsim
 from mvsim.data import sample_points
+from mvsim.kernels import BACKENDS
 from mvsim.random_streams import stream
 
 
 @every_objective
+@every_fast_backend
 @pytest.mark.parametrize("kind", LARGER)
-def test_backends_agree(name, kind):
+def test_backends_agree(name, backend, kind):
     problem = larger(kind)
-    results = [everything(objective(name, problem, backend), problem) for backend in ("numpy", "numba")]
-    for numpy_result, numba_result, rtol in zip(*results, [ROUNDOFF, ROUNDOFF, ROUNDOFF, HESSIAN_ROUNDOFF], strict=True):
-        assert_close(numba_result, numpy_result, rtol)
+    results = [everything(objective(name, problem, which), problem) for which in (READABLE, backend)]
+    for readable, fast, rtol in zip(*results, [ROUNDOFF, ROUNDOFF, ROUNDOFF, HESSIAN_ROUNDOFF], strict=True):
+        assert_close(fast, readable, rtol)
 
 
 @every_objective
+@every_fast_backend
 @pytest.mark.parametrize("kind", LARGER)
 @pytest.mark.parametrize("largest", [30.0, 120.0, 280.0, 600.0, 1500.0])
-def test_backends_agree_at_large_outputs(name, kind, largest):
+def test_backends_agree_at_large_outputs(name, backend, kind, largest):
     """Exponentials and their products must be taken in an order that does not overflow, whatever the size of the outputs."""
     problem = larger(kind)
-    outputs = objective("erm", problem, "numpy").outputs(problem.c)
+    outputs = objective("erm", problem, READABLE).outputs(problem.c)
     problem = problems.with_data(problem, problem.data, problem.c * largest / np.max(outputs))
-    results = [everything(objective(name, problem, backend), problem) for backend in ("numpy", "numba")]
+    results = [everything(objective(name, problem, which), problem) for which in (READABLE, backend)]
     assert_same(*results, problem)
 
 
 @every_objective
+@every_fast_backend
 @pytest.mark.parametrize("alpha", [8, 3, 2, 1])
 @pytest.mark.parametrize("noise", [0.0, 0.002])
-def test_backends_agree_next_to_the_borders_of_the_regimes(name, alpha, noise):
+def test_backends_agree_next_to_the_borders_of_the_regimes(name, backend, alpha, noise):
     """The least or largest pre-activation of a neuron on a feature, by which moments decide how to sum it, is next to 0 or rho, on either side."""
     p = larger("weak codebook").parameters.replace(alpha=alpha, delta3=noise / 2, delta4=noise)
     data = mvsim.sample_dataset(p, seed=1)
@@ -50,7 +54,7 @@ def test_backends_agree_next_to_the_borders_of_the_regimes(name, alpha, noise):
         borders = [p.rho / (lam * end) * (1.0 + step) for lam in (0.5, 1.0) for end in (beta.min(), beta.max()) for step in (-1e-9, 1e-9)]
         c[:, :, s, view] = rng.choice([*borders, -1e-9 * p.rho, 1e-9 * p.rho], (p.k, p.m))
     problem = problems.Problem("borders", p, data, c, rng.standard_normal(c.shape))
-    results = [everything(objective(name, problem, backend), problem) for backend in ("numpy", "numba")]
+    results = [everything(objective(name, problem, which), problem) for which in (READABLE, backend)]
     assert_same(*results, problem)
 
 
@@ -113,8 +117,8 @@ def test_memory_layout_of_the_argument_does_not_matter(name, backend):
 def test_the_automatic_backend_is_one_of_the_tested_ones():
     for case in ("random codebook", "random patch noise"):
         problem = problems.problem(case)
-        words = {backend: objective("midpoint", problem, backend).describe() for backend in ("auto", "numba", "numpy")}
-        assert words["auto"] in (words["numba"], words["numpy"])
+        words = {backend: objective("midpoint", problem, backend).describe() for backend in BACKENDS}
+        assert words.pop("auto") in words.values()
 
 
 @every_objective
@@ -123,7 +127,7 @@ def test_work_in_pieces_gives_the_same_sums(name, module, backend, monkeypatch):
     """Large problems are done a piece at a time; here the pieces are made as small as one row."""
     problem = larger("patch")
     whole = everything(objective(name, problem, backend), problem)
-    monkeypatch.setattr(f"mvsim.kernels.{module}._BATCH_BYTES", 1)
+    monkeypatch.setattr(f"mvsim.kernels.{module}.BATCH_BYTES", 1)
     pieces = everything(objective(name, problem, backend), problem)
     for one, other, rtol in zip(pieces, whole, [ROUNDOFF, ROUNDOFF, ROUNDOFF, HESSIAN_ROUNDOFF], strict=True):
         assert_close(one, other, rtol)
@@ -135,7 +139,7 @@ def test_a_few_patches_at_a_time_give_the_same_sums(name, monkeypatch):
     problem = larger("patch")
     assert problem.parameters.P == 10
     whole = everything(objective(name, problem, "numba"), problem)
-    monkeypatch.setattr("mvsim.kernels.any_patches.kernel._MOST_WIDTH", 4)
+    monkeypatch.setattr("mvsim.kernels.any_patches.kernel.MOST_WIDTH", 4)
     parts = everything(objective(name, problem, "numba"), problem)
     for one, other, rtol in zip(parts, whole, [ROUNDOFF, ROUNDOFF, ROUNDOFF, HESSIAN_ROUNDOFF], strict=True):
         assert_close(one, other, rtol)
@@ -150,7 +154,7 @@ def test_points_without_any_feature(name, backend):
     patches = problem.data.to_patches()
     patches[[0, 5, -1]] = 0.0
     some = problems.with_data(problem, mvsim.Dataset.from_patches(problem.data.labels, patches))
-    for one, other in zip(*(everything(objective(name, some, which), some) for which in (backend, "numpy")), strict=True):
+    for one, other in zip(*(everything(objective(name, some, which), some) for which in (backend, READABLE)), strict=True):
         assert_close(one, other, HESSIAN_ROUNDOFF)
     np.testing.assert_array_equal(objective(name, some, backend).outputs(some.c)[:, [0, 5, -1]], 0.0)
     none = problems.with_data(problem, mvsim.Dataset.from_patches(problem.data.labels, 0.0 * patches))
@@ -166,7 +170,7 @@ def test_the_gap_of_pairs_of_one_class_keeps_its_digits(N, largest):
     points = sample_points(p, stream(0, "points"), np.zeros(N, dtype=int))
     c = 0.01 * np.abs(np.random.default_rng(0).standard_normal((3, 3, 3, 2)))
     c[0, 0, 0] = largest
-    fast, slow = (mvsim.objective("midpoint", p, points, backend=backend).gradient(c) for backend in ("auto", "numpy"))
+    fast, slow = (mvsim.objective("midpoint", p, points, backend=backend).gradient(c) for backend in ("auto", READABLE))
     np.testing.assert_allclose(fast, slow, rtol=1e-10, atol=1e-10 * np.abs(slow).max())
 
 

@@ -7,13 +7,12 @@ import problems
 import pytest
 import reference
 from compare import assert_close
-from objective_cases import assert_agrees, every_backend, every_objective, every_problem, expected, objective
+from objective_cases import READABLE, assert_agrees, every_backend, every_objective, every_problem, expected, objective
 from tolerances import (
     HESSIAN_ROUNDOFF,
     ROUNDOFF,
 )
 
-from mvsim.kernels import BACKENDS
 from mvsim.losses import AllPairs, ListedPairs
 from mvsim.objectives import Objective
 
@@ -75,7 +74,7 @@ def one_lambda_by_loops(case):
 def listed_by_loops(case):
     """Once for all backends."""
     problem = problems.problem(case)
-    mixtures = list(zip(*Listed(problem.parameters, problem.data, BACKENDS[-1]).mixtures(), strict=True))
+    mixtures = list(zip(*Listed(problem.parameters, problem.data, READABLE).mixtures(), strict=True))
     return by_loops(problem, reference.listed_loss, reference.listed_gradient, mixtures)
 
 

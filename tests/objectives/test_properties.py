@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from objective_cases import (
     MIXING,
+    READABLE,
     assert_same,
     every_backend,
     every_objective,
@@ -184,7 +185,7 @@ def check_dead(name, backend, problem, seed):
 
 def test_the_check_of_dead_neurons_fails_for_live_ones():
     problem = problems.problem("random codebook")
-    tested = objective("erm", problem, "numpy")
+    tested = objective("erm", problem, READABLE)
     assert tested.gradient(problem.c).any(axis=(2, 3)).all()
 
 

@@ -19,12 +19,12 @@ from mvsim.recording.feature_test import FeatureTest, count_classes
 
 def test_divergence_names_the_step_and_keeps_the_last_good_state(tmp_path, monkeypatch):
     good = simulate("erm", steps=4)
-    gradient = GradientDescent._gradient
+    gradient = GradientDescent.gradient
 
     def break_down(descent, state):
         return gradient(descent, state) * (np.nan if np.array_equal(state.c, good.final_correlations) else 1.0)
 
-    monkeypatch.setattr(GradientDescent, "_gradient", break_down)
+    monkeypatch.setattr(GradientDescent, "gradient", break_down)
     with pytest.raises(mvsim.DivergedError, match="not finite after step 5"):
         simulate("erm", tmp_path / "run.nc")
     saved = mvsim.open_run(tmp_path / "run.nc")
@@ -118,7 +118,7 @@ def test_the_summary_counts_the_classes():
 
 @pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupt_whose_exception_was_dropped_still_ends_the_run(tmp_path, monkeypatch):
-    gradient = GradientDescent._gradient
+    gradient = GradientDescent.gradient
     calls = []
 
     def dropped(descent, state):
@@ -128,7 +128,7 @@ def test_an_interrupt_whose_exception_was_dropped_still_ends_the_run(tmp_path, m
                 signal.raise_signal(signal.SIGINT)
         return gradient(descent, state)
 
-    monkeypatch.setattr(GradientDescent, "_gradient", dropped)
+    monkeypatch.setattr(GradientDescent, "gradient", dropped)
     with pytest.raises(mvsim.Interrupted, match="step 6"):
         simulate("erm", tmp_path / "run.nc")
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -23,12 +23,12 @@ from mvsim.losses import Points
 from mvsim.losses.points import Batch
 from mvsim.parameters import Parameters
 
-_BATCH_BYTES = 2**25
+BATCH_BYTES = 2**25
 
 _CACHED = 2**17
 """Pre-activations of a neuron (1 MiB) that the loops go over at a time."""
 
-_LEAST_WIDTH, _MOST_WIDTH = 64, 256
+LEAST_WIDTH, MOST_WIDTH = 64, 256
 """Patches at a time: with fewer, the loops are too short; with more, there is nothing to gain."""
 
 
@@ -55,7 +55,7 @@ class AnyPatchesKernel(Kernel):
     @property
     def size(self) -> int:
         """Mixed points in a batch."""
-        return max(1, _BATCH_BYTES // (8 * self.k))
+        return max(1, BATCH_BYTES // (8 * self.k))
 
     def describe(self, points: Points) -> str:
         """Say in words which algorithm serves these points."""
@@ -114,7 +114,7 @@ class AnyPatchesKernel(Kernel):
     def _width(self, blocks: np.ndarray) -> int:
         """Return how many patches to take at a time: about the same each time, and few enough that all points of a block stay in the cache."""
         most_points = (blocks[:, 1] - blocks[:, 0]).max()
-        most = min(max(_CACHED // most_points, _LEAST_WIDTH), _MOST_WIDTH)
+        most = min(max(_CACHED // most_points, LEAST_WIDTH), MOST_WIDTH)
         return math.ceil(self.P / math.ceil(self.P / most))
 
 

@@ -67,7 +67,7 @@ class _Kept(FunctionCache):
         try:
             super().save_overload(sig, data)
         except OSError as error:
-            _warn_that_nothing_is_kept(error.strerror or str(error))
+            warn_that_nothing_is_kept(error.strerror or str(error))
 
 
 class _NotKept(NullCache):
@@ -75,11 +75,12 @@ class _NotKept(NullCache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Say that this has been compiled for this process alone."""
-        _warn_that_nothing_is_kept("there is no directory that can be written")
+        warn_that_nothing_is_kept("there is no directory that can be written")
 
 
 @cache
-def _warn_that_nothing_is_kept(reason: str) -> None:
+def warn_that_nothing_is_kept(reason: str) -> None:
+    """Warn, once for each reason, that every start compiles again."""
     warnings.warn(
         f"compiled kernels cannot be kept ({reason}), so that every start compiles again, up to a minute; "
         "set NUMBA_CACHE_DIR to a directory that can be written",

@@ -109,9 +109,9 @@ class Escaped:
         threads : int
             Number of threads.
         """
-        meetings = _both_orders(plan)
-        u = self._rates(plan.lam, meetings, threads)
-        v = u if plan.symmetric else self._rates(1.0 - plan.lam, meetings, threads)
+        meetings = both_orders(plan)
+        u = self.rates(plan.lam, meetings, threads)
+        v = u if plan.symmetric else self.rates(1.0 - plan.lam, meetings, threads)
         k, size = self._own_index.shape
         phi, psi = (of[np.ix_(self._order, self._order)] for of in (probability.first, probability.second))
         uu, uv, vv = empty_products(k, 2 * size)
@@ -148,7 +148,7 @@ class Escaped:
             sides=np.block([[sides[0][y, s], sides[1][y, s]], [sides[1][s, y], sides[0][s, y]]]),
         )
 
-    def _rates(self, lam: float, meetings: Meetings, threads: int) -> np.ndarray:
+    def rates(self, lam: float, meetings: Meetings, threads: int) -> np.ndarray:
         """Return (N, N, 4E): A and O of every ordered pair of points, those of one class together."""
         order, pattern = self._order, self._layout.pattern
         y = self._layout.labels
@@ -215,7 +215,7 @@ class Escaped:
         return changes.transpose(0, 2, 1, 3).reshape(k, k, -1)
 
 
-def _both_orders(plan: PairPlan) -> Meetings:
+def both_orders(plan: PairPlan) -> Meetings:
     """Return the coincidences of every ordered pair."""
     meet = plan.meetings
     if not plan.symmetric:

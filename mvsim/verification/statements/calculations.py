@@ -53,10 +53,10 @@ def calculations(evidence: Evidence, slope: Slope = smoothed_relu_derivative) ->
 def network_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivative) -> Verdict:
     """A.6: grad_{w_{y,r}} g_y(x) = sum_p R'(<w_{y,r}, x^(p)>) x^(p), for every y, r and point."""
     error = 0.0
-    for few in _cases(evidence):
-        for i in range(len(few.labels)):
-            formula, size = few.network_gradient(few.patches[i], slope)
-            error = _worst(error, *(_difference(gradient, formula, size) for gradient in few.engine_gradients(i)))
+    for sample in _cases(evidence):
+        for i in range(len(sample.labels)):
+            formula, size = sample.network_gradient(sample.patches[i], slope)
+            error = _worst(error, *(_difference(gradient, formula, size) for gradient in sample.engine_gradients(i)))
     return at_most("Calculation A.6", "grad g_y(x) = sum_p R'(<w_{y,r}, x^(p)>) x^(p): relative difference", error, IDENTITY, _where(evidence))
 
 
@@ -69,13 +69,13 @@ def own_correlation(evidence: Evidence, slope: Slope = smoothed_relu_derivative)
     """
     p = evidence.parameters
     error, count = 0.0, 0
-    for few in _cases(evidence):
-        for i, y in enumerate(few.labels):
-            poly = few.c[y].max(axis=1) < evidence.poly_end  # (m, V): over u
-            beta = few.patches[i, :, y]  # (P, V)
-            c = few.c[y, :, y]  # (m, V)
+    for sample in _cases(evidence):
+        for i, y in enumerate(sample.labels):
+            poly = sample.c[y].max(axis=1) < evidence.poly_end  # (m, V): over u
+            beta = sample.patches[i, :, y]  # (P, V)
+            c = sample.c[y, :, y]  # (m, V)
             formula = (beta * slope(beta * c[:, None], p.rho, p.alpha)).sum(axis=1)
-            for gradient in few.engine_gradients(i):
+            for gradient in sample.engine_gradients(i):
                 error = _worst(error, _componentwise(gradient[y, :, y][poly], formula[poly]))
             count += int(poly.sum())
     name, statement = "Calculation A.7 (own feature)", "<grad g_y(x), v_{y,l}> = sum beta^alpha (c / rho)^(alpha-1) below rho / (delta2 - delta1)"
@@ -90,12 +90,12 @@ def other_correlations(evidence: Evidence, slope: Slope = smoothed_relu_derivati
     p, name = evidence.parameters, "Calculation A.7 (other features)"
     statement = "<grad g_y(x), v_{s,l}> rho^(alpha-1) / (P delta4^alpha max_u <w, v_u>^(alpha-1)) is bounded, s != y"
     found: list[float] = []
-    for few in _cases(evidence):
-        for i, y in enumerate(few.labels):
-            off = np.delete(few.c[y], y, axis=1)  # (m, k - 1, V)
-            gradient = np.delete(few.engine_gradients(i)[0][y], y, axis=1).max(axis=(1, 2))
+    for sample in _cases(evidence):
+        for i, y in enumerate(sample.labels):
+            off = np.delete(sample.c[y], y, axis=1)  # (m, k - 1, V)
+            gradient = np.delete(sample.engine_gradients(i)[0][y], y, axis=1).max(axis=(1, 2))
             top = off.max(axis=(1, 2))
-            counted = (few.c[y].max(axis=(1, 2)) < evidence.poly_end) & (top > 0.0)
+            counted = (sample.c[y].max(axis=(1, 2)) < evidence.poly_end) & (top > 0.0)
             scale = p.P * p.delta4 * (p.delta4 * np.where(counted, top, 0.0) / p.rho) ** (p.alpha - 1.0)
             counted &= scale > np.finfo(float).tiny  # below that the gradient has lost its digits, too
             found += (gradient[counted] / scale[counted]).tolist()
@@ -113,15 +113,15 @@ def linear_correlation(evidence: Evidence, slope: Slope = smoothed_relu_derivati
     """
     p = evidence.parameters
     error, count = 0.0, 0
-    for few in _cases(evidence):
-        for i, y in enumerate(few.labels):
-            c = few.c[y, :, y]
+    for sample in _cases(evidence):
+        for i, y in enumerate(sample.labels):
+            c = sample.c[y, :, y]
             linear = c >= p.rho / p.delta1
-            beta = few.patches[i, :, y]
+            beta = sample.patches[i, :, y]
             formula = (beta * slope(beta * c[:, None], p.rho, p.alpha)).sum(axis=1)
             if slope is smoothed_relu_derivative:
                 formula = np.broadcast_to(beta.sum(axis=0), c.shape)
-            for gradient in few.engine_gradients(i):
+            for gradient in sample.engine_gradients(i):
                 error = _worst(error, _componentwise(gradient[y, :, y][linear], formula[linear]))
             count += int(linear.sum())
     return _decided("Calculation A.8", "<grad g_y(x), v_{y,l}> = sum beta at correlations >= rho / delta1", error, count, evidence)
@@ -130,15 +130,15 @@ def linear_correlation(evidence: Evidence, slope: Slope = smoothed_relu_derivati
 def erm_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivative) -> Verdict:
     """A.9: grad_{w_{y,r}} J = -(1/N) sum_i (1[y_i = y] - phi_y(g(x_i))) grad_{w_{y,r}} g_y(x_i)."""
     error = 0.0
-    for few in _cases(evidence):
-        n = len(few.labels)
-        formula, size = np.zeros_like(few.c), np.zeros_like(few.c)
+    for sample in _cases(evidence):
+        n = len(sample.labels)
+        formula, size = np.zeros_like(sample.c), np.zeros_like(sample.c)
         for i in range(n):
-            gap, added = few.soft_gap(few.patches[i], few.labels[i], few.labels[i], sums=True)
-            step, weight = few.network_gradient(few.patches[i], slope)
+            gap, added = sample.soft_gap(sample.patches[i], sample.labels[i], sample.labels[i], sums=True)
+            step, weight = sample.network_gradient(sample.patches[i], slope)
             formula -= gap[:, None, None, None] * step / n
             size += added[:, None, None, None] * weight / n
-        error = _worst(error, *(_difference(gradient, formula, size) for gradient in few.engine_losses("erm")))
+        error = _worst(error, *(_difference(gradient, formula, size) for gradient in sample.engine_losses("erm")))
     statement = "grad J = -(1/N) sum_i (1[y_i = y] - phi_y) grad g_y(x_i): relative difference"
     return at_most("Calculation A.9", statement, error, IDENTITY, _where(evidence))
 
@@ -151,18 +151,18 @@ def midpoint_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivativ
     one class, because the engine sums the softmax over all partners of a point before it takes the targets away.
     """
     error = 0.0
-    for few in _cases(evidence):
-        n = len(few.labels)
-        formula, size = np.zeros_like(few.c), np.zeros_like(few.c)
+    for sample in _cases(evidence):
+        n = len(sample.labels)
+        formula, size = np.zeros_like(sample.c), np.zeros_like(sample.c)
         for i in range(n):
             for j in range(i + 1):  # z_ij = z_ji
-                z = (few.patches[i] + few.patches[j]) / 2.0
-                gap, added = few.soft_gap(z, few.labels[i], few.labels[j], sums=False)
-                step, weight = few.network_gradient(z, slope)
+                z = (sample.patches[i] + sample.patches[j]) / 2.0
+                gap, added = sample.soft_gap(z, sample.labels[i], sample.labels[j], sums=False)
+                step, weight = sample.network_gradient(z, slope)
                 share = (1 if i == j else 2) / n**2
                 formula -= share * gap[:, None, None, None] * step
                 size += share * added[:, None, None, None] * weight
-        error = _worst(error, *(_difference(gradient, formula, size) for gradient in few.engine_losses("midpoint")))
+        error = _worst(error, *(_difference(gradient, formula, size) for gradient in sample.engine_losses("midpoint")))
     statement = "grad J_MM = -(1/2N^2) sum_{i,j} (1[y_i = y] + 1[y_j = y] - 2 phi_y) grad g_y(z_ij): difference relative to what is added"
     return at_most("Calculation A.10", statement, error, IDENTITY, _where(evidence))
 
@@ -179,8 +179,8 @@ CALCULATIONS: tuple[Callable[..., Verdict], ...] = (
 
 
 @dataclass(frozen=True, eq=False)
-class _Few:
-    """A few points and a state: c (k, m, k, V), labels (n,), patches (n, P, k, V)."""
+class Sample:
+    """A sample points and a state: c (k, m, k, V), labels (n,), patches (n, P, k, V)."""
 
     evidence: Evidence
     c: np.ndarray
@@ -248,12 +248,12 @@ class _Few:
         return forms
 
 
-def _cases(evidence: Evidence) -> Iterator[_Few]:
+def _cases(evidence: Evidence) -> Iterator[Sample]:
     data = evidence.data
     labels = data.labels[: _count(evidence)]
     patches = _patches_of_first(data, len(labels))
     for snapshot in _states(evidence):
-        yield _Few(evidence, snapshot.c, labels, patches)
+        yield Sample(evidence, snapshot.c, labels, patches)
 
 
 def _patches_of_first(data: Dataset, n: int) -> np.ndarray:

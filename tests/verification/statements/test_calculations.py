@@ -8,12 +8,12 @@ import pytest
 import mvsim
 from mvsim.activations.smoothed_relu import smoothed_relu_derivative
 from mvsim.run import Run
-from mvsim.verification.controls import _linear, _softer, _unclipped
+from mvsim.verification.controls import linear_slope, softer_slope, unclipped_slope
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.statements import calculations as calculations_module
 from mvsim.verification.statements.calculations import (
     CALCULATIONS,
     IDENTITY,
+    Sample,
     calculations,
     erm_gradient,
     linear_correlation,
@@ -67,7 +67,7 @@ def test_a_slope_that_is_off_by_a_hundred_thousand_millionth_is_found(run, check
 
 
 @pytest.mark.parametrize("check", [check for check in IDENTITIES if check is not linear_correlation], ids=lambda check: check.__name__)
-@pytest.mark.parametrize("slope", [_unclipped, _linear])
+@pytest.mark.parametrize("slope", [unclipped_slope, linear_slope])
 def test_another_activation_is_found(run, check, slope):
     """In the linear regime these are the same, so A.8 cannot tell them."""
     assert check(Evidence(run), slope=slope).status == "fails"
@@ -92,7 +92,7 @@ def test_the_saved_state_before_the_final_one_is_checked_too(run):
     small = np.full((p.k, p.m, p.k, 2), 0.1 * p.rho)
     for saved, status in ((small, "holds"), (state(p), "fails")):
         dataset = run.dataset.assign(correlations=run.dataset["correlations"] * 0.0 + saved)
-        assert network_gradient(Evidence(with_final(Run(dataset, run.provenance), small)), slope=_softer).status == status
+        assert network_gradient(Evidence(with_final(Run(dataset, run.provenance), small)), slope=softer_slope).status == status
 
 
 def test_the_constant_of_other_features_by_hand(run):
@@ -112,16 +112,16 @@ def test_the_constant_of_other_features_by_hand(run):
 def test_a_gradient_that_is_no_number_is_no_identity(monkeypatch):
     run = mvsim.simulate(mvsim.Parameters(k=3, N=4), "erm", integrator="gd", t_end=18.0, n_test=2)
     for name in ("engine_gradients", "engine_losses"):
-        true = getattr(calculations_module._Few, name)
-        monkeypatch.setattr(calculations_module._Few, name, lambda few, which, true=true: [found * np.nan for found in true(few, which)])
+        true = getattr(Sample, name)
+        monkeypatch.setattr(Sample, name, lambda sample, which, true=true: [gradient * np.nan for gradient in true(sample, which)])
     identities = [v for v in calculations(Evidence(run)) if v.bound == IDENTITY and v.status != "inconclusive"]
     assert len(identities) >= 4
     assert {v.status for v in identities} == {"fails"}
 
 
 def scaled_engine(monkeypatch, factor):
-    true = calculations_module._Few.engine_losses
-    monkeypatch.setattr(calculations_module._Few, "engine_losses", lambda few, name: [factor * found for found in true(few, name)])
+    true = Sample.engine_losses
+    monkeypatch.setattr(Sample, "engine_losses", lambda sample, name: [factor * gradient for gradient in true(sample, name)])
 
 
 @pytest.mark.parametrize("strength", [1.0, 100.0, 1e4])
