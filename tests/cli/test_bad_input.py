@@ -195,7 +195,7 @@ def test_integers_of_thousands_of_digits_in_a_file(key, digits, mvsim, tmp_path)
 
 
 def test_a_word_behind_two_dashes_does_not_suggest_itself(mvsim):
-    assert_refused(mvsim("simulate", "--", "--k", "3"), "stands behind --")
+    assert_refused(mvsim("simulate", "--", "--k", "3"), "follows --")
 
 
 @pytest.fixture
