@@ -218,19 +218,20 @@ def test_a_step_that_passes_over_an_escape_is_refused(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("fall", "end", "integral", "allowed"),
+    ("end", "gain", "allowed"),
     [
-        (0.5, -1.5, 0.5, True),
-        (0.5, -1.5, 0.45, True),
-        (0.5, -1.5, 0.3, False),
-        (0.5, -1.5, 0.7, False),
-        (-1.1, 0.1, -1.1, False),  # ln J ends above the highest
-        (np.inf, -np.inf, 800.0, True),  # a loss of 0
-        (np.nan, -1.5, 0.5, False),  # then both ends are evaluated
+        (-1.5, 0.3, True),  # since the last mark ln J has fallen by 0.5, of which 0.2 before this step
+        (-1.5, 0.4, True),
+        (-1.5, 0.46, False),
+        (-1.5, 0.14, False),
+        (-3.0, 1.52, True),  # the allowed difference grows with the fall
+        (0.1, -1.3, False),  # above the highest
+        (-np.inf, 800.0, True),  # a loss of 0
+        (np.nan, 0.3, False),
     ],
 )
-def test_a_step_keeps_the_balance(fall, end, integral, allowed):
-    assert Bounds(-1.0, 0.0, 0.1).allow(fall, end, integral) == allowed
+def test_a_step_keeps_the_balance(end, gain, allowed):
+    assert Bounds(-1.2, 0.0, -1.0, 0.2, 0.1).allow(end, gain) == allowed
 
 
 LITERAL = mvsim.Parameters.literal(k=3, m=3, N=30)
@@ -432,7 +433,7 @@ def test_a_correlation_does_not_jump_over_its_threshold():
     chart = EscapeChart.at(np.array([1e-3, 0.5]), np.arange(2), np.ones(2), 8.0)
     system = ChartedField(plain_field(lambda c: -np.ones_like(c)), chart, (1, 1, 1, 2), 1e-3, 1.0)
     system.rate(system.chart.to_y(np.array([1e-3, 0.5])))
-    anything = Bounds(0.0, np.inf, np.inf)
+    anything = Bounds(0.0, np.inf, 0.0, 0.0, np.inf)
     start = Motion(np.array([-10.0, 0.5]), np.ones(2))
     assert system.gains(anything, 1.0, start, Motion(np.array([5.0, 0.6]), np.ones(2))) is None
     assert system.gains(anything, 1.0, start, Motion(np.array([0.5, 0.6]), np.ones(2))) is not None

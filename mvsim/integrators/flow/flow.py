@@ -14,9 +14,9 @@ Four things make the flow of these losses hard, and each has its answer here.
    double precision. The solver does not use t; the time since the last escape is kept separately, and what t loses to rounding is carried along
    (Kahan's sum).
 
-Along the exact flow the loss never rises, and it falls by the integral of |c'|^2. Two integrals are added up along the polynomials of the steps, of
-|c'|^2 and of |c'|^2 / J, which along the flow are what J and ln J have lost; they are recorded with every run. A step is refused, and tried again
-shorter, if ln J exceeds its smallest recorded value by more than `RISE` rtol, or if its fall differs from the integral by more than `IMBALANCE` rtol.
+Along the exact flow the loss never rises, and it falls by the integral of |c'|^2. Two integrals are added up along the steps, of |c'|^2 and of
+|c'|^2 / J, which along the flow are what J and ln J have lost; they are recorded with every run. A step is refused, and tried again shorter, if
+ln J exceeds its smallest recorded value by more than `RISE` rtol, or if its fall since the last mark differs from the integral (`IMBALANCE`).
 """
 
 from __future__ import annotations
@@ -61,8 +61,9 @@ RISE = 10.0
 """A step may end with ln J that many relative tolerances above its least value so far."""
 
 IMBALANCE = 20.0
-"""Most difference, in relative tolerances, between the fall of ln J in one step and the integral of |grad J|^2 / J over it. Steps that resolve an
-escape have up to 13, on problems from k = 3 to 10 with rtol from 1e-3 to 1e-5; steps that pass over one have from 30 to 10^4."""
+"""Most difference, in relative tolerances, between the fall of ln J since the last mark and the integral of |grad J|^2 / J: for a fall of 0, and for
+others times 1 plus the fall. Single steps through an escape err by up to 13, on problems from k = 3 to 10 with rtol from 1e-3 to 1e-5; steps that
+pass over one by 10^3 to 10^4."""
 
 STALL_GROWTH, STALL_STEPS = 1.01, 20.0
 """A trajectory is stuck when the time since the last escape has grown by less than this factor in that many steps over rtol."""
@@ -138,11 +139,15 @@ class GradientFlow(Integrator):
             state, memory = self._started(state, t_end)
         system = ChartedField(self.field, memory.chart, state.c.shape, self.rtol, memory.largest)
         stepper = Stepper(system)
+        if math.isnan(memory.marked_log_loss):  # of a run that was saved before these were kept
+            here = system.evaluated_log_loss(memory.progress.history.Z[0, : system.size])
+            memory = replace(memory, log_loss=here, marked_log_loss=here)
         while state.time < t_end:
             spent = system.evaluations
             left = t_end - state.time
             longest = min(left, GROWTH * memory.size, _way_to_escape(memory.chart, memory.progress.history))
-            bounds = Bounds(memory.log_loss, memory.lowest + RISE * self.rtol, IMBALANCE * self.rtol)
+            highest = memory.lowest + RISE * self.rtol
+            bounds = Bounds(memory.log_loss, highest, memory.marked_log_loss, memory.marked_integral, IMBALANCE * self.rtol)
             try:
                 with one_blas_thread():
                     progress, size = stepper.step(memory.progress, longest, partial(system.gains, bounds))
@@ -157,7 +162,8 @@ class GradientFlow(Integrator):
             y = progress.history.Z[0, :n]
             c = system.correlations(y)
             system.largest = max(system.largest, float(np.abs(c).max()))
-            lowest = min(memory.lowest, system.evaluated_log_loss(y)) if mark else memory.lowest
+            marked_log_loss = system.evaluated_log_loss(y) if mark else memory.marked_log_loss
+            gained = float(progress.history.Z[0, n + 1] - memory.progress.history.Z[0, n + 1])
             escaped = memory.chart.waiting(memory.progress.history.Z[0]).sum() != memory.chart.waiting(y).sum()
             since = 0.0 if escaped else memory.since_escape + size
             moving = escaped or since > STALL_GROWTH * memory.moving_since
@@ -167,7 +173,9 @@ class GradientFlow(Integrator):
                 size=size,
                 time_lost=lost,
                 log_loss=system.log_loss(c),
-                lowest=lowest,
+                lowest=min(memory.lowest, marked_log_loss) if mark else memory.lowest,
+                marked_log_loss=marked_log_loss,
+                marked_integral=0.0 if mark else memory.marked_integral + gained,
                 largest=system.largest,
                 marked=step if mark else memory.marked,
                 marked_time=time if mark else memory.marked_time,
@@ -198,7 +206,7 @@ class GradientFlow(Integrator):
         progress = Stepper(system).started(y, integrals, size, velocity)
         log_loss = system.log_loss(state.c)
         state = replace(state, evaluations=state.evaluations + system.evaluations)
-        return state, Memory(chart, progress, size, 0.0, log_loss, largest, state.step, state.time, 0.0, state.step, 0.0, log_loss)
+        return state, Memory(chart, progress, size, 0.0, log_loss, largest, state.step, state.time, 0.0, state.step, 0.0, log_loss, log_loss)
 
     def _where(self, what: str, state: State, memory: Memory, system: ChartedField) -> str:
         """Say where a trajectory stopped, and which correlation moves most for its tolerance."""

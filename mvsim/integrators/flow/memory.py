@@ -43,6 +43,10 @@ class Memory:
         ``since_escape`` at that step.
     log_loss : float
         ln J at the end of the last step, as told from the last evaluation; NaN in memories saved before it was kept.
+    marked_log_loss : float
+        ln J at the last mark, evaluated; NaN likewise.
+    marked_integral : float
+        Integral of |c'|^2 / J since the last mark.
     """
 
     chart: EscapeChart
@@ -57,6 +61,8 @@ class Memory:
     moving_step: int
     moving_since: float
     log_loss: float = math.nan
+    marked_log_loss: float = math.nan
+    marked_integral: float = 0.0
 
 
 _PARTS = {"chart": EscapeChart, "progress": Progress, "history": History}

@@ -51,20 +51,27 @@ class Bounds(NamedTuple):
     Attributes
     ----------
     log_loss : float
-        ln J at its beginning, as it was told there; NaN if it was not.
+        ln J at its beginning, as it was told there.
     highest : float
         Largest ln J at its end.
+    marked_log_loss : float
+        ln J at the last mark.
+    integral : float
+        Integral of |c'|^2 / J from the last mark to its beginning.
     imbalance : float
-        Largest difference between the fall of ln J and the integral of |c'|^2 / J.
+        Largest difference between the fall of ln J since the last mark and that integral, for a fall of 0; for others times 1 plus the fall.
     """
 
     log_loss: float
     highest: float
+    marked_log_loss: float
+    integral: float
     imbalance: float
 
-    def allow(self, fall: float, end: float, integral: float) -> bool:
-        """Whether ln J may fall by so much to ``end`` where the integral is that; a loss of 0 has no balance."""
-        return end <= self.highest and (end == -math.inf or abs(fall - integral) <= self.imbalance)
+    def allow(self, end: float, gain: float) -> bool:
+        """Whether ln J may be ``end`` after a step that adds ``gain`` to the integral; a loss of 0 has no balance."""
+        fall = self.marked_log_loss - end
+        return end <= self.highest and (end == -math.inf or abs(fall - self.integral - gain) <= self.imbalance * (1.0 + max(fall, 0.0)))
 
 
 class ChartedField:
@@ -126,8 +133,8 @@ class ChartedField:
         It must not jump over a threshold: a coordinate below its threshold is allowed an error relative to where it is, which can be 10^20 times what
         is right above. That happens where noise carries a small correlation, so that no step foresees its escape.
 
-        And it must keep the balance of the flow: ln J ends at most at ``bounds.highest``, and falls by the integral of |c'|^2 / J, up to
-        ``bounds.imbalance``. A step that passes over a sudden escape to where the neuron comes to rest breaks it, although its end may be right.
+        And it must keep the balance of the flow: ln J ends at most at ``bounds.highest``, and has fallen since the last mark by the integral of
+        |c'|^2 / J. A step that passes over a sudden escape to where the neuron comes to rest breaks it, although its end may be right.
         ln J is told from the last evaluation, and evaluated at both ends where that does not do.
         """
         b, index = self.chart.threshold, self.chart.index
@@ -135,12 +142,12 @@ class ChartedField:
             return None
         start, end = bounds.log_loss, self.log_loss(self.chart.to_c(after.y))
         gains = self._integrated(size, before, after, start, end)
-        if bounds.allow(start - end, end, gains[1]):
+        if bounds.allow(end, gains[1]):
             return gains
         start = self.evaluated_log_loss(before.y)
         end = self.evaluated_log_loss(after.y)
         gains = self._integrated(size, before, after, start, end)
-        return gains if bounds.allow(start - end, end, gains[1]) else None
+        return gains if bounds.allow(end, gains[1]) else None
 
     def _integrated(self, size: float, before: Motion, after: Motion, start: float, end: float) -> np.ndarray:
         """Return the two integrals by Gauss's rule, with y and ln J between the ends by cubic Hermite interpolation.
