@@ -163,7 +163,6 @@ class GradientFlow(Integrator):
             c = system.correlations(y)
             system.largest = max(system.largest, float(np.abs(c).max()))
             marked_log_loss = system.evaluated_log_loss(y) if mark else memory.marked_log_loss
-            gained = float(progress.history.Z[0, n + 1] - memory.progress.history.Z[0, n + 1])
             escaped = memory.chart.waiting(memory.progress.history.Z[0]).sum() != memory.chart.waiting(y).sum()
             since = 0.0 if escaped else memory.since_escape + size
             moving = escaped or since > STALL_GROWTH * memory.moving_since
@@ -175,7 +174,7 @@ class GradientFlow(Integrator):
                 log_loss=system.log_loss(c),
                 lowest=min(memory.lowest, marked_log_loss) if mark else memory.lowest,
                 marked_log_loss=marked_log_loss,
-                marked_integral=0.0 if mark else memory.marked_integral + gained,
+                marked_integral=0.0 if mark else memory.marked_integral + system.gained,
                 largest=system.largest,
                 marked=step if mark else memory.marked,
                 marked_time=time if mark else memory.marked_time,

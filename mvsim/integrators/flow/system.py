@@ -92,7 +92,14 @@ class ChartedField:
         Relative tolerance.
     largest : float
         Largest correlation seen so far.
+
+    Attributes
+    ----------
+    gained : float
+        Integral of |c'|^2 / J over the step that was looked at last.
     """
+
+    gained: float
 
     def __init__(self, field: Field, chart: EscapeChart, shape: tuple[int, ...], rtol: float, largest: float) -> None:
         self.field, self.chart, self.shape, self.rtol, self.largest = field, chart, shape, rtol, largest
@@ -142,12 +149,14 @@ class ChartedField:
             return None
         start, end = bounds.log_loss, self.log_loss(self.chart.to_c(after.y))
         gains = self._integrated(size, before, after, start, end)
-        if bounds.allow(end, gains[1]):
+        self.gained = float(gains[1])
+        if bounds.allow(end, self.gained):
             return gains
         start = self.evaluated_log_loss(before.y)
         end = self.evaluated_log_loss(after.y)
         gains = self._integrated(size, before, after, start, end)
-        return gains if bounds.allow(end, gains[1]) else None
+        self.gained = float(gains[1])
+        return gains if bounds.allow(end, self.gained) else None
 
     def _integrated(self, size: float, before: Motion, after: Motion, start: float, end: float) -> np.ndarray:
         """Return the two integrals by Gauss's rule, with y and ln J between the ends by cubic Hermite interpolation.
