@@ -1,4 +1,7 @@
-"""One thread for BLAS."""
+"""One thread for BLAS: the only state of the process that a run changes, and it is put back.
+
+Importing threadpoolctl sets the environment variable KMP_DUPLICATE_LIB_OK, and importing scipy.special adds a filter for its own warnings.
+"""
 
 from __future__ import annotations
 
