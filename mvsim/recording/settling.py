@@ -11,11 +11,17 @@ Records = Mapping[str, Sequence[Any]]
 """The values of each recorded variable, in order of time."""
 
 
+TRAINED = 0.9
+"""Part of its first value to which the mean of 1 - phi_y has to fall in every class: the initial network may be right on a few points by chance."""
+
+
 def settled_since(records: Records) -> float | None:
-    """Return the time from which training accuracy has been 1 and Definition 4.5 has given the same answer for every feature, None if not now."""
+    """Return since when the run has been trained, right on all points and of one answer by Definition 4.5 for every feature, None if not now."""
     times, accuracy = records["time"], np.asarray(records["training_accuracy"])
     learned = np.asarray(records["feature_learned"]) >= 1.0
-    same = (accuracy == 1.0) & (learned == learned[-1]).all(axis=(1, 2))
+    gap = np.asarray(records["softmax_gap"])  # NaN for a class without points
+    trained = ~(gap > TRAINED * gap[0]).any(axis=1)
+    same = (accuracy == 1.0) & (learned == learned[-1]).all(axis=(1, 2)) & trained
     if not same[-1]:
         return None
     changes = np.flatnonzero(~same)
@@ -23,7 +29,7 @@ def settled_since(records: Records) -> float | None:
 
 
 def settles_at(records: Records, factor: float) -> float | None:
-    """Return when time will have grown by ``factor`` without a change, if none comes; None while training accuracy is below 1."""
+    """Return when time will have grown by ``factor`` without a change, if none comes; None before it is trained."""
     since, times = settled_since(records), records["time"]
     return None if since is None else factor * max(since, times[min(1, len(times) - 1)])
 

@@ -283,9 +283,22 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 def judge(results: dict[str, Any]) -> list[str]:
     """Return which statements are broken in which runs."""
-    return [f"set {row['set']}, {row['method']}: {'; '.join(faults(row))}" for row in results["rows"] if faults(row)] + (
-        [] if results["rows"] else ["no set was followed"]
-    )
+    broken = [f"set {row['set']}, {row['method']}: {'; '.join(faults(row))}" for row in results["rows"] if faults(row)]
+    outside = [f"set {row['set']}: settled with s^2 L t = {row['s2Lt']:.2g}" for row in settled(results) if not BAND[0] <= row["s2Lt"] <= BAND[1]]
+    return broken + outside + ([] if results["rows"] else ["no set was followed"])
+
+
+def settled(results: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the runs of ERM that call themselves settled."""
+    return [row for row in results["rows"] if row["method"] == "erm" and row.get("settled")]
+
+
+def _least(results: dict[str, Any]) -> float:
+    return min((row["s2Lt"] for row in settled(results)), default=math.nan)
+
+
+def _most(results: dict[str, Any]) -> float:
+    return max((row["s2Lt"] for row in settled(results)), default=math.nan)
 
 
 def passage(results: dict[str, Any]) -> str:
@@ -296,6 +309,8 @@ def passage(results: dict[str, Any]) -> str:
         f"{RISE:g} between two records (all runs); 1 / L stays below 1 / L(0) + S^2 t (ERM, {len(erm)} runs); s^2 L t ends in "
         f"[{BAND[0]:g}, {BAND[1]:g}] (ERM where the premise holds, {sum(bool(row.get('late')) for row in erm)} runs); ln L falls by the integral of "
         f"|g|^2 / L to {BALANCE:g} of 1 plus the fall ({sum('imbalance' in row for row in results['rows'])} runs). "
+        f"In the {len(settled(results))} runs of ERM that call themselves settled, s^2 L t ends between {_least(results):.2g} and "
+        f"{_most(results):.2g}. "
         f"Broken in {len(results['sets_broken'])} runs; warnings in {sum(bool(row.get('warnings')) for row in results['rows'])}.\n\n"
         + table(["ending", "runs"], results["endings"].items())
     )
