@@ -1,4 +1,6 @@
-"""One thread for BLAS: the only state of the process that a run changes, and it is put back.
+"""One thread for BLAS: the only state of the process that a run changes.
+
+It is put back, but after runs in several Python threads at once OpenBLAS may be left with one thread: it heeds only the thread that set it.
 
 Importing threadpoolctl sets the environment variable KMP_DUPLICATE_LIB_OK, and importing scipy.special adds a filter for its own warnings.
 """
@@ -14,7 +16,7 @@ from threadpoolctl import ThreadpoolController
 
 
 class _Limit:
-    """The number of threads of BLAS belongs to the process: the first of several threads sets it, and the last one puts it back."""
+    """The number of threads of BLAS belongs to the process: the first of several threads sets it, and the last one puts it back, if it is the same."""
 
     def __init__(self) -> None:
         self._lock, self._inside = threading.Lock(), 0

@@ -8,6 +8,8 @@ import sys
 import pytest
 
 import mvsim as package
+from mvsim.cli.verdict_table import print_section
+from mvsim.verification.verdict import Verdict
 
 
 @pytest.fixture
@@ -182,3 +184,8 @@ def test_a_flow_that_is_none_fails(mvsim, runs):
     assert result.code == 1
     assert "1 fails" in result.out
     assert "Gradient flow (energy balance)" in result.out
+
+
+def test_titles_are_escaped(capsys):
+    print_section("r\x1b[31m.nc", [Verdict("Claim", "holds", "it holds", regime="literal")])
+    assert capsys.readouterr().out.startswith("r\\x1b[31m.nc  [literal]")
