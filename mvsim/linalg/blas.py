@@ -1,7 +1,6 @@
 """One thread for BLAS: the only state of the process that a run changes.
 
 It is put back, but after runs in several Python threads at once OpenBLAS may be left with one thread: it heeds only the thread that set it.
-
 Importing threadpoolctl sets the environment variable KMP_DUPLICATE_LIB_OK, and importing scipy.special adds a filter for its own warnings.
 """
 
