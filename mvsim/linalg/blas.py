@@ -15,7 +15,7 @@ from threadpoolctl import ThreadpoolController
 
 
 class _Limit:
-    """The number of threads of BLAS belongs to the process: the first of several threads sets it, and the last one puts it back, if it is the same."""
+    """BLAS counts threads for the process: the first of several sets the number, and the last one puts it back, if it is the same."""
 
     def __init__(self) -> None:
         self._lock, self._inside = threading.Lock(), 0
