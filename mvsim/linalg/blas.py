@@ -1,6 +1,5 @@
-"""One thread for BLAS: the only state of the process that a run changes.
+"""One thread for BLAS: the only state of the process that a run changes, and puts back.
 
-It is put back, but after runs in several Python threads at once OpenBLAS may be left with one thread: it heeds only the thread that set it.
 Importing threadpoolctl sets the environment variable KMP_DUPLICATE_LIB_OK, and importing scipy.special adds a filter for its own warnings.
 """
 
@@ -15,23 +14,38 @@ from threadpoolctl import ThreadpoolController
 
 
 class _Limit:
-    """BLAS counts threads for the process: the first of several sets the number, and the last one puts it back, if it is the same."""
+    """The number of threads of BLAS belongs to the process: the first of several Python threads sets it, and the last one puts it back.
+
+    threadpoolctl lets a Python thread change the number only while no other living thread has done so. Where the last one may not put it back, the
+    number that there was is kept for the next one that may.
+    """
 
     def __init__(self) -> None:
         self._lock, self._inside = threading.Lock(), 0
-        self._controller = ThreadpoolController()
+        self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+        self._before: list[int] | None = None
 
     def enter(self) -> None:
         with self._lock:
             if self._inside == 0:
-                self._limit = self._controller.limit(limits=1, user_api="blas")
+                self._before = self._before or self._numbers()
+                self._set([1] * len(self._libraries))
             self._inside += 1
 
     def leave(self) -> None:
         with self._lock:
             self._inside -= 1
-            if self._inside == 0:
-                self._limit.restore_original_limits()
+            if self._inside == 0 and self._before is not None:
+                self._set(self._before)
+                if self._numbers() == self._before:
+                    self._before = None
+
+    def _numbers(self) -> list[int]:
+        return [library.num_threads for library in self._libraries]
+
+    def _set(self, numbers: list[int]) -> None:
+        for library, number in zip(self._libraries, numbers, strict=True):
+            library.set_num_threads(number)
 
 
 _limit = cache(_Limit)
