@@ -24,9 +24,9 @@ class KernelEntry:
     compiled : bool
         Whether it must be compiled.
     serves : callable
-        Whether it takes a data set.
+        Whether it takes a data set; by default any.
     serves_draws : callable
-        Whether it takes what `mvsim.sample_dataset` draws with these parameters.
+        Whether it takes what `mvsim.sample_dataset` draws with these parameters; by default always.
     needs : callable
         (parameters, mixes) -> the memory that it takes for a run.
     needs_of_test : callable
@@ -37,11 +37,11 @@ class KernelEntry:
 
     backend: str
     compiled: bool
-    serves: Callable[[Dataset], bool]
-    serves_draws: Callable[[Parameters], bool]
     needs: Callable[[Parameters, bool], Needs]
     needs_of_test: Callable[[Parameters, int], NeedsOfTest]
     load: Callable[[], type[Kernel]]
+    serves: Callable[[Dataset], bool] = lambda data: True
+    serves_draws: Callable[[Parameters], bool] = lambda parameters: True
 
 
 def _shared_noise() -> type[Kernel]:
@@ -75,8 +75,6 @@ KERNELS = (
     KernelEntry(
         backend="numba",
         compiled=True,
-        serves=lambda data: True,
-        serves_draws=lambda p: True,
         needs=any_patches_memory.needs,
         needs_of_test=any_patches_memory.needs_of_test,
         load=_any_patches,
@@ -84,8 +82,6 @@ KERNELS = (
     KernelEntry(
         backend="numpy",
         compiled=False,
-        serves=lambda data: True,
-        serves_draws=lambda p: True,
         needs=any_patches_memory.needs_of_readable,
         needs_of_test=any_patches_memory.needs_of_test_of_readable,
         load=_oracle,
