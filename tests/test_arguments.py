@@ -60,7 +60,8 @@ WRONG = {
     "a shape of lambda is too large": (lambda: mixup({"distribution": "beta", "args": [10**400, 1]}), "mixing"),
     "a signal strength beyond doubles": (lambda: mvsim.simulate(P.replace(alpha=64, delta2=1e6), "erm", t_end=1.0), "alpha=64, delta2=1e+06: "),
     "a signal strength of data beyond doubles": (
-        lambda: mvsim.simulate(P.replace(alpha=64), "erm", t_end=1.0, data=mvsim.sample_dataset(P.replace(delta2=1e6), 0)), "alpha=64, data: "
+        lambda: mvsim.simulate(P.replace(alpha=64), "erm", t_end=1.0, data=mvsim.sample_dataset(P.replace(delta2=1e6), 0)),
+        "alpha=64, data: ",
     ),
     "panels is a number": (lambda: run_figure([], panels=3), "panels=3: "),
     "panels are numbers": (lambda: run_figure([], panels=[3]), "panels=[3]: "),

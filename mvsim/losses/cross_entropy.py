@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from mvsim.losses.pointwise import PointwiseLoss
 
-class CrossEntropy:
+
+class CrossEntropy(PointwiseLoss):
     """l(g, t) = -sum_y t_y log phi_y(g), phi the softmax.
 
     dl/dg_y = phi_y - t_y (whose sum over y is 0), and the second derivative along dg is phi_y (dg_y - sum_s phi_s dg_s).
@@ -13,6 +15,8 @@ class CrossEntropy:
     Everything is written relative to the largest output g_top: with rest = sum_{s != top} exp(g_s - g_top),
     -log phi_top = log1p(rest) and 1 - phi_top = rest / (1 + rest), so a gap 1 - phi of 1e-300 keeps its digits.
     """
+
+    name = "cross_entropy"
 
     def value(self, outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """Return (n,) losses."""
@@ -34,6 +38,10 @@ class CrossEntropy:
         softmax = weights / (1.0 + rest)
         relative = tangent - tangent[top, np.arange(outputs.shape[1])]
         return softmax * (relative - (softmax * relative).sum(axis=0))
+
+    def least_gap(self, k: int) -> float:
+        """Return 0, the limit of growing outputs: the loss has no minimum."""
+        return 0.0
 
 
 def _relative_to_top(outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
 
 
-class PointwiseLoss(Protocol):
-    """A loss of the outputs g(z) at one point with soft label t; every array is (k, n), one column for each point.
+class PointwiseLoss(ABC):
+    """A loss l(g, t) of the outputs g at one point with soft label t; every array is (k, n), one column for each point.
 
     The fastest kernels, and the preconditioner of the gradient flow, know `CrossEntropy` only; any other loss goes without.
     """
 
+    name: ClassVar[str]
+
+    @abstractmethod
     def value(self, outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """Return (n,) losses."""
 
+    @abstractmethod
     def residual(self, outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """Return (k, n): the derivative of the loss by each output."""
 
+    @abstractmethod
     def curvature(self, outputs: np.ndarray, targets: np.ndarray, tangent: np.ndarray) -> np.ndarray:
         """Return (k, n): the second derivative of the loss applied to ``tangent``."""
+
+    @abstractmethod
+    def least_gap(self, k: int) -> float:
+        """Return 1 - phi_y, phi the softmax, of the outputs that minimise the loss of one point of class y."""

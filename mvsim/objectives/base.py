@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from mvsim.data import Dataset
 from mvsim.diagnostics import log_signal_strength
@@ -23,8 +24,9 @@ from mvsim.kernels import make_kernel, usable_backend
 from mvsim.kernels.finite import check_finite, finite_outputs
 from mvsim.linalg.arrow_matrix import Curvature
 from mvsim.logarithms import exponential, logarithm
-from mvsim.losses import CrossEntropy, Points, PointwiseLoss
+from mvsim.losses import LOSSES, CrossEntropy, Points, PointwiseLoss
 from mvsim.objectives.memory import check_objective_memory
+from mvsim.options import OneOf, check_choice, document_options
 from mvsim.parameters import Deviation, Parameters
 
 ESCAPED = 0.3
@@ -33,7 +35,10 @@ ESCAPED = 0.3
 SELF_PAIRS = 0.1
 """Part of the early growth from which on pairs of a point with itself are named as a departure from large N."""
 
+LossName = Annotated[str, OneOf(LOSSES), Field(description="loss of the outputs and the soft label of each point")]
 
+
+@document_options
 class Objective(ABC):
     """A loss of the correlations on one data set.
 
@@ -52,6 +57,7 @@ class Objective(ABC):
         ``numba`` compiled, ``numpy`` the readable oracle, ``auto`` the fastest that is there.
     threads : int, optional
         Threads of the compiled kernel; default all cores available. The bits do not depend on it.
+    {options}
 
     Raises
     ------
@@ -62,9 +68,16 @@ class Objective(ABC):
     name: ClassVar[str]
     mixes: bool
     """Whether training points are mixed: decides the threshold of B_{y,l}, rho / delta1 or 2 rho / delta1."""
-    pointwise: PointwiseLoss = CrossEntropy()
 
-    def __init__(self, parameters: Parameters, data: Dataset, backend: str = "auto", threads: int | None = None) -> None:
+    def __init__(
+        self,
+        parameters: Parameters,
+        data: Dataset,
+        backend: str = "auto",
+        threads: int | None = None,
+        *,
+        loss: LossName = CrossEntropy.name,
+    ) -> None:
         if not isinstance(parameters, Parameters) or not isinstance(data, Dataset):
             raise UsageError("parameters, data: must be mvsim.Parameters and a data set, from mvsim.sample_dataset or mvsim.Dataset.from_patches")
         if data.k != parameters.k:
@@ -73,6 +86,7 @@ class Objective(ABC):
             raise UsageError(f"V={parameters.V}: the data have {data.V} views of a class; they must agree")
         self.parameters = parameters
         self.data = data
+        self.pointwise: PointwiseLoss = LOSSES[check_choice("loss", loss, LOSSES)]()
         self.kernel = make_kernel(parameters, data, backend, threads)
         self._backend, self._fits = usable_backend(backend), False
 
@@ -93,7 +107,7 @@ class Objective(ABC):
 
     def options(self) -> dict[str, Any]:
         """Return the options of this kind of objective in JSON types, for the provenance of a run."""
-        return {}
+        return {"loss": self.pointwise.name}
 
     def caveats(self, c: np.ndarray) -> list[str]:
         """Return what a reader of results at c has to know about their accuracy, a sentence each."""
@@ -176,7 +190,14 @@ class Objective(ABC):
         return log_signal_strength(self.parameters, self.data) + logarithm(others + themselves)
 
     def deviations(self) -> list[Deviation]:
-        """Name the pairs of a point with itself if they matter: for the theorems N is so large that they do not."""
+        """Name what the theorems do not speak of: another loss, and a share of pairs of a point with itself that is 0 for large N."""
+        return [*self._other_loss(), *self._self_pairs()]
+
+    def _other_loss(self) -> list[Deviation]:
+        name, assumed = self.pointwise.name, CrossEntropy.name
+        return [] if name == assumed else [Deviation("loss", name, assumed, f"loss = {name} instead of {assumed}")]
+
+    def _self_pairs(self) -> list[Deviation]:
         if not self.mixes:
             return []
         others, themselves = self._pulls()

@@ -14,6 +14,7 @@ from mvsim.recording.entries import EscapeLog
 from mvsim.recording.feature_test import FeatureTest
 from mvsim.recording.hessian import HESSIAN_EVERY
 from mvsim.recording.observation import Observation, Start
+from mvsim.recording.settling import Settling
 from mvsim.recording.snapshots import Snapshots
 from mvsim.recording.variables import When, variables_of
 
@@ -57,6 +58,11 @@ class Recorder:
     def times(self) -> list[float]:
         """Times of the records."""
         return self.records["time"]
+
+    @property
+    def settling(self) -> Settling:
+        """What decides when the run has settled."""
+        return Settling(self.records, self.objective.pointwise.least_gap(self.objective.parameters.k))
 
     def start(self, state: State) -> None:
         """Take the initial state: what is measured once, and the first record."""

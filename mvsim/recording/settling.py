@@ -3,38 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-
-Records = Mapping[str, Sequence[Any]]
-"""The values of each recorded variable, in order of time."""
-
 
 TRAINED = 0.9
 """Part of its first value to which the mean of 1 - phi_y has to fall in every class: the initial network may be right on a few points by chance."""
 
 
-def settled_since(records: Records) -> float | None:
-    """Return since when the run has been trained, right on all points and of one answer by Definition 4.5 for every feature, None if not now."""
-    times, accuracy = records["time"], np.asarray(records["training_accuracy"])
-    learned = np.asarray(records["feature_learned"]) >= 1.0
-    gap = np.asarray(records["softmax_gap"])  # NaN for a class without points
-    trained = ~(gap > TRAINED * gap[0]).any(axis=1)
-    same = (accuracy == 1.0) & (learned == learned[-1]).all(axis=(1, 2)) & trained
-    if not same[-1]:
-        return None
-    changes = np.flatnonzero(~same)
-    return times[changes[-1] + 1] if len(changes) else times[0]
+class Settling(NamedTuple):
+    """What decides when a run has settled.
 
+    Attributes
+    ----------
+    records : mapping
+        The values of each recorded variable, in order of time.
+    least_gap : float
+        Value of 1 - phi_y to which training tends, and from which its fall is measured.
+    """
 
-def settles_at(records: Records, factor: float) -> float | None:
-    """Return when time will have grown by ``factor`` without a change, if none comes; None before it is trained."""
-    since, times = settled_since(records), records["time"]
-    return None if since is None else factor * max(since, times[min(1, len(times) - 1)])
+    records: Mapping[str, Sequence[Any]]
+    least_gap: float
 
+    def since(self) -> float | None:
+        """Return since when the run has been trained, right on all points and of one answer by Definition 4.5 for every feature, None if not now."""
+        times, accuracy = self.records["time"], np.asarray(self.records["training_accuracy"])
+        learned = np.asarray(self.records["feature_learned"]) >= 1.0
+        gap = np.asarray(self.records["softmax_gap"]) - self.least_gap  # NaN for a class without points
+        trained = ~(gap > TRAINED * gap[0]).any(axis=1)
+        same = (accuracy == 1.0) & (learned == learned[-1]).all(axis=(1, 2)) & trained
+        if not same[-1]:
+            return None
+        changes = np.flatnonzero(~same)
+        return times[changes[-1] + 1] if len(changes) else times[0]
 
-def settled(records: Records, factor: float) -> bool:
-    """Whether that time has come."""
-    settles, times = settles_at(records, factor), records["time"]
-    return settles is not None and len(times) > 1 and bool(times[-1] >= settles)
+    def at(self, factor: float) -> float | None:
+        """Return when time will have grown by ``factor`` without a change, if none comes; None before it is trained."""
+        since, times = self.since(), self.records["time"]
+        return None if since is None else factor * max(since, times[min(1, len(times) - 1)])
+
+    def reached(self, factor: float) -> bool:
+        """Whether that time has come."""
+        settles, times = self.at(factor), self.records["time"]
+        return settles is not None and len(times) > 1 and bool(times[-1] >= settles)

@@ -14,7 +14,6 @@ from mvsim.initialisation import initial_correlations
 from mvsim.integrators import State, Visit
 from mvsim.recording.feature_test import count_classes
 from mvsim.recording.saving import restore, to_dataset
-from mvsim.recording.settling import settled, settles_at
 from mvsim.run import Run
 from mvsim.signals import signals_remembered
 from mvsim.simulation.plan import plan_of
@@ -128,7 +127,7 @@ class Session:
         return self.state.time >= self.horizon * (1.0 - 1e-12)
 
     def _settled(self) -> bool:
-        return settled(self.recorder.records, self.options.settled_factor)
+        return self.recorder.settling.reached(self.options.settled_factor)
 
     def _arrive(self, visit: Visit) -> None:
         """Take note of a state: escapes, the record if it is due, where to resume."""
@@ -164,7 +163,7 @@ class Session:
             "step": self.state.step,
             "steps": steps,
             "time": self.state.time,
-            "until": settles_at(self.recorder.records, self.options.settled_factor) if self.options.t_end is None else self.horizon,
+            "until": self.recorder.settling.at(self.options.settled_factor) if self.options.t_end is None else self.horizon,
             "loss": float(self.recorder.last("loss")),
             "training_accuracy": float(self.recorder.last("training_accuracy")),
             "classes": count_classes(self.recorder.last("feature_learned")),

@@ -11,7 +11,6 @@ from mvsim.recording import hessian
 from mvsim.recording.entries import count_foretold
 from mvsim.recording.feature_test import count_classes, outcomes_of
 from mvsim.recording.recorder import Recorder
-from mvsim.recording.settling import settled, settled_since, settles_at
 
 FAITHFUL = 0.01
 """Relative deviation of the speed below which gradient descent counts as following the flow."""
@@ -79,12 +78,12 @@ def faithful_learning_rate(recorder: Recorder) -> float | None:
 
 
 def _ending(recorder: Recorder, integrator: Integrator, horizon: float, t_end: float | None, settled_factor: float) -> str:
-    since = settled_since(recorder.records)
-    if settled(recorder.records, settled_factor):
+    since = recorder.settling.since()
+    if recorder.settling.reached(settled_factor):
         return f"Settled: training accuracy 1 and no change in the learned features (Definition 4.5) since t = {since:.4g}."
     why = "training accuracy is below 1, or the loss of a class has hardly fallen"
     if since is not None:
-        settles = settles_at(recorder.records, settled_factor)
+        settles = recorder.settling.at(settled_factor)
         why = f"the last change in the learned features was at t = {since:.4g}; without another it settles at t = {settles:.4g}"
     return f"Not settled at {_limit(integrator, horizon, t_end)}: {why}."
 

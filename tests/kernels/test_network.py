@@ -1,7 +1,7 @@
 """Every kernel with every activation, on every kind of points, with every loss: against the oracle, and against its own adjoints.
 
-Nothing here names a kernel, an activation or a fused sum: a new one is registered, and is tested. Points and losses are those of `POINTS` and
-`LOSSES` below, which must cover their registries.
+Nothing here names a kernel, an activation or a fused sum: a new one is registered, and is tested. The points are those of `POINTS` below, which must
+cover their registry.
 """
 
 from dataclasses import fields
@@ -17,27 +17,13 @@ from mvsim.activations import ACTIVATIONS, Identity, SmoothedRelu
 from mvsim.kernels import KERNELS
 from mvsim.kernels.shared_noise.kernel import FUSED, POINT_SETS, SharedNoiseKernel
 from mvsim.kernels.sums import GenericSum
-from mvsim.losses import AllPairs, CrossEntropy, ListedPairs, Points, Unmixed
+from mvsim.losses import LOSSES, AllPairs, ListedPairs, Points, Unmixed
 
 SIZES = {"k": 3, "m": 2, "P": 9, "C_P": 2, "Q": 2, "N": 7, "G": 4, "d": 2000, "rho": 0.4, "delta3": 0.2, "delta4": 0.6}
 NOISE = ["codebook", "patch"]
 PAIRS = np.random.default_rng(3).integers(SIZES["N"], size=(2, 12))
 
 
-class Quadratic:
-    """|g - t|^2 / 2: a loss that no kernel knows."""
-
-    def value(self, outputs, targets):
-        return 0.5 * ((outputs - targets) ** 2).sum(axis=0)
-
-    def residual(self, outputs, targets):
-        return outputs - targets
-
-    def curvature(self, outputs, targets, tangent):
-        return tangent.copy()
-
-
-LOSSES = {"cross-entropy": CrossEntropy(), "quadratic": Quadratic()}
 POINTS = {
     "unmixed": Unmixed(),
     "midpoints": AllPairs(0.5),
@@ -78,7 +64,7 @@ def by_the_oracle(noise, name, alpha, points, loss):
     """Loss, gradient and Hessian-vector product, once for all kernels."""
     _, _, c, v = problem(noise)
     oracle = kernel(KERNELS[-1], noise, name, alpha)
-    arguments = POINTS[points], LOSSES[loss]
+    arguments = POINTS[points], LOSSES[loss]()
     return *oracle.loss_and_gradient(c, *arguments), oracle.hessian_vector_product(c, v, *arguments)
 
 
@@ -91,7 +77,7 @@ every_activation = pytest.mark.parametrize(("name", "alpha"), list(activations()
 
 def test_the_lists_above_are_complete():
     assert {type(points) for points in POINTS.values()} == set(POINT_SETS) == set(Points.__subclasses__())
-    assert {kinds[1] for kinds in FUSED} <= {type(loss) for loss in LOSSES.values()}
+    assert {kinds[1] for kinds in FUSED} <= set(LOSSES.values())
     assert KERNELS[-1].backend == "numpy"
     assert len({case.values[0] for case in TESTED}) == len(KERNELS)
 
@@ -104,11 +90,11 @@ def test_sums_are_those_of_the_oracle(entry, noise, name, alpha, points, loss):
     _, _, c, v = problem(noise)
     tested = kernel(entry, noise, name, alpha)
     value, gradient, product = by_the_oracle(noise, name, alpha, points, loss)
-    found = tested.loss_and_gradient(c, POINTS[points], LOSSES[loss])
+    found = tested.loss_and_gradient(c, POINTS[points], LOSSES[loss]())
     assert_close(found[0], value, ROUNDOFF)
     assert_close(found[1], gradient, ROUNDOFF)
-    assert_close(tested.loss(c, POINTS[points], LOSSES[loss]), value, ROUNDOFF)
-    assert_close(tested.hessian_vector_product(c, v, POINTS[points], LOSSES[loss]), product, HESSIAN_ROUNDOFF)
+    assert_close(tested.loss(c, POINTS[points], LOSSES[loss]()), value, ROUNDOFF)
+    assert_close(tested.hessian_vector_product(c, v, POINTS[points], LOSSES[loss]()), product, HESSIAN_ROUNDOFF)
 
 
 @pytest.mark.parametrize("points", POINTS)
@@ -118,12 +104,12 @@ def test_fused_sums_are_those_of_outputs_and_pull_backs(name, alpha, points, los
     _, _, c, v = problem("codebook")
     tested = kernel(KERNELS[0], "codebook", name, alpha)
     assert isinstance(tested, SharedNoiseKernel)
-    fused = tested.fused_sum(POINTS[points], LOSSES[loss])
-    kinds = type(POINTS[points]), type(LOSSES[loss])
+    fused = tested.fused_sum(POINTS[points], LOSSES[loss]())
+    kinds = type(POINTS[points]), LOSSES[loss]
     assert (fused is not None) == (kinds in FUSED)
-    generic, c, v = GenericSum(tested, POINTS[points], LOSSES[loss]), c.reshape(3, 2, -1), v.reshape(3, 2, -1)
+    generic, c, v = GenericSum(tested, POINTS[points], LOSSES[loss]()), c.reshape(3, 2, -1), v.reshape(3, 2, -1)
     if fused is None:
-        fused = tested.sum_of(POINTS[points], LOSSES[loss])
+        fused = tested.sum_of(POINTS[points], LOSSES[loss]())
     for one, other, rtol in zip(fused.loss_and_gradient(c), generic.loss_and_gradient(c), [ROUNDOFF, ROUNDOFF], strict=True):
         assert_close(one, other, rtol)
     assert_close(fused.hessian_vector_product(c, v), generic.hessian_vector_product(c, v), HESSIAN_ROUNDOFF)

@@ -22,7 +22,6 @@ from tolerances import (
 )
 
 import mvsim
-from mvsim.losses import CrossEntropy
 from mvsim.objectives import OBJECTIVES
 
 
@@ -112,7 +111,7 @@ def test_small_neurons_keep_their_digits(name, backend, case, state):
         assert_close(of_neuron, expected_of_neuron, ROUNDOFF)
 
 
-HARD = sorted(name for name, cls in OBJECTIVES.items() if not cls.mixes and type(cls.pointwise) is CrossEntropy)
+HARD = sorted(name for name, cls in OBJECTIVES.items() if not cls.mixes)
 """Objectives whose residuals vanish where every point is learned: single points, the label of which counts alone."""
 
 
@@ -135,7 +134,7 @@ def test_tiny_softmax_gaps_keep_their_digits(name, backend, noise):
     """Long after learning 1 - phi is 1e-20 and less: computed as 1 - phi it would be 0, and the laggards would stand still.
 
     All points are of one class, so that no larger gap hides the small ones. Not asked of mixing, where pairs of two classes always have
-    gaps of order one and dominate, nor of other pointwise losses, whose gaps need not vanish.
+    gaps of order one and dominate.
     """
     settled, values = settled_problem(name, noise)
     assert 1e-60 < np.max(np.abs(values[1])) < 1e-18
