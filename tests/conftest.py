@@ -48,3 +48,16 @@ def run_folder(tmp_path_factory):
     for method in SETTLING:
         settled_run(method, folder / f"{method}.nc")
     return folder
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Hand out tests file by file, but those of the kernels and of the objectives together: they would compile the same code side by side."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            return "kernels" if file.startswith(("tests/kernels/", "tests/objectives/")) else file
+
+    return Scheduling(config, log)

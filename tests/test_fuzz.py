@@ -24,10 +24,10 @@ from hypothesis import HealthCheck, given, settings
 from mvsim.simulation import entry
 
 CASES = {
-    "words": (words(), 100),
-    "configs": (configs(), 60),
-    "laws": (laws(), 60),
-    "calls": (calls(), 100),
+    "words": (words(), 80),
+    "configs": (configs(), 40),
+    "laws": (laws(), 40),
+    "calls": (calls(), 60),
     "files": (files(), 15),
     "problems": (problems(), 20),
 }

@@ -134,7 +134,7 @@ class Dataset(ABC):
         if largest > LARGEST:
             raise UsageError(f"patches: a coefficient is of size {largest:.3g}; must be at most {LARGEST:g}, in units of features of length 1")
         by_feature = patches.reshape(N, P, V * k).transpose(0, 2, 1)
-        point, feature = np.nonzero(by_feature.any(axis=2))
+        point, feature = (np.ascontiguousarray(index) for index in np.nonzero(by_feature.any(axis=2)))
         # Copies: what the caller does to the arrays later stays outside.
         return PatchDataset(labels, k, point, feature, by_feature[point, feature].astype(np.float64, order="C", copy=False), V)
 

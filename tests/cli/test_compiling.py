@@ -6,7 +6,25 @@ import sys
 
 import pytest
 
-COMMAND = [sys.executable, "-m", "mvsim", "simulate", "--k", "3", "--N", "20", "--t-end", "9", "--method", "erm", "--integrator", "gd", "--out"]
+COMMAND = [
+    sys.executable,
+    "-m",
+    "mvsim",
+    "simulate",
+    "--k",
+    "3",
+    "--N",
+    "20",
+    "--t-end",
+    "9",
+    "--noise",
+    "patch",
+    "--method",
+    "erm",
+    "--integrator",
+    "gd",
+    "--out",
+]
 
 
 def simulate(directory, *words, **variables):

@@ -66,7 +66,26 @@ def test_a_theorem_that_does_not_hold_fails(mvsim, tmp_path):
 
 
 def test_over_seeds_runs_what_is_missing_and_finds_it_again(mvsim, tmp_path, monkeypatch):
-    command = ("verify", "--theorem", "4.6", "--k", "3", "--k", "4", "--N", "40", "--d", "400", "--seeds", "2", "--runs-dir", "kept", "--quiet")
+    command = (
+        "verify",
+        "--theorem",
+        "4.6",
+        "--k",
+        "3",
+        "--k",
+        "4",
+        "--N",
+        "12",
+        "--m",
+        "2",
+        "--d",
+        "400",
+        "--seeds",
+        "2",
+        "--runs-dir",
+        "kept",
+        "--quiet",
+    )
     first = mvsim(*command)
     assert first.code in (0, 1, 3)
     assert "trend in k" in first.out

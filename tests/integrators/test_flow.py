@@ -162,7 +162,7 @@ def test_a_flow_takes_few_gradients():
     assert visits[-1].state.evaluations - sum(visit.mark for visit in visits) < 600  # besides one at each mark, for the loss there
 
 
-@pytest.mark.parametrize("rtol", [1e-3, 1e-5])
+@pytest.mark.parametrize("rtol", [1e-3, 1e-4])
 @pytest.mark.parametrize("method", ["erm", "midpoint"])
 def test_the_loss_never_rises_and_what_it_loses_is_the_integral_of_the_squared_gradient(method, rtol):
     """Steps err by some rtol of what they lose, and add up."""
@@ -237,10 +237,9 @@ def test_a_step_keeps_the_balance(end, gain, allowed):
 LITERAL = mvsim.Parameters.literal(k=3, m=3, N=30)
 
 
-@pytest.mark.parametrize("rtol", [1e-3, 1e-4])
-def test_after_saturation_the_loss_falls_as_one_over_t_at_the_literal_dimension(rtol):
+def test_after_saturation_the_loss_falls_as_one_over_t_at_the_literal_dimension():
     """At d = k^20 correlations reach hundreds, while the loss is exp(-margin): margins have to be resolved absolutely."""
-    run = mvsim.simulate(LITERAL, "erm", seed=1, rtol=rtol, n_test=4)
+    run, rtol = mvsim.simulate(LITERAL, "erm", seed=1, n_test=4), 1e-3
     ds = run.dataset
     log_loss, last = np.log(ds["loss"].values), ds.isel(time=-1)
     assert run.settled
@@ -328,11 +327,11 @@ def test_a_resumed_flow_loses_no_step_however_short_the_slices_are(tmp_path, mon
     monkeypatch.setattr("mvsim.simulation.session.DISPLAY_SECONDS", 0.0)
     while run is None:
         try:
-            run = simulate(tmp_path / "run.nc", "erm", t_end=3e3, resume=True, progress=StopAfter(lambda step: step % 3 == 0))
+            run = simulate(tmp_path / "run.nc", "erm", t_end=3e3, resume=True, progress=StopAfter(lambda step: step % 8 == 0))
         except mvsim.Interrupted:
             slices += 1
-            assert int(mvsim.open_run(tmp_path / "run.nc").dataset["final_step"]) == 3 * slices
-    assert slices > 20
+            assert int(mvsim.open_run(tmp_path / "run.nc").dataset["final_step"]) == 8 * slices
+    assert slices > 8
     assert_same_bits(run.dataset, whole.dataset)
 
 
@@ -374,7 +373,7 @@ def test_a_dead_end_is_named():
         return np.where(c > 0.7, 1e9, -1e9)
 
     with pytest.raises(mvsim.StalledError, match=r"at t = .*step size .*c\[\d\] = "):
-        follow(plain_field(wall, lambda c: 1.0 + 1e9 * float(np.abs(c - 0.7).sum()), threshold=0.1), c, 1.0)
+        follow(plain_field(wall, lambda c: 1.0 + 1e9 * float(np.abs(c - 0.7).sum()), threshold=0.1), c, 1.0, rtol=0.1)
 
 
 def test_a_flow_that_hardly_gets_further_is_named(monkeypatch, tmp_path):

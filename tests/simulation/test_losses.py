@@ -31,7 +31,7 @@ def test_a_run_settles_by_itself_and_says_what_it_is(loss, tmp_path):
 
 @pytest.mark.parametrize("method", OBJECTIVES)
 def test_every_method_takes_every_loss(method):
-    runs = [mvsim.simulate(P, method, loss=loss, integrator="gd", t_end=30.0) for loss in LOSSES]
+    runs = [mvsim.simulate(mvsim.Parameters(k=3, N=9, m=2), method, loss=loss, integrator="gd", t_end=30.0) for loss in LOSSES]
     assert len({run.dataset["loss"].to_numpy()[-1] for run in runs}) == len(LOSSES)
     for run in runs:
         assert (loss_floor(run) > 0.0) == ((method, run.loss) == ("midpoint", CrossEntropy.name))

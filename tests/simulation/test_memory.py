@@ -21,7 +21,7 @@ PROBLEMS = {
     "three views, midpoint": [({"k": 10, "N": 300, "V": 3}, "midpoint"), ({"k": 6, "V": 3, "N": 100, "P": 20, "noise": "patch"}, "midpoint")],
     "one view": [({"k": 30, "m": 40, "V": 1}, "erm"), ({"k": 10, "N": 300, "V": 1}, "midpoint")],
     "codebook, midpoint": [({"k": 10, "N": 300}, "midpoint"), ({"k": 20, "m": 5, "N": 400, "G": 10}, "midpoint")],
-    "many patterns, erm": [({"k": 20, "N": 200, "G": 60_000}, "erm"), ({"k": 10, "m": 5, "N": 300, "G": 150_000}, "erm")],
+    "many patterns, erm": [({"k": 20, "N": 200, "G": 30_000}, "erm"), ({"k": 10, "m": 5, "N": 300, "G": 70_000}, "erm")],
     "codebook, fixed layout, midpoint": [
         ({"k": 10, "m": 5, "N": 60, "signal_layout": "fixed"}, "midpoint"),
         ({"k": 10, "m": 5, "N": 120, "G": 8, "signal_layout": "fixed"}, "midpoint"),
