@@ -29,8 +29,8 @@ from mvsim.objectives.memory import check_objective_memory
 from mvsim.options import OneOf, check_choice, document_options
 from mvsim.parameters import Deviation, Parameters
 
-ESCAPED = 0.3
-"""Part of `Objective.escape_threshold` from which on a neuron counts as stiff. Where it is passed makes no difference to results."""
+STIFF = 0.3
+"""`Objective.stiff_from` as a part of `Objective.linear_from`."""
 
 SELF_PAIRS = 0.1
 """Part of the early growth from which on pairs of a point with itself are named as a departure from large N."""
@@ -160,9 +160,14 @@ class Objective(ABC):
         return product
 
     @property
-    def escape_threshold(self) -> float:
+    def linear_from(self) -> float:
         """The correlation rho / lambda beyond which a feature with coefficient 1 is in the linear regime, for the largest weight lambda."""
         return self.parameters.rho / max(float(np.maximum(points.lam, 1.0 - points.lam).max()) for _, points in self.points)
+
+    @property
+    def stiff_from(self) -> float:
+        """The own correlation from which on a neuron counts as stiff, for the preconditioner; where it is makes no difference to results."""
+        return STIFF * self.linear_from
 
     @property
     def fixed(self) -> bool:
@@ -228,8 +233,8 @@ class Objective(ABC):
 
     def curvature(self, c: np.ndarray) -> Curvature | None:
         """Return the stiff part of the Hessian, the means to precondition implicit time-steppers; None if the kernel cannot tell it."""
-        c, beyond = self._checked(c), ESCAPED * self.escape_threshold
-        parts = [self.kernel.curvature(c, points, self.pointwise, beyond) for _, points in self.points]
+        c = self._checked(c)
+        parts = [self.kernel.curvature(c, points, self.pointwise, self.stiff_from) for _, points in self.points]
         found = [part for part in parts if part is not None]
         return Curvature.mean([weight for weight, _ in self.points], found) if len(found) == len(parts) else None
 

@@ -43,7 +43,7 @@ class Scales:
 
     def thresholds(self) -> np.ndarray:
         """Return (k, V): the own correlation at which the activation becomes linear, or at which this feature alone makes an output of 1."""
-        b, alpha = self._objective.escape_threshold, self._objective.parameters.alpha
+        b, alpha = self._objective.linear_from, self._objective.parameters.alpha
         return b * np.minimum(1.0, np.maximum(b * self._totals, 1e-300) ** (-1.0 / alpha))
 
     def units(self, c: np.ndarray) -> np.ndarray:
