@@ -9,8 +9,8 @@ import mvsim
 from mvsim.activations import SmoothedRelu
 from mvsim.data import SharedNoiseDataset
 from mvsim.kernels.oracle import OracleKernel
-from mvsim.kernels.shared_noise import unmixed_hessian
 from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
+from mvsim.kernels.shared_noise.stiff_hessian import unmixed_hessian
 from mvsim.losses import CrossEntropy, Unmixed
 
 K, M, N, C_P, P = 3, 2, 12, 2, 11

@@ -14,8 +14,7 @@
 `softmax_sum`        cross-entropy of all pairs from the tables
 `pair_softmax`       its softmax, in blocks
 `fused`              loss and gradient of all pairs in one compiled call
-`stiff_hessian`      the stiff part of the Hessian for pairs: an arrow matrix
-`unmixed_hessian`    the same for single points: the whole block of the neurons that have escaped
+`stiff_hessian/`     the stiff part of the Hessian, of pairs and of single points
 `memory`             the bytes that all this takes
 `loops/`             the compiled loops behind each of these
 ===================  ==================================================================================

@@ -31,7 +31,8 @@ from mvsim.kernels.shared_noise.columns import Columns
 from mvsim.kernels.shared_noise.layout import Layout
 from mvsim.kernels.shared_noise.separate_points import ListedMixtures, SinglePoints
 from mvsim.kernels.shared_noise.softmax_sum import SoftmaxSum
-from mvsim.kernels.shared_noise.stiff_hessian import stiff_hessian_of_pairs, stiff_hessian_of_points
+from mvsim.kernels.shared_noise.stiff_hessian.of_pairs import stiff_hessian_of_pairs
+from mvsim.kernels.shared_noise.stiff_hessian.of_points import stiff_hessian_of_points
 from mvsim.kernels.shared_noise.sums_direct import Neurons
 from mvsim.kernels.sums import LossSum
 from mvsim.linalg.arrow_matrix import Curvature

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mvsim.activations.power import whole_power
 from mvsim.data.memory import drawn_patterns, used_patterns
 from mvsim.kernels.needs import Needs, NeedsOfTest
-from mvsim.kernels.shared_noise.unmixed_hessian import LARGEST
+from mvsim.kernels.shared_noise.stiff_hessian.unmixed_hessian import LARGEST
 from mvsim.parameters import Parameters
 
 _STIFF = 14

@@ -9,7 +9,9 @@ import mvsim
 from mvsim.activations import SmoothedRelu
 from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
 from mvsim.kernels.shared_noise.layout import Layout, plan_pairs
-from mvsim.kernels.shared_noise.stiff_hessian import Escaped, PairProbability, both_orders
+from mvsim.kernels.shared_noise.stiff_hessian.escaped import Escaped
+from mvsim.kernels.shared_noise.stiff_hessian.probability import PairProbability
+from mvsim.kernels.shared_noise.stiff_hessian.rates import both_orders, pair_rates
 from mvsim.losses.points import AllPairs
 
 P = mvsim.Parameters(k=3, m=4, N=24, P=9, d=10**4)  # with 8 signal patches out of 9, most patches of a pair coincide
@@ -27,17 +29,17 @@ def state():
 
 def rates_by_patches(data, c, lam):
     """(N, N, 2, 2): for every ordered pair, own and other rates of the escaped neuron of y_i with both views."""
-    patches, found = data.to_patches(), np.zeros((data.N, data.N, 2, 2))
+    patches, rates = data.to_patches(), np.zeros((data.N, data.N, 2, 2))
     for i, y in enumerate(data.labels):
         for j, s in enumerate(data.labels):
             z = lam * patches[i] + (1.0 - lam) * patches[j]
             slope = mvsim.smoothed_relu_derivative(np.einsum("sl,psl->p", c[y, ESCAPED], z), P.rho, P.alpha)
             for view in (0, 1):
                 for p in data.signal_patches[i, view]:
-                    found[i, j, 0, view] += slope[p] * lam * patches[i, p, y, view]
+                    rates[i, j, 0, view] += slope[p] * lam * patches[i, p, y, view]
                 for q in data.signal_patches[j, view]:
-                    found[i, j, 1, view] += slope[q] * (1.0 - lam) * patches[j, q, s, view]
-    return found
+                    rates[i, j, 1, view] += slope[q] * (1.0 - lam) * patches[j, q, s, view]
+    return rates
 
 
 @pytest.mark.parametrize("lam", [0.5, 0.3])
@@ -47,11 +49,11 @@ def test_rates_are_those_of_the_patches(lam):
     plan = plan_pairs(layout, lam, symmetric=lam == 0.5)
     escaped = Escaped(SmoothedRelu(P.rho, P.alpha), layout, c.reshape(P.k, P.m, -1), beyond=1.0)
     order = layout.order[np.argsort(layout.labels, kind="stable")]  # points of one class together
-    found = escaped.rates(lam, both_orders(plan), 2).reshape(data.N, data.N, 2, 2)
+    rates = pair_rates(escaped, lam, both_orders(plan), 2).reshape(data.N, data.N, 2, 2)
     expected = rates_by_patches(data, c, lam)[np.ix_(order, order)]
     assert escaped.places == 1
-    assert_close(found, expected, ROUNDOFF)
-    without = escaped.rates(lam, plan.meetings.where(np.zeros(len(plan.meetings.i), bool)), 2).reshape(found.shape)
+    assert_close(rates, expected, ROUNDOFF)
+    without = pair_rates(escaped, lam, plan.meetings.where(np.zeros(len(plan.meetings.i), bool)), 2).reshape(rates.shape)
     assert np.abs(without - expected).max() > 0.1 * np.abs(expected).max()  # so coincidences matter here
 
 
@@ -62,7 +64,7 @@ def test_probabilities_are_those_of_the_patches(lam, size):
     pairs, columns = kernel.pairs_of(AllPairs(lam)), kernel.columns.at(c.reshape(P.k, P.m, -1))
     values = pairs.empty_values()
     kernel.neurons.run(lambda y0, y1: pairs.sums.values(y0, y1, columns, values))
-    found = PairProbability.of(kernel.layout, pairs.plan, values, 2)
+    probability = PairProbability.of(kernel.layout, pairs.plan, values, 2)
     patches, order = data.to_patches(), kernel.layout.order
     for i in range(data.N):
         for j in range(data.N):
@@ -70,4 +72,4 @@ def test_probabilities_are_those_of_the_patches(lam, size):
             g = mvsim.smoothed_relu(np.einsum("yrsl,psl->yrp", c, z), P.rho, P.alpha).sum(axis=(1, 2))
             phi = np.exp(g - np.logaddexp.reduce(g))
             expected = phi[data.labels[order[[i, j]]]]
-            assert np.abs([found.first[i, j], found.second[i, j]] - expected).max() <= ROUNDOFF * max(1.0, g.max())
+            assert np.abs([probability.first[i, j], probability.second[i, j]] - expected).max() <= ROUNDOFF * max(1.0, g.max())

@@ -1,0 +1,72 @@
+"""The neurons that have escaped: their correlations, where these stand in c, and the rates at which outputs change with the own ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mvsim.activations import Activation
+from mvsim.kernels.shared_noise.layout import Layout
+
+
+class Escaped:
+    """The escaped neurons at some correlations, as many places for each class as the class with the most needs.
+
+    Parameters
+    ----------
+    activation : Activation
+        One with neurons that escape.
+    layout : Layout
+        The data.
+    c : numpy.ndarray
+        (k, m, F).
+    beyond : float
+        An own correlation above this has escaped.
+
+    Attributes
+    ----------
+    places : int
+        E, the places of a class.
+    real : numpy.ndarray
+        (k, E), which places are taken.
+    c : numpy.ndarray
+        (k, E, F), correlations, 0 in places that are not taken.
+    own_index, other_index : numpy.ndarray
+        (k, V E) and (k, k, V E), coordinates of their correlations with the features of their own class and of each class; -1 in places that are
+        not taken.
+    noise : numpy.ndarray
+        (k, E, G), what they read in a patch of noise.
+    signal : numpy.ndarray
+        (N, V, patches of a view), the signal of the data by views.
+    order, place, start : numpy.ndarray
+        Points with those of one class together, where each point stands in that order, and where each class begins in it.
+    """
+
+    def __init__(self, activation: Activation, layout: Layout, c: np.ndarray, beyond: float) -> None:
+        assert activation.escape is not None
+        self.activation, self.escape, self.layout = activation, activation.escape, layout
+        k, m, F = c.shape
+        self.views = views = F // k
+        by_class = c.reshape(k, m, k, views)
+        escaped = by_class[np.arange(k), :, np.arange(k)].max(axis=2) > beyond
+        self.places = int(escaped.sum(axis=1).max())
+        neuron = np.argsort(~escaped, axis=1, kind="stable")[:, : self.places]
+        self.real = np.take_along_axis(escaped, neuron, axis=1)
+        classes = np.arange(k)
+        self.c = c[classes[:, None], neuron] * self.real[..., None]
+        index = np.arange(c.size).reshape(by_class.shape)[classes[:, None], neuron]
+        index = np.where(self.real[..., None, None], index, -1)
+        self.own_index = index[classes, :, classes].reshape(k, -1)
+        self.other_index = index.transpose(0, 2, 1, 3).reshape(k, k, -1)
+        self.noise = self.c @ layout.patterns.T
+        self.signal = layout.signal.reshape(len(layout.labels), views, -1)
+        self.order = np.argsort(layout.labels, kind="stable")
+        self.place = np.argsort(self.order)
+        self.start = np.searchsorted(layout.labels[self.order], np.arange(k + 1))
+
+    def own_rates(self, lam: float, noise: np.ndarray) -> np.ndarray:
+        """Return (N, G, E, V): A at every pattern, whose pre-activations are noise (k, E, G)."""
+        k, labels = len(self.c), self.layout.labels
+        c = self.c.reshape(k, self.places, k, self.views)[np.arange(k), :, np.arange(k)][labels]  # (N, E, V)
+        signal = lam * self.signal
+        z = (signal[:, None] * c[..., None])[:, None] + noise[labels].transpose(0, 2, 1)[..., None, None]  # (N, G, E, V, patches of a view)
+        return (self.activation.derivative(z) * signal[:, None, None]).sum(axis=-1) * self.real[labels][:, None, :, None]
