@@ -34,14 +34,14 @@ def signal_strength(parameters: Parameters, data: Dataset) -> np.ndarray:
 
 def log_signal_strength(parameters: Parameters, data: Dataset) -> np.ndarray:
     """Return (k, V): log S_{y,l} of `signal_strength`, also where S_{y,l} is no double; -inf where it is 0."""
-    found = np.empty((data.k, data.V))
+    log_S = np.empty((data.k, data.V))
     for view in range(data.V):
         beta, top, S = np.maximum(data.own_coefficients(view), 0.0), np.zeros(data.k), np.zeros(data.k)
         np.maximum.at(top, data.labels, beta.max(axis=1))
         relative = beta / np.where(top > 0.0, top, 1.0)[data.labels, None]
         np.add.at(S, data.labels, (relative**parameters.alpha).sum(axis=1))
-        found[:, view] = parameters.alpha * logarithm(top) + logarithm(S / data.N)
-    return found
+        log_S[:, view] = parameters.alpha * logarithm(top) + logarithm(S / data.N)
+    return log_S
 
 
 def active_threshold(parameters: Parameters, mixes: bool) -> float:
@@ -92,11 +92,11 @@ def output_ranges(outputs: np.ndarray, labels: np.ndarray) -> OutputRanges:
     points = np.arange(len(labels))
     others = outputs.copy()
     others[labels, points] = -np.inf
-    found = OutputRanges(*(np.full(len(outputs), np.nan) for _ in range(3)))
-    np.fmin.at(found.min, labels, outputs[labels, points])
-    np.fmax.at(found.max, labels, outputs[labels, points])
-    np.fmax.at(found.others_max, labels, others.max(axis=0))
-    return found
+    ranges = OutputRanges(*(np.full(len(outputs), np.nan) for _ in range(3)))
+    np.fmin.at(ranges.min, labels, outputs[labels, points])
+    np.fmax.at(ranges.max, labels, outputs[labels, points])
+    np.fmax.at(ranges.others_max, labels, others.max(axis=0))
+    return ranges
 
 
 def softmax_gap(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:

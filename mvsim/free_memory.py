@@ -34,25 +34,24 @@ def available_bytes() -> int | None:
 
 def check_fits(parameters: Parameters, bytes_of: Callable[[Parameters], int], purpose: str) -> int:
     """Return the predicted bytes, or raise `UsageError` with what would fit."""
-    needed, there = bytes_of(parameters), available_bytes()
-    if there is not None and needed > there:
+    needed, available = bytes_of(parameters), available_bytes()
+    if available is not None and needed > available:
         p = parameters
         sizes = f"k={p.k}, m={p.m}, N={p.N}, P={p.P}, G={p.G}, noise={p.noise}"
         others = "" if p.noise == "codebook" else ", or noise=codebook, whose cost does not depend on P"
-        raise UsageError(
-            f"{sizes}: would need about {needed:.3g} bytes of memory{purpose} and {there:.3g} are available; {_what_fits(p, bytes_of, there)}{others}"
-        )
+        advice = _what_fits(p, bytes_of, available) + others
+        raise UsageError(f"{sizes}: would need about {needed:.3g} bytes of memory{purpose} and {available:.3g} are available; {advice}")
     return needed
 
 
-def _what_fits(p: Parameters, bytes_of: Callable[[Parameters], int], there: int) -> str:
+def _what_fits(p: Parameters, bytes_of: Callable[[Parameters], int], available: int) -> str:
     """Say how large one of k, m, N and G may be, the others as they are."""
-    found = []
+    alternatives = []
     for name, least in (("k", p.Q + 1), ("m", 1), ("N", 1), ("G", math.ceil(p.k / (p.k - p.Q)))):
         fits, too_large = least - 1, getattr(p, name)
         while too_large - fits > 1:
             middle = (fits + too_large) // 2
-            fits, too_large = (middle, too_large) if bytes_of(p.model_copy(update={name: middle})) <= there else (fits, middle)
+            fits, too_large = (middle, too_large) if bytes_of(p.model_copy(update={name: middle})) <= available else (fits, middle)
         if fits >= least:
-            found.append(f"{name} up to {fits}")
-    return f"one of these would fit: {', '.join(found)}" if found else "make several of k, m, N and G smaller"
+            alternatives.append(f"{name} up to {fits}")
+    return f"one of these would fit: {', '.join(alternatives)}" if alternatives else "make several of k, m, N and G smaller"

@@ -33,13 +33,13 @@ PLACES = ("--results-dir", "--runs", "--verify")
 
 def command_of(study: Study, arguments: list[str]) -> str:
     """Return the command that repeats a measurement anywhere."""
-    kept, words = [], iter(arguments)
+    repeatable, words = [], iter(arguments)
     for word in words:
         if word in PLACES:
             next(words, None)
         elif word.split("=")[0] not in PLACES:
-            kept.append(word)
-    return shlex.join(["python", "validation/run.py", study.name, *kept])
+            repeatable.append(word)
+    return shlex.join(["python", "validation/run.py", study.name, *repeatable])
 
 
 def run_study(study: Study, arguments: list[str]) -> int:

@@ -90,13 +90,13 @@ class Dataset(ABC):
 
     def digest(self) -> str:
         """Return a hash of the points: equal for data sets that are stored alike and have the same values."""
-        found = hashlib.sha256(type(self).__name__.encode())
+        sha256 = hashlib.sha256(type(self).__name__.encode())
         for name, value in vars(self).items():
             if name in _LATER and value == _LATER[name]:
                 continue
-            found.update(f"{name} {getattr(value, 'dtype', '')} {np.shape(value)}".encode())
-            found.update(np.ascontiguousarray(value).tobytes())
-        return found.hexdigest()
+            sha256.update(f"{name} {getattr(value, 'dtype', '')} {np.shape(value)}".encode())
+            sha256.update(np.ascontiguousarray(value).tobytes())
+        return sha256.hexdigest()
 
     @staticmethod
     def from_patches(labels: ArrayLike, patches: ArrayLike) -> PatchDataset:
@@ -241,9 +241,9 @@ class SharedNoiseDataset(Dataset):
     def keep_view(self, view: int) -> SharedNoiseDataset:
         """Return x' of Definition 4.5; noise never holds own features, so only the signal patches change."""
         _check_view(view, self.V)
-        kept = np.zeros_like(self.signal_coefficients)
-        kept[:, view] = self.signal_coefficients[:, view]
-        return replace(self, signal_coefficients=kept)
+        of_view = np.zeros_like(self.signal_coefficients)
+        of_view[:, view] = self.signal_coefficients[:, view]
+        return replace(self, signal_coefficients=of_view)
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,8 +322,8 @@ class PatchDataset(Dataset):
     def keep_view(self, view: int) -> PatchDataset:
         """Return x' of Definition 4.5: every instance of v_{y,l}, l != view, wherever it stands, replaced by zero."""
         _check_view(view, self.V)
-        kept = (self.feature // self.V != self.labels[self.point]) | self._is_own(view)
-        return replace(self, point=self.point[kept], feature=self.feature[kept], rows=self.rows[kept])
+        remaining = (self.feature // self.V != self.labels[self.point]) | self._is_own(view)
+        return replace(self, point=self.point[remaining], feature=self.feature[remaining], rows=self.rows[remaining])
 
     def _is_own(self, view: int) -> np.ndarray:
         return self.feature == self.V * self.labels[self.point] + view

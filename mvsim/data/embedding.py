@@ -38,10 +38,10 @@ def random_features(k: int, d: int, seed: int, V: int = 2) -> np.ndarray:
     """
     k, V = check_integer("k", k, 1), check_integer("V", V, 1)
     d = check_integer("d", d, V * k, f"so that {V} k orthonormal features fit")
-    needed, there = 3 * 8 * V * k * d, available_bytes()  # what is drawn, its basis and the copy that is returned
-    if there is not None and needed > there:
-        fits = there // (3 * 8 * V * k)
-        raise UsageError(f"k={k}, d={d}: would need about {needed:.3g} bytes of memory and {there:.3g} are available; d up to {fits} would fit")
+    needed, available = 3 * 8 * V * k * d, available_bytes()  # what is drawn, its basis and the copy that is returned
+    if available is not None and needed > available:
+        fits = available // (3 * 8 * V * k)
+        raise UsageError(f"k={k}, d={d}: would need about {needed:.3g} bytes of memory and {available:.3g} are available; d up to {fits} would fit")
     gaussian = stream(seed, "feature basis").standard_normal((d, V * k))
     basis, triangle = np.linalg.qr(gaussian)
     return np.ascontiguousarray((basis * np.sign(np.diag(triangle))).T).reshape(k, V, d)

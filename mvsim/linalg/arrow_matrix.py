@@ -70,8 +70,8 @@ class Curvature:
         """Return the (n, n) matrix, for tests."""
         border, block = _selection(self.border_index, n), _selection(self.block_index, n)
         H = border.T @ self.border @ border
-        for E, diagonal, side, at in zip(block, self.blocks, self.sides, self.side_index, strict=True):
-            coupling = E.T @ side @ border[at]
+        for E, diagonal, side, border_rows in zip(block, self.blocks, self.sides, self.side_index, strict=True):
+            coupling = E.T @ side @ border[border_rows]
             H += E.T @ diagonal @ E + coupling + coupling.T
         return H
 

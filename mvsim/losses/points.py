@@ -46,7 +46,7 @@ class Points(ABC):
     mixes: bool = True
     """Whether any point is made of two."""
 
-    kept: bool = True
+    recurs: bool = True
     """Whether the same set comes again and again, so that what is prepared for it is worth keeping."""
 
     @property
@@ -147,7 +147,7 @@ class ListedPairs(Points):
     second: np.ndarray
     shares: np.ndarray
 
-    kept = False
+    recurs = False
 
     @property
     def lam(self) -> np.ndarray:

@@ -235,8 +235,8 @@ class Objective(ABC):
         """Return the stiff part of the Hessian, the means to precondition implicit time-steppers; None if the kernel cannot tell it."""
         c = self._checked(c)
         parts = [self.kernel.curvature(c, points, self.pointwise, self.stiff_from) for _, points in self.points]
-        found = [part for part in parts if part is not None]
-        return Curvature.mean([weight for weight, _ in self.points], found) if len(found) == len(parts) else None
+        known = [part for part in parts if part is not None]
+        return Curvature.mean([weight for weight, _ in self.points], known) if len(known) == len(parts) else None
 
     def describe(self) -> str:
         """Say in words which algorithm computes this objective."""

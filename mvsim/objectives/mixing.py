@@ -132,9 +132,9 @@ class MixingLaw:
         Gauss-Legendre quadrature over its quantiles, E f(lambda) = int_0^1 f(ppf(u)) du. The loss has only as many derivatives in
         lambda as the activation in z, so the error falls algebraically with the number of nodes.
         """
-        at, weights = self._quadrature(self.nodes if nodes is None else nodes)
+        lambdas, weights = self._quadrature(self.nodes if nodes is None else nodes)
         folded: dict[float, float] = {}
-        for lam, weight in zip(np.maximum(at, 1.0 - at), weights, strict=True):
+        for lam, weight in zip(np.maximum(lambdas, 1.0 - lambdas), weights, strict=True):
             # Mirror images agree to round-off only, and 1/2 must be 1/2 for the pairs to be known as symmetric.
             key = next((known for known in (0.5, *folded) if abs(known - lam) <= 1e-13), float(lam))
             folded[key] = folded.get(key, 0.0) + float(weight)

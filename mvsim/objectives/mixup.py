@@ -111,9 +111,9 @@ class Mixup(Objective):
         if self._pairs is not None or not self.law.needs_quadrature:
             return 0.0, 0.0
         loss, gradient = self.loss_and_gradient(c)
-        kept, self._points = self._points, self._all_pairs(2 * self.law.nodes + 1)
+        coarse_points, self._points = self._points, self._all_pairs(2 * self.law.nodes + 1)
         finer_loss, finer_gradient = self.loss_and_gradient(c)
-        self._points = kept
+        self._points = coarse_points
         return _relative_error(loss, finer_loss), _relative_error(gradient, finer_gradient)
 
     @property
@@ -149,7 +149,7 @@ class Mixup(Objective):
         return ((1.0, ListedPairs(rng.integers(N, size=M), rng.integers(N, size=M), self.law.sample(rng, M))),)
 
 
-def _relative_error(found: Any, true: Any) -> float:
+def _relative_error(approximate: Any, true: Any) -> float:
     """Return the largest error over the largest of the true values, 0 if these are all 0."""
     largest = np.abs(true).max()
-    return float(np.abs(found - true).max() / largest) if largest > 0.0 else 0.0
+    return float(np.abs(approximate - true).max() / largest) if largest > 0.0 else 0.0

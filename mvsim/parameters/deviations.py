@@ -19,11 +19,11 @@ def deviations_of(p: Parameters) -> list[Deviation]:
     of these only what takes away a part of the model is listed: no noise patches, a constant or nearly constant beta.
     """
     k = p.k
-    found = []
+    deviations = []
     if p.d < k**20:
         literal_r0 = p.r0 * math.sqrt(p.d / k**20)
         statement = f"d = {p.d} instead of k^20 = {float(k) ** 20:.2g}; r0 = {p.r0:.3g} instead of {literal_r0:.2g}"
-        found.append(Deviation("d", str(p.d), "Omega(k^20)", statement))
+        deviations.append(Deviation("d", str(p.d), "Omega(k^20)", statement))
     scalings = [
         ("P", p.P, k**2, "Theta(k^2)", "k^2"),
         ("m", p.m, k, "Theta(k)", "k"),
@@ -33,20 +33,20 @@ def deviations_of(p: Parameters) -> list[Deviation]:
     ]
     for name, value, scale, assumed, formula in scalings:
         if not math.isclose(value, scale, rel_tol=1e-12):
-            found.append(Deviation(name, f"{value:g}", assumed, f"{name} = {value:.3g} = {value / scale:.3g} {formula}"))
+            deviations.append(Deviation(name, f"{value:g}", assumed, f"{name} = {value:.3g} = {value / scale:.3g} {formula}"))
     if p.alpha != 8:
-        found.append(Deviation("alpha", f"{p.alpha:g}", "8", f"alpha = {p.alpha:g} instead of 8"))
+        deviations.append(Deviation("alpha", f"{p.alpha:g}", "8", f"alpha = {p.alpha:g} instead of 8"))
     if p.V != 2:
         share = "" if p.V > 1 else ", with the constant coefficient delta2"
-        found.append(Deviation("V", str(p.V), "2", f"V = {p.V} instead of 2 views of a class{share}"))
+        deviations.append(Deviation("V", str(p.V), "2", f"V = {p.V} instead of 2 views of a class{share}"))
     if p.signal_patches == p.P:
-        found.append(Deviation("P", str(p.P), f"P - {p.V} C_P noise patches", "no patch is left for feature noise"))
+        deviations.append(Deviation("P", str(p.P), f"P - {p.V} C_P noise patches", "no patch is left for feature noise"))
     elif p.P * p.delta3 < p.delta2:
         ratio = p.P * p.delta3 / p.delta2
         statement = f"P delta3 = {ratio:.3g} delta2 instead of >> delta2, so linear models can fit the data (Proposition 4.4)"
-        found.append(Deviation("P delta3", f"{p.P * p.delta3:.3g}", ">> delta2", statement))
-    found += _concentration(p)
-    return found
+        deviations.append(Deviation("P delta3", f"{p.P * p.delta3:.3g}", ">> delta2", statement))
+    deviations += _concentration(p)
+    return deviations
 
 
 def _concentration(p: Parameters) -> list[Deviation]:

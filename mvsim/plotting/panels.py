@@ -91,15 +91,15 @@ def total_correlations(axes: Axes, run: Run) -> None:
 def escapes(axes: Axes, run: Run) -> None:
     """Draw when neurons escaped against when the initial state foretells it, both from 0: on the dashed line it was right."""
     measured, foretold = run.dataset["escape_time"].to_numpy(), run.dataset["predicted_escape_time"].to_numpy()
-    there = np.isfinite(measured) & np.isfinite(foretold) & (measured > 0)
+    foreseen = np.isfinite(measured) & np.isfinite(foretold) & (measured > 0)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    if there.any():
+    if foreseen.any():
         # The first view of a class escapes as foretold; what escapes after it has been held up or helped by it.
-        first = there & (measured == np.min(np.where(np.isnan(measured), np.inf, measured), axis=(1, 2), keepdims=True))
-        for chosen, colour, name in ((first, STRONG, "first of its class"), (there & ~first, WEAK, "later")):
+        first = foreseen & (measured == np.min(np.where(np.isnan(measured), np.inf, measured), axis=(1, 2), keepdims=True))
+        for chosen, colour, name in ((first, STRONG, "first of its class"), (foreseen & ~first, WEAK, "later")):
             axes.scatter(foretold[chosen], measured[chosen], s=14, color=colour, alpha=0.7, linewidths=0, label=name, clip_on=False)
-        least, most = measured[there].min(), measured[there].max()
+        least, most = measured[foreseen].min(), measured[foreseen].max()
         axes.axline((least, least), (max(most, 1.01 * least),) * 2, color=MARK, linewidth=0.7, linestyle="--", zorder=1)
         axes.legend(loc="upper left")
     unforeseen = int((np.isfinite(measured) & (measured > 0) & ~np.isfinite(foretold)).sum())

@@ -27,7 +27,7 @@ def to_dataset(recorder: Recorder, state: State, resume: State, integrator: Inte
     values: dict[str, Any] = {
         **recorder.start_values,
         **recorder.records,
-        **{name: [variable.measured(kept) for kept in recorder.snapshots.states] for name, variable in variables_of(When.SNAPSHOT).items()},
+        **{name: [variable.measured(snapshot) for snapshot in recorder.snapshots.states] for name, variable in variables_of(When.SNAPSHOT).items()},
     }
     for when, source in ((When.ENTRIES, recorder.escapes), (When.FINAL, state), (When.RESUME, resume)):
         values |= {name: variable.measured(source) for name, variable in variables_of(when).items()}

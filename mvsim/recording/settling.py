@@ -37,12 +37,12 @@ class Settling(NamedTuple):
         changes = np.flatnonzero(~same)
         return times[changes[-1] + 1] if len(changes) else times[0]
 
-    def at(self, factor: float) -> float | None:
+    def settles_at(self, factor: float) -> float | None:
         """Return when time will have grown by ``factor`` without a change, if none comes; None before it is trained."""
         since, times = self.since(), self.records["time"]
         return None if since is None else factor * max(since, times[min(1, len(times) - 1)])
 
     def reached(self, factor: float) -> bool:
         """Whether that time has come."""
-        settles, times = self.at(factor), self.records["time"]
+        settles, times = self.settles_at(factor), self.records["time"]
         return settles is not None and len(times) > 1 and bool(times[-1] >= settles)

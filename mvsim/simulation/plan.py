@@ -104,11 +104,11 @@ def _integrator(request: Request, objective: Objective, saved: Any) -> Integrato
     """Return the integrator, with the option that is asked for, that of the saved run, or the default."""
     chosen = INTEGRATORS[request.options.integrator]
     before = saved[1]["integrator"] if saved else {}
-    kept = before.get(chosen.option) if before.get("name") == chosen.name else None
+    saved_option = before.get(chosen.option) if before.get("name") == chosen.name else None
     affordable = AFFORDABLE_PAIR_GRADIENTS if objective.mixes else AFFORDABLE_GRADIENTS
     field = field_of(objective, LEARNING_RATE_PER_CLASS * request.parameters.k, affordable)
     given = request.options.integrator_option()
-    return chosen(field, kept if given is None else given)
+    return chosen(field, saved_option if given is None else given)
 
 
 def _provenance(request: Request, objective: Objective, integrator: Integrator, regime: list[Deviation]) -> dict[str, Any]:

@@ -35,9 +35,10 @@ def refuse_other_run(now: dict[str, Any], saved: dict[str, Any], out: Any) -> No
 
 def refuse_going_back(saved: Any, t_end: float | None, integrator: Integrator, out: Any) -> None:
     """Raise `UsageError` if a saved run, data set and provenance, that has not finished is asked to end earlier than it already is."""
-    there = float(saved[0]["final_time"])
-    if saved[1]["status"] != "finished" and t_end is not None and there > t_end * (1.0 + 1e-12) + (integrator.learning_rate or 0.0):
-        raise UsageError(f"t_end={t_end:g}: {path_text(out)} is at t = {there:.6g} already; give a later time, another file, or --force to overwrite")
+    reached = float(saved[0]["final_time"])
+    if saved[1]["status"] != "finished" and t_end is not None and reached > t_end * (1.0 + 1e-12) + (integrator.learning_rate or 0.0):
+        advice = "give a later time, another file, or --force to overwrite"
+        raise UsageError(f"t_end={t_end:g}: {path_text(out)} is at t = {reached:.6g} already; {advice}")
 
 
 def shown() -> dict[str, str]:

@@ -163,7 +163,7 @@ class Session:
             "step": self.state.step,
             "steps": steps,
             "time": self.state.time,
-            "until": self.recorder.settling.at(self.options.settled_factor) if self.options.t_end is None else self.horizon,
+            "until": self.recorder.settling.settles_at(self.options.settled_factor) if self.options.t_end is None else self.horizon,
             "loss": float(self.recorder.last("loss")),
             "training_accuracy": float(self.recorder.last("training_accuracy")),
             "classes": count_classes(self.recorder.last("feature_learned")),

@@ -83,7 +83,7 @@ def _ending(recorder: Recorder, integrator: Integrator, horizon: float, t_end: f
         return f"Settled: training accuracy 1 and no change in the learned features (Definition 4.5) since t = {since:.4g}."
     why = "training accuracy is below 1, or the loss of a class has hardly fallen"
     if since is not None:
-        settles = recorder.settling.at(settled_factor)
+        settles = recorder.settling.settles_at(settled_factor)
         why = f"the last change in the learned features was at t = {since:.4g}; without another it settles at t = {settles:.4g}"
     return f"Not settled at {_limit(integrator, horizon, t_end)}: {why}."
 

@@ -154,8 +154,8 @@ class Outcome:
     @property
     def status(self) -> Status:
         """What the check says as a whole: its worst part."""
-        found = {verdict.status for verdict in self.verdicts}
-        return next(status for status in ("fails", "inconclusive", "holds", "measured") if status in found)
+        statuses = {verdict.status for verdict in self.verdicts}
+        return next(status for status in ("fails", "inconclusive", "holds", "measured") if status in statuses)
 
     @property
     def as_expected(self) -> bool:

@@ -38,18 +38,18 @@ def over_seeds(name: str, k: int, judgements: Sequence[Judgement], lost: int = 0
         over all runs and the constants of the claims are measured only.
     """
     label = _common([judgement.verdicts[0].regime for judgement in judgements])
-    found = []
+    verdicts = []
     for part in _names(judgements):
         mine = [verdict for judgement in judgements for verdict in judgement.verdicts if verdict.name == part]
         if all(verdict.status == "measured" for verdict in mine):
-            found.append(_median(part, k, mine))
+            verdicts.append(_median(part, k, mine))
         elif part.startswith(IDENTITIES):
-            found.append(_everywhere(part, k, mine))
+            verdicts.append(_everywhere(part, k, mine))
         else:
-            found.append(_decided(part, k, mine, lost))
+            verdicts.append(_decided(part, k, mine, lost))
             if part == f"{name} (features)":
-                found.append(_classes(part, k, mine, lost))
-    return [replace(verdict, regime=label) for verdict in found]
+                verdicts.append(_classes(part, k, mine, lost))
+    return [replace(verdict, regime=label) for verdict in verdicts]
 
 
 def over_k(name: str, judgements: Mapping[int, Sequence[Judgement]], lost: Mapping[int, int] | None = None) -> list[Verdict]:
@@ -74,14 +74,14 @@ def over_k(name: str, judgements: Mapping[int, Sequence[Judgement]], lost: Mappi
     rows, worst = [], 0.0
     for k, mine in sorted(judgements.items()):
         statuses = [{v.status for v in judgement.verdicts if v.name.startswith(name)} for judgement in mine]
-        failing = sum("fails" in found for found in statuses)
-        undecided = sum("fails" not in found and "inconclusive" in found for found in statuses) + (lost or {}).get(k, 0)
+        failing = sum("fails" in of_run for of_run in statuses)
+        undecided = sum("fails" not in of_run and "inconclusive" in of_run for of_run in statuses) + (lost or {}).get(k, 0)
         n = len(mine) + (lost or {}).get(k, 0)
         low, high = clopper_pearson(failing, n)[0], clopper_pearson(failing + undecided, n)[1]
         worst = max(worst, k * (failing + undecided) / n)
         rows.append(f"k = {k}: {failing} of {n} runs fail, {undecided} are undecided, k times that [{k * low:.2g}, {k * high:.2g}]")
     statement = "largest k times the fraction of runs in which it does not hold; 1 - O(1/k) keeps it bounded"
-    found = [constant(f"{name} (trend in k)", statement, worst, detail="; ".join(rows))]
+    verdicts = [constant(f"{name} (trend in k)", statement, worst, detail="; ".join(rows))]
     if len(judgements) > 1:
         for part in _names([judgement for mine in judgements.values() for judgement in mine]):
             medians = {k: _values(part, mine) for k, mine in sorted(judgements.items())}
@@ -89,9 +89,9 @@ def over_k(name: str, judgements: Mapping[int, Sequence[Judgement]], lost: Mappi
             if len(points) > 1 and all(value > 0.0 for _, value in points):
                 exponent = float(np.polyfit(np.log([k for k, _ in points]), np.log([value for _, value in points]), 1)[0])
                 detail = ", ".join(f"k = {k}: {value:.4g}" for k, value in points)
-                found.append(constant(f"{part} (trend in k)", "exponent of k in the measured constant", exponent, detail=detail))
+                verdicts.append(constant(f"{part} (trend in k)", "exponent of k in the measured constant", exponent, detail=detail))
     labels = _common([judgement.verdicts[0].regime for mine in judgements.values() for judgement in mine])
-    return [replace(verdict, regime=labels) for verdict in found]
+    return [replace(verdict, regime=labels) for verdict in verdicts]
 
 
 def _names(judgements: Sequence[Judgement]) -> list[str]:
@@ -99,8 +99,8 @@ def _names(judgements: Sequence[Judgement]) -> list[str]:
 
 
 def _values(part: str, judgements: Sequence[Judgement]) -> list[float]:
-    found = [v.measured for judgement in judgements for v in judgement.verdicts if v.name == part and v.status == "measured"]
-    return [value for value in found if value is not None and math.isfinite(value)]
+    measured = [v.measured for judgement in judgements for v in judgement.verdicts if v.name == part and v.status == "measured"]
+    return [value for value in measured if value is not None and math.isfinite(value)]
 
 
 def _common(labels: Sequence[str]) -> str:
@@ -143,13 +143,13 @@ def _classes(part: str, k: int, verdicts: Sequence[Verdict], lost: int) -> Verdi
 
 def _median(part: str, k: int, verdicts: Sequence[Verdict]) -> Verdict:
     """Report the median of a measured constant and its range over runs, with the margin and the first violation of the worst run."""
-    there = [v for v in verdicts if v.measured is not None and math.isfinite(v.measured)]
-    if not there:
+    finite = [v for v in verdicts if v.measured is not None and math.isfinite(v.measured)]
+    if not finite:
         return replace(verdicts[0], name=f"{part}, k = {k}")
-    values = [float(v.measured or 0.0) for v in there]
-    margins, times = [v.margin for v in there if v.margin is not None], [v.violated_at for v in there if v.violated_at is not None]
+    values = [float(v.measured or 0.0) for v in finite]
+    margins, times = [v.margin for v in finite if v.margin is not None], [v.violated_at for v in finite if v.violated_at is not None]
     return replace(
-        there[0],
+        finite[0],
         name=f"{part}, k = {k}",
         measured=float(np.median(values)),
         margin=min(margins) if margins else None,

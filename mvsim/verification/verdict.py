@@ -91,5 +91,5 @@ def constant(
 
 def exit_code(verdicts: Iterable[Verdict]) -> int:
     """Return 1 if any fails, else 3 if any is inconclusive, else 0."""
-    found = {verdict.status for verdict in verdicts}
-    return 1 if "fails" in found else 3 if "inconclusive" in found else 0
+    statuses = {verdict.status for verdict in verdicts}
+    return 1 if "fails" in statuses else 3 if "inconclusive" in statuses else 0

@@ -106,17 +106,17 @@ def ask_of_theorems(
     for number in numbers:
         name, by_k, missing = f"Theorem {number}", {}, {}
         for p in parameters:
-            there = sum((folder / run_name(p, THEOREMS[number].method, seed, {})).exists() for seed in range(seeds))
-            found, stopped = _judgements(number, p, seeds, folder, threads, progress, follow)
-            by_k[p.k] = found
-            title, origin = f"{name}, k = {p.k}, {seeds} seeds", f"{there} runs found in {folder}, {seeds - there} made"
-            if not found:
+            present = sum((folder / run_name(p, THEOREMS[number].method, seed, {})).exists() for seed in range(seeds))
+            judgements, stopped = _judgements(number, p, seeds, folder, threads, progress, follow)
+            by_k[p.k] = judgements
+            title, origin = f"{name}, k = {p.k}, {seeds} seeds", f"{present} runs found in {folder}, {seeds - present} made"
+            if not judgements:
                 detail = f"none of {seeds} runs could be followed to an end: {stopped[0]}"
                 yield Section(title, [Verdict(f"{name}, k = {p.k}", "inconclusive", name, detail=detail)], origin)
             else:
-                yield Section(title, over_seeds(name, p.k, found, len(stopped)), "; ".join([origin, *stopped]))
+                yield Section(title, over_seeds(name, p.k, judgements, len(stopped)), "; ".join([origin, *stopped]))
             missing[p.k] = len(stopped)
-        by_k = {k: found for k, found in by_k.items() if found}
+        by_k = {k: judgements for k, judgements in by_k.items() if judgements}
         if len(by_k) > 1:
             yield Section(f"{name}, trend in k", over_k(name, by_k, missing))
 
@@ -137,7 +137,7 @@ def _judgements(
     follow: bool,
 ) -> tuple[list[Judgement], list[str]]:
     """Return the judgement of every seed, and of the runs that could not be followed to an end why not."""
-    found, stopped = [], []
+    judgements, stopped = [], []
     for seed in range(seeds):
         until: float | None = None
         while True:
@@ -149,10 +149,10 @@ def _judgements(
             end = float(run.dataset["final_time"])
             decided = all(v.status != "inconclusive" for v in judge(run, number, everything=False).verdicts)
             if decided or not follow or end >= LAST_TIME:
-                found.append(judge(run, number))
+                judgements.append(judge(run, number))
                 break
             until = 10.0 * end
-    return found, stopped
+    return judgements, stopped
 
 
 def ask_of_controls(folder: Path = FOLDER, parameters: Parameters | None = None, seed: int = 0) -> Iterator[Section]:

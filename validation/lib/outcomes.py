@@ -41,5 +41,5 @@ def counted(folder: Path, parameters: Parameters, method: str, seeds: int, **opt
         learned = run.dataset["feature_learned"].to_numpy() >= 1.0
         complete.append(unchanged_since(run.dataset["time"].to_numpy(), learned) if learned[-1].all() else None)
     n = sum(total.values())
-    found: dict[str, Any] = {"classes": total, "accurate_runs": accurate, "runs": seeds - lost, "lost": lost, "complete_since": complete}
-    return found | {name: [count / n, *clopper_pearson(count, n)] if n else None for name, count in total.items()}
+    counts: dict[str, Any] = {"classes": total, "accurate_runs": accurate, "runs": seeds - lost, "lost": lost, "complete_since": complete}
+    return counts | {name: [count / n, *clopper_pearson(count, n)] if n else None for name, count in total.items()}

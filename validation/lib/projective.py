@@ -70,7 +70,7 @@ def _step(
     """Return the state after one step, its rate and the error over the tolerance, or None if Newton's method fails."""
     y = chart.to_y(c.ravel())
     y[chart.index] += h * speed
-    moved = chart.to_c(y)
+    ahead = chart.to_c(y)
     others = np.ones(c.size, bool)
     others[chart.index] = False
     curvature = field.curvature(c)
@@ -79,7 +79,7 @@ def _step(
     weight = 1.0 / (rtol * np.abs(c.ravel()) + atol)
 
     def state(z: np.ndarray) -> np.ndarray:
-        full = moved.copy()
+        full = ahead.copy()
         full[others] = z
         return full.reshape(c.shape)
 

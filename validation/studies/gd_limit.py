@@ -36,9 +36,9 @@ def compare(method: str) -> dict[str, Any]:
     """Compare gradient descent at several step sizes with the flow."""
     flow = final(method, rtol=1e-8)
     reference = flow.final_correlations
-    found = [final(method, integrator="gd", eta=eta).final_correlations for eta in ETAS]
-    errors, slope = _convergence(found, reference)
-    control = _convergence(found, 1.01 * reference)[1]
+    descents = [final(method, integrator="gd", eta=eta).final_correlations for eta in ETAS]
+    errors, slope = _convergence(descents, reference)
+    control = _convergence(descents, 1.01 * reference)[1]
     escaped = int(np.isfinite(flow.dataset["escape_time"]).sum())
     estimate = float(flow.provenance["faithful_eta"])
     first = float(np.nanmin(flow.dataset["escape_time"]))
@@ -70,18 +70,18 @@ def faults(method: str, row: dict[str, Any]) -> list[str]:
     return [f"{method}: {fault}" for fault, holds in conditions.items() if not holds]
 
 
-def _convergence(found: list[np.ndarray], reference: np.ndarray) -> tuple[list[float], float]:
+def _convergence(descents: list[np.ndarray], reference: np.ndarray) -> tuple[list[float], float]:
     """Return the distance of each from the reference, relative, and the slope of its logarithm over that of eta, for the small ones."""
-    errors = [float(np.linalg.norm(c - reference) / np.linalg.norm(reference)) for c in found]
+    errors = [float(np.linalg.norm(c - reference) / np.linalg.norm(reference)) for c in descents]
     return errors, float(np.polyfit(np.log(ETAS[2:]), np.log(errors[2:]), 1)[0])
 
 
-def picture(found: dict[str, Any]) -> Figure:
+def picture(results: dict[str, Any]) -> Figure:
     """Draw errors over eta."""
     with styled():
         figure = Figure(figsize=(3.4, 2.6))
         axes = figure.subplots()
-        for (method, result), colour, marker in zip(found.items(), (WEAK, STRONG), "os", strict=True):
+        for (method, result), colour, marker in zip(results.items(), (WEAK, STRONG), "os", strict=True):
             label = f"{method}: slope {result['slope']:.3f}"
             axes.loglog(result["etas"], result["errors"], color=colour, marker=marker, markersize=3.5, label=label)
         axes.set_xticks(ETAS, [f"{eta:g}" for eta in ETAS])

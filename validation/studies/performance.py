@@ -58,12 +58,12 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         raise SystemExit("--quick measures small sizes and would replace the results of the full ones; give a folder with --results-dir")
     sizes = QUICK if options.quick else FULL
     began, load = time.perf_counter(), os.getloadavg()
-    kept = [name for name in PARTS if name not in options.only]
-    options.file.keep(kept)
+    unmeasured = [name for name in PARTS if name not in options.only]
+    options.file.keep(unmeasured)
     earlier = options.file.read()
 
     units, machine = parts.machine(sizes)
-    measured: dict[str, Any] = {"machine": earlier["machine"] if kept else machine}
+    measured: dict[str, Any] = {"machine": earlier["machine"] if unmeasured else machine}
     print(f"R {1e9 * units.R:.2f} ns, R' {1e9 * units.slope:.2f} ns, exp {1e9 * units.exponential:.2f} ns", flush=True)
     for name, part in PARTS.items():
         title = name.replace("_", " ")

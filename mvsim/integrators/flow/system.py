@@ -41,8 +41,8 @@ class Cubic(NamedTuple):
 
     def _higher(self) -> tuple[Any, Any]:
         """Return the coefficients of x^2 and x^3."""
-        moved = self.end - self.start
-        return 3.0 * moved - 2.0 * self.start_slope - self.end_slope, self.start_slope + self.end_slope - 2.0 * moved
+        change = self.end - self.start
+        return 3.0 * change - 2.0 * self.start_slope - self.end_slope, self.start_slope + self.end_slope - 2.0 * change
 
 
 class Bounds(NamedTuple):
@@ -129,10 +129,10 @@ class ChartedField:
     def log_loss(self, c: np.ndarray) -> float:
         """Return ln J at c, to first order in the distance from the last evaluation; at the end of a step that is Newton's last iterate."""
         assert self._last is not None
-        there, loss, gradient = self._last
+        evaluated_c, loss, gradient = self._last
         if loss == 0.0:
             return -math.inf
-        return math.log(loss) + float(gradient @ (c.ravel() - there)) / loss
+        return math.log(loss) + float(gradient @ (c.ravel() - evaluated_c)) / loss
 
     def gains(self, bounds: Bounds, size: float, before: Motion, after: Motion) -> np.ndarray | None:
         """Return (2,): the integrals of |c'|^2 and |c'|^2 / J over a step within the tolerance, or None if it must not be taken.

@@ -85,14 +85,14 @@ class _Evaluation(Evaluation):
 
     def __init__(self, pairs: PairsOfPoints, c: np.ndarray, v: np.ndarray | None) -> None:
         self._pairs = pairs
-        self._at, self._values = pairs.columns.buffer, pairs.values_buffer
+        self._columns_at_c, self._values = pairs.columns.buffer, pairs.values_buffer
         self._D, self._dD = pairs.no_derivatives(), None if v is None else pairs.no_derivatives()
-        fill = pairs.columns.filling(c, self._at)
+        fill = pairs.columns.filling(c, self._columns_at_c)
         if v is None:
 
             def forward(y0: int, y1: int) -> None:
                 fill(y0, y1)
-                pairs.sums.values(y0, y1, self._at, self._values)
+                pairs.sums.values(y0, y1, self._columns_at_c, self._values)
 
         else:
             self._moves, self._tangents = np.empty(pairs.columns.shape), pairs.empty_values()
@@ -101,8 +101,8 @@ class _Evaluation(Evaluation):
             def forward(y0: int, y1: int) -> None:
                 fill(y0, y1)
                 fill_moves(y0, y1)
-                pairs.sums.values(y0, y1, self._at, self._values)
-                pairs.sums.tangents(y0, y1, self._at, self._moves, self._tangents)
+                pairs.sums.values(y0, y1, self._columns_at_c, self._values)
+                pairs.sums.tangents(y0, y1, self._columns_at_c, self._moves, self._tangents)
 
         with pairs.neurons.one_blas_thread():
             pairs.neurons.run(forward)
@@ -139,8 +139,8 @@ class _Evaluation(Evaluation):
 
     def gradient(self) -> np.ndarray:
         """Return (k, m, F): the sum of what has been pulled back."""
-        pairs, at, D, dD = self._pairs, self._at, self._D, self._dD
+        pairs, columns, D, dD = self._pairs, self._columns_at_c, self._D, self._dD
         with pairs.neurons.one_blas_thread():
             if dD is None:
-                return pairs.columns.pulled_back(lambda y0, y1, out: pairs.sums.pull_back(y0, y1, at, D, out))
-            return pairs.columns.pulled_back(lambda y0, y1, out: pairs.sums.pull_back_tangent(y0, y1, at, self._moves, D, dD, out))
+                return pairs.columns.pulled_back(lambda y0, y1, out: pairs.sums.pull_back(y0, y1, columns, D, out))
+            return pairs.columns.pulled_back(lambda y0, y1, out: pairs.sums.pull_back_tangent(y0, y1, columns, self._moves, D, dD, out))

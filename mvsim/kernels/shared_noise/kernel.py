@@ -68,7 +68,7 @@ class SharedNoiseKernel(Kernel):
         operations = self.layout.features * p.k * p.m * len(self.layout.patterns) * p.alpha
         self.neurons = Neurons(p, threads_for(threads, operations), activation)
         self.columns = Columns(self.layout, self.neurons)
-        self._kept: dict[Points, SinglePoints | ListedMixtures | PairsOfPoints] = {}
+        self._recurring: dict[Points, SinglePoints | ListedMixtures | PairsOfPoints] = {}
         self._fused: dict[tuple[Points, tuple[type, type]], LossSum] = {}
         self._last: tuple[Points, SinglePoints | ListedMixtures | PairsOfPoints] | None = None
 
@@ -92,10 +92,10 @@ class SharedNoiseKernel(Kernel):
 
     def point_set(self, points: Points) -> SinglePoints | ListedMixtures | PairsOfPoints:
         """Return what is laid out once for these points."""
-        if points.kept:
-            if points not in self._kept:
-                self._kept[points] = POINT_SETS[type(points)](self.layout, self.neurons, self.columns, points)
-            return self._kept[points]
+        if points.recurs:
+            if points not in self._recurring:
+                self._recurring[points] = POINT_SETS[type(points)](self.layout, self.neurons, self.columns, points)
+            return self._recurring[points]
         if self._last is None or self._last[0] is not points:  # one set is enough: a fresh draw replaces the last
             self._last = points, POINT_SETS[type(points)](self.layout, self.neurons, self.columns, points)
         return self._last[1]

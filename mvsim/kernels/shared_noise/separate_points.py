@@ -87,15 +87,15 @@ class _Evaluation(Evaluation):
 
     def __init__(self, neurons: Neurons, columns: Columns, outputs: Outputs, whole: Whole, c: np.ndarray, v: np.ndarray | None) -> None:
         self._neurons, self._columns, self._of, self._whole = neurons, columns, outputs, whole
-        self._at = columns.buffer
+        self._columns_at_c = columns.buffer
         self._g = np.empty(whole.targets.shape)
         self._change: np.ndarray | None = None
-        fill = columns.filling(c, self._at)
+        fill = columns.filling(c, self._columns_at_c)
         if v is None:
 
             def forward(y0: int, y1: int) -> None:
                 fill(y0, y1)
-                outputs.values(y0, y1, self._at, self._g)
+                outputs.values(y0, y1, self._columns_at_c, self._g)
 
         else:
             self._moves, self._dg = np.empty(columns.shape), np.empty(whole.targets.shape)
@@ -104,8 +104,8 @@ class _Evaluation(Evaluation):
             def forward(y0: int, y1: int) -> None:
                 fill(y0, y1)
                 fill_moves(y0, y1)
-                outputs.values(y0, y1, self._at, self._g)
-                outputs.tangents(y0, y1, self._at, self._moves, self._dg)
+                outputs.values(y0, y1, self._columns_at_c, self._g)
+                outputs.tangents(y0, y1, self._columns_at_c, self._moves, self._dg)
 
         with neurons.one_blas_thread():
             neurons.run(forward)
@@ -138,11 +138,11 @@ class _Evaluation(Evaluation):
 
     def gradient(self) -> np.ndarray:
         """Return (k, m, F): what has been pulled back."""
-        of, at, residual, change = self._of, self._at, self._residual, self._change
+        of, columns, residual, change = self._of, self._columns_at_c, self._residual, self._change
         with self._neurons.one_blas_thread():
             if change is None:
-                return self._columns.pulled_back(lambda y0, y1, out: of.pull_back(y0, y1, at, residual, out))
-            return self._columns.pulled_back(lambda y0, y1, out: of.pull_back_tangent(y0, y1, at, self._moves, residual, change, out))
+                return self._columns.pulled_back(lambda y0, y1, out: of.pull_back(y0, y1, columns, residual, out))
+            return self._columns.pulled_back(lambda y0, y1, out: of.pull_back_tangent(y0, y1, columns, self._moves, residual, change, out))
 
     def mean(self, batch: Whole, values: np.ndarray) -> float:
         """Return the mean: all points have the same weight."""

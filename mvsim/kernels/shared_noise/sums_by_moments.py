@@ -45,12 +45,14 @@ class _Rows:
         np.maximum.at(self.high, self.feature, self.signal)
 
 
-def moment_table(layout: Layout, order: int, lam: float, at: tuple[np.ndarray, np.ndarray], pattern: np.ndarray, point: np.ndarray) -> MomentTable:
-    """Lay out a table; the single entries are the signal patches ``at`` (points, patches) on ``pattern``, to be taken from ``point``."""
+def moment_table(
+    layout: Layout, order: int, lam: float, patches: tuple[np.ndarray, np.ndarray], pattern: np.ndarray, point: np.ndarray
+) -> MomentTable:
+    """Lay out a table; the single entries are the signal ``patches`` (indices of points, of patches) on ``pattern``, to be taken from ``point``."""
     rows = _Rows(layout)
     place = np.empty(len(layout.labels), np.int64)
     place[np.argsort(layout.labels, kind="stable")] = np.arange(len(place))
-    entry_row = rows.of[at]
+    entry_row = rows.of[patches]
     entry_class, class_start = layout.feature_class[rows.feature[entry_row]], layout.class_start
     entries = np.argsort(entry_class, kind="stable")
     return MomentTable(

@@ -27,7 +27,7 @@ MOST_PAIR_OUTPUTS = 10**8
 
 SAMPLED_PAIRS = 10_000
 
-Found = TypeVar("Found")
+Computed = TypeVar("Computed")
 
 
 class Snapshot(NamedTuple):
@@ -186,12 +186,12 @@ class Evidence:
     @cached_property
     def snapshots(self) -> list[Snapshot]:
         """The saved full states in order of time, the initial one first and the final one last."""
-        found = [
+        saved = [
             Snapshot(int(step), float(time), c)
             for step, time, c in zip(*(self._recorded(name) for name in ("snapshot_step", "snapshot_time", "correlations")), strict=True)
         ]
         final = Snapshot(int(self._recorded("final_step")), float(self._recorded("final_time")), self.run.final_correlations)
-        return [snapshot for snapshot in found if snapshot.step < final.step] + [final]
+        return [snapshot for snapshot in saved if snapshot.step < final.step] + [final]
 
     @cached_property
     def late_snapshots(self) -> list[Snapshot]:
@@ -253,12 +253,12 @@ class Evidence:
     def _cache(self) -> dict[tuple[str, int], Any]:
         return {}
 
-    def _once(self, what: str, snapshot: Snapshot, compute: Callable[[], Found]) -> Found:
+    def _once(self, what: str, snapshot: Snapshot, compute: Callable[[], Computed]) -> Computed:
         key = (what, snapshot.step)
         if key not in self._cache:
             self._cache[key] = compute()
-        found: Found = self._cache[key]
-        return found
+        value: Computed = self._cache[key]
+        return value
 
     def _recorded(self, name: str) -> np.ndarray:
         return self.run.dataset[name].to_numpy()

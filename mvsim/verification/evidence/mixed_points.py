@@ -73,9 +73,9 @@ def _reduced(kernel: Kernel, labels: np.ndarray, c: np.ndarray, points: Points) 
     with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
         evaluation = kernel.evaluate(c.reshape(kernel.k, kernel.m, -1), points)
         parts = [_of_outputs(evaluation.outputs(batch), labels[batch.first], labels[batch.second]) for batch in evaluation.batches()]
-    found = MixedPoints(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
-    check_finite("outputs of mixed points are", c, found.own, found.other, found.rest)
-    return found
+    mixed = MixedPoints(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+    check_finite("outputs of mixed points are", c, mixed.own, mixed.other, mixed.rest)
+    return mixed
 
 
 def _of_outputs(outputs: np.ndarray, y: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -30,5 +30,5 @@ def training_status(times: np.ndarray, accuracy: np.ndarray) -> Status:
     """Say whether training accuracy (T,) is 1 from some time on: it may fail only if it has changed at all and is through with that."""
     if accuracy[-1] == 1.0:
         return "holds" if lasts(times, accuracy) else "inconclusive"
-    begun = unchanged_since(times, accuracy) > times[0]
-    return "fails" if begun and lasts(times, accuracy, PATIENCE) else "inconclusive"
+    has_changed = unchanged_since(times, accuracy) > times[0]
+    return "fails" if has_changed and lasts(times, accuracy, PATIENCE) else "inconclusive"

@@ -89,7 +89,7 @@ def other_correlations(evidence: Evidence, slope: Slope = smoothed_relu_derivati
     """
     p, name = evidence.parameters, "Calculation A.7 (other features)"
     statement = "<grad g_y(x), v_{s,l}> rho^(alpha-1) / (P delta4^alpha max_u <w, v_u>^(alpha-1)) is bounded, s != y"
-    found: list[float] = []
+    ratios: list[float] = []
     for sample in _cases(evidence):
         for i, y in enumerate(sample.labels):
             off = np.delete(sample.c[y], y, axis=1)  # (m, k - 1, V)
@@ -98,12 +98,12 @@ def other_correlations(evidence: Evidence, slope: Slope = smoothed_relu_derivati
             counted = (sample.c[y].max(axis=(1, 2)) < evidence.poly_end) & (top > 0.0)
             scale = p.P * p.delta4 * (p.delta4 * np.where(counted, top, 0.0) / p.rho) ** (p.alpha - 1.0)
             counted &= scale > np.finfo(float).tiny  # below that the gradient has lost its digits, too
-            found += (gradient[counted] / scale[counted]).tolist()
-    if not found:
+            ratios += (gradient[counted] / scale[counted]).tolist()
+    if not ratios:
         return constant(name, statement, None, detail="no noise, or too little for a double, or no neuron below rho / (delta2 - delta1)")
     log_bound = (p.alpha - 1.0) * np.log(p.V * p.Q)
     bound = float(p.V * p.Q) ** (p.alpha - 1.0) if log_bound < LARGEST_LOGARITHM else np.inf
-    return constant(name, statement, max(found), bound, detail=f"{len(found)} neurons and points; {_where(evidence)}")
+    return constant(name, statement, max(ratios), bound, detail=f"{len(ratios)} neurons and points; {_where(evidence)}")
 
 
 def linear_correlation(evidence: Evidence, slope: Slope = smoothed_relu_derivative) -> Verdict:
@@ -227,11 +227,11 @@ class Sample:
 
     def engine_gradients(self, i: int) -> list[np.ndarray]:
         """Return grad g_y(x_i), (k, m, k, V), from each form of the data."""
-        found = []
+        gradients = []
         for data in self._forms([i]):
             kernel = make_kernel(self.evidence.parameters, data, "auto", self.evidence.threads)
-            found.append(kernel.pull_back(self.c, Unmixed(), np.ones((len(self.c), 1))))
-        return found
+            gradients.append(kernel.pull_back(self.c, Unmixed(), np.ones((len(self.c), 1))))
+        return gradients
 
     def engine_losses(self, name: str) -> list[np.ndarray]:
         """Return the gradient of a loss on the few points, from each form of the data."""

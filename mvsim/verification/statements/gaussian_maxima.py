@@ -53,10 +53,10 @@ def gaussian_maxima(parameters: Parameters, seed: int = 0, draws: int = DRAWS) -
 def drawn_maxima(m: int, sigma: float, seed: int = 0, draws: int = DRAWS) -> np.ndarray:
     """Return (draws,) independent draws of max_i X_i."""
     rng = stream(seed, "initial correlations", 1)  # number 0 is the start of the run of that seed
-    found = np.full(draws, -np.inf)
+    largest = np.full(draws, -np.inf)
     for _ in range(m):  # never m times draws numbers at once
-        np.maximum(found, rng.standard_normal(draws), out=found)
-    return sigma * found
+        np.maximum(largest, rng.standard_normal(draws), out=largest)
+    return sigma * largest
 
 
 def expected_maximum(m: int) -> float:
@@ -98,19 +98,19 @@ def lower_quantile(maxima: np.ndarray, m: int, sigma: float) -> Verdict:
 
     The constant at delta is the delta-quantile of the maximum over sigma sqrt(log(m / log(1 / delta))); it needs m > log(1 / delta).
     """
-    found = []
+    constants = []
     for delta in DELTAS:
         argument = m / math.log(1.0 / delta)
         if argument > 1.0:
-            found.append((float(np.quantile(maxima, delta)) / sigma / math.sqrt(math.log(argument)), delta))
+            constants.append((float(np.quantile(maxima, delta)) / sigma / math.sqrt(math.log(argument)), delta))
     name, statement = (
         "Proposition A.3",
         "the delta-quantile of max_i X_i / (sigma sqrt(log(m / log(1 / delta)))) is bounded from below, by a positive constant",
     )
-    if not found:
+    if not constants:
         return constant(name, statement, None, above=True, detail=f"m = {m} is less than log(1 / delta) for all delta")
-    least, at = min(found)
-    return constant(name, statement, least, 0.0, above=True, detail=f"at delta = {at:g}, of {len(found)}; m = {m}")
+    least, delta_of_least = min(constants)
+    return constant(name, statement, least, 0.0, above=True, detail=f"at delta = {delta_of_least:g}, of {len(constants)}; m = {m}")
 
 
 def anti_concentration(maxima: np.ndarray, m: int, sigma: float) -> Verdict:

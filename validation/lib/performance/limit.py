@@ -146,8 +146,8 @@ class UnitTimes:
 
     def candidates(self) -> dict[str, Candidate]:
         """Return what is to be timed, on one thread."""
-        found = {name: Candidate(call) for name, (_, call) in self._loops.items()}
-        return found | {name: Candidate(call) for name, (_, call) in self._others.items()}
+        loops = {name: Candidate(call) for name, (_, call) in self._loops.items()}
+        return loops | {name: Candidate(call) for name, (_, call) in self._others.items()}
 
     def each(self, seconds: dict[str, float]) -> dict[str, float]:
         """Return seconds for one operation in each loop."""
@@ -202,9 +202,9 @@ def done(p: mvsim.Parameters, kernel: SharedNoiseKernel, c: np.ndarray) -> Count
     activations = p.k * p.m * len(sums.terms.point)
     for columns in kernel.columns.at(c.reshape(p.k, p.m, -1)):
         features, noise = columns[:F], columns[F:]
-        for at, lam, patterns in ((table, table.lam, noise), (unmixed, 1.0, np.zeros((1, p.m)))):
-            regimes = regimes_of(features, patterns, lam, at.low, at.high, order)
-            activations += int((regimes == OTHER).sum(axis=1) @ np.diff(at.start)) * len(patterns)
+        for one_table, lam, patterns in ((table, table.lam, noise), (unmixed, 1.0, np.zeros((1, p.m)))):
+            regimes = regimes_of(features, patterns, lam, one_table.low, one_table.high, order)
+            activations += int((regimes == OTHER).sum(axis=1) @ np.diff(one_table.start)) * len(patterns)
     # Matrix products of all neurons, once forward and twice backward; of the powers of signal patches with what they give, once each way.
     moments = 3 * p.k * F * G * p.m * (order + 1) + 2 * p.k * layout.signal.size * G * (order + 1)
     pairs_of_points = 3 * p.k * N * (N + 1) // 2

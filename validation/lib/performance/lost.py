@@ -113,6 +113,6 @@ class TableLoops:
 def small_gradient_errors(p: mvsim.Parameters, scale: float) -> dict[str, float]:
     """Return the relative errors (median, largest) of the components of a gradient in single precision, and the share of them lost to 0."""
     exact, single = (TableLoops(p, dtype, scale).gradient().astype(np.float64) for dtype in (np.float64, np.float32))
-    there = exact != 0.0
-    errors = np.abs(single[there] / exact[there] - 1.0)
-    return {"median": float(np.median(errors)), "largest": float(errors.max()), "lost": float(np.mean(single[there] == 0.0))}
+    nonzero = exact != 0.0
+    errors = np.abs(single[nonzero] / exact[nonzero] - 1.0)
+    return {"median": float(np.median(errors)), "largest": float(errors.max()), "lost": float(np.mean(single[nonzero] == 0.0))}

@@ -82,7 +82,7 @@ def main_size(sizes: Sizes, results: Path) -> dict[str, Any]:
     checks += bits.values()
 
     unit_times = UnitTimes()
-    found: dict[str, Any] = {"parameters": sizes.main, "states": {}, "checks": checks, "counts": {"needed": needed(p, kernel).as_dict()}}
+    timings: dict[str, Any] = {"parameters": sizes.main, "states": {}, "checks": checks, "counts": {"needed": needed(p, kernel).as_dict()}}
     for name, make in states.ALL.items():
         c = make(p)
         candidates = unit_times.candidates()
@@ -94,7 +94,7 @@ def main_size(sizes: Sizes, results: Path) -> dict[str, Any]:
         units, counts = unit_times.units(seconds), done(p, kernel, c)
         one, two = seconds["mvsim 1"], seconds[f"mvsim {THREADS}"]
         limit, own = needed(p, kernel).seconds(units), counts.seconds(units)
-        found["states"][name] = {
+        timings["states"][name] = {
             "seconds": {"1": one, str(THREADS): two},
             "units": _nanoseconds(units),
             "limit": limit,
@@ -106,7 +106,7 @@ def main_size(sizes: Sizes, results: Path) -> dict[str, Any]:
             "same_bits": bits[name]["same_bits"],
             "lost": {route: seconds[route] for route in routes if route in seconds},
         }
-    return found
+    return timings
 
 
 def general(sizes: Sizes, results: Path) -> dict[str, Any]:
@@ -147,18 +147,18 @@ def general(sizes: Sizes, results: Path) -> dict[str, Any]:
 
 def scaling(sizes: Sizes, results: Path) -> dict[str, Any]:
     """Time one loss and gradient along each size, on one and two threads; along P also arbitrary patches."""
-    found: dict[str, Any] = {"base": sizes.base, "axes": {}}
+    timings: dict[str, Any] = {"base": sizes.base, "axes": {}}
     for axis, values in sizes.axes.items():
         candidates = {f"{value} {threads}": _along(sizes.base, axis, value, threads) for value in values for threads in (1, THREADS)}
         seconds = fastest(candidates, sizes.seconds / 4)
-        found["axes"][axis] = {
+        timings["axes"][axis] = {
             "values": list(values),
             "seconds": {str(threads): [seconds[f"{value} {threads}"] for value in values] for threads in (1, THREADS)},
         }
     patches = {str(P): _along({**sizes.base, "noise": "patch"}, "P", P, THREADS) for P in sizes.axis_patches}
     seconds = fastest(patches, 0.0, rounds=2)
-    found["patches"] = {"values": list(sizes.axis_patches), "threads": THREADS, "seconds": [seconds[str(P)] for P in sizes.axis_patches]}
-    return found
+    timings["patches"] = {"values": list(sizes.axis_patches), "threads": THREADS, "seconds": [seconds[str(P)] for P in sizes.axis_patches]}
+    return timings
 
 
 def memory(sizes: Sizes, results: Path) -> dict[str, Any]:
@@ -191,10 +191,10 @@ def half_the_bits(sizes: Sizes, results: Path) -> dict[str, Any]:
     return {"parameters": sizes.main, "seconds": seconds, "speed_up": speed_up, "errors": errors}
 
 
-def checks_of(found: Any) -> Iterator[dict[str, Any]]:
+def checks_of(results: Any) -> Iterator[dict[str, Any]]:
     """Yield every check of exactness in what the parts found."""
-    if isinstance(found, dict):
-        for name, value in found.items():
+    if isinstance(results, dict):
+        for name, value in results.items():
             if name == "checks":
                 yield from value
             else:

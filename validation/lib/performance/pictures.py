@@ -22,10 +22,10 @@ def scaling_figure(scaling: dict[str, Any], memory: dict[str, Any]) -> Figure:
         figure = Figure(figsize=(7.0, 4.4))
         axes = figure.subplots(2, 3)
         panels = list(axes.flat)
-        for panel, (axis, found) in zip(panels, scaling["axes"].items(), strict=False):
+        for panel, (axis, timings) in zip(panels, scaling["axes"].items(), strict=False):
             if panel is not panels[0]:
                 panel.sharey(panels[0])
-            _along(panel, axis, found, scaling)
+            _along(panel, axis, timings, scaling)
         _memory(panels[-1], memory)
         for row in axes:
             row[0].set_ylabel("loss and gradient, ms")
@@ -34,16 +34,16 @@ def scaling_figure(scaling: dict[str, Any], memory: dict[str, Any]) -> Figure:
         return figure
 
 
-def _along(panel: Axes, axis: str, found: dict[str, Any], scaling: dict[str, Any]) -> None:
+def _along(panel: Axes, axis: str, timings: dict[str, Any], scaling: dict[str, Any]) -> None:
     for threads, colour, marker in (("1", WEAK, "o"), ("2", STRONG, "s")):
         label = f"{threads} thread{'s' if threads != '1' else ''}"
-        panel.loglog(found["values"], 1e3 * np.array(found["seconds"][threads]), marker=marker, markersize=3, color=colour, label=label)
+        panel.loglog(timings["values"], 1e3 * np.array(timings["seconds"][threads]), marker=marker, markersize=3, color=colour, label=label)
     if axis == "P":
         patches = scaling["patches"]
         (line,) = panel.loglog(patches["values"], 1e3 * np.array(patches["seconds"]), marker="^", markersize=3, color=MARK)
         panel.legend([line], ["arbitrary patches, 2 threads"], loc="center right")
     else:
-        _ticks(panel.xaxis, found["values"])
+        _ticks(panel.xaxis, timings["values"])
     panel.axvline(scaling["base"][axis], color=NONE, linewidth=0.8, zorder=0)
     panel.set_xlabel(MEANING[axis])
     if axis == "N":

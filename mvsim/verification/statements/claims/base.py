@@ -36,8 +36,8 @@ class Claim(NamedTuple):
 
 def first_true(condition: np.ndarray) -> int | None:
     """Return the first index at which condition (n,) is true, None if it never is."""
-    found = np.flatnonzero(condition)
-    return int(found[0]) if len(found) else None
+    indices = np.flatnonzero(condition)
+    return int(indices[0]) if len(indices) else None
 
 
 def first_time(times: np.ndarray, condition: np.ndarray) -> float | None:
@@ -58,14 +58,14 @@ def since(condition: np.ndarray) -> np.ndarray:
 
 def largest(values: np.ndarray) -> float | None:
     """Return the largest value, NaN left out, None if there is none."""
-    kept = values[~np.isnan(values)]
-    return float(kept.max()) if kept.size else None
+    known = values[~np.isnan(values)]
+    return float(known.max()) if known.size else None
 
 
 def least(values: np.ndarray) -> float | None:
     """Return the least value, NaN left out, None if there is none."""
-    found = largest(-values)
-    return None if found is None else -found
+    largest_negated = largest(-values)
+    return None if largest_negated is None else -largest_negated
 
 
 def exceeding(times: np.ndarray, values: np.ndarray, bound: float) -> float | None:

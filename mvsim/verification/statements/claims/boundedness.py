@@ -23,9 +23,9 @@ def monotone(evidence: Evidence) -> Verdict:
     size = np.maximum.accumulate(np.abs(own), axis=0)
     ratio = np.where(size > 0.0, fall / np.where(size > 0.0, size, 1.0), 0.0)
     active = np.where(np.maximum.accumulate(own, axis=0) >= evidence.threshold, ratio, np.nan)
-    found, last = largest(active), evidence.snapshots[-1]
+    largest_active, last = largest(active), evidence.snapshots[-1]
     pull = -np.einsum("yryl->yrl", evidence.gradient(last))
-    detail = "no neuron is active" if found is None else f"{found:.3g} for neurons that have been active"
+    detail = "no neuron is active" if largest_active is None else f"{largest_active:.3g} for neurons that have been active"
     detail += f"; {int((ratio.max(axis=0) > DROP).sum())} of {ratio[0].size} correlations ever fall by more than {100 * DROP:g} %"
     detail += f"; at the end {int((pull < -1e-12 * np.abs(pull).max()).sum())} gradient correlations are negative"
     statement = "own correlations never fall: the largest relative fall below the largest value so far"

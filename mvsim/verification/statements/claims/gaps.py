@@ -77,13 +77,13 @@ def gaps(evidence: Evidence, snapshot: Snapshot) -> Gaps:
 
 def leading_coefficients(evidence: Evidence, lead: np.ndarray) -> np.ndarray:
     """Return (N, C_P): the coefficients of the leading view of its class in the patches of every point."""
-    found = []
+    by_view = []
     for view in (0, 1):
         coefficients = evidence.data.own_coefficients(view)
         # Data without structure list a coefficient for every patch, mostly zeros.
-        there = np.argsort(coefficients == 0.0, axis=1, kind="stable")[:, : evidence.parameters.C_P]
-        found.append(np.take_along_axis(coefficients, there, axis=1))
-    return np.where((lead[evidence.data.labels] == 0)[:, None], found[0], found[1])
+        patches = np.argsort(coefficients == 0.0, axis=1, kind="stable")[:, : evidence.parameters.C_P]
+        by_view.append(np.take_along_axis(coefficients, patches, axis=1))
+    return np.where((lead[evidence.data.labels] == 0)[:, None], by_view[0], by_view[1])
 
 
 def linear_difference(evidence: Evidence) -> Verdict:
@@ -102,16 +102,16 @@ def linear_difference(evidence: Evidence) -> Verdict:
     """
     name, statement = "Claim B.21", "(Psi - its expectation form) / (P delta4^alpha log(k)^(alpha-1)) is bounded, for r1 in B_{y,1}, r2 in B_{y,2}"
     p = evidence.parameters
-    found, left = [], 0
+    pulls, left = [], 0
     for snapshot in evidence.late_snapshots:
         has_active = active_neurons(snapshot.c, evidence.threshold).any(axis=1)
         classes = np.flatnonzero(np.all(has_active, axis=1) & (evidence.class_sizes > 0))
         left += max(len(classes) - MOST_CLASSES, 0)
-        found += [linear_pulls(evidence, snapshot, int(y)) for y in classes[:MOST_CLASSES]]
-    if not found:
+        pulls += [linear_pulls(evidence, snapshot, int(y)) for y in classes[:MOST_CLASSES]]
+    if not pulls:
         return constant(name, statement, None, detail="no class has an active neuron for both views at a saved state after the first escape")
-    Psi, form = max(found, key=lambda pair: pair[0] - pair[1])
-    detail = f"{len(found)} classes; Psi = {Psi:.3g} beside {form:.3g}{_left_out(left)}"
+    Psi, form = max(pulls, key=lambda pair: pair[0] - pair[1])
+    detail = f"{len(pulls)} classes; Psi = {Psi:.3g} beside {form:.3g}{_left_out(left)}"
     if p.delta4 == 0.0:
         return constant(name, statement, None, detail=f"there is no noise; {detail}")
     log_scale = np.log(p.P) + p.alpha * np.log(p.delta4) + (p.alpha - 1.0) * np.log(evidence.log_k)
@@ -157,7 +157,7 @@ def lagging_gradient(evidence: Evidence) -> Verdict:
     """
     name, statement = "Claim B.24", "<-grad_{w_{y,r2}} J, v_{y,2}> rho^(alpha-1) k^2 / tau is bounded from below where Delta_y >= log k"
     p = evidence.parameters
-    found, times, without = [], [], 0
+    constants, times, without = [], [], 0
     for snapshot in evidence.open_snapshots:
         own, active, here = own_correlations(snapshot.c), active_neurons(snapshot.c, evidence.threshold), gaps(evidence, snapshot)
         for y in np.flatnonzero(here.Delta >= evidence.log_k):
@@ -167,13 +167,13 @@ def lagging_gradient(evidence: Evidence) -> Verdict:
             if c <= 0.0 or not (pull[active[y, :, lead], lead] >= 0.0).any():
                 without += 1
                 continue
-            found.append(_product(float(pull[r2, 1 - lead]), (p.alpha - 1.0) * np.log(p.rho / min(c, p.rho)) + 2.0 * evidence.log_k))
+            constants.append(_product(float(pull[r2, 1 - lead]), (p.alpha - 1.0) * np.log(p.rho / min(c, p.rho)) + 2.0 * evidence.log_k))
             times.append(snapshot.time)
-    if not found:
+    if not constants:
         return constant(name, statement, None, detail=f"no class satisfies what is supposed; {without} with Delta_y >= log k do not satisfy (B.44)")
-    values = np.array(found)
+    values = np.array(constants)
     below = exceeding(np.array(times), -values, 0.0)
-    detail = f"{len(found)} classes at {len(set(times))} saved states, largest {values.max():.3g}; {without} more do not satisfy (B.44)"
+    detail = f"{len(constants)} classes at {len(set(times))} saved states, largest {values.max():.3g}; {without} more do not satisfy (B.44)"
     return constant(name, statement, float(values.min()), 0.0, above=True, detail=detail, violated_at=below)
 
 
@@ -185,7 +185,7 @@ def slow_gradient(evidence: Evidence) -> Verdict:
     holds and what the ratio is there. The gradient g changes at the rate H g, at most lambda_max of itself, so the step is 1e-3 over the larger of
     the sharpness that the run recorded and |H g| / |g| here.
     """
-    found, times, holds, where_supposed = [], [], 0, np.inf
+    least_ratios, times, holds, where_supposed = [], [], 0, np.inf
     sharpness = evidence.sharpness[np.isfinite(evidence.sharpness)]
     for snapshot in evidence.late_snapshots:
         gradient = evidence.gradient(snapshot)
@@ -201,18 +201,18 @@ def slow_gradient(evidence: Evidence) -> Verdict:
         counted = before > 1e-12 * np.abs(before).max()
         ratio = np.where(counted, now / np.where(counted, before, 1.0), np.inf)
         supposed = _rest_grows(evidence, snapshot, after)
-        found.append(float(ratio.min()))
+        least_ratios.append(float(ratio.min()))
         times.append(snapshot.time)
         holds += int(supposed.sum())
         where_supposed = min(where_supposed, float(ratio[supposed].min(initial=np.inf)))
     name, statement = "Claim B.25", "the least ratio of successive gradient correlations over a short step, for those that are positive"
-    if not found or not np.isfinite(min(found)):
+    if not least_ratios or not np.isfinite(min(least_ratios)):
         detail = "no positive gradient correlation at a saved state after the first escape"
         return constant(name, statement, None, LEAST_RATIO, above=True, detail=detail)
-    values = np.array(found)
-    of = len(found) * evidence.parameters.k
-    there = f", least ratio there {where_supposed:.6g}" if np.isfinite(where_supposed) else ""
-    detail = f"{len(found)} saved states; the other exponentials do not fall in {holds} of {of} classes{there}{evidence.which_pairs}"
+    values = np.array(least_ratios)
+    of = len(least_ratios) * evidence.parameters.k
+    least_supposed = f", least ratio there {where_supposed:.6g}" if np.isfinite(where_supposed) else ""
+    detail = f"{len(least_ratios)} saved states; the other exponentials do not fall in {holds} of {of} classes{least_supposed}{evidence.which_pairs}"
     broken = exceeding(np.array(times), -values, -LEAST_RATIO)
     return constant(name, statement, float(values.min()), LEAST_RATIO, above=True, detail=detail, violated_at=broken)
 
@@ -226,7 +226,7 @@ def _rest_grows(evidence: Evidence, snapshot: Snapshot, after: np.ndarray) -> np
 
 def _expectation(evidence: Evidence, name: str, statement: str, centred: Callable[[np.ndarray], np.ndarray]) -> Verdict:
     """Report the largest mean of A_1 times ``centred`` (N, C_P) -> (N, n) coefficients, over the pairs of classes that Claim B.22 is about."""
-    found, times, gap_only, left = [], [], 0, 0
+    means, times, gap_only, left = [], [], 0, 0
     for snapshot in evidence.open_snapshots:
         here = gaps(evidence, snapshot)
         supposed = here.supposed(evidence.log_k)
@@ -237,15 +237,15 @@ def _expectation(evidence: Evidence, name: str, statement: str, centred: Callabl
         for y in classes[:MOST_CLASSES]:
             z, beta = _class_pairs(evidence, snapshot, int(y), coefficients)
             products = z.balance[:, None] * beta
-            found += [float(products[z.s == s].mean(axis=0).max()) for s in np.flatnonzero(supposed[y])]
+            means += [float(products[z.s == s].mean(axis=0).max()) for s in np.flatnonzero(supposed[y])]
             times += [snapshot.time] * int(supposed[y].sum())
-    if not found:
+    if not means:
         detail = f"no class satisfies what is supposed at a saved state; Delta_y >= log k alone in {gap_only}"
         return constant(name, statement, None, 0.0, detail=detail)
-    values = np.array(found)
+    values = np.array(means)
     states = len(set(times))
     detail = (
-        f"{len(found)} pairs of classes at {states} saved states, least {values.min():.3g}{_left_out(left)}; Delta_y >= log k alone in {gap_only}"
+        f"{len(means)} pairs of classes at {states} saved states, least {values.min():.3g}{_left_out(left)}; Delta_y >= log k alone in {gap_only}"
     )
     return constant(name, statement, float(values.max()), 0.0, detail=detail, violated_at=exceeding(np.array(times), values, 0.0))
 

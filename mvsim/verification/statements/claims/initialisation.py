@@ -89,14 +89,14 @@ def separated_fraction(evidence: Evidence) -> Verdict:
     Ahead is measured by S_{y,l}^(1/(alpha-2)) Lambda_{y,l}(0). Measured: (1 - fraction of separated classes) log k.
     """
     name, statement = "Claim B.10 (separation)", "(1 - fraction of classes with a ratio >= 1 + 1 / log(k)^2) log k is bounded"
-    k, found = evidence.parameters.k, separation(evidence)
-    known = ~np.isnan(found.ratio)
+    k, separations = evidence.parameters.k, separation(evidence)
+    known = ~np.isnan(separations.ratio)
     if not known.any():
         return constant(name, statement, None, detail="no class has a ratio: alpha <= 2, or no positive correlations or no points")
-    apart, of = int(found.separated(k).sum()), int(known.sum())
+    apart, of = int(separations.separated(k).sum()), int(known.sum())
     low, high = clopper_pearson(of - apart, of)
     interval = f"95% interval [{low * evidence.log_k:.3g}, {high * evidence.log_k:.3g}]"
-    detail = f"{apart} of {of} classes separated, {interval}; least ratio {np.nanmin(found.ratio):.4g}"
+    detail = f"{apart} of {of} classes separated, {interval}; least ratio {np.nanmin(separations.ratio):.4g}"
     return constant(name, statement, (1.0 - apart / of) * evidence.log_k, detail=detail)
 
 
@@ -125,8 +125,8 @@ def winner_when_mixing(evidence: Evidence) -> Verdict:
 
 def _winners(evidence: Evidence) -> tuple[int, int, str]:
     """Return in how many separated classes the view ahead escaped first, in how many any escaped, and the same of all classes in words."""
-    found, (first, escaped) = separation(evidence), evidence.first_views
-    right = first == found.winner
-    counted = escaped & found.separated(evidence.parameters.k)
+    separations, (first, escaped) = separation(evidence), evidence.first_views
+    right = first == separations.winner
+    counted = escaped & separations.separated(evidence.parameters.k)
     of_all = f"of all classes with an escape {int((right & escaped).sum())} of {int(escaped.sum())}"
     return int((right & counted).sum()), int(counted.sum()), of_all

@@ -30,12 +30,12 @@ def reached(evidence: Evidence) -> Verdict:
 
     The detail has the last T_y as a power of k and the largest off-diagonal correlation at T_y, which the claim has of order log k / sqrt d.
     """
-    at = first_records(evidence.own_output_max >= evidence.log_k)
-    has = (at < len(evidence.times)) & (evidence.class_sizes > 0)
+    first_reached = first_records(evidence.own_output_max >= evidence.log_k)
+    has = (first_reached < len(evidence.times)) & (evidence.class_sizes > 0)
     measured = float(has.sum() / max((evidence.class_sizes > 0).sum(), 1))
     detail = "in none"
     if has.any():
-        T_y, off = evidence.times[at[has]], _off_diagonal(evidence)[at[has], np.flatnonzero(has)]
+        T_y, off = evidence.times[first_reached[has]], _off_diagonal(evidence)[first_reached[has], np.flatnonzero(has)]
         power = np.log(max(T_y.max(), 1e-300)) / evidence.log_k
         detail = f"last T_y = {T_y.max():.4g} = k^{power:.3g}; off-diagonal correlations up to {off.max():.3g} log k / sqrt d there"
     statement = "every class has a T_y at which max g_y(x_i) over N_y reaches log k: the fraction of classes"
@@ -91,12 +91,12 @@ def mixed_spread(evidence: Evidence) -> Verdict:
     the second term of linear activations is left out, which counts right after an escape.
     """
     p = evidence.parameters
-    bound, times, found = 2.0 * (p.delta2 - p.delta1) / p.delta1, [], []
+    bound, times, ratios = 2.0 * (p.delta2 - p.delta1) / p.delta1, [], []
     for snapshot in evidence.late_snapshots:
         low, high = _mixed_range(evidence, snapshot, crossed_only=False)
         times.append(snapshot.time)
-        found.append(np.where(high >= evidence.log_k, _ratio(high, low), np.nan))
-    values = np.array(found)
+        ratios.append(np.where(high >= evidence.log_k, _ratio(high, low), np.nan))
+    values = np.array(ratios)
     statement = "max g_y(z_ij) / min g_y(z_ij) over i in N_y and all j is bounded while max g_y(z_ij) >= log k"
     detail = f"{int((~np.isnan(values)).sum())} classes at {len(times)} saved states{evidence.which_pairs}"
     return constant("Claim B.19", statement, largest(values), bound, detail=detail, violated_at=exceeding(np.array(times), values, bound))
@@ -104,15 +104,16 @@ def mixed_spread(evidence: Evidence) -> Verdict:
 
 def mixed_outputs(evidence: Evidence) -> Verdict:
     """Claim B.20: min g_y(z_ij) = Omega(log k) over i in N_y and j not in N_y, once the largest has reached log(k - 1): the least over log k."""
-    reach, found = np.log(max(evidence.parameters.k - 1, 1)), []
+    reach, extremes = np.log(max(evidence.parameters.k - 1, 1)), []
     for snapshot in evidence.late_snapshots:
         low, high = _mixed_range(evidence, snapshot, crossed_only=True)
-        found.append(np.stack([low, high], axis=1))
-    ranges = np.array(found)
-    there = since(ranges[:, :, 1] >= reach)
+        extremes.append(np.stack([low, high], axis=1))
+    ranges = np.array(extremes)
+    has_reached = since(ranges[:, :, 1] >= reach)
     statement = "min g_y(z_ij) / log k over i in N_y, j not in N_y is bounded from below once the largest has reached log(k - 1)"
-    values = np.where(there, ranges[:, :, 0], np.nan) / evidence.log_k
-    detail = f"{int(there[-1].sum())} of {evidence.parameters.k} classes have reached it at the end; {len(found)} saved states{evidence.which_pairs}"
+    values = np.where(has_reached, ranges[:, :, 0], np.nan) / evidence.log_k
+    at_end = f"{int(has_reached[-1].sum())} of {evidence.parameters.k} classes have reached it at the end"
+    detail = f"{at_end}; {len(extremes)} saved states{evidence.which_pairs}"
     return constant("Claim B.20", statement, least(values), above=True, detail=detail)
 
 

@@ -94,14 +94,14 @@ def tensor_power(evidence: Evidence) -> Verdict:
         "Lemma B.11 (closed form)",
         "the closed form for the growth of the loser, used in B.13, solves the recursion of the lemma up to O(eta)",
     )
-    found, log_S, leaders = separation(evidence), evidence.log_signal_strength, evidence.max_correlation[0]
-    chosen = np.flatnonzero(found.separated(evidence.parameters.k) & np.isfinite(found.ratio))
+    separations, log_S, leaders = separation(evidence), evidence.log_signal_strength, evidence.max_correlation[0]
+    chosen = np.flatnonzero(separations.separated(evidence.parameters.k) & np.isfinite(separations.ratio))
     if not len(chosen):
         return Verdict(name, "inconclusive", statement, bound=STEP_ERROR, detail="no separated class")
-    w, alpha = found.winner[chosen], evidence.parameters.alpha
+    w, alpha = separations.winner[chosen], evidence.parameters.alpha
     stage, growth = iterated_growth(log_S[chosen, 1 - w] - log_S[chosen, w], leaders[chosen, w] / leaders[chosen, 1 - w], alpha)
-    error = np.abs(growth / loser_growth(found.ratio[chosen], alpha, stage) - 1.0)
-    most = loser_growth(found.ratio[chosen], alpha).max()
+    error = np.abs(growth / loser_growth(separations.ratio[chosen], alpha, stage) - 1.0)
+    most = loser_growth(separations.ratio[chosen], alpha).max()
     detail = f"{len(chosen)} classes, eta = {STEP:g}; the closed form lets a loser grow {most:.3g}-fold at most"
     return at_most(name, statement, float(error.max()), STEP_ERROR, detail)
 
@@ -144,13 +144,13 @@ def loser_for_ever(evidence: Evidence) -> Verdict:
     Measured: the largest growth Lambda(t) / Lambda(0) over the limit of the closed form of Lemma B.11 for that class, over the separated classes.
     """
     name, statement = "Claim B.13", "growth of the loser over what Lemma B.11 allows it, in separated classes at all t"
-    found = separation(evidence)
-    chosen = np.flatnonzero(found.separated(evidence.parameters.k) & np.isfinite(found.ratio))
+    separations = separation(evidence)
+    chosen = np.flatnonzero(separations.separated(evidence.parameters.k) & np.isfinite(separations.ratio))
     if not len(chosen):
         return constant(name, statement, None, ALLOWED, detail="no separated class")
-    values = evidence.max_correlation[:, chosen, 1 - found.winner[chosen]]
+    values = evidence.max_correlation[:, chosen, 1 - separations.winner[chosen]]
     growth = values / values[0]
-    ratio = growth / loser_growth(found.ratio[chosen], evidence.parameters.alpha)
+    ratio = growth / loser_growth(separations.ratio[chosen], evidence.parameters.alpha)
     within = int((ratio.max(axis=0) <= ALLOWED).sum())
     detail = f"{within} of {len(chosen)} separated classes within the bound; largest growth {growth.max():.4g}"
     return constant(name, statement, float(ratio.max()), ALLOWED, detail=detail, violated_at=exceeding(evidence.times, ratio, ALLOWED))
@@ -176,10 +176,10 @@ def neuron_rates(evidence: Evidence, y: int, view: int, until: int) -> Rates:
 
 
 def _rate(evidence: Evidence, name: str, statement: str, of_winner: bool) -> Verdict:
-    k, found = evidence.parameters.k, separation(evidence)
+    k, separations = evidence.parameters.k, separation(evidence)
     values = []
-    for y in np.flatnonzero(found.separated(k)):
-        w = int(found.winner[y])
+    for y in np.flatnonzero(separations.separated(k)):
+        w = int(separations.winner[y])
         until = int(first_records(evidence.max_correlation[:, y, w, None] >= evidence.poly_end)[0])
         C = neuron_rates(evidence, int(y), w if of_winner else 1 - w, until).C
         values.append(k * (np.abs(1.0 - C) if of_winner else C - 1.0))

@@ -20,7 +20,7 @@ def gap_when_large(evidence: Evidence) -> Verdict:
     """
     name, statement = "Claim B.2", "(1 - phi_y(g(x_i))) k^(a-1) is bounded where g_y(x_i) = a log k, a > 1"
     log_k, labels = evidence.log_k, evidence.data.labels
-    times, found, suppositions = [], [], ""
+    times, products, suppositions = [], [], ""
     for snapshot in evidence.snapshots:
         g = evidence.outputs(snapshot)
         own = g[labels, np.arange(len(labels))]
@@ -28,29 +28,30 @@ def gap_when_large(evidence: Evidence) -> Verdict:
         if large.any():
             times.append(snapshot.time)
             # The gap may be too small for a double where k^(a-1) is too large for one.
-            found.append(float(exponential(diagnostics.log_softmax_gap(g, labels)[large] + own[large] - log_k).max()))
+            products.append(float(exponential(diagnostics.log_softmax_gap(g, labels)[large] + own[large] - log_k).max()))
             suppositions = _suppositions(evidence, snapshot)
-    if not found:
+    if not products:
         return constant(name, statement, None, 1.0, detail="g_y(x_i) > log k at no saved state")
-    values = np.array(found)
-    detail = f"at {len(found)} saved states; at the last {suppositions}"
+    values = np.array(products)
+    detail = f"at {len(products)} saved states; at the last {suppositions}"
     return constant(name, statement, float(values.max()), 1.0, detail=detail, violated_at=exceeding(np.array(times), values, 1.0))
 
 
 def wrong_classes(evidence: Evidence) -> Verdict:
     """Claim B.3: under the same conditions phi_s(g(x_i)) = O(1 / k^max(a, 1)) for i in N_y and s != y: the largest phi_s k^max(a, 1)."""
     log_k, labels = evidence.log_k, evidence.data.labels
-    points, found = np.arange(len(labels)), []
+    points, products = np.arange(len(labels)), []
     for snapshot in evidence.snapshots:
         g = evidence.outputs(snapshot)
         own = g[labels, points]
         total = np.logaddexp.reduce(g, axis=0)
         others = g.copy()
         others[labels, points] = -np.inf
-        found.append(float(exponential(others.max(axis=0) - total + np.maximum(own, log_k)).max()))
-    at = int(np.argmax(found))
-    detail = f"at t = {evidence.snapshots[at].time:.4g} of {len(found)} saved states; there {_suppositions(evidence, evidence.snapshots[at])}"
-    return constant("Claim B.3", "phi_s(g(x_i)) k^max(a, 1) is bounded for s != y_i, where g_{y_i}(x_i) = a log k", found[at], detail=detail)
+        products.append(float(exponential(others.max(axis=0) - total + np.maximum(own, log_k)).max()))
+    worst = int(np.argmax(products))
+    snapshot = evidence.snapshots[worst]
+    detail = f"at t = {snapshot.time:.4g} of {len(products)} saved states; there {_suppositions(evidence, snapshot)}"
+    return constant("Claim B.3", "phi_s(g(x_i)) k^max(a, 1) is bounded for s != y_i, where g_{y_i}(x_i) = a log k", products[worst], detail=detail)
 
 
 def partition_function(evidence: Evidence) -> Verdict:
@@ -60,13 +61,13 @@ def partition_function(evidence: Evidence) -> Verdict:
     largest g_s bounds the sum by (k - 1) exp(max g_s).
     """
     labels, k = evidence.data.labels, evidence.parameters.k
-    points, found = np.arange(len(labels)), []
+    points, excesses = np.arange(len(labels)), []
     for snapshot in evidence.snapshots:
         others = evidence.outputs(snapshot).copy()
         others[labels, points] = -np.inf
-        found.append(_above_one(others).sum(axis=0).max() + 1.0)  # the own class has contributed -1
-    measured, ever = float(max(found)), float((k - 1) * _above_one(np.nanmax(evidence.other_output_max)))
-    detail = f"at t = {evidence.snapshots[int(np.argmax(found))].time:.4g} of {len(found)} saved states; at most {ever:.3g} at any record"
+        excesses.append(_above_one(others).sum(axis=0).max() + 1.0)  # the own class has contributed -1
+    measured, ever = float(max(excesses)), float((k - 1) * _above_one(np.nanmax(evidence.other_output_max)))
+    detail = f"at t = {evidence.snapshots[int(np.argmax(excesses))].time:.4g} of {len(excesses)} saved states; at most {ever:.3g} at any record"
     return constant("Claim B.9", "sum_{s != y} exp g_s(x_i) - (k - 1) is o(1) for i in N_y: its largest value", measured, detail=detail)
 
 
@@ -104,10 +105,10 @@ def two_classes(evidence: Evidence) -> Verdict:
 def third_classes(evidence: Evidence) -> Verdict:
     """Claim B.16: 1 - 2 phi_u(g(z_ij)) = Theta(1) for every u that is neither y_i nor y_j: the least value."""
     name, statement = "Claim B.16", "1 - 2 phi_u(g(z_ij)) is bounded from below by a positive constant, u neither y_i nor y_j: its least value"
-    found = [z.others_balance[z.crossed] for z in map(evidence.mixed_points, evidence.late_snapshots) if z.crossed.any()]
-    if not found or evidence.parameters.k == 2:
+    balances = [z.others_balance[z.crossed] for z in map(evidence.mixed_points, evidence.late_snapshots) if z.crossed.any()]
+    if not balances or evidence.parameters.k == 2:
         return constant(name, statement, None, detail="no third class, or no two points of different classes")
-    return constant(name, statement, min(float(values.min()) for values in found), above=True, detail=_when(evidence))
+    return constant(name, statement, min(float(values.min()) for values in balances), above=True, detail=_when(evidence))
 
 
 def _suppositions(evidence: Evidence, snapshot: Snapshot) -> str:
