@@ -147,8 +147,8 @@ def test_steps_grow_slowly_and_go_no_further_than_a_part_of_the_way_to_the_next_
     parts, growth = [], []
     for before, after in pairwise(follow(BLOW_UP, START, 1e36)):
         memory = before.state.memory
-        y = memory.progress.history.Z[0, memory.chart.index]
-        speed = memory.progress.history.Z[1, memory.chart.index] / memory.progress.history.h
+        y = memory.stepper.history.Z[0, memory.chart.index]
+        speed = memory.stepper.history.Z[1, memory.chart.index] / memory.stepper.history.h
         waiting = y < -RHO
         parts.append(float((after.state.memory.size * speed / (RHO - y))[waiting].max(initial=0.0)))
         growth.append(after.state.memory.size / memory.size)

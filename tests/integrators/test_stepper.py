@@ -41,13 +41,13 @@ class Problem:
 def follow(problem, y, t_end, h=1e-6):
     """The end of a trajectory, its number of steps and its integrals."""
     stepper = Stepper(problem)
-    progress = stepper.started(y, np.zeros(2), h, problem.rate(y))
+    state = stepper.started(y, np.zeros(2), h, problem.rate(y))
     t, n, orders = 0.0, 0, set()
     while t < t_end * (1.0 - 1e-14):
-        progress, size = stepper.step(progress, t_end - t, problem.gains)
+        state, size = stepper.step(state, t_end - t, problem.gains)
         t, n = t + size, n + 1
-        orders.add(progress.history.order)
-    end = progress.history.Z[0]
+        orders.add(state.history.order)
+    end = state.history.Z[0]
     return end[: len(y)], n, end[len(y) :], orders
 
 
@@ -88,13 +88,13 @@ def test_van_der_pol():
     )
     stepper = Stepper(problem)
     y = np.array([2.0, 0.0])
-    progress = stepper.started(y, np.zeros(2), 1e-6, problem.rate(y))
+    state = stepper.started(y, np.zeros(2), 1e-6, problem.rate(y))
     t, crossings = 0.0, []
     while len(crossings) < 3:
-        before = progress.history.Z[0, 0]
-        progress, size = stepper.step(progress, math.inf, problem.gains)
+        before = state.history.Z[0, 0]
+        state, size = stepper.step(state, math.inf, problem.gains)
         t += size
-        if before < 0.0 <= progress.history.Z[0, 0]:
+        if before < 0.0 <= state.history.Z[0, 0]:
             crossings.append(t)
         assert t < 6000.0
     assert crossings[2] - crossings[1] == pytest.approx((3.0 - 2.0 * math.log(2.0)) * mu + 7.0143 * mu ** (-1.0 / 3.0), rel=2e-3)
@@ -121,12 +121,12 @@ def test_the_error_follows_the_tolerance(tolerance):
 def test_a_step_that_is_not_sound_is_tried_shorter_until_it_is():
     problem = Problem(lambda y: np.ones(1), lambda y: np.zeros((1, 1)), lambda y: np.full(1, 1e-3))
     stepper = Stepper(problem)
-    progress = stepper.started(np.zeros(1), np.zeros(2), 1.0, np.ones(1))
-    after, size = stepper.step(progress, 1.0, lambda size, *ends: problem.gains(size, *ends) if size < 0.01 else None)
+    state = stepper.started(np.zeros(1), np.zeros(2), 1.0, np.ones(1))
+    after, size = stepper.step(state, 1.0, lambda size, *ends: problem.gains(size, *ends) if size < 0.01 else None)
     assert size < 0.01
     assert after.history.Z[0, 0] == pytest.approx(size)
     with pytest.raises(GaveUpError, match="the loss does not fall"):
-        stepper.step(progress, 1.0, lambda size, before, after: None)
+        stepper.step(state, 1.0, lambda size, before, after: None)
 
 
 def test_gmres_solves_and_says_when_it_does_not():

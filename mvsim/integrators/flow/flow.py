@@ -140,17 +140,17 @@ class GradientFlow(Integrator):
         system = ChartedField(self.field, memory.chart, state.c.shape, self.rtol, memory.largest)
         stepper = Stepper(system)
         if math.isnan(memory.marked_log_loss):  # of a run that was saved before these were kept
-            here = system.evaluated_log_loss(memory.progress.history.Z[0, : system.size])
+            here = system.evaluated_log_loss(memory.stepper.history.Z[0, : system.size])
             memory = replace(memory, log_loss=here, marked_log_loss=here)
         while state.time < t_end:
             spent = system.evaluations
             left = t_end - state.time
-            longest = min(left, GROWTH * memory.size, _way_to_escape(memory.chart, memory.progress.history))
+            longest = min(left, GROWTH * memory.size, _way_to_escape(memory.chart, memory.stepper.history))
             highest = memory.lowest + RISE * self.rtol
             bounds = Bounds(memory.log_loss, highest, memory.marked_log_loss, memory.marked_integral, IMBALANCE * self.rtol)
             try:
                 with one_blas_thread():
-                    progress, size = stepper.step(memory.progress, longest, partial(system.gains, bounds))
+                    after, size = stepper.step(memory.stepper, longest, partial(system.gains, bounds))
             except (GaveUpError, DivergedError) as error:
                 raise StalledError(self._where(str(error), state, memory, system)) from None
             n = system.size
@@ -159,16 +159,16 @@ class GradientFlow(Integrator):
             time = t_end if done else time
             step = state.step + 1
             mark = done or step >= memory.marked + MARK_EVERY or time > memory.marked_time * 10.0 ** (1.0 / MARKS_PER_DECADE)
-            y = progress.history.Z[0, :n]
+            y = after.history.Z[0, :n]
             c = system.correlations(y)
             system.largest = max(system.largest, float(np.abs(c).max()))
             marked_log_loss = system.evaluated_log_loss(y) if mark else memory.marked_log_loss
-            escaped = memory.chart.waiting(memory.progress.history.Z[0]).sum() != memory.chart.waiting(y).sum()
+            escaped = memory.chart.waiting(memory.stepper.history.Z[0]).sum() != memory.chart.waiting(y).sum()
             since = 0.0 if escaped else memory.since_escape + size
             moving = escaped or since > STALL_GROWTH * memory.moving_since
             memory = replace(
                 memory,
-                progress=progress,
+                stepper=after,
                 size=size,
                 time_lost=lost,
                 log_loss=system.log_loss(c),
@@ -183,7 +183,7 @@ class GradientFlow(Integrator):
                 moving_since=since if moving else memory.moving_since,
             )
             evaluations = state.evaluations + system.evaluations - spent
-            dissipation, log_dissipation = progress.history.Z[0, n:].tolist()
+            dissipation, log_dissipation = after.history.Z[0, n:].tolist()
             state = State(step, time, c, evaluations, dissipation, log_dissipation, memory)
             yield Visit(state, mark=mark, resumable=not done)
             if state.step - memory.moving_step > STALL_STEPS / self.rtol:
@@ -202,14 +202,14 @@ class GradientFlow(Integrator):
         fastest = float((np.abs(velocity) / system.tolerance(y)).max())
         size = min(0.1 * (t_end - state.time), 1.0 / max(fastest, 1e-300))
         integrals = np.array([state.dissipation, state.log_dissipation])
-        progress = Stepper(system).started(y, integrals, size, velocity)
+        beginning = Stepper(system).started(y, integrals, size, velocity)
         log_loss = system.log_loss(state.c)
         state = replace(state, evaluations=state.evaluations + system.evaluations)
-        return state, Memory(chart, progress, size, 0.0, log_loss, largest, state.step, state.time, 0.0, state.step, 0.0, log_loss, log_loss)
+        return state, Memory(chart, beginning, size, 0.0, log_loss, largest, state.step, state.time, 0.0, state.step, 0.0, log_loss, log_loss)
 
     def _where(self, what: str, state: State, memory: Memory, system: ChartedField) -> str:
         """Say where a trajectory stopped, and which correlation moves most for its tolerance."""
-        y = memory.progress.history.Z[0, : system.size]
+        y = memory.stepper.history.Z[0, : system.size]
         worst = int(np.argmax(np.abs(system.rate(y)) / system.tolerance(y)))
         where = f"at t = {state.time:.6g} (step {state.step}, last step size {memory.size:.3g})"
         fastest = f"{self.field.component(worst)} = {state.c.ravel()[worst]:.4g} changes most relative to its tolerance"

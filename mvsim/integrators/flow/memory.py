@@ -10,7 +10,7 @@ import numpy as np
 
 from mvsim.integrators.flow.bdf import History
 from mvsim.integrators.flow.chart import EscapeChart
-from mvsim.integrators.flow.stepper import Progress
+from mvsim.integrators.flow.stepper import StepperState
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,8 +21,8 @@ class Memory:
     ----------
     chart : EscapeChart
         The coordinates.
-    progress : Progress
-        Of the stepper.
+    stepper : StepperState
+        Where the stepper is.
     size : float
         Size of the last step.
     time_lost : float
@@ -50,7 +50,7 @@ class Memory:
     """
 
     chart: EscapeChart
-    progress: Progress
+    stepper: StepperState
     size: float
     time_lost: float
     lowest: float
@@ -65,7 +65,8 @@ class Memory:
     marked_integral: float = 0.0
 
 
-_PARTS = {"chart": EscapeChart, "progress": Progress, "history": History}
+_PARTS = {"chart": ("chart", EscapeChart), "stepper": ("progress", StepperState), "history": ("history", History)}
+"""Fields that have fields of their own: what each is called where it is saved, and its type."""
 
 
 def pack(memory: object, prefix: str = "") -> dict[str, np.ndarray]:
@@ -74,7 +75,8 @@ def pack(memory: object, prefix: str = "") -> dict[str, np.ndarray]:
     for field in fields(memory):  # type: ignore[arg-type]
         value = getattr(memory, field.name)
         if field.name in _PARTS:
-            arrays |= pack(value, f"{prefix}{field.name}.")
+            saved_name, _ = _PARTS[field.name]
+            arrays |= pack(value, f"{prefix}{saved_name}.")
         else:
             arrays[prefix + field.name] = np.asarray(value)
     return arrays
@@ -89,7 +91,8 @@ def _unpack(kind: type, arrays: Mapping[str, np.ndarray], prefix: str) -> object
     values = {}
     for field in fields(kind):
         if field.name in _PARTS:
-            values[field.name] = _unpack(_PARTS[field.name], arrays, f"{prefix}{field.name}.")
+            saved_name, part = _PARTS[field.name]
+            values[field.name] = _unpack(part, arrays, f"{prefix}{saved_name}.")
         elif prefix + field.name in arrays:
             value = arrays[prefix + field.name]
             values[field.name] = value.item() if value.ndim == 0 else value

@@ -64,7 +64,7 @@ class System(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Progress:
+class StepperState:
     """Where a stepper is, and everything that its next step depends on. Never written to.
 
     Attributes
@@ -111,17 +111,17 @@ class Stepper:
         self.system = system
         self._inverse: _Inverse | None = None
 
-    def started(self, y: np.ndarray, integrals: np.ndarray, h: float, velocity: np.ndarray) -> Progress:
+    def started(self, y: np.ndarray, integrals: np.ndarray, h: float, velocity: np.ndarray) -> StepperState:
         """Return a beginning without a past, with a first step of size h."""
         moving = np.concatenate([velocity, np.zeros_like(integrals)])
-        return Progress(History.started(np.concatenate([y, integrals]), moving, h), FIRST_GROWTH, 0, y, -1, -1, 0.0, 1, 1.0)
+        return StepperState(History.started(np.concatenate([y, integrals]), moving, h), FIRST_GROWTH, 0, y, -1, -1, 0.0, 1, 1.0)
 
-    def step(self, start: Progress, longest: float, judge: Judge) -> tuple[Progress, float]:
+    def step(self, start: StepperState, longest: float, judge: Judge) -> tuple[StepperState, float]:
         """Make one step.
 
         Parameters
         ----------
-        start : Progress
+        start : StepperState
             Where to step from.
         longest : float
             Largest step size.
@@ -130,7 +130,7 @@ class Stepper:
 
         Returns
         -------
-        Progress
+        StepperState
             Where the step ends; its history has the size of the next step.
         float
             Size of the step.
@@ -169,7 +169,7 @@ class Stepper:
             now = self._after_failure(now, error, failures, n)
         raise GaveUpError(f"{reason}, even with a step of {now.history.h:.3g}")
 
-    def _solve(self, now: Progress, c: Coefficients, weight: np.ndarray) -> tuple[Progress, Solution | None]:
+    def _solve(self, now: StepperState, c: Coefficients, weight: np.ndarray) -> tuple[StepperState, Solution | None]:
         """Solve the equation of the step; with a new preconditioner if the one there is has aged, or does not do."""
         n = len(weight)
         prediction = now.history.predicted()
@@ -192,7 +192,7 @@ class Stepper:
                 return now, solution
             now = replace(now, linearised_at=-1)
 
-    def _inverse_of(self, now: Progress) -> _Inverse:
+    def _inverse_of(self, now: StepperState) -> _Inverse:
         if self._inverse is None or not self._inverse.serves(now):
             self._inverse = _Inverse(self.system, now, self._inverse)
         return self._inverse
@@ -204,7 +204,7 @@ class Stepper:
         predicted[0, n:] = history.Z[0, n:]
         return history.corrected(predicted, c, np.concatenate([solution.correction, np.zeros(predicted.shape[1] - n)]))
 
-    def _after_failure(self, now: Progress, error: float, failures: int, n: int) -> Progress:
+    def _after_failure(self, now: StepperState, error: float, failures: int, n: int) -> StepperState:
         """Return where to try again after a step that was not taken."""
         history = now.history
         if failures > RESTART_AFTER:
@@ -243,7 +243,7 @@ class GaveUpError(Exception):
 class _Inverse:
     """An approximation of (1 + gamma D H D^-1)^-1, the preconditioner; D = dy/dc turns the Hessian by c into one by y."""
 
-    def __init__(self, system: System, now: Progress, before: _Inverse | None) -> None:
+    def __init__(self, system: System, now: StepperState, before: _Inverse | None) -> None:
         self._linearised, self._gamma = now.linearised, now.gamma
         self._curvature: Curvature | None
         self._slope: np.ndarray
@@ -258,7 +258,7 @@ class _Inverse:
         """Steps after which the Hessian is made anew."""
         return 1 if self._curvature is None else self._curvature.lifetime
 
-    def serves(self, now: Progress) -> bool:
+    def serves(self, now: StepperState) -> bool:
         """Whether it is the one that ``now`` asks for."""
         return self._linearised is now.linearised and self._gamma == now.gamma
 
