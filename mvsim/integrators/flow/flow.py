@@ -54,8 +54,9 @@ MARK_EVERY = 20
 APPROACH = 0.7
 """Part of the way to the next escape that one step may go."""
 
-GROWTH = 1.5
-"""Most growth from one step to the next: the response of a neuron to noise decays as a power of time, and longer steps would skip it."""
+GROWTH_THAT_SEES_NOISE = 1.5
+"""Most growth from one step to the next, whatever the error: the response of a neuron to noise decays as a power of time, and longer steps would
+skip it."""
 
 RISE = 10.0
 """A step may end with ln J that many relative tolerances above its least value so far."""
@@ -145,7 +146,7 @@ class GradientFlow(Integrator):
         while state.time < t_end:
             spent = system.evaluations
             left = t_end - state.time
-            longest = min(left, GROWTH * memory.size, _way_to_escape(memory.chart, memory.stepper.history))
+            longest = min(left, GROWTH_THAT_SEES_NOISE * memory.size, _way_to_escape(memory.chart, memory.stepper.history))
             highest = memory.lowest + RISE * self.rtol
             bounds = Bounds(memory.log_loss, highest, memory.marked_log_loss, memory.marked_integral, IMBALANCE * self.rtol)
             try:

@@ -14,8 +14,8 @@ from mvsim.integrators.flow.bdf import LEAST_GROWTH, MAX_ORDER, SAFETY_HIGHER, S
 from mvsim.integrators.flow.newton import ImplicitEquation, Solution, solve_step
 from mvsim.linalg.arrow_matrix import Curvature, Shifted
 
-FIRST_GROWTH, GROWTH = 1e4, 10.0
-"""Most growth of the step size after the first step, and after any other."""
+MOST_GROWTH_AFTER_FIRST, MOST_GROWTH_LATER = 1e4, 10.0
+"""Most growth of the step size after the first step, and after any other, as the error allows it."""
 
 KRYLOV = 20
 """Most products of one linear solve."""
@@ -114,7 +114,7 @@ class Stepper:
     def started(self, y: np.ndarray, integrals: np.ndarray, h: float, velocity: np.ndarray) -> StepperState:
         """Return a beginning without a past, with a first step of size h."""
         moving = np.concatenate([velocity, np.zeros_like(integrals)])
-        return StepperState(History.started(np.concatenate([y, integrals]), moving, h), FIRST_GROWTH, 0, y, -1, -1, 0.0, 1, 1.0)
+        return StepperState(History.started(np.concatenate([y, integrals]), moving, h), MOST_GROWTH_AFTER_FIRST, 0, y, -1, -1, 0.0, 1, 1.0)
 
     def step(self, start: StepperState, longest: float, judge: Judge) -> tuple[StepperState, float]:
         """Make one step.
@@ -161,7 +161,7 @@ class Stepper:
                     after.Z[0, n:] += gain
                     after, ratio = self._next(history, after, coefficients, error, weight, most_growth)
                     after = after.rescaled(ratio * history.h)
-                    return replace(now, history=after, most_growth=GROWTH, steps=now.steps + 1, rate=solution.rate), history.h
+                    return replace(now, history=after, most_growth=MOST_GROWTH_LATER, steps=now.steps + 1, rate=solution.rate), history.h
                 error, reason = CLEARLY_UNSOUND, "the loss does not fall as |grad J|^2 says, or a correlation jumps over its threshold"
             else:
                 reason = "the error is beyond the tolerance"
