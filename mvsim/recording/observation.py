@@ -8,10 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from mvsim import diagnostics
-from mvsim.data import Dataset
 from mvsim.integrators import State
 from mvsim.objectives import Objective
-from mvsim.parameters import Parameters
 from mvsim.recording.entries import predicted_escape_times
 from mvsim.recording.feature_test import FeatureTest
 from mvsim.recording.hessian import sharpness, turning_rate
@@ -36,16 +34,6 @@ class Start:
     threshold: float
 
     @property
-    def parameters(self) -> Parameters:
-        """Hyper-parameters."""
-        return self.objective.parameters
-
-    @property
-    def data(self) -> Dataset:
-        """Training points."""
-        return self.objective.data
-
-    @property
     def classes(self) -> np.ndarray:
         """(k,): the classes."""
         return np.arange(self.c.shape[2])
@@ -58,7 +46,7 @@ class Start:
     @property
     def predicted_escape_time(self) -> np.ndarray:
         """(k, m, V): when own correlations enter B_{y,l}, foretold from here."""
-        p, own = self.parameters, diagnostics.own_correlations(self.c)
+        p, own = self.objective.parameters, diagnostics.own_correlations(self.c)
         return predicted_escape_times(own, self.objective.log_growth_rates(), p.rho, p.alpha, self.threshold)
 
 
@@ -87,29 +75,9 @@ class Observation:
     hessian_seed: int | None
 
     @property
-    def step(self) -> int:
-        """Steps taken."""
-        return self.state.step
-
-    @property
-    def time(self) -> float:
-        """Time reached."""
-        return self.state.time
-
-    @property
     def c(self) -> np.ndarray:
         """The correlations."""
         return self.state.c
-
-    @property
-    def dissipation(self) -> float:
-        """See `mvsim.integrators.State`."""
-        return self.state.dissipation
-
-    @property
-    def log_dissipation(self) -> float:
-        """See `mvsim.integrators.State`."""
-        return self.state.log_dissipation
 
     @property
     def labels(self) -> np.ndarray:

@@ -50,7 +50,7 @@ class Variable(NamedTuple):
     meaning : str
         What it is, in words.
     of : tuple of str
-        Attributes of what it is measured of: the arguments of ``by``.
+        Attributes of what it is measured of, with dots for attributes of attributes: the arguments of ``by``.
     by : callable, optional
         The function that measures it; without one the only attribute in ``of`` is the value itself, and a saved run gives it back.
     values : Values
@@ -70,7 +70,7 @@ class Variable(NamedTuple):
 
     def measured(self, source: Any) -> Any:
         """Return the value, measured of what `when` says."""
-        arguments = [getattr(source, name) for name in self.of]
+        arguments = [attrgetter(name)(source) for name in self.of]
         return arguments[0] if self.by is None else self.by(*arguments)
 
 
@@ -113,8 +113,8 @@ _ALL = ("class", "neuron", "feature_class", "view")
 VARIABLES: dict[str, Variable] = {
     "class": Variable(When.START, ("class",), "int64", "classes, counted from 0", ("classes",)),
     "view": Variable(When.START, ("view",), "int64", "views of a class, counted from 0", ("views",)),
-    "time": Variable(When.RECORD, _TIME, "float64", "time of the flow; of gradient descent eta times steps", ("time",)),
-    "step": Variable(When.RECORD, _TIME, "int64", "steps taken", ("step",)),
+    "time": Variable(When.RECORD, _TIME, "float64", "time of the flow; of gradient descent eta times steps", ("state.time",)),
+    "step": Variable(When.RECORD, _TIME, "int64", "steps taken", ("state.step",)),
     "loss": Variable(When.RECORD, _TIME, "float64", "training loss", ("loss",), values=Values.FINITE),
     "training_accuracy": Variable(
         When.RECORD, _TIME, "float64", "fraction of training points with argmax_s g_s(x_i) = y_i", ("outputs", "labels"), _accuracy, Values.FRACTION
@@ -124,11 +124,11 @@ VARIABLES: dict[str, Variable] = {
         When.RECORD, _TIME, "float64", "largest eigenvalue of the Hessian of the training loss, from below; NaN where not estimated", ("sharpness",)
     ),
     "dissipation": Variable(
-        When.RECORD, _TIME, "float64", "integral of |grad J|^2 dt from the start; of a flow J(0) - J(t)", ("dissipation",), optional=True
+        When.RECORD, _TIME, "float64", "integral of |grad J|^2 dt from the start; of a flow J(0) - J(t)", ("state.dissipation",), optional=True
     ),
     "log_dissipation": Variable(
         When.RECORD, _TIME, "float64", "integral of |grad J|^2 / J dt from the start; of a flow ln J(0) - ln J(t)",
-        ("log_dissipation",), optional=True,
+        ("state.log_dissipation",), optional=True,
     ),
     "turning_rate": Variable(
         When.RECORD, _TIME, "float64", "|H g| / |g|: how fast the gradient g turns along itself; NaN where not estimated", ("turning_rate",)
@@ -156,14 +156,14 @@ VARIABLES: dict[str, Variable] = {
         When.RECORD, _TIME_CLASS, "float64", "mean of 1 - phi_y over the training points of the class", ("outputs", "labels"), _mean_softmax_gap
     ),
     "own_output_min": Variable(
-        When.RECORD, _TIME_CLASS, "float64", "least g_y(x_i) over the training points of class y", ("output_ranges",), attrgetter("min")
+        When.RECORD, _TIME_CLASS, "float64", "least g_y(x_i) over the training points of class y", ("output_ranges.min",)
     ),
     "own_output_max": Variable(
-        When.RECORD, _TIME_CLASS, "float64", "largest g_y(x_i) over the training points of class y", ("output_ranges",), attrgetter("max")
+        When.RECORD, _TIME_CLASS, "float64", "largest g_y(x_i) over the training points of class y", ("output_ranges.max",)
     ),
     "other_output_max": Variable(
         When.RECORD, _TIME_CLASS, "float64", "largest g_s(x_i) with s != y over the training points of class y",
-        ("output_ranges",), attrgetter("others_max"),
+        ("output_ranges.others_max",),
     ),
     "off_diagonal_max": Variable(
         When.RECORD, _TIME_CLASS, "float64", "largest <w_{y,r}, v_{s,l}> with s != y", ("off_diagonal",), _largest, Values.FINITE
@@ -176,7 +176,7 @@ VARIABLES: dict[str, Variable] = {
     ),
     "signal_strength": Variable(
         When.START, _FEATURE, "float64", "S_{y,l} = (1/N) sum over own points and patches of beta^alpha",
-        ("parameters", "data"), diagnostics.signal_strength, Values.FINITE,
+        ("objective.parameters", "objective.data"), diagnostics.signal_strength, Values.FINITE,
     ),
     "predicted_escape_time": Variable(
         When.START, _OWN, "float64",

@@ -18,7 +18,7 @@ def simulate(steps, out=None, **options):
 
 
 NEW = {
-    When.START: Variable(When.START, ("class",), "float64", "members", ("data",), lambda data: np.bincount(data.labels, minlength=data.k)),
+    When.START: Variable(When.START, ("class",), "float64", "members", ("objective.data",), lambda data: np.bincount(data.labels, minlength=data.k)),
     When.RECORD: Variable(When.RECORD, ("time", "class"), "float64", "sums", ("c",), lambda c: c.sum(axis=(1, 2, 3))),
     When.SNAPSHOT: Variable(When.SNAPSHOT, ("snapshot",), "float64", "gradients evaluated", ("evaluations",)),
     When.FINAL: Variable(When.FINAL, (), "float64", "largest", ("c",), np.max),
