@@ -26,20 +26,7 @@ DISPLAY_SECONDS = 0.2
 
 
 class Session:
-    """One call of `mvsim.simulate`.
-
-    Parameters
-    ----------
-    request : Request
-        What is asked for.
-    saved : tuple, optional
-        Data set and provenance of the run to continue.
-
-    Raises
-    ------
-    UsageError
-        If the saved run is not the one that is asked for.
-    """
+    """One call of `mvsim.simulate`: what `plan_of` makes of a request and a saved run, and the steps of it."""
 
     state: State
     resume: State
