@@ -81,6 +81,10 @@ def assert_agrees(tested, problem, values):
 few_examples = settings(max_examples=12)
 
 
+EVERYTHING_ROUNDOFF = [ROUNDOFF, ROUNDOFF, ROUNDOFF, HESSIAN_ROUNDOFF]
+"""Tolerances of what `everything` returns."""
+
+
 def everything(tested, problem):
     return [
         np.asarray(tested.loss(problem.c)),
@@ -88,6 +92,12 @@ def everything(tested, problem):
         tested.outputs(problem.c),
         tested.hessian_vector_product(problem.c, problem.direction),
     ]
+
+
+def assert_everything_close(actual, expected):
+    """Assert that two results of `everything` agree, each in units of its own size."""
+    for one, other, rtol in zip(actual, expected, EVERYTHING_ROUNDOFF, strict=True):
+        assert_close(one, other, rtol)
 
 
 def assert_same(actual, expected, problem):
@@ -98,7 +108,7 @@ def assert_same(actual, expected, problem):
     """
     largest_output = np.max(np.abs(problem.c)) * problem.reach
     scales = [largest_output, problem.reach, problem.output_reach, problem.reach**2]
-    for one, other, rtol, scale in zip(actual, expected, [ROUNDOFF, ROUNDOFF, ROUNDOFF, HESSIAN_ROUNDOFF], scales, strict=False):
+    for one, other, rtol, scale in zip(actual, expected, EVERYTHING_ROUNDOFF, scales, strict=False):
         assert_close(one, other, rtol, scale)
 
 

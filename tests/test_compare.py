@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from compare import assert_close, assert_components_close, relative_error
+from objective_cases import EVERYTHING_ROUNDOFF, assert_everything_close
 from tolerances import CENTRAL_DIFFERENCE, COMPONENT_ABSOLUTE, HESSIAN_ROUNDOFF, ROUNDOFF
 
 EXPECTED = np.random.default_rng(0).standard_normal((3, 2, 3, 2))
@@ -64,6 +65,14 @@ def test_a_scalar_scaled_by_one_part_in_a_million_fails(helper):
 def test_values_that_are_not_finite_never_pass_even_when_expected(helper, bad):
     with pytest.raises(AssertionError):
         HELPERS[helper](one_entry(bad), one_entry(bad))
+
+
+@pytest.mark.parametrize("scaled", range(len(EVERYTHING_ROUNDOFF)))
+def test_one_wrong_result_among_all_of_an_objective_fails(scaled):
+    expected = [EXPECTED] * len(EVERYTHING_ROUNDOFF)
+    assert_everything_close(expected, expected)
+    with pytest.raises(AssertionError):
+        assert_everything_close([EXPECTED * (1 + 1e-6 * (index == scaled)) for index in range(len(expected))], expected)
 
 
 def test_a_nonzero_result_where_zero_is_expected_fails():

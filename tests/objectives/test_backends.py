@@ -4,7 +4,18 @@ import numpy as np
 import problems
 import pytest
 from compare import assert_close
-from objective_cases import LARGER, READABLE, assert_same, every_backend, every_fast_backend, every_objective, everything, larger, objective
+from objective_cases import (
+    LARGER,
+    READABLE,
+    assert_everything_close,
+    assert_same,
+    every_backend,
+    every_fast_backend,
+    every_objective,
+    everything,
+    larger,
+    objective,
+)
 from tolerances import (
     HESSIAN_ROUNDOFF,
     ROUNDOFF,
@@ -21,9 +32,7 @@ from mvsim.random_streams import stream
 @pytest.mark.parametrize("kind", LARGER)
 def test_backends_agree(name, backend, kind):
     problem = larger(kind)
-    results = [everything(objective(name, problem, which), problem) for which in (READABLE, backend)]
-    for readable, fast, rtol in zip(*results, [ROUNDOFF, ROUNDOFF, ROUNDOFF, HESSIAN_ROUNDOFF], strict=True):
-        assert_close(fast, readable, rtol)
+    assert_everything_close(*(everything(objective(name, problem, which), problem) for which in (backend, READABLE)))
 
 
 @every_objective
@@ -65,9 +74,7 @@ def test_structure_of_the_noise_is_an_optimisation_only(name, backend, kind):
     """The same points given as plain patches take another path through the code and give the same numbers."""
     problem = larger(kind)
     plain = problems.with_data(problem, mvsim.Dataset.from_patches(problem.data.labels, problem.data.to_patches()))
-    results = [everything(objective(name, each, backend), each) for each in (plain, problem)]
-    for from_patches, from_structure, rtol in zip(*results, [ROUNDOFF, ROUNDOFF, ROUNDOFF, HESSIAN_ROUNDOFF], strict=True):
-        assert_close(from_structure, from_patches, rtol)
+    assert_everything_close(*(everything(objective(name, each, backend), each) for each in (problem, plain)))
 
 
 @every_objective
@@ -129,8 +136,7 @@ def test_work_in_pieces_gives_the_same_sums(name, module, backend, monkeypatch):
     whole = everything(objective(name, problem, backend), problem)
     monkeypatch.setattr(f"mvsim.kernels.{module}.BATCH_BYTES", 1)
     pieces = everything(objective(name, problem, backend), problem)
-    for one, other, rtol in zip(pieces, whole, [ROUNDOFF, ROUNDOFF, ROUNDOFF, HESSIAN_ROUNDOFF], strict=True):
-        assert_close(one, other, rtol)
+    assert_everything_close(pieces, whole)
 
 
 @every_objective
@@ -141,8 +147,7 @@ def test_a_few_patches_at_a_time_give_the_same_sums(name, monkeypatch):
     whole = everything(objective(name, problem, "numba"), problem)
     monkeypatch.setattr("mvsim.kernels.any_patches.kernel.MOST_WIDTH", 4)
     parts = everything(objective(name, problem, "numba"), problem)
-    for one, other, rtol in zip(parts, whole, [ROUNDOFF, ROUNDOFF, ROUNDOFF, HESSIAN_ROUNDOFF], strict=True):
-        assert_close(one, other, rtol)
+    assert_everything_close(parts, whole)
     assert any(np.any(one != other) for one, other in zip(parts, whole, strict=True))
 
 

@@ -70,7 +70,7 @@ def test_the_order_of_patches_points_and_neurons_does_not_matter(name, backend, 
     place, order, neurons = (rng.permutation(n) for n in (problem.parameters.P, problem.parameters.N, problem.parameters.m))
     data = problem.data
     if isinstance(data, mvsim.data.SharedNoiseDataset):
-        moved = replace(
+        reordered = replace(
             data,
             labels=data.labels[order],
             signal_coefficients=data.signal_coefficients[order],
@@ -78,12 +78,12 @@ def test_the_order_of_patches_points_and_neurons_does_not_matter(name, backend, 
             pattern_index=data.pattern_index[order],
         )
     else:
-        moved = mvsim.Dataset.from_patches(data.labels[order], data.to_patches()[order][:, place])
-    np.testing.assert_array_equal(moved.to_patches(), data.to_patches()[order][:, place])
-    before, after = objective(name, problem, backend), objective(name, problems.with_data(problem, moved), backend)
+        reordered = mvsim.Dataset.from_patches(data.labels[order], data.to_patches()[order][:, place])
+    np.testing.assert_array_equal(reordered.to_patches(), data.to_patches()[order][:, place])
+    before, after = objective(name, problem, backend), objective(name, problems.with_data(problem, reordered), backend)
     c = problem.c[:, neurons]
-    moved_back = [before.loss(problem.c), before.gradient(problem.c)[:, neurons], before.outputs(problem.c)[:, order]]
-    assert_same([after.loss(c), after.gradient(c), after.outputs(c)], moved_back, problem)
+    back_in_order = [before.loss(problem.c), before.gradient(problem.c)[:, neurons], before.outputs(problem.c)[:, order]]
+    assert_same([after.loss(c), after.gradient(c), after.outputs(c)], back_in_order, problem)
 
 
 @every_objective
