@@ -49,7 +49,7 @@ def pair_rates(escaped: Escaped, lam: float, meetings: Meetings, threads: int) -
 def _other_rates(escaped: Escaped, lam: float, noise: np.ndarray, threads: int) -> np.ndarray:
     """Return (k, N, G, E, V): O of the neurons of every class at every point on every pattern."""
     k, labels = len(escaped.c), escaped.layout.labels
-    signal = lam * escaped.signal  # (N, 2, C_P)
+    signal = lam * escaped.signal  # (N, V, patches of a view)
     out = np.empty((k, len(labels), noise.shape[2], escaped.places, escaped.views))
 
     def fill(y0: int, y1: int) -> None:
