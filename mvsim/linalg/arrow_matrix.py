@@ -54,13 +54,58 @@ class Curvature:
 
     @staticmethod
     def mean(weights: Sequence[float], parts: Sequence[Curvature]) -> Curvature:
-        """Return the weighted sum of matrices with the same indices."""
-        border, blocks, sides = (
-            sum(w * getattr(part, name) for w, part in zip(weights, parts, strict=True)) for name in ("border", "blocks", "sides")
-        )
-        first = parts[0]
+        """Return the weighted sum of matrices, exactly.
+
+        Where all have the same indices, so has the sum. Otherwise all are first written with one border, see `_common_border`. After that their
+        blocks are the same or absent, so borders and blocks are added. Sides are put next to each other, as they may reach other parts of
+        the border.
+        """
         lifetime = min(part.lifetime for part in parts)
-        return Curvature(first.border_index, border, first.block_index, blocks, first.side_index, sides, lifetime)
+        first = parts[0]
+        if all(np.array_equal(getattr(part, name), getattr(first, name)) for part in parts for name in ("border_index", "block_index", "side_index")):
+            border, blocks, sides = (
+                sum(w * getattr(part, name) for w, part in zip(weights, parts, strict=True)) for name in ("border", "blocks", "sides")
+            )
+            return Curvature(first.border_index, border, first.block_index, blocks, first.side_index, sides, lifetime)
+        border_index = _common_border(parts)
+        terms = [(w, part.with_border(border_index)) for w, part in zip(weights, parts, strict=True)]
+        border = np.sum([w * part.border for w, part in terms], axis=0)
+        terms = [(w, part) for w, part in terms if len(part.blocks)]
+        if not terms:
+            return Curvature.of_border(border_index, border, lifetime)
+        return Curvature(
+            border_index,
+            border,
+            block_index=terms[0][1].block_index,
+            blocks=np.sum([w * part.blocks for w, part in terms], axis=0),
+            side_index=np.concatenate([part.side_index for _, part in terms], axis=1),
+            sides=np.concatenate([w * part.sides for w, part in terms], axis=2),
+            lifetime=lifetime,
+        )
+
+    def with_border(self, index: np.ndarray) -> Curvature:
+        """Return the same matrix with another border.
+
+        Parameters
+        ----------
+        index : numpy.ndarray
+            (a,) increasing coordinates: all of the border, and all or none of each block. A block whose coordinates it has becomes part of the
+            border, its sides too.
+        """
+        position = np.full(max(int(each.max(initial=-1)) for each in (index, self.border_index, self.block_index)) + 2, len(index))
+        position[index] = np.arange(len(index))  # its last entry, that of coordinate -1, is a row to be dropped
+        joins = np.isin(self.block_index, index).any(axis=1)
+        old = position[self.border_index]
+        block, side = position[self.block_index[joins]][:, :, None], old[self.side_index[joins]][:, None, :]
+        border = np.zeros((len(index) + 1, len(index) + 1))
+        border[np.ix_(old, old)] = self.border
+        np.add.at(border, (block, block.transpose(0, 2, 1)), self.blocks[joins])
+        np.add.at(border, (block, side), self.sides[joins])
+        np.add.at(border, (side, block), self.sides[joins])
+        stays = ~joins
+        sides = self.sides[stays] * (self.border_index >= 0)[self.side_index[stays]][:, None, :]
+        side_index = np.minimum(old[self.side_index[stays]], len(index) - 1)
+        return Curvature(index, border[:-1, :-1], self.block_index[stays], self.blocks[stays], side_index, sides, self.lifetime)
 
     def shifted(self, gamma: float) -> Shifted:
         """Factorise I + gamma H."""
@@ -74,6 +119,27 @@ class Curvature:
             coupling = E.T @ side @ border[border_rows]
             H += E.T @ diagonal @ E + coupling + coupling.T
         return H
+
+
+def _common_border(parts: Sequence[Curvature]) -> np.ndarray:
+    """Return the increasing coordinates of a border with which all matrices can be written, so that only blocks are left that they share.
+
+    Any two coordinates of a border may be coupled, so that it can take in what another matrix has as blocks. It has the coordinates of every
+    border, those of each block that meets one of them, and where matrices have different blocks those of all blocks. For the kernels it is no
+    larger than the largest border of one of them: on the escaped neurons, points that are not mixed couple all correlations, and then have
+    them all in their border, or the own ones alone, and then have the border of the pairs.
+    """
+    blocks = [part.block_index for part in parts if len(part.block_index)]
+    different = any(not np.array_equal(index, blocks[0]) for index in blocks)
+    border = _coordinates([part.border_index for part in parts])
+    joining = [index if different else index[np.isin(index, border).any(axis=1)] for index in blocks]
+    return _coordinates([border, *joining])
+
+
+def _coordinates(indices: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the coordinates that occur in some indices, increasing."""
+    named = np.unique(np.concatenate([index.ravel() for index in indices]))
+    return named[named >= 0]
 
 
 def _selection(index: np.ndarray, n: int) -> np.ndarray:

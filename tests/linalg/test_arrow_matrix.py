@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from compare import assert_close
 from tolerances import ROUNDOFF
 
 import mvsim
@@ -44,6 +45,45 @@ def test_mean_is_the_weighted_sum():
     assert np.allclose(Curvature.mean([0.25, 0.5], [H, H]).dense(12), 0.75 * H.dense(12), rtol=ROUNDOFF)
 
 
+def other_curvature(rng, H, kind):
+    """A matrix with other indices than H, whose coordinates are 0 to 11."""
+    if kind == "nothing":
+        return Curvature.nothing()
+    if kind == "other blocks":
+        return random_curvature(rng)
+    index = {
+        "all in the border": rng.permutation(12),
+        "the same border": H.border_index,
+        "border and one block": np.append(H.border_index, H.block_index[1]),
+        "coordinates of its own": np.array([12, 13]),
+    }[kind]
+    square = rng.standard_normal((len(index), len(index)))
+    taken = index >= 0
+    return Curvature.of_border(index, square @ square.T * np.outer(taken, taken), lifetime=3)
+
+
+@pytest.mark.parametrize("gamma", [1e-3, 1.0])
+@pytest.mark.parametrize(
+    ("kind", "blocks"),
+    [
+        ("nothing", 3), ("other blocks", 0), ("all in the border", 0), ("the same border", 3), ("border and one block", 2),
+        ("coordinates of its own", 3),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("order", [1, -1])
+def test_matrices_with_different_indices_are_added_exactly(kind, blocks, order, gamma):
+    rng = np.random.default_rng(2)
+    H = random_curvature(rng)
+    parts, weights = [H, other_curvature(rng, H, kind), random_curvature(np.random.default_rng(2))][::order], [0.25, 0.5, 0.125]
+    dense = sum(w * part.dense(14) for w, part in zip(weights, parts, strict=True))
+    mean = Curvature.mean(weights, parts)
+    assert_close(mean.dense(14), dense, ROUNDOFF)
+    assert mean.lifetime == min(part.lifetime for part in parts)
+    assert len(mean.blocks) == blocks  # what stays cheap
+    r = rng.standard_normal(14)
+    assert_close(mean.shifted(gamma).solve(r), np.linalg.solve(np.eye(14) + gamma * dense, r), 1e-10)
+
+
 def hessian(objective, c, index):
     """Columns by central differences of the gradient."""
     columns = []
@@ -69,8 +109,11 @@ def settled_example(method, options):
 
 @pytest.mark.parametrize(
     ("method", "options"),
-    [("erm", {}), ("midpoint", {}), ("mixup", {"mixing": 0.3}), ("mixup", {"mixing": {"atoms": [0.2, 0.5], "probabilities": [0.5, 0.5]}})],
-    ids=["erm", "midpoint", "mixup at 0.3", "mixup of two"],
+    [
+        ("erm", {}), ("midpoint", {}), ("mixup", {"mixing": 0.3}), ("mixup", {"mixing": {"atoms": [0.2, 0.5], "probabilities": [0.5, 0.5]}}),
+        ("mixup", {"mixing": {"atoms": [0.5, 1.0], "probabilities": [0.6, 0.4]}}),
+    ],
+    ids=["erm", "midpoint", "mixup at 0.3", "mixup of two", "mixup and single points"],
 )
 def test_the_stiff_part_is_most_of_the_hessian(method, options):
     objective, c, rows = settled_example(method, options)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from example_run import assert_same_bits
-from tiny_run import RATE, TINY, simulate
+from tiny_run import FLOW, RATE, TINY, simulate
 
 import mvsim
 from mvsim import diagnostics
 from mvsim.objectives import OBJECTIVES
 from mvsim.recording.hessian import HESSIAN_EVERY
 from mvsim.recording.variables import When, variables_of
+
+
+WITH_SINGLE_POINTS = {"atoms": [0.5, 1.0], "probabilities": [0.6, 0.4]}
+"""A law of lambda that mixes some points and leaves others alone."""
 
 
 def test_canary_of_the_comparison():
@@ -73,12 +77,22 @@ def test_pairs_of_a_point_with_itself_are_named_where_they_matter(tmp_path):
     names = [[deviation["name"] for deviation in simulate(method, steps=1).provenance["regime"]] for method in ("erm", "midpoint")]
     assert ["N" in found for found in names] == [False, True]
     p = mvsim.Parameters(k=4, N=20_000)
-    assert mvsim.objective("midpoint", p, mvsim.sample_dataset(p, 0)).deviations() == []
+    data = mvsim.sample_dataset(p, 0)
+    assert mvsim.objective("midpoint", p, data).deviations() == []
 
 
 def test_every_method_can_be_simulated():
     for method in OBJECTIVES:
         assert simulate(method, steps=2).method == method
+
+
+@pytest.mark.parametrize(("method", "options"), [*((method, {}) for method in OBJECTIVES), ("mixup", {"mixing": WITH_SINGLE_POINTS})])
+def test_a_flow_follows_every_method(method, options):
+    run = simulate(method, steps=100_000, d=6, **FLOW, **options)
+    assert run.status == "finished"
+    assert run.dataset["final_step"] > 10
+    assert run.dataset["loss"][-1] < run.dataset["loss"][0]
+    assert (run.dataset["active_neurons"][-1] > 0).any()  # there is a stiff part to precondition with
 
 
 @pytest.mark.parametrize("noise", ["codebook", "patch"])
