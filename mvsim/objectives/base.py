@@ -214,13 +214,20 @@ class Objective(ABC):
         return [Deviation("N", str(N), "sufficiently large", statement)]
 
     def _pulls(self) -> tuple[np.ndarray, float]:
-        """Return (k, 1) and a number: what pairs of two points, and of a point with itself, contribute to K / S of `growth_rates`."""
+        """Return (k, 1) and a number, which add up to K / S of `growth_rates`: the latter is what pairs of a point with itself contribute.
+
+        A point of a set that does not mix is no such pair, though its pull is the same.
+        """
         p, N = self.parameters, self.data.N
         n_y = np.maximum(np.bincount(self.data.labels, minlength=p.k)[:, None] - 1.0, 0.0) / N
         n, alone = (N - 1.0) / N, self._pull(np.ones(1))
         others, themselves = np.zeros((p.k, 1)), 0.0
         for weight, points in self.points:
-            themselves += weight * float(alone[0]) / points.one_in(N)
+            single = weight * float(alone[0]) / points.one_in(N)
+            if points.mixes:
+                themselves += single
+            else:
+                others += single
             for lam in points.partners:
                 others += weight * (lam**p.alpha * (n_y * alone + (n - n_y) * self._pull(lam))).mean(axis=1, keepdims=True)
         return others, themselves

@@ -13,7 +13,6 @@ from mvsim.objectives import OBJECTIVES
 from mvsim.recording.hessian import HESSIAN_EVERY
 from mvsim.recording.variables import When, variables_of
 
-
 WITH_SINGLE_POINTS = {"atoms": [0.5, 1.0], "probabilities": [0.6, 0.4]}
 """A law of lambda that mixes some points and leaves others alone."""
 
@@ -79,6 +78,11 @@ def test_pairs_of_a_point_with_itself_are_named_where_they_matter(tmp_path):
     p = mvsim.Parameters(k=4, N=20_000)
     data = mvsim.sample_dataset(p, 0)
     assert mvsim.objective("midpoint", p, data).deviations() == []
+    assert mvsim.objective("mixup", p, data, mixing=WITH_SINGLE_POINTS).deviations() == []
+    few = mvsim.objective("mixup", mvsim.Parameters(**TINY), mvsim.sample_dataset(mvsim.Parameters(**TINY), 0), mixing=WITH_SINGLE_POINTS)
+    assert [deviation.statement for deviation in few.deviations()] == [
+        "N = 12: pairs of a point with itself make 11 % of the early growth, 0 for N -> infinity"
+    ]
 
 
 def test_every_method_can_be_simulated():
