@@ -42,14 +42,14 @@ def to_dataset(recorder: Recorder, state: State, resume: State, integrator: Inte
 
 def restore(recorder: Recorder, dataset: xr.Dataset, integrator: Integrator) -> tuple[State, State]:
     """Let a recorder take over what a saved run has recorded; return its final state and the one from which it can go on."""
-    saved = {name: _saved(dataset, name, variable) for name, variable in VARIABLES.items()}
+    saved = {name: _saved(dataset, name, variable) for name, variable in VARIABLES.items() if variable.when is not When.START}
     recorder.records = {name: list(saved[name]) for name in variables_of(When.RECORD)}
     by_field = _fields(saved, When.SNAPSHOT)
     recorder.snapshots.states = [_state({name: values[i] for name, values in by_field.items()}) for i in range(dataset.sizes["snapshot"])]
     recorder.escapes = EscapeLog(recorder.threshold, **{name: values.copy() for name, values in _fields(saved, When.ENTRIES).items()})
     start = Start(recorder.objective, recorder.snapshots.states[0].c, recorder.threshold)
     recorder.start_values = {
-        name: saved[name] if name in dataset.variables else variable.measured(start) for name, variable in variables_of(When.START).items()
+        name: dataset[name].values if name in dataset.variables else variable.measured(start) for name, variable in variables_of(When.START).items()
     }
     memory = integrator.unpack({str(name).removeprefix(MEMORY): values.values for name, values in dataset.items() if str(name).startswith(MEMORY)})
     return _state(_fields(saved, When.FINAL)), replace(_state(_fields(saved, When.RESUME)), memory=memory)

@@ -1,12 +1,13 @@
 """The variables of a run, in one table: when and from what each is measured, its dimensions, type and meaning, and what its values may be.
 
 The recorder, the file of a run and its resumption follow this table. A new variable needs one entry here, with ``optional=True``: files of earlier
-versions with the same format lack it and stay readable.
+versions with the same format lack it and stay readable. When such a run is resumed, what is measured once is measured then. Any other variable is
+NaN up to there, so it must be of type float64 with `Values.ANY`, and its dimensions must be those of variables that are not optional.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -56,7 +57,7 @@ class Variable(NamedTuple):
     values : Values
         What its values may be.
     optional : bool
-        Whether files of earlier versions with the same format lack it.
+        Whether files of earlier versions with the same format lack it; see `check_optional` for what it may be then.
     """
 
     when: When
@@ -72,6 +73,24 @@ class Variable(NamedTuple):
         """Return the value, measured of what `when` says."""
         arguments = [attrgetter(name)(source) for name in self.of]
         return arguments[0] if self.by is None else self.by(*arguments)
+
+
+def check_optional(variables: Mapping[str, Variable]) -> None:
+    """Raise `TypeError` if a variable is optional and cannot be NaN in the records of a run that lacks it.
+
+    Parameters
+    ----------
+    variables : mapping
+        All variables by name.
+    """
+    known = {dim for variable in variables.values() if not variable.optional for dim in variable.dims}
+    for name, variable in variables.items():
+        may_be_nan = variable.dtype == "float64" and variable.values is Values.ANY and known.issuperset(variable.dims)
+        if variable.optional and variable.when is not When.START and not may_be_nan:
+            raise TypeError(
+                f"variable {name}: is optional, and of {variable.dtype}, {variable.dims}, Values.{variable.values.name}; "
+                f"must be of float64 and Values.ANY over some of the dimensions {', '.join(sorted(known))}, since it is NaN in runs that lack it"
+            )
 
 
 def variables_of(when: When) -> dict[str, Variable]:
@@ -206,3 +225,5 @@ VARIABLES: dict[str, Variable] = {
     ),
 }  # fmt: skip
 """Every variable of a run. Its file may have more, of any numeric type."""
+
+check_optional(VARIABLES)

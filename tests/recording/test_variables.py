@@ -7,7 +7,7 @@ from example_run import assert_same_bits
 from tolerances import ROUNDOFF
 
 import mvsim
-from mvsim.recording.variables import VARIABLES, Variable, When
+from mvsim.recording.variables import VARIABLES, Values, Variable, When, check_optional
 
 TINY = mvsim.Parameters(k=3, m=2, N=12, P=9, d=60, G=6)
 ETA = 3.0
@@ -18,7 +18,7 @@ def simulate(steps, out=None, **options):
 
 
 NEW = {
-    When.START: Variable(When.START, ("class",), "float64", "members", ("objective.data",), lambda data: np.bincount(data.labels, minlength=data.k)),
+    When.START: Variable(When.START, ("point",), "int64", "labels", ("objective.data.labels",), np.asarray, Values.FINITE),
     When.RECORD: Variable(When.RECORD, ("time", "class"), "float64", "sums", ("c",), lambda c: c.sum(axis=(1, 2, 3))),
     When.SNAPSHOT: Variable(When.SNAPSHOT, ("snapshot",), "float64", "gradients evaluated", ("evaluations",)),
     When.FINAL: Variable(When.FINAL, (), "float64", "largest", ("c",), np.max),
@@ -44,6 +44,19 @@ def test_an_entry_of_the_table_is_all_that_a_new_variable_needs(when, tmp_path, 
     assert "new" not in mvsim.open_run(old).dataset  # a run of before still opens, and goes on without what was not measured then
     longer = simulate(57, old, resume=True).dataset["new"].values
     assert_close(longer.ravel()[-1], whole.dataset["new"].values.ravel()[-1], ROUNDOFF)
+
+
+def test_the_new_variables_may_be_optional():
+    for when, variable in NEW.items():
+        check_optional({**VARIABLES, when.name: variable._replace(optional=True)})
+
+
+@pytest.mark.parametrize("change", [{"dtype": "int64"}, {"dims": ("time", "point")}, {"values": Values.FINITE}, {"values": Values.FRACTION}])
+def test_an_optional_variable_that_cannot_be_missing_is_refused(change):
+    wrong = NEW[When.RECORD]._replace(**change)
+    check_optional({**VARIABLES, "new": wrong})
+    with pytest.raises(TypeError, match=r"variable new: is optional.* must be of float64 and Values\.ANY over .* class, .* time, view"):
+        check_optional({**VARIABLES, "new": wrong._replace(optional=True)})
 
 
 def test_a_new_variable_that_is_not_optional_is_asked_for(tmp_path, monkeypatch):
