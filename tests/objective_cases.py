@@ -19,7 +19,7 @@ from tolerances import (
 )
 
 import mvsim
-from mvsim.kernels import BACKENDS, KERNELS
+from mvsim.kernels import BACKENDS, ORACLE
 from mvsim.objectives import OBJECTIVES
 
 MIXING = {name for name, definition in reference.REFERENCES.items() if definition.equals_erm_on_copies}
@@ -29,7 +29,7 @@ every_objective = pytest.mark.parametrize("name", sorted(OBJECTIVES))
 
 
 every_backend = pytest.mark.parametrize("backend", BACKENDS[1:])
-READABLE = KERNELS[-1].backend
+READABLE = ORACLE.backend
 """The backend of the oracle, against which the others are compared."""
 every_fast_backend = pytest.mark.parametrize("backend", [backend for backend in BACKENDS[1:] if backend != READABLE])
 

@@ -6,7 +6,7 @@ from functools import cache
 
 import mvsim
 from mvsim.integrators import GradientDescent
-from mvsim.kernels import KERNELS
+from mvsim.kernels import ORACLE
 
 TINY = {"k": 3, "m": 2, "N": 12, "P": 9, "d": 60, "G": 6}
 
@@ -17,7 +17,7 @@ RATE = 3.0
 OPTIONS = {
     "erm": ("erm", {}),
     "midpoint": ("midpoint", {}),
-    "midpoint, readable kernel": ("midpoint", {"backend": KERNELS[-1].backend}),
+    "midpoint, readable kernel": ("midpoint", {"backend": ORACLE.backend}),
     "midpoint, noise of each patch": ("midpoint", {"noise": "patch"}),
     "mixup, all pairs": ("mixup", {"mixing": 0.3}),
     "mixup, pairs drawn once": ("mixup", {"pairs": 7}),

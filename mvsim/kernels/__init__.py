@@ -16,6 +16,6 @@ To add one: write a subclass of `Kernel` and list it in `mvsim.kernels.registry.
 
 from mvsim.kernels.choice import entry_for_draws, make_kernel, usable_backend
 from mvsim.kernels.kernel import Kernel
-from mvsim.kernels.registry import BACKENDS, KERNELS
+from mvsim.kernels.registry import BACKENDS, KERNELS, ORACLE
 
-__all__ = ["BACKENDS", "KERNELS", "Kernel", "entry_for_draws", "make_kernel", "usable_backend"]
+__all__ = ["BACKENDS", "KERNELS", "ORACLE", "Kernel", "entry_for_draws", "make_kernel", "usable_backend"]

@@ -8,17 +8,17 @@ from mvsim.echo import echo
 from mvsim.errors import UsageError
 from mvsim.inputs import check_threads
 from mvsim.kernels.kernel import Kernel
-from mvsim.kernels.registry import BACKENDS, KERNELS, KernelEntry
+from mvsim.kernels.registry import BACKENDS, KERNELS, ORACLE, KernelEntry
 from mvsim.parameters import Parameters
 
 
 def usable_backend(backend: str) -> str:
-    """Return ``backend``, or ``numpy`` for ``auto`` where numba must not compile; a warning says so once.
+    """Return ``backend``, or that of the oracle for ``auto`` where numba must not compile; a warning says so once.
 
     Raises
     ------
     UsageError
-        If there is no such backend, or it is ``numba`` and must not compile.
+        If there is no such backend, or its kernels must be compiled and numba must not compile.
     """
     if not isinstance(backend, str) or backend not in BACKENDS:
         raise UsageError(f"backend={echo(backend)}: must be one of {', '.join(BACKENDS)}")
@@ -28,10 +28,11 @@ def usable_backend(backend: str) -> str:
 
     if may_compile():
         return backend
-    if backend == "numba":
-        raise UsageError("backend='numba': its kernels must be compiled, and NUMBA_DISABLE_JIT forbids it; unset it, or give backend=numpy")
+    if backend != "auto":
+        advice = f"unset it, or give backend={ORACLE.backend}"
+        raise UsageError(f"backend={echo(backend)}: its kernels must be compiled, and NUMBA_DISABLE_JIT forbids it; {advice}")
     warn_of_slow_kernel()
-    return "numpy"
+    return ORACLE.backend
 
 
 def entry_for_draws(parameters: Parameters, backend: str) -> KernelEntry:

@@ -62,6 +62,15 @@ def _oracle() -> type[Kernel]:
     return OracleKernel
 
 
+ORACLE = KernelEntry(
+    backend="numpy",
+    compiled=False,
+    needs=any_patches_memory.needs_of_readable,
+    needs_of_test=any_patches_memory.needs_of_test_of_readable,
+    load=_oracle,
+)
+"""The readable kernel. The others are tested against it, and ``auto`` is this one where nothing can be compiled."""
+
 KERNELS = (
     KernelEntry(
         backend="numba",
@@ -79,13 +88,7 @@ KERNELS = (
         needs_of_test=any_patches_memory.needs_of_test,
         load=_any_patches,
     ),
-    KernelEntry(
-        backend="numpy",
-        compiled=False,
-        needs=any_patches_memory.needs_of_readable,
-        needs_of_test=any_patches_memory.needs_of_test_of_readable,
-        load=_oracle,
-    ),
+    ORACLE,
 )
 """All kernels, the fastest first: the first one of a backend that serves the data is taken, and of all backends for ``auto``."""
 

@@ -1,5 +1,7 @@
 """All backends give the same numbers, on any number of threads, at every call, and in whatever pieces they work."""
 
+from dataclasses import replace
+
 import numpy as np
 import problems
 import pytest
@@ -23,7 +25,7 @@ from tolerances import (
 
 import mvsim
 from mvsim.data import sample_points
-from mvsim.kernels import BACKENDS
+from mvsim.kernels import BACKENDS, KERNELS, usable_backend
 from mvsim.random_streams import stream
 
 
@@ -126,6 +128,17 @@ def test_the_automatic_backend_is_one_of_the_tested_ones():
         problem = problems.problem(case)
         words = {backend: objective("midpoint", problem, backend).describe() for backend in BACKENDS}
         assert words.pop("auto") in words.values()
+
+
+@pytest.mark.parametrize("backend", ["numba", "other"])
+def test_a_backend_that_must_be_compiled_is_refused_where_nothing_can_be(backend, monkeypatch):
+    """The second compiled backend of this test is none that there is."""
+    monkeypatch.setattr("mvsim.kernels.choice.KERNELS", (replace(KERNELS[0], backend="other"), *KERNELS))
+    monkeypatch.setattr("mvsim.kernels.choice.BACKENDS", ("other", *BACKENDS))
+    assert usable_backend(backend) == backend
+    monkeypatch.setattr("numba.config.DISABLE_JIT", 1)
+    with pytest.raises(mvsim.UsageError, match=f"backend='{backend}': its kernels must be compiled, .* or give backend={READABLE}"):
+        usable_backend(backend)
 
 
 @every_objective
