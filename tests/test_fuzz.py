@@ -11,17 +11,19 @@ import numpy as np
 import pytest
 from fuzzing import kinds
 from fuzzing.breach import Breach
-from fuzzing.calls import calls
+from fuzzing.calls import FUNCTIONS, arguments_of, calls
 from fuzzing.command import Command
 from fuzzing.configs import configs
 from fuzzing.files import files
 from fuzzing.laws import laws
 from fuzzing.message import breaches
 from fuzzing.problems import problems
-from fuzzing.words import words
+from fuzzing.words import FLAGS, SIMULATE, words
 from hypothesis import HealthCheck, given, settings
 
+import mvsim
 from mvsim.simulation import entry
+from mvsim.simulation.all_options import AllRunOptions
 
 CASES = {
     "words": (words(), 80),
@@ -51,6 +53,12 @@ def test_nothing_breaks(kind):
         assert kinds.tried(case) == []
 
     holds()
+
+
+def test_every_option_of_a_run_is_tried():
+    assert {name.replace("-", "_") for name in (*SIMULATE, *FLAGS)} >= {*mvsim.Parameters.model_fields, *AllRunOptions.model_fields}
+    tried_in_python = {argument for name in FUNCTIONS for argument in arguments_of(name)}
+    assert tried_in_python >= {*mvsim.Parameters.model_fields, *AllRunOptions.model_fields}
 
 
 def test_runs_in_threads():

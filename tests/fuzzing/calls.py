@@ -143,7 +143,8 @@ _SMALL_NUMBERS = ("2", "3", "'3'", "1.5", "np.int8(3)", "np.array(3)", "range(3)
 """As a number of classes or seeds, these start runs or ask for none."""
 
 _SIMULATE = {
-    "method": "erm", "seed": 0, "integrator": "flow", "rtol": 1e-3, "t_end": 5.0, "settled_factor": 10.0, "out": None, "resume": False,
+    "method": "erm", "loss": "squared_error", "seed": 0,
+    "integrator": "flow", "rtol": 1e-3, "t_end": 5.0, "settled_factor": 10.0, "out": None, "resume": False,
     "force": False,
     "backend": "auto", "threads": 1, "n_test": 2, "checkpoint_seconds": 10.0, "data": None,
 }  # fmt: skip
@@ -181,6 +182,7 @@ FUNCTIONS: dict[str, Function] = {
             "pairs": 4,
             "redraw": "once",
             "seed": 0,
+            "loss": "squared_error",
         },
         other_names=(("name", "method"), ("parameters", "k")),  # the data have another k
     ),
@@ -272,7 +274,7 @@ def calls(draw: st.DrawFn) -> Call:
     """Return a call with one argument that is probably wrong."""
     name = draw(st.sampled_from(sorted(FUNCTIONS)))
     function = FUNCTIONS[name]
-    arguments = [argument for argument in _arguments(name) if argument not in function.fixed]
+    arguments = [argument for argument in arguments_of(name) if argument not in function.fixed]
     value = draw(st.sampled_from(sorted(set(VALUES) - set(function.legal) - set(_LONG.get(name, ())))))
     return Call(name, draw(st.sampled_from(arguments)), value)
 
@@ -282,7 +284,7 @@ _LONG = {"simulate": ("None",)}
 
 
 @functools.cache
-def _arguments(name: str) -> tuple[str, ...]:
+def arguments_of(name: str) -> tuple[str, ...]:
     """Return the arguments of a function; those of what is drawn need a run file and are known."""
     known = {"Run": ("dataset", "provenance"), "run_figure": ("runs",), "save_figure": ("figure", "path", "force")}
     return known[name] if name in known else tuple(FUNCTIONS[name].good())

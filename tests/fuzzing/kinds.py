@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import tempfile
 import threading
@@ -23,6 +24,8 @@ from fuzzing.laws import laws
 from fuzzing.problems import problems
 from fuzzing.words import words
 from fuzzing.world import watched
+from mvsim.losses import LOSSES
+from mvsim.objectives import OBJECTIVES
 
 
 class Case(Protocol):
@@ -67,7 +70,7 @@ def apart(draw: st.DrawFn) -> Command:
 
 def together() -> st.SearchStrategy[Together]:
     """Return runs in threads."""
-    return st.builds(Together, st.lists(st.sampled_from(("erm", "midpoint")), min_size=2, max_size=4).map(tuple), st.sampled_from(("flow", "gd")))
+    return st.builds(Together, st.lists(st.sampled_from(tuple(OBJECTIVES)), min_size=2, max_size=4).map(tuple), st.sampled_from(("flow", "gd")))
 
 
 KINDS: dict[str, tuple[Callable[[], st.SearchStrategy[Any]], int]] = {
@@ -93,9 +96,9 @@ def warm_up() -> None:
     """Load and compile once: what libraries do to the process when they are imported is not the doing of a call."""
     p = mvsim.Parameters(k=3, m=2, N=6)
     for alpha in (8.0, 2.5):
-        for method in ("erm", "midpoint"):
-            mvsim.simulate(p.replace(alpha=alpha), method, t_end=5.0, n_test=2)
-            mvsim.simulate(p.replace(alpha=alpha, noise="patch", P=6), method, t_end=5.0, n_test=2, backend="numba")
+        for method, loss in itertools.product(OBJECTIVES, LOSSES):
+            mvsim.simulate(p.replace(alpha=alpha), method, loss=loss, t_end=5.0, n_test=2)
+            mvsim.simulate(p.replace(alpha=alpha, noise="patch", P=6), method, loss=loss, t_end=5.0, n_test=2, backend="numba")
 
 
 def plain(case: Any) -> Any:

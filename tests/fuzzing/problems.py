@@ -18,6 +18,8 @@ from fuzzing import message
 from fuzzing.breach import Breach, raised, short
 from fuzzing.world import watched
 from mvsim.kernels import BACKENDS
+from mvsim.losses import LOSSES
+from mvsim.objectives import OBJECTIVES
 
 SECONDS = 2.0
 """After which a run is interrupted, as with Ctrl-C: a case is about a few steps."""
@@ -112,10 +114,11 @@ def problems(draw: st.DrawFn, alphas: tuple[float, ...] = (8.0,)) -> Problem:
         "signal_layout": draw(st.sampled_from(("random", "fixed"))), "noise": draw(st.sampled_from(("codebook", "point", "patch"))),
         "G": draw(st.integers(math.ceil(k / (k - Q)), 8)), "beta_law": draw(law), "codebook_seed": draw(st.integers(0, 3)),
     }  # fmt: skip
-    method = draw(st.sampled_from(("erm", "midpoint", "mixup")))
+    method = draw(st.sampled_from(tuple(OBJECTIVES)))
     integrator = draw(st.sampled_from(("flow", "flow", "gd")))
     options = {
         "method": method,
+        "loss": draw(st.sampled_from(tuple(LOSSES))),
         "integrator": integrator,
         "seed": draw(st.integers(0, 3)),
         "n_test": 2,

@@ -10,6 +10,8 @@ from fuzzing.command import Command, words_of
 from fuzzing.laws import BAD_LAWS, BAD_MIXING, LAWS, MIXING
 from fuzzing.texts import BAD, garbage, is_argument
 from mvsim.kernels import BACKENDS
+from mvsim.losses import LOSSES
+from mvsim.objectives import OBJECTIVES
 
 SMALL = (("k", "3"), ("N", "6"), ("m", "2"), ("t-end", "5"), ("quiet", None))
 """A run of a few steps."""
@@ -43,6 +45,7 @@ FIELDS = {
     "d": _integer("18", "220", "1" + "0" * 300, bad=("0", "1" + "0" * 301, "3")),
     "P": _integer("9", "4", bad=("1", "3", "1" + "0" * 13)),
     "C_P": _integer("1", "2", bad=("0", "5", "1000000001")),
+    "V": _integer("2", "1", "3", bad=("0", "1" + "0" * 20)),
     "Q": _integer("1", "2", bad=("0", "3", "1000000001")),
     "N": _integer("1", "6", bad=("0", "1000000001")),
     "alpha": _float("8", "2.5", bad=("0.5", "65", "inf")),
@@ -58,7 +61,8 @@ FIELDS = {
     "codebook_seed": _integer("0", "5", bad=("1" + "0" * 40,)),
 }
 OPTIONS = {
-    "method": _choice("erm", "midpoint", "mixup"),
+    "method": _choice(*OBJECTIVES),
+    "loss": _choice(*LOSSES),
     "seed": _integer("0", "7", "1" + "0" * 30, bad=("1" + "0" * 40,)),
     "integrator": _choice("flow", "gd"),
     "eta": _float("0.1", "1.5", bad=("0", "inf", "1e101")),
