@@ -1,19 +1,17 @@
 """Every activation of the registry: its derivatives, and its functions for compiled loops."""
 
-from dataclasses import fields
+from dataclasses import make_dataclass
 
 import numba
 import numpy as np
 import pytest
+from activation_examples import RHO, example, takes_power
 from compare import assert_close
 from tolerances import ROUNDOFF
 
 from mvsim.activations import ACTIVATIONS, SmoothedRelu
 from mvsim.kernels.jit.loops.activation import bend, mixed_bend, mixed_slope, mixed_value, slope, value
 
-RHO = 0.4
-SIZES = {"rho": RHO, "leak": 0.05}
-"""A value for every field that an activation may have; the power alpha comes from `ALPHAS`."""
 ALPHAS = [1.0, 2.0, 2.5, 3.0, 8.0, 13.0, 16.0, 17.0]
 
 Z = RHO * np.concatenate([-(10.0 ** np.linspace(-3, 1, 30)), 10.0 ** np.linspace(-3, 1, 71)])
@@ -22,12 +20,17 @@ Z = RHO * np.concatenate([-(10.0 ** np.linspace(-3, 1, 30)), 10.0 ** np.linspace
 
 def variants():
     for name, kind in ACTIVATIONS.items():
-        names = [field.name for field in fields(kind)]
-        for alpha in ALPHAS if "alpha" in names else ALPHAS[:1]:
-            yield pytest.param(kind(**{key: alpha if key == "alpha" else SIZES[key] for key in names}), id=f"{name}-{alpha:g}")
+        for alpha in ALPHAS if takes_power(kind) else ALPHAS[:1]:
+            yield pytest.param(example(name, alpha), id=f"{name}-{alpha:g}")
 
 
 every_activation = pytest.mark.parametrize("activation", list(variants()))
+
+
+def test_a_field_without_an_example_is_named():
+    table = {"bump": make_dataclass("Bump", [("rho", float), ("width", float)])}
+    with pytest.raises(AssertionError, match=r"Bump has the fields width: give each an example value in FIELDS of tests/activation_examples\.py"):
+        example("bump", 2.5, table)
 
 
 @every_activation
