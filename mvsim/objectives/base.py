@@ -45,6 +45,8 @@ class Objective(ABC):
     Its methods refuse correlations that are not finite, and so large ones that double precision does not hold the result, with
     `mvsim.errors.NotFiniteError`.
 
+    The constructor of a subclass with options of its own takes those of every objective as ``**common`` and hands them on.
+
     Its memory is used again and again, so one objective must not be evaluated by two Python threads at once; two objectives may.
 
     Parameters

@@ -12,8 +12,8 @@ from mvsim.data import Dataset
 from mvsim.echo import echo
 from mvsim.errors import UsageError
 from mvsim.inputs import check_integer
-from mvsim.losses import AllPairs, CrossEntropy, ListedPairs, Points, Unmixed
-from mvsim.objectives.base import LossName, Objective
+from mvsim.losses import AllPairs, ListedPairs, Points, Unmixed
+from mvsim.objectives.base import Objective
 from mvsim.objectives.mixing import DEFAULT_NODES, LAWS, law_from
 from mvsim.options import document_options
 from mvsim.parameters import Parameters
@@ -63,9 +63,9 @@ class Mixup(Objective):
         ] = None,
         redraw: Annotated[Literal["once", "each step"], Field(description="when pairs are sampled")] = "once",
         seed: Annotated[int, Field(description="fixes the sampled pairs")] = 0,
-        loss: LossName = CrossEntropy.name,
+        **common: Any,
     ) -> None:
-        super().__init__(parameters, data, backend, threads, loss=loss)
+        super().__init__(parameters, data, backend, threads, **common)
         if pairs is not None:
             check_integer("pairs", pairs, 1, "or None for all pairs", most=MOST_PAIRS)
         if not isinstance(redraw, str) or redraw not in ("once", "each step"):
