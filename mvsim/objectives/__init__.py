@@ -31,7 +31,7 @@ def objective(name: str, parameters: Parameters, data: Dataset, backend: str = "
         Hyper-parameters.
     data : Dataset
         Training data.
-    backend : {"auto", "numpy", "numba"}
+    backend : str
         See `Objective`.
     threads : int, optional
         See `Objective`.

@@ -55,8 +55,8 @@ class Objective(ABC):
         m, alpha and rho are used; k must agree with the data.
     data : Dataset
         Any data set.
-    backend : {"auto", "numpy", "numba"}
-        ``numba`` compiled, ``numpy`` the readable oracle, ``auto`` the fastest that is there.
+    backend : str
+        One of `mvsim.kernels.BACKENDS`: ``numba`` compiled, ``numpy`` the readable oracle, ``auto`` the fastest that is there.
     threads : int, optional
         Threads of the compiled kernel; default all cores available. The bits do not depend on it.
     {options}

@@ -41,7 +41,7 @@ class FeatureTest:
         Fixes the draws; independent of the training data of the same seed.
     threads : int, optional
         Threads of the compiled kernel.
-    backend : {"auto", "numpy", "numba"}
+    backend : str
         See `mvsim.objective`.
 
     Attributes
