@@ -110,7 +110,10 @@ def settled_example(method, options):
 @pytest.mark.parametrize(
     ("method", "options"),
     [
-        ("erm", {}), ("midpoint", {}), ("mixup", {"mixing": 0.3}), ("mixup", {"mixing": {"atoms": [0.2, 0.5], "probabilities": [0.5, 0.5]}}),
+        ("erm", {}),
+        ("midpoint", {}),
+        ("mixup", {"mixing": 0.3}),
+        ("mixup", {"mixing": {"atoms": [0.2, 0.5], "probabilities": [0.5, 0.5]}}),
         ("mixup", {"mixing": {"atoms": [0.5, 1.0], "probabilities": [0.6, 0.4]}}),
     ],
     ids=["erm", "midpoint", "mixup at 0.3", "mixup of two", "mixup and single points"],
