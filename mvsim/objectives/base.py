@@ -100,12 +100,17 @@ class Objective(ABC):
     @property
     def sums_all_pairs(self) -> bool:
         """Whether `points` are all pairs of training points, for which tables are kept."""
-        return self.mixes
+        return self.sums_all_pairs_with(self.options())
 
     @classmethod
     def mixes_with(cls, options: Mapping[str, Any]) -> bool:
         """Whether an objective with these options, as `options` gives them, mixes points."""
         return cls.mixes
+
+    @classmethod
+    def sums_all_pairs_with(cls, options: Mapping[str, Any]) -> bool:
+        """Whether an objective with these options sums all pairs of training points."""
+        return cls.mixes_with(options)
 
     def options(self) -> dict[str, Any]:
         """Return the options of this kind of objective in JSON types, for the provenance of a run."""

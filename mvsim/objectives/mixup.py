@@ -75,17 +75,17 @@ class Mixup(Objective):
         self.law = law_from(mixing, nodes)
         self._pairs, self._redraw, self._seed = pairs, redraw, check_seed(seed)
         self._points = self._all_pairs(nodes) if pairs is None else self._draw(0)
-        self.mixes = any(points.mixes for _, points in self._points)
+        self.mixes = self.mixes_with({"mixing": mixing, "nodes": nodes})
 
     @classmethod
     def mixes_with(cls, options: Mapping[str, Any]) -> bool:
         """Whether lambda is ever other than 0 or 1."""
         return any(lam < 1.0 for lam, _ in law_from(options["mixing"], options["nodes"]).folded_quadrature())
 
-    @property
-    def sums_all_pairs(self) -> bool:
-        """Whether pairs are all summed, not drawn."""
-        return self.mixes and self._pairs is None
+    @classmethod
+    def sums_all_pairs_with(cls, options: Mapping[str, Any]) -> bool:
+        """Whether pairs are mixed, and all summed, not drawn."""
+        return options["pairs"] is None and cls.mixes_with(options)
 
     @property
     def points(self) -> tuple[tuple[float, Points], ...]:

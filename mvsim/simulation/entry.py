@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 from mvsim.archive import ensure_writable, lock_run, read_run
 from mvsim.data import Dataset
 from mvsim.kernels import usable_backend
-from mvsim.objectives import OBJECTIVES
 from mvsim.options import document
 from mvsim.parameters import Parameters
 from mvsim.run import Run
@@ -89,7 +88,7 @@ def simulate(
     """
     asked = AllRunOptions(method=method, seed=seed, **options)
     request = Request(parameters, asked, data, Silent() if progress is None else progress)
-    check_memory(parameters, OBJECTIVES[asked.method].mixes, usable_backend(asked.backend), asked.n_test, asked.integrator)
+    check_memory(parameters, asked.sums_all_pairs(), usable_backend(asked.backend), asked.n_test, asked.integrator)
     with ExitStack() as stack:
         if asked.out is not None:
             stack.enter_context(lock_run(asked.out))

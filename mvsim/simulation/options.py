@@ -128,12 +128,17 @@ class RunOptions(BaseModel):
         shared = {name for name in options_of(self.method) if name in RunOptions.model_fields}
         return {name: getattr(self, name) for name in shared | (self.model_fields_set & _options_of_losses())}
 
+    def sums_all_pairs(self) -> bool:
+        """Whether the loss that is asked for sums all pairs of training points."""
+        return OBJECTIVES[self.method].sums_all_pairs_with({name: getattr(self, name) for name in options_of(self.method)})
+
     def recorded(self, under: str | None = None) -> dict[str, Any]:
         """Return what an entry of the provenance keeps of these options; without ``under``, those that are entries themselves."""
         return {name: getattr(self, name) for name, mark in marks(type(self)) if mark.under == under}
 
     def _given_to_integrators(self) -> dict[str, Any]:
-        values = {integrator.letter: getattr(self, integrator.letter) for integrator in INTEGRATORS.values()}
+        letters = {integrator.letter for integrator in INTEGRATORS.values()} & type(self).model_fields.keys()
+        values = {letter: getattr(self, letter) for letter in sorted(letters)}
         return {name: value for name, value in values.items() if value is not None}
 
 

@@ -13,6 +13,7 @@ from tolerances import (
     ROUNDOFF,
 )
 
+import mvsim
 from mvsim.losses import AllPairs, ListedPairs
 from mvsim.objectives import Objective
 
@@ -98,3 +99,13 @@ def test_a_loss_of_another_class_takes_the_same_values(name, backend, case):
     tested = objective(name, problem, backend)
     tested.pointwise = AnotherLoss(tested.pointwise)
     assert_agrees(tested, problem, expected(name, case))
+
+
+@pytest.mark.parametrize("pairs", [None, 5])
+@pytest.mark.parametrize("mixing", [0.0, 0.4, 1.0, {"atoms": [0.3, 1.0], "probabilities": [0.5, 0.5]}])
+def test_whether_points_are_mixed_is_one_answer(mixing, pairs):
+    """The recorder asks the objective; figures and verdicts ask the options in the file of a run."""
+    problem = problems.problem("random codebook")
+    made = mvsim.objective("mixup", problem.parameters, problem.data, mixing=mixing, pairs=pairs)
+    assert made.mixes == made.mixes_with(made.options()) == (mixing not in (0.0, 1.0))
+    assert made.sums_all_pairs == (made.mixes and pairs is None)

@@ -161,3 +161,14 @@ def test_objectives_and_tests_that_do_not_fit_are_refused_with_what_would(monkey
         mvsim.feature_learned(small, c, n_test=10**5)
     monkeypatch.undo()
     assert mvsim.objective("midpoint", small, data).loss(c) > 0.0
+
+
+@pytest.mark.parametrize("options", [{"pairs": 100}, {"mixing": 1.0}])
+def test_a_run_that_does_not_sum_all_pairs_is_not_refused_for_their_tables(options, monkeypatch):
+    p = mvsim.Parameters(k=4, m=2, N=2000)
+    between = 0.5 * (required_bytes(p, mixes=False, integrator="gd") + required_bytes(p, mixes=True, integrator="gd"))
+    monkeypatch.setattr("mvsim.free_memory.available_bytes", lambda: between)
+    run = {"method": "mixup", "integrator": "gd", "eta": 1.0, "t_end": 1.0, "n_test": 2}
+    mvsim.simulate(p, **run, **options)
+    with pytest.raises(mvsim.UsageError, match="bytes"):
+        mvsim.simulate(p, **run)
