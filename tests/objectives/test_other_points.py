@@ -54,7 +54,7 @@ class AnotherLoss:
     """A pointwise loss under another class, so that kernels cannot recognise it and must take their general path."""
 
     def __init__(self, same):
-        self.value, self.residual, self.curvature = same.value, same.residual, same.curvature
+        self.name, self.value, self.residual, self.curvature = same.name, same.value, same.residual, same.curvature
 
 
 def by_loops(problem, loss, gradient, argument):
