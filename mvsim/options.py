@@ -55,18 +55,12 @@ def choices_of(field: FieldInfo) -> tuple[str, ...] | None:
 
 
 def fields_of(function: Callable[..., Any]) -> dict[str, FieldInfo]:
-    """Return the arguments of a function whose annotations describe them: type, default and description.
-
-    Of a class they are those of its constructor; one that hands other arguments on, as ``**common``, has those of its base class too.
-    """
-    arguments = inspect.signature(function, eval_str=True).parameters.values()
-    annotated = [argument for argument in arguments if get_origin(argument.annotation) is Annotated]
+    """Return the arguments of a function whose annotations describe them: type, default and description."""
+    annotated = [
+        argument for argument in inspect.signature(function, eval_str=True).parameters.values() if get_origin(argument.annotation) is Annotated
+    ]
     fields = {argument.name: FieldInfo.from_annotated_attribute(argument.annotation, argument.default) for argument in annotated}
-    fields = {name: field for name, field in fields.items() if field.description is not None}
-    if isinstance(function, type) and any(argument.kind is inspect.Parameter.VAR_KEYWORD for argument in arguments):
-        inherited = fields_of(function.__base__) if function.__base__ else {}
-        fields |= {name: field for name, field in inherited.items() if name not in fields}
-    return fields
+    return {name: field for name, field in fields.items() if field.description is not None}
 
 
 def document(fields: Mapping[str, FieldInfo]) -> Callable[[Documented], Documented]:

@@ -14,14 +14,10 @@ from mvsim.archive import read_run
 from mvsim.archive.schema import find_wrong_shape
 from mvsim.echo import path_text
 from mvsim.errors import UsageError
-from mvsim.losses import CrossEntropy
 from mvsim.parameters import Deviation, Parameters
 
 if TYPE_CHECKING:
     import xarray as xr
-
-EARLIER_OPTIONS = {"loss": CrossEntropy.name}
-"""Options that run files of earlier versions lack, with the values that were the only ones then."""
 
 _MAKE = "read one with mvsim.open_run or make one with mvsim.simulate"
 
@@ -66,12 +62,6 @@ class Run:
     def method(self) -> str:
         """Name of the objective: erm, midpoint, ..."""
         return self.provenance["method"]
-
-    @property
-    def loss(self) -> str:
-        """Name of the pointwise loss: cross_entropy, ..."""
-        options: dict[str, str] = EARLIER_OPTIONS | self.provenance["options"]
-        return options["loss"]
 
     @property
     def seed(self) -> int:

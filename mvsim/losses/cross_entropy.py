@@ -39,10 +39,6 @@ class CrossEntropy(PointwiseLoss):
         relative = tangent - tangent[top, np.arange(outputs.shape[1])]
         return softmax * (relative - (softmax * relative).sum(axis=0))
 
-    def least_gap(self, k: int) -> float:
-        """Return 0, the limit of growing outputs: the loss has no minimum."""
-        return 0.0
-
 
 def _relative_to_top(outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return g - g_top, exp of it with the top entry 0, the column sums of that, and the row of the top entry."""

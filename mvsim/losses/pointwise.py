@@ -11,7 +11,8 @@ import numpy as np
 class PointwiseLoss(ABC):
     """A loss l(g, t) of the outputs g at one point with soft label t; every array is (k, n), one column for each point.
 
-    The fastest kernels, and the preconditioner of the gradient flow, know `CrossEntropy` only; any other loss goes without.
+    The fastest kernels know `CrossEntropy` only; any other loss is summed by the generic sum (`mvsim.kernels.sums`). Runs train by the cross-entropy:
+    of other losses `mvsim.objective` gives values, gradients and Hessian-vector products.
     """
 
     name: ClassVar[str]
@@ -27,7 +28,3 @@ class PointwiseLoss(ABC):
     @abstractmethod
     def curvature(self, outputs: np.ndarray, targets: np.ndarray, tangent: np.ndarray) -> np.ndarray:
         """Return (k, n): the second derivative of the loss applied to ``tangent``."""
-
-    @abstractmethod
-    def least_gap(self, k: int) -> float:
-        """Return 1 - phi_y, phi the softmax, of the outputs that minimise the loss of one point of class y."""

@@ -24,7 +24,3 @@ class SquaredError(PointwiseLoss):
     def curvature(self, outputs: np.ndarray, targets: np.ndarray, tangent: np.ndarray) -> np.ndarray:
         """Return (k, n): dg_y."""
         return tangent.copy()
-
-    def least_gap(self, k: int) -> float:
-        """Return (k - 1) / (e + k - 1), of the outputs e_y."""
-        return (k - 1.0) / (np.e + k - 1.0)

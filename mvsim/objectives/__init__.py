@@ -8,6 +8,7 @@ from typing import Any
 from mvsim.data import Dataset
 from mvsim.echo import echo
 from mvsim.errors import UsageError
+from mvsim.losses import CrossEntropy
 from mvsim.objectives.base import Objective
 from mvsim.objectives.erm import Erm
 from mvsim.objectives.midpoint import Midpoint
@@ -20,7 +21,16 @@ OBJECTIVES: dict[str, type[Objective]] = {cls.name: cls for cls in (Erm, Midpoin
 __all__ = ["OBJECTIVES", "Erm", "Midpoint", "Mixup", "Objective", "objective"]
 
 
-def objective(name: str, parameters: Parameters, data: Dataset, backend: str = "auto", threads: int | None = None, **options: Any) -> Objective:
+def objective(
+    name: str,
+    parameters: Parameters,
+    data: Dataset,
+    backend: str = "auto",
+    threads: int | None = None,
+    *,
+    loss: str = CrossEntropy.name,
+    **options: Any,
+) -> Objective:
     """Make the objective called ``name`` on a data set.
 
     Parameters
@@ -35,6 +45,8 @@ def objective(name: str, parameters: Parameters, data: Dataset, backend: str = "
         See `Objective`.
     threads : int, optional
         See `Objective`.
+    loss : str, optional
+        A key of `mvsim.losses.LOSSES`; the theorems are about the default, the cross-entropy.
     **options
         What this objective takes besides, e.g. ``mixing`` for `Mixup`.
 
@@ -49,7 +61,7 @@ def objective(name: str, parameters: Parameters, data: Dataset, backend: str = "
     """
     check_name(name)
     check_options(name, options)
-    return OBJECTIVES[name](parameters, data, backend, threads, **options)
+    return OBJECTIVES[name](parameters, data, backend, threads, loss=loss, **options)
 
 
 def check_name(name: Any) -> str:

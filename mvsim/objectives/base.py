@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from mvsim.data import Dataset
 from mvsim.diagnostics import log_signal_strength
@@ -26,7 +25,7 @@ from mvsim.linalg.arrow_matrix import Curvature
 from mvsim.logarithms import exponential, logarithm
 from mvsim.losses import LOSSES, CrossEntropy, Points, PointwiseLoss
 from mvsim.objectives.memory import check_objective_memory
-from mvsim.options import OneOf, check_choice, document_options
+from mvsim.options import check_choice
 from mvsim.parameters import Deviation, Parameters
 
 STIFF = 0.3
@@ -35,10 +34,7 @@ STIFF = 0.3
 SELF_PAIRS = 0.1
 """Part of the early growth from which on pairs of a point with itself are named as a departure from large N."""
 
-LossName = Annotated[str, OneOf(LOSSES), Field(description="loss of the outputs and the soft label of each point")]
 
-
-@document_options
 class Objective(ABC):
     """A loss of the correlations on one data set.
 
@@ -59,7 +55,8 @@ class Objective(ABC):
         One of `mvsim.kernels.BACKENDS`: ``numba`` compiled, ``numpy`` the readable oracle, ``auto`` the fastest that is there.
     threads : int, optional
         Threads of the compiled kernel; default all cores available. The bits do not depend on it.
-    {options}
+    loss : str, optional
+        A key of `mvsim.losses.LOSSES`.
 
     Raises
     ------
@@ -78,7 +75,7 @@ class Objective(ABC):
         backend: str = "auto",
         threads: int | None = None,
         *,
-        loss: LossName = CrossEntropy.name,
+        loss: str = CrossEntropy.name,
     ) -> None:
         if not isinstance(parameters, Parameters) or not isinstance(data, Dataset):
             raise UsageError("parameters, data: must be mvsim.Parameters and a data set, from mvsim.sample_dataset or mvsim.Dataset.from_patches")
@@ -114,7 +111,7 @@ class Objective(ABC):
 
     def options(self) -> dict[str, Any]:
         """Return the options of this kind of objective in JSON types, for the provenance of a run."""
-        return {"loss": self.pointwise.name}
+        return {}
 
     def caveats(self, c: np.ndarray) -> list[str]:
         """Return what a reader of results at c has to know about their accuracy, a sentence each."""
@@ -202,14 +199,7 @@ class Objective(ABC):
         return log_signal_strength(self.parameters, self.data) + logarithm(others + themselves)
 
     def deviations(self) -> list[Deviation]:
-        """Name what the theorems do not speak of: another loss, and a share of pairs of a point with itself that is 0 for large N."""
-        return [*self._other_loss(), *self._self_pairs()]
-
-    def _other_loss(self) -> list[Deviation]:
-        name, assumed = self.pointwise.name, CrossEntropy.name
-        return [] if name == assumed else [Deviation("loss", name, assumed, f"loss = {name} instead of {assumed}")]
-
-    def _self_pairs(self) -> list[Deviation]:
+        """Name the pairs of a point with itself if they matter: for the theorems N is so large that they do not."""
         if not self.mixes:
             return []
         others, themselves = self._pulls()

@@ -12,7 +12,7 @@ from mvsim.data import Dataset
 from mvsim.echo import echo
 from mvsim.errors import UsageError
 from mvsim.inputs import check_integer
-from mvsim.losses import AllPairs, ListedPairs, Points, Unmixed
+from mvsim.losses import AllPairs, CrossEntropy, ListedPairs, Points, Unmixed
 from mvsim.objectives.base import Objective
 from mvsim.objectives.mixing import DEFAULT_NODES, LAWS, law_from
 from mvsim.options import document_options
@@ -63,9 +63,9 @@ class Mixup(Objective):
         ] = None,
         redraw: Annotated[Literal["once", "each step"], Field(description="when pairs are sampled")] = "once",
         seed: Annotated[int, Field(description="fixes the sampled pairs")] = 0,
-        **common: Any,
+        loss: str = CrossEntropy.name,
     ) -> None:
-        super().__init__(parameters, data, backend, threads, **common)
+        super().__init__(parameters, data, backend, threads, loss=loss)
         if pairs is not None:
             check_integer("pairs", pairs, 1, "or None for all pairs", most=MOST_PAIRS)
         if not isinstance(redraw, str) or redraw not in ("once", "each step"):
@@ -130,7 +130,7 @@ class Mixup(Objective):
 
     def options(self) -> dict[str, Any]:
         """Return the options in JSON types, with which the same objective can be made again."""
-        return {**super().options(), "mixing": self.law.plain(), "nodes": int(self.law.nodes), "pairs": self._pairs, "redraw": self._redraw}
+        return {"mixing": self.law.plain(), "nodes": int(self.law.nodes), "pairs": self._pairs, "redraw": self._redraw}
 
     def describe(self) -> str:
         """Say in words which algorithm computes this objective."""

@@ -62,7 +62,7 @@ class Recorder:
     @property
     def settling(self) -> Settling:
         """What decides when the run has settled."""
-        return Settling(self.records, self.objective.pointwise.least_gap(self.objective.parameters.k))
+        return Settling(self.records)
 
     def start(self, state: State) -> None:
         """Take the initial state: what is measured once, and the first record."""

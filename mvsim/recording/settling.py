@@ -18,18 +18,15 @@ class Settling(NamedTuple):
     ----------
     records : mapping
         The values of each recorded variable, in order of time.
-    least_gap : float
-        Value of 1 - phi_y to which training tends, and from which its fall is measured.
     """
 
     records: Mapping[str, Sequence[Any]]
-    least_gap: float
 
     def since(self) -> float | None:
         """Return since when the run has been trained, right on all points and of one answer by Definition 4.5 for every feature, None if not now."""
         times, accuracy = self.records["time"], np.asarray(self.records["training_accuracy"])
         learned = np.asarray(self.records["feature_learned"]) >= 1.0
-        gap = np.asarray(self.records["softmax_gap"]) - self.least_gap  # NaN for a class without points
+        gap = np.asarray(self.records["softmax_gap"])  # NaN for a class without points
         trained = ~(gap > TRAINED * gap[0]).any(axis=1)
         same = (accuracy == 1.0) & (learned == learned[-1]).all(axis=(1, 2)) & trained
         if not same[-1]:

@@ -9,7 +9,6 @@ from mvsim.errors import UsageError
 from mvsim.inputs import joined
 from mvsim.integrators import INTEGRATORS, Integrator
 from mvsim.parameters.model import ADDED
-from mvsim.run import EARLIER_OPTIONS
 from mvsim.simulation.options import RunOptions, marks
 
 FREE = {name for name, mark in marks(RunOptions) if not mark.fixed}
@@ -26,8 +25,7 @@ def refuse_other_run(now: dict[str, Any], saved: dict[str, Any], out: Any) -> No
     differences += _differences(*({name: of[name] for name in of if name in asked} for of in (now, saved)))
     stepping, before = ({name: value for name, value in of["integrator"].items() if name not in FREE} for of in (now, saved))
     differences += _differences(stepping, {name: before.get(name) for name in stepping}, shown())
-    options = (now["options"], EARLIER_OPTIONS | saved["options"])
-    differences += _differences(*({name: value for name, value in of.items() if name not in FREE | NOT_ASKED} for of in options))
+    differences += _differences(*({name: value for name, value in of["options"].items() if name not in FREE | NOT_ASKED} for of in (now, saved)))
     if differences:
         advice = "give the saved values, another file, or --force to overwrite"
         raise UsageError(f"{path_text(out)}: holds another run: {joined(differences)}; {advice}")

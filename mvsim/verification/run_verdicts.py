@@ -9,10 +9,9 @@ from mvsim.data import Dataset
 from mvsim.echo import echo
 from mvsim.errors import UsageError
 from mvsim.linalg.blas import one_blas_thread
-from mvsim.parameters import regime_label
+from mvsim.parameters import Parameters, regime_label
 from mvsim.run import Run
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.premises import beside, not_applicable
 from mvsim.verification.statements.assumptions import assumption_4_3
 from mvsim.verification.statements.calculations import CALCULATIONS
 from mvsim.verification.statements.claims import claims
@@ -20,7 +19,7 @@ from mvsim.verification.statements.definition import definition_4_5, learned_fea
 from mvsim.verification.statements.gaussian_maxima import gaussian_maxima
 from mvsim.verification.statements.gradient_flow import gradient_flow
 from mvsim.verification.statements.theorems import THEOREMS
-from mvsim.verification.verdict import Verdict
+from mvsim.verification.verdict import Verdict, constant
 
 
 class Judgement(NamedTuple):
@@ -59,6 +58,12 @@ def check_method(run: Run, number: str) -> None:
         raise UsageError(f"{_name(run)}: Theorem {number} is about method {echo(method)}; this run has {echo(run.method)}")
 
 
+def check_two_views(parameters: Parameters, where: str = "") -> None:
+    """Raise `UsageError` if classes have another number of views than the theorems speak of."""
+    if parameters.V != 2:
+        raise UsageError(f"{where}V={parameters.V}: Theorems {' and '.join(THEOREMS)} are about two views of a class, V=2")
+
+
 def judge(run: Run, theorem: str, data: Dataset | None = None, everything: bool = True) -> Judgement:
     """Judge a run by a theorem, whatever its training loss (`check_method` is for callers who mind), and by what is claimed on the way.
 
@@ -76,25 +81,30 @@ def judge(run: Run, theorem: str, data: Dataset | None = None, everything: bool 
     Returns
     -------
     Judgement
-        Of a run that the theorems do not speak of, as one with another number of views or another loss, what does not need them.
+        Without two views of a class, what does not need them.
     """
     with one_blas_thread():  # its threads wait for each other; beside any other work that takes several times as long as one alone
         return _judge(run, theorem, data, everything)
 
 
 def _judge(run: Run, theorem: str, data: Dataset | None, everything: bool) -> Judgement:
-    learned, why_not = learned_features(run, data=data), beside(run)
-    verdicts = THEOREMS[theorem].judge(run, learned) if why_not is None else [not_applicable(theorem, why_not)]
+    learned, two_views = learned_features(run, data=data), run.parameters.V == 2
+    verdicts = THEOREMS[theorem].judge(run, learned) if two_views else [_needs_two_views(theorem, run.parameters)]
     verdicts.append(definition_4_5(run, learned))
     if everything:
         evidence = Evidence(run, data)
-        verdicts += claims(evidence) if why_not is None else []
+        verdicts += claims(evidence) if two_views else []
         verdicts += [calculation(evidence) for calculation in CALCULATIONS]
         verdicts += gaussian_maxima(run.parameters, run.seed)
         verdicts.append(assumption_4_3(run))
         verdicts += gradient_flow(evidence)
     label = regime_label(run.regime)
     return Judgement(run, [replace(verdict, regime=label) for verdict in verdicts])
+
+
+def _needs_two_views(theorem: str, p: Parameters) -> Verdict:
+    """Report that a theorem and the claims of its proof say nothing about a run."""
+    return constant(f"Theorem {theorem}", "it and the claims of its proof are about two views of a class", None, detail=f"not applicable: V = {p.V}")
 
 
 def _name(run: Run) -> str:

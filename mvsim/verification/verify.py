@@ -20,8 +20,7 @@ from mvsim.simulation.progress import Progress
 from mvsim.simulation.run_cache import run_name, try_kept_run
 from mvsim.verification.controls import run_controls
 from mvsim.verification.ensemble import over_k, over_seeds
-from mvsim.verification.premises import check_premises, check_two_views
-from mvsim.verification.run_verdicts import Judgement, check_method, check_theorem, judge, theorem_of
+from mvsim.verification.run_verdicts import Judgement, check_method, check_theorem, check_two_views, judge, theorem_of
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import Verdict
 
@@ -61,7 +60,7 @@ def ask_of_runs(
         for number in numbers:
             check_method(run, number)
             if theorems:
-                check_premises(run, f"{path_text(run.path or 'a run')}: ")
+                check_two_views(run.parameters, f"{path_text(run.path or 'a run')}: ")
             if "data" in run.provenance["options"]:
                 name = path_text(run.path or "a run")
                 raise UsageError(f"{name}: was trained on data of its own, which the file does not keep; judge it from Python, with data=...")

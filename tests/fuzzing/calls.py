@@ -143,7 +143,7 @@ _SMALL_NUMBERS = ("2", "3", "'3'", "1.5", "np.int8(3)", "np.array(3)", "range(3)
 """As a number of classes or seeds, these start runs or ask for none."""
 
 _SIMULATE = {
-    "method": "erm", "loss": "squared_error", "seed": 0,
+    "method": "erm", "seed": 0,
     "integrator": "flow", "rtol": 1e-3, "t_end": 5.0, "settled_factor": 10.0, "out": None, "resume": False,
     "force": False,
     "backend": "auto", "threads": 1, "n_test": 2, "checkpoint_seconds": 10.0, "data": None,

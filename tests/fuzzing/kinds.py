@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
 import tempfile
 import threading
@@ -24,7 +23,6 @@ from fuzzing.laws import laws
 from fuzzing.problems import problems
 from fuzzing.words import words
 from fuzzing.world import watched
-from mvsim.losses import LOSSES
 from mvsim.objectives import OBJECTIVES
 
 
@@ -96,9 +94,9 @@ def warm_up() -> None:
     """Load and compile once: what libraries do to the process when they are imported is not the doing of a call."""
     p = mvsim.Parameters(k=3, m=2, N=6)
     for alpha in (8.0, 2.5):
-        for method, loss in itertools.product(OBJECTIVES, LOSSES):
-            mvsim.simulate(p.replace(alpha=alpha), method, loss=loss, t_end=5.0, n_test=2)
-            mvsim.simulate(p.replace(alpha=alpha, noise="patch", P=6), method, loss=loss, t_end=5.0, n_test=2, backend="numba")
+        for method in OBJECTIVES:
+            mvsim.simulate(p.replace(alpha=alpha), method, t_end=5.0, n_test=2)
+            mvsim.simulate(p.replace(alpha=alpha, noise="patch", P=6), method, t_end=5.0, n_test=2, backend="numba")
 
 
 def plain(case: Any) -> Any:

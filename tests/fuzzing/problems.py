@@ -18,7 +18,6 @@ from fuzzing import message
 from fuzzing.breach import Breach, raised, short
 from fuzzing.world import watched
 from mvsim.kernels import BACKENDS
-from mvsim.losses import LOSSES
 from mvsim.objectives import OBJECTIVES
 
 SECONDS = 2.0
@@ -118,7 +117,6 @@ def problems(draw: st.DrawFn, alphas: tuple[float, ...] = (8.0,)) -> Problem:
     integrator = draw(st.sampled_from(("flow", "flow", "gd")))
     options = {
         "method": method,
-        "loss": draw(st.sampled_from(tuple(LOSSES))),
         "integrator": integrator,
         "seed": draw(st.integers(0, 3)),
         "n_test": 2,

@@ -10,7 +10,6 @@ from fuzzing.command import Command, words_of
 from fuzzing.laws import BAD_LAWS, BAD_MIXING, LAWS, MIXING
 from fuzzing.texts import BAD, garbage, is_argument
 from mvsim.kernels import BACKENDS
-from mvsim.losses import LOSSES
 from mvsim.objectives import OBJECTIVES
 
 SMALL = (("k", "3"), ("N", "6"), ("m", "2"), ("t-end", "5"), ("quiet", None))
@@ -62,7 +61,6 @@ FIELDS = {
 }
 OPTIONS = {
     "method": _choice(*OBJECTIVES),
-    "loss": _choice(*LOSSES),
     "seed": _integer("0", "7", "1" + "0" * 30, bad=("1" + "0" * 40,)),
     "integrator": _choice("flow", "gd"),
     "eta": _float("0.1", "1.5", bad=("0", "inf", "1e101")),

@@ -2,12 +2,16 @@
 
 import numpy as np
 import problems
+import pytest
 from compare import assert_close
 from objective_cases import every_backend, every_objective, every_problem, objective
 from tolerances import (
     CENTRAL_DIFFERENCE,
     CENTRAL_DIFFERENCE_STEP,
 )
+
+import mvsim
+from mvsim.losses import LOSSES
 
 
 def central_difference(function, c, direction):
@@ -37,3 +41,24 @@ def test_hessian_vector_product_is_the_slope_of_the_gradient(name, backend, case
     tested = objective(name, problem, backend)
     difference = central_difference(tested.gradient, problem.c, problem.direction)
     assert_close(tested.hessian_vector_product(problem.c, problem.direction), difference, CENTRAL_DIFFERENCE)
+
+
+@every_objective
+@every_backend
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("case", ["random codebook", "random patch noise"])
+def test_derivatives_of_every_loss(name, backend, loss, case):
+    problem = problems.problem(case)
+    tested = objective(name, problem, backend, loss=loss)
+    value, gradient = tested.loss_and_gradient(problem.c)
+    assert tested.loss(problem.c) == pytest.approx(value, rel=1e-12)
+    slope = central_difference(tested.loss, problem.c, problem.direction)
+    assert abs(slope - np.vdot(gradient, problem.direction)) <= CENTRAL_DIFFERENCE * np.linalg.norm(gradient) * np.linalg.norm(problem.direction)
+    product = central_difference(tested.gradient, problem.c, problem.direction)
+    assert_close(tested.hessian_vector_product(problem.c, problem.direction), product, CENTRAL_DIFFERENCE)
+    assert len({objective(name, problem, backend, loss=other).loss(problem.c) for other in LOSSES}) == len(LOSSES)
+
+
+def test_an_unknown_loss_is_refused():
+    with pytest.raises(mvsim.UsageError, match=f"loss='hinge': must be one of {', '.join(LOSSES)}"):
+        objective("erm", problems.problem("random codebook"), "numpy", loss="hinge")

@@ -17,7 +17,7 @@ from mvsim.cli.fields import given_for, typed_flags, with_flags
 from mvsim.cli.outcome import message
 from mvsim.integrators import GradientDescent, GradientFlow
 from mvsim.objectives import OBJECTIVES, Erm, Mixup
-from mvsim.options import choices_of, fields_of
+from mvsim.options import choices_of
 from mvsim.simulation.all_options import AllRunOptions, added_options
 from mvsim.simulation.entry import show_options
 from mvsim.simulation.options import Recorded
@@ -128,24 +128,6 @@ def test_of_one_name_there_is_one_option(monkeypatch):
     monkeypatch.setitem(OBJECTIVES, "other", Other)
     with pytest.raises(TypeError, match=r"nodes: .*the same default"):
         added_options()
-
-
-def test_a_constructor_that_hands_arguments_on_has_the_options_of_its_base():
-    class Alone(Erm):
-        def __init__(self, parameters, data, *, focus: Annotated[float, Field(description="weight")] = 0.5):
-            super().__init__(parameters, data)
-
-    class Focused(Erm):
-        def __init__(self, parameters, data, *, focus: Annotated[float, Field(description="weight")] = 0.5, **common):
-            super().__init__(parameters, data, **common)
-
-    class Renamed(Focused):
-        pass
-
-    assert list(fields_of(Alone)) == ["focus"]
-    assert list(fields_of(Focused)) == list(fields_of(Renamed)) == ["focus", "loss"]
-    assert fields_of(Focused)["loss"].description == fields_of(Erm)["loss"].description
-    assert Renamed(SMALL, mvsim.sample_dataset(SMALL, 0), loss="squared_error").options() == {"loss": "squared_error"}
 
 
 def test_choices_follow_from_registries_and_types():
