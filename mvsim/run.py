@@ -14,6 +14,7 @@ from mvsim.archive import read_run
 from mvsim.archive.schema import find_wrong_shape
 from mvsim.echo import path_text
 from mvsim.errors import UsageError
+from mvsim.objectives import OBJECTIVES
 from mvsim.parameters import Deviation, Parameters
 
 if TYPE_CHECKING:
@@ -118,4 +119,17 @@ def open_run(path: str | os.PathLike[str]) -> Run:
         run.parameters  # noqa: B018 - validates them once, where the file can be named
     except UsageError as error:
         raise UsageError(f"{path_text(path)}: its parameters are not valid: {error}; make the run again") from None
+    _check_options(run, path_text(path))
     return run
+
+
+def _check_options(run: Run, name: str) -> None:
+    """Raise `UsageError` if the options in a file are not those of its method; methods that this version does not know pass."""
+    if run.method not in OBJECTIVES:
+        return
+    try:
+        OBJECTIVES[run.method].sums_all_pairs_with(run.provenance["options"])
+    except KeyError as error:
+        raise UsageError(f"{name}: its options lack {error.args[0]}, which method {run.method} has; make the run again") from None
+    except UsageError as error:
+        raise UsageError(f"{name}: its options are not valid: {error}; make the run again") from None

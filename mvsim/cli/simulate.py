@@ -60,7 +60,7 @@ def simulate(
 def outcome(run: mvsim.Run) -> dict[str, Any]:
     """Return what became of a run, for machines: where it ended, what was learned, and in which regime.
 
-    ``classes`` counts those with both, exactly one and no feature learned (Definition 4.5).
+    ``classes`` counts those with all features learned, with some and with none (Definition 4.5).
     """
     last = run.dataset.isel(time=-1)
     return {

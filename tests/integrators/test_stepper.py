@@ -150,3 +150,11 @@ def test_newton_finds_the_solution_of_the_equation_or_none():
     a = solution.correction
     assert np.abs(a + 1e-3 * (equation.predicted + a) ** 3).max() < 1e-7
     assert solution.size == pytest.approx(np.sqrt(np.mean((a / 1e-6) ** 2)))
+
+
+def test_gmres_says_when_a_product_is_not_finite(capfd):
+    """And does not hand it to LAPACK, which would print."""
+    x, solved = gmres(lambda v: np.full_like(v, np.inf), np.ones(5), 1e-3, 5)
+    assert np.isnan(x).all()
+    assert not solved
+    assert capfd.readouterr() == ("", "")

@@ -19,6 +19,9 @@ import numpy as np
 LARGEST_SLOPE = 260.0
 """Decimal digits of the largest dy/dx; smaller correlations would escape only after times beyond double precision."""
 
+CANCELS = 0.1
+"""alpha - 2 below which (b / x)^(alpha - 2) - 1 would lose digits."""
+
 
 @dataclass(frozen=True, eq=False)
 class EscapeChart:
@@ -83,6 +86,8 @@ class EscapeChart:
         b, power = self.threshold, self.alpha - 2.0
         if power == 0.0:
             return b + b * np.log(x / b)
+        if power < CANCELS:
+            return b - b / power * np.expm1(power * np.log(b / x))
         return b - b / power * ((b / x) ** power - 1.0)
 
     def _power_inverse(self, y: np.ndarray) -> np.ndarray:
@@ -90,6 +95,8 @@ class EscapeChart:
         b, power = self.threshold, self.alpha - 2.0
         if power == 0.0:
             return b * np.exp((y - b) / b)
+        if power < CANCELS:
+            return b * np.exp(-np.log1p(power * (b - y) / b) / power)
         return b * (1.0 + power * (b - y) / b) ** (-1.0 / power)
 
 

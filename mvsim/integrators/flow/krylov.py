@@ -12,6 +12,8 @@ Operator = Callable[[np.ndarray], np.ndarray]
 def gmres(product: Operator, r: np.ndarray, tolerance: float, most: int) -> tuple[np.ndarray, bool]:
     """Return x with |r - A x| <= tolerance in the 2-norm, starting from 0, and whether it was reached with ``most`` products.
 
+    Where a product is not finite, x is NaN.
+
     Parameters
     ----------
     product : callable
@@ -30,6 +32,8 @@ def gmres(product: Operator, r: np.ndarray, tolerance: float, most: int) -> tupl
     for j in range(most):
         w = product(basis[j])
         size = float(np.linalg.norm(w))
+        if not np.isfinite(size):
+            return np.full_like(r, np.nan), False
         for i, v in enumerate(basis):
             hessenberg[i, j] = v @ w
             w = w - hessenberg[i, j] * v

@@ -17,7 +17,8 @@ from functools import cached_property
 import numpy as np
 
 from mvsim.diagnostics import own_correlations
-from mvsim.integrators import GradientFlow
+from mvsim.echo import echo
+from mvsim.integrators import INTEGRATORS, GradientFlow
 from mvsim.integrators.flow.flow import RISE
 from mvsim.linalg.norm import norm
 from mvsim.verification.evidence.evidence import Evidence
@@ -258,6 +259,9 @@ def gradient_flow(evidence: Evidence) -> list[Verdict]:
     list of Verdict
     """
     integrator = evidence.run.provenance["integrator"]
+    if integrator["name"] not in INTEGRATORS:
+        detail = f"its file says that it was stepped by {echo(integrator['name'])}, which is none of {', '.join(INTEGRATORS)}"
+        return [Verdict("Gradient flow", "inconclusive", "the run is a gradient flow", detail=detail)]
     if integrator["name"] != GradientFlow.name:
         return []
     rtol = integrator.get("rtol")
