@@ -1,4 +1,4 @@
-"""What the recorder says of a run: the faithful step size, and measurements on fresh draws."""
+"""What the recorder says of a run: the faithful step size, the sharpness, and measurements on fresh draws."""
 
 from __future__ import annotations
 
@@ -30,6 +30,16 @@ def test_a_step_of_the_faithful_size_departs_from_the_flow_by_the_given_part(met
     flow = solve_ivp(lambda t, y: -loss.gradient(y.reshape(c.shape)).ravel(), (0.0, eta), c.ravel(), rtol=1e-12, atol=1e-14).y[:, -1]
     step = -eta * loss.gradient(c).ravel()
     assert np.linalg.norm(c.ravel() + step - flow) / np.linalg.norm(step) == pytest.approx(1e-4, rel=FIRST_ORDER)
+
+
+def test_the_recorded_sharpness_is_nearly_the_largest_eigenvalue():
+    """From below, to a tenth here: products with the Hessian are few."""
+    recorder = recorder_of("erm")
+    loss, p = recorder.objective, recorder.objective.parameters
+    c = 3 * p.rho * np.random.default_rng(0).standard_normal(p.correlations_shape)
+    recorder.start(State(0, 0.0, c))
+    hessian = [loss.hessian_vector_product(c, e.reshape(c.shape)).ravel() for e in np.eye(c.size)]
+    assert 0.9 <= recorder.last("sharpness") / np.linalg.eigvalsh(hessian)[-1] <= 1.0
 
 
 def test_a_record_is_measured_on_a_draw_on_which_its_state_has_not_been_trained():
