@@ -1,14 +1,16 @@
-"""The rates at which escaped neurons move outputs at mixed points, against patches written out one by one."""
+"""What the stiff Hessian of pairs is made of, against loops: the rates at which escaped neurons move outputs, and how their slopes change."""
 
 import numpy as np
 import pytest
 from compare import assert_close
-from tolerances import ROUNDOFF
+from tolerances import HESSIAN_ROUNDOFF, ROUNDOFF
 
 import mvsim
 from mvsim.activations import SmoothedRelu
+from mvsim.activations.smoothed_relu import smoothed_relu_second_derivative
 from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
 from mvsim.kernels.shared_noise.layout import Layout, plan_pairs
+from mvsim.kernels.shared_noise.loops.second_derivative import table_second_derivatives
 from mvsim.kernels.shared_noise.stiff_hessian.escaped import Escaped
 from mvsim.kernels.shared_noise.stiff_hessian.probability import PairProbability
 from mvsim.kernels.shared_noise.stiff_hessian.rates import both_orders, pair_rates
@@ -73,3 +75,19 @@ def test_probabilities_are_those_of_the_patches(lam, size):
             phi = np.exp(g - np.logaddexp.reduce(g))
             expected = phi[data.labels[order[[i, j]]]]
             assert np.abs([probability.first[i, j], probability.second[i, j]] - expected).max() <= ROUNDOFF * max(1.0, g.max())
+
+
+@pytest.mark.parametrize("power", [0, 6, 0.5])
+def test_the_second_derivative_by_one_correlation_is_that_of_each_patch(power):
+    rng, rho, lam = np.random.default_rng(0), 0.4, 0.3
+    owner, features, noise = np.array([0, 1]), rng.uniform(-0.5, 2.0, (2, 4)), rng.uniform(-0.2, 0.5, (2, 3))
+    feature, signal, residual = rng.integers(0, 4, (5, 2)), rng.uniform(0.3, 1.0, (5, 2)), rng.standard_normal((2, 3, 5))
+    expected, out = np.zeros((2, 4)), np.zeros((2, 4))
+    for e in range(2):
+        for g in range(3):
+            for i, p in np.ndindex(feature.shape):
+                z = lam * signal[i, p] * features[e, feature[i, p]] + (1.0 - lam) * noise[e, g]
+                bend = smoothed_relu_second_derivative(z, rho, power + 2.0)
+                expected[e, feature[i, p]] += residual[owner[e], g, i] * (lam * signal[i, p]) ** 2 * bend
+    table_second_derivatives(0, 2, owner, features, noise, lam, feature, signal, residual, rho, power, out)
+    assert_close(out, expected, HESSIAN_ROUNDOFF)

@@ -7,7 +7,7 @@ from scipy.integrate import quad
 
 import mvsim
 from mvsim.parameters import Parameters
-from mvsim.recording.entries import predicted_escape_times
+from mvsim.recording.entries import EscapeLog, count_foretold, predicted_escape_times
 
 RHO, B = 0.25, 2.5
 
@@ -75,6 +75,13 @@ def test_what_is_foretold_is_a_number_or_infinity_at_every_allowed_alpha(alpha, 
     log_times = np.log(p.rho) - log_K[:, None] + (p.alpha - 2.0) * np.log(p.rho / own)
     assert np.isinf(times[there & (alpha > 2)][log_times[there & (alpha > 2)] > 720.0]).all()
     assert np.isfinite(times[there][log_times[there] < 690.0]).all()
+
+
+def test_a_class_counts_as_foretold_if_the_view_with_the_earliest_predicted_time_escapes_first():
+    """Three classes of one neuron and two views: the first as foretold, the second the other way round, in the third nothing escapes."""
+    log = EscapeLog(B, np.array([[[5.0, np.nan]], [[5.0, 2.0]], [[np.nan, np.nan]]]), np.array([[[9, -1]], [[9, 4]], [[-1, -1]]]))
+    assert count_foretold(log, np.array([[[3.0, 8.0]], [[3.0, 8.0]], [[3.0, 8.0]]])) == (1, 2)
+    assert count_foretold(log, np.array([[[3.0, 8.0]], [[8.0, 3.0]], [[3.0, 8.0]]])) == (2, 2)
 
 
 LOSSES = {"erm": {}, "midpoint": {}, "mixup at 0.1": {"mixing": 0.1}, "mixup": {}, "mixup at 1": {"mixing": 1.0}}

@@ -1,5 +1,7 @@
 """The table of the variables of a run: an entry is all that a new one needs."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from compare import assert_close
@@ -7,7 +9,12 @@ from example_run import assert_same_bits
 from tolerances import ROUNDOFF
 
 import mvsim
+from mvsim.integrators import GradientDescent, State
+from mvsim.recording.feature_test import FeatureTest
+from mvsim.recording.recorder import Recorder
+from mvsim.recording.saving import to_dataset
 from mvsim.recording.variables import VARIABLES, Values, Variable, When, check_optional
+from mvsim.simulation.field import field_of
 
 TINY = mvsim.Parameters(k=3, m=2, N=12, P=9, d=60, G=6)
 ETA = 3.0
@@ -64,3 +71,78 @@ def test_a_new_variable_that_is_not_optional_is_asked_for(tmp_path, monkeypatch)
     monkeypatch.setitem(VARIABLES, "new", NEW[When.RECORD])
     with pytest.raises(mvsim.UsageError, match="variable new is missing"):
         mvsim.open_run(tmp_path / "run.nc")
+
+
+DATA = mvsim.sample_dataset(TINY, 0)
+ACTIVE = TINY.rho / TINY.delta1
+"""The threshold of B_{y,l} without mixing."""
+
+C = ACTIVE * np.random.default_rng(0).normal(0.2, 1.0, TINY.correlations_shape)
+NEURONS, VIEWS = range(TINY.m), range(TINY.V)
+RESUME = State(2, 20.0, 2.0 * C, evaluations=5, dissipation=50.0, log_dissipation=500.0)
+LAST = State(3, 30.0, 3.0 * C, evaluations=7, dissipation=70.0, log_dissipation=700.0)
+
+
+@cache
+def saved():
+    """The data set of a record at C, before any step, and of two states after it."""
+    objective = mvsim.objective("erm", TINY, DATA)
+    recorder = Recorder(objective, FeatureTest(TINY, 1, 0, None), 0)
+    recorder.start(State(0, 0.0, C))
+    return to_dataset(recorder, LAST, RESUME, GradientDescent(field_of(objective)))
+
+
+@cache
+def outputs_of_class(y):
+    """The outputs on each training point of a class, patch by patch."""
+
+    def output(s, patches):
+        return sum(float(mvsim.smoothed_relu((C[s, r] * patch).sum(), TINY.rho, TINY.alpha)) for r in NEURONS for patch in patches)
+
+    points = [patches for patches, label in zip(DATA.to_patches(), DATA.labels, strict=True) if label == y]
+    return [[output(s, patches) for s in range(TINY.k)] for patches in points]
+
+
+def own(y, view):
+    return [C[y, r, y, view] for r in NEURONS]
+
+
+def total(y, view):
+    return sum(a for a in own(y, view) if a >= ACTIVE)
+
+
+def off_diagonal(y):
+    return [C[y, r, s, view] for r in NEURONS for s in range(TINY.k) if s != y for view in VIEWS]
+
+
+def mean(values):
+    return sum(values) / len(values)
+
+
+OF_CLASS = {
+    "own_correlations": lambda y: [[C[y, r, y, view] for view in VIEWS] for r in NEURONS],
+    "max_correlation": lambda y: [max(own(y, view)) for view in VIEWS],
+    "total_correlation": lambda y: [total(y, view) for view in VIEWS],
+    "active_neurons": lambda y: [sum(a >= ACTIVE for a in own(y, view)) for view in VIEWS],
+    "view_gap": lambda y: abs(total(y, 0) - total(y, 1)),
+    "softmax_gap": lambda y: mean([sum(np.exp(g[s]) for s in range(TINY.k) if s != y) / sum(np.exp(g)) for g in outputs_of_class(y)]),
+    "own_output_min": lambda y: min(g[y] for g in outputs_of_class(y)),
+    "own_output_max": lambda y: max(g[y] for g in outputs_of_class(y)),
+    "other_output_max": lambda y: max(g[s] for g in outputs_of_class(y) for s in range(TINY.k) if s != y),
+    "off_diagonal_max": lambda y: max(off_diagonal(y)),
+    "off_diagonal_min": lambda y: min(off_diagonal(y)),
+    "off_diagonal_rms": lambda y: mean([a**2 for a in off_diagonal(y)]) ** 0.5,
+}
+"""Variables of a record as loops for one class."""
+
+
+@pytest.mark.parametrize("name", OF_CLASS)
+def test_what_is_recorded_is_what_loops_find(name):
+    assert_close(saved()[name].values, [[OF_CLASS[name](y) for y in range(TINY.k)]], ROUNDOFF)
+
+
+@pytest.mark.parametrize("field", ["step", "time", "evaluations", "dissipation", "log_dissipation"])
+def test_what_is_saved_of_the_last_state_and_of_that_to_go_on_from_is_theirs(field):
+    assert saved()[f"resume_{field}"] == getattr(RESUME, field)
+    if f"final_{field}" in VARIABLES:
+        assert saved()[f"final_{field}"] == getattr(LAST, field)

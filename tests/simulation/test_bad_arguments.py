@@ -14,6 +14,9 @@ import mvsim
 from mvsim.free_memory import available_bytes
 from mvsim.simulation.memory import check_memory, required_bytes
 
+BRIEF = {"t_end": 1.0}
+"""What is not refused ends at once."""
+
 
 def test_a_problem_that_does_not_fit_is_refused_before_it_starts():
     assert available_bytes() is None or available_bytes() > 0
@@ -51,7 +54,7 @@ def test_a_problem_that_does_not_fit_is_refused_before_it_starts():
 )
 def test_bad_arguments_are_named(options, named):
     with pytest.raises(mvsim.UsageError) as error:
-        mvsim.simulate(mvsim.Parameters(**TINY), **options)
+        mvsim.simulate(mvsim.Parameters(**TINY), **{**BRIEF, **options})
     assert named in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -95,7 +98,7 @@ def test_a_number_of_any_type_can_be_kept(t_end, tmp_path):
 )
 def test_values_of_the_wrong_kind_or_size_are_named(options, named):
     with pytest.raises(mvsim.UsageError) as error:
-        mvsim.simulate(mvsim.Parameters(**TINY), **options)
+        mvsim.simulate(mvsim.Parameters(**TINY), **{**BRIEF, **options})
     assert named in str(error.value)
 
 

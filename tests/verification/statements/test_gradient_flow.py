@@ -98,6 +98,13 @@ def test_other_gradient_norms_are_found(erm, midpoint, factor):
     assert failing(altered(midpoint, gradient_norm=factor * recorded(midpoint, "gradient_norm"))) == {AGAIN}
 
 
+@pytest.mark.parametrize("name", ["loss", "gradient_norm"])
+def test_one_record_of_a_saved_state_that_is_off_by_a_hundredth_is_found(erm, name):
+    values, of_snapshots = recorded(erm, name), np.isin(recorded(erm, "step"), recorded(erm, "snapshot_step"))
+    values[np.flatnonzero(of_snapshots)[2]] *= 1.01
+    assert AGAIN in failing(altered(erm, **{name: values}))
+
+
 def test_gradient_norms_far_off_break_the_late_law(erm):
     assert failing(altered(erm, gradient_norm=1.5 * recorded(erm, "gradient_norm"))) == {RATE, LATE, AGAIN}
 
