@@ -23,7 +23,9 @@ def contradictions(values: dict[str, Any]) -> list[str]:
         wrong.append(f"P={numbers['P']:g}: must be at least {V:g} C_P = {V * numbers['C_P']:g}, the signal patches of a point")
     if have("d", "k") and numbers["d"] < V * numbers["k"]:
         features = "k" if V == 1.0 else f"{V:g} k"
-        wrong.append(f"d={numbers['d']:g}: must be at least {features} = {V * numbers['k']:g}, or the {features} orthonormal features do not fit into R^d")
+        wrong.append(
+            f"d={numbers['d']:g}: must be at least {features} = {V * numbers['k']:g}, or the {features} orthonormal features do not fit into R^d"
+        )
     if have("Q", "k") and numbers["Q"] >= numbers["k"]:
         wrong.append(f"Q={numbers['Q']:g}: must be less than k = {numbers['k']:g}, because the own class is never in the noise")
     elif have("Q", "k") and noise == "codebook":

@@ -58,7 +58,9 @@ def test_a_run_made_by_hand_needs_what_a_run_has(part, value):
         Run(dataset.drop_vars("loss"), provenance)
 
 
-@pytest.mark.parametrize(("options", "said"), [({}, "its options lack pairs"), ({"pairs": None, "mixing": "x", "nodes": 3}, "its options are not valid")])
+@pytest.mark.parametrize(
+    ("options", "said"), [({}, "its options lack pairs"), ({"pairs": None, "mixing": "x", "nodes": 3}, "its options are not valid")]
+)
 def test_options_that_are_not_those_of_the_method(options, said, tmp_path):
     dataset, provenance = example_run()
     write_run(tmp_path / "run.nc", dataset, {**provenance, "method": "mixup", "options": options})

@@ -178,3 +178,10 @@ def test_one_run_that_is_no_flow_counts_among_many(erm):
     found = {verdict.name: verdict.status for verdict in over_seeds("Theorem 4.6", 4, judgements)}
     assert found[f"{BALANCE}, k = 4"] == "fails"
     assert found[f"{DESCENT}, k = 4"] == "holds"
+
+
+def test_an_unknown_integrator_is_named(erm):
+    provenance = {**erm.provenance, "integrator": {"name": "foo"}}
+    (verdict,) = gradient_flow(Evidence(Run(erm.dataset, provenance)))
+    assert verdict.status == "inconclusive"
+    assert "'foo'" in verdict.detail
