@@ -8,16 +8,16 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True)
 class Deviation:
-    """One way in which parameters depart from Assumption 4.3 or Definition 4.1.
+    """One way in which a run departs from what the theorems assume: by its parameters, its loss or its integrator.
 
     Attributes
     ----------
     name : str
-        Letter of the parameter.
+        The parameter by its letter, or what else departs.
     value : str
         Its value here.
     assumed : str
-        What the assumption asks for.
+        What the theorems ask for.
     statement : str
         The departure in words, with the constant that Theta hides.
     """

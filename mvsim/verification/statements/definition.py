@@ -60,7 +60,7 @@ def learned_features(run: Run, draws: int = DRAWS, data: Dataset | None = None) 
     run : Run
         A run.
     draws : int
-        Fresh draws for each class, other ones than the run used while it went on if there are more of them.
+        Fresh draws for each class. If there are more of them than the run took at its records, they are other draws than those.
     data : Dataset, optional
         What it was trained on; default what its parameters and seed say.
 
