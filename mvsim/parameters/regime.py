@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True)
 class Deviation:
-    """One way in which a run departs from what the theorems assume: by its parameters, its loss or its integrator.
+    """One way in which a run departs from what the theorems assume: by its parameters, its objective or its integrator.
 
     Attributes
     ----------
     name : str
-        The parameter by its letter, or what else departs.
+        Name of what departs, in general the letter of a parameter.
     value : str
         Its value here.
     assumed : str
