@@ -70,6 +70,11 @@ def view_gap(c: np.ndarray, threshold: float) -> np.ndarray:
     return total.max(axis=1) - total.min(axis=1)
 
 
+def is_open(view_gap: np.ndarray) -> np.ndarray:
+    """Return where Delta_y, (..., k), is log k or more."""
+    return view_gap >= np.log(view_gap.shape[-1])
+
+
 def correct(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return (N,) bool: argmax_s g_s(x_i) = y_i for outputs (k, N). A tie for the largest output is not a win."""
     points = np.arange(len(labels))

@@ -71,12 +71,12 @@ class Run:
 
     @property
     def regime(self) -> list[Deviation]:
-        """The ways in which the run departs from Assumption 4.3, as recorded when it was made."""
+        """The ways in which the run departs from what the theorems assume, as recorded when it was made."""
         return [Deviation(**entry) for entry in self.provenance["regime"]]
 
     @property
     def status(self) -> str:
-        """One of running, finished, interrupted, diverged; a killed run stays running."""
+        """One of running, finished, interrupted, diverged, stalled; a killed run stays running."""
         return self.provenance["status"]
 
     @property

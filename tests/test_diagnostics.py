@@ -58,6 +58,11 @@ def test_active_neurons_total_correlation_and_view_gap(problem, threshold):
     assert_components_close(diagnostics.view_gap(problem.c, threshold), gap, FEW_OPERATIONS, FEW_OPERATIONS)
 
 
+def test_a_class_is_open_from_log_k_on():
+    gaps = np.log(4) * np.array([[0.0, 1.0 - 1e-9, 1.0, 2.0], [3.0, 0.5, 0.0, 0.0]])
+    assert diagnostics.is_open(gaps).tolist() == [[False, False, True, True], [True, False, False, False]]
+
+
 def test_a_neuron_exactly_at_the_threshold_is_active():
     c = np.zeros((2, 1, 2, 2))
     c[0, 0, 0, 1] = 0.7

@@ -37,8 +37,11 @@ class Batch(Protocol):
 class Evaluation(ABC):
     """The network at some correlations c, and if wanted along a direction v, on a set of points, batch by batch.
 
-    The caller goes through `batches`, asks for outputs of each before it takes the next one, may pull something back through it, and in the end asks
-    for the `gradient`.
+    The caller goes through `batches` and asks for the outputs of each before it takes the next one. Meanwhile it may pull something back through the
+    batch, at most once: with `pull_back`, or with `pull_back_tangent` if there is a direction. In the end it may ask for the `gradient`, once, if it
+    has pulled back through at least one batch.
+
+    Of one kernel only one evaluation is alive at a time: kernels use their memory again, so that the next one overwrites what this one needs.
     """
 
     @abstractmethod
@@ -67,7 +70,7 @@ class Evaluation(ABC):
 
     @abstractmethod
     def gradient(self) -> np.ndarray:
-        """Return (k, m, F): the sum of all that has been pulled back."""
+        """Return (k, m, F): the sum of all that has been pulled back. Nothing can be asked of the evaluation after it."""
 
     def visited(self, batch: Any) -> Any:
         """Return which columns of a batch are visited, as an index: others have weight 0, and what stands there means nothing."""
@@ -101,7 +104,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def evaluate(self, c: np.ndarray, points: Points, v: np.ndarray | None = None) -> Evaluation:
-        """Evaluate the network at c (k, m, F), and along v if it is given."""
+        """Evaluate the network at c (k, m, F), and along v if it is given. It ends every earlier evaluation of this kernel."""
 
     @abstractmethod
     def describe(self, points: Points) -> str:

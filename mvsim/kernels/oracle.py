@@ -18,11 +18,10 @@ import numpy as np
 from mvsim.activations import Activation
 from mvsim.data import Dataset
 from mvsim.kernels.kernel import Evaluation, Kernel
+from mvsim.kernels.pieces import BATCH_BYTES
 from mvsim.losses import Points
 from mvsim.losses.points import Batch
 from mvsim.parameters import Parameters
-
-BATCH_BYTES = 2**25
 
 
 class OracleKernel(Kernel):

@@ -1,4 +1,4 @@
-"""Empirical risk: the ordinary cross-entropy of the training points."""
+"""Empirical risk: the mean loss of the training points, by default the cross-entropy."""
 
 from __future__ import annotations
 

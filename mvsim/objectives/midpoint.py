@@ -1,4 +1,4 @@
-"""Midpoint Mixup: the cross-entropy of the midpoints of all N^2 ordered pairs."""
+"""Midpoint Mixup: the mean loss of the midpoints of all N^2 ordered pairs, by default the cross-entropy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mixup: the cross-entropy of mixtures with a random weight, over all ordered pairs or over sampled ones."""
+"""Mixup: the mean loss of mixtures with a random weight, by default the cross-entropy, over all ordered pairs or over sampled ones."""
 
 from __future__ import annotations
 

@@ -8,16 +8,16 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True)
 class Deviation:
-    """One way in which parameters depart from Assumption 4.3 or Definition 4.1.
+    """One way in which a run departs from what the theorems assume: by its parameters, its objective or its integrator.
 
     Attributes
     ----------
     name : str
-        Letter of the parameter.
+        Name of what departs, in general the letter of a parameter.
     value : str
         Its value here.
     assumed : str
-        What the assumption asks for.
+        What the theorems ask for.
     statement : str
         The departure in words, with the constant that Theta hides.
     """

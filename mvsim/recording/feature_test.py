@@ -108,6 +108,11 @@ LEARNED_FRACTION = 1.0
 """A feature counts as learned when Definition 4.5 holds on every fresh draw."""
 
 
+def is_learned(fractions: np.ndarray) -> np.ndarray:
+    """Return where a feature counts as learned, given fractions of draws; false where the fraction is NaN."""
+    return fractions >= LEARNED_FRACTION
+
+
 class Outcome(NamedTuple):
     """What may become of a class.
 
@@ -137,5 +142,5 @@ def outcomes_of(V: int) -> list[Outcome]:
 
 def count_classes(fractions: np.ndarray) -> dict[str, int]:
     """Return how many classes have each outcome of `outcomes_of`, given (k, V) fractions of fresh draws: of two views, both, one and none."""
-    learned = (fractions >= LEARNED_FRACTION).sum(axis=1)
+    learned = is_learned(fractions).sum(axis=1)
     return {of.name: int(((of.least <= learned) & (learned <= of.most)).sum()) for of in outcomes_of(fractions.shape[1])}

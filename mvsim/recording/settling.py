@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mvsim.recording.feature_test import is_learned
+
 TRAINED = 0.9
 """Part of its first value to which the mean of 1 - phi_y has to fall in every class: the initial network may be right on a few points by chance."""
 
@@ -25,7 +27,7 @@ class Settling(NamedTuple):
     def since(self) -> float | None:
         """Return since when the run has been trained, right on all points and of one answer by Definition 4.5 for every feature, None if not now."""
         times, accuracy = self.records["time"], np.asarray(self.records["training_accuracy"])
-        learned = np.asarray(self.records["feature_learned"]) >= 1.0
+        learned = is_learned(np.asarray(self.records["feature_learned"]))
         gap = np.asarray(self.records["softmax_gap"])  # NaN for a class without points
         trained = ~(gap > TRAINED * gap[0]).any(axis=1)
         same = (accuracy == 1.0) & (learned == learned[-1]).all(axis=(1, 2)) & trained

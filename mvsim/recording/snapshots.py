@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mvsim.diagnostics import is_open
 from mvsim.integrators import State
 
 
@@ -34,7 +35,7 @@ class Snapshots:
         previous_step : int, optional
             Step of the record before, if there is one.
         """
-        opened = self._opened | _open(view_gap)
+        opened = self._opened | is_open(view_gap)
         views_escaped = previous_step is not None and _escapes_doubled(escape_step, previous_step, state.step)
         if _is_snapshot(state.step) or views_escaped or _doubled(self._opened, opened):
             self.states.append(state)
@@ -43,12 +44,7 @@ class Snapshots:
     def forget_after(self, step: int, keep: bool, view_gaps: list[np.ndarray]) -> None:
         """Forget what lies after a step, and with ``keep`` false also what lies there; ``view_gaps`` are those of the records that remain."""
         self.states = [state for state in self.states if state.step < step or (keep and state.step == step)]
-        self._opened = np.asarray(_open(np.reshape(view_gaps, (-1, len(self._opened)))).any(axis=0))
-
-
-def _open(view_gap: np.ndarray) -> np.ndarray:
-    """Return where Delta_y, (..., k), is log k or more."""
-    return view_gap >= np.log(view_gap.shape[-1])
+        self._opened = np.asarray(is_open(np.reshape(view_gaps, (-1, len(self._opened)))).any(axis=0))
 
 
 def _is_snapshot(step: int) -> bool:

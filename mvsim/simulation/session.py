@@ -19,7 +19,7 @@ from mvsim.signals import signals_remembered
 from mvsim.simulation.plan import plan_of
 from mvsim.simulation.progress import compilation_announced
 from mvsim.simulation.request import Request
-from mvsim.simulation.words import faithful_learning_rate, outcome, summary
+from mvsim.simulation.words import faithful_eta, outcome, summary
 
 DISPLAY_SECONDS = 0.2
 """Seconds between two updates of the display."""
@@ -168,7 +168,7 @@ class Session:
             "summary": summary(self.recorder, self.options.seed, self.integrator.clock(self.state), ending, self.plan.regime),
             "wall_seconds": self.wall_before + self.last_saved - self.started,
             "settled": self._settled() if status == "finished" else None,
-            "faithful_eta": faithful_learning_rate(self.recorder),
+            "faithful_eta": faithful_eta(self.recorder),
         }
         dataset = to_dataset(self.recorder, self.state, self.resume, self.integrator)
         # A resumed run first repeats the steps after its restart point; until it has caught up, the file is newer and is not overwritten.

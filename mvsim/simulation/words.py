@@ -71,7 +71,7 @@ def outcome(recorder: Recorder, state: State, integrator: Integrator, horizon: f
     return " ".join([*parts, *recorder.objective.caveats(state.c)])
 
 
-def faithful_learning_rate(recorder: Recorder) -> float | None:
+def faithful_eta(recorder: Recorder) -> float | None:
     """Return the step size up to which gradient descent follows the flow to `FAITHFUL`, None if nothing tells."""
     rate = hessian.faithful_learning_rate(recorder.records["turning_rate"], FAITHFUL)
     return rate if math.isfinite(rate) else None
@@ -106,7 +106,7 @@ def _foretold(recorder: Recorder) -> list[str]:
 
 def _faithful_steps(recorder: Recorder, time: float) -> list[str]:
     """Say which step size gradient descent would need to stay close to this flow."""
-    eta = faithful_learning_rate(recorder)
+    eta = faithful_eta(recorder)
     if eta is None:
         return []
     return [f"Gradient descent with eta <= {eta:.3g} would follow this flow to within {100 * FAITHFUL:g} %, in {time / eta:.3g} steps."]

@@ -14,9 +14,9 @@ from mvsim import diagnostics
 from mvsim.diagnostics import own_correlations
 from mvsim.integrators import Escaping, Field, GradientFlow, State
 from mvsim.integrators.flow import flow as the_flow
+from mvsim.integrators.flow.carried import pack, unpack
 from mvsim.integrators.flow.chart import EscapeChart, smallest
 from mvsim.integrators.flow.flow import APPROACH, GROWTH_THAT_SEES_NOISE, IMBALANCE, RISE
-from mvsim.integrators.flow.memory import pack, unpack
 from mvsim.integrators.flow.stepper import Motion
 from mvsim.integrators.flow.system import Bounds, ChartedField
 from mvsim.objectives import OBJECTIVES

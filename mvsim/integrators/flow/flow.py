@@ -34,8 +34,8 @@ from mvsim.echo import echo
 from mvsim.errors import DivergedError, StalledError, UsageError
 from mvsim.integrators.base import MARKS_PER_DECADE, Field, Integrator, State, Visit
 from mvsim.integrators.flow.bdf import History
+from mvsim.integrators.flow.carried import Memory, pack, unpack
 from mvsim.integrators.flow.chart import EscapeChart
-from mvsim.integrators.flow.memory import Memory, pack, unpack
 from mvsim.integrators.flow.stepper import GaveUpError, Stepper
 from mvsim.integrators.flow.system import Bounds, ChartedField
 from mvsim.linalg.blas import one_blas_thread
@@ -67,7 +67,7 @@ others times 1 plus the fall. Single steps through an escape err by up to 13, on
 pass over one by 10^3 to 10^4."""
 
 STALL_GROWTH, STALL_STEPS = 1.01, 20.0
-"""A trajectory is stuck when the time since the last escape has grown by less than this factor in that many steps over rtol."""
+"""`StalledError` is raised if the time since the last escape grew by a factor of less than `STALL_GROWTH` within `STALL_STEPS` / rtol steps."""
 
 
 @document_options

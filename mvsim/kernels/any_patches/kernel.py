@@ -19,17 +19,10 @@ from mvsim.data import Dataset, PatchDataset
 from mvsim.kernels.any_patches import loops as compiled
 from mvsim.kernels.jit.threads import run_ranges, threads_for
 from mvsim.kernels.kernel import Evaluation, Kernel
+from mvsim.kernels.pieces import BATCH_BYTES, CACHED, LEAST_WIDTH, MOST_WIDTH
 from mvsim.losses import Points
 from mvsim.losses.points import Batch
 from mvsim.parameters import Parameters
-
-BATCH_BYTES = 2**25
-
-_CACHED = 2**17
-"""Pre-activations of a neuron (1 MiB) that the loops go over at a time."""
-
-LEAST_WIDTH, MOST_WIDTH = 64, 256
-"""Patches at a time: with fewer, the loops are too short; with more, there is nothing to gain."""
 
 
 class AnyPatchesKernel(Kernel):
@@ -114,7 +107,7 @@ class AnyPatchesKernel(Kernel):
     def _width(self, blocks: np.ndarray) -> int:
         """Return how many patches to take at a time: about the same each time, and few enough that all points of a block stay in the cache."""
         most_points = (blocks[:, 1] - blocks[:, 0]).max()
-        most = min(max(_CACHED // most_points, LEAST_WIDTH), MOST_WIDTH)
+        most = min(max(CACHED // most_points, LEAST_WIDTH), MOST_WIDTH)
         return math.ceil(self.P / math.ceil(self.P / most))
 
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from mvsim.data.memory import data_bytes, features_of_point
 from mvsim.kernels.needs import Needs, NeedsOfTest
+from mvsim.kernels.pieces import BATCH_BYTES, CACHED, LEAST_WIDTH
 from mvsim.parameters import Parameters
 
-_BATCH = 2**22
+_BATCH = BATCH_BYTES // 8
 """Doubles in one (k, n) array of a batch of mixed points."""
-
-_CACHED = 2**17
-"""Doubles in the pre-activations of a neuron, of which the compiled loops take some at a time."""
 
 
 def needs(p: Parameters, mixes: bool) -> Needs:
     """Return what a run of the compiled kernel takes; on each thread, of which one is counted, it has three arrays of pre-activations."""
-    activations = 3 * p.N * min(p.P, max(_CACHED // p.N, 64))
+    activations = 3 * p.N * min(p.P, max(CACHED // p.N, LEAST_WIDTH))
     return Needs(stored(p, p.N), batch(p, mixes) + activations, 0)
 
 

@@ -2,7 +2,7 @@
 
 Where a signal patch of point i meets no signal patch of point j, it meets the noise pattern h_j of j, so with lam the weight of i
 
-    g_y(z_ij) = U[y, h_j, i] + V[y, h_i, j] + (P - 4 C_P) B[y, h_i, h_j] + corrections,
+    g_y(z_ij) = U[y, h_j, i] + V[y, h_i, j] + (P - 2 V C_P) B[y, h_i, h_j] + corrections,
     U[y, h, i] = sum_{p signal of i} sum_r R(lam a_{i,p,r} + (1 - lam) n_{h,r}),   V the same with 1 - lam for lam,
     B[y, g, h] = sum_r R(lam n_{g,r} + (1 - lam) n_{h,r}).
 

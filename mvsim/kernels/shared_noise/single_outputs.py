@@ -1,4 +1,4 @@
-"""Outputs on the points themselves when noise is shared: g(x_i) = sum over signal patches + (P - 2 C_P) times the noise pattern of x_i."""
+"""Outputs on the points themselves when noise is shared: g(x_i) = sum over signal patches + (P - V C_P) times the noise pattern of x_i."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class MomentOutputs:
 
 
 class _NoiseShare:
-    """(P - 2 C_P) sum_r R(n_{g,r}), evaluated once for each pattern and spread over its points, which are consecutive."""
+    """(P - V C_P) sum_r R(n_{g,r}), evaluated once for each pattern and spread over its points, which are consecutive."""
 
     def __init__(self, layout: Layout, neurons: Neurons) -> None:
         self._activation, self._shape = neurons.activation, (neurons.k, len(layout.patterns))

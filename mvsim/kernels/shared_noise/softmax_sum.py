@@ -46,10 +46,10 @@ class SoftmaxSum:
 
     def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the mean loss and its gradient, (k, m, F)."""
-        pairs, fused = self._pairs, self.in_one_call
-        at_once = None if fused is None else fused.loss_and_gradient(c)
-        if at_once is not None:
-            return at_once
+        pairs, in_one_call = self._pairs, self.in_one_call
+        fused = None if in_one_call is None else in_one_call.loss_and_gradient(c)
+        if fused is not None:
+            return fused
         loss, D = self.loss_and_derivative(c)
         columns = self._columns.buffer
         return loss, self._columns.pulled_back(lambda y0, y1, out: pairs.sums.pull_back(y0, y1, columns, D, out))

@@ -137,7 +137,7 @@ class MomentSums:
         self.corrections = Corrections(own_pair, layout.pattern, block_of_extra, given_back)
 
     def values(self, y0: int, y1: int, columns: np.ndarray, tables: Values) -> None:
-        """Fill the tables at the given columns (k, F + G, m), in units of rho."""
+        """Fill the tables at the given columns (k, F + G, m), in units of the scale of the activation."""
         tables.terms[y0:y1] = 0.0
         compiled.term_values(y0, y1, columns, self.terms, tables.terms, self._activation)
         for moment, table in self._roles(tables):
@@ -147,7 +147,7 @@ class MomentSums:
         correction_values(y0, y1, own, tables.U, tables.V, tables.terms, self.corrections)
 
     def tangents(self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, tables: Values) -> None:
-        """Fill the tables with the derivative of `values` along moves, in units of rho."""
+        """Fill the tables with the derivative of `values` along moves, in units of the scale of the activation."""
         tables.terms[y0:y1] = 0.0
         compiled.term_tangents(y0, y1, columns, moves, self.terms, tables.terms, self._activation)
         for moment, table in self._roles(tables):
@@ -157,7 +157,7 @@ class MomentSums:
         correction_values(y0, y1, own, tables.U, tables.V, tables.terms, self.corrections)
 
     def pull_back(self, y0: int, y1: int, columns: np.ndarray, D: Derivatives, out: np.ndarray) -> None:
-        """Add the adjoint of `values` at D, by the columns times rho, to out, the shape of columns; D is used up."""
+        """Add the adjoint of `values` at D, by the columns times that scale, to out, the shape of columns; D is used up."""
         own = np.empty(self._shape)
         correction_pull_back(y0, y1, own, D.U, D.V, D.terms, self.corrections)
         self.unmixed.pull_back(y0, y1, columns, own, out)

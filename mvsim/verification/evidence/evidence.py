@@ -201,8 +201,8 @@ class Evidence:
     @cached_property
     def open_snapshots(self) -> list[Snapshot]:
         """At most `MOST_SNAPSHOTS` of those at which some Delta_y is log k or more, evenly chosen; without any, the final one."""
-        gaps = [np.abs(np.diff(self.total_at(s), axis=1)).max() for s in self.snapshots]
-        return _evenly([s for s, gap in zip(self.snapshots, gaps, strict=True) if gap >= self.log_k] or self.snapshots[-1:])
+        opened = [s for s in self.snapshots if diagnostics.is_open(diagnostics.view_gap(s.c, self.threshold)).any()]
+        return _evenly(opened or self.snapshots[-1:])
 
     def outputs(self, snapshot: Snapshot) -> np.ndarray:
         """Return (k, N): g_y(x_i)."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from mvsim.data import Dataset, sample_dataset
-from mvsim.diagnostics import active_neurons, active_threshold, correct, own_correlations
+from mvsim.diagnostics import active_neurons, active_threshold, class_mean, correct, own_correlations
 from mvsim.kernels import make_kernel
 from mvsim.kernels.finite import finite_outputs
 from mvsim.objectives import OBJECTIVES
-from mvsim.recording.feature_test import FeatureTest, count_classes
+from mvsim.recording.feature_test import FeatureTest, count_classes, is_learned
 from mvsim.run import Run
 from mvsim.verification.evidence.intervals import CONFIDENCE, clopper_pearson
 from mvsim.verification.verdict import Verdict, constant
@@ -44,7 +44,7 @@ class Learned:
     @property
     def by_definition(self) -> np.ndarray:
         """(k, V) bool: Definition 4.5 holds on every fresh draw and every training point: the worst case of all that were looked at."""
-        return (self.fresh == 1.0) & ~(self.training < 1.0)
+        return is_learned(self.fresh) & (is_learned(self.training) | np.isnan(self.training))
 
     @property
     def partly(self) -> np.ndarray:
@@ -60,7 +60,7 @@ def learned_features(run: Run, draws: int = DRAWS, data: Dataset | None = None) 
     run : Run
         A run.
     draws : int
-        Fresh draws for each class, other ones than the run used while it went on if there are more of them.
+        Fresh draws for each class. If there are more of them than the run took at its records, they are other draws than those.
     data : Dataset, optional
         What it was trained on; default what its parameters and seed say.
 
@@ -72,15 +72,9 @@ def learned_features(run: Run, draws: int = DRAWS, data: Dataset | None = None) 
     data = sample_dataset(p, run.seed) if data is None else data
     threshold = active_threshold(p, OBJECTIVES[run.method].mixes_with(run.provenance["options"]))
     views = [make_kernel(p, data.keep_view(view), "auto", None) for view in range(p.V)]
-    training = [_fraction_of_classes(correct(finite_outputs(kernel, c), data.labels), data) for kernel in views]
+    training = [class_mean(correct(finite_outputs(kernel, c), data.labels), data.labels, data.k) for kernel in views]
     active = np.asarray(active_neurons(c, threshold).any(axis=1))
     return Learned(FeatureTest(p, draws, run.seed).fraction_learned(c), draws, np.stack(training, axis=1), active)
-
-
-def _fraction_of_classes(right: np.ndarray, data: Dataset) -> np.ndarray:
-    counts = np.bincount(data.labels, minlength=data.k)
-    with np.errstate(invalid="ignore"):
-        return np.bincount(data.labels, weights=right, minlength=data.k) / np.where(counts > 0, counts, np.nan)
 
 
 def definition_4_5(run: Run, learned: Learned) -> Verdict:
@@ -91,7 +85,7 @@ def definition_4_5(run: Run, learned: Learned) -> Verdict:
     p, by_definition = run.parameters, learned.by_definition
     count = int(by_definition.sum())
     low = clopper_pearson(learned.draws, learned.draws)[0]
-    only_training = int(((learned.training == 1.0) & (learned.fresh < 1.0)).sum())
+    only_training = int((is_learned(learned.training) & ~is_learned(learned.fresh)).sum())
     against = int((by_definition != learned.active).sum())
     total = own_correlations(run.final_correlations)
     (first, count_first), *others = count_classes(np.where(by_definition, 1.0, 0.0)).items()

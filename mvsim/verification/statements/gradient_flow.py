@@ -21,6 +21,7 @@ from mvsim.echo import echo
 from mvsim.integrators import INTEGRATORS, GradientFlow
 from mvsim.integrators.flow.flow import RISE
 from mvsim.linalg.norm import norm
+from mvsim.recording.feature_test import is_learned
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.evidence.persistence import FACTOR, unchanged_since
 from mvsim.verification.verdict import Verdict, at_most, constant
@@ -231,7 +232,7 @@ def late_law(records: FlowRecords) -> Verdict:
         which = "mixed points keep a loss" if records.evidence.mixes else f"the loss is not below {SMALL_LOSS:g} at training accuracy 1"
         return constant(name, statement, None, detail=f"does not apply: {which}")
     escapes = run.dataset["escape_time"].to_numpy()
-    changed = [unchanged_since(times, small), unchanged_since(times, run.dataset["feature_learned"].to_numpy() >= 1.0)]
+    changed = [unchanged_since(times, small), unchanged_since(times, is_learned(run.dataset["feature_learned"].to_numpy()))]
     since = max(*changed, float(np.nanmax(escapes, initial=0.0)))
     if not times[-1] >= FACTOR * since or times[-1] <= 0.0:
         return constant(name, statement, None, detail=f"does not apply: something changed at t = {since:.4g}, less than {FACTOR:g} times ago")

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mvsim.recording.feature_test import is_learned
 from mvsim.run import Run
 from mvsim.verification.evidence.persistence import FACTOR, PATIENCE, lasts, training_status, unchanged_since
 from mvsim.verification.statements.definition import Learned
@@ -76,7 +77,7 @@ def _training_accuracy(theorem: str, run: Run) -> Verdict:
 def _features(theorem: str, statement: str, run: Run, learned: Learned, classes: _Classes) -> Verdict:
     """Decide the part about features, given what the classes are at the end of the run."""
     times = run.dataset["time"].to_numpy()
-    record = run.dataset["feature_learned"].to_numpy() >= 1.0
+    record = is_learned(run.dataset["feature_learned"].to_numpy())
     accuracy = run.dataset["training_accuracy"].to_numpy()
     right, bound = classes.right, classes.bound
     since, measured, possible = unchanged_since(times, record), float(right.mean()), float((right | classes.open).mean())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mvsim.kernels.jit.compiling import njit
+from mvsim.kernels.jit.compiling import SUMS, njit
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
+@njit(**SUMS)
 def table_second_derivatives(e0, e1, owner, features, noise, lam, feature, signal, residual, rho, power, out):
     """Add residual[y, g, i] (lam beta)^2 R''(lam beta c_f + (1 - lam) n_g), summed over i, patches with feature f and g, to out[e, f].
 

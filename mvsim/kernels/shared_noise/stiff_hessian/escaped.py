@@ -9,7 +9,7 @@ from mvsim.kernels.shared_noise.layout import Layout
 
 
 class Escaped:
-    """The escaped neurons at some correlations, as many places for each class as the class with the most needs.
+    """The escaped neurons at some correlations. Every class has the same number of places: as many as the class with most escaped neurons needs.
 
     Parameters
     ----------
