@@ -49,7 +49,7 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class Visit:
-    """A state that a trajectory comes through.
+    """One step of a trajectory.
 
     Attributes
     ----------

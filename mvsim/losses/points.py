@@ -47,7 +47,7 @@ class Points(ABC):
     """Whether any point is made of two."""
 
     recurs: bool = True
-    """Whether the same set comes again and again, so that what is prepared for it is worth keeping."""
+    """Whether the set is the same at every evaluation, so that tables made for it are kept."""
 
     @property
     @abstractmethod
@@ -56,7 +56,7 @@ class Points(ABC):
 
     @abstractmethod
     def one_in(self, N: int) -> float:
-        """Return n such that one in n of the points is, or is expected to be, one of the N points of the data itself."""
+        """Return 1 over the share of points that are training points by themselves: 1 for single points, N for pairs."""
 
     @abstractmethod
     def batches(self, N: int, size: int) -> Iterator[Batch]:
@@ -64,7 +64,7 @@ class Points(ABC):
 
     @property
     def partners(self) -> tuple[np.ndarray, ...]:
-        """The weights with which a point meets another one, once as the first and once as the second."""
+        """The weights of a training point that is paired with another one: lam where it is the first, 1 - lam where it is the second."""
         return (self.lam, 1.0 - self.lam) if self.mixes else ()
 
 

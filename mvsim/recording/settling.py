@@ -25,7 +25,7 @@ class Settling(NamedTuple):
     records: Mapping[str, Sequence[Any]]
 
     def since(self) -> float | None:
-        """Return since when the run has been trained, right on all points and of one answer by Definition 4.5 for every feature, None if not now."""
+        """Return since when training accuracy is 1, every class is trained and the learned features are those of now; None if not so now."""
         times, accuracy = self.records["time"], np.asarray(self.records["training_accuracy"])
         learned = is_learned(np.asarray(self.records["feature_learned"]))
         gap = np.asarray(self.records["softmax_gap"])  # NaN for a class without points

@@ -9,7 +9,8 @@ from mvsim.integrators import State
 
 
 class Snapshots:
-    """The states that are kept in full: at times that grow geometrically, and when the number of neurons or classes of interest has doubled.
+    """The states that are kept in full: at times that grow geometrically, and when the number of views that have
+    escaped, or of classes whose views differ by log k or more, has passed a power of two.
 
     Attributes
     ----------
