@@ -9,8 +9,9 @@ from mvsim.integrators import State
 
 
 class Snapshots:
-    """The states that are kept in full: at times that grow geometrically, and when the number of views that have
-    escaped, or of classes whose views differ by log k or more, has passed a power of two.
+    """The states that are kept in full: at times that grow geometrically, and at turning points.
+
+    A turning point is where the number of views that have escaped, or of classes whose views differ by log k or more, passes a power of two.
 
     Attributes
     ----------
