@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +25,7 @@ from mvsim.run import Run
 from mvsim.simulation.options import RunOptions
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import exit_code
-from mvsim.verification.verify import FOLDER, SEEDS, Section, ask_of_controls, ask_of_runs, ask_of_theorems
+from mvsim.verification.verify import FOLDER, SEEDS, ask_of_controls, ask_of_runs, ask_of_theorems
 from mvsim.version import __version__
 
 DEFAULT_K = (10,)
@@ -85,7 +85,12 @@ def verify(
         _check_replaceable(path, question)
 
     sections = []
-    for section in _answers(runs, theorem, k, given, seeds, controls, follow, runs_dir, threads, quiet):
+    parameters = [Parameters(k=one, **given) for one in k] if theorem and not runs else []
+    for section in chain(
+        ask_of_runs(runs, theorem, None if quiet else _judging) if runs else (),
+        ask_of_theorems(theorem, parameters, seeds, runs_dir, threads, None if quiet else progress_on, follow) if theorem and not runs else (),
+        ask_of_controls(runs_dir) if controls else (),
+    ):
         sections.append(section)
         if not (runs or quiet):  # it may take hours until the answer is complete
             origin = f" ({section.origin})" if section.origin else ""
@@ -140,20 +145,6 @@ def _check_replaceable(path: Path, question: dict[str, Any]) -> None:
     if asked != question:
         advice = "move it away, or give another file with --out"
         raise UsageError(f"{path_text(path)}: is not an answer to this question and would be replaced; {advice}")
-
-
-def _answers(
-    runs: tuple[Path, ...], theorem: tuple[str, ...], k: tuple[int, ...], given: dict[str, Any], seeds: int, controls: bool, follow: bool,
-    runs_dir: Path, threads: int | None, quiet: bool,
-) -> Iterator[Section]:  # fmt: skip
-    """Yield the sections that were asked for."""
-    if runs:
-        yield from ask_of_runs(runs, theorem, None if quiet else _judging)
-    elif theorem:
-        parameters = [Parameters(k=one, **given) for one in k]
-        yield from ask_of_theorems(theorem, parameters, seeds, runs_dir, threads, None if quiet else progress_on, follow)
-    if controls:
-        yield from ask_of_controls(runs_dir)
 
 
 def _judging(run: Run) -> None:

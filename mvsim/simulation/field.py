@@ -34,12 +34,12 @@ def field_of(objective: Objective, eta: float = 1.0, affordable: int = 10_000) -
         return f"c[{', '.join(str(int(j)) for j in np.unravel_index(i, shape))}]"
 
     return Field(
-        loss_and_gradient,
-        objective.curvature,
-        scales.units,
-        Escaping(own, scales.thresholds()[y, view], p.alpha),
-        component,
-        eta,
-        affordable,
-        objective.fixed,
+        loss_and_gradient=loss_and_gradient,
+        curvature=objective.curvature,
+        scale=scales.units,
+        escaping=Escaping(own, scales.thresholds()[y, view], p.alpha),
+        component=component,
+        learning_rate=eta,
+        affordable=affordable,
+        fixed=objective.fixed,
     )

@@ -206,7 +206,22 @@ class GradientFlow(Integrator):
         beginning = Stepper(system).started(y, integrals, size, velocity)
         log_loss = system.log_loss(state.c)
         state = replace(state, evaluations=state.evaluations + system.evaluations)
-        return state, Memory(chart, beginning, size, 0.0, log_loss, largest, state.step, state.time, 0.0, state.step, 0.0, log_loss, log_loss)
+        memory = Memory(
+            chart=chart,
+            stepper=beginning,
+            size=size,
+            time_lost=0.0,
+            lowest=log_loss,
+            largest=largest,
+            marked=state.step,
+            marked_time=state.time,
+            since_escape=0.0,
+            moving_step=state.step,
+            moving_since=0.0,
+            log_loss=log_loss,
+            marked_log_loss=log_loss,
+        )
+        return state, memory
 
     def _where(self, what: str, state: State, memory: Memory, system: ChartedField) -> str:
         """Say where a trajectory stopped, and which correlation moves most for its tolerance."""

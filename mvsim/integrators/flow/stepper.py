@@ -114,7 +114,17 @@ class Stepper:
     def started(self, y: np.ndarray, integrals: np.ndarray, h: float, velocity: np.ndarray) -> StepperState:
         """Return a beginning without a past, with a first step of size h."""
         moving = np.concatenate([velocity, np.zeros_like(integrals)])
-        return StepperState(History.started(np.concatenate([y, integrals]), moving, h), MOST_GROWTH_AFTER_FIRST, 0, y, -1, -1, 0.0, 1, 1.0)
+        return StepperState(
+            history=History.started(np.concatenate([y, integrals]), moving, h),
+            most_growth=MOST_GROWTH_AFTER_FIRST,
+            steps=0,
+            linearised=y,
+            linearised_at=-1,
+            inverted_at=-1,
+            gamma=0.0,
+            lifetime=1,
+            rate=1.0,
+        )
 
     def step(self, start: StepperState, longest: float, judge: Judge) -> tuple[StepperState, float]:
         """Make one step.

@@ -208,10 +208,17 @@ class PairBlocks(NamedTuple):
     @staticmethod
     def of(layout: Layout, plan: PairPlan) -> PairBlocks:
         """Take what the loops need."""
-        weight = 1.0 / len(layout.labels) ** 2
         return PairBlocks(
-            plan.blocks, plan.repeats, plan.extra_start, plan.extra_pairs, plan.lam, plan.symmetric, layout.start, layout.labels, weight
-        )  # fmt: skip
+            blocks=plan.blocks,
+            repeats=plan.repeats,
+            extra_start=plan.extra_start,
+            extra_pairs=plan.extra_pairs,
+            lam=plan.lam,
+            symmetric=plan.symmetric,
+            start=layout.start,
+            labels=layout.labels,
+            weight=1.0 / len(layout.labels) ** 2,
+        )
 
 
 class Corrections(NamedTuple):

@@ -115,7 +115,19 @@ class Block:
         span = np.arange(plan.extra_start[index], plan.extra_start[index + 1])
         pairs = plan.extra_pairs[span]
         extra = (pairs[:, 0] - rows.start) * i.shape[1] + pairs[:, 1] - cols.start
-        return Block(index, g, h, rows, cols, layout.order, weight.ravel() / N**2, targets, extra, len(plan.blocks) + span, plan.repeats)
+        return Block(
+            index=index,
+            g=g,
+            h=h,
+            rows=rows,
+            cols=cols,
+            order=layout.order,
+            weight=weight.ravel() / N**2,
+            targets=targets,
+            extra=extra,
+            extra_column=len(plan.blocks) + span,
+            repeats=plan.repeats,
+        )
 
     @property
     def first(self) -> np.ndarray:
