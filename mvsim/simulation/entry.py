@@ -88,7 +88,8 @@ def simulate(
     """
     asked = AllRunOptions(method=method, seed=seed, **options)
     request = Request(parameters, asked, data, Silent() if progress is None else progress)
-    check_memory(parameters, asked.sums_all_pairs(), usable_backend(asked.backend), asked.n_test, asked.integrator)
+    sized = parameters if data is None else data.sized(parameters)
+    check_memory(sized, asked.sums_all_pairs(), usable_backend(asked.backend), asked.n_test, asked.integrator)
     with ExitStack() as stack:
         if asked.out is not None:
             stack.enter_context(lock_run(asked.out))

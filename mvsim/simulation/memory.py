@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 from mvsim.free_memory import check_fits
 from mvsim.kernels import entry_for_draws
 from mvsim.parameters import Parameters
 from mvsim.recording.memory import needs_of_test
+from mvsim.recording.variables import When, variables_of
 from mvsim.simulation.all_options import DEFAULTS
 
 _LIBRARIES = 245 * 2**20
@@ -51,9 +54,14 @@ def required_bytes(
     flow = 0
     if integrator == "flow":  # the solver, and the stiff part of the Hessian
         stiff = entry_for_draws(p, backend).needs(p, mixes).stiff_hessian
-        state, record = p.features * p.k * p.m, p.features * p.m + (12 + 4 * p.V) * p.k
-        flow = 8 * (_FLOW * state + stiff + _COPIES * (_SNAPSHOTS * state + _RECORDS * record))
+        state = p.features * p.k * p.m
+        flow = 8 * (_FLOW * state + stiff + _COPIES * (_SNAPSHOTS * state + _RECORDS * _numbers_of_a_record(p)))
     return max(_LOADING, _LIBRARIES + array_bytes(p, mixes, backend, n_test) + flow)
+
+
+def _numbers_of_a_record(p: Parameters) -> int:
+    sizes = {"time": 1, "class": p.k, "neuron": p.m, "feature_class": p.k, "view": p.V}
+    return sum(math.prod(sizes[dim] for dim in variable.dims) for variable in variables_of(When.RECORD).values())
 
 
 def array_bytes(parameters: Parameters, mixes: bool, backend: str = DEFAULTS.backend, n_test: int = DEFAULTS.n_test) -> int:

@@ -172,3 +172,15 @@ def test_a_run_that_does_not_sum_all_pairs_is_not_refused_for_their_tables(optio
     mvsim.simulate(p, **run, **options)
     with pytest.raises(mvsim.UsageError, match="bytes"):
         mvsim.simulate(p, **run)
+
+
+def test_given_points_count_as_they_are(monkeypatch):
+    """Written out as patches they take more than in the form in which they are drawn."""
+    p, options = mvsim.Parameters(k=4, m=2, N=600), {"integrator": "gd", "eta": 1.0, "t_end": 1.0, "n_test": 2}
+    data = mvsim.Dataset.from_patches(mvsim.sample_dataset(p, 0).labels, mvsim.sample_dataset(p, 0).to_patches())
+    needs = [required_bytes(sized, mixes=True, integrator="gd") for sized in (p, data.sized(p))]
+    assert needs[0] < needs[1]
+    monkeypatch.setattr("mvsim.free_memory.available_bytes", lambda: sum(needs) / 2.0)
+    mvsim.simulate(p, **options)
+    with pytest.raises(mvsim.UsageError, match="bytes"):
+        mvsim.simulate(p, data=data, **options)
