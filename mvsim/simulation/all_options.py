@@ -1,4 +1,4 @@
-"""All options of a run: those that every run has, and what integrators and losses take besides, as their constructors describe it.
+"""All options of a run: those that every run has, and what integrators and methods take besides, as their constructors describe it.
 
 The signature and the documentation of `mvsim.simulate` and the flags of ``mvsim simulate`` follow from `AllRunOptions`.
 """
@@ -17,12 +17,12 @@ from mvsim.simulation.options import RunOptions
 
 
 def added_options() -> dict[str, Any]:
-    """Return type and field of every option of an integrator or a loss; of one name there is one option, whoever takes it.
+    """Return type and field of every option of an integrator or a method; of one name there is one option, whoever takes it.
 
     The values are not checked here: the owner of an option does that.
     """
     described = [(integrator.letter, integrator.name, fields_of(integrator)[integrator.option]) for integrator in INTEGRATORS.values()]
-    described += [(name, loss.name, field) for loss in OBJECTIVES.values() for name, field in fields_of(loss).items()]
+    described += [(name, method.name, field) for method in OBJECTIVES.values() for name, field in fields_of(method).items()]
     fields: dict[str, FieldInfo] = {}
     owners: dict[str, dict[str | None, list[str]]] = {}
     for name, owner, field in described:
@@ -42,6 +42,6 @@ def added_options() -> dict[str, Any]:
 
 
 AllRunOptions = create_model("AllRunOptions", __base__=RunOptions, __module__=__name__, __doc__=RunOptions.__doc__, **added_options())
-"""The options of a run, with those of every integrator and every loss; validated, and frozen."""
+"""The options of a run, with those of every integrator and every method; validated, and frozen."""
 
 DEFAULTS = AllRunOptions()

@@ -63,17 +63,19 @@ def _checked_unless_none(check: Callable[..., Any], **bounds: float) -> PlainVal
 
 
 class RunOptions(BaseModel):
-    """Options that every run has; `mvsim.simulation.all_options.AllRunOptions`, which also has those of integrators and losses, is what is used.
+    """Options that every run has; `mvsim.simulation.all_options.AllRunOptions`, which also has those of integrators and methods, is what is used.
 
     Raises
     ------
     UsageError
-        If a value is out of its domain, or belongs to another integrator or loss than is asked for; the message names the first.
+        If a value is out of its domain, or belongs to another integrator or method than is asked for; the message names the first.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
-    method: Annotated[str, OneOf(OBJECTIVES), Recorded()] = Field("midpoint", description="Training loss.")
+    method: Annotated[str, OneOf(OBJECTIVES), Recorded()] = Field(
+        "midpoint", description="What is trained on: points (erm), midpoints of all pairs (midpoint), random mixtures (mixup)."
+    )
     seed: Annotated[int, PlainValidator(check_seed), Recorded()] = Field(
         0, description="Fixes data, initial weights and everything else that is drawn."
     )
@@ -100,7 +102,7 @@ class RunOptions(BaseModel):
 
     def __init__(self, **given: Any) -> None:
         method = check_name(given.get("method", type(self).model_fields["method"].default))
-        others = type(self).model_fields.keys() - _options_of_losses()
+        others = type(self).model_fields.keys() - _options_of_methods()
         check_options(method, {name: value for name, value in given.items() if name not in others})
         try:
             super().__init__(**given)
@@ -124,12 +126,12 @@ class RunOptions(BaseModel):
         return self._given_to_integrators().get(INTEGRATORS[self.integrator].letter)
 
     def objective_options(self) -> dict[str, Any]:
-        """Return the options of the loss that is asked for: what it shares with the run, as the seed, and what is given to it."""
+        """Return the options of the method that is asked for: what it shares with the run, as the seed, and what is given to it."""
         shared = {name for name in options_of(self.method) if name in RunOptions.model_fields}
-        return {name: getattr(self, name) for name in shared | (self.model_fields_set & _options_of_losses())}
+        return {name: getattr(self, name) for name in shared | (self.model_fields_set & _options_of_methods())}
 
     def sums_all_pairs(self) -> bool:
-        """Whether the loss that is asked for sums all pairs of training points."""
+        """Whether the method that is asked for sums all pairs of training points."""
         return OBJECTIVES[self.method].sums_all_pairs_with({name: getattr(self, name) for name in options_of(self.method)})
 
     def recorded(self, under: str | None = None) -> dict[str, Any]:
@@ -142,9 +144,9 @@ class RunOptions(BaseModel):
         return {name: value for name, value in values.items() if value is not None}
 
 
-def _options_of_losses() -> set[str]:
-    """Return the options that any loss takes and a run does not have itself."""
-    return {name for loss in OBJECTIVES for name in options_of(loss)} - RunOptions.model_fields.keys()
+def _options_of_methods() -> set[str]:
+    """Return the options that any method takes and a run does not have itself."""
+    return {name for method in OBJECTIVES for name in options_of(method)} - RunOptions.model_fields.keys()
 
 
 def marks(model: type[RunOptions]) -> Iterator[tuple[str, Recorded]]:
