@@ -1,4 +1,4 @@
-"""Methods: what can be trained on, in correlation coordinates. To add one: write a file with a subclass of `Objective` and list it in `OBJECTIVES`."""
+"""Methods: what can be trained on, in correlation coordinates. To add one: write a subclass of `Objective` in a file, and list it in `OBJECTIVES`."""
 
 from __future__ import annotations
 
