@@ -84,6 +84,24 @@ class Escaping(NamedTuple):
     alpha: float
 
 
+class Part(NamedTuple):
+    """J as a function of some coordinates alone, the others as they were.
+
+    Attributes
+    ----------
+    positions : numpy.ndarray
+        (a,) where they are in the raveled c.
+    loss_and_gradient : callable
+        Their values (a,) -> J and its gradient by them (a,). It serves until another part is asked for.
+    is_whole_at : callable
+        c -> whether these are still all that can be stiff there.
+    """
+
+    positions: np.ndarray
+    loss_and_gradient: Callable[[np.ndarray], tuple[float, np.ndarray]]
+    is_whole_at: Callable[[np.ndarray], bool]
+
+
 @dataclass(frozen=True, eq=False)
 class Field:
     """The vector field c' = -grad J, and what is known of its shape. Arrays have the shape of c, whatever that is.
@@ -100,6 +118,8 @@ class Field:
         The coordinates that blow up.
     component : callable
         Position in the raveled c -> its name.
+    part : callable, optional
+        c -> J as a function of the coordinates that can be stiff, all others as in c; where it is not given, all can.
     learning_rate : float
         A step size that gradient descent can be expected to be stable with.
     affordable : int
@@ -113,6 +133,7 @@ class Field:
     scale: Callable[[np.ndarray], np.ndarray]
     escaping: Escaping
     component: Callable[[int], str]
+    part: Callable[[np.ndarray], Part] | None = None
     learning_rate: float = 1.0
     affordable: int = 10_000
     fixed: bool = True

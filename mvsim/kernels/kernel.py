@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from mvsim.activations import Activation
-from mvsim.kernels.sums import GenericSum, LossSum
+from mvsim.kernels.sums import GenericSum, LossSum, NeuronSum
 from mvsim.linalg.arrow_matrix import Curvature
 from mvsim.losses import Points, PointwiseLoss, Unmixed
 from mvsim.parameters import Parameters
@@ -177,6 +177,10 @@ class Kernel(ABC):
     def hessian_vector_product(self, c: np.ndarray, v: np.ndarray, points: Points, pointwise: PointwiseLoss) -> np.ndarray:
         """Return the derivative of the gradient along v."""
         return self.sum_of(points, pointwise).hessian_vector_product(self._in_features(c), self._in_features(v)).reshape(c.shape)
+
+    def of_neurons(self, c: np.ndarray, neurons: np.ndarray, points: Points, pointwise: PointwiseLoss) -> NeuronSum:
+        """Return the loss as a function of some neurons alone, see `mvsim.kernels.sums.LossSum`."""
+        return self.sum_of(points, pointwise).of_neurons(self._in_features(c), neurons)
 
     def curvature(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss, beyond: float) -> Curvature | None:
         """Return the stiff part of the Hessian, None if it cannot be told cheaply; ``beyond`` is the own correlation of a neuron that counts."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -10,6 +11,10 @@ from mvsim.losses import Points, PointwiseLoss
 
 if TYPE_CHECKING:
     from mvsim.kernels.kernel import Kernel
+
+
+NeuronSum = Callable[[np.ndarray], tuple[float, np.ndarray]]
+"""Correlations (k, E, F) of E neurons of each class -> a sum, and its gradient by them."""
 
 
 class LossSum(Protocol):
@@ -23,6 +28,24 @@ class LossSum(Protocol):
 
     def hessian_vector_product(self, c: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the derivative of the gradient along v, (k, m, F)."""
+
+    def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
+        """Return the sum as a function of some neurons (k, E) of each class, none twice, while the others are those of c (k, m, F).
+
+        It serves until another one is asked for.
+        """
+
+
+def neuron_sum(whole: LossSum, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
+    """Return what `LossSum.of_neurons` describes, by evaluating all neurons."""
+    which, everywhere = (np.arange(len(c))[:, None], neurons), c.copy()
+
+    def loss_and_gradient(moving: np.ndarray) -> tuple[float, np.ndarray]:
+        everywhere[which] = moving
+        loss, gradient = whole.loss_and_gradient(everywhere)
+        return loss, gradient[which]
+
+    return loss_and_gradient
 
 
 class GenericSum:
@@ -66,3 +89,7 @@ class GenericSum:
             change = evaluation.weighted(batch, self._pointwise.curvature(outputs, targets, evaluation.tangents(batch)))
             evaluation.pull_back_tangent(batch, residual, change)
         return evaluation.gradient()
+
+    def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
+        """Return the sum as a function of some neurons."""
+        return neuron_sum(self, c, neurons)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import lu_solve
 from scipy.linalg.lapack import dgetrf
+from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,26 +166,40 @@ class Shifted:
     """
 
     def __init__(self, curvature: Curvature, gamma: float) -> None:
-        self._h = h = curvature
-        self._border, self._block = h.border_index >= 0, h.block_index >= 0
+        h = curvature
         self._inverse = np.linalg.inv(np.eye(h.blocks.shape[1]) + gamma * h.blocks)
         self._down = self._inverse @ (gamma * h.sides)  # (I + gamma A)^-1 gamma C
         schur = np.eye(len(h.border)) + gamma * h.border
         np.subtract.at(schur, (h.side_index[:, :, None], h.side_index[:, None, :]), gamma * h.sides.transpose(0, 2, 1) @ self._down)
         self._factors = _factorised(schur) if len(schur) else None
+        entries = h.side_index.size
+        self._side_index = h.side_index
+        self._onto_border = csr_array((np.ones(entries), (np.arange(entries), h.side_index.ravel())), shape=(entries, len(h.border)))
+        self._border_index, self._block_index = h.border_index, h.block_index
+
+    def within(self, index: np.ndarray) -> Shifted:
+        """Return the inverse for vectors of which only the coordinates ``index`` are kept, the others being 0 before and dropped after it."""
+        size = 1 + max(int(each.max(initial=-1)) for each in (index, self._border_index, self._block_index))
+        place = np.full(size + 1, -1)  # its last entry, that of coordinate -1, stays -1
+        place[index] = np.arange(len(index))
+        same = copy(self)
+        same._border_index, same._block_index = place[self._border_index], place[self._block_index]
+        return same
 
     def solve(self, r: np.ndarray) -> np.ndarray:
-        """Return (I + gamma H)^-1 r for r (n,)."""
-        h, x = self._h, r.copy()
-        if self._factors is None:
+        """Return (I + gamma H)^-1 r for each r of (..., n)."""
+        x = r.copy()
+        if self._factors is None or not r.size:
             return x
-        in_blocks = np.where(self._block, r[h.block_index], 0.0)
-        border = np.where(self._border, r[h.border_index], 0.0)
-        np.subtract.at(border, h.side_index, np.einsum("bqe,bq->be", self._down, in_blocks))
-        border = lu_solve(self._factors, border, check_finite=False)
-        in_blocks = np.einsum("bpq,bq->bp", self._inverse, in_blocks) - np.einsum("bqe,be->bq", self._down, border[h.side_index])
-        x[h.border_index[self._border]] = border[self._border]
-        x[h.block_index[self._block]] = in_blocks[self._block]
+        on_border, in_block = self._border_index >= 0, self._block_index >= 0
+        blocks = np.where(in_block, r[..., self._block_index], 0.0)
+        border = np.where(on_border, r[..., self._border_index], 0.0)
+        sides = np.einsum("bqe,...bq->...be", self._down, blocks)
+        border = border - sides.reshape(*r.shape[:-1], self._side_index.size) @ self._onto_border
+        border = lu_solve(self._factors, border.T, check_finite=False).T
+        blocks = np.einsum("bpq,...bq->...bp", self._inverse, blocks) - np.einsum("bqe,...be->...bq", self._down, border[..., self._side_index])
+        x[..., self._border_index[on_border]] = border[..., on_border]
+        x[..., self._block_index[in_block]] = blocks[..., in_block]
         return x
 
 

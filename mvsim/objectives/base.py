@@ -21,6 +21,7 @@ from mvsim.errors import UsageError
 from mvsim.inputs import correlations_array
 from mvsim.kernels import make_kernel, usable_backend
 from mvsim.kernels.finite import check_finite, finite_outputs
+from mvsim.kernels.sums import NeuronSum
 from mvsim.linalg.arrow_matrix import Curvature
 from mvsim.logarithms import exponential, logarithm
 from mvsim.losses import LOSSES, CrossEntropy, Points, PointwiseLoss
@@ -153,6 +154,36 @@ class Objective(ABC):
         check_finite("the loss and its gradient are", c, loss, gradient)
         return loss, gradient
 
+    def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
+        """Return the loss as a function of some neurons alone while the others are those of c.
+
+        Parameters
+        ----------
+        c : numpy.ndarray
+            (k, m, k, V).
+        neurons : numpy.ndarray
+            (k, E) neurons of each class, none twice.
+
+        Returns
+        -------
+        callable
+            Correlations (k, E, k V) of these neurons -> the loss and its gradient by them. It serves until another one is asked for.
+        """
+        c = self._ready(c)
+        sums = [(weight, self.kernel.of_neurons(c, neurons, points, self.pointwise)) for weight, points in self.points]
+
+        def loss_and_gradient(moving: np.ndarray) -> tuple[float, np.ndarray]:
+            loss, gradient = 0.0, np.zeros_like(moving)
+            with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
+                for weight, of_neurons in sums:
+                    value, slope = of_neurons(moving)
+                    loss += weight * value
+                    gradient += weight * slope
+            check_finite("the loss and its gradient are", moving, loss, gradient)
+            return loss, gradient
+
+        return loss_and_gradient
+
     def hessian_vector_product(self, c: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the derivative of the gradient at c along v, (k, m, k, V)."""
         c, v = self._ready(c), self._checked(v, "v")
@@ -172,6 +203,12 @@ class Objective(ABC):
     def stiff_from(self) -> float:
         """The own correlation from which on a neuron counts as stiff, for the preconditioner; where it is makes no difference to results."""
         return STIFF * self.linear_from
+
+    def escaped(self, c: np.ndarray, part: float = 1.0) -> np.ndarray:
+        """Return (k, m): whether an own correlation of each neuron is beyond a part of `stiff_from`."""
+        classes = np.arange(self.parameters.k)
+        beyond: np.ndarray = c[classes, :, classes].max(axis=2) > part * self.stiff_from
+        return beyond
 
     @property
     def fixed(self) -> bool:

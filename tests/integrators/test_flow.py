@@ -17,6 +17,7 @@ from mvsim.integrators.flow import flow as the_flow
 from mvsim.integrators.flow.carried import pack, unpack
 from mvsim.integrators.flow.chart import EscapeChart, smallest
 from mvsim.integrators.flow.flow import APPROACH, GROWTH_THAT_SEES_NOISE, IMBALANCE, RISE
+from mvsim.integrators.flow.secants import Secants
 from mvsim.integrators.flow.stepper import Motion
 from mvsim.integrators.flow.system import Bounds, ChartedField
 from mvsim.objectives import OBJECTIVES
@@ -147,8 +148,9 @@ def test_steps_grow_slowly_and_go_no_further_than_a_part_of_the_way_to_the_next_
     parts, growth = [], []
     for before, after in pairwise(follow(BLOW_UP, START, 1e36)):
         memory = before.state.memory
-        y = memory.stepper.history.Z[0, memory.chart.index]
-        speed = memory.stepper.history.Z[1, memory.chart.index] / memory.stepper.history.h
+        stepper, index = memory.stepper, memory.chart.index
+        y = stepper.history.Z[0, index]
+        speed = stepper.history.Z[1, index] / (stepper.history.h * stepper.clock) + stepper.drift[index]
         waiting = y < -RHO
         parts.append(float((after.state.memory.size * speed / (RHO - y))[waiting].max(initial=0.0)))
         growth.append(after.state.memory.size / memory.size)
@@ -212,9 +214,10 @@ def test_a_step_that_passes_over_an_escape_is_refused(monkeypatch):
         log_losses = np.log([objective.loss(state.c) for state in states])
         return np.abs(np.diff(log_losses) + np.diff([state.log_dissipation for state in states])) / 1e-3
 
-    assert 10.0 < imbalances().max() <= IMBALANCE
-    monkeypatch.setattr(the_flow, "IMBALANCE", 5.0)
-    assert imbalances().max() <= 5.0 + 1e-6
+    largest = imbalances().max()
+    assert 1.0 < largest <= IMBALANCE
+    monkeypatch.setattr(the_flow, "IMBALANCE", 0.25 * largest)
+    assert imbalances().max() < 0.75 * largest
 
 
 @pytest.mark.parametrize(
@@ -311,10 +314,10 @@ def uninterrupted(method="midpoint"):
 
 
 @pytest.mark.parametrize("method", ["erm", "midpoint"])
-@pytest.mark.parametrize("at", [1, 40, 130])
+@pytest.mark.parametrize("at", [1, 40, 110])
 def test_a_resumed_flow_is_the_uninterrupted_one(at, method, tmp_path, monkeypatch):
     whole = uninterrupted(method)
-    assert int(whole.dataset["final_step"]) > 130
+    assert int(whole.dataset["final_step"]) > 110
     monkeypatch.setattr("mvsim.simulation.session.DISPLAY_SECONDS", 0.0)  # the display is told of every step
     with pytest.raises(mvsim.Interrupted):
         simulate(tmp_path / "run.nc", method, progress=StopAfter(lambda step: step == at))
@@ -327,10 +330,10 @@ def test_a_resumed_flow_loses_no_step_however_short_the_slices_are(tmp_path, mon
     monkeypatch.setattr("mvsim.simulation.session.DISPLAY_SECONDS", 0.0)
     while run is None:
         try:
-            run = simulate(tmp_path / "run.nc", "erm", t_end=3e3, resume=True, progress=StopAfter(lambda step: step % 8 == 0))
+            run = simulate(tmp_path / "run.nc", "erm", t_end=3e3, resume=True, progress=StopAfter(lambda step: step % 5 == 0))
         except mvsim.Interrupted:
             slices += 1
-            assert int(mvsim.open_run(tmp_path / "run.nc").dataset["final_step"]) == 8 * slices
+            assert int(mvsim.open_run(tmp_path / "run.nc").dataset["final_step"]) == 5 * slices
     assert slices > 8
     assert_same_bits(run.dataset, whole.dataset)
 
@@ -391,8 +394,8 @@ def test_values_that_are_not_finite_are_named():
 
 
 def test_a_step_that_fails_for_good_is_named(monkeypatch):
-    monkeypatch.setattr("mvsim.integrators.flow.stepper.solve_step", lambda *equation: None)
-    with pytest.raises(mvsim.StalledError, match="Newton's method does not converge"):
+    monkeypatch.setattr("mvsim.integrators.flow.stepper.solve_by_secants", lambda *equation: (None, Secants.none()))
+    with pytest.raises(mvsim.StalledError, match="its equation is not solved"):
         follow(fields(), mvsim.initial_correlations(SMALL, 0), 1.0)
 
 
@@ -443,7 +446,7 @@ def test_round_off_of_the_own_clock():
     c = np.zeros((1, 1, 1, 2))
     c[0, 0, 0] = 1e-12, 0.5
     field = plain_field(lambda c: -(np.minimum(np.maximum(c, 0.0), 1.0) ** 7), lambda c: 1e90 - float(c.sum()))
-    visits = follow(field, c, 1e80)
+    visits = follow(field, c, 1e80, 1e-8)
     assert visits[-1].state.time == 1e80
     assert all(later.state.time >= earlier.state.time for earlier, later in pairwise(visits))
     assert visits[-1].state.c[0, 0, 0, 0] == pytest.approx(1e80, rel=1e-6 + ROUNDOFF)

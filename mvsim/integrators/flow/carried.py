@@ -10,6 +10,7 @@ import numpy as np
 
 from mvsim.integrators.flow.bdf import History
 from mvsim.integrators.flow.chart import EscapeChart
+from mvsim.integrators.flow.secants import Secants
 from mvsim.integrators.flow.stepper import StepperState
 
 
@@ -65,7 +66,7 @@ class Memory:
     marked_integral: float = 0.0
 
 
-_PARTS = {"chart": ("chart", EscapeChart), "stepper": ("progress", StepperState), "history": ("history", History)}
+_PARTS = {"chart": ("chart", EscapeChart), "stepper": ("progress", StepperState), "history": ("history", History), "secants": ("secants", Secants)}
 """Fields that have fields of their own: what each is called where it is saved, and its type."""
 
 
@@ -82,8 +83,10 @@ def pack(memory: object, prefix: str = "") -> dict[str, np.ndarray]:
     return arrays
 
 
-def unpack(arrays: Mapping[str, np.ndarray]) -> Memory:
-    """Return the memory that was packed."""
+def unpack(arrays: Mapping[str, np.ndarray]) -> Memory | None:
+    """Return the memory that was packed; None, so that a flow starts anew, if there is none or it is that of an earlier stepper."""
+    if "progress.clock" not in arrays:
+        return None
     return _unpack(Memory, arrays, "")  # type: ignore[return-value]
 
 

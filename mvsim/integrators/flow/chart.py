@@ -51,6 +51,14 @@ class EscapeChart:
         inside = (x > smallest(alpha) * thresholds) & (x < thresholds) & (alpha >= 2.0)
         return EscapeChart(candidates[inside], 0.5 * x[inside], thresholds[inside], alpha)
 
+    def within(self, index: np.ndarray) -> EscapeChart:
+        """Return the chart for vectors that hold the coordinates ``index`` alone, none twice."""
+        place = np.full(1 + max(int(each.max(initial=-1)) for each in (index, self.index)), -1)
+        place[index] = np.arange(len(index))
+        here = place[self.index]
+        kept = here >= 0
+        return EscapeChart(here[kept], self.floor[kept], self.threshold[kept], self.alpha)
+
     def slope(self, c: np.ndarray) -> np.ndarray:
         """Return (n,): dy/dc of every coordinate at c (n,)."""
         slope = np.ones_like(c)

@@ -33,10 +33,9 @@ import pydantic
 from mvsim.echo import echo
 from mvsim.errors import DivergedError, StalledError, UsageError
 from mvsim.integrators.base import MARKS_PER_DECADE, Field, Integrator, State, Visit
-from mvsim.integrators.flow.bdf import History
 from mvsim.integrators.flow.carried import Memory, pack, unpack
 from mvsim.integrators.flow.chart import EscapeChart
-from mvsim.integrators.flow.stepper import GaveUpError, Stepper
+from mvsim.integrators.flow.stepper import GaveUpError, Stepper, StepperState
 from mvsim.integrators.flow.system import Bounds, ChartedField
 from mvsim.linalg.blas import one_blas_thread
 from mvsim.options import document_options
@@ -51,7 +50,7 @@ LAST_TIME = 1e250
 MARK_EVERY = 20
 """Steps between two marks where time hardly moves; where it does, marks are as close as `MARKS_PER_DECADE`."""
 
-APPROACH = 0.7
+APPROACH = 0.95
 """Part of the way to the next escape that one step may go."""
 
 GROWTH_THAT_SEES_NOISE = 1.5
@@ -127,7 +126,7 @@ class GradientFlow(Integrator):
 
     def unpack(self, arrays: Mapping[str, np.ndarray]) -> Memory | None:
         """Return the memory that was packed."""
-        return unpack(arrays) if arrays else None
+        return unpack(arrays)
 
     def clock(self, state: State) -> str:
         """Say how many steps and evaluations."""
@@ -146,7 +145,7 @@ class GradientFlow(Integrator):
         while state.time < t_end:
             spent = system.evaluations
             left = t_end - state.time
-            longest = min(left, GROWTH_THAT_SEES_NOISE * memory.size, _way_to_escape(memory.chart, memory.stepper.history))
+            longest = min(left, GROWTH_THAT_SEES_NOISE * memory.size, _way_to_escape(memory.chart, memory.stepper))
             highest = memory.lowest + RISE * self.rtol
             bounds = Bounds(memory.log_loss, highest, memory.marked_log_loss, memory.marked_integral, IMBALANCE * self.rtol)
             try:
@@ -239,10 +238,10 @@ def added(time: float, lost: float, size: float) -> tuple[float, float]:
     return total, step - (total - time)
 
 
-def _way_to_escape(chart: EscapeChart, history: History) -> float:
+def _way_to_escape(chart: EscapeChart, stepper: StepperState) -> float:
     """Return how long the next step may be: a part of the way to the next escape at the present speeds."""
-    to_go = chart.threshold - history.Z[0, chart.index]
-    speed = history.Z[1, chart.index] / history.h
+    to_go = chart.threshold - stepper.history.Z[0, chart.index]
+    speed = stepper.history.Z[1, chart.index] / (stepper.history.h * stepper.clock) + stepper.drift[chart.index]
     approaching = (to_go > 2.0 * chart.threshold) & (speed > 1e-300)
     with np.errstate(over="ignore"):  # beyond any time
         return APPROACH * float((to_go[approaching] / speed[approaching]).min()) if approaching.any() else math.inf

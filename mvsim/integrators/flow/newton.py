@@ -1,4 +1,4 @@
-"""The implicit equation of one step by Newton's method with preconditioned GMRES."""
+"""The implicit equation of one step, and its solution by Newton's method with GMRES where no Jacobian is known."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ SOLVED = 0.1
 
 LINEARLY = 0.05
 """Part of that to which a linear system is solved."""
+
+KRYLOV = 20
+"""Most products of one linear solve."""
 
 DIFFERENCE = 1e-2
 """Distance of the two points of a difference quotient in units of the tolerance. At 1 the slope of the activation is another one."""
@@ -64,27 +67,21 @@ class Solution:
     rate: float
 
 
-def solve_step(
-    equation: ImplicitEquation, precondition: Callable[[np.ndarray], np.ndarray], weight: np.ndarray, allowed: float, rate: float, most: int
-) -> Solution | None:
+def solve_by_newton(equation: ImplicitEquation, weight: np.ndarray, allowed: float, rate: float) -> Solution | None:
     """Return the solution, or None if the corrections do not shrink.
 
-    The linear systems (1 - gamma f') x = r are preconditioned from the left, and solved in units of the tolerance.
+    The linear systems (1 - gamma f') x = r are solved in units of the tolerance.
 
     Parameters
     ----------
     equation : ImplicitEquation
         What is solved.
-    precondition : callable
-        About (1 - gamma f')^-1.
     weight : numpy.ndarray
         (n,) tolerances.
     allowed : float
         Root mean square of a that the error of the step allows, in units of the tolerance.
     rate : float
-        `Solution.rate` of the step before with the same preconditioner, else 1.
-    most : int
-        Most products of one linear solve.
+        `Solution.rate` of the step before, 1 at first.
     """
     f, gamma, predicted, velocity = equation
     root = math.sqrt(len(predicted))
@@ -98,11 +95,11 @@ def solve_step(
         def product(v: np.ndarray, y: np.ndarray = y, slope: np.ndarray = slope) -> np.ndarray:
             direction = v * weight
             step = DIFFERENCE * root / max(float(np.linalg.norm(v)), 1e-300)
-            return precondition(direction - gamma * (f(y + step * direction) - slope) / step) / weight
+            return (direction - gamma * (f(y + step * direction) - slope) / step) / weight
 
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is no solution
-            defect = precondition(gamma * slope - velocity - correction) / weight
-            change, _ = gmres(product, defect, LINEARLY * enough * root, most)
+            defect = (gamma * slope - velocity - correction) / weight
+            change, _ = gmres(product, defect, LINEARLY * enough * root, KRYLOV)
             correction = correction + weight * change
             size = float(np.linalg.norm(change)) / root
         if not math.isfinite(size) or not np.isfinite(defect).all() or (iteration and size > 2.0 * before):

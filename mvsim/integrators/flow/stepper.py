@@ -1,4 +1,7 @@
-"""Steps of the BDF within the tolerance: Newton's method, the error test, and the choice of order and step size, as in CVODE."""
+"""Steps of the BDF within the tolerance: the implicit equation, the error test, and the choice of order and step size, as in CVODE.
+
+Steps are made in the variable x of `mvsim.integrators.flow.clock`.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,13 @@ import numpy as np
 
 from mvsim.errors import DivergedError
 from mvsim.integrators.flow.bdf import LEAST_GROWTH, MAX_ORDER, SAFETY_HIGHER, SAFETY_OTHER, SAFETY_SAME, Coefficients, History
-from mvsim.integrators.flow.newton import ImplicitEquation, Solution, solve_step
-from mvsim.linalg.arrow_matrix import Curvature, Shifted
+from mvsim.integrators.flow.clock import FIRST, LONGEST, in_frame, size_of, time_of, wound
+from mvsim.integrators.flow.near import Near
+from mvsim.integrators.flow.newton import ImplicitEquation, Solution, solve_by_newton
+from mvsim.integrators.flow.secants import Secants, solve_by_secants
 
 MOST_GROWTH_AFTER_FIRST, MOST_GROWTH_LATER = 1e4, 10.0
 """Most growth of the step size after the first step, and after any other, as the error allows it."""
-
-KRYLOV = 20
-"""Most products of one linear solve."""
 
 LONGEST_INVERSE = 20
 """Steps for which the inverse in the preconditioner is kept."""
@@ -56,11 +58,11 @@ class System(Protocol):
     def tolerance(self, y: np.ndarray) -> np.ndarray:
         """Return (n,): the allowed error of each coordinate at y."""
 
-    def curvature(self, y: np.ndarray) -> Curvature | None:
-        """Return the stiff part of the Hessian by c, or None."""
+    def near(self, y: np.ndarray) -> Near | None:
+        """Return what is known of the system near y, None if it tells nothing."""
 
-    def slope(self, y: np.ndarray) -> np.ndarray:
-        """Return (n,): dy/dc."""
+    def steady(self, y: np.ndarray) -> np.ndarray:
+        """Return (a,): coordinates that move at almost constant speed at y."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,15 +78,19 @@ class StepperState:
     steps : int
         Steps since the beginning.
     linearised : numpy.ndarray
-        (n,) y at which the Hessian of the preconditioner was taken.
+        (n,) y near which the system is known.
     linearised_at, inverted_at : int
-        Steps at which Hessian and inverse were made; -1: they have to be made.
+        Steps at which that and the preconditioner were made; -1: they have to be made.
     gamma : float
-        Of the inverse.
-    lifetime : int
-        Steps after which the Hessian is made anew.
+        Of the preconditioner.
     rate : float
-        At which Newton's corrections shrank.
+        At which the corrections of the last equation shrank.
+    secants : Secants
+        What is known of the Jacobian.
+    clock : float
+        B of the variable x; the history is one in x.
+    drift : numpy.ndarray
+        (n,) speed in t at which the history sees coordinates from a frame that moves with them, 0 for those that do not move steadily.
     """
 
     history: History
@@ -94,8 +100,10 @@ class StepperState:
     linearised_at: int
     inverted_at: int
     gamma: float
-    lifetime: int
     rate: float
+    secants: Secants
+    clock: float
+    drift: np.ndarray
 
 
 class Stepper:
@@ -109,21 +117,24 @@ class Stepper:
 
     def __init__(self, system: System) -> None:
         self.system = system
-        self._inverse: _Inverse | None = None
+        self._known = _Known(system)
 
     def started(self, y: np.ndarray, integrals: np.ndarray, h: float, velocity: np.ndarray) -> StepperState:
-        """Return a beginning without a past, with a first step of size h."""
-        moving = np.concatenate([velocity, np.zeros_like(integrals)])
+        """Return a beginning without a past, with a first step that takes the time h."""
+        clock = h / math.expm1(FIRST)
+        moving = np.concatenate([clock * velocity, np.zeros_like(integrals)])
         return StepperState(
-            history=History.started(np.concatenate([y, integrals]), moving, h),
+            history=History.started(np.concatenate([y, integrals]), moving, FIRST),
             most_growth=MOST_GROWTH_AFTER_FIRST,
             steps=0,
             linearised=y,
             linearised_at=-1,
             inverted_at=-1,
             gamma=0.0,
-            lifetime=1,
             rate=1.0,
+            secants=Secants.none(),
+            clock=clock,
+            drift=np.zeros_like(y),
         )
 
     def step(self, start: StepperState, longest: float, judge: Judge) -> tuple[StepperState, float]:
@@ -134,7 +145,7 @@ class Stepper:
         start : StepperState
             Where to step from.
         longest : float
-            Largest step size.
+            Longest time that the step may take.
         judge : callable
             Asked about each step that passed the error test.
 
@@ -143,7 +154,7 @@ class Stepper:
         StepperState
             Where the step ends; its history has the size of the next step.
         float
-            Size of the step.
+            Time that it takes.
 
         Raises
         ------
@@ -153,63 +164,80 @@ class Stepper:
         n = len(start.linearised)
         begin = start.history.Z[0]
         weight = self.system.tolerance(begin[:n])
-        now = replace(start, history=start.history.rescaled(min(start.history.h, longest)))
+        now = replace(start, history=start.history.rescaled(min(start.history.h, size_of(longest, start.clock))))
         failures, most_growth, reason = 0, now.most_growth, ""
         for _ in range(ATTEMPTS):
             history = now.history
             coefficients = history.coefficients()
             now, solution = self._solve(now, coefficients, weight)
             if solution is None:
-                most_growth, reason = 1.0, "Newton's method does not converge"
+                most_growth, reason = 1.0, "its equation is not solved"
                 now = replace(now, history=history.rescaled(0.25 * history.h))
                 continue
             error = solution.size * coefficients.error
             if error <= 1.0:
-                after = self._corrected(history, coefficients, solution)
-                gain = judge(history.h, _motion(history, n), _motion(after, n))
+                time, clock = time_of(history.h, now.clock), now.clock * math.exp(history.h)
+                after = self._corrected(history, coefficients, solution, time * now.drift)
+                gain = judge(time, _motion(history, now.drift, now.clock), _motion(after, now.drift, clock))
                 if gain is not None:
                     after.Z[0, n:] += gain
                     after, ratio = self._next(history, after, coefficients, error, weight, most_growth)
-                    after = after.rescaled(ratio * history.h)
-                    return replace(now, history=after, most_growth=MOST_GROWTH_LATER, steps=now.steps + 1, rate=solution.rate), history.h
+                    drift = self._drift(_motion(after, now.drift, clock))
+                    after = in_frame(after, now.drift - drift, clock)
+                    after, clock = wound(after.rescaled(min(ratio * history.h, LONGEST)), clock, weight)
+                    end = replace(
+                        now, history=after, most_growth=MOST_GROWTH_LATER, steps=now.steps + 1, rate=solution.rate, clock=clock, drift=drift
+                    )
+                    return end, time
                 error, reason = CLEARLY_UNSOUND, "the loss does not fall as |grad J|^2 says, or a correlation jumps over its threshold"
             else:
                 reason = "the error is beyond the tolerance"
             failures, most_growth = failures + 1, 1.0
             now = self._after_failure(now, error, failures, n)
-        raise GaveUpError(f"{reason}, even with a step of {now.history.h:.3g}")
+        raise GaveUpError(f"{reason}, even with a step of {time_of(now.history.h, now.clock):.3g}")
 
     def _solve(self, now: StepperState, c: Coefficients, weight: np.ndarray) -> tuple[StepperState, Solution | None]:
         """Solve the equation of the step; with a new preconditioner if the one there is has aged, or does not do."""
         n = len(weight)
         prediction = now.history.predicted()
-        y, moving = prediction[0, :n].copy(), prediction[1, :n]
-        gamma = now.history.h / c.l[1]
+        gamma = now.history.h / c.l[1] * now.clock * math.exp(now.history.h)
+        y = prediction[0, :n] + time_of(now.history.h, now.clock) * now.drift
+        equation = ImplicitEquation(self.system.rate, gamma, y, prediction[1, :n] / c.l[1] + gamma * now.drift)
         fresh = now.inverted_at < 0 or now.steps >= now.inverted_at + LONGEST_INVERSE or abs(gamma / now.gamma - 1.0) > DRIFT
+        outdated = now.linearised_at < 0 or self._known.is_outdated(now, y)
         while True:
-            if now.linearised_at < 0 or now.steps >= now.linearised_at + now.lifetime:
+            if outdated:
                 now, fresh = replace(now, linearised=y, linearised_at=now.steps), True
             if fresh:
                 now = replace(now, inverted_at=now.steps, gamma=gamma, rate=1.0)
             try:
-                inverse = self._inverse_of(now)
-                now = replace(now, lifetime=inverse.lifetime)
-                implicit = ImplicitEquation(self.system.rate, gamma, y, moving / c.l[1])
-                solution = solve_step(implicit, inverse.solve, weight, 1.0 / c.error, now.rate, KRYLOV)
+                now, solution = self._solved(now, equation, weight, 1.0 / c.error)
             except (DivergedError, np.linalg.LinAlgError):
-                solution = None
-            if solution is not None or now.linearised is y:
+                now, solution = replace(now, secants=Secants.none()), None
+            if solution is not None:
                 return now, solution
-            now = replace(now, linearised_at=-1)
+            if now.linearised is y:
+                return replace(now, linearised_at=-1), None
+            outdated = True
 
-    def _inverse_of(self, now: StepperState) -> _Inverse:
-        if self._inverse is None or not self._inverse.serves(now):
-            self._inverse = _Inverse(self.system, now, self._inverse)
-        return self._inverse
+    def _solved(self, now: StepperState, equation: ImplicitEquation, weight: np.ndarray, allowed: float) -> tuple[StepperState, Solution | None]:
+        """Solve it by secants where the stiff part of the Hessian is known, else by Newton's method."""
+        near = self._known.near(now)
+        if near is None:
+            return now, solve_by_newton(equation, weight, allowed, now.rate)
+        solution, secants = solve_by_secants(equation, near, self._known.preconditioner(now), weight, allowed, now.rate, now.secants)
+        return replace(now, secants=secants), solution
 
-    def _corrected(self, history: History, c: Coefficients, solution: Solution) -> History:
+    def _drift(self, end: Motion) -> np.ndarray:
+        """Return (n,): the speed of what moves steadily at the end of a step, and 0 for all else."""
+        drift, steady = np.zeros_like(end.y), self.system.steady(end.y)
+        drift[steady] = end.velocity[steady]
+        return drift
+
+    def _corrected(self, history: History, c: Coefficients, solution: Solution, drifted: np.ndarray) -> History:
         """Return the past after a step, the integrals as they were before it."""
         predicted, n = history.predicted(), len(solution.correction)
+        predicted[0, :n] += drifted
         predicted[:, n:] = 0.0
         predicted[0, n:] = history.Z[0, n:]
         return history.corrected(predicted, c, np.concatenate([solution.correction, np.zeros(predicted.shape[1] - n)]))
@@ -219,7 +247,7 @@ class Stepper:
         history = now.history
         if failures > RESTART_AFTER:
             y, integrals = history.Z[0, :n], history.Z[0, n:]
-            return replace(self.started(y, integrals, 0.1 * history.h, self.system.rate(y)), steps=now.steps, most_growth=1.0)
+            return replace(self.started(y, integrals, 0.1 * time_of(history.h, now.clock), self.system.rate(y)), steps=now.steps, most_growth=1.0)
         ratio = 1.0 / ((SAFETY_SAME * error) ** (1.0 / (history.order + 1)) + 1e-6)
         return replace(now, history=history.rescaled(history.h * min(max(ratio, 0.1), 0.9 if failures < 2 else 0.2)))
 
@@ -250,35 +278,38 @@ class GaveUpError(Exception):
     """No attempt at a step succeeded."""
 
 
-class _Inverse:
-    """An approximation of (1 + gamma D H D^-1)^-1, the preconditioner; D = dy/dc turns the Hessian by c into one by y."""
+class _Known:
+    """What is known of a system, made anew only where a state asks for it somewhere else."""
 
-    def __init__(self, system: System, now: StepperState, before: _Inverse | None) -> None:
-        self._linearised, self._gamma = now.linearised, now.gamma
-        self._curvature: Curvature | None
-        self._slope: np.ndarray
-        if before is not None and before._linearised is now.linearised:
-            self._curvature, self._slope = before._curvature, before._slope
-        else:
-            self._curvature, self._slope = system.curvature(now.linearised), system.slope(now.linearised)
-        self._shifted: Shifted | None = None if self._curvature is None else self._curvature.shifted(now.gamma)
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._place: np.ndarray | None = None
+        self._near: Near | None = None
+        self._gamma = math.nan
 
-    @property
-    def lifetime(self) -> int:
-        """Steps after which the Hessian is made anew."""
-        return 1 if self._curvature is None else self._curvature.lifetime
+    def near(self, now: StepperState) -> Near | None:
+        """Return what is known where a state was linearised."""
+        if self._place is not now.linearised:
+            self._place, self._near, self._gamma = now.linearised, self._system.near(now.linearised), math.nan
+        return self._near
 
-    def serves(self, now: StepperState) -> bool:
-        """Whether it is the one that ``now`` asks for."""
-        return self._linearised is now.linearised and self._gamma == now.gamma
+    def preconditioner(self, now: StepperState) -> Callable[[np.ndarray], np.ndarray]:
+        """Return the preconditioner of a state."""
+        near = self.near(now)
+        assert near is not None
+        if self._gamma != now.gamma:
+            self._preconditioner, self._gamma = near.preconditioner(now.gamma), now.gamma
+        return self._preconditioner
 
-    def solve(self, r: np.ndarray) -> np.ndarray:
-        """Apply it."""
-        return r if self._shifted is None else self._slope * self._shifted.solve(r / self._slope)
+    def is_outdated(self, now: StepperState, y: np.ndarray) -> bool:
+        """Whether that should be made anew for a step to y."""
+        near = self.near(now)
+        return near is not None and (now.steps >= now.linearised_at + near.curvature.lifetime or not near.serves_at(y))
 
 
-def _motion(history: History, n: int) -> Motion:
-    return Motion(history.Z[0, :n], history.Z[1, :n] / history.h)
+def _motion(history: History, drift: np.ndarray, clock: float) -> Motion:
+    n = len(drift)
+    return Motion(history.Z[0, :n], history.Z[1, :n] / (history.h * clock) + drift)
 
 
 def _norm(v: np.ndarray) -> float:

@@ -10,8 +10,8 @@ import numpy as np
 from mvsim.errors import DivergedError
 from mvsim.integrators.base import Field
 from mvsim.integrators.flow.chart import EscapeChart
+from mvsim.integrators.flow.near import Near
 from mvsim.integrators.flow.stepper import Motion
-from mvsim.linalg.arrow_matrix import Curvature
 from mvsim.linalg.norm import norm
 
 NODES = (np.array([0.5 - math.sqrt(1.0 / 12.0), 0.5 + math.sqrt(1.0 / 12.0)]), np.array([0.5, 0.5]))
@@ -113,17 +113,49 @@ class ChartedField:
 
     def rate(self, y: np.ndarray) -> np.ndarray:
         """Return y'."""
-        c = self.chart.to_c(y)
-        far = float(np.abs(c).max())
-        if not far <= FAR * max(self.largest, 1e-200):
-            raise DivergedError(f"a Newton iterate is far outside the range reached so far (largest correlation {far:.3g})")
-        with np.errstate(over="ignore", invalid="ignore"):  # the next lines name what numpy would only warn of
+        c, slope = self._at(self.chart, y)
+        with np.errstate(over="ignore", invalid="ignore"):  # what numpy would only warn of is named
             loss, gradient = self.field.loss_and_gradient(0, c.reshape(self.shape))
-            rate = -self.chart.slope(c) * gradient.ravel()
+        rate = self._checked(loss, -slope * gradient.ravel(), c)
+        self._last = c, loss, gradient.ravel()
+        return rate
+
+    def steady(self, y: np.ndarray) -> np.ndarray:
+        """Return the coordinates of the chart that are still below their threshold."""
+        return self.chart.index[self.chart.waiting(y)]
+
+    def near(self, y: np.ndarray) -> Near | None:
+        """Return what the field tells of its shape near y, None if it does not know its Hessian."""
+        c, slope = self._at(self.chart, y)
+        curvature = self.field.curvature(c.reshape(self.shape))
+        if curvature is None:
+            return None
+        if self.field.part is None:
+            return Near(curvature, slope, np.arange(self.size), self.rate, lambda y: True)
+        part = self.field.part(c.reshape(self.shape))
+        chart = self.chart.within(part.positions)
+
+        def rate(x: np.ndarray) -> np.ndarray:
+            moved, slope = self._at(chart, x)
+            with np.errstate(over="ignore", invalid="ignore"):
+                loss, gradient = part.loss_and_gradient(moved)
+            return self._checked(loss, -slope * gradient, moved)
+
+        return Near(curvature, slope, part.positions, rate, lambda y: part.is_whole_at(self.correlations(y)))
+
+    def _at(self, chart: EscapeChart, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return c and dy/dc at y, unless that is far outside."""
+        c = chart.to_c(y)
+        far = float(np.abs(c).max(initial=0.0))
+        if not far <= FAR * max(self.largest, 1e-200):
+            raise DivergedError(f"an iterate of an implicit step is far outside the range reached so far (largest correlation {far:.3g})")
+        return c, chart.slope(c)
+
+    def _checked(self, loss: float, rate: np.ndarray, c: np.ndarray) -> np.ndarray:
+        """Return the rate, if it and J are finite."""
         self.evaluations += 1
         if not (math.isfinite(loss) and np.isfinite(rate).all()):
-            raise DivergedError(f"the gradient is not finite (largest correlation {far:.3g})")
-        self._last = c, loss, gradient.ravel()
+            raise DivergedError(f"the gradient is not finite (largest correlation {float(np.abs(c).max(initial=0.0)):.3g})")
         return rate
 
     def log_loss(self, c: np.ndarray) -> float:
@@ -194,11 +226,3 @@ class ChartedField:
         relative = self.rtol * (np.abs(y[self.chart.index]) + self.chart.threshold)[self.chart.waiting(y)]
         tolerance[index] = np.minimum(tolerance[index], relative)
         return np.maximum(tolerance, 1e-300)
-
-    def curvature(self, y: np.ndarray) -> Curvature | None:
-        """Return the stiff part of the Hessian by c, None if the field does not tell it."""
-        return self.field.curvature(self.correlations(y))
-
-    def slope(self, y: np.ndarray) -> np.ndarray:
-        """Return (n,): dy/dc."""
-        return self.chart.slope(self.chart.to_c(y))

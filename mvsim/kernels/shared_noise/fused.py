@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from mvsim.kernels.jit.threads import run_together
@@ -47,10 +49,10 @@ class PairGradient:
             pairs=pairs,
             targets=targets,
         )
-        columns = (k, layout.features + len(layout.patterns), neurons.m)
+        self._width = layout.features + len(layout.patterns)
         self._memory = Memory(
-            columns=np.empty(columns),
-            out=np.empty(columns),
+            columns=np.empty((k, self._width, neurons.m)),
+            out=np.empty((k, self._width, neurons.m)),
             values=values,
             exponentials=Exponentials(*values),
             derivatives=Derivatives(*values),
@@ -62,8 +64,20 @@ class PairGradient:
 
     def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray] | None:
         """Return both at c (k, m, F), or None if the outputs are too large for exponentials."""
-        memory, gradient = self._memory, np.empty_like(c)
-        run_together(self._threads, lambda counters: pair_gradient(counters, c, self._constants, memory, gradient))
+        return self._summed(c, _NOBODY, self._memory)
+
+    def beside(self, others: Values, count: int) -> Callable[[np.ndarray], tuple[float, np.ndarray] | None]:
+        """Return the function of `loss_and_gradient` for c of fewer neurons, (k, count, F), beside neurons whose values are ``others``."""
+        shape = len(self._memory.columns), self._width, count
+        memory = self._memory._replace(columns=np.empty(shape), out=np.empty(shape))
+        return lambda c: self._summed(c, others, memory)
+
+    def _summed(self, c: np.ndarray, others: Values, memory: Memory) -> tuple[float, np.ndarray] | None:
+        gradient = np.empty_like(c)
+        run_together(self._threads, lambda counters: pair_gradient(counters, c, others, self._constants, memory, gradient))
         if not (memory.largest < LARGEST_OUTPUT).all():
             return None
         return float(memory.sums.sum() - memory.linear.sum()), gradient
+
+
+_NOBODY = Values(np.empty((0, 0, 0)), np.empty((0, 0, 0)), np.empty((0, 0)))

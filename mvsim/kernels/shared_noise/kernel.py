@@ -34,7 +34,7 @@ from mvsim.kernels.shared_noise.softmax_sum import SoftmaxSum
 from mvsim.kernels.shared_noise.stiff_hessian.of_pairs import stiff_hessian_of_pairs
 from mvsim.kernels.shared_noise.stiff_hessian.of_points import stiff_hessian_of_points
 from mvsim.kernels.shared_noise.sums_direct import Neurons
-from mvsim.kernels.sums import LossSum
+from mvsim.kernels.sums import LossSum, NeuronSum
 from mvsim.linalg.arrow_matrix import Curvature
 from mvsim.losses import AllPairs, CrossEntropy, ListedPairs, Points, PointwiseLoss, Unmixed
 from mvsim.parameters import Parameters
@@ -146,3 +146,13 @@ class _OneBlasThread:
     def hessian_vector_product(self, c: np.ndarray, v: np.ndarray) -> np.ndarray:
         with self._neurons.one_blas_thread():
             return self._of.hessian_vector_product(c, v)
+
+    def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
+        with self._neurons.one_blas_thread():
+            of_neurons = self._of.of_neurons(c, neurons)
+
+        def loss_and_gradient(moving: np.ndarray) -> tuple[float, np.ndarray]:
+            with self._neurons.one_blas_thread():
+                return of_neurons(moving)
+
+        return loss_and_gradient

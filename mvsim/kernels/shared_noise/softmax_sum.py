@@ -11,8 +11,8 @@ import numpy as np
 from mvsim.kernels.shared_noise.fused import PairGradient
 from mvsim.kernels.shared_noise.pair_softmax import PairSoftmax, loss_and_derivative_of_values
 from mvsim.kernels.shared_noise.sums_by_moments import MomentSums
-from mvsim.kernels.shared_noise.tables import Derivatives
-from mvsim.kernels.sums import GenericSum
+from mvsim.kernels.shared_noise.tables import Derivatives, Values
+from mvsim.kernels.sums import GenericSum, NeuronSum, neuron_sum
 from mvsim.losses import AllPairs, PointwiseLoss
 
 if TYPE_CHECKING:
@@ -78,6 +78,28 @@ class SoftmaxSum:
             return self._generic.hessian_vector_product(c, v)
         D, dD = softmax.derivative_and_change(tangents)
         return self._columns.pulled_back(lambda y0, y1, out: pairs.sums.pull_back_tangent(y0, y1, columns, moves, D, dD, out))
+
+    def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
+        """Return the sum as a function of some neurons: values are sums over neurons, so those of the others are formed once."""
+        by_all = neuron_sum(self, c, neurons)
+        if self.in_one_call is None:
+            return by_all
+        others = c.copy()
+        others[np.arange(len(c))[:, None], neurons] = 0.0
+        columns, values, sums = self._columns.buffer, self._values_of_others, self._pairs.sums
+        fill = self._columns.filling(others, columns)
+
+        def forward(y0: int, y1: int) -> None:
+            fill(y0, y1)
+            sums.values(y0, y1, columns, values)
+
+        self._neurons.run(forward)
+        beside = self.in_one_call.beside(values, neurons.shape[1])
+        return lambda moving: beside(moving) or by_all(moving)
+
+    @cached_property
+    def _values_of_others(self) -> Values:
+        return self._pairs.empty_values()
 
     def _forward(self, c: np.ndarray) -> Callable[[int, int], None]:
         """Return what fills the columns and the values of some classes."""

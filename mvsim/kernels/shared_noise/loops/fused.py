@@ -107,8 +107,15 @@ def _largest(x):
     return result.view(np.float64)[0]
 
 
+@njit(forceinline=True, **_OPTIONS)
+def _add(rows, out):
+    rows, out = rows.reshape(rows.size), out.reshape(out.size)
+    for n in range(len(out)):
+        out[n] += rows[n]
+
+
 @njit(inline="always", **_OPTIONS)
-def _values_of_class(y, c, constants, memory):
+def _values_of_class(y, c, others, constants, memory):
     values = memory.values
     fill_columns(y, y + 1, c, constants.patterns, constants.over_scale, memory.columns)
     for t in range(values.terms.shape[1]):
@@ -119,6 +126,11 @@ def _values_of_class(y, c, constants, memory):
         moment_values(y, y + 1, memory.columns, constants.second, values.V, values.terms, constants.activation)
     unmixed_values(y, y + 1, memory.columns, constants.unmixed, memory.own, constants.activation)
     correction_values(y, y + 1, memory.own, values.U, values.V, values.terms, constants.corrections)
+    if others.U.size:
+        _add(others.U[y], values.U[y])
+        _add(others.terms[y], values.terms[y])
+        if not constants.pairs.symmetric:
+            _add(others.V[y], values.V[y])
 
 
 @njit(inline="always", **_OPTIONS)
@@ -158,15 +170,15 @@ def _gradient_of_class(y, constants, memory, gradient):
 
 
 @njit(cache=True, **_OPTIONS)
-def pair_gradient(counters, c, constants, memory, gradient):
-    """Take part in filling gradient (k, m, F) and the sums of the loss at c (k, m, F).
+def pair_gradient(counters, c, others, constants, memory, gradient):
+    """Take part in filling gradient (k, m, F) and the sums of the loss at c (k, m, F); ``others`` are values to be added, or empty.
 
     If ``memory.largest`` is not below LARGEST_OUTPUT for every class afterwards, exponentials do not fit, and there is neither.
     """
     k, blocks = len(c), len(constants.pairs.blocks)
     y = take(counters, VALUES)
     while y < k:
-        _values_of_class(y, c, constants, memory)
+        _values_of_class(y, c, others, constants, memory)
         _exponentials_of_class(y, constants, memory)
         mark_done(counters, VALUES)
         y = take(counters, VALUES)
