@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from mvsim.free_memory import check_fits
+from mvsim.integrators import INTEGRATORS
 from mvsim.kernels import entry_for_draws
 from mvsim.parameters import Parameters
 from mvsim.recording.memory import needs_of_test
@@ -52,7 +53,7 @@ def required_bytes(
     """
     p = parameters
     flow = 0
-    if integrator == "flow":  # the solver, and the stiff part of the Hessian
+    if INTEGRATORS[integrator].follows_flow:  # the solver, and the stiff part of the Hessian
         stiff = entry_for_draws(p, backend).needs(p, mixes).stiff_hessian
         state = p.features * p.k * p.m
         flow = 8 * (_FLOW * state + stiff + _COPIES * (_SNAPSHOTS * state + _RECORDS * _numbers_of_a_record(p)))

@@ -1,0 +1,48 @@
+"""What a trajectory by CVODE carries from segment to segment besides the state, and its form as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Memory:
+    """All that the next segment depends on, besides the state.
+
+    Attributes
+    ----------
+    longest : float
+        Longest time that the next segment may take.
+    time_lost : float
+        What the clock has lost to rounding.
+    lowest : float
+        Least ln J at the start of a segment so far.
+    largest : float
+        Largest correlation so far.
+    since_escape : float
+        Time since the last coordinate escaped, exact even where the clock stands still.
+    moving_step : int
+        Last step at which ``since_escape`` had grown enough.
+    moving_since : float
+        ``since_escape`` at that step.
+    """
+
+    longest: float
+    time_lost: float
+    lowest: float
+    largest: float
+    since_escape: float
+    moving_step: int
+    moving_since: float
+
+    def as_arrays(self) -> dict[str, np.ndarray]:
+        """Return all values as arrays, to be saved."""
+        return {name: np.asarray(value) for name, value in asdict(self).items()}
+
+    @staticmethod
+    def of_arrays(arrays: Mapping[str, np.ndarray]) -> Memory:
+        """Return the memory that was saved."""
+        return Memory(**{field.name: arrays[field.name].item() for field in fields(Memory)})
