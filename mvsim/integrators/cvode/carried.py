@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 
 import numpy as np
 
+from mvsim.integrators.flow.chart import EscapeChart
 
-@dataclass(frozen=True)
+CHART = "chart."
+"""What the names of the arrays of the chart begin with."""
+
+
+@dataclass(frozen=True, eq=False)
 class Memory:
     """All that the next segment depends on, besides the state.
 
     Attributes
     ----------
+    chart : EscapeChart
+        The coordinates.
     longest : float
         Longest time that the next segment may take.
     time_lost : float
@@ -30,6 +37,7 @@ class Memory:
         ``since_escape`` at that step.
     """
 
+    chart: EscapeChart
     longest: float
     time_lost: float
     lowest: float
@@ -40,9 +48,13 @@ class Memory:
 
     def as_arrays(self) -> dict[str, np.ndarray]:
         """Return all values as arrays, to be saved."""
-        return {name: np.asarray(value) for name, value in asdict(self).items()}
+        chart = {CHART + field.name: getattr(self.chart, field.name) for field in fields(EscapeChart)}
+        numbers = {field.name: getattr(self, field.name) for field in fields(Memory) if field.name != "chart"}
+        return {name: np.asarray(value) for name, value in (chart | numbers).items()}
 
     @staticmethod
     def of_arrays(arrays: Mapping[str, np.ndarray]) -> Memory:
         """Return the memory that was saved."""
-        return Memory(**{field.name: arrays[field.name].item() for field in fields(Memory)})
+        values = {name: array.item() if array.ndim == 0 else array for name, array in arrays.items()}
+        chart = EscapeChart(**{field.name: values.pop(CHART + field.name) for field in fields(EscapeChart)})
+        return Memory(chart, **values)

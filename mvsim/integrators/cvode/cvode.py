@@ -4,8 +4,8 @@ It shares the coordinates, the tolerances and the judgement of steps with `mvsim
 
 CVODE cannot be saved and loaded. So a trajectory is made of segments. Each starts the solver anew, at order 1, from the state and a few numbers
 (`mvsim.integrators.cvode.carried.Memory`), and each ends with a mark. A run can therefore be resumed at its marks, bit for bit. Each segment has
-its own chart and its own error weights, and is short enough for both: it does not go further than a part of the way to the next escape. It counts
-its own time from 0, so that short steps at late times keep their digits.
+its own error weights, and is short enough for them: it does not go further than a part of the way to the next escape. It counts its own time
+from 0, so that short steps at late times keep their digits.
 
 A step may be refused that CVODE has taken: where the loss does not fall by the integral of the squared gradient. The segment ends before
 that step, and the next one is shorter.
@@ -25,6 +25,7 @@ from mvsim.integrators.base import Field, State, Visit
 from mvsim.integrators.cvode.carried import Memory
 from mvsim.integrators.cvode.segment import FailedError, Segment, Step
 from mvsim.integrators.cvode.solver import library
+from mvsim.integrators.flow.chart import EscapeChart
 from mvsim.integrators.flow.flow import RTOL, STALL_GROWTH, STALL_STEPS, GradientFlow
 from mvsim.options import document_options
 
@@ -88,7 +89,16 @@ class CvodeFlow(GradientFlow):
     def _fresh(self, state: State) -> Memory:
         """Return the memory of a trajectory that has no past."""
         largest = float(np.abs(state.c).max()) + float(self.field.escaping.threshold.max(initial=0.0))
-        return Memory(math.inf, 0.0, math.inf, largest, 0.0, state.step, 0.0)
+        return Memory(
+            chart=EscapeChart.at(state.c.ravel(), *self.field.escaping),
+            longest=math.inf,
+            time_lost=0.0,
+            lowest=math.inf,
+            largest=largest,
+            since_escape=0.0,
+            moving_step=state.step,
+            moving_since=0.0,
+        )
 
     def _after(self, start: State, number: int, memory: Memory, segment: Segment, step: Step, t_end: float) -> State:
         """Return the state after a step of a segment."""
@@ -107,6 +117,7 @@ class CvodeFlow(GradientFlow):
             dissipation=start.dissipation + float(step.gains[0]),
             log_dissipation=start.log_dissipation + float(step.gains[1]),
             memory=Memory(
+                chart=memory.chart,
                 longest=step.longest,
                 time_lost=math.fsum([*clock, -time]),
                 lowest=min(memory.lowest, segment.log_loss),

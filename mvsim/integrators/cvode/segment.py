@@ -13,7 +13,6 @@ from mvsim.errors import DivergedError
 from mvsim.integrators.base import MARKS_PER_DECADE, Field, State
 from mvsim.integrators.cvode.carried import Memory
 from mvsim.integrators.cvode.solver import Solver, SolverFailedError
-from mvsim.integrators.flow.chart import EscapeChart
 from mvsim.integrators.flow.flow import IMBALANCE, RISE
 from mvsim.integrators.flow.stepper import Motion
 from mvsim.integrators.flow.system import Bounds, ChartedField
@@ -112,10 +111,8 @@ class Segment:
     """
 
     def __init__(self, field: Field, rtol: float, start: State, memory: Memory) -> None:
-        c = start.c.ravel()
-        chart = EscapeChart.at(c, *field.escaping)
-        self.system = ChartedField(field, chart, start.c.shape, rtol, memory.largest)
-        self.y = chart.to_y(c)
+        self.system = ChartedField(field, memory.chart, start.c.shape, rtol, memory.largest)
+        self.y = memory.chart.to_y(start.c.ravel())
         self.velocity, self.tolerance = self.system.rate(self.y), self.system.tolerance(self.y)
         self.log_loss = self.system.log_loss(start.c)
         highest = min(memory.lowest, self.log_loss) + RISE * rtol

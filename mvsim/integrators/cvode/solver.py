@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import math
-from contextlib import redirect_stdout
 from typing import Any
 
 import numpy as np
 
 from mvsim.errors import UsageError
+from mvsim.integrators.cvode.muted import this_thread_muted
 from mvsim.integrators.flow.system import ChartedField
 from mvsim.linalg.arrow_matrix import Curvature, Shifted
 from mvsim.linalg.blas import one_blas_thread
@@ -93,7 +92,7 @@ class Solver:
         DivergedError
             If the field cannot be evaluated. The solver is of no use after that.
         """
-        with one_blas_thread(), redirect_stdout(io.StringIO()):  # on failure, the library prints what its result tells as well
+        with one_blas_thread(), this_thread_muted():  # on failure, the library prints what its result tells as well
             result = self._solver.step(BEYOND, method="onestep", tstop=self._span)
         if not result.success:
             raise SolverFailedError(f"CVODE: {str(result.message).rstrip('.')}")
