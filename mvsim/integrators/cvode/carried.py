@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -55,6 +56,6 @@ class Memory:
     @staticmethod
     def of_arrays(arrays: Mapping[str, np.ndarray]) -> Memory:
         """Return the memory that was saved."""
-        values = {name: array.item() if array.ndim == 0 else array for name, array in arrays.items()}
+        values: dict[str, Any] = {name: array.item() if array.ndim == 0 else array for name, array in arrays.items()}
         chart = EscapeChart(**{field.name: values.pop(CHART + field.name) for field in fields(EscapeChart)})
         return Memory(chart, **values)

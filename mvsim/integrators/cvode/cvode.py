@@ -24,7 +24,7 @@ from mvsim.errors import StalledError
 from mvsim.integrators.base import Field, State, Visit
 from mvsim.integrators.cvode.carried import Memory
 from mvsim.integrators.cvode.segment import FailedError, Segment, Step
-from mvsim.integrators.cvode.solver import library
+from mvsim.integrators.cvode.solver import VECTORS, library
 from mvsim.integrators.flow.chart import EscapeChart
 from mvsim.integrators.flow.flow import RTOL, STALL_GROWTH, STALL_STEPS, GradientFlow
 from mvsim.options import document_options
@@ -33,6 +33,12 @@ from mvsim.options import document_options
 @document_options
 class CvodeFlow(GradientFlow):
     """c' = -grad J(c) by CVODE of SUNDIALS, to check the gradient flow of `mvsim.integrators.flow` by another solver.
+
+    It takes 2.0 to 2.4 times as many gradients, as every segment begins with short steps of order 1: on ``Parameters(k=4, d=2000)`` with
+    seed 0, until settled, 3089 in place of 1565 for ERM, and 15451 in place of 6734 for midpoint. Escapes come in the same order, at times
+    that differ by at most 3e-6 and 1.3e-3. At d = k^20 (``Parameters.literal(k=3, m=3, N=30)``, seed 1) ERM settles at t = 2e29 after 14253
+    gradients in place of 6149, and every statement of `mvsim verify` on it as a gradient flow holds, after saturation too. Midpoint at that d
+    was followed to t = 8.1e27 only, where both solvers had spent 17 minutes and more on the second of two escapes that coincide.
 
     Parameters
     ----------
@@ -47,6 +53,7 @@ class CvodeFlow(GradientFlow):
     """
 
     name = "cvode"
+    library_vectors = VECTORS
 
     def __init__(
         self, field: Field, rtol: Annotated[float | None, pydantic.Field(description=f"relative tolerance; default {RTOL:g}")] = None

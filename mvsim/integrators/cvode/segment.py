@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.interpolate import KroghInterpolator
 
 from mvsim.errors import DivergedError
 from mvsim.integrators.base import MARKS_PER_DECADE, Field, State
@@ -168,18 +168,22 @@ class Segment:
     def _taken(self, span: float) -> Iterator[Step]:
         """Yield the steps within a span, or raise `FailedError`."""
         system, chart, bounds = self.system, self.system.chart, self._bounds
-        track, before, gains = [(0.0, self.y)], Motion(self.y, self.velocity), np.zeros(2)
+        track = deque([(0.0, self.y)], DEGREE + 1)
+        before = Motion(self.y, self.velocity)
+        gains = np.zeros(2)
         waiting = chart.waiting(self.y).sum()
         solver = Solver(system, self.y, self.tolerance, min(self._quickest, span), span)
-        while True:
+        for number in range(1, MOST_STEPS + 1):
             try:
                 elapsed, y = solver.step()
             except (SolverFailedError, DivergedError, np.linalg.LinAlgError) as error:
                 raise FailedError(str(error), track[-1][0] - track[-2][0] if len(track) > 1 else span) from None
             size = elapsed - track[-1][0]
+            if number == 2:
+                track.popleft()  # the first step goes with the rate at the start, which is no velocity: see `_velocity`
             track.append((elapsed, y))
             after = Motion(y, _velocity(track))
-            if len(track) <= 3:  # the first steps are of order 1: along chords
+            if number <= 2:  # of order 1: along chords
                 before = Motion(before.y, after.velocity)
             gained = system.gains(bounds, size, before, after)
             if gained is None:
@@ -188,7 +192,7 @@ class Segment:
             bounds = bounds._replace(log_loss=system.log_loss(chart.to_c(y)), integral=float(gains[1]))
             escaped = bool(chart.waiting(y).sum() != waiting)
             yield Step(elapsed, size, y, gains, escaped, longest=math.nan)
-            if escaped or len(track) > MOST_STEPS or self._over(elapsed, size, span) or self._tightened(y):
+            if escaped or self._over(elapsed, size, span) or self._tightened(y):
                 return
             before = after
 
@@ -199,13 +203,12 @@ class Segment:
         return bool((self.system.tolerance(y) < TIGHTER * self.tolerance).any())
 
 
-def _velocity(track: list[tuple[float, np.ndarray]]) -> np.ndarray:
+def _velocity(track: Sequence[tuple[float, np.ndarray]]) -> np.ndarray:
     """Return (n,): the derivative, at the end, of the polynomial through the last values.
 
-    The rate there is of no use for it: it holds what Newton's method leaves of its equation, times the stiffest eigenvalues. For the same reason the
-    start, from which the first step goes with that rate, counts for the first step alone.
+    The rate there is of no use for it: it holds what Newton's method leaves of its equation, times the stiffest eigenvalues.
     """
-    points = track[max(min(1, len(track) - 2), len(track) - 1 - DEGREE) :]
-    size = points[-1][0] - points[-2][0]
-    times = np.array([(time - points[-1][0]) / size for time, _ in points])
-    return np.asarray(KroghInterpolator(times, np.array([y for _, y in points])).derivative(0.0)) / size
+    end, size = track[-1][0], track[-1][0] - track[-2][0]
+    times = np.array([(time - end) / size for time, _ in track])
+    weights = np.linalg.solve(np.vander(times, increasing=True).T, np.eye(len(times))[1])  # that make t^j to 1 for j = 1 and to 0 for others
+    return np.asarray(weights @ np.array([y for _, y in track])) / size

@@ -16,6 +16,9 @@ from mvsim.linalg.blas import one_blas_thread
 KRYLOV = 20
 """Most products of one linear solve."""
 
+VECTORS = KRYLOV + 22
+"""Vectors that CVODE holds: a basis for each product and three more, 6 for the past, and 13 for y, its weights, corrections and what is at work."""
+
 DIFFERENCE = 1e-2
 """Distance of the two points of a difference quotient in units of the tolerance. At 1, which is CVODE's own choice, the slope of the activation is
 another one."""
