@@ -34,11 +34,11 @@ from mvsim.options import document_options
 class CvodeFlow(GradientFlow):
     """c' = -grad J(c) by CVODE of SUNDIALS, to check the gradient flow of `mvsim.integrators.flow` by another solver.
 
-    It takes 2.0 to 2.4 times as many gradients, as every segment begins with short steps of order 1: on ``Parameters(k=4, d=2000)`` with
-    seed 0, until settled, 3089 in place of 1565 for ERM, and 15451 in place of 6734 for midpoint. Escapes come in the same order, at times
+    It takes 1.9 to 2.3 times as many gradients, as every segment begins with short steps of order 1: on ``Parameters(k=4, d=2000)`` with
+    seed 0, until settled, 3001 in place of 1565 for ERM, and 13449 in place of 6734 for midpoint. Escapes come in the same order, at times
     that differ by at most 3e-6 and 1.3e-3. At d = k^20 (``Parameters.literal(k=3, m=3, N=30)``, seed 1) ERM settles at t = 2e29 after 14253
     gradients in place of 6149, and every statement of `mvsim verify` on it as a gradient flow holds, after saturation too. Midpoint at that d
-    was followed to t = 8.1e27 only, where both solvers had spent 17 minutes and more on the second of two escapes that coincide.
+    was followed to t = 8.1e27 only, 17 minutes by either solver, to just after an escape of two neurons at nearly the same time.
 
     Parameters
     ----------
