@@ -15,7 +15,7 @@ from typing import Any
 
 from mvsim.version import __version__
 
-_LIBRARIES = ("numpy", "scipy", "numba", "pydantic", "xarray", "h5netcdf", "h5py")
+_LIBRARIES = ("numpy", "scipy", "numba", "pydantic", "xarray", "h5netcdf", "h5py", "scikit-sundae")
 
 
 def collect_provenance(command: str | Sequence[str] | None = None) -> dict[str, Any]:

@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 from mvsim.integrators.base import Escaping, Field, Integrator, Part, State, Visit
+from mvsim.integrators.cvode import CvodeFlow
 from mvsim.integrators.flow import LAST_TIME, GradientFlow
 from mvsim.integrators.gradient_descent import GradientDescent
 
-INTEGRATORS: dict[str, type[GradientDescent] | type[GradientFlow]] = {cls.name: cls for cls in (GradientFlow, GradientDescent)}
+INTEGRATORS: dict[str, type[GradientDescent] | type[GradientFlow]] = {cls.name: cls for cls in (GradientFlow, GradientDescent, CvodeFlow)}
 
-__all__ = ["INTEGRATORS", "LAST_TIME", "Escaping", "Field", "GradientDescent", "GradientFlow", "Integrator", "Part", "State", "Visit"]
+__all__ = [
+    "INTEGRATORS",
+    "LAST_TIME",
+    "CvodeFlow",
+    "Escaping",
+    "Field",
+    "GradientDescent",
+    "GradientFlow",
+    "Integrator",
+    "Part",
+    "State",
+    "Visit",
+]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from mvsim.free_memory import check_fits
+from mvsim.integrators import INTEGRATORS
 from mvsim.kernels import entry_for_draws
 from mvsim.parameters import Parameters
 from mvsim.recording.memory import needs_of_test
@@ -52,10 +53,11 @@ def required_bytes(
     """
     p = parameters
     flow = 0
-    if integrator == "flow":  # the solver, and the stiff part of the Hessian
+    if INTEGRATORS[integrator].follows_flow:  # the solver, and the stiff part of the Hessian
         stiff = entry_for_draws(p, backend).needs(p, mixes).stiff_hessian
         state = p.features * p.k * p.m
-        flow = 8 * (_FLOW * state + stiff + _COPIES * (_SNAPSHOTS * state + _RECORDS * _numbers_of_a_record(p)))
+        vectors = _FLOW + INTEGRATORS[integrator].library_vectors
+        flow = 8 * (vectors * state + stiff + _COPIES * (_SNAPSHOTS * state + _RECORDS * _numbers_of_a_record(p)))
     return max(_LOADING, _LIBRARIES + array_bytes(p, mixes, backend, n_test) + flow)
 
 

@@ -13,6 +13,7 @@ from mvsim.errors import DivergedError, MvsimError, StalledError, UsageError
 from mvsim.parameters import Parameters
 from mvsim.parameters.model import ADDED
 from mvsim.run import Run, open_run
+from mvsim.simulation.all_options import DEFAULTS
 from mvsim.simulation.entry import simulate
 from mvsim.simulation.progress import Progress
 from mvsim.version import __version__
@@ -51,7 +52,7 @@ def kept_run(
         run = open_run(path)  # its content is checked against its hash
         if (run.parameters, run.method, run.seed) != (parameters, method, seed):
             raise UsageError(f"{path_text(path)}: holds another run than its name says; move it away")
-        if run.provenance["integrator"]["name"] != "flow":
+        if run.provenance["integrator"]["name"] != options.get("integrator", DEFAULTS.integrator):
             raise UsageError(f"{path_text(path)}: was made with another integrator than is asked for here; move it away")
         if run.provenance["version"] != __version__:
             maker = shortened(run.provenance["version"])

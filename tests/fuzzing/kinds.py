@@ -23,6 +23,7 @@ from fuzzing.laws import laws
 from fuzzing.problems import problems
 from fuzzing.words import words
 from fuzzing.world import watched
+from mvsim.integrators import INTEGRATORS
 from mvsim.objectives import OBJECTIVES
 
 
@@ -68,7 +69,7 @@ def apart(draw: st.DrawFn) -> Command:
 
 def together() -> st.SearchStrategy[Together]:
     """Return runs in threads."""
-    return st.builds(Together, st.lists(st.sampled_from(tuple(OBJECTIVES)), min_size=2, max_size=4).map(tuple), st.sampled_from(("flow", "gd")))
+    return st.builds(Together, st.lists(st.sampled_from(tuple(OBJECTIVES)), min_size=2, max_size=4).map(tuple), st.sampled_from(tuple(INTEGRATORS)))
 
 
 KINDS: dict[str, tuple[Callable[[], st.SearchStrategy[Any]], int]] = {

@@ -17,6 +17,7 @@ import mvsim
 from fuzzing import message
 from fuzzing.breach import Breach, raised, short
 from fuzzing.world import watched
+from mvsim.integrators import INTEGRATORS
 from mvsim.kernels import BACKENDS
 from mvsim.objectives import OBJECTIVES
 
@@ -114,7 +115,7 @@ def problems(draw: st.DrawFn, alphas: tuple[float, ...] = (8.0,)) -> Problem:
         "G": draw(st.integers(math.ceil(k / (k - Q)), 8)), "beta_law": draw(law), "codebook_seed": draw(st.integers(0, 3)),
     }  # fmt: skip
     method = draw(st.sampled_from(tuple(OBJECTIVES)))
-    integrator = draw(st.sampled_from(("flow", "flow", "gd")))
+    integrator = draw(st.sampled_from(tuple(INTEGRATORS)))
     options = {
         "method": method,
         "integrator": integrator,

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from fuzzing.command import Command, words_of
 from fuzzing.laws import BAD_LAWS, BAD_MIXING, LAWS, MIXING
 from fuzzing.texts import BAD, garbage, is_argument
+from mvsim.integrators import INTEGRATORS
 from mvsim.kernels import BACKENDS
 from mvsim.objectives import OBJECTIVES
 
@@ -62,7 +63,7 @@ FIELDS = {
 OPTIONS = {
     "method": _choice(*OBJECTIVES),
     "seed": _integer("0", "7", "1" + "0" * 30, bad=("1" + "0" * 40,)),
-    "integrator": _choice("flow", "gd"),
+    "integrator": _choice(*INTEGRATORS),
     "eta": _float("0.1", "1.5", bad=("0", "inf", "1e101")),
     "rtol": _float("1e-3", "0.1", bad=("0", "1e-11", "0.2", "inf")),
     "t-end": _float("5", "1e-9", "60", bad=("0", "inf", "1e301")),

@@ -12,6 +12,7 @@ from mvsim.integrators.base import Field
 from mvsim.integrators.flow.chart import EscapeChart
 from mvsim.integrators.flow.near import Near
 from mvsim.integrators.flow.stepper import Motion
+from mvsim.linalg.arrow_matrix import Curvature
 from mvsim.linalg.norm import norm
 
 NODES = (np.array([0.5 - math.sqrt(1.0 / 12.0), 0.5 + math.sqrt(1.0 / 12.0)]), np.array([0.5, 0.5]))
@@ -126,13 +127,12 @@ class ChartedField:
 
     def near(self, y: np.ndarray) -> Near | None:
         """Return what the field tells of its shape near y, None if it does not know its Hessian."""
-        c, slope = self._at(self.chart, y)
-        curvature = self.field.curvature(c.reshape(self.shape))
+        curvature, slope = self.curvature(y), self.slope(y)
         if curvature is None:
             return None
         if self.field.part is None:
             return Near(curvature, slope, np.arange(self.size), self.rate, lambda y: True)
-        part = self.field.part(c.reshape(self.shape))
+        part = self.field.part(self.correlations(y))
         chart = self.chart.within(part.positions)
 
         def rate(x: np.ndarray) -> np.ndarray:
@@ -142,6 +142,15 @@ class ChartedField:
             return self._checked(loss, -slope * gradient, moved)
 
         return Near(curvature, slope, part.positions, rate, lambda y: part.is_whole_at(self.correlations(y)))
+
+    def curvature(self, y: np.ndarray) -> Curvature | None:
+        """Return the stiff part of the Hessian by c, None if the field does not tell it."""
+        c, _ = self._at(self.chart, y)
+        return self.field.curvature(c.reshape(self.shape))
+
+    def slope(self, y: np.ndarray) -> np.ndarray:
+        """Return (n,): dy/dc."""
+        return self.chart.slope(self.chart.to_c(y))
 
     def _at(self, chart: EscapeChart, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return c and dy/dc at y, unless that is far outside."""

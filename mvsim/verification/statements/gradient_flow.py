@@ -18,7 +18,7 @@ import numpy as np
 
 from mvsim.diagnostics import own_correlations
 from mvsim.echo import echo
-from mvsim.integrators import INTEGRATORS, GradientFlow
+from mvsim.integrators import INTEGRATORS
 from mvsim.integrators.flow.flow import RISE
 from mvsim.linalg.norm import norm
 from mvsim.recording.feature_test import is_learned
@@ -263,7 +263,7 @@ def gradient_flow(evidence: Evidence) -> list[Verdict]:
     if integrator["name"] not in INTEGRATORS:
         detail = f"its file says that it was stepped by {echo(integrator['name'])}, which is none of {', '.join(INTEGRATORS)}"
         return [Verdict("Gradient flow", "inconclusive", "the run is a gradient flow", detail=detail)]
-    if integrator["name"] != GradientFlow.name:
+    if not INTEGRATORS[integrator["name"]].follows_flow:
         return []
     rtol = integrator.get("rtol")
     if not isinstance(rtol, (int, float)) or not rtol > 0.0:
