@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import mvsim
+from mvsim.parameters import dimension
 
 
 def with_r0(k: int, r0: float, **fields: Any) -> mvsim.Parameters:
     """Return the parameters with k classes, these fields and the d at which sqrt(2 ln m / d) / rho is r0."""
     p = mvsim.Parameters(k=k, **fields)
-    return p.replace(d=max(p.features, math.ceil(2.0 * math.log(max(p.m, 2)) / (r0 * p.rho) ** 2)))
+    return p.replace(d=max(p.features, dimension(r0, p.m, p.rho)))

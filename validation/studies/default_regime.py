@@ -2,7 +2,7 @@
 
 r0 = sqrt(2 ln m / d) / rho is the largest initial correlation over the threshold. Assumption 4.3 lets it go to 0; at a fixed r0 the share of
 classes of which ERM learns both features grows with k. Wanted is the largest r0(k) = c k^-p at which that share is at most `SHARE` for all k from 4
-to 1000.
+to 1000; `mvsim.parameters.default_r0` is that rule.
 
 runs   ERM to the settled state at several k, r0 and seeds. The initial state and the data foretell when the second view of a class escapes
        (`lib.second_view`, where that is derived): when W, which grows as the logarithm of time once the first view is learned, reaches T_l - T_w.
@@ -32,6 +32,7 @@ from lib.tables import table
 
 import mvsim
 from mvsim.diagnostics import log_signal_strength
+from mvsim.parameters import default_r0
 from mvsim.random_streams import stream
 from mvsim.recording.feature_test import count_classes
 from mvsim.simulation.run_cache import try_kept_run
@@ -64,11 +65,6 @@ FIRST_CHECK, FIRST_RATE = 100, 10**6
 CLASSES = (4, 6, 8, 10, 14, 20, 30, 50, 100, 200, 500, 1000)
 GRID = tuple(float(f"{r0:.3g}") for r0 in np.geomspace(0.05, 0.4, 25))
 """The k and r0 at which the share is foretold."""
-
-
-def rule(k: int) -> float:
-    """Return the r0 of the rule."""
-    return 0.34 * k**-0.22
 
 
 # ---- runs ---------------------------------------------------------------------------------------------------------------------------
@@ -164,7 +160,7 @@ def measured_runs(options: argparse.Namespace) -> dict[str, Any]:
 def foretold_rates(k: int, classes: int) -> dict[str, Any]:
     """Return the share of exceptions at each r0 of `GRID` and at the rule, over data sets with this many classes together or more."""
     p = mvsim.Parameters(k=k, signal_layout="fixed")  # where signals lie does not matter here and takes time to draw
-    sizes = [*GRID, rule(k)]
+    sizes = [*GRID, default_r0(k)]
     shares = np.array([_shares(p, sizes, FIRST_RATE + number) for number in range(max(4, -(-classes // k)))])
     mean, error = shares.mean(axis=0), shares.std(axis=0, ddof=1) / len(shares) ** 0.5
     return {
@@ -202,12 +198,12 @@ def _crossing(shares: np.ndarray) -> float:
 
 def checked(options: argparse.Namespace, k: int) -> dict[str, Any]:
     """Return what became of the classes of ERM at the rule."""
-    rows = [followed(runs_of_present_code(options.runs), k, rule(k), FIRST_CHECK + seed) for seed in range(CHECKS[k])]
+    rows = [followed(runs_of_present_code(options.runs), k, default_r0(k), FIRST_CHECK + seed) for seed in range(CHECKS[k])]
     whole = [row for row in rows if "classes" in row]
     exceptions, classes = sum(is_exception(one) for row in whole for one in row["classes"]), k * len(whole)
     return {
         "k": k,
-        "r0": rule(k),
+        "r0": default_r0(k),
         "d": rows[0]["d"],
         "lost": len(rows) - len(whole),
         "unsettled": sum(not row["settled"] for row in whole),
