@@ -102,6 +102,7 @@ def _set(*places):
 SPOILED = {
     "adversary": _set("training", "random draws", "erm", "none", 1),
     "crash_safety": _set("failures", ["erm, kill 1"]),
+    "default_regime": _set("rates", "rows", 0, "rule", [0.25, 0.03, 0.001]),
     "exactness": _set("states", 0, "errors", "gradient", 1e-11),
     "flow_accuracy": _set("rows", 0, "error", 0.1),
     "flow_candidates": _set("rows", 0, "error", None),

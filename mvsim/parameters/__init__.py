@@ -1,7 +1,7 @@
 """Hyper-parameters, the laws among them, their defaults, and the regime that they are in."""
 
-from mvsim.parameters.defaults import default_dimension
+from mvsim.parameters.defaults import default_r0, dimension
 from mvsim.parameters.model import Parameters, check_parameters
 from mvsim.parameters.regime import Deviation, regime_label
 
-__all__ = ["Deviation", "Parameters", "check_parameters", "default_dimension", "regime_label"]
+__all__ = ["Deviation", "Parameters", "check_parameters", "default_r0", "dimension", "regime_label"]

@@ -37,7 +37,7 @@ class Parameters(BaseModel):
 
     Frozen and validated; every quantity is dimensionless. Only ``k`` is required: the other defaults follow the scalings of Assumption 4.3
     in k, with constants chosen by measurement, except d, for which k^20 is replaced by the d that makes the largest initial correlation
-    about 0.3 of the activation threshold (`deviations` says so for every run). `assumption_4_3` gives the literal assumption.
+    about 0.34 k^-0.22 of the activation threshold (`deviations` says so for every run). `assumption_4_3` gives the literal assumption.
 
     Raises
     ------
@@ -63,7 +63,7 @@ class Parameters(BaseModel):
             ge=1,
             le=10**300,
             description="dimension of a patch, enters only through the initial correlations N(0, 1/d); assumed Omega(k^20); "
-            "default makes sqrt(2 ln m / d) / rho = 0.3; at least V k",
+            "default makes sqrt(2 ln m / d) / rho = 0.34 k^-0.22; at least V k",
         ),
     ]
     P: Annotated[int, Field(ge=1, le=10**12, description="patches per point; assumed Theta(k^2); default k^2, at least V C_P")]

@@ -21,7 +21,7 @@ installing, takes 100 MiB more."""
 
 _FLOW = 32
 """Vectors of the size of the correlations that the gradient flow holds: 16 from step to step (the past, corrections, where it was linearised), and
-about as many while a step is solved, in which few products are taken. A linear system may take up to 40 more."""
+about as many while a step is solved. Where no part of the Hessian is known, a linear system may take up to 40 more."""
 
 _SNAPSHOTS, _RECORDS, _COPIES = 20, 600, 4
 """Full states and records that a run of the flow keeps, and how often while it is saved: as recorded, as a data set, as a file in memory and as

@@ -22,7 +22,8 @@ def test_defaults_follow_the_scalings(k):
     assert (p.delta1, p.delta2) == (0.1, 1.0)
     assert math.isclose(p.delta3, 0.05 * k**-1.5)
     assert math.isclose(p.delta4, 0.1 * k**-1.5)
-    assert p.d == math.ceil(2 * math.log(k) / (0.3 * p.rho) ** 2)
+    assert p.d == max(2 * k, math.ceil(2 * math.log(k) / (0.34 * k**-0.22 * p.rho) ** 2))
+    assert math.isclose(p.r0, 0.34 * k**-0.22, rel_tol=0.02)  # d is rounded up
     assert (p.signal_layout, p.noise, p.G, p.codebook_seed, p.beta_law.kind) == ("random", "codebook", 25, 0, "uniform")
 
 

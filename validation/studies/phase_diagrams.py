@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from lib.outcomes import counted
+from lib.regimes import with_r0
 from lib.runs import add_runs_option, runs_of_present_code
 from lib.study import TRAINING
 from lib.tables import table
@@ -30,22 +31,16 @@ SOURCES = (*TRAINING, "archive", "verification.evidence")
 R0 = 0.15
 
 
-def with_r0(k: int = 4, r0: float = R0, **fields: Any) -> mvsim.Parameters:
-    """Return parameters with a given size of the initial correlations."""
-    p = mvsim.Parameters(k=k, **fields)
-    return p.replace(d=max(1, math.ceil(2.0 * math.log(max(p.m, 2)) / (r0 * p.rho) ** 2)))
-
-
 def _noise(scale: float) -> mvsim.Parameters:
     largest = scale * 4**-1.5
-    return with_r0(delta3=0.5 * largest, delta4=largest)
+    return with_r0(4, R0, delta3=0.5 * largest, delta4=largest)
 
 
 def _variance(share: float) -> mvsim.Parameters:
     """Return the law Beta(a, a) with this part of the variance of the uniform one, which is 1 / (4 (2 a + 1)) on [0, 1]."""
     if share == 0.0:
-        return with_r0(beta_law={"kind": "discrete", "atoms": [0.5]})
-    return with_r0(beta_law={"kind": "beta", "a": 0.5 * (3.0 / share - 1.0)})
+        return with_r0(4, R0, beta_law={"kind": "discrete", "atoms": [0.5]})
+    return with_r0(4, R0, beta_law={"kind": "beta", "a": 0.5 * (3.0 / share - 1.0)})
 
 
 BOTH_METHODS = ("erm", "midpoint")
@@ -63,7 +58,7 @@ MAPS: dict[str, dict[str, Any]] = {
         "label": "r0, initial size over threshold",
         "axis": r"$r_0$, initial size over threshold",
         "values": [0.1, 0.15, 0.2, 0.3, 0.45, 0.7, 1.0, 1.5],
-        "make": lambda r0: with_r0(r0=r0),
+        "make": lambda r0: with_r0(4, r0),
     },
     "noise": {
         "label": "delta4 k^1.5 (delta3 half of it)",
@@ -75,14 +70,14 @@ MAPS: dict[str, dict[str, Any]] = {
         "label": "alpha, power of the activation",
         "axis": r"$\alpha$, power of the activation",
         "values": [2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0],
-        "make": lambda alpha: with_r0(alpha=alpha),
+        "make": lambda alpha: with_r0(4, R0, alpha=alpha),
     },
-    "k": {"label": "k, number of classes", "axis": r"$k$, number of classes", "values": [3, 4, 6, 8], "make": lambda k: with_r0(k=k)},
+    "k": {"label": "k, number of classes", "axis": r"$k$, number of classes", "values": [3, 4, 6, 8], "make": lambda k: with_r0(k, R0)},
     "mixing": {
         "label": "a of the mixing law Beta(a, a), at k = 3, N = 60, t = 2e9",
         "axis": r"$a$ of the mixing law Beta$(a, a)$",
         "values": [1e-6, 1e-5, 1e-4, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0],
-        "make": lambda a: with_r0(k=3).replace(N=60),
+        "make": lambda a: with_r0(3, R0).replace(N=60),
     },
 }
 

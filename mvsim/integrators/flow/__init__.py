@@ -2,12 +2,15 @@
 
 =========  ===================================================================================
 bdf        the formulas: past, prediction, correction, order
+clock      the variable in which steps are made, the logarithm of time
 krylov     GMRES
-newton     the implicit equation of one step
+newton     the implicit equation of one step, and its solution where no Jacobian is known
+near       what is known of a system near some place: the part that can be stiff, and its Jacobian
+secants    the solution of the equation with that
 stepper    steps within the tolerance, and the size and order of the next
 chart      coordinates in which escapes are smooth
 system     the field on the chart, and its tolerances
-memory     what a trajectory carries from step to step, as arrays
+carried    what a trajectory carries from step to step, as arrays
 flow       the trajectory: limits of the steps, refused steps, stalls
 =========  ===================================================================================
 """

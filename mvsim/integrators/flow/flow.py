@@ -5,9 +5,11 @@ Four things make the flow of these losses hard, and each has its answer here.
 1. *Blow-ups.* A correlation that is to escape stays near 0 for almost the whole run and then grows within a small
    fraction of it. `chart` changes to variables that move at constant speed through both phases, and no step goes further than a part of the way to
    the next escape.
-2. *Stiffness.* Escaped neurons relax on a fixed time scale; all else evolves 10^3 to 10^50 times more slowly. Implicit steps (BDF, `bdf`) with
-   a Newton-Krylov iteration (`newton`) pass over the fast scale; the preconditioner is (I + gamma H)^-1 with the part of
-   the Hessian that is stiff, which the field tells (`mvsim.linalg.arrow_matrix.Curvature`).
+2. *Stiffness.* Escaped neurons relax on a fixed time scale; all else evolves 10^3 to 10^50 times more slowly. Implicit steps (BDF, `bdf`) pass over
+   the fast scale. After an escape what relaxes slows down as time goes on, so that steps are made in the logarithm of the time since (`clock`).
+   Their equations are solved by a fixed-point iteration that remembers how the field has changed along its last moves (`secants`); it is
+   preconditioned by (I + gamma H)^-1 with the part of the Hessian that is stiff, which the field tells
+   (`mvsim.linalg.arrow_matrix.Curvature`), and evaluates the escaped neurons alone (`near`).
 3. *The scale of errors.* The cross-entropy falls as exp(-margin), so that outputs have to be resolved absolutely, however large correlations
    are. The field tells what change of each coordinate counts (`mvsim.objectives.scales`).
 4. *Rounding of t.* After an escape the time that matters is the time since it: at t = 10^50, adding a step of 10^20 leaves t unchanged in
@@ -94,7 +96,7 @@ class GradientFlow(Integrator):
     ) -> None:
         super().__init__(field)
         if not field.fixed:
-            raise UsageError("integrator='flow': the loss is drawn afresh at every step, so there is no flow; use integrator gd, or redraw once")
+            raise UsageError(f"integrator={self.name!r}: the loss is drawn afresh at every step, so there is no flow; use integrator gd, or redraw once")
         self.rtol = self.check_option(RTOL if rtol is None else rtol)
 
     @staticmethod

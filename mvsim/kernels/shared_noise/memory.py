@@ -9,14 +9,15 @@ from mvsim.kernels.shared_noise.stiff_hessian.unmixed_hessian import LARGEST
 from mvsim.parameters import Parameters
 
 _STIFF = 14
-"""Doubles for each ordered pair of points in the stiff part of the Hessian, for rates and probabilities; on top come five tables."""
+"""Doubles for each ordered pair of points in the stiff part of the Hessian, for rates and probabilities; on top come six tables, one of them for the
+neurons that have not escaped."""
 
 
 def needs(p: Parameters, mixes: bool) -> Needs:
     """Return what a run takes."""
     if not mixes:
         return Needs(_layout(p, p.N), _product(p), _unmixed_hessian(p))
-    return Needs(*_all_pairs(p), _STIFF * p.N * p.N + 5 * p.k * p.N * used_patterns(p, p.N))
+    return Needs(*_all_pairs(p), _STIFF * p.N * p.N + 6 * p.k * p.N * used_patterns(p, p.N))
 
 
 def _unmixed_hessian(p: Parameters) -> int:

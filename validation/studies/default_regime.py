@@ -1,0 +1,297 @@
+"""The default size of the initial correlations: how small r0 has to be for ERM to end with exactly one feature of nearly every class.
+
+r0 = sqrt(2 ln m / d) / rho is the largest initial correlation over the threshold. Assumption 4.3 lets it go to 0; at a fixed r0 the share of
+classes of which ERM learns both features grows with k. Wanted is the largest r0(k) = c k^-p at which that share is at most `SHARE` for all k from 4
+to 1000; `mvsim.parameters.default_r0` is that rule.
+
+runs   ERM to the settled state at several k, r0 and seeds. The initial state and the data foretell when the second view of a class escapes
+       (`lib.second_view`, where that is derived): when W, which grows as the logarithm of time once the first view is learned, reaches T_l - T_w.
+       A class is an exception if its second view has escaped before its run ends. Nothing in that is fitted. For comparison, a factor in front of
+       W and a threshold for (T_l - T_w) / k are fitted to the classes of the even seeds, and all three are judged on those of the odd ones.
+rates  The share of exceptions, foretold without a run: own correlations at the start are maxima over m Gaussians, signal strengths are those of data
+       sets of N points, and a run ends when time has grown tenfold since its last escape. The largest r0 at which the share is `SHARE` follows.
+check  ERM at the r0 of the rule, with seeds that no other part has seen.
+
+Fails if a run is lost or does not settle, if the outcome is foretold in less than 95 % of the held-out classes, if the share foretold at the rule
+exceeds `SHARE` at any k, or if the share of exceptions of the runs at the rule is above `SHARE` with 95 % confidence.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from lib.regimes import with_r0
+from lib.runs import add_runs_option, runs_of_present_code
+from lib.second_view import FirstView, end_of_run, follow_first_view, tensor_power_times
+from lib.study import TRAINING
+from lib.tables import table
+
+import mvsim
+from mvsim.diagnostics import log_signal_strength
+from mvsim.parameters import default_r0
+from mvsim.random_streams import stream
+from mvsim.recording.feature_test import count_classes
+from mvsim.simulation.run_cache import try_kept_run
+from mvsim.verification.evidence.intervals import clopper_pearson
+
+TITLE = "The default size of the initial correlations"
+SOURCES = (*TRAINING, "archive", "verification.evidence")
+
+SHARE = 0.02
+"""Share of classes that may be exceptions."""
+
+ENOUGH = 0.95
+"""Part of the held-out classes whose outcome has to be foretold."""
+
+RUNS: dict[int, tuple[tuple[float, ...], int]] = {
+    4: ((0.4, 0.3, 0.2, 0.15), 10),
+    6: ((0.4, 0.3, 0.2, 0.15), 10),
+    10: ((0.4, 0.3, 0.2, 0.15), 8),
+    20: ((0.4, 0.3, 0.2, 0.15), 4),
+    50: ((0.3, 0.2, 0.15), 1),
+}
+"""For each k the values of r0 and the number of seeds, counted from 0."""
+
+CHECKS = {4: 10, 6: 10, 10: 10, 20: 10, 50: 2}
+"""For each k the number of seeds of the check, counted from `FIRST_CHECK`."""
+
+FIRST_CHECK, FIRST_RATE = 100, 10**6
+"""Least seeds of the check and of the data sets of the rates: other ones than those of the runs."""
+
+CLASSES = (4, 6, 8, 10, 14, 20, 30, 50, 100, 200, 500, 1000)
+GRID = tuple(float(f"{r0:.3g}") for r0 in np.geomspace(0.05, 0.4, 25))
+"""The k and r0 at which the share is foretold."""
+
+
+# ---- runs ---------------------------------------------------------------------------------------------------------------------------
+
+
+def followed(runs: Path, k: int, r0: float, seed: int) -> dict[str, Any]:
+    """Return what became of the classes of one run of ERM, and what was foretold of them; without ``classes`` if the run is lost."""
+    p = with_r0(k, r0)
+    row: dict[str, Any] = {"k": k, "r0": r0, "d": p.d, "seed": seed}
+    run = try_kept_run(runs, p, "erm", seed)
+    if not isinstance(run, mvsim.Run):
+        return row | {"lost": str(run)}
+    last = run.dataset.isel(time=-1)
+    learned, end = last["feature_learned"].to_numpy(), float(last["time"])
+    entered = run.dataset["escape_time"].min("neuron").to_numpy()  # NaN where none has
+    leaders, data = run.dataset["max_correlation"].to_numpy()[0], mvsim.sample_dataset(p, seed)
+    times = tensor_power_times(p, log_signal_strength(p, data), leaders)
+    first = follow_first_view(p, data, times)
+    passed = first.passed_by(end)
+    print(f"k = {k}, r0 = {r0:.3g}, seed {seed}: {count_classes(learned)}, {int(run.dataset['final_evaluations'])} gradients", flush=True)
+    return row | {
+        "settled": run.settled,
+        "time": end,
+        "gradients": int(run.dataset["final_evaluations"]),
+        "end_foretold": end_of_run(first.time, first.second_escapes()),
+        "counts": count_classes(learned),
+        "classes": [
+            {
+                "start": _digits(leaders[y] / p.rho),
+                "T": _digits(times[y]),
+                "escaped": _digits(entered[y]),
+                "learned": _digits(learned[y]),
+                "W": _digits(passed[y]),
+            }
+            for y in range(k)
+        ],
+    }
+
+
+def _digits(values: Any) -> Any:
+    """Return numbers with four digits, None where there is none or it is not finite."""
+    if np.ndim(values):
+        return [_digits(value) for value in values]
+    return float(f"{values:.4g}") if np.isfinite(values) else None
+
+
+def is_exception(one: dict[str, Any]) -> bool:
+    """Whether both views of a class have escaped."""
+    return None not in one["escaped"]
+
+
+def ratio(one: dict[str, Any]) -> float:
+    """Return (T_l - T_w) / W at the end of the run: below 1, the second view is foretold to escape; infinite if that cannot be."""
+    return (max(one["T"]) - min(one["T"])) / one["W"] if None not in one["T"] and one["W"] else np.inf
+
+
+def fitted(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Fit a factor in front of W, and a threshold for (T_l - T_w) / k, to the classes of even seeds, and count what they miss of the others."""
+
+    def classes(odd: int) -> list[tuple[int, dict[str, Any]]]:
+        return [(row["k"], one) for row in rows if "classes" in row and row["seed"] % 2 == odd for one in row["classes"]]
+
+    def missed(of: Callable[[int, dict[str, Any]], float], threshold: float, odd: int) -> int:
+        return sum((of(k, one) < threshold) != is_exception(one) for k, one in classes(odd))
+
+    def best(of: Callable[[int, dict[str, Any]], float]) -> float:
+        values = np.array(sorted(of(k, one) for k, one in classes(0)))
+        values = values[(values > 0.0) & np.isfinite(values)]
+        between = np.sqrt(values[1:] * values[:-1])
+        errors = np.array([missed(of, threshold, 0) for threshold in between])
+        least = between[errors == errors.min()]
+        return float(np.sqrt(least[0] * least[-1]))
+
+    rules = {"W": lambda k, one: ratio(one), "k": lambda k, one: ratio(one | {"W": k})}
+    answer: dict[str, Any] = {"fitted_on": len(classes(0)), "held_out": len(classes(1))}
+    for name, of in rules.items():
+        threshold = best(of)
+        answer[name] = {"threshold": threshold, "missed_in_fit": missed(of, threshold, 0), "missed": missed(of, threshold, 1)}
+    return answer | {"exceptions": sum(is_exception(one) for _, one in classes(1)), "missed": missed(rules["W"], 1.0, 1)}
+
+
+def measured_runs(options: argparse.Namespace) -> dict[str, Any]:
+    """Follow ERM, and see how well it is foretold."""
+    folder = runs_of_present_code(options.runs)
+    plan = [(k, r0, seed) for k, (sizes, seeds) in RUNS.items() if k <= options.most for r0 in sizes for seed in range(seeds)]
+    rows = [followed(folder, *one) for one in plan]
+    return {"rows": rows, "fit": fitted(rows)}
+
+
+# ---- rates --------------------------------------------------------------------------------------------------------------------------
+
+
+def foretold_rates(k: int, classes: int) -> dict[str, Any]:
+    """Return the share of exceptions at each r0 of `GRID` and at the rule, over data sets with this many classes together or more."""
+    p = mvsim.Parameters(k=k, signal_layout="fixed")  # where signals lie does not matter here and takes time to draw
+    sizes = [*GRID, default_r0(k)]
+    shares = np.array([_shares(p, sizes, FIRST_RATE + number) for number in range(max(4, -(-classes // k)))])
+    mean, error = shares.mean(axis=0), shares.std(axis=0, ddof=1) / len(shares) ** 0.5
+    return {
+        "k": k,
+        "data_sets": len(shares),
+        "shares": _digits(mean[:-1]),
+        "errors": _digits(error[:-1]),
+        "largest_r0": _digits([_crossing(mean[:-1] + side * error[:-1]) for side in (0.0, 2.0, -2.0)]),
+        "rule": _digits([sizes[-1], mean[-1], error[-1]]),
+    }
+
+
+def _shares(p: mvsim.Parameters, sizes: list[float], seed: int) -> list[float]:
+    """Return the share of exceptions among the classes of one data set and one start, which is scaled to each r0."""
+    data, largest = mvsim.sample_dataset(p, seed), stream(seed, "initial correlations", 1).standard_normal((p.m, p.k, 2)).max(axis=0)
+    log_strength, unit = log_signal_strength(p, data), p.rho / (2.0 * np.log(p.m)) ** 0.5
+    first: FirstView | None = None
+    shares = []
+    for r0 in sizes:
+        times = tensor_power_times(p, log_strength, r0 * unit * largest)
+        first = follow_first_view(p, data, times) if first is None else first.started(times)
+        second = first.second_escapes()
+        shares.append(float((second < end_of_run(first.time, second)).mean()))
+    return shares
+
+
+def _crossing(shares: np.ndarray) -> float:
+    """Return the r0 at which the share reaches `SHARE`, by linear interpolation of its logarithm."""
+    beyond = int((shares > SHARE).argmax())
+    return float(np.exp(np.interp(SHARE, shares[beyond - 1 : beyond + 1], np.log(GRID[beyond - 1 : beyond + 1]))))
+
+
+# ---- check --------------------------------------------------------------------------------------------------------------------------
+
+
+def checked(options: argparse.Namespace, k: int) -> dict[str, Any]:
+    """Return what became of the classes of ERM at the rule."""
+    rows = [followed(runs_of_present_code(options.runs), k, default_r0(k), FIRST_CHECK + seed) for seed in range(CHECKS[k])]
+    whole = [row for row in rows if "classes" in row]
+    exceptions, classes = sum(is_exception(one) for row in whole for one in row["classes"]), k * len(whole)
+    return {
+        "k": k,
+        "r0": default_r0(k),
+        "d": rows[0]["d"],
+        "lost": len(rows) - len(whole),
+        "unsettled": sum(not row["settled"] for row in whole),
+        "counts": {name: sum(row["counts"][name] for row in whole) for name in ("both", "one", "none")},
+        "exceptions": exceptions,
+        "interval": clopper_pearson(exceptions, classes),
+        "gradients": float(np.median([row["gradients"] for row in whole])),
+        "time": float(np.median([row["time"] for row in whole])),
+    }
+
+
+# ---- study --------------------------------------------------------------------------------------------------------------------------
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the study."""
+    add_runs_option(parser)
+    parser.add_argument("--only", nargs="+", choices=["runs", "rates", "check"], default=["runs", "rates", "check"], help="parts to measure again")
+    parser.add_argument("--most", type=int, default=50, metavar="K", help="largest k of the runs and of the check")
+    parser.add_argument("--drawn", type=int, default=20_000, metavar="CLASSES", help="classes drawn for each k of the rates, at least")
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Measure one part after another."""
+
+    def part(name: str) -> Any:
+        if name == "runs":
+            return measured_runs(options)
+        if name == "check":
+            return [checked(options, k) for k in CHECKS if k <= options.most]
+        return {"r0": GRID, "rows": [_printed(foretold_rates(k, options.drawn)) for k in CLASSES]}
+
+    return options.file.measure_parts(options.only, part)
+
+
+def _printed(row: dict[str, Any]) -> dict[str, Any]:
+    print(f"k = {row['k']}: largest r0 {row['largest_r0'][0]}, rule {row['rule']}", flush=True)
+    return row
+
+
+def judge(results: dict[str, Any]) -> list[str]:
+    """Return which runs are lost, and what was not foretold or is more than it should be."""
+    wrong, fit = [], results["runs"]["fit"]
+    for row in results["runs"]["rows"]:
+        if not row.get("settled"):
+            wrong.append(f"k = {row['k']}, r0 = {row['r0']:g}, seed {row['seed']}: {row.get('lost', 'has not settled')}")
+    if fit["missed"] > (1.0 - ENOUGH) * fit["held_out"]:
+        wrong.append(f"the outcome of {fit['missed']} of {fit['held_out']} held-out classes is foretold wrong")
+    for row in results["rates"]["rows"]:
+        if row["rule"][1] > SHARE:
+            wrong.append(f"k = {row['k']}: the share foretold at the rule is {row['rule'][1]:.2%}")
+    for row in results["check"]:
+        if row["lost"] or row["unsettled"]:
+            wrong.append(f"k = {row['k']}: of the runs at the rule {row['lost']} are lost, {row['unsettled']} have not settled")
+        if row["interval"][0] > SHARE:
+            wrong.append(f"k = {row['k']}: {row['exceptions']} exceptions at the rule")
+    return wrong
+
+
+def passage(results: dict[str, Any]) -> str:
+    """Say how well exceptions are foretold, how often they are at each k and r0, and what runs at the rule did."""
+    fit = results["runs"]["fit"]
+    counted = []
+    for k, r0 in dict.fromkeys((row["k"], row["r0"]) for row in results["runs"]["rows"]):
+        classes = [one for row in results["runs"]["rows"] if (row["k"], row["r0"]) == (k, r0) for one in row.get("classes", [])]
+        foretold = sum(ratio(one) < 1.0 for one in classes)
+        counted.append([k, f"{r0:g}", len(classes), sum(map(is_exception, classes)), foretold])
+    rates = []
+    for row in results["rates"]["rows"]:
+        value, low, high = row["largest_r0"]
+        r0, share, error = row["rule"]
+        rates.append([row["k"], f"{value:.3f} ({low:.3f} to {high:.3f})", f"{r0:.3f}", f"{share:.2%} ± {error:.2%}"])
+    checks = []
+    for row in results["check"]:
+        low, high = row["interval"]
+        counts = [row["counts"][name] for name in ("both", "one", "none")]
+        checks.append([row["k"], f"{row['r0']:.3f}", row["d"], *counts, f"{low:.1%} to {high:.1%}", f"{row['gradients']:.0f}", f"{row['time']:.1e}"])
+    return (
+        "A class is an exception if both of its views have escaped when its run of ERM ends. Exceptions of settled runs, and how many are foretold\n"
+        "from initial state and data:\n\n"
+        + table(["k", "r0", "classes", "exceptions", "foretold"], counted)
+        + "\nNothing in that is fitted. "
+        + f"Of {fit['held_out']} classes, {fit['exceptions']} of them exceptions, {fit['missed']} end otherwise than foretold.\n"
+        f"A factor in front of W, fitted to {fit['fitted_on']} others, is {fit['W']['threshold']:.2f} and leaves {fit['W']['missed']};\n"
+        f"a threshold for (T_l - T_w) / k is {fit['k']['threshold']:.0f} and leaves {fit['k']['missed']}.\n\n"
+        f"Foretold without runs: the largest r0 with exceptions in {SHARE:.0%} of the classes (with two standard errors), and the rule\n"
+        "r0 = 0.34 k^-0.22:\n\n"
+        + table(["k", "largest r0", "rule", "exceptions at the rule"], rates)
+        + "\nERM at the rule, to the settled state, with other seeds (95 % interval of the share of exceptions; medians of gradients and t):\n\n"
+        + table(["k", "r0", "d", "both", "one", "none", "interval", "gradients", "t"], checks)
+    )
