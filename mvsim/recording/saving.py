@@ -36,7 +36,7 @@ def to_dataset(recorder: Recorder, state: State, resume: State, integrator: Inte
         for name, variable in VARIABLES.items()
     }
     for name, packed in integrator.pack(resume.memory).items():
-        variables[MEMORY + name] = (tuple(f"{MEMORY}{size}" for size in packed.shape), packed)
+        variables[MEMORY + name] = (tuple(f"{MEMORY}{axis}_{size}" for axis, size in enumerate(packed.shape)), packed)
     return xr.Dataset(variables)
 
 
