@@ -96,7 +96,9 @@ class GradientFlow(Integrator):
     ) -> None:
         super().__init__(field)
         if not field.fixed:
-            raise UsageError(f"integrator={self.name!r}: the loss is drawn afresh at every step, so there is no flow; use integrator gd, or redraw once")
+            raise UsageError(
+                f"integrator={self.name!r}: the loss is drawn afresh at every step, so there is no flow; use integrator gd, or redraw once"
+            )
         self.rtol = self.check_option(RTOL if rtol is None else rtol)
 
     @staticmethod

@@ -21,11 +21,11 @@ that the other coordinates need, a = gamma f - velocity.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from mvsim.integrators.flow.krylov import Operator
 from mvsim.integrators.flow.near import Near
 from mvsim.integrators.flow.newton import SOLVED, ImplicitEquation, Solution
 
@@ -83,14 +83,61 @@ class Secants:
         return Secants(self.index, steps, np.concatenate([self.responses, response[None]])[-KEPT:])
 
 
+class _Iteration:
+    """Where the iteration is, on the coordinates that can be stiff.
+
+    Parameters
+    ----------
+    equation, near, precondition, weight, secants
+        See `solve_by_secants`.
+
+    Attributes
+    ----------
+    correction : numpy.ndarray
+        (s,) a so far.
+    secants : Secants
+        Known directions.
+    r : numpy.ndarray
+        (s,) preconditioned residual there, in units of the tolerance.
+    """
+
+    r: np.ndarray
+
+    def __init__(self, equation: ImplicitEquation, near: Near, precondition: Operator, weight: np.ndarray, secants: Secants) -> None:
+        self._gamma, self._precondition = equation.gamma, precondition
+        self._predicted, self._velocity = equation.predicted[near.index], equation.velocity[near.index]
+        self._units = weight[near.index]
+        self.correction = np.zeros_like(self._predicted)
+        self.secants = secants.of(near.index)
+        self._changes = self._change_of_residual(self.secants.steps, self.secants.responses)
+
+    @property
+    def y(self) -> np.ndarray:
+        """The coordinates (s,) here."""
+        return self._predicted + self.correction
+
+    def arrived(self, slope: np.ndarray) -> None:
+        """Take note of f here (s,)."""
+        self._slope = slope
+        self.r = self._precondition(self._gamma * slope - self._velocity - self.correction) / self._units
+
+    def next_step(self) -> np.ndarray:
+        """Return (s,): the best step from here."""
+        return self._units * (self.r + _known(self.secants.steps / self._units, self._changes, self.r))
+
+    def learnt(self, step: np.ndarray, slope: np.ndarray) -> None:
+        """Make a step, at the end of which f is ``slope`` (s,)."""
+        response = slope - self._slope
+        self.secants = self.secants.with_one_more(step, response)
+        self._changes = np.concatenate([self._changes, self._change_of_residual(step[None], response[None])])[-KEPT:]
+        self.arrived(slope)
+
+    def _change_of_residual(self, steps: np.ndarray, responses: np.ndarray) -> np.ndarray:
+        return self._precondition(self._gamma * responses - steps) / self._units
+
+
 def solve_by_secants(
-    equation: ImplicitEquation,
-    near: Near,
-    precondition: Callable[[np.ndarray], np.ndarray],
-    weight: np.ndarray,
-    allowed: float,
-    rate: float,
-    secants: Secants,
+    equation: ImplicitEquation, near: Near, precondition: Operator, weight: np.ndarray, allowed: float, rate: float, secants: Secants
 ) -> tuple[Solution | None, Secants]:
     """Return the solution, None if the iteration does not converge, and the directions that are known now.
 
@@ -111,33 +158,28 @@ def solve_by_secants(
     secants : Secants
         Known directions.
     """
-    f, gamma, predicted, velocity = equation
-    index, root, enough = near.index, math.sqrt(len(weight)), SOLVED * allowed
-    units, start, moving, secants = weight[index], predicted[index], velocity[index], secants.of(index)
+    root, enough = math.sqrt(len(weight)), SOLVED * allowed
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is no solution
-        correction, slope = np.zeros_like(start), near.rate(start) if len(index) else np.zeros(0)
-        r = precondition(gamma * slope - moving) / units
-        changes = precondition(gamma * secants.responses - secants.steps) / units
-        size = float(np.linalg.norm(r)) / root
-        for evaluation in range(1, EVALUATIONS):
-            step = units * (r + _known(secants.steps / units, changes, r))
+        iteration = _Iteration(equation, near, precondition, weight, secants)
+        iteration.arrived(near.rate(iteration.y) if len(near.index) else iteration.y)
+        size = float(np.linalg.norm(iteration.r)) / root
+        for left in range(EVALUATIONS - 2, -1, -1):
+            step = iteration.next_step()
             if not np.isfinite(step).all():
-                return None, Secants.none()
-            correction = correction + step
-            y = predicted.copy()
-            y[index] = start + correction
-            is_last = size * min(rate, 1.0) <= enough or evaluation == EVALUATIONS - 1
-            everywhere = f(y) if is_last else None
-            before, slope = slope, near.rate(y[index]) if everywhere is None else everywhere[index]
-            secants = secants.with_one_more(step, slope - before)
-            changes = np.concatenate([changes, precondition(gamma * secants.responses[-1:] - secants.steps[-1:]) / units])[-KEPT:]
-            r = precondition(gamma * slope - moving - correction) / units
-            last_size, size = size, float(np.linalg.norm(r)) / root
+                break
+            iteration.correction = iteration.correction + step
+            everywhere = None
+            if left == 0 or size * min(rate, 1.0) <= enough:
+                y = equation.predicted.copy()
+                y[near.index] = iteration.y
+                everywhere = equation.f(y)
+            iteration.learnt(step, near.rate(iteration.y) if everywhere is None else everywhere[near.index])
+            last_size, size = size, float(np.linalg.norm(iteration.r)) / root
             rate = max(FORGOTTEN * rate, size / last_size) if last_size > 0.0 else rate
             if everywhere is not None and size <= enough:
-                found = gamma * everywhere - velocity
-                found[index] = correction + units * (r + _known(secants.steps / units, changes, r))
-                return Solution(found, float(np.linalg.norm(found / weight)) / root, rate), secants
+                correction = equation.gamma * everywhere - equation.velocity
+                correction[near.index] = iteration.correction + iteration.next_step()
+                return Solution(correction, float(np.linalg.norm(correction / weight)) / root, rate), iteration.secants
             if not size <= SLOWEST * last_size:
                 break
     return None, Secants.none()
