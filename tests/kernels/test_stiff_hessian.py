@@ -11,9 +11,11 @@ from mvsim.activations.smoothed_relu import smoothed_relu_second_derivative
 from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
 from mvsim.kernels.shared_noise.layout import Layout, plan_pairs
 from mvsim.kernels.shared_noise.loops.second_derivative import table_second_derivatives
+from mvsim.kernels.shared_noise.softmax_sum import SoftmaxSum
 from mvsim.kernels.shared_noise.stiff_hessian.escaped import Escaped
 from mvsim.kernels.shared_noise.stiff_hessian.probability import PairProbability
 from mvsim.kernels.shared_noise.stiff_hessian.rates import both_orders, pair_rates
+from mvsim.losses import CrossEntropy
 from mvsim.losses.points import AllPairs
 
 P = mvsim.Parameters(k=3, m=4, N=24, P=9, d=10**4)  # with 8 signal patches out of 9, most patches of a pair coincide
@@ -75,6 +77,23 @@ def test_probabilities_are_those_of_the_patches(lam, size):
             phi = np.exp(g - np.logaddexp.reduce(g))
             expected = phi[data.labels[order[[i, j]]]]
             assert np.abs([probability.first[i, j], probability.second[i, j]] - expected).max() <= ROUNDOFF * max(1.0, g.max())
+
+
+@pytest.mark.parametrize(("lam", "size"), [(0.5, 1.0), (0.3, 1.0), (0.5, 1e3)])
+def test_probabilities_and_derivative_come_from_one_forward_pass(lam, size):
+    """From exponentials where these fit, and from outputs of any size where they do not."""
+    data, c = mvsim.sample_dataset(P, 1), size * state().reshape(P.k, P.m, -1)
+    kernel, points = SharedNoiseKernel(P, data, 2, SmoothedRelu(P.rho, P.alpha)), AllPairs(lam)
+    pairs, columns = kernel.pairs_of(points), kernel.columns.at(c)
+    values = pairs.empty_values()
+    kernel.neurons.run(lambda y0, y1: pairs.sums.values(y0, y1, columns, values))
+    of_values, softmax_sum = PairProbability.of(kernel.layout, pairs.plan, values, 2), SoftmaxSum(kernel, points, CrossEntropy())
+    expected = [array.copy() for array in softmax_sum.loss_and_derivative(c)[1].distinct]
+    probability, derivative = softmax_sum.probability_and_derivative(c)
+    assert_close(probability.first, of_values.first, ROUNDOFF)
+    assert_close(probability.second, of_values.second, ROUNDOFF)
+    for array, other in zip(derivative.distinct, expected, strict=True):
+        assert np.array_equal(array, other)
 
 
 @pytest.mark.parametrize("power", [0, 6, 0.5])

@@ -8,16 +8,22 @@ from mvsim.kernels.needs import Needs, NeedsOfTest
 from mvsim.kernels.shared_noise.stiff_hessian.unmixed_hessian import LARGEST
 from mvsim.parameters import Parameters
 
-_STIFF = 14
-"""Doubles for each ordered pair of points in the stiff part of the Hessian, for rates and probabilities; on top come six tables, one of them for the
-neurons that have not escaped."""
-
 
 def needs(p: Parameters, mixes: bool) -> Needs:
     """Return what a run takes."""
     if not mixes:
         return Needs(_layout(p, p.N), _product(p), _unmixed_hessian(p))
-    return Needs(*_all_pairs(p), _STIFF * p.N * p.N + 6 * p.k * p.N * used_patterns(p, p.N))
+    return Needs(*_all_pairs(p), _pair_hessian(p))
+
+
+def _pair_hessian(p: Parameters) -> int:
+    """Return the doubles of the Hessian of all pairs with two neurons of a class escaped.
+
+    Each ordered pair of points has a rate for every number of a neuron, two probabilities and a share of the coincidences. Each two classes have
+    sums of outer products, put together to blocks. A table of the neurons that have not escaped stays.
+    """
+    rates = min(p.m, 2) * 2 * p.V
+    return (rates + 4) * p.N * p.N + 10 * (p.k * rates) ** 2 + p.k * p.N * used_patterns(p, p.N)
 
 
 def _unmixed_hessian(p: Parameters) -> int:

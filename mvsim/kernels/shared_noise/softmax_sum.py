@@ -10,8 +10,9 @@ import numpy as np
 
 from mvsim.kernels.shared_noise.fused import PairGradient
 from mvsim.kernels.shared_noise.pair_softmax import PairSoftmax, loss_and_derivative_of_values
+from mvsim.kernels.shared_noise.stiff_hessian.probability import PairProbability
 from mvsim.kernels.shared_noise.sums_by_moments import MomentSums
-from mvsim.kernels.shared_noise.tables import Derivatives, Values
+from mvsim.kernels.shared_noise.tables import Derivatives, Exponentials, Values
 from mvsim.kernels.sums import GenericSum, NeuronSum, neuron_sum
 from mvsim.losses import AllPairs, PointwiseLoss
 
@@ -62,6 +63,17 @@ class SoftmaxSum:
             return softmax.loss_and_derivative()
         self._neurons.run(forward)
         return loss_and_derivative_of_values(self._neurons, self._pairs.blocks, self._pairs.values_buffer)
+
+    def probability_and_derivative(self, c: np.ndarray) -> tuple[PairProbability, Derivatives]:
+        """Return the softmax at all pairs for the classes of their points, and the derivative of the loss by the values."""
+        forward, blocks, threads = self._forward(c), self._pairs.blocks, self._neurons.threads
+        softmax = self._exponentials(forward)
+        if softmax is not None:
+            return PairProbability.of_exponentials(blocks, Exponentials(*self._pairs.values_buffer), threads), softmax.loss_and_derivative()[1]
+        self._neurons.run(forward)
+        values = self._pairs.values_buffer
+        probability = PairProbability.of(self._layout, self._pairs.plan, values, threads)
+        return probability, loss_and_derivative_of_values(self._neurons, blocks, values)[1]
 
     def hessian_vector_product(self, c: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the derivative of the gradient along v, (k, m, F)."""

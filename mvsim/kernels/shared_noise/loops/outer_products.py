@@ -4,33 +4,42 @@ from __future__ import annotations
 
 import numpy as np
 
-from mvsim.kernels.jit.compiling import njit
+from mvsim.kernels.jit.compiling import SUMS, njit
+
+_PAIRS_AT_ONCE = 512
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
-def outer_products(y0, y1, start, u, v, phi, psi, uu, uv, vv):
-    """Write, for every class y in y0 .. y1 - 1 and every class s, sums over i in N_y and j in N_s to uu, uv, vv (k, k, n, n).
+@njit(**SUMS)
+def outer_products(y0, y1, order, start, u, v, swapped, phi, one, psi, out):
+    """Write, for every class y in y0 .. y1 - 1 and every class s, the sum over i in N_y and j in N_s to out (k, k, n, n).
 
-    They are of phi (1 - phi) u u^T, -phi psi u v^T and psi (1 - psi) v v^T with u[i, j] and v[j, i] in R^n, phi[i, j] and psi[i, j];
-    points of one class lie together, class y from start[y] to start[y + 1].
+    It is of phi (one - psi) u v^T with u[i, j] in R^n and v[i, j], or v[j, i] if ``swapped``. Points of one class lie together, class y from
+    start[y] to start[y + 1], and i is point order[i] of phi and psi (N, N). Some pairs at once are copied, each number to a row of its own: sums
+    over pairs then vectorise.
     """
     n = u.shape[2]
+    most = _PAIRS_AT_ONCE
+    for y in range(len(start) - 1):
+        most = max(most, start[y + 1] - start[y])
+    left = np.empty((n, most))
+    right = np.empty((n, most))
     for y in range(y0, y1):
+        out[y] = 0.0
         for s in range(len(start) - 1):
-            for total in (uu[y, s], uv[y, s], vv[y, s]):
-                total[:] = 0.0
-            for i in range(start[y], start[y + 1]):
-                for j in range(start[s], start[s + 1]):
-                    first, second = phi[i, j], psi[i, j]
-                    a, b = u[i, j], v[j, i]
-                    for p in range(n):
-                        of_uu, of_uv, of_vv = first * (1.0 - first) * a[p], -first * second * a[p], second * (1.0 - second) * b[p]
-                        for q in range(n):
-                            uu[y, s, p, q] += of_uu * a[q]
-                            uv[y, s, p, q] += of_uv * b[q]
-                            vv[y, s, p, q] += of_vv * b[q]
-
-
-def empty_products(k: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return arrays for the results."""
-    return np.empty((k, k, n, n)), np.empty((k, k, n, n)), np.empty((k, k, n, n))
+            rows = max(1, _PAIRS_AT_ONCE // max(1, start[s + 1] - start[s]))
+            for row in range(start[y], start[y + 1], rows):
+                pairs = 0
+                for i in range(row, min(row + rows, start[y + 1])):
+                    for j in range(start[s], start[s + 1]):
+                        weight = phi[order[i], order[j]] * (one - psi[order[i], order[j]])
+                        a, b = (j, i) if swapped else (i, j)
+                        for p in range(n):
+                            left[p, pairs] = weight * u[i, j, p]
+                            right[p, pairs] = v[a, b, p]
+                        pairs += 1
+                for p in range(n):
+                    for q in range(n):
+                        total = 0.0
+                        for pair in range(pairs):
+                            total += left[p, pair] * right[q, pair]
+                        out[y, s, p, q] += total

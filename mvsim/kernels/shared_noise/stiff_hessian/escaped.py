@@ -63,10 +63,8 @@ class Escaped:
         self.place = np.argsort(self.order)
         self.start = np.searchsorted(layout.labels[self.order], np.arange(k + 1))
 
-    def own_rates(self, lam: float, noise: np.ndarray) -> np.ndarray:
-        """Return (N, G, E, V): A at every pattern, whose pre-activations are noise (k, E, G)."""
-        k, labels = len(self.c), self.layout.labels
+    def own_rates(self) -> np.ndarray:
+        """Return (N, E, V): how outputs at the points themselves change with the own correlations."""
+        k, labels, signal = len(self.c), self.layout.labels, self.signal[:, None]
         c = self.c.reshape(k, self.places, k, self.views)[np.arange(k), :, np.arange(k)][labels]  # (N, E, V)
-        signal = lam * self.signal
-        z = (signal[:, None] * c[..., None])[:, None] + noise[labels].transpose(0, 2, 1)[..., None, None]  # (N, G, E, V, patches of a view)
-        return (self.activation.derivative(z) * signal[:, None, None]).sum(axis=-1) * self.real[labels][:, None, :, None]
+        return (self.activation.derivative(signal * c[..., None]) * signal).sum(axis=-1) * self.real[labels][..., None]

@@ -22,7 +22,7 @@ import numpy as np
 
 from mvsim.kernels.jit.threads import run_ranges
 from mvsim.kernels.shared_noise.layout import PairPlan
-from mvsim.kernels.shared_noise.loops.outer_products import empty_products, outer_products
+from mvsim.kernels.shared_noise.loops.outer_products import outer_products
 from mvsim.kernels.shared_noise.loops.second_derivative import table_second_derivatives
 from mvsim.kernels.shared_noise.softmax_sum import SoftmaxSum
 from mvsim.kernels.shared_noise.stiff_hessian.escaped import Escaped
@@ -41,12 +41,8 @@ def stiff_hessian_of_pairs(kernel: SharedNoiseKernel, c: np.ndarray, points: All
     escaped = Escaped(kernel.activation, kernel.layout, c, beyond)
     if not escaped.places:
         return Curvature.nothing()
-    pairs, columns, threads = kernel.pairs_of(points), kernel.columns.at(c), kernel.neurons.threads
-    values = pairs.empty_values()
-    kernel.neurons.run(lambda y0, y1: pairs.sums.values(y0, y1, columns, values))
-    probability = PairProbability.of(kernel.layout, pairs.plan, values, threads)
-    residual = SoftmaxSum(kernel, points, CrossEntropy()).loss_and_derivative(c)[1]
-    return _hessian(escaped, pairs.plan, probability, residual, threads)
+    probability, residual = SoftmaxSum(kernel, points, CrossEntropy()).probability_and_derivative(c)
+    return _hessian(escaped, kernel.pairs_of(points).plan, probability, residual, kernel.neurons.threads)
 
 
 def _hessian(escaped: Escaped, plan: PairPlan, probability: PairProbability, residual: Derivatives, threads: int) -> Curvature:
@@ -54,17 +50,29 @@ def _hessian(escaped: Escaped, plan: PairPlan, probability: PairProbability, res
     meetings = both_orders(plan)
     u = pair_rates(escaped, plan.lam, meetings, threads)
     v = u if plan.symmetric else pair_rates(escaped, 1.0 - plan.lam, meetings, threads)
-    k, size = escaped.own_index.shape
-    phi, psi = (of[np.ix_(escaped.order, escaped.order)] for of in (probability.first, probability.second))
-    uu, uv, vv = empty_products(k, 2 * size)
-    run_ranges(k, threads, lambda y0, y1: outer_products(y0, y1, escaped.start, u, v, phi, psi, uu, uv, vv))
+    phi, psi = probability.first, probability.second
+    uu = _outer_products(escaped, u, u, False, (phi, 1.0, phi), threads)
+    vv = uu if plan.symmetric else _outer_products(escaped, v, v, False, (psi.T.copy(), 1.0, psi.T.copy()), threads)  # psi at (j, i)
+    uv = _outer_products(escaped, u, v, True, (phi, 0.0, psi), threads)
     weight = 1.0 / len(escaped.layout.labels) ** 2
     diagonal = _slope_changes(escaped, plan.lam, residual, threads)
     return _arrow(escaped, weight * uu, weight * uv, weight * vv, diagonal)
 
 
+def _outer_products(
+    escaped: Escaped, u: np.ndarray, v: np.ndarray, swapped: bool, weights: tuple[np.ndarray, float, np.ndarray], threads: int
+) -> np.ndarray:
+    """Return the sums of `outer_products` for each two classes; ``weights`` are phi, one and psi."""
+    k, n = len(escaped.c), u.shape[2]
+    out = np.empty((k, k, n, n))
+    run_ranges(k, threads, lambda y0, y1: outer_products(y0, y1, escaped.order, escaped.start, u, v, swapped, *weights, out))
+    return out
+
+
 def _arrow(escaped: Escaped, uu: np.ndarray, uv: np.ndarray, vv: np.ndarray, diagonal: np.ndarray) -> Curvature:
-    """Put the matrix together from the sums over the pairs of each two classes y, s, (k, k, 2 V E, 2 V E) with A before O.
+    """Put the matrix together from the sums over the pairs of each two classes, (k, k, 2 V E, 2 V E) with A before O.
+
+    uu[y, s] and uv[y, s] sum over points i of y and j of s, vv[s, y] does.
 
     border[y, s] couples own of y with own of s; others[y, s] is c[y, s] with itself, mixed[y, s] with c[s, y]; sides[0, y, s] couples
     c[y, s] with own of y, sides[1, y, s] with own of s. Pairs (i, j) of the classes y, s and (j, i) both count. diagonal (k, k, V E)
@@ -74,8 +82,9 @@ def _arrow(escaped: Escaped, uu: np.ndarray, uv: np.ndarray, vv: np.ndarray, dia
     own, other = slice(size), slice(size, None)
     within, between = np.eye(k)[..., None, None], 1.0 - np.eye(k)[..., None, None]
     same = sum(uu[..., a, b] for a in (own, other) for b in (own, other)) * within  # (A + O) (A + O)^T
-    uu, uv, vu, vv = uu * between, uv * between, (uv * between).transpose(1, 0, 3, 2), (vv * between).swapaxes(0, 1)
-    both = uu + vv
+    both = (uu + vv) * between
+    uv = uv * between
+    vu = uv.transpose(1, 0, 3, 2)
     border = uv[..., own, own] + vu[..., own, own] + same + both[..., own, own].sum(axis=1)[:, None] * within
     others = both[..., other, other] + diagonal[..., None] * np.eye(size)
     mixed = uv[..., other, other] + vu[..., other, other]

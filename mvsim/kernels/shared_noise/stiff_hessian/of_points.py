@@ -35,7 +35,7 @@ def stiff_hessian_of_points(kernel: SharedNoiseKernel, c: np.ndarray, points: Un
 
 def _own_part(escaped: Escaped, gap: np.ndarray) -> Curvature:
     """Return the Hessian by the own correlations; ``gap`` (N,) is 1 - phi of each point's class."""
-    rates = escaped.own_rates(1.0, np.zeros_like(escaped.noise[:, :, :1]))[:, 0].reshape(len(gap), -1)
+    rates = escaped.own_rates().reshape(len(gap), -1)
     weight = gap * (1.0 - gap) / len(gap)
     k, size = escaped.own_index.shape
     border = np.zeros((k, size, k, size))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from mvsim.kernels.jit.threads import run_ranges
 from mvsim.kernels.shared_noise.layout import Layout, PairBlocks, PairPlan
-from mvsim.kernels.shared_noise.loops.probabilities import pair_probabilities
-from mvsim.kernels.shared_noise.tables import Values
+from mvsim.kernels.shared_noise.loops.probabilities import pair_probabilities, pair_probabilities_of_exponentials
+from mvsim.kernels.shared_noise.tables import Exponentials, Tables, Values
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,9 +22,17 @@ class PairProbability:
 
     @staticmethod
     def of(layout: Layout, plan: PairPlan, values: Values, threads: int) -> PairProbability:
-        """Compute it block by block."""
-        N = len(layout.labels)
+        """Compute it from values of any size, block by block."""
+        return PairProbability._by(pair_probabilities, PairBlocks.of(layout, plan), values, threads)
+
+    @staticmethod
+    def of_exponentials(pairs: PairBlocks, exponentials: Exponentials, threads: int) -> PairProbability:
+        """Compute it from exponentials, sooner."""
+        return PairProbability._by(pair_probabilities_of_exponentials, pairs, exponentials, threads)
+
+    @staticmethod
+    def _by(fill: Callable[..., None], pairs: PairBlocks, tables: Tables, threads: int) -> PairProbability:
+        N = len(pairs.labels)
         first, second = np.empty((N, N)), np.empty((N, N))
-        pairs = PairBlocks.of(layout, plan)
-        run_ranges(len(plan.blocks), threads, lambda b0, b1: pair_probabilities(b0, b1, pairs, values, first, second))
+        run_ranges(len(pairs.blocks), threads, lambda b0, b1: fill(b0, b1, pairs, tables, first, second))
         return PairProbability(first, second)
