@@ -205,9 +205,8 @@ class Objective(ABC):
         return STIFF * self.linear_from
 
     def escaped(self, c: np.ndarray, part: float = 1.0) -> np.ndarray:
-        """Return (k, m): whether an own correlation of each neuron is beyond a part of `stiff_from`."""
-        classes = np.arange(self.parameters.k)
-        beyond: np.ndarray = c[classes, :, classes].max(axis=2) > part * self.stiff_from
+        """Return (k, m): whether any correlation of each neuron is beyond a part of `stiff_from`: noise can carry others than the own ones so far."""
+        beyond: np.ndarray = c.max(axis=(2, 3)) > part * self.stiff_from
         return beyond
 
     @property

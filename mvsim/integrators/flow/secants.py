@@ -33,10 +33,10 @@ KEPT = 8
 """Most directions that are kept."""
 
 
-EVALUATIONS = 4
+EVALUATIONS = 6
 """Most evaluations of f for one step."""
 
-SLOWEST = 1.0
+SLOWEST = 3.0
 """Factor by which residuals may grow from one evaluation to the next before the iteration is given up."""
 
 FORGOTTEN = 0.3
