@@ -64,6 +64,19 @@ def test_the_chart_is_undone_by_its_inverse_and_its_slope_is_its_derivative(alph
     assert np.array_equal(chart.to_y(c)[rest], c[rest])
 
 
+@pytest.mark.parametrize("index", [np.arange(6), np.array([5, 0, 3]), np.array([4]), np.zeros(0, int)], ids=["all", "some", "none on it", "none"])
+def test_within_some_coordinates_the_chart_is_that_of_all(index):
+    c = np.array([1e-3, 0.5, 2e-2, 0.04, 0.7, 0.01])
+    chart = EscapeChart.at(c, np.array([5, 3, 0, 1]), np.array([0.1, 0.2, 0.1, 0.3]), 8.0)
+    assert chart.index.tolist() == [5, 3, 0]
+    within = chart.within(index)
+    for moved in (c, 3.0 * c, 0.3 * c):
+        y = chart.to_y(moved)
+        assert np.array_equal(within.to_y(moved[index]), y[index])
+        assert np.array_equal(within.to_c(y[index]), chart.to_c(y)[index])
+        assert np.array_equal(within.slope(moved[index]), chart.slope(moved)[index])
+
+
 @pytest.mark.parametrize("alpha", [3.0, 8.0, 50.0, 64.0])
 def test_all_that_escapes_in_time_is_on_the_chart(alpha):
     """From c = x b the escape takes x^-(alpha - 2) / (alpha - 2) units of time; those of less than 10^240 are within reach of the clock."""
