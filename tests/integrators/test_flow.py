@@ -146,7 +146,7 @@ def gaps(seed, rtol):
 
 @pytest.mark.parametrize(("seed", "rtol"), [(0, 1e-3), *product([1, 3], [2e-3, 1.4e-3, 1e-3, 5e-4])])
 def test_the_time_between_the_escapes_of_two_views_is_met(seed, rtol):
-    """Steppers that err by many tolerances in the one coordinate that moves let a second view hang near the threshold, at some tolerances by chance."""
+    """Steppers that err by many tolerances in the one coordinate that moves let a second view hang near the threshold, at some tolerances."""
     expected = gaps(seed, 1e-5)
     assert len(expected) == {0: 2, 1: 1, 3: 3}[seed]
     assert np.allclose(gaps(seed, rtol), expected, rtol=0.05)

@@ -104,7 +104,7 @@ MIXINGS = {
 @every_backend
 @pytest.mark.parametrize("mixing", MIXINGS)
 def test_some_neurons_under_every_law_of_mixing(backend, mixing):
-    """Each atom is a sum of its own, and each keeps what the others neurons give to it."""
+    """Each atom is a sum of its own, and each keeps what the other neurons give to it."""
     problem = larger("codebook")
     tested = mvsim.objective("mixup", problem.parameters, problem.data, backend=backend, mixing=MIXINGS[mixing])
     assert_same(tested, problem.c, choice(problem.parameters, 2), problem.c + problem.direction)
@@ -117,6 +117,9 @@ def test_what_is_not_finite_is_refused(backend):
     of_neurons = objective("midpoint", problem, backend).of_neurons(problem.c, which)
     with pytest.raises(mvsim.errors.NotFiniteError, match="the loss and its gradient are not finite"):
         of_neurons(np.full((problem.parameters.k, 1, 2 * problem.parameters.k), np.nan))
+    of_none = objective("midpoint", problem, backend).of_neurons(1.7e308 / np.abs(problem.c).max() * problem.c, choice(problem.parameters, 0))
+    with pytest.raises(mvsim.errors.NotFiniteError, match="the loss and its gradient are not finite"):
+        of_none(np.zeros((problem.parameters.k, 0, 2 * problem.parameters.k)))
     with pytest.raises(mvsim.UsageError, match="c"):
         objective("midpoint", problem, backend).of_neurons(np.full_like(problem.c, np.nan), which)
 
