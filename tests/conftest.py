@@ -9,6 +9,7 @@ from hypothesis import HealthCheck
 from tiny_run import SETTLING, settled_run
 
 from mvsim.kernels import BACKENDS
+from mvsim.linalg.blas import one_blas_thread
 
 hypothesis.settings.register_profile(
     "ci",
@@ -31,6 +32,13 @@ def problem(request):
 def backend(request):
     """Every CPU backend in turn."""
     return request.param
+
+
+@pytest.fixture
+def one_blas():
+    """One thread for BLAS, as in a run: of tiny products several threads make much ado."""
+    with one_blas_thread():
+        yield
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from mvsim.kernels import Kernel
 def check_finite(what: str, c: np.ndarray, *values: Any) -> None:
     """Raise `NotFiniteError` unless all values are finite, which were computed at correlations c."""
     if not all(np.isfinite(value).all() for value in values):
-        raise NotFiniteError(f"{what} not finite in double precision (largest correlation |c| = {np.abs(c).max():.3g})")
+        raise NotFiniteError(f"{what} not finite in double precision (largest correlation |c| = {np.abs(c).max(initial=0.0):.3g})")
 
 
 def finite_outputs(kernel: Kernel, c: np.ndarray) -> np.ndarray:

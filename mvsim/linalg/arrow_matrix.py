@@ -187,7 +187,7 @@ class Shifted:
         return same
 
     def solve(self, r: np.ndarray) -> np.ndarray:
-        """Return (I + gamma H)^-1 r for each r of (..., n)."""
+        """Return (I + gamma H)^-1 r for r (n,), or for each r of (p, n)."""
         x = r.copy()
         if self._factors is None or not r.size:
             return x

@@ -1,7 +1,7 @@
 """The gradient flow: its coordinates, its accuracy, its invariants, and what it says when it gets stuck."""
 
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -64,6 +64,19 @@ def test_the_chart_is_undone_by_its_inverse_and_its_slope_is_its_derivative(alph
     assert np.array_equal(chart.to_y(c)[rest], c[rest])
 
 
+@pytest.mark.parametrize("index", [np.arange(6), np.array([5, 0, 3]), np.array([4]), np.zeros(0, int)], ids=["all", "some", "none on it", "none"])
+def test_within_some_coordinates_the_chart_is_that_of_all(index):
+    c = np.array([1e-3, 0.5, 2e-2, 0.04, 0.7, 0.01])
+    chart = EscapeChart.at(c, np.array([5, 3, 0, 1]), np.array([0.1, 0.2, 0.1, 0.3]), 8.0)
+    assert chart.index.tolist() == [5, 3, 0]
+    within = chart.within(index)
+    for moved in (c, 3.0 * c, 0.3 * c):
+        y = chart.to_y(moved)
+        assert np.array_equal(within.to_y(moved[index]), y[index])
+        assert np.array_equal(within.to_c(y[index]), chart.to_c(y)[index])
+        assert np.array_equal(within.slope(moved[index]), chart.slope(moved)[index])
+
+
 @pytest.mark.parametrize("alpha", [3.0, 8.0, 50.0, 64.0])
 def test_all_that_escapes_in_time_is_on_the_chart(alpha):
     """From c = x b the escape takes x^-(alpha - 2) / (alpha - 2) units of time; those of less than 10^240 are within reach of the clock."""
@@ -118,21 +131,25 @@ def test_the_error_is_of_the_order_of_the_tolerance_through_escapes(method):
     assert errors[0] > 1e-9  # and is not 0: the runs differ
 
 
-def test_the_time_between_the_escapes_of_two_views_is_met():
-    """Steppers that err by many tolerances in the one coordinate that moves let a second view hang near the threshold."""
-    field, c = fields(), mvsim.initial_correlations(SMALL, 0)
+@cache
+def gaps(seed, rtol):
+    """Of each class both views of which escape, the time between."""
+    field = field_of(mvsim.objective("midpoint", SMALL, mvsim.sample_dataset(SMALL, seed)))
+    c = mvsim.initial_correlations(SMALL, seed)
+    log = EscapeLog.started(own_correlations(c), SMALL.rho)
+    states = [State(0, 0.0, c), *(visit.state for visit in follow(field, c, 1e6, rtol))]
+    for before, after in pairwise(states):
+        log.observe(before, after)
+    first = np.where(np.isnan(log.time), 1e300, log.time).min(axis=1)
+    return np.abs(first[:, 0] - first[:, 1])[first.max(axis=1) < 1e300]
 
-    def gaps(rtol):
-        log = EscapeLog.started(own_correlations(c), SMALL.rho)
-        states = [State(0, 0.0, c), *(visit.state for visit in follow(field, c, 1e6, rtol))]
-        for before, after in pairwise(states):
-            log.observe(before, after)
-        first = np.where(np.isnan(log.time), 1e300, log.time).min(axis=1)
-        return np.abs(first[:, 0] - first[:, 1])[first.max(axis=1) < 1e300]
 
-    expected = gaps(1e-5)
-    assert len(expected) >= 2
-    assert np.allclose(gaps(1e-3), expected, rtol=0.05)
+@pytest.mark.parametrize(("seed", "rtol"), [(0, 1e-3), *product([1, 3], [2e-3, 1.4e-3, 1e-3, 5e-4])])
+def test_the_time_between_the_escapes_of_two_views_is_met(seed, rtol):
+    """Steppers that err by many tolerances in the one coordinate that moves let a second view hang near the threshold, at some tolerances."""
+    expected = gaps(seed, 1e-5)
+    assert len(expected) == {0: 2, 1: 1, 3: 3}[seed]
+    assert np.allclose(gaps(seed, rtol), expected, rtol=0.05)
 
 
 def test_the_preconditioner_makes_no_difference_to_the_result():

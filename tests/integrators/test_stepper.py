@@ -5,52 +5,13 @@ import math
 import numpy as np
 import pytest
 from sksundae.cvode import CVODE
+from stepping import Problem, follow
 
 from mvsim.integrators.flow.krylov import gmres
-from mvsim.integrators.flow.near import Near
 from mvsim.integrators.flow.newton import ImplicitEquation, solve_by_newton
 from mvsim.integrators.flow.stepper import GaveUpError, Stepper
-from mvsim.linalg.arrow_matrix import Curvature
 
-
-class Problem:
-    """y' = f(y) with a dense preconditioner from its Jacobian, and the coordinates that move at almost constant speed."""
-
-    def __init__(self, f, jacobian, tolerance, steady=()):
-        self.f, self.jacobian, self._tolerance, self._steady, self.evaluations = f, jacobian, tolerance, np.array(steady, dtype=int), 0
-
-    def rate(self, y):
-        self.evaluations += 1
-        return self.f(y)
-
-    def tolerance(self, y):
-        return self._tolerance(y)
-
-    def steady(self, y):
-        return self._steady
-
-    def near(self, y):
-        everything = np.arange(len(y))
-        return Near(Curvature.of_border(everything, -self.jacobian(y)), np.ones_like(y), everything, self.rate, lambda y: True)
-
-    @staticmethod
-    def gains(size, before, after):
-        """The integrals of y_0, by Simpson's rule with the middle of the cubic through both ends, and of 1."""
-        middle = 0.5 * (before.y + after.y) + size / 8.0 * (before.velocity - after.velocity)
-        return np.array([size / 6.0 * (before.y[0] + 4.0 * middle[0] + after.y[0]), size])
-
-
-def follow(problem, y, t_end, h=1e-6):
-    """The end of a trajectory, its number of steps and its integrals."""
-    stepper = Stepper(problem)
-    state = stepper.started(y, np.zeros(2), h, problem.rate(y))
-    t, n, orders = 0.0, 0, set()
-    while t < t_end * (1.0 - 1e-14):
-        state, size = stepper.step(state, t_end - t, problem.gains)
-        t, n = t + size, n + 1
-        orders.add(state.history.order)
-    end = state.history.Z[0]
-    return end[: len(y)], n, end[len(y) :], orders
+pytestmark = pytest.mark.usefixtures("one_blas")
 
 
 def robertson(y):

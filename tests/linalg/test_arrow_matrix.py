@@ -39,6 +39,36 @@ def test_shifted_solves_what_dense_says(gamma):
     assert np.abs(wrong + gamma * H.dense(12) @ wrong - r).max() > 1e-4
 
 
+@pytest.mark.parametrize("shape", [(12,), (1, 12), (5, 12), (0, 12)])
+@pytest.mark.parametrize("curvature", [random_curvature(np.random.default_rng(3)), Curvature.nothing()], ids=["arrow", "nothing"])
+def test_many_vectors_are_solved_as_one_by_one(curvature, shape):
+    shifted, r = curvature.shifted(0.7), np.random.default_rng(4).standard_normal(shape)
+    kept, expected = r.copy(), np.array([shifted.solve(each) for each in r.reshape(-1, 12)]).reshape(shape)
+    x = shifted.solve(r)
+    assert x.shape == shape
+    assert np.abs(x - expected).max(initial=0.0) <= ROUNDOFF
+    assert np.array_equal(r, kept)
+    assert np.array_equal(x, r) == (len(curvature.border) == 0 or not r.size)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [np.arange(12), np.arange(12)[::-1], np.array([7, 2, 11, 0, 4]), np.array([20, 3, 15]), np.array([20]), np.zeros(0, int)],
+    ids=["all", "another order", "some", "and others", "others alone", "none"],
+)
+def test_within_some_coordinates_the_others_are_0_before_and_dropped_after(index):
+    H, rng = random_curvature(np.random.default_rng(5)), np.random.default_rng(6)
+    r = rng.standard_normal((3, len(index)))
+    everywhere = np.zeros((3, 21))
+    everywhere[:, index] = r
+    expected = np.linalg.solve(np.eye(21) + 0.7 * H.dense(21), everywhere.T).T[:, index]
+    shifted = H.shifted(0.7)
+    within = shifted.within(index)
+    assert np.abs(within.solve(r) - expected).max(initial=0.0) <= 100 * ROUNDOFF
+    assert np.abs(within.solve(r[0]) - expected[0]).max(initial=0.0) <= 100 * ROUNDOFF
+    assert np.abs(shifted.solve(everywhere)[:, index] - expected).max(initial=0.0) <= 100 * ROUNDOFF  # and is what it was
+
+
 def test_mean_is_the_weighted_sum():
     rng = np.random.default_rng(1)
     H = random_curvature(rng)

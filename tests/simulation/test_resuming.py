@@ -74,6 +74,30 @@ def test_a_flow_saved_by_an_earlier_version_goes_on_without_its_past(tmp_path):
     assert int(resumed.dataset["final_step"]) != int(whole.dataset["final_step"])
 
 
+def test_the_memory_of_an_earlier_stepper_is_left_and_the_flow_goes_on_from_its_state(tmp_path):
+    out = tmp_path / "run.nc"
+    simulate("midpoint", out, **FLOW, t_end=1e4)
+    dataset, provenance = read_run(out)
+    parts = tuple(f"memory_progress.{part}" for part in ("clock", "drift", "secants"))
+    new = {str(name) for name in dataset.variables if str(name).startswith(parts)}
+    assert len(new) == 5
+    write_run(out, dataset.drop_vars(new), provenance)
+    at = mvsim.open_run(out).dataset
+    assert new.isdisjoint(at.variables)
+    assert "memory_progress.history.Z" in at.variables
+
+    whole = simulate("midpoint", **FLOW, t_end=1e6)
+    resumed = simulate("midpoint", out, **FLOW, t_end=1e6, resume=True)
+    assert new <= set(resumed.dataset.variables)
+    assert int(resumed.dataset["memory_progress.steps"]) < int(resumed.dataset["final_step"])  # a stepper without a past
+    size = np.abs(whole.final_correlations).max(axis=(2, 3), keepdims=True)
+    assert np.max(np.abs(resumed.final_correlations - whole.final_correlations) / size) <= 10.0 * resumed.provenance["integrator"]["rtol"]
+    before = len(at["time"])
+    assert np.array_equal(resumed.dataset["dissipation"][: before - 1], at["dissipation"][:-1])  # the last record is that of t_end
+    loss, dissipation = resumed.dataset["loss"].to_numpy(), resumed.dataset["dissipation"].to_numpy()
+    assert np.abs(dissipation - (loss[0] - loss)).max() <= DISSIPATED * (loss[0] - loss[-1])
+
+
 def test_a_flow_is_resumed_bit_for_bit_with_what_it_has_dissipated(tmp_path):
     whole = simulate("erm", **FLOW, t_end=1e5)
     simulate("erm", tmp_path / "run.nc", **FLOW, t_end=1e4)

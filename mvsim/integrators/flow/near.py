@@ -35,7 +35,7 @@ class Near:
     serves_at: Callable[[np.ndarray], bool]
 
     def preconditioner(self, gamma: float) -> Callable[[np.ndarray], np.ndarray]:
-        """Return P^-1 with P = 1 + gamma D H D^-1, for vectors (..., s) of the coordinates that can be stiff.
+        """Return P^-1 with P = 1 + gamma D H D^-1, for vectors (s,), or many (p, s), of the coordinates that can be stiff.
 
         Raises
         ------

@@ -1,0 +1,127 @@
+"""What a stepper knows of a system near some y: how it inverts, and when it is made anew."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from stepping import Problem
+from tolerances import ROUNDOFF
+
+from mvsim.errors import DivergedError
+from mvsim.integrators.flow import stepper as the_stepper
+from mvsim.integrators.flow.near import Near
+from mvsim.integrators.flow.secants import Secants
+from mvsim.integrators.flow.stepper import LONGEST_INVERSE, Stepper
+from mvsim.linalg.arrow_matrix import Curvature
+
+pytestmark = pytest.mark.usefixtures("one_blas")
+
+
+@pytest.mark.parametrize("index", [np.arange(5), np.array([3, 0]), np.zeros(0, int)], ids=["all", "two", "none"])
+def test_the_preconditioner_is_the_inverse_in_the_coordinates_of_y(index):
+    rng = np.random.default_rng(0)
+    square = rng.standard_normal((5, 5))
+    H, slope = square @ square.T, 10.0 ** rng.uniform(-3, 3, 5)
+    near = Near(Curvature.of_border(np.arange(5), H), slope, index, lambda x: x, lambda y: True)
+    matrix = np.eye(5) + 0.3 * slope[:, None] * H / slope
+    inverse = np.linalg.inv(matrix)[np.ix_(index, index)]
+    r = rng.standard_normal((2, len(index)))
+    assert np.abs(near.preconditioner(0.3)(r) - r @ inverse.T).max(initial=0.0) <= ROUNDOFF * np.abs(inverse).max(initial=0.0) * 1e3
+    assert near.preconditioner(0.3)(r[0]).shape == (len(index),)
+
+
+class Counted(Problem):
+    """Stiff relaxation to 0 from 1; it notes every y near which it is asked for, and every gamma that is inverted."""
+
+    def __init__(self, lifetime=10**6, serves=lambda place, y: True):
+        super().__init__(lambda y: -100.0 * y, lambda y: -100.0 * np.eye(1), lambda y: np.full(1, 1e-4))
+        self.lifetime, self.serves, self.places, self.gammas = lifetime, serves, [], []
+
+    def near(self, y):
+        self.places.append(y)
+        near = super().near(y)
+        shifted = near.curvature.shifted
+        curvature = replace(near.curvature, lifetime=self.lifetime)
+
+        class Noting(Near):
+            def preconditioner(noting, gamma):  # noqa: N805
+                self.gammas.append(gamma)
+                return shifted(gamma).solve
+
+        return Noting(curvature, near.slope, near.index, near.rate, lambda new: self.serves(y, new))
+
+
+def states_of(problem, steps):
+    stepper = Stepper(problem)
+    states = [stepper.started(np.ones(1), np.zeros(2), 1e-5, np.full(1, -100.0))]
+    for _ in range(steps):
+        states.append(stepper.step(states[-1], 0.002, problem.gains)[0])
+    return states
+
+
+def test_it_is_made_once_where_nothing_asks_for_another():
+    problem = Counted()
+    states = states_of(problem, 60)
+    assert len(problem.places) == 1
+    assert states[-1].linearised is problem.places[0]
+    assert states[-1].inverted_at > 0  # the inverse alone is made anew
+    assert len(problem.gammas) >= 60 // LONGEST_INVERSE
+
+
+def test_it_is_made_anew_when_it_is_old():
+    problem = Counted(lifetime=7)
+    made = {state.linearised_at for state in states_of(problem, 60)}
+    assert made == {-1, *range(0, 60, 7)}
+    assert len(problem.places) == len(made) - 1
+
+
+def test_it_is_made_anew_where_it_does_not_serve():
+    problem = Counted(serves=lambda place, y: (place[0] > 0.5) == (y[0] > 0.5))
+    states = states_of(problem, 60)
+    assert len(problem.places) == 2
+    assert problem.places[0][0] > 0.5 >= problem.places[1][0]
+    assert len({state.linearised_at for state in states}) == 3
+
+
+def fail(times, monkeypatch):
+    """Let so many equations from the next one on have no solution."""
+    solve, left = the_stepper.solve_by_secants, [times]
+
+    def failing(*arguments):
+        left[0] -= 1
+        return (None, Secants.none()) if left[0] >= 0 else solve(*arguments)
+
+    monkeypatch.setattr(the_stepper, "solve_by_secants", failing)
+
+
+@pytest.mark.parametrize(("failures", "shortened"), [(1, 1.0), (2, 0.25), (3, 1.0 / 16.0)])
+def test_it_is_made_anew_after_a_failure_and_then_the_step_is_shortened(failures, shortened, monkeypatch):
+    """At first the step is tried again with what is known at its own end; from then on every attempt knows its own."""
+    problem = Counted()
+    start = states_of(problem, 30)[-1]
+    stepper = Stepper(problem)
+    _, whole = stepper.step(start, 0.002, problem.gains)
+    problem.places.clear()
+    fail(failures, monkeypatch)
+    after, time = stepper.step(start, 0.002, problem.gains)
+    assert time == pytest.approx(whole * shortened, rel=0.3)
+    assert len(problem.places) == failures
+    assert after.linearised is problem.places[-1]
+    assert after.linearised_at == after.inverted_at == start.steps
+    assert after.history.Z[0, 0] == pytest.approx(start.history.Z[0, 0] * np.exp(-100.0 * time), abs=1e-3)
+
+
+class Frail(Counted):
+    """A system whose derivative does not exist further down."""
+
+    def rate(self, y):
+        if y[0] < 0.3:
+            raise DivergedError("too far")
+        return super().rate(y)
+
+
+def test_an_iterate_without_a_derivative_makes_the_step_shorter():
+    ends = np.array([state.history.Z[0] for state in states_of(Frail(), 60)])  # y, its integral and the time
+    assert ends[-1, 0] == pytest.approx(0.3, abs=1e-2)
+    assert np.all(ends[:, 0] >= 0.3)
+    assert np.abs(ends[:, 0] - np.exp(-100.0 * ends[:, 2])).max() <= 1e-3
