@@ -149,7 +149,7 @@ def test_the_time_between_the_escapes_of_two_views_is_met(seed, rtol):
     """Steppers that err by many tolerances in the one coordinate that moves let a second view hang near the threshold, at some tolerances."""
     expected = gaps(seed, 1e-5)
     assert len(expected) == {0: 2, 1: 1, 3: 3}[seed]
-    assert np.allclose(gaps(seed, rtol), expected, rtol=0.05)
+    assert np.allclose(gaps(seed, rtol), expected, rtol=50.0 * max(rtol, 1e-3))
 
 
 def test_the_preconditioner_makes_no_difference_to_the_result():

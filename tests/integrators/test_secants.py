@@ -65,7 +65,7 @@ def test_with_a_wrong_preconditioner_a_direction_for_each_coordinate_does(s):
     problem = Linear(s, size=0.5)
     solution, secants = problem.solved(1.0)
     assert np.abs(solution.correction[:s] - problem.exact(1.0)).max() <= 1e-9
-    assert len(secants.steps) == EVALUATIONS - 1
+    assert s + 1 <= len(secants.steps) <= EVALUATIONS - 1
 
 
 def test_what_is_known_of_the_jacobian_serves_for_every_gamma():
