@@ -174,7 +174,7 @@ class Shifted:
         self._factors = _factorised(schur) if len(schur) else None
         entries = h.side_index.size
         self._side_index = h.side_index
-        self._onto_border = csr_array((np.ones(entries), (np.arange(entries), h.side_index.ravel())), shape=(entries, len(h.border)))
+        self._onto_border = csr_array((np.ones(entries), (h.side_index.ravel(), np.arange(entries))), shape=(len(h.border), entries))
         self._border_index, self._block_index = h.border_index, h.block_index
 
     def within(self, index: np.ndarray) -> Shifted:
@@ -195,7 +195,7 @@ class Shifted:
         blocks = np.where(in_block, r[..., self._block_index], 0.0)
         border = np.where(on_border, r[..., self._border_index], 0.0)
         sides = np.einsum("bqe,...bq->...be", self._down, blocks)
-        border = border - sides.reshape(*r.shape[:-1], self._side_index.size) @ self._onto_border
+        border = border - (self._onto_border @ sides.reshape(*r.shape[:-1], self._side_index.size).T).T
         border = lu_solve(self._factors, border.T, check_finite=False).T
         blocks = np.einsum("bpq,...bq->...bp", self._inverse, blocks) - np.einsum("bqe,...be->...bq", self._down, border[..., self._side_index])
         x[..., self._border_index[on_border]] = border[..., on_border]
