@@ -6,7 +6,8 @@ import scipy.linalg  # noqa: F401 - loads a second BLAS
 from threadpoolctl import threadpool_info
 
 import mvsim
-from mvsim.linalg.blas import one_blas_thread
+from mvsim.linalg import blas
+from mvsim.linalg.blas import library_was_loaded, one_blas_thread
 
 
 def numbers():
@@ -47,4 +48,14 @@ def test_blocks_that_overlap_in_threads_leave_what_there_was():
 def test_flows_in_threads_leave_what_there_was():
     before, p = numbers(), mvsim.Parameters(k=3, m=2, N=20)
     together(lambda seed: mvsim.simulate(p, "erm", seed=seed, t_end=500.0, threads=1, n_test=2))
+    assert numbers() == before
+
+
+def test_a_library_that_is_loaded_later_is_known_once_that_is_told():
+    before, limit = numbers(), blas._limit()
+    assert len(before) >= 2
+    limit._libraries = limit._libraries[:1]
+    with one_blas_thread():
+        library_was_loaded()
+        assert set(numbers()) == {1}
     assert numbers() == before

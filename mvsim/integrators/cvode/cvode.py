@@ -27,6 +27,7 @@ from mvsim.integrators.cvode.segment import FailedError, Segment, Step
 from mvsim.integrators.cvode.solver import VECTORS, library
 from mvsim.integrators.flow.chart import EscapeChart
 from mvsim.integrators.flow.flow import RTOL, STALL_GROWTH, STALL_STEPS, GradientFlow
+from mvsim.linalg.blas import library_was_loaded
 from mvsim.options import document_options
 
 
@@ -60,6 +61,7 @@ class CvodeFlow(GradientFlow):
     ) -> None:
         super().__init__(field, rtol)
         library()
+        library_was_loaded()
 
     def is_mark(self, state: State) -> bool:
         """Whether it is a mark: all resumable states are."""
