@@ -3,12 +3,13 @@
 import sys
 import threading
 import weakref
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from example_run import assert_same_bits
+from interrupting import assert_resumes
 
 import mvsim
 from mvsim.diagnostics import own_correlations
@@ -22,7 +23,6 @@ from mvsim.integrators.flow.chart import EscapeChart
 from mvsim.integrators.flow.system import ChartedField
 from mvsim.recording.entries import EscapeLog
 from mvsim.simulation.field import field_of
-from mvsim.simulation.progress import Silent
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.statements.gradient_flow import STATEMENTS, gradient_flow
 
@@ -127,17 +127,6 @@ def simulate(out=None, method="midpoint", **options):
     return mvsim.simulate(SMALL, method, out=out, integrator="cvode", **{"t_end": 1e5, "n_test": 4, **options})
 
 
-class StopAfter(Silent):
-    """A display that is interrupted after a step of which ``says`` is true."""
-
-    def __init__(self, says):
-        self.says = says
-
-    def update(self, status):
-        if self.says(status["step"]):
-            raise KeyboardInterrupt
-
-
 @cache
 def uninterrupted(method="midpoint"):
     """Once for all tests."""
@@ -147,13 +136,7 @@ def uninterrupted(method="midpoint"):
 @pytest.mark.parametrize("method", ["erm", "midpoint"])
 @pytest.mark.parametrize("at", [1, 40, 130])
 def test_a_resumed_run_is_the_uninterrupted_one(at, method, tmp_path, monkeypatch):
-    whole = uninterrupted(method)
-    assert int(whole.dataset["final_step"]) > 130
-    monkeypatch.setattr("mvsim.simulation.session.DISPLAY_SECONDS", 0.0)  # the display is told of every step
-    with pytest.raises(mvsim.Interrupted):
-        simulate(tmp_path / "run.nc", method, progress=StopAfter(lambda step: step == at))
-    assert int(mvsim.open_run(tmp_path / "run.nc").dataset["final_step"]) == at
-    assert_same_bits(simulate(tmp_path / "run.nc", method, resume=True).dataset, whole.dataset)
+    assert_resumes(partial(simulate, method=method), at, uninterrupted(method), tmp_path / "run.nc", monkeypatch)
 
 
 @pytest.mark.parametrize("first", [1e3, 1.7e4])

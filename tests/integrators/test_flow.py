@@ -1,20 +1,22 @@
 """The gradient flow: its coordinates, its accuracy, its invariants, and what it says when it gets stuck."""
 
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise, product
 
 import numpy as np
 import pytest
 import reference
 from example_run import assert_same_bits
+from interrupting import StopAfter, assert_resumes
 from tolerances import ROUNDOFF
 
 import mvsim
 from mvsim import diagnostics
 from mvsim.diagnostics import own_correlations
 from mvsim.integrators import Escaping, Field, GradientFlow, State
+from mvsim.integrators.arrays import pack
 from mvsim.integrators.flow import flow as the_flow
-from mvsim.integrators.flow.carried import pack, unpack
+from mvsim.integrators.flow.carried import unpack_memory
 from mvsim.integrators.flow.chart import EscapeChart, smallest
 from mvsim.integrators.flow.flow import APPROACH, GROWTH_THAT_SEES_NOISE, IMBALANCE, RISE
 from mvsim.integrators.flow.secants import Secants
@@ -24,7 +26,6 @@ from mvsim.objectives import OBJECTIVES
 from mvsim.objectives.scales import Scales
 from mvsim.recording.entries import EscapeLog, predicted_escape_times
 from mvsim.simulation.field import field_of
-from mvsim.simulation.progress import Silent
 
 SMALL = mvsim.Parameters(k=3, m=3, N=30, P=16, d=300)
 
@@ -313,17 +314,6 @@ def simulate(out=None, method="midpoint", **options):
     return mvsim.simulate(SMALL, method, out=out, **{"t_end": 1e5, "n_test": 4, **options})
 
 
-class StopAfter(Silent):
-    """A display that is interrupted after a step of which ``says`` is true."""
-
-    def __init__(self, says):
-        self.says = says
-
-    def update(self, status):
-        if self.says(status["step"]):
-            raise KeyboardInterrupt
-
-
 @cache
 def uninterrupted(method="midpoint"):
     """Once for all tests."""
@@ -333,13 +323,7 @@ def uninterrupted(method="midpoint"):
 @pytest.mark.parametrize("method", ["erm", "midpoint"])
 @pytest.mark.parametrize("at", [1, 40, 110])
 def test_a_resumed_flow_is_the_uninterrupted_one(at, method, tmp_path, monkeypatch):
-    whole = uninterrupted(method)
-    assert int(whole.dataset["final_step"]) > 110
-    monkeypatch.setattr("mvsim.simulation.session.DISPLAY_SECONDS", 0.0)  # the display is told of every step
-    with pytest.raises(mvsim.Interrupted):
-        simulate(tmp_path / "run.nc", method, progress=StopAfter(lambda step: step == at))
-    assert int(mvsim.open_run(tmp_path / "run.nc").dataset["final_step"]) == at
-    assert_same_bits(simulate(tmp_path / "run.nc", method, resume=True).dataset, whole.dataset)
+    assert_resumes(partial(simulate, method=method), at, uninterrupted(method), tmp_path / "run.nc", monkeypatch)
 
 
 def test_a_resumed_flow_loses_no_step_however_short_the_slices_are(tmp_path, monkeypatch):
@@ -357,8 +341,8 @@ def test_a_resumed_flow_loses_no_step_however_short_the_slices_are(tmp_path, mon
 
 def test_the_memory_of_a_flow_is_what_was_packed():
     packed = pack(follow(fields("erm"), mvsim.initial_correlations(SMALL, 0), 1e3)[10].state.memory)
-    again = pack(unpack(packed))
-    assert set(again) == set(packed) >= {"chart.index", "progress.history.Z"}
+    again = pack(unpack_memory(packed))
+    assert set(again) == set(packed) >= {"chart.index", "stepper.history.Z"}
     for name, values in packed.items():
         assert np.array_equal(again[name], values)
         assert again[name].dtype == values.dtype

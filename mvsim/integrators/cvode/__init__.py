@@ -4,7 +4,7 @@
 muted      what the library prints
 solver     CVODE on the field in the coordinates of a chart, and the preconditioner
 segment    the steps of one start of the solver, what they dissipate, and where they end
-carried    what a trajectory carries from segment to segment, and its form as arrays
+carried    what a trajectory carries from segment to segment
 cvode      the trajectory: segment after segment, refused ones, stalls
 =========  ==================================================================================
 

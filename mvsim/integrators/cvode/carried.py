@@ -1,17 +1,10 @@
-"""What a trajectory by CVODE carries from segment to segment besides the state, and its form as arrays."""
+"""What a trajectory by CVODE carries from segment to segment besides the state."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
-
-import numpy as np
+from dataclasses import dataclass
 
 from mvsim.integrators.flow.chart import EscapeChart
-
-CHART = "chart."
-"""What the names of the arrays of the chart begin with."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,16 +39,3 @@ class Memory:
     since_escape: float
     moving_step: int
     moving_since: float
-
-    def as_arrays(self) -> dict[str, np.ndarray]:
-        """Return all values as arrays, to be saved."""
-        chart = {CHART + field.name: getattr(self.chart, field.name) for field in fields(EscapeChart)}
-        numbers = {field.name: getattr(self, field.name) for field in fields(Memory) if field.name != "chart"}
-        return {name: np.asarray(value) for name, value in (chart | numbers).items()}
-
-    @staticmethod
-    def of_arrays(arrays: Mapping[str, np.ndarray]) -> Memory:
-        """Return the memory that was saved."""
-        values: dict[str, Any] = {name: array.item() if array.ndim == 0 else array for name, array in arrays.items()}
-        chart = EscapeChart(**{field.name: values.pop(CHART + field.name) for field in fields(EscapeChart)})
-        return Memory(chart, **values)

@@ -15,18 +15,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import pydantic
 
 from mvsim.errors import StalledError
+from mvsim.integrators.arrays import pack, unpack
 from mvsim.integrators.base import Field, State, Visit
 from mvsim.integrators.cvode.carried import Memory
 from mvsim.integrators.cvode.segment import FailedError, Segment, Step
 from mvsim.integrators.cvode.solver import VECTORS, library
 from mvsim.integrators.flow.chart import EscapeChart
-from mvsim.integrators.flow.flow import RTOL, STALL_GROWTH, STALL_STEPS, GradientFlow
+from mvsim.integrators.flow.flow import STALL_GROWTH, STALL_STEPS, GradientFlow, Rtol
 from mvsim.linalg.blas import library_was_loaded
 from mvsim.options import document_options
 
@@ -35,11 +35,7 @@ from mvsim.options import document_options
 class CvodeFlow(GradientFlow):
     """c' = -grad J(c) by CVODE of SUNDIALS, to check the gradient flow of `mvsim.integrators.flow` by another solver.
 
-    It takes 1.9 to 2.3 times as many gradients, as every segment begins with short steps of order 1: on ``Parameters(k=4, d=2000)`` with
-    seed 0, until settled, 3001 in place of 1565 for ERM, and 13449 in place of 6734 for midpoint. Escapes come in the same order, at times
-    that differ by at most 3e-6 and 1.3e-3. At d = k^20 (``Parameters.literal(k=3, m=3, N=30)``, seed 1) ERM settles at t = 2e29 after 14253
-    gradients in place of 6149, and every statement of `mvsim verify` on it as a gradient flow holds, after saturation too. Midpoint at that d
-    was followed to t = 8.1e27 only, 17 minutes by either solver, to just after an escape of two neurons at nearly the same time.
+    It takes more gradients, as every segment begins with short steps of order 1.
 
     Parameters
     ----------
@@ -56,9 +52,7 @@ class CvodeFlow(GradientFlow):
     name = "cvode"
     library_vectors = VECTORS
 
-    def __init__(
-        self, field: Field, rtol: Annotated[float | None, pydantic.Field(description=f"relative tolerance; default {RTOL:g}")] = None
-    ) -> None:
+    def __init__(self, field: Field, rtol: Rtol = None) -> None:
         super().__init__(field, rtol)
         library()
         library_was_loaded()
@@ -69,11 +63,11 @@ class CvodeFlow(GradientFlow):
 
     def pack(self, memory: Any) -> dict[str, np.ndarray]:
         """Return the memory as arrays."""
-        return {} if memory is None else memory.as_arrays()
+        return {} if memory is None else pack(memory)
 
     def unpack(self, arrays: Mapping[str, np.ndarray]) -> Memory | None:  # type: ignore[override]
         """Return the memory that was packed."""
-        return Memory.of_arrays(arrays) if arrays else None
+        return unpack(Memory, arrays) if arrays else None
 
     def clock(self, state: State) -> str:
         """Say how many steps and evaluations."""

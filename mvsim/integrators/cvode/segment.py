@@ -122,18 +122,11 @@ class Segment:
 
     def _natural(self, time: float, rtol: float) -> float:
         """Return how long a segment at a time takes: marks are spaced logarithmically, and no escape is passed over."""
-        way = self._way_to_escape()
+        index = self.system.chart.index
+        way = self.system.chart.time_to_escape(self.y[index], self.velocity[index])
         if time > 0.0:
             return min(APPROACH * way, time * (10.0 ** (1.0 / MARKS_PER_DECADE) - 1.0))
         return BEGINNING * way if way < math.inf else self._quickest / rtol
-
-    def _way_to_escape(self) -> float:
-        """Return the time to the next escape at the present speeds."""
-        chart = self.system.chart
-        to_go, speed = chart.threshold - self.y[chart.index], self.velocity[chart.index]
-        approaching = (to_go > 2.0 * chart.threshold) & (speed > 1e-300)
-        with np.errstate(over="ignore"):  # beyond any time
-            return float((to_go[approaching] / speed[approaching]).min(initial=math.inf))
 
     def steps(self, left: float) -> Iterator[Step]:
         """Yield the steps, each when it is known whether the segment ends with it.

@@ -10,7 +10,7 @@ secants    the solution of the equation with that
 stepper    steps within the tolerance, and the size and order of the next
 chart      coordinates in which escapes are smooth
 system     the field on the chart, and its tolerances
-carried    what a trajectory carries from step to step, as arrays
+carried    what a trajectory carries from step to step
 flow       the trajectory: limits of the steps, refused steps, stalls
 =========  ===================================================================================
 """

@@ -86,6 +86,16 @@ class EscapeChart:
         """Return (e,) bool: whether each coordinate of the chart is still below its threshold."""
         return np.asarray(y[self.index] < self.threshold)
 
+    def time_to_escape(self, on_chart: np.ndarray, speed: np.ndarray) -> float:
+        """Return the time until the next of the coordinates of the chart, at ``on_chart`` (e,) with ``speed`` (e,), escapes; inf if none does.
+
+        Those closer to their threshold than twice that are about to escape, and do not count.
+        """
+        to_go = self.threshold - on_chart
+        approaching = (to_go > 2.0 * self.threshold) & (speed > 1e-300)
+        with np.errstate(over="ignore"):  # beyond any time
+            return float((to_go[approaching] / speed[approaching]).min(initial=np.inf))
+
     def _inside(self, x: np.ndarray) -> np.ndarray:
         return np.clip(x, self.floor, self.threshold)
 

@@ -1,14 +1,14 @@
 """The variable of the steps: the logarithm of the time since a while ago.
 
-After an escape everything relaxes on time scales that grow with the time since it, so that steps have to grow by a constant factor. The
-coefficients of a multistep formula do not like that; in
+After an escape everything relaxes on time scales that grow with the time since it, so that steps have to grow by a constant factor. The error
+of a multistep formula grows with every change of the step size. In
 
     x = ln(1 + (t - t_0) / B),          dy/dx = B e^x dy/dt,
 
-steps of constant size do it. x counts from the present time, at which t = t_0; a step of size h takes the time B (e^h - 1), and after it the same
-variable counts from the new present with B e^h in the place of B. Where steps become so much shorter than B that x is t again, B is made smaller
-if the trajectory is smoother in the new variable: the polynomial that is the past is expanded in it, to its order, and its last coefficients are
-compared.
+steps of constant size do the same. x counts from the present time, at which t = t_0; a step of size h takes the time B (e^h - 1), and after it
+the same variable counts from the new present with B e^h in the place of B. Where steps become so much shorter than B that x is t again, B is made
+smaller if the trajectory is smoother in the new variable: the polynomial that is the past is expanded in it, to its order, and its last
+coefficients are compared.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ FRESH = 0.1
 
 SHORT = 0.03
 """Steps in x shorter than this are taken for the time itself."""
-
 
 MARGIN = 1.3
 """B stays above the time that the past covers times this."""
@@ -56,12 +55,12 @@ def in_frame(history: History, change: np.ndarray, B: float) -> History:
     From it y moves by change (t - t_0) more, of which all derivatives by x are change B at x = 0. What moves at constant speed in t is at rest in a
     frame that moves with it; no polynomial in x is as exact.
     """
-    moved = np.flatnonzero(change)
-    if not len(moved):
+    affected = np.flatnonzero(change)
+    if not len(affected):
         return history
     terms = np.cumprod(history.h / np.arange(1, history.order + 1))
     Z = history.Z.copy()
-    Z[1:, moved] += np.multiply.outer(B * terms, change[moved])
+    Z[1:, affected] += np.multiply.outer(B * terms, change[affected])
     return replace(history, Z=Z)
 
 

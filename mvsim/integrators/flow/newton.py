@@ -50,7 +50,7 @@ class ImplicitEquation(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What Newton's method found.
+    """The solution of the equation of a step.
 
     Attributes
     ----------

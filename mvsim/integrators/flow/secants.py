@@ -72,9 +72,9 @@ class Secants:
         if np.array_equal(index, self.index):
             return self
         size = 1 + max(int(each.max(initial=-1)) for each in (index, self.index))
-        moved = np.zeros((2, len(self.steps), size))
-        moved[:, :, self.index] = self.steps, self.responses
-        steps, responses = moved[:, :, index]
+        everywhere = np.zeros((2, len(self.steps), size))
+        everywhere[:, :, self.index] = self.steps, self.responses
+        steps, responses = everywhere[:, :, index]
         return Secants(index, steps, responses)
 
     def with_one_more(self, step: np.ndarray, response: np.ndarray) -> Secants:

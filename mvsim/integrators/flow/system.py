@@ -19,7 +19,7 @@ NODES = (np.array([0.5 - math.sqrt(1.0 / 12.0), 0.5 + math.sqrt(1.0 / 12.0)]), n
 """Of Gauss's rule on [0, 1], and the weights."""
 
 FAR = 1e6
-"""Correlations beyond this times the largest seen are not evaluated: a Newton iterate that far away does not converge."""
+"""Correlations beyond this times the largest seen are not evaluated: an iteration that comes so far does not converge."""
 
 
 class Cubic(NamedTuple):
@@ -136,10 +136,10 @@ class ChartedField:
         chart = self.chart.within(part.positions)
 
         def rate(x: np.ndarray) -> np.ndarray:
-            moved, slope = self._at(chart, x)
+            c, slope = self._at(chart, x)
             with np.errstate(over="ignore", invalid="ignore"):
-                loss, gradient = part.loss_and_gradient(moved)
-            return self._checked(loss, -slope * gradient, moved)
+                loss, gradient = part.loss_and_gradient(c)
+            return self._checked(loss, -slope * gradient, c)
 
         return Near(curvature, slope, part.positions, rate, lambda y: part.is_whole_at(self.correlations(y)))
 
@@ -168,7 +168,7 @@ class ChartedField:
         return rate
 
     def log_loss(self, c: np.ndarray) -> float:
-        """Return ln J at c, to first order in the distance from the last evaluation; at the end of a step that is Newton's last iterate."""
+        """Return ln J at c, to first order in the distance from the last whole evaluation; at the end of a step that is the last iterate."""
         assert self._last is not None
         evaluated_c, loss, gradient = self._last
         if loss == 0.0:
