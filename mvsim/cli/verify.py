@@ -23,12 +23,15 @@ from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
 from mvsim.run import Run
 from mvsim.simulation.options import RunOptions
+from mvsim.verification.run_verdicts import check_step
 from mvsim.verification.statements.theorems import THEOREMS
-from mvsim.verification.verdict import exit_code
+from mvsim.verification.verdict import asked_for, exit_code
 from mvsim.verification.verify import FOLDER, SEEDS, ask_of_controls, ask_of_runs, ask_of_theorems
 from mvsim.version import __version__
 
 DEFAULT_K = (10,)
+
+MEANING = {0: "nothing that was asked for fails", 1: "something that was asked for fails", 3: "something that was asked for is inconclusive"}
 
 
 def _integers(kind: type, tokens: Any) -> tuple[int, ...]:
@@ -47,6 +50,16 @@ def verify(
             help="Theorem; may be repeated. With run files it judges these, without any it makes runs over seeds and judges them.",
         ),
     ] = (),
+    claim: Annotated[
+        tuple[str, ...],
+        Parameter(
+            negative="",
+            show_default=False,
+            help="Step of a proof by its number, such as B.26 or A.10, that counts for the exit code; may be repeated. "
+            "Without --theorem, the theorems do not count then.",
+        ),
+    ] = (),
+    strict: Annotated[bool, FLAG, Parameter(help="Let every step of the proofs count for the exit code.")] = False,
     k: Annotated[
         tuple[int, ...],
         Parameter(
@@ -65,6 +78,7 @@ def verify(
         Path | None, Parameter(help="JSON file for the verdicts; by default one beside the runs that are made, named after the question.")
     ] = None,
     threads: Annotated[int | None, INTEGER, Parameter(help=RunOptions.model_fields["threads"].description)] = None,
+    all_: Annotated[bool, FLAG, Parameter(name="--all", help="Print every verdict, not only the front row.")] = False,
     json_: Json = False,
     force: Annotated[bool, FLAG, Parameter(help="Overwrite the file given by --out.")] = False,
     quiet: Quiet = False,
@@ -72,13 +86,17 @@ def verify(
 ) -> int:
     """Say whether the theorems hold, by how much and in which regime.
 
-    The exit code is 0 if everything that can be decided holds, 1 if something fails, 3 if something is inconclusive.
+    The exit code is about what is asked for, by default the theorems, and about whether the runs are what they say they are: 0 if nothing of
+    that fails, is contradicted or inconclusive, 1 if something fails or is contradicted, 3 if something is inconclusive.
     """
     if not (runs or theorem or controls):
         raise UsageError("nothing to verify: give run files, --theorem or --controls")
+    for number in claim:
+        check_step(number)
     given = given_for(Parameters, fields)
     _refuse_unused(runs, theorem, k, seeds, given)
     question = {"runs": [str(run) for run in runs], "theorems": list(theorem), "controls": controls}
+    question |= {name: value for name, value in (("claims", list(claim)), ("strict", strict)) if value}
     question |= {} if runs or not theorem else {"k": list(k), "seeds": seeds, "follow": follow, "parameters": given}
     path = _check_answer_file(out, runs, force) if out is not None else None if runs and not controls else runs_dir / _name(question)
     if path is not None and out is None:
@@ -96,7 +114,8 @@ def verify(
             origin = f" ({section.origin})" if section.origin else ""
             print(escaped(f"mvsim: {section.title}{origin}: {counts(section.verdicts)}"), file=sys.stderr, flush=True)
     verdicts = [verdict for section in sections for verdict in section.verdicts]
-    code = exit_code(verdicts)
+    asked = asked_for(verdicts, theorems=bool(theorem) or not claim, claims=claim, strict=strict)
+    code = exit_code(asked)
     text = json.dumps({"version": __version__, "question": question, "exit_code": code, "sections": [
         {"title": section.title, "verdicts": [verdict.as_dict() for verdict in section.verdicts]} for section in sections
     ]}, indent=1)  # fmt: skip
@@ -107,8 +126,8 @@ def verify(
             print(text)
         else:
             for section in sections:
-                print_section(section.title, section.verdicts)
-            print(counts(verdicts) + ("" if path is None else f"; saved in {escaped(str(path))}"))
+                print_section(section.title, section.verdicts, all_, claim)
+            print(f"exit code {code}, {MEANING[code]}: {counts(asked)}" + ("" if path is None else f"; saved in {escaped(str(path))}"))
         sys.stdout.flush()
     except BrokenPipeError:  # the verdict is the exit code, whoever reads the words
         silence_stdout()

@@ -10,9 +10,9 @@ import numpy as np
 
 from mvsim.verification.evidence.intervals import clopper_pearson, fraction_at_least
 from mvsim.verification.run_verdicts import Judgement
-from mvsim.verification.verdict import Verdict, constant
+from mvsim.verification.verdict import STATUSES, Verdict, constant
 
-IDENTITIES = ("Calculation", "Lemma", "Proposition", "Corollary", "Gradient flow")
+IDENTITIES = ("Calculation", "Lemma", "Proposition", "Corollary", "Gradient flow", "Replay")
 """What these names begin is true in every run or not true at all; the rest holds with probability 1 - O(1/k)."""
 
 
@@ -33,15 +33,18 @@ def over_seeds(name: str, k: int, judgements: Sequence[Judgement], lost: int = 0
     Returns
     -------
     list of Verdict
-        The fraction of runs in which the theorem, and what is decided on the way, holds is to be at least 1 - 1/k, which is 1 - O(1/k) with
-        constant 1; if undecided runs could change the answer, it is inconclusive. Identities are to hold in every run. The fraction of classes
-        over all runs and the constants of the claims are measured only.
+        The probability with which the theorem, and what is decided on the way, holds in a run is to be at least 1 - 1/k, which is 1 - O(1/k)
+        with constant 1. That is established, consistent with the runs or contradicted by them; inconclusive if undecided runs could change the
+        answer. Identities are to hold in every run. The fraction of classes over all runs and the constants of the claims are measured only.
     """
     label = _common([judgement.verdicts[0].regime for judgement in judgements])
     verdicts = []
     for part in _names(judgements):
-        mine = [verdict for judgement in judgements for verdict in judgement.verdicts if verdict.name == part]
-        if all(verdict.status == "measured" for verdict in mine):
+        everywhere = [verdict for judgement in judgements for verdict in judgement.verdicts if verdict.name == part]
+        mine = [verdict for verdict in everywhere if verdict.status != "not applicable"]
+        if not mine:
+            verdicts.append(replace(everywhere[0], name=f"{part}, k = {k}"))
+        elif all(verdict.status == "measured" for verdict in mine):
             verdicts.append(_median(part, k, mine))
         elif part.startswith(IDENTITIES):
             verdicts.append(_everywhere(part, k, mine))
@@ -108,12 +111,12 @@ def _common(labels: Sequence[str]) -> str:
 
 
 def _decided(part: str, k: int, verdicts: Sequence[Verdict], lost: int) -> Verdict:
-    """Decide the fraction of runs in which a statement holds; undecided runs may turn out either way."""
-    statement = f"in a fraction of runs of at least 1 - 1/k: {verdicts[0].statement}"
+    """Say of the probability with which a statement holds whether it is at least 1 - 1/k; undecided runs may turn out either way."""
+    statement = f"with probability at least 1 - 1/k: {verdicts[0].statement}"
     holds = sum(verdict.status == "holds" for verdict in verdicts)
     undecided = sum(verdict.status == "inconclusive" for verdict in verdicts) + lost
     n, bound = len(verdicts) + lost, 1.0 - 1.0 / k
-    worst = fraction_at_least(f"{part}, k = {k}", statement, holds, n, bound)
+    worst = replace(fraction_at_least(f"{part}, k = {k}", statement, holds, n, bound), kind=verdicts[0].kind)
     if not undecided:
         return worst
     best = fraction_at_least(worst.name, statement, holds + undecided, n, bound)
@@ -123,8 +126,7 @@ def _decided(part: str, k: int, verdicts: Sequence[Verdict], lost: int) -> Verdi
 
 def _everywhere(part: str, k: int, verdicts: Sequence[Verdict]) -> Verdict:
     """Return the worst of the verdicts: one counterexample is enough."""
-    order = ("fails", "inconclusive", "holds", "measured")
-    worst = min(verdicts, key=lambda v: (order.index(v.status), math.inf if v.margin is None else v.margin))
+    worst = min(verdicts, key=lambda v: (STATUSES.index(v.status), math.inf if v.margin is None else v.margin))
     return replace(worst, name=f"{part}, k = {k}", detail=f"the worst of {len(verdicts)} runs: {worst.detail}")
 
 
@@ -137,7 +139,10 @@ def _classes(part: str, k: int, verdicts: Sequence[Verdict], lost: int) -> Verdi
         return constant(name, statement, None, detail="no run is decided")
     right, n = round(sum((v.measured or 0.0) * k for v in decided)), k * len(decided)
     low, high = clopper_pearson(right, n)
-    detail = f"{right} of {n}, 95% interval [{low:.3f}, {high:.3f}] if they were independent; {left} undecided runs left out"
+    exceptions = (
+        f"exceptions times log k: {(1 - right / n) * math.log(k):.3g}, interval [{(1 - high) * math.log(k):.3g}, {(1 - low) * math.log(k):.3g}]"
+    )
+    detail = f"{right} of {n}, 95% interval [{low:.3f}, {high:.3f}] if they were independent; {exceptions}; {left} undecided runs left out"
     return constant(name, statement, right / n, verdicts[0].bound, above=True, detail=detail)
 
 

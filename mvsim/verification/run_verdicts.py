@@ -14,12 +14,12 @@ from mvsim.run import Run
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.statements.assumptions import assumption_4_3
 from mvsim.verification.statements.calculations import CALCULATIONS
-from mvsim.verification.statements.claims import claims
+from mvsim.verification.statements.claims import CLAIMS, claims
 from mvsim.verification.statements.definition import definition_4_5, learned_features
 from mvsim.verification.statements.gaussian_maxima import gaussian_maxima
 from mvsim.verification.statements.gradient_flow import gradient_flow
 from mvsim.verification.statements.theorems import THEOREMS
-from mvsim.verification.verdict import Verdict, constant
+from mvsim.verification.verdict import Kind, Verdict, not_applicable, number_of
 
 
 class Judgement(NamedTuple):
@@ -34,6 +34,14 @@ def check_theorem(name: str) -> str:
     if not isinstance(name, str) or name not in THEOREMS:
         raise UsageError(f"theorem={echo(name)}: must be one of {', '.join(THEOREMS)}")
     return name
+
+
+def check_step(number: str) -> str:
+    """Return the number of a step of the proofs that is checked, or raise `UsageError`."""
+    known = [*(f"A.{i}" for i in range(1, 11)), *dict.fromkeys(number_of(name) for name in CLAIMS)]
+    if number not in known:
+        raise UsageError(f"claim={echo(number)}: must be one of {', '.join(known)}")
+    return number
 
 
 def theorem_of(run: Run) -> str:
@@ -89,22 +97,26 @@ def judge(run: Run, theorem: str, data: Dataset | None = None, everything: bool 
 
 def _judge(run: Run, theorem: str, data: Dataset | None, everything: bool) -> Judgement:
     learned, two_views = learned_features(run, data=data), run.parameters.V == 2
-    verdicts = THEOREMS[theorem].judge(run, learned) if two_views else [_needs_two_views(theorem, run.parameters)]
+    verdicts = _of_kind("theorem", THEOREMS[theorem].judge(run, learned)) if two_views else [_needs_two_views(theorem, run.parameters)]
     verdicts.append(definition_4_5(run, learned))
     if everything:
         evidence = Evidence(run, data)
+        verdicts += _of_kind("evidence", gradient_flow(evidence))
         verdicts += claims(evidence) if two_views else []
-        verdicts += [calculation(evidence) for calculation in CALCULATIONS]
+        verdicts += _of_kind("evidence", [calculation(evidence) for calculation in CALCULATIONS])
         verdicts += gaussian_maxima(run.parameters, run.seed)
         verdicts.append(assumption_4_3(run))
-        verdicts += gradient_flow(evidence)
     label = regime_label(run.regime)
     return Judgement(run, [replace(verdict, regime=label) for verdict in verdicts])
 
 
+def _of_kind(kind: Kind, verdicts: list[Verdict]) -> list[Verdict]:
+    return [replace(verdict, kind=kind) for verdict in verdicts]
+
+
 def _needs_two_views(theorem: str, p: Parameters) -> Verdict:
     """Report that a theorem and the claims of its proof say nothing about a run."""
-    return constant(f"Theorem {theorem}", "it and the claims of its proof are about two views of a class", None, detail=f"not applicable: V = {p.V}")
+    return not_applicable(f"Theorem {theorem}", "it and the claims of its proof are about two views of a class", f"V = {p.V}")
 
 
 def _name(run: Run) -> str:

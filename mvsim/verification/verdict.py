@@ -1,4 +1,4 @@
-"""What a check says, and what several of them say together."""
+"""What a check says, what several of them say together, and which of them an exit code is about."""
 
 from __future__ import annotations
 
@@ -7,9 +7,28 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-Status = Literal["holds", "fails", "inconclusive", "measured"]
+Status = Literal["fails", "contradicted", "inconclusive", "consistent", "established", "holds", "measured", "not applicable"]
 
-STATUSES: tuple[Status, ...] = ("holds", "fails", "inconclusive", "measured")
+STATUSES: tuple[Status, ...] = ("fails", "contradicted", "inconclusive", "consistent", "established", "holds", "measured", "not applicable")
+"""The worst first.
+
+==================  =========================================================================================================
+``holds``           it is so in this run, up to the time the run was followed to
+``fails``           it is not so in this run
+``inconclusive``    the run is too short, or too few were followed far enough, to tell
+``established``     over seeds: the whole interval of the probability lies within what the theorem says
+``consistent``      over seeds: the interval contains the bound, so that nothing speaks against the theorem and nothing proves it
+``contradicted``    over seeds: the interval lies outside; of a step of the proof: what it says without a hidden constant is violated
+``measured``        a constant that the paper leaves open: one k decides nothing
+``not applicable``  what the statement supposes does not occur
+==================  =========================================================================================================
+"""
+
+Kind = Literal["theorem", "evidence", "step", "control"]
+"""What a verdict is about: a theorem; whether a run is what it says it is; a step of a proof; a check that has to turn."""
+
+BAD: frozenset[Status] = frozenset({"fails", "contradicted"})
+"""What gives exit code 1."""
 
 
 @dataclass(frozen=True)
@@ -20,8 +39,8 @@ class Verdict:
     ----------
     name : str
         What was checked, by its name in the paper: "Theorem 4.6", "Claim B.4".
-    status : {"holds", "fails", "inconclusive", "measured"}
-        ``measured`` belongs to asymptotic statements: at one k their constant can be measured and nothing can be decided.
+    status : str
+        One of `STATUSES`.
     statement : str
         The statement in a line.
     measured : float or None
@@ -36,6 +55,8 @@ class Verdict:
         First recorded time at which the bound was exceeded, if it was.
     regime : str
         In which regime it was measured: the departures from Assumption 4.3.
+    kind : str
+        What it is about: "theorem", "evidence" (whether the run is what it says it is), "step" (of a proof) or "control".
     """
 
     name: str
@@ -47,6 +68,7 @@ class Verdict:
     detail: str = ""
     violated_at: float | None = None
     regime: str = ""
+    kind: Kind = "step"
 
     def as_dict(self) -> dict[str, Any]:
         """Return it in JSON types; what is not finite becomes a string."""
@@ -67,9 +89,11 @@ def margin_above(measured: float, bound: float) -> float:
     return (measured - bound) / abs(bound) if bound else measured
 
 
-def at_most(name: str, statement: str, measured: float, bound: float, detail: str = "", violated_at: float | None = None) -> Verdict:
-    """Decide measured <= bound; NaN fails."""
-    status: Status = "holds" if measured <= bound else "fails"
+def at_most(
+    name: str, statement: str, measured: float, bound: float, detail: str = "", violated_at: float | None = None, otherwise: Status = "fails"
+) -> Verdict:
+    """Decide measured <= bound; if it is not, or NaN, the status is ``otherwise``."""
+    status: Status = "holds" if measured <= bound else otherwise
     return Verdict(name, status, statement, measured, bound, margin_below(measured, bound), detail, violated_at)
 
 
@@ -82,14 +106,57 @@ def constant(
     detail: str = "",
     violated_at: float | None = None,
 ) -> Verdict:
-    """Report the constant of an asymptotic statement, which may be compared with ``bound`` (from ``above``: it should be larger), never decided."""
-    margin = None
-    if measured is not None and bound is not None:
-        margin = margin_above(measured, bound) if above else margin_below(measured, bound)
+    """Report the constant of an asymptotic statement, which may be compared with ``bound`` (from ``above``: it should be larger), never decided.
+
+    Where there is nothing to measure it on, the statement is not applicable.
+    """
+    if measured is None:
+        return Verdict(name, "not applicable", statement, None, bound, None, detail)
+    margin = None if bound is None else margin_above(measured, bound) if above else margin_below(measured, bound)
     return Verdict(name, "measured", statement, measured, bound, margin, detail, violated_at)
 
 
+def not_applicable(name: str, statement: str, why: str, bound: float | None = None) -> Verdict:
+    """Report that what a statement supposes does not occur."""
+    return Verdict(name, "not applicable", statement, bound=bound, detail=why)
+
+
+def asked_for(verdicts: Iterable[Verdict], theorems: bool = True, claims: Iterable[str] = (), strict: bool = False) -> list[Verdict]:
+    """Return the verdicts that an exit code is about.
+
+    Parameters
+    ----------
+    verdicts : iterable of Verdict
+        All there are.
+    theorems : bool
+        Whether theorems are asked for.
+    claims : iterable of str
+        Numbers of the steps of the proofs that are asked for by name: "B.26".
+    strict : bool
+        Whether all steps of the proofs are.
+
+    Returns
+    -------
+    list of Verdict
+        Besides what is asked for always whether runs are what they say they are, on which all else rests.
+    """
+    numbers = tuple(claims)
+
+    def counts(verdict: Verdict) -> bool:
+        if verdict.kind == "theorem":
+            return theorems
+        return verdict.kind != "step" or strict or number_of(verdict.name) in numbers
+
+    return [verdict for verdict in verdicts if counts(verdict)]
+
+
+def number_of(name: str) -> str:
+    """Return the number of a statement by its name: "B.26" of "Claim B.26, k = 10"; the second word, or nothing."""
+    words = name.replace(",", " ").split()
+    return words[1] if len(words) > 1 else ""
+
+
 def exit_code(verdicts: Iterable[Verdict]) -> int:
-    """Return 1 if any fails, else 3 if any is inconclusive, else 0."""
+    """Return 1 if any fails or is contradicted, else 3 if any is inconclusive, else 0."""
     statuses = {verdict.status for verdict in verdicts}
-    return 1 if "fails" in statuses else 3 if "inconclusive" in statuses else 0
+    return 1 if statuses & BAD else 3 if "inconclusive" in statuses else 0

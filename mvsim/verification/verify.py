@@ -111,7 +111,7 @@ def ask_of_theorems(
             title, origin = f"{name}, k = {p.k}, {seeds} seeds", f"{present} runs found in {folder}, {seeds - present} made"
             if not judgements:
                 detail = f"none of {seeds} runs could be followed to an end: {stopped[0]}"
-                yield Section(title, [Verdict(f"{name}, k = {p.k}", "inconclusive", name, detail=detail)], origin)
+                yield Section(title, [Verdict(f"{name}, k = {p.k}", "inconclusive", name, detail=detail, kind="theorem")], origin)
             else:
                 yield Section(title, over_seeds(name, p.k, judgements, len(stopped)), "; ".join([origin, *stopped]))
             missing[p.k] = len(stopped)
@@ -146,7 +146,7 @@ def _judgements(
                 stopped.append(f"seed {seed} stopped: {run}")
                 break
             end = float(run.dataset["final_time"])
-            decided = all(v.status != "inconclusive" for v in judge(run, number, everything=False).verdicts)
+            decided = all(v.status != "inconclusive" for v in judge(run, number, everything=False).verdicts if v.kind == "theorem")
             if decided or not follow or end >= LAST_TIME:
                 judgements.append(judge(run, number))
                 break

@@ -28,6 +28,26 @@ def test_a_run_is_judged_by_its_own_theorem(mvsim, runs):
     assert sorted(path.name for path in runs.iterdir()) == ["erm.nc", "midpoint.nc"]
 
 
+def test_the_front_row_is_what_was_asked_for_and_the_rest_is_counted(mvsim, runs):
+    short, everything = mvsim("verify", "midpoint.nc"), mvsim("verify", "midpoint.nc", "--all")
+    assert "Claim B.27" not in short.out
+    assert "besides, steps of the proofs and definitions: " in short.out
+    assert "Claim B.27" in everything.out
+    assert "Claim B.27" in mvsim("verify", "midpoint.nc", "--claim", "B.27").out
+
+
+def test_steps_of_the_proof_count_when_they_are_asked_for(mvsim, runs, monkeypatch):
+    from mvsim.verification.statements import claims
+
+    contradicted = Verdict("Claim B.27", "contradicted", "never")
+    monkeypatch.setitem(claims.CLAIMS, "Claim B.27", claims.Claim(lambda evidence: contradicted, mixing=True))
+    result = mvsim("verify", "midpoint.nc")
+    assert (result.code, "Claim B.27" in result.out) == (0, True)
+    assert mvsim("verify", "midpoint.nc", "--strict").code == 1
+    assert mvsim("verify", "midpoint.nc", "--claim", "B.27").code == 1
+    assert mvsim("verify", "midpoint.nc", "--claim", "B.28").code == 0
+
+
 def test_json_is_the_same_on_stdout_and_in_the_file(mvsim, runs):
     result = mvsim("verify", "erm.nc", "midpoint.nc", "--json", "--out", "answer.json")
     assert result.code == 0
@@ -56,6 +76,7 @@ def test_a_run_that_is_too_short_is_inconclusive(mvsim, tmp_path):
     result = mvsim("verify", "short.nc")
     assert result.code == 3
     assert "inconclusive" in result.out
+    assert "exit code 3, something that was asked for is inconclusive" in result.out
 
 
 def test_a_theorem_that_does_not_hold_fails(mvsim, tmp_path):
@@ -125,6 +146,7 @@ def test_a_damaged_kept_run_is_named_and_left(mvsim, tmp_path):
         (("erm.nc", "--out", "erm.nc", "--force"), "is a run that is to be judged"),
         (("erm.nc", "--k", "7"), "--k"),
         (("--controls", "--seeds", "3"), "--seeds"),
+        (("erm.nc", "--claim", "B.99"), "claim='B.99'"),
     ],
 )
 def test_bad_input_is_one_line(words, said, mvsim, runs):

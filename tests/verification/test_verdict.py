@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from mvsim.verification.evidence.intervals import clopper_pearson, fraction_at_least
+from mvsim.verification.evidence.intervals import clopper_pearson, fraction_at_least, further_needed
 from mvsim.verification.evidence.persistence import lasts, unchanged_since
-from mvsim.verification.verdict import Verdict, at_most, constant, exit_code, margin_above, margin_below
+from mvsim.verification.verdict import Verdict, asked_for, at_most, constant, exit_code, margin_above, margin_below, number_of
 
 
 def binomial_tail(n, x, p):
@@ -27,11 +27,69 @@ def test_clopper_pearson_at_the_ends():
     assert clopper_pearson(0, 3)[0] == 0.0
 
 
-@pytest.mark.parametrize(("x", "n", "status"), [(10, 10, "holds"), (19, 20, "holds"), (9, 10, "inconclusive"), (30, 100, "fails"), (0, 3, "fails")])
+@pytest.mark.parametrize(
+    ("x", "n", "status"),
+    [
+        (10, 10, "consistent"),
+        (19, 20, "consistent"),
+        (9, 10, "consistent"),
+        (100, 100, "established"),
+        (30, 100, "contradicted"),
+        (0, 3, "contradicted"),
+    ],
+)
 def test_a_fraction_is_decided_by_its_interval(x, n, status):
     verdict = fraction_at_least("name", "statement", x, n, 0.95)
     assert (verdict.status, verdict.measured, verdict.bound) == (status, x / n, 0.95)
-    assert (verdict.margin >= 0) == (status == "holds")
+    assert (verdict.margin >= 0) == (x >= 0.95 * n)
+    assert ("would establish it" in verdict.detail) == (status == "consistent")
+
+
+@pytest.mark.parametrize(("x", "n", "bound"), [(0, 0, 0.9), (1, 1, 0.98), (19, 20, 0.9), (200, 200, 0.9)])
+def test_the_number_that_would_establish_it_is_the_least(x, n, bound):
+    found = further_needed(x, n, bound) if n else 1 + further_needed(1, 1, bound)
+    assert binomial_tail(n + found, x + found, bound) <= 0.025 * (1 + 1e-9)
+    assert not found or binomial_tail(n + found - 1, x + found - 1, bound) > 0.025
+
+
+def test_what_cannot_be_established_with_a_sensible_number_is_not_promised():
+    assert further_needed(0, 1, 1 - 1e-9) is None
+    assert "more than 100000 further" in fraction_at_least("name", "statement", 1, 1, 1 - 1e-9).detail
+
+
+def test_one_run_of_one_is_consistent_and_never_established():
+    verdict = fraction_at_least("name", "statement", 1, 1, 1 - 1 / 50)
+    assert verdict.status == "consistent"
+    assert "182 further runs without a failure" in verdict.detail  # (1 - 1/50)^183 is the first power below 0.025
+
+
+def named(name, status, kind):
+    return Verdict(name, status, "statement", kind=kind)
+
+
+ALL = [
+    named("Theorem 4.6 (features)", "holds", "theorem"),
+    named("Claim B.26, k = 10", "contradicted", "step"),
+    named("Calculation A.10", "holds", "step"),
+    named("Gradient flow (descent)", "fails", "evidence"),
+]
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [({}, [0, 3]), ({"strict": True}, [0, 1, 2, 3]), ({"claims": ["B.26"]}, [0, 1, 3]), ({"theorems": False, "claims": ["A.10"]}, [2, 3])],
+)
+def test_what_is_asked_for_counts_and_what_it_rests_on(asked, expected):
+    assert asked_for(ALL, **asked) == [ALL[i] for i in expected]
+
+
+def test_numbers_are_those_of_the_paper():
+    assert [number_of(name) for name in ("Claim B.1 (class sizes), k = 4", "Lemma B.11 (closed form)", "Claim B.10, k = 4", "Replay")] == [
+        "B.1",
+        "B.11",
+        "B.10",
+        "",
+    ]
 
 
 def test_margins_are_relative_and_signed():
@@ -47,7 +105,14 @@ def test_nan_does_not_hold():
 
 @pytest.mark.parametrize(
     ("statuses", "code"),
-    [([], 0), (["holds", "measured"], 0), (["holds", "inconclusive"], 3), (["inconclusive", "fails"], 1), (["measured", "fails", "holds"], 1)],
+    [
+        ([], 0),
+        (["holds", "measured"], 0),
+        (["established", "consistent", "not applicable"], 0),
+        (["holds", "inconclusive"], 3),
+        (["inconclusive", "fails"], 1),
+        (["measured", "contradicted", "holds"], 1),
+    ],
 )
 def test_exit_codes(statuses, code):
     assert exit_code(Verdict("name", status, "statement") for status in statuses) == code
@@ -56,6 +121,11 @@ def test_exit_codes(statuses, code):
 def test_json_has_no_numbers_that_json_lacks():
     found = constant("name", "statement", math.inf, bound=math.nan).as_dict()
     assert (found["measured"], found["bound"], found["status"]) == ("inf", "nan", "measured")
+
+
+def test_what_is_not_measured_is_not_applicable():
+    assert constant("name", "statement", None, 2.0, detail="nothing").status == "not applicable"
+    assert constant("name", "statement", 0.0).status == "measured"
 
 
 def test_what_lasts_has_not_changed_for_a_decade():

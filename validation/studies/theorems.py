@@ -24,6 +24,7 @@ from mvsim.plotting.style import styled
 from mvsim.simulation.run_cache import kept_run
 from mvsim.verification import run_verdicts
 from mvsim.verification.ensemble import IDENTITIES, over_seeds
+from mvsim.verification.verdict import BAD
 from mvsim.verification.verify import Section, ask_of_controls, ask_of_theorems
 
 TITLE = "Do the theorems hold?"
@@ -60,7 +61,7 @@ def missed(name: str, answer: dict[str, Any]) -> list[str]:
     verdicts = verdicts_of(answer)
     if name == "controls":
         return [v["name"] for v in verdicts if v["status"] != "holds"]
-    wrong = [v["name"] for v in verdicts if v["status"] == "fails" and v["name"].startswith(IDENTITIES)]
+    wrong = [v["name"] for v in verdicts if v["status"] in BAD and v["name"].startswith(IDENTITIES)]
     if name.startswith("k=50"):
         return wrong
     bounds = {"Theorem 4.6 (features), classes": 0.95}
@@ -155,7 +156,7 @@ def passage(results: dict[str, Any]) -> str:
             continue
         rows.append([f"{name}: `{answer['command']}`", "", "", "", ""])
         for v in verdicts_of(answer):
-            if v["status"] == "fails" or (v["status"] != "measured" and v["name"].startswith(("Theorem", "Claim B.10"))):
+            if v["status"] in BAD or (v["status"] not in ("measured", "not applicable") and v["name"].startswith(("Theorem", "Claim B.10"))):
                 rows.append([v["name"], _short(v["measured"]), _short(v["bound"]), v["detail"], f"**{v['status']}**"])
     text = "![What each check says when something is taken away](../figures/controls.png)\n\n"
     text += table(["statement", "measured", "bound", "95 % interval and more", "verdict"], rows)
@@ -189,6 +190,6 @@ def quotes(results: dict[str, Any]) -> list[str]:
     seeds = [str(QUESTIONS[name][2]) for name in ("k=10", "k=20", "k=50")]
     return [
         f"r0 = 0.15: k = 10 ({seeds[0]} runs), 20 ({seeds[1]}), 50 ({seeds[2]})",
-        f"r0 = 0.3: k = 50 ({seeds[2]} run, {at_50} classes)" if verdict == "fails" else f"Theorem 4.6 {verdict} at k = 50",
+        f"r0 = 0.3: k = 50 ({seeds[2]} run, {at_50} classes)" if verdict in BAD else f"Theorem 4.6 {verdict} at k = 50",
         f"k = 10 ({_detail(results, 'k=10', 'Theorem 4.7 (features), k = 10')['count']} runs",
     ]

@@ -6,6 +6,9 @@ from mvsim.verification.verdict import Status, Verdict, margin_above
 
 CONFIDENCE = 0.95
 
+MOST_FURTHER = 100_000
+"""Trials beyond which it is not said how many would establish a fraction."""
+
 
 def clopper_pearson(successes: int, trials: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """Return the exact two-sided interval for a probability, given ``successes`` in ``trials`` independent trials.
@@ -32,14 +35,51 @@ def clopper_pearson(successes: int, trials: int, confidence: float = CONFIDENCE)
     return float(interval.low), float(interval.high)
 
 
-def fraction_at_least(name: str, statement: str, successes: int, trials: int, bound: float, detail: str = "") -> Verdict:
-    """Decide whether a fraction is at least ``bound``.
+def further_needed(successes: int, trials: int, bound: float) -> int | None:
+    """Return how many further trials, all of them successes, would lift the lower end of the interval to ``bound``.
 
-    It holds if the measured fraction is, it fails if even the upper end of its Clopper-Pearson interval is not, and is inconclusive in between:
-    too few trials to tell.
+    The lower end grows with every success, so that the number is found by bisection.
+
+    Parameters
+    ----------
+    successes, trials : int
+        What there is so far.
+    bound : float
+        In (0, 1).
+
+    Returns
+    -------
+    int or None
+        0 if the lower end is there already, None if more than `MOST_FURTHER` were needed.
+    """
+
+    def enough(further: int) -> bool:
+        return clopper_pearson(successes + further, trials + further)[0] >= bound
+
+    if enough(0):
+        return 0
+    if not enough(MOST_FURTHER):
+        return None
+    least, most = 0, MOST_FURTHER
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (least, middle) if enough(middle) else (middle, most)
+    return most
+
+
+def fraction_at_least(name: str, statement: str, successes: int, trials: int, bound: float, detail: str = "") -> Verdict:
+    """Say whether a probability is at least ``bound``, given the successes in independent trials.
+
+    It is established if the whole Clopper-Pearson interval is, contradicted if even its upper end is not, and consistent if the interval contains
+    the bound; then the detail says how many further trials without a failure would establish it.
     """
     measured = successes / trials
     low, high = clopper_pearson(successes, trials)
-    status: Status = "holds" if measured >= bound else "fails" if high < bound else "inconclusive"
+    status: Status = "established" if low >= bound else "contradicted" if high < bound else "consistent"
     counts = f"{successes} of {trials}, 95% interval [{low:.3f}, {high:.3f}]"
+    if status == "consistent":
+        further = further_needed(successes, trials, bound)
+        counts += (
+            f"; {f'{further} further' if further is not None else f'more than {MOST_FURTHER} further'} runs without a failure would establish it"
+        )
     return Verdict(name, status, statement, measured, bound, margin_above(measured, bound), f"{counts}; {detail}" if detail else counts)

@@ -19,7 +19,7 @@ from mvsim.logarithms import LARGEST_LOGARITHM
 from mvsim.losses import Unmixed
 from mvsim.objectives import objective
 from mvsim.verification.evidence.evidence import Evidence, Snapshot
-from mvsim.verification.verdict import Verdict, at_most, constant
+from mvsim.verification.verdict import Verdict, at_most, constant, not_applicable
 
 POINTS = 6
 
@@ -290,7 +290,7 @@ def _componentwise(actual: np.ndarray, formula: np.ndarray) -> float:
 
 def _decided(name: str, statement: str, error: float, count: int, evidence: Evidence) -> Verdict:
     if not count:
-        return Verdict(name, "inconclusive", statement, bound=IDENTITY, detail=f"no neuron is in that regime; {_where(evidence)}")
+        return not_applicable(name, statement, f"no neuron is in that regime; {_where(evidence)}", IDENTITY)
     return at_most(name, statement, error, IDENTITY, f"{count} neurons, views and points; {_where(evidence)}")
 
 

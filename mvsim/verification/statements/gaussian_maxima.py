@@ -12,7 +12,7 @@ import numpy as np
 from mvsim.parameters import Parameters
 from mvsim.random_streams import stream
 from mvsim.verification.evidence.intervals import CONFIDENCE, clopper_pearson
-from mvsim.verification.verdict import Status, Verdict, at_most, constant, margin_below
+from mvsim.verification.verdict import Status, Verdict, constant, margin_below
 
 DRAWS = 20_000
 
@@ -76,8 +76,10 @@ def expectation(maxima: np.ndarray, m: int, sigma: float) -> Verdict:
     mean, half = float(maxima.mean()) / sigma, _quantile() * float(maxima.std(ddof=1)) / sigma / math.sqrt(len(maxima))
     detail = f"95% interval [{mean - half:.4g}, {mean + half:.4g}], by quadrature {expected_maximum(m):.6g}; m = {m}"
     if m == 1:  # an equality, 0 <= 0, which no number of draws can tell
-        return at_most("Proposition A.1", "E[max_i X_i] / sigma <= sqrt(2 log m)", round(expected_maximum(1), 12), bound, detail)
-    return _between("Proposition A.1", "E[max_i X_i] / sigma <= sqrt(2 log m)", mean, bound, mean - half, mean + half, detail)
+        mean = low = high = round(expected_maximum(1), 12)
+    else:
+        low, high = mean - half, mean + half
+    return _between("Proposition A.1", "E[max_i X_i] / sigma <= sqrt(2 log m)", mean, bound, low, high, detail)
 
 
 def tail(maxima: np.ndarray, m: int, sigma: float) -> Verdict:
@@ -137,8 +139,8 @@ def _concentration(name: str, bound: str, factor: float, maxima: np.ndarray, m: 
 
 
 def _between(name: str, statement: str, measured: float, bound: float, low: float, high: float, detail: str) -> Verdict:
-    """Decide a quantity with the interval [low, high]: it holds if all of it is within the bound, fails if none is, and is inconclusive else."""
-    status: Status = "holds" if high <= bound else "fails" if low > bound else "inconclusive"
+    """Decide a quantity with the interval [low, high]: established if all of it is within the bound, contradicted if none is, consistent else."""
+    status: Status = "established" if high <= bound else "contradicted" if low > bound else "consistent"
     return Verdict(name, status, statement, float(measured), bound, float(margin_below(measured, bound)), detail)
 
 

@@ -6,7 +6,7 @@ to the error of the steps, which is in units of rtol. A record that was changed,
 loss shows as a difference.
 
 Loss and gradient are also evaluated again from saved states, which ties them to the parameters of the file, and the first growth ties its clock.
-Some statements do not apply to every run; where one does not, it says so.
+Some statements are not applicable to every run; where one is not, it says why.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mvsim.linalg.norm import norm
 from mvsim.recording.feature_test import is_learned
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.evidence.persistence import FACTOR, unchanged_since
-from mvsim.verification.verdict import Verdict, at_most, constant
+from mvsim.verification.verdict import Verdict, at_most, not_applicable
 
 BALANCE = 30.0
 """Most difference between losses and integrals, in units of rtol. An escape changes J by its own order within tens of steps, each of which may err
@@ -162,7 +162,7 @@ def recomputed(records: FlowRecords) -> Verdict:
         differences.append(max(_relative_difference(recorded, again) for recorded, again in pairs))
         times.append(records.times[record])
     if not differences:
-        return constant(name, statement, None, detail="does not apply: no saved state has a record")
+        return not_applicable(name, statement, "no saved state has a record")
     worst = int(np.argmax(differences))
     beyond = [time for time, difference in zip(times, differences, strict=True) if not difference <= RECOMPUTED]
     detail = f"largest at t = {times[worst]:.4g}; {len(times)} states"
@@ -189,7 +189,7 @@ def first_growth(records: FlowRecords) -> Verdict:
         over = grown if power == 0.0 else -np.expm1(-power * grown) / power
     early = np.flatnonzero((over > 0.0) & (over * max(abs(power), 1.0) < 8.0 * EARLY))
     if not rates[fastest] > 0.0 or not len(early):
-        return constant(name, statement, None, detail="does not apply: no record lies in the first growth of a correlation")
+        return not_applicable(name, statement, "no record lies in the first growth of a correlation")
     record = int(early[np.argmin(np.abs(over[early] * max(abs(power), 1.0) - EARLY))])
     ratio = float(records.times[record] * rates[fastest] / over[record])
     detail = f"{ratio:.4g} at t = {records.times[record]:.4g}"
@@ -214,7 +214,7 @@ def recorded_rate(records: FlowRecords) -> Verdict:
         compared = right[:-1] & right[1:] & (grown >= SHORTEST) & (records.falls >= LEAST_FALL) & steady & (rule > 0.0) & np.isfinite(rule)
     compared &= ~_escapes_between(records.dataset["escape_time"].to_numpy(), records.times)
     if compared.sum() < FEWEST:
-        return constant(name, statement, None, detail=f"does not apply: {int(compared.sum())} pairs of records qualify, {FEWEST} are needed")
+        return not_applicable(name, statement, f"{int(compared.sum())} pairs of records qualify, {FEWEST} are needed")
     differences = np.abs(records.falls[compared] / rule[compared] - 1.0)
     return at_most(name, statement, float(np.median(differences)), RATE, f"{int(compared.sum())} pairs of records")
 
@@ -230,12 +230,12 @@ def late_law(records: FlowRecords) -> Verdict:
     small = (records.loss < SMALL_LOSS) & (records.evidence.training_accuracy == 1.0)
     if records.evidence.mixes or not small[-1]:
         which = "mixed points keep a loss" if records.evidence.mixes else f"the loss is not below {SMALL_LOSS:g} at training accuracy 1"
-        return constant(name, statement, None, detail=f"does not apply: {which}")
+        return not_applicable(name, statement, f"{which}")
     escapes = run.dataset["escape_time"].to_numpy()
     changed = [unchanged_since(times, small), unchanged_since(times, is_learned(run.dataset["feature_learned"].to_numpy()))]
     since = max(*changed, float(np.nanmax(escapes, initial=0.0)))
     if not times[-1] >= FACTOR * since or times[-1] <= 0.0:
-        return constant(name, statement, None, detail=f"does not apply: something changed at t = {since:.4g}, less than {FACTOR:g} times ago")
+        return not_applicable(name, statement, f"something changed at t = {since:.4g}, less than {FACTOR:g} times ago")
     rate = float(records.rates[-1])
     detail = f"{rate:.4g} at t = {times[-1]:.4g}; loss below {SMALL_LOSS:g} and nothing changed since t = {since:.4g}"
     factor = max(rate, 1.0 / rate) if rate > 0.0 else float("inf")

@@ -76,13 +76,13 @@ def test_another_activation_is_found(run, check, slope):
 def test_calculations_of_one_regime_need_neurons_in_it(run):
     p = run.parameters
     small = replace(Evidence(with_final(run, np.full((p.k, p.m, p.k, 2), 0.01 * p.rho))))
-    assert linear_correlation(small).status == "inconclusive"
+    assert linear_correlation(small).status == "not applicable"
     assert own_correlation(small).status == "holds"
     c = np.full((p.k, p.m, p.k, 2), 20.0 * p.rho)
     dataset = run.dataset.assign(correlations=run.dataset["correlations"] * 0.0 + 20.0 * p.rho)
     large = Evidence(with_final(Run(dataset, run.provenance), c))
     assert linear_correlation(large).status == "holds"
-    assert own_correlation(large).status == "inconclusive"
+    assert own_correlation(large).status == "not applicable"
     assert other_correlations(large).measured is None
 
 
@@ -114,7 +114,7 @@ def test_a_gradient_that_is_no_number_is_no_identity(monkeypatch):
     for name in ("engine_gradients", "engine_losses"):
         true = getattr(Sample, name)
         monkeypatch.setattr(Sample, name, lambda sample, which, true=true: [gradient * np.nan for gradient in true(sample, which)])
-    identities = [v for v in calculations(Evidence(run)) if v.bound == IDENTITY and v.status != "inconclusive"]
+    identities = [v for v in calculations(Evidence(run)) if v.bound == IDENTITY and v.status != "not applicable"]
     assert len(identities) >= 4
     assert {v.status for v in identities} == {"fails"}
 

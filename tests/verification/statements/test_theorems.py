@@ -157,7 +157,7 @@ def test_over_seeds_counts_runs_and_classes():
     found = over_seeds("Theorem 4.7", 10, ensemble([("holds", 1.0, 2.0)] * 19 + [("fails", 0.8, 4.0)]))
     by_name = {verdict.name: verdict for verdict in found}
     runs = by_name["Theorem 4.7 (features), k = 10"]
-    assert (runs.status, runs.measured, runs.bound) == ("holds", 0.95, 0.9)
+    assert (runs.status, runs.measured, runs.bound) == ("consistent", 0.95, 0.9)
     classes = by_name["Theorem 4.7 (features), classes of all runs, k = 10"]
     assert classes.measured == pytest.approx(198 / 200)
     assert (by_name["Claim B.27, k = 10"].status, by_name["Claim B.27, k = 10"].measured) == ("measured", 2.0)
@@ -167,8 +167,9 @@ def test_over_seeds_counts_runs_and_classes():
 
 @pytest.mark.parametrize(
     ("held", "failed", "undecided", "status"),
-    [(20, 0, 0, "holds"), (18, 2, 0, "holds"), (15, 5, 0, "inconclusive"), (5, 15, 0, "fails"), (17, 0, 3, "inconclusive"), (19, 0, 1, "holds"),
-     (9, 1, 1, "inconclusive"), (2, 10, 8, "fails")],
+    [(40, 0, 0, "established"), (20, 0, 0, "consistent"), (18, 2, 0, "consistent"), (15, 5, 0, "consistent"), (5, 15, 0, "contradicted"),
+     (17, 0, 3, "consistent"), (13, 0, 7, "inconclusive"), (39, 0, 1, "inconclusive"), (36, 0, 4, "inconclusive"), (9, 1, 1, "consistent"),
+     (2, 10, 8, "contradicted")],
 )  # fmt: skip
 def test_undecided_runs_count_only_if_they_could_matter(held, failed, undecided, status):
     runs = [("holds", 1.0, 1.0)] * held + [("fails", 0.5, 1.0)] * failed + [("inconclusive", 0.5, 1.0)] * undecided
@@ -179,14 +180,14 @@ def test_undecided_runs_count_only_if_they_could_matter(held, failed, undecided,
 def test_runs_that_were_lost_are_undecided():
     found = {v.name: v for v in over_seeds("Theorem 4.7", 10, ensemble([("holds", 1.0, 1.0)] * 16), lost=4)}
     verdict = found["Theorem 4.7 (features), k = 10"]
-    assert (verdict.status, verdict.measured) == ("inconclusive", 0.8)
+    assert (verdict.status, verdict.measured) == ("consistent", 0.8)
     assert "4 undecided" in verdict.detail
 
 
 def test_undecided_runs_do_not_decide_about_classes():
     found = {v.name: v for v in over_seeds("Theorem 4.7", 10, ensemble([("inconclusive", 0.3, 1.0)] * 20))}
     classes = found["Theorem 4.7 (features), classes of all runs, k = 10"]
-    assert (classes.status, classes.measured) == ("measured", None)
+    assert (classes.status, classes.measured) == ("not applicable", None)
     trend = over_k("Theorem 4.7", {10: ensemble([("inconclusive", 0.3, 1.0)] * 20)}, {10: 5})[0]
     assert trend.measured == 10.0
     assert "0 of 25 runs fail, 25 are undecided" in trend.detail

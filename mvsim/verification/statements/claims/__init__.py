@@ -25,7 +25,7 @@ CLAIMS: dict[str, Claim] = {
     "Claim B.8": Claim(outputs.training_accuracy, erm=True, decides=True),
     "Claim B.9": Claim(softmax.partition_function, erm=True),
     "Claim B.10 (separation)": Claim(initialisation.separated_fraction, erm=True, mixing=True),
-    "Claim B.10 (winner)": Claim(initialisation.winner, erm=True, decides=True),
+    "Claim B.10 (winner)": Claim(initialisation.winner, erm=True),
     "Claim B.10 (winner, mixing)": Claim(initialisation.winner_when_mixing, mixing=True),
     "Lemma B.11 (closed form)": Claim(separation.tensor_power, erm=True, decides=True),
     "Claim B.12 (winner)": Claim(separation.winner_rate, erm=True),

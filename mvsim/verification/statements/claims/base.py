@@ -21,7 +21,7 @@ class Claim(NamedTuple):
     erm, mixing : bool
         Whether it speaks of losses of single points, and of losses of mixed points.
     decides : bool
-        Whether it can hold or fail at one k; the others report the constant of an asymptotic statement.
+        Whether it has no hidden constant, so that it holds or is contradicted at one k; the others report the constant of an asymptotic statement.
     """
 
     check: Callable[[Evidence], Verdict]

@@ -8,8 +8,8 @@ import numpy as np
 
 from mvsim.logarithms import exponential, logarithm
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.evidence.intervals import clopper_pearson, fraction_at_least
-from mvsim.verification.verdict import Verdict, constant
+from mvsim.verification.evidence.intervals import clopper_pearson
+from mvsim.verification.verdict import Verdict, constant, not_applicable
 
 FORETOLD = 0.9
 """What "the view that is ahead wins" means here: in nine separated classes of ten. The proofs have it in all of them; the bound is ours."""
@@ -101,26 +101,25 @@ def separated_fraction(evidence: Evidence) -> Verdict:
 
 
 def winner(evidence: Evidence) -> Verdict:
-    """Claim B.10, what it is for: in separated classes the view that is ahead escapes first."""
-    name, statement = "Claim B.10 (winner)", "in separated classes the view that is ahead at the start is the first to enter B_{y,l}"
-    right, of, of_all = _winners(evidence)
-    if not of:
-        return Verdict(name, "inconclusive", statement, bound=FORETOLD, detail=f"no separated class has a view that escaped; {of_all}")
-    return fraction_at_least(name, statement, right, of, FORETOLD, of_all)
+    """Claim B.10, what it is for: in separated classes the view that is ahead escapes first. Measured: the fraction of classes in which it does."""
+    return _winner_fraction(evidence, "Claim B.10 (winner)", FORETOLD)
 
 
 def winner_when_mixing(evidence: Evidence) -> Verdict:
-    """Return the same fraction for losses that mix points, of which Claim B.10 does not speak: decided by nobody, measured here.
+    """Return the same fraction for losses that mix points, of which Claim B.10 does not speak.
 
     Own correlations grow on midpoints in patches that hold a feature of another class, too, and its correlation may be as large at the start.
     """
-    right, of, of_all = _winners(evidence)
+    return _winner_fraction(evidence, "Claim B.10 (winner, mixing)", None)
+
+
+def _winner_fraction(evidence: Evidence, name: str, bound: float | None) -> Verdict:
     statement = "fraction of separated classes whose view ahead at the start is the first to enter B_{y,l}"
+    right, of, of_all = _winners(evidence)
     if not of:
-        return constant("Claim B.10 (winner, mixing)", statement, None, above=True, detail=f"no separated class has a view that escaped; {of_all}")
+        return not_applicable(name, statement, f"no separated class has a view that escaped; {of_all}", bound)
     low, high = clopper_pearson(right, of)
-    detail = f"{right} of {of}, 95% interval [{low:.3f}, {high:.3f}]; {of_all}"
-    return constant("Claim B.10 (winner, mixing)", statement, right / of, above=True, detail=detail)
+    return constant(name, statement, right / of, bound, above=True, detail=f"{right} of {of}, 95% interval [{low:.3f}, {high:.3f}]; {of_all}")
 
 
 def _winners(evidence: Evidence) -> tuple[int, int, str]:

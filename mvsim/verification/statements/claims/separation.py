@@ -13,7 +13,7 @@ from mvsim.logarithms import exponential
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.statements.claims.base import exceeding, first_records
 from mvsim.verification.statements.claims.initialisation import separation
-from mvsim.verification.verdict import Verdict, at_most, constant
+from mvsim.verification.verdict import Verdict, at_most, constant, not_applicable
 
 STEP = 1e-5
 """Step eta of the sequences of Lemma B.11, in units of x(0)^(2-q)."""
@@ -97,13 +97,13 @@ def tensor_power(evidence: Evidence) -> Verdict:
     separations, log_S, leaders = separation(evidence), evidence.log_signal_strength, evidence.max_correlation[0]
     chosen = np.flatnonzero(separations.separated(evidence.parameters.k) & np.isfinite(separations.ratio))
     if not len(chosen):
-        return Verdict(name, "inconclusive", statement, bound=STEP_ERROR, detail="no separated class")
+        return not_applicable(name, statement, "no separated class", STEP_ERROR)
     w, alpha = separations.winner[chosen], evidence.parameters.alpha
     stage, growth = iterated_growth(log_S[chosen, 1 - w] - log_S[chosen, w], leaders[chosen, w] / leaders[chosen, 1 - w], alpha)
     error = np.abs(growth / loser_growth(separations.ratio[chosen], alpha, stage) - 1.0)
     most = loser_growth(separations.ratio[chosen], alpha).max()
     detail = f"{len(chosen)} classes, eta = {STEP:g}; the closed form lets a loser grow {most:.3g}-fold at most"
-    return at_most(name, statement, float(error.max()), STEP_ERROR, detail)
+    return at_most(name, statement, float(error.max()), STEP_ERROR, detail, otherwise="contradicted")
 
 
 class Rates(NamedTuple):

@@ -63,7 +63,6 @@ def test_separation_by_hand(run):
 
 def test_the_view_that_is_ahead_has_to_win(run):
     name = "Claim B.10 (winner)" if run.method == "erm" else "Claim B.10 (winner, mixing)"
-    decided = run.method == "erm"
     leaders = np.array([[3.0, 1.0], [1.0, 3.0], [3.0, 1.0], [3.0, 1.0]])
     first = np.full((4, 4, 2), np.nan)
     for y, view in enumerate([0, 1, 0, 0]):
@@ -73,13 +72,13 @@ def test_the_view_that_is_ahead_has_to_win(run):
         return check(name, with_leaders(run, leaders, escape_time=time, escape_step=np.where(np.isnan(step), -1, step).astype(np.int64)))
 
     verdict = verdict_on(first, first)
-    assert (verdict.status, verdict.measured) == ("holds" if decided else "measured", 1.0)
+    assert (verdict.status, verdict.measured) == ("measured", 1.0)
     assert verdict_on(0.0 * first + 1e50, first).measured == 1.0  # at the same time to double precision, steps apart
     assert verdict_on(first, 0.0 * first).measured == 1.0  # within the same step
     first[0] = first[0, :, ::-1].copy()
     assert verdict_on(first, first).measured == 0.75
     first[1:] = first[1:, :, ::-1].copy()
     verdict = verdict_on(first, first)
-    assert (verdict.status, verdict.measured) == ("fails" if decided else "measured", 0.0)
+    assert (verdict.status, verdict.measured) == ("measured", 0.0)
     verdict = verdict_on(first * np.nan, first * np.nan)
-    assert (verdict.status, verdict.measured) == ("inconclusive" if decided else "measured", None)
+    assert (verdict.status, verdict.measured) == ("not applicable", None)

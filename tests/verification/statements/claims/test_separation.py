@@ -34,7 +34,7 @@ def test_the_tensor_power_lemma_is_decided(erm, monkeypatch):
     assert 0 < verdict.measured < 1e-4
     true = separation.iterated_growth
     monkeypatch.setattr(separation, "iterated_growth", lambda log_S, lead, alpha: true(np.log(1.1) + log_S, lead, alpha))
-    assert check("Lemma B.11 (closed form)", evidence).status == "fails"
+    assert check("Lemma B.11 (closed form)", evidence).status == "contradicted"
 
 
 def separation_of(evidence, margin):
