@@ -12,7 +12,7 @@ from mvsim.verification.evidence.intervals import clopper_pearson, fraction_at_l
 from mvsim.verification.run_verdicts import Judgement
 from mvsim.verification.verdict import STATUSES, Verdict, constant
 
-IDENTITIES = ("Calculation", "Lemma", "Proposition", "Corollary", "Gradient flow", "Replay")
+IDENTITIES = ("Calculation", "Lemma", "Proposition", "Corollary", "Gradient flow", "Records", "Replay")
 """What these names begin is true in every run or not true at all; the rest holds with probability 1 - O(1/k)."""
 
 

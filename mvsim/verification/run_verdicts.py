@@ -18,6 +18,8 @@ from mvsim.verification.statements.claims import CLAIMS, claims
 from mvsim.verification.statements.definition import definition_4_5, learned_features
 from mvsim.verification.statements.gaussian_maxima import gaussian_maxima
 from mvsim.verification.statements.gradient_flow import gradient_flow
+from mvsim.verification.statements.records import records
+from mvsim.verification.statements.replay import replayed
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import Kind, Verdict, not_applicable, number_of
 
@@ -101,7 +103,7 @@ def _judge(run: Run, theorem: str, data: Dataset | None, everything: bool) -> Ju
     verdicts.append(definition_4_5(run, learned))
     if everything:
         evidence = Evidence(run, data)
-        verdicts += _of_kind("evidence", gradient_flow(evidence))
+        verdicts += _of_kind("evidence", [*gradient_flow(evidence), *records(evidence), *replayed(evidence)])
         verdicts += claims(evidence) if two_views else []
         verdicts += _of_kind("evidence", [calculation(evidence) for calculation in CALCULATIONS])
         verdicts += gaussian_maxima(run.parameters, run.seed)

@@ -7,6 +7,8 @@
 `calculations`       Calculations A.6 - A.10 as identities
 `gaussian_maxima`    Propositions A.1 - A.5 by Monte Carlo
 `gradient_flow`      whether a run of the gradient flow is one
+`records`            whether records belong to each other and to the saved states
+`replay`             whether saved states lead to the records that follow
 `assumptions`        which entries of Assumption 4.3 hold literally
 ===================  =========================================================
 """

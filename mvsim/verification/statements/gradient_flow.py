@@ -5,7 +5,8 @@ up from velocities within its steps; loss and gradient norm are recorded from fu
 to the error of the steps, which is in units of rtol. A record that was changed, a step that went wrong or a gradient that does not belong to the
 loss shows as a difference.
 
-Loss and gradient are also evaluated again from saved states, which ties them to the parameters of the file, and the first growth ties its clock.
+The first growth ties the clock of a run to its parameters; `mvsim.verification.statements.records` and
+`mvsim.verification.statements.replay` tie records and states.
 Some statements are not applicable to every run; where one is not, it says why.
 """
 
@@ -20,7 +21,6 @@ from mvsim.diagnostics import own_correlations
 from mvsim.echo import echo
 from mvsim.integrators import INTEGRATORS
 from mvsim.integrators.flow.flow import RISE
-from mvsim.linalg.norm import norm
 from mvsim.recording.feature_test import is_learned
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.evidence.persistence import FACTOR, unchanged_since
@@ -40,10 +40,6 @@ entropy that is left of mixed labels, the recorded gradient is mostly integratio
 
 WIDEST = 0.3
 """Largest bound in place of those that go with rtol: a coarse tolerance does not make everything a flow."""
-
-RECOMPUTED = 1e-4
-"""Most relative difference between what is recorded and what is evaluated again. Another kernel or number of threads changes round-off alone, which
-cancellation in the gradient of mixed points raises to 1e-7 at most in what was seen."""
 
 EARLY = 0.05
 """Part of the way to its escape, in time, by which the first growth is measured."""
@@ -145,30 +141,6 @@ def log_energy_balance(records: FlowRecords) -> Verdict:
     return records.at_most(name, statement, differences, min(BALANCE * records.rtol, WIDEST))
 
 
-def recomputed(records: FlowRecords) -> Verdict:
-    """Evaluate loss and gradient again, from saved states and the parameters and seed of the file, and compare them with what was recorded.
-
-    The largest relative difference over the snapshots that have a record, at most `RECOMPUTED`.
-    """
-    evidence, steps = records.evidence, records.dataset["step"].to_numpy()
-    name, statement = "Gradient flow (recomputed)", "loss and |grad J| at saved states, evaluated again: largest relative difference from the records"
-    differences, times = [], []
-    for snapshot in evidence.snapshots:
-        if not (steps == snapshot.step).any():
-            continue
-        record = int(np.argmax(steps == snapshot.step))
-        loss, gradient = evidence.objective.loss(snapshot.c), evidence.gradient(snapshot)
-        pairs = ((records.loss[record], loss), (records.gradient_norm[record], norm(gradient)))
-        differences.append(max(_relative_difference(recorded, again) for recorded, again in pairs))
-        times.append(records.times[record])
-    if not differences:
-        return not_applicable(name, statement, "no saved state has a record")
-    worst = int(np.argmax(differences))
-    beyond = [time for time, difference in zip(times, differences, strict=True) if not difference <= RECOMPUTED]
-    detail = f"largest at t = {times[worst]:.4g}; {len(times)} states"
-    return at_most(name, statement, differences[worst], RECOMPUTED, detail, beyond[0] if beyond else None)
-
-
 def first_growth(records: FlowRecords) -> Verdict:
     """Compare the clock of the run with the growth of the fastest correlation, whose speed at the start is that of the gradient.
 
@@ -243,7 +215,7 @@ def late_law(records: FlowRecords) -> Verdict:
 
 
 STATEMENTS: tuple[Callable[[FlowRecords], Verdict], ...] = (
-    descent, energy_balance, log_energy_balance, recomputed, first_growth, recorded_rate, late_law,
+    descent, energy_balance, log_energy_balance, first_growth, recorded_rate, late_law,
 )  # fmt: skip
 
 
@@ -281,7 +253,3 @@ def _escapes_between(escape_time: np.ndarray, times: np.ndarray) -> np.ndarray:
     """Return (T - 1,) bool: whether a neuron escaped between two records."""
     escapes = np.sort(escape_time[np.isfinite(escape_time)])
     return np.asarray(np.diff(np.searchsorted(escapes, times, side="right")) > 0)
-
-
-def _relative_difference(recorded: float, again: float) -> float:
-    return 0.0 if recorded == again else abs(recorded - again) / max(abs(again), 1e-300)

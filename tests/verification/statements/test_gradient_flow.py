@@ -11,8 +11,8 @@ from mvsim.verification.statements.gradient_flow import gradient_flow
 
 DESCENT, BALANCE, LOG_BALANCE = "Gradient flow (descent)", "Gradient flow (energy balance)", "Gradient flow (energy balance, logarithmic)"
 RATE, LATE = "Gradient flow (recorded rate)", "Gradient flow (late law)"
-AGAIN, GROWTH = "Gradient flow (recomputed)", "Gradient flow (first growth)"
-ALL = [DESCENT, BALANCE, LOG_BALANCE, AGAIN, GROWTH, RATE, LATE]
+GROWTH = "Gradient flow (first growth)"
+ALL = [DESCENT, BALANCE, LOG_BALANCE, GROWTH, RATE, LATE]
 
 
 def statuses(run):
@@ -56,19 +56,13 @@ def test_other_times_are_found(erm, midpoint, changed):
 def test_times_and_gradient_norms_that_fit_each_other_are_found(erm, midpoint):
     for run in (erm, midpoint):
         time, norm = 1000.0 * recorded(run, "time"), recorded(run, "gradient_norm") / np.sqrt(1000.0)
-        assert failing(altered(run, time=time, gradient_norm=norm)) == {AGAIN, GROWTH}
-
-
-@pytest.mark.parametrize("changed", [{"rho": 0.1}, {"alpha": 3.0}, {"delta1": 0.2}])
-def test_other_parameters_are_found(erm, midpoint, changed):
-    for run in (erm, midpoint):
-        assert AGAIN in failing(Run(run.dataset, run.provenance | {"parameters": run.provenance["parameters"] | changed}))
+        assert failing(altered(run, time=time, gradient_norm=norm)) == {GROWTH}
 
 
 def test_a_coarse_tolerance_does_not_make_everything_a_flow(erm):
     coarse = Run(erm.dataset, erm.provenance | {"integrator": erm.provenance["integrator"] | {"rtol": 0.1}})
     noise = np.exp(0.5 * np.random.default_rng(0).standard_normal(len(erm.dataset["time"])))
-    assert failing(altered(coarse, loss=noise * recorded(erm, "loss"))) >= {DESCENT, LOG_BALANCE, AGAIN}
+    assert failing(altered(coarse, loss=noise * recorded(erm, "loss"))) >= {DESCENT, LOG_BALANCE}
 
 
 def test_a_power_of_time_breaks_the_late_law(erm):
@@ -93,20 +87,12 @@ def test_a_loss_that_rises_is_found_where_and_when(erm):
 
 
 @pytest.mark.parametrize("factor", [1.5, 1 / 1.5, 1.1])
-def test_other_gradient_norms_are_found(erm, midpoint, factor):
-    assert {RATE, AGAIN} <= failing(altered(erm, gradient_norm=factor * recorded(erm, "gradient_norm")))
-    assert failing(altered(midpoint, gradient_norm=factor * recorded(midpoint, "gradient_norm"))) == {AGAIN}
-
-
-@pytest.mark.parametrize("name", ["loss", "gradient_norm"])
-def test_one_record_of_a_saved_state_that_is_off_by_a_hundredth_is_found(erm, name):
-    values, of_snapshots = recorded(erm, name), np.isin(recorded(erm, "step"), recorded(erm, "snapshot_step"))
-    values[np.flatnonzero(of_snapshots)[2]] *= 1.01
-    assert AGAIN in failing(altered(erm, **{name: values}))
+def test_other_gradient_norms_are_found(erm, factor):
+    assert {RATE} <= failing(altered(erm, gradient_norm=factor * recorded(erm, "gradient_norm")))
 
 
 def test_gradient_norms_far_off_break_the_late_law(erm):
-    assert failing(altered(erm, gradient_norm=1.5 * recorded(erm, "gradient_norm"))) == {RATE, LATE, AGAIN}
+    assert failing(altered(erm, gradient_norm=1.5 * recorded(erm, "gradient_norm"))) == {RATE, LATE}
 
 
 @pytest.mark.parametrize("factor", [0.9, 1.1])
@@ -161,7 +147,7 @@ def test_the_late_law_waits_for_the_last_change(erm):
 
 def test_a_run_that_has_hardly_begun_is_judged_by_what_it_has(erm):
     found = statuses(Run(erm.dataset.isel(time=slice(1)), erm.provenance))
-    there = {DESCENT: "holds", BALANCE: "holds", LOG_BALANCE: "inconclusive", AGAIN: "holds"}
+    there = {DESCENT: "holds", BALANCE: "holds", LOG_BALANCE: "inconclusive"}
     assert found == there | dict.fromkeys([GROWTH, RATE, LATE], "not applicable")
 
 

@@ -1,0 +1,78 @@
+"""A run replayed: from its saved states to the records that follow it has to go where the file says that it went."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mvsim.integrators import INTEGRATORS
+from mvsim.integrators.flow.flow import RISE
+from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.evidence.replay import FINER, replay_descent, replay_flow, stretches
+from mvsim.verification.verdict import Verdict, at_most, constant, not_applicable
+
+LARGEST, MEDIAN = 300.0, 30.0
+"""Most difference of any record from the replay, and of half of them, in units of the tolerance of one step. The first is that of single records in
+the midst of an escape. At k = 10 the records of a run differ by 130 at most and by 4 in the median; times that are wrong by a tenth give 10^4
+and 300."""
+
+REPEATED = 1e-6
+"""Most difference of gradient descent from its repetition, relative to the largest correlation: round-off, which an escape magnifies."""
+
+WORK, STEP_WORK, EVALUATIONS = 1.5e9, 6e6, 10
+"""Exponentials that a replay may take; those that go beside each step for all else; and evaluations of all points for one step of the run."""
+
+
+def replayed(evidence: Evidence, work: float = WORK) -> list[Verdict]:
+    """Replay a run in parts, and compare.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        A run.
+    work : float
+        Exponentials that it may take; a small run is replayed from its start to its end.
+
+    Returns
+    -------
+    list of Verdict
+        Nothing for an integrator that is not known.
+    """
+    integrator = INTEGRATORS.get(evidence.run.provenance["integrator"]["name"])
+    if integrator is None:
+        return []
+    p, options = evidence.parameters, evidence.run.provenance["options"]
+    points = p.N**2 // 2 if type(evidence.objective).sums_all_pairs_with(options) else p.N
+    chosen = stretches(evidence, work / (STEP_WORK + EVALUATIONS * points * p.k))
+    if not chosen:
+        statement = "from saved states the run goes to the records that follow"
+        return [not_applicable("Replay (states)", statement, "no record follows a saved state")]
+    how = replay_flow if integrator.follows_flow else replay_descent
+    parts = [how(evidence, stretch) for stretch in chosen]
+    errors, times = (np.concatenate([getattr(part, name) for part in parts]) for name in ("errors", "times"))
+    steps, total = sum(stretch.steps for stretch in chosen), int(evidence.run.dataset["final_step"])
+    detail = f"{len(errors)} records after {len(chosen)} saved states, {steps} of {total} steps; largest at t = {times[np.argmax(errors)]:.4g}"
+    if not integrator.follows_flow:
+        statement = "gradient descent from saved states, repeated, leads to the records: largest difference relative to the largest correlation"
+        return [_states(statement, errors, times, REPEATED, detail), _rises("Replay (descent)", max(part.rise for part in parts))]
+    rtol = evidence.run.provenance["integrator"]["rtol"]
+    where = f"integrated from saved states with rtol = {FINER * rtol:g}"
+    return [
+        _states(f"largest difference from the flow {where}, in units of the tolerance of a step", errors, times, LARGEST, detail),
+        at_most("Replay (median)", f"median difference from the flow {where}, in units of the tolerance of a step", float(np.median(errors)), MEDIAN),
+        at_most(
+            "Replay (descent)",
+            f"the loss falls in every step: largest rise of ln J in one of the {sum(part.steps for part in parts)} steps of the replay",
+            max(part.rise for part in parts),
+            RISE * FINER * rtol,
+        ),
+    ]
+
+
+def _states(statement: str, errors: np.ndarray, times: np.ndarray, bound: float, detail: str) -> Verdict:
+    beyond = times[~(errors <= bound)]
+    return at_most("Replay (states)", statement, float(errors.max()), bound, detail, float(beyond.min()) if len(beyond) else None)
+
+
+def _rises(name: str, rise: float) -> Verdict:
+    """Report the largest rise in a step of gradient descent, which may overshoot."""
+    return constant(name, "largest rise of ln J in one step of gradient descent; negative if it falls in every step", rise)

@@ -1,0 +1,96 @@
+"""A run that goes elsewhere than its file says is found by going again from its saved states."""
+
+import numpy as np
+import pytest
+from tiny_run import simulate
+
+from mvsim.run import Run
+from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.evidence.replay import stretches
+from mvsim.verification.statements.replay import replayed
+
+QUICK = 3e8
+"""Exponentials: some ten steps for each saved state."""
+
+
+def statuses(run, work=QUICK):
+    return {verdict.name.removeprefix("Replay "): verdict.status for verdict in replayed(Evidence(run), work)}
+
+
+def changed_times(run, change):
+    d = run.dataset
+    moved = d.assign_coords(time=change(d["time"])).assign(snapshot_time=change(d["snapshot_time"]), final_time=change(d["final_time"]))
+    return Run(moved, run.provenance)
+
+
+def scaled(run, factor):
+    return Run(
+        run.dataset.assign({name: factor * run.dataset[name] for name in ("own_correlations", "correlations", "final_correlations")}), run.provenance
+    )
+
+
+def test_honest_runs_hold(run):
+    assert statuses(run) == {"(states)": "holds", "(median)": "holds", "(descent)": "holds"}
+
+
+@pytest.mark.parametrize("change", [lambda t: t**1.5, lambda t: 1.2 * t, lambda t: t / 1.2])
+def test_other_times_are_found(erm, change):
+    assert statuses(changed_times(erm, change))["(states)"] == "fails"
+
+
+@pytest.mark.parametrize("changed", [{"rho": 0.125}, {"alpha": 7.0}, {"delta1": 0.15}])
+def test_other_parameters_are_found(erm, changed):
+    assert statuses(Run(erm.dataset, erm.provenance | {"parameters": erm.provenance["parameters"] | changed}))["(states)"] == "fails"
+
+
+@pytest.mark.parametrize("factor", [0.2, 0.95])
+def test_shrunken_correlations_are_found(erm, factor):
+    assert statuses(scaled(erm, factor))["(states)"] == "fails"
+
+
+def test_a_dead_network_at_the_end_is_found(erm, midpoint):
+    for run in (erm, midpoint):
+        dead = Run(run.dataset.assign(final_correlations=0.0 * run.dataset["final_correlations"]), run.provenance)
+        assert statuses(dead, 1e9)["(states)"] == "fails"
+
+
+def test_gradient_descent_is_repeated_step_by_step():
+    run = simulate("midpoint")
+    assert statuses(run) == {"(states)": "holds", "(descent)": "measured"}
+    assert statuses(Run(run.dataset, run.provenance | {"integrator": {"name": "gd", "learning_rate": 3.3}}))["(states)"] == "fails"
+    assert statuses(scaled(run, 0.9))["(states)"] == "fails"
+
+
+def test_pairs_that_are_drawn_at_each_step_are_drawn_again():
+    run = simulate("mixup", pairs=7, redraw="each step")
+    assert statuses(run)["(states)"] == "holds"
+
+
+def test_the_work_decides_how_far_the_replay_goes(erm):
+    evidence = Evidence(erm)
+    steps = erm.dataset["step"].values
+    whole = stretches(evidence, 1e9)
+    assert sum(s.steps for s in whole) == steps[-1]
+    assert sorted(i for s in whole for i in s.records) == list(range(1, len(steps)))
+    (first,) = stretches(evidence, 0)
+    assert first.records == (1,)
+    some = stretches(evidence, 200)
+    assert sum(s.steps for s in some) <= 200
+    assert some[-1].snapshot.step == erm.dataset["snapshot_step"].values[-1]  # the end is looked at before what lies between
+
+
+def test_without_records_there_is_nothing_to_meet(erm):
+    dataset = erm.dataset.isel(time=slice(1), snapshot=slice(1))
+    final = (erm.dataset["final_correlations"].dims, erm.dataset["correlations"].values[0])
+    start = Run(dataset.assign(final_step=0, final_time=0.0, final_correlations=final), erm.provenance)
+    assert statuses(start) == {"(states)": "not applicable"}
+
+
+def test_a_replay_that_leads_nowhere_is_given_up(erm):
+    """Correlations a thousand times larger at a saved state: everything relaxes at once."""
+    c = erm.dataset["correlations"].values.copy()
+    c[3] *= 1e3
+    run = Run(erm.dataset.assign(correlations=(erm.dataset["correlations"].dims, c)), erm.provenance)
+    (states, *_) = replayed(Evidence(run), QUICK)
+    assert states.status == "fails"
+    assert states.measured > 300.0 or np.isinf(states.measured)
