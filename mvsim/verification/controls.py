@@ -9,18 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from mvsim.data import SharedNoiseDataset, sample_dataset
+from mvsim.data import Dataset, sample_dataset
 from mvsim.parameters import Parameters
 from mvsim.parameters.beta_laws import DiscreteLaw
 from mvsim.random_streams import stream
+from mvsim.run import Run
 from mvsim.simulation.run_cache import kept_run
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.run_verdicts import judge
+from mvsim.verification.run_verdicts import evidence_of, judge
 from mvsim.verification.statements.calculations import CALCULATIONS
-from mvsim.verification.verdict import Status, Verdict
+from mvsim.verification.verdict import STATUSES, Status, Verdict
 
 LAST = 1e14
 """Time at which controls end that may never settle."""
+
+CORRELATIONS = ("own_correlations", "max_correlation", "total_correlation", "correlations", "final_correlations")
+"""Variables that a run with smaller correlations has otherwise; the check has to find it from any of them."""
 
 LONG = 1e11
 """Some thousand times as long as it takes to learn both views at k = 4. A view that is missing then counts as missing for good much later."""
@@ -35,7 +39,7 @@ class Control:
     name : str
         What is different.
     check : str
-        "Theorem 4.6", "Theorem 4.7" or "Calculations".
+        "Theorem 4.6", "Theorem 4.7", "Calculations" or "Evidence": whether the run is what it says it is.
     expected : tuple of str
         Statuses that count as turned; of the two unchanged runs, what they have to be.
     why : str
@@ -66,12 +70,8 @@ def _trained(theorem: str, method: str, change: Callable[[Parameters], Parameter
 
 def _shuffled(folder: Path, p: Parameters, seed: int) -> list[Verdict]:
     """Judge a run whose labels were dealt out anew, by the theorem about its loss."""
-    data = sample_dataset(p, seed)
-    assert isinstance(data, SharedNoiseDataset)
-    # A point keeps its patches, whose features are those of the class that it came from.
-    patches = data.to_patches()
-    shuffled = type(data).from_patches(stream(seed, "shuffled labels").permutation(data.labels), patches)
-    run = kept_run(folder, p, "erm", seed, t_end=1e9, data=shuffled)
+    shuffled = _relabelled(p, seed)
+    run = kept_run(folder, p, "erm", seed, t_end=LAST, data=shuffled)
     return _of("Theorem 4.6", judge(run, "4.6", shuffled, everything=False).verdicts)
 
 
@@ -83,6 +83,49 @@ def _formulas(slope: Callable[[np.ndarray, float, float], np.ndarray] | None = N
         return [calculation(evidence, **({} if slope is None else {"slope": slope})) for calculation in CALCULATIONS]
 
     return judged
+
+
+def _tampered(change: Callable[[Run], Run], shuffled: bool = False) -> Callable[..., list[Verdict]]:
+    """Judge an ERM run whose file was changed afterwards, or whose labels were, as evidence."""
+
+    def judged(folder: Path, p: Parameters, seed: int) -> list[Verdict]:
+        run = change(kept_run(folder, p, "erm", seed))
+        return evidence_of(Evidence(run, _relabelled(p, seed) if shuffled else None))
+
+    return judged
+
+
+def _relabelled(p: Parameters, seed: int) -> Dataset:
+    """Return the training points with their labels dealt out anew; a point keeps its patches, whose features are those of the class it came from."""
+    data = sample_dataset(p, seed)
+    return Dataset.from_patches(stream(seed, "shuffled labels").permutation(data.labels), data.to_patches())
+
+
+def with_times(run: Run) -> Run:
+    """Return a run whose times t were replaced by t^1.5."""
+    dataset = run.dataset
+    dataset = dataset.assign_coords(time=dataset["time"] ** 1.5).assign({name: dataset[name] ** 1.5 for name in ("snapshot_time", "final_time")})
+    return Run(dataset, run.provenance)
+
+
+def with_parameters(**changed: Callable[[Parameters], float]) -> Callable[[Run], Run]:
+    """Return a change of a run that replaces parameters in its file."""
+
+    def change(run: Run) -> Run:
+        fields = run.provenance["parameters"] | {name: of(run.parameters) for name, of in changed.items()}
+        return Run(run.dataset, run.provenance | {"parameters": fields})
+
+    return change
+
+
+def with_smaller_correlations(run: Run) -> Run:
+    """Return a run whose correlations were all divided by 5."""
+    return Run(run.dataset.assign({name: 0.2 * run.dataset[name] for name in CORRELATIONS}), run.provenance)
+
+
+def with_dead_network(run: Run) -> Run:
+    """Return a run whose final network was set to 0."""
+    return Run(run.dataset.assign(final_correlations=0.0 * run.dataset["final_correlations"]), run.provenance)
 
 
 def _of(name: str, verdicts: list[Verdict]) -> list[Verdict]:
@@ -117,15 +160,22 @@ CONTROLS = (
     Control("nothing changed", "Theorem 4.6", ("holds",), "the statement itself", _trained("4.6", "erm")),
     Control("nothing changed", "Theorem 4.7", ("holds",), "the statement itself", _trained("4.7", "midpoint")),
     Control("nothing changed", "Calculations", ("holds",), "the statements themselves", _formulas()),
-    Control("beta constant", "Theorem 4.7", ("fails", "inconclusive"), "without variance the softmax at midpoints does not see which view is learned",
+    Control("beta constant", "Theorem 4.7", ("fails",), "without variance the softmax at midpoints does not see which view is learned",
             _trained("4.7", "midpoint", _constant_beta, t_end=LONG)),
     Control("alpha = 1", "Theorem 4.6", ("fails",), "linear neurons have no threshold, so neither view falls behind",
             _trained("4.6", "erm", lambda p: p.replace(alpha=1.0), t_end=LAST)),
     Control("large start, r0 = 1", "Theorem 4.6", ("fails",), "both views begin at the threshold", _trained("4.6", "erm", _large_start, t_end=LAST)),
-    Control("labels shuffled", "Theorem 4.6", ("fails", "inconclusive"), "labels say nothing about features", _shuffled),
+    Control("labels shuffled", "Theorem 4.6", ("fails",), "labels say nothing about features", _shuffled),
     Control("lambda = 1, which is ERM", "Theorem 4.7", ("fails",), "nothing is mixed", _trained("4.7", "mixup", mixing=1.0, t_end=LAST)),
     Control("stopped too early", "Theorem 4.6", ("inconclusive",), "nothing has lasted", _trained("4.6", "erm", t_end=100.0)),
     Control("stopped too early", "Theorem 4.7", ("inconclusive",), "nothing has lasted", _trained("4.7", "midpoint", t_end=100.0)),
+    Control("nothing changed", "Evidence", ("holds",), "the run as it was made", _tampered(lambda run: run)),
+    Control("times t^1.5", "Evidence", ("fails",), "the clock is that of the flow", _tampered(with_times)),
+    Control("rho halved", "Evidence", ("fails",), "another activation leads elsewhere", _tampered(with_parameters(rho=lambda p: p.rho / 2.0))),
+    Control("alpha - 1", "Evidence", ("fails",), "another activation leads elsewhere", _tampered(with_parameters(alpha=lambda p: p.alpha - 1.0))),
+    Control("correlations / 5", "Evidence", ("fails",), "smaller correlations lead elsewhere", _tampered(with_smaller_correlations)),
+    Control("dead final network", "Evidence", ("fails",), "the flow does not lead there", _tampered(with_dead_network)),
+    Control("labels shuffled", "Evidence", ("fails",), "other labels lead elsewhere", _tampered(lambda run: run, shuffled=True)),
     Control("no clip at z < 0", "Calculations", ("fails",), "R' is not 0 for z < 0", _formulas(unclipped_slope),
             ("Calculation A.6", "Calculation A.9", "Calculation A.10")),
     Control("linear activation", "Calculations", ("fails",), "R' is 1 below the threshold", _formulas(linear_slope),
@@ -155,7 +205,7 @@ class Outcome:
     def status(self) -> Status:
         """What the check says as a whole: its worst part."""
         statuses = {verdict.status for verdict in self.verdicts}
-        return next(status for status in ("fails", "inconclusive", "holds", "measured") if status in statuses)
+        return next(status for status in STATUSES if status in statuses)
 
     @property
     def as_expected(self) -> bool:
@@ -171,6 +221,7 @@ class Outcome:
             worst,
             name=f"Control: {self.control.name} ({self.control.check})",
             status="holds" if self.as_expected else "fails",
+            kind="control",
             statement=statement,
             detail=f"{self.status}; {worst.name}: {worst.detail}",
         )

@@ -103,13 +103,18 @@ def _judge(run: Run, theorem: str, data: Dataset | None, everything: bool) -> Ju
     verdicts.append(definition_4_5(run, learned))
     if everything:
         evidence = Evidence(run, data)
-        verdicts += _of_kind("evidence", [*gradient_flow(evidence), *records(evidence), *replayed(evidence)])
+        verdicts += evidence_of(evidence)
         verdicts += claims(evidence) if two_views else []
         verdicts += _of_kind("evidence", [calculation(evidence) for calculation in CALCULATIONS])
         verdicts += gaussian_maxima(run.parameters, run.seed)
         verdicts.append(assumption_4_3(run))
     label = regime_label(run.regime)
     return Judgement(run, [replace(verdict, regime=label) for verdict in verdicts])
+
+
+def evidence_of(evidence: Evidence) -> list[Verdict]:
+    """Return whether a run is what it says it is: its records, its balance of energy, where its saved states lead."""
+    return _of_kind("evidence", [*gradient_flow(evidence), *records(evidence), *replayed(evidence)])
 
 
 def _of_kind(kind: Kind, verdicts: list[Verdict]) -> list[Verdict]:

@@ -19,8 +19,11 @@ from mvsim.recording.entries import first_views
 from mvsim.run import Run
 from mvsim.verification.evidence.mixed_points import MixedPoints, all_mixed_points, listed_mixed_points
 
-MOST_SNAPSHOTS = 3
-"""Snapshots at most at which mixed points and gradients are evaluated."""
+FEWEST_SNAPSHOTS, MOST_SNAPSHOTS = 3, 12
+"""Snapshots at most at which mixed points and gradients are evaluated: the second number where pairs are few, the first where they are many."""
+
+PAIR_OUTPUTS = 5e7
+"""Outputs on pairs of points that all these snapshots may have between the two."""
 
 MOST_PAIR_OUTPUTS = 10**8
 """Largest N^2 k for which all pairs are evaluated; beyond it `SAMPLED_PAIRS` of them are."""
@@ -162,6 +165,11 @@ class Evidence:
         return self._recorded("training_accuracy")
 
     @cached_property
+    def softmax_gap(self) -> np.ndarray:
+        """(T, k): the mean of 1 - phi_y over the points of each class."""
+        return self._recorded("softmax_gap")
+
+    @cached_property
     def sharpness(self) -> np.ndarray:
         """(T,): the largest eigenvalue of the Hessian, NaN where it was not estimated."""
         return self._recorded("sharpness")
@@ -195,14 +203,20 @@ class Evidence:
 
     @cached_property
     def late_snapshots(self) -> list[Snapshot]:
-        """At most `MOST_SNAPSHOTS` of those after the first escape, evenly chosen; the final one is always among them."""
-        return _evenly([s for s in self.snapshots[:-1] if s.time >= self.escape_time.min()] + self.snapshots[-1:])
+        """Some of those after the first escape, evenly chosen, `most_snapshots` at most; the final one is always among them."""
+        return _evenly([s for s in self.snapshots[:-1] if s.time >= self.escape_time.min()] + self.snapshots[-1:], self.most_snapshots)
 
     @cached_property
     def open_snapshots(self) -> list[Snapshot]:
-        """At most `MOST_SNAPSHOTS` of those at which some Delta_y is log k or more, evenly chosen; without any, the final one."""
+        """Some of those at which some Delta_y is log k or more, evenly chosen, `most_snapshots` at most; without any, the final one."""
         opened = [s for s in self.snapshots if diagnostics.is_open(diagnostics.view_gap(s.c, self.threshold)).any()]
-        return _evenly(opened or self.snapshots[-1:])
+        return _evenly(opened or self.snapshots[-1:], self.most_snapshots)
+
+    @property
+    def most_snapshots(self) -> int:
+        """How many of them, by the work that they make."""
+        pairs = min(self.data.N**2 * self.parameters.k, SAMPLED_PAIRS * self.parameters.k if not self._all_pairs else MOST_PAIR_OUTPUTS)
+        return int(min(max(PAIR_OUTPUTS / pairs, FEWEST_SNAPSHOTS), MOST_SNAPSHOTS))
 
     def outputs(self, snapshot: Snapshot) -> np.ndarray:
         """Return (k, N): g_y(x_i)."""
@@ -269,7 +283,7 @@ def _first_of_neurons(times: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(times), np.inf, times).min(axis=1)
 
 
-def _evenly(snapshots: list[Snapshot]) -> list[Snapshot]:
-    """Return at most `MOST_SNAPSHOTS` of them, the last one among these."""
-    chosen = np.unique(np.linspace(len(snapshots) - 1, 0, MOST_SNAPSHOTS).round().astype(int))
+def _evenly(snapshots: list[Snapshot], most: int) -> list[Snapshot]:
+    """Return that many of them at most, the last one among these."""
+    chosen = np.unique(np.linspace(len(snapshots) - 1, 0, most).round().astype(int))
     return [snapshots[i] for i in chosen]

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mvsim.errors import DivergedError, StalledError
-from mvsim.integrators import Field, GradientDescent, GradientFlow, State
+from mvsim.integrators import Field, GradientDescent, GradientFlow, State, Visit
 from mvsim.integrators.flow.chart import EscapeChart
 from mvsim.integrators.flow.system import ChartedField
 from mvsim.simulation.field import field_of
@@ -128,7 +128,7 @@ def replay_flow(evidence: Evidence, stretch: Stretch) -> Replayed:
         for end in (*waiting, None):
             for visit in integrator.trajectory(resumable, times[-1] + waiting[-1].window if end is None else end.time):
                 after, resumable = visit.state, visit.state if visit.resumable else resumable
-                descent.look(after.c)
+                descent.look(visit)
                 for met in waiting:
                     met.compare(path, before, after)
                 before = after
@@ -151,7 +151,7 @@ def replay_descent(evidence: Evidence, stretch: Stretch) -> Replayed:
         for time, (own, whole) in zip(times, _recorded(evidence, stretch), strict=True):
             for visit in integrator.trajectory(state, time):
                 state = visit.state
-                descent.look(state.c)
+                descent.look(visit)
             errors.append(float(np.abs(_completed(state.c, own, whole) - state.c).max() / max(float(np.abs(state.c).max()), 1e-300)))
     except DivergedError:
         errors += [math.inf] * (len(times) - len(errors))
@@ -159,19 +159,19 @@ def replay_descent(evidence: Evidence, stretch: Stretch) -> Replayed:
 
 
 class _Descent:
-    """Looks at the loss after every step."""
+    """Looks at the loss after every step. A step that was cut short at a record is followed by the whole one, from the same state."""
 
     def __init__(self, evidence: Evidence, c: np.ndarray) -> None:
         self._loss = evidence.objective.loss
         self._before = self._loss(c)
         self.rise, self.steps = -math.inf, 0
 
-    def look(self, c: np.ndarray) -> None:
+    def look(self, visit: Visit) -> None:
         """Take the state after a step."""
-        after = self._loss(c)
+        after = self._loss(visit.state.c)
         if after > 0.0 and self._before > 0.0:
             self.rise = max(self.rise, math.log(after / self._before))
-        self._before, self.steps = after, self.steps + 1
+        self._before, self.steps = after if visit.resumable else self._before, self.steps + 1
 
 
 class _Path:

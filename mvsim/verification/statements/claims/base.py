@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,25 @@ class Claim(NamedTuple):
     def applies(self, mixes: bool) -> bool:
         """Whether it speaks of a loss that mixes points, or of one that does not."""
         return self.mixing if mixes else self.erm
+
+
+NUMERICAL = 1e-4
+"""Part of the largest correlation of a neuron by which another one may have the wrong sign: a tenth of the default tolerance, to which the flow
+resolves correlations that are not own ones."""
+
+
+def signs(violations: tuple[int, int], verdict: Verdict) -> Verdict:
+    """Decide a measured statement about signs, which has no hidden constant: one violation beyond the numerical error contradicts it.
+
+    Parameters
+    ----------
+    violations : tuple of int
+        How many there are, and of how many.
+    verdict : Verdict
+        What was measured.
+    """
+    violated, of = violations
+    return replace(verdict, status="contradicted" if violated else "holds", detail=f"violated by {violated} of {of}; {verdict.detail}")
 
 
 def first_true(condition: np.ndarray) -> int | None:

@@ -10,10 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from mvsim.logarithms import exponential
+from mvsim.recording.entries import predicted_escape_times
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.statements.claims.base import exceeding, first_records
+from mvsim.verification.statements.claims.base import exceeding, first_records, signs
 from mvsim.verification.statements.claims.initialisation import separation
 from mvsim.verification.verdict import Verdict, at_most, constant, not_applicable
+
+SLACK = 0.05
+"""Part by which an escape may be earlier or later than its bracket: noise in points of other classes, and errors of the run of some ten rtol."""
 
 STEP = 1e-5
 """Step eta of the sequences of Lemma B.11, in units of x(0)^(2-q)."""
@@ -106,6 +110,37 @@ def tensor_power(evidence: Evidence) -> Verdict:
     return at_most(name, statement, float(error.max()), STEP_ERROR, detail, otherwise="contradicted")
 
 
+def escape_times(evidence: Evidence) -> Verdict:
+    """Lemma B.11 on the run: the time T_A lies between those of the lemma with the largest and the least C_t that occurred on the way.
+
+    With C_- <= C_t <= C_+ the recursion x' = C_t S (x / rho)^(q-1) takes x from x(0) to A in a time between T / C_+ and T / C_-,
+
+        T = (rho / S) ((rho / x(0))^(q-2) - (rho / A)^(q-2)) / (q - 2).
+
+    C_t is the mean of 1 - phi_y over the points of the class, which is recorded. Compared is the fastest of the correlations of each class, and
+    the interval between the records in which A was reached, widened by `SLACK` for noise and the tolerance of the run.
+    """
+    name, statement = (
+        "Lemma B.11 (escape times)",
+        "T_A lies within the bracket of the lemma for the C_t that occurred: fraction of classes in which it does",
+    )
+    p, leaders = evidence.parameters, evidence.max_correlation.max(axis=2)
+    reached = first_records(leaders >= evidence.poly_end)
+    alone = predicted_escape_times(evidence.own[0], evidence.log_signal_strength, p.rho, p.alpha, evidence.poly_end).min(axis=(1, 2))
+    gap, inside, factors = evidence.softmax_gap, [], []
+    for y in np.flatnonzero((reached < len(evidence.times)) & (reached > 0) & np.isfinite(alone)):
+        on_the_way = gap[: reached[y], y]
+        before, after = evidence.times[reached[y] - 1], evidence.times[reached[y]]
+        least, most = alone[y] / on_the_way.max() / (1.0 + SLACK), alone[y] / max(on_the_way.min(), 1e-300) * (1.0 + SLACK)
+        inside.append(bool(after >= least and before <= most))
+        factors.append(after / alone[y] * on_the_way.max())
+    if not inside:
+        return not_applicable(name, statement, "no class reached A between two records", 1.0)
+    wrong = len(inside) - sum(inside)
+    detail = f"classes; T_A over T / C_+ from {min(factors):.4g} to {max(factors):.4g}"
+    return signs((wrong, len(inside)), constant(name, statement, 1.0 - wrong / len(inside), 1.0, above=True, detail=detail))
+
+
 class Rates(NamedTuple):
     """Growth of single neurons in units of what Claim B.12 foretells, one entry for each stretch of time; all (n,).
 
@@ -125,7 +160,8 @@ def winner_rate(evidence: Evidence) -> Verdict:
     """Claim B.12: the winner's best neuron r* has c_{t+1} = c_t + eta C_t S_w (c_t / rho)^(alpha-1) with C_t >= 1 - Theta(1 / k), while c < A.
 
     In the limit eta -> 0, c^(2-alpha) falls at the rate (alpha-2) S_w C_t / rho^(alpha-1), so C_t is measured between records. (B.13) has
-    1 - phi_y = 1 - Theta(1/k) for C_t, and noise takes away less than that. Measured: the largest k |1 - C_t|.
+    1 - phi_y = 1 - Theta(1/k) for C_t, and noise takes away less than that. Measured: the largest k |1 - C_t|. The proof gives no constant, so
+    there is no bound.
     """
     return _rate(evidence, "Claim B.12 (winner)", "k |1 - C_t| is bounded for the winner's best neuron while it is below A", True)
 
@@ -133,7 +169,7 @@ def winner_rate(evidence: Evidence) -> Verdict:
 def loser_rate(evidence: Evidence) -> Verdict:
     """Claim B.12: the loser's best neuron has c_{t+1} <= c_t + eta C'_t S_l (c_t / rho)^(alpha-1), C'_t <= 1 + Theta(1 / k), up to the winner's T_A.
 
-    Measured: the largest k (C'_t - 1), which is negative when it grows more slowly than allowed.
+    Measured: the largest k (C'_t - 1), which is negative when it grows more slowly than allowed. There is no bound, as above.
     """
     return _rate(evidence, "Claim B.12 (loser)", "k (C_t - 1) is bounded from above for the loser's best neuron while the winner is below A", False)
 

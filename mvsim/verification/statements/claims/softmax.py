@@ -8,7 +8,16 @@ from mvsim import diagnostics
 from mvsim.logarithms import exponential
 from mvsim.verification.evidence.evidence import Evidence, Snapshot
 from mvsim.verification.statements.claims.base import exceeding
-from mvsim.verification.verdict import Verdict, constant
+from mvsim.verification.verdict import Verdict, constant, not_applicable
+
+SMALL_EXCESS = 1.0
+"""What o(1) means in Claim B.9: one more summand. The bound is ours."""
+
+SIGNIFICANT = 2.0
+"""Factor k^|a - b| from which on a - b counts as Omega(1) in Claim B.15: one exponential is twice the other. The bound is ours."""
+
+QUIET = 1.0
+"""Constant of log k / k up to which the other outputs on a mixed point count as small, as Claims B.15, B.22 and B.23 suppose. Ours."""
 
 
 def gap_when_large(evidence: Evidence) -> Verdict:
@@ -68,7 +77,8 @@ def partition_function(evidence: Evidence) -> Verdict:
         excesses.append(_above_one(others).sum(axis=0).max() + 1.0)  # the own class has contributed -1
     measured, ever = float(max(excesses)), float((k - 1) * _above_one(np.nanmax(evidence.other_output_max)))
     detail = f"at t = {evidence.snapshots[int(np.argmax(excesses))].time:.4g} of {len(excesses)} saved states; at most {ever:.3g} at any record"
-    return constant("Claim B.9", "sum_{s != y} exp g_s(x_i) - (k - 1) is o(1) for i in N_y: its largest value", measured, detail=detail)
+    statement = "sum_{s != y} exp g_s(x_i) - (k - 1) is o(1) for i in N_y: its largest value; 1 stands for o(1), a convention"
+    return constant("Claim B.9", statement, measured, SMALL_EXCESS, detail=detail)
 
 
 def _above_one(outputs: np.ndarray) -> np.ndarray:
@@ -79,27 +89,31 @@ def _above_one(outputs: np.ndarray) -> np.ndarray:
 def two_classes(evidence: Evidence) -> Verdict:
     """Claim B.15: on mixed points of classes y != s the sign and size of 1 - 2 phi_y follow from a = g_y / log k and b = g_s / log k.
 
-    (B.18): 1 - 2 phi_y = (k^b - k^a + k - 2 + o(k)) / (k^a + k^b + k - 2 + o(k)). Measured: the largest distance from that without the o(k),
-    which stands for the outputs of the other classes; the claim supposes these to be O(log k / k).
+    It supposes that all other outputs are O(log k / k). With a > 1, 1 - 2 phi_y is
+
+        -Omega(1) if a - b = Omega(1),    +-O(1) with the sign of b - a if a - b = +-o(1),    Theta(1) otherwise.
+
+    Measured: the least of -(1 - 2 phi_y) in the first case, where k^a is `SIGNIFICANT` times k^b + k - 2 or more, and of 1 - 2 phi_y in the third,
+    where it is less by the same factor, over points whose other outputs are at most `QUIET` log k / k. Omega(1) makes it positive. The detail has
+    the number of points in each case, and the largest distance from (B.18) without its o(k).
     """
     name = "Claim B.15"
-    statement = "1 - 2 phi_y(g(z_ij)) is that of outputs g_y, g_s and k - 2 zeros, up to o(1): the largest difference"
-    k = evidence.parameters.k
-    measured, others, largest = None, -np.inf, -np.inf
+    statement = "|1 - 2 phi_y(g(z_ij))| is bounded from below where g_y is not close to log(k^b + k - 2), with the sign that goes with it"
+    k, cases, sizes, distance, loud = evidence.parameters.k, np.zeros(3, dtype=int), [], 0.0, 0
+    zeros = np.log(k - 2.0) if k > 2 else -np.inf
     for snapshot in evidence.late_snapshots:
         z = evidence.mixed_points(snapshot)
-        if z.crossed.any():
-            own, other = z.own[z.crossed], z.other[z.crossed]
-            zeros = np.log(k - 2.0) if k > 2 else -np.inf
-            # (rest - own) / (rest + own) in exponentials, with rest = k^b + k - 2
-            expected = np.tanh(0.5 * (np.logaddexp(other, zeros) - own))
-            measured = max(measured or 0.0, float(np.abs(z.balance[z.crossed] - expected).max()))
-            others, largest = max(others, float(z.rest_max[z.crossed].max())), max(largest, float(own.max()))
-    if measured is None:
-        return constant(name, statement, None, detail="no two points of different classes")
-    rest = f"other outputs up to {others * k / evidence.log_k:.3g} log k / k" if k > 2 else "nothing of other outputs, there are none"
-    detail = f"supposed: {rest}; largest a {largest / evidence.log_k:.3g}; {_when(evidence)}"
-    return constant(name, statement, measured, detail=detail)
+        quiet = z.crossed & (z.rest_max <= QUIET * evidence.log_k / k)
+        loud += int((z.crossed & ~quiet).sum())
+        ahead = z.own - np.logaddexp(z.other, zeros)
+        distance = max(distance, float(np.abs(z.balance + np.tanh(0.5 * ahead))[quiet].max(initial=0.0)))
+        above, below = quiet & (ahead >= np.log(SIGNIFICANT)), quiet & (ahead <= -np.log(SIGNIFICANT))
+        cases += [int(above.sum()), int((quiet & ~above & ~below).sum()), int(below.sum())]
+        sizes += [float(-z.balance[above].max(initial=-np.inf)), float(z.balance[below].min(initial=np.inf))]
+    detail = f"{cases[0]} points with g_y ahead, {cases[1]} close, {cases[2]} behind; {loud} with other outputs beyond {QUIET:g} log k / k"
+    if not cases[0] + cases[2]:
+        return not_applicable(name, statement, detail)
+    return constant(name, statement, min(sizes), above=True, detail=f"{detail}; distance from (B.18) up to {distance:.3g}; {_when(evidence)}")
 
 
 def third_classes(evidence: Evidence) -> Verdict:

@@ -9,10 +9,14 @@ from tolerances import CENTRAL_DIFFERENCE, CENTRAL_DIFFERENCE_STEP, FEW_OPERATIO
 def test_own_correlations_only_grow(midpoint):
     T = len(midpoint.dataset.time)
     own = np.broadcast_to(np.linspace(0.1, 10.0, T)[:, None, None, None], (T, 4, 4, 2)).copy()
-    assert check("Claim B.26", altered(midpoint, own_correlations=own)).measured == 0.0
+    verdict = check("Claim B.26", altered(midpoint, own_correlations=own))
+    assert (verdict.status, verdict.measured) == ("holds", 0.0)
+    own[30:, 1, 1, 0] = 0.995 * own[29, 1, 1, 0]  # less than counts
+    assert check("Claim B.26", altered(midpoint, own_correlations=own)).status == "holds"
     own[30:, 2, 1, 0] = 0.8 * own[29, 2, 1, 0]
     verdict = check("Claim B.26", altered(midpoint, own_correlations=own))
-    assert verdict.measured == pytest.approx(0.2, rel=1e-12)
+    assert (verdict.status, verdict.measured) == ("contradicted", pytest.approx(0.2, rel=1e-12))
+    assert "violated by 1 of 32; in 1 classes; of those that enter B_(y,l) 0 of 30" in verdict.detail
     assert verdict.violated_at == float(midpoint.dataset["time"][30])
 
 

@@ -13,7 +13,7 @@ def test_claims_on_mixed_points_by_loops(midpoint):
     evidence = at_state(midpoint, midpoint.final_correlations)
     assert len(evidence.late_snapshots) == 2
     log_k, labels = np.log(4), evidence.data.labels
-    distance, third, ranges = [], [], []
+    sizes, cases, third, ranges = [], [0, 0, 0], [], []
     for snapshot in evidence.late_snapshots:
         outputs = pair_outputs(evidence, snapshot.c)
         low, high, crossed_low, crossed_high = np.full(4, np.inf), np.full(4, 0.0), np.full(4, np.inf), np.full(4, 0.0)
@@ -23,11 +23,17 @@ def test_claims_on_mixed_points_by_loops(midpoint):
                 low[y], high[y] = min(low[y], g[y]), max(high[y], g[y])
                 if y != s:
                     ka, kb = np.exp(g[y]), np.exp(g[s])
-                    distance.append(abs(1 - 2 * phi[y] - (kb - ka + 2) / (ka + kb + 2)))
+                    if max(g[u] for u in range(4) if u not in (y, s)) <= log_k / 4:
+                        case = 0 if ka >= 2 * (kb + 2) else 2 if ka <= (kb + 2) / 2 else 1
+                        cases[case] += 1
+                        sizes += [2 * phi[y] - 1] if case == 0 else [1 - 2 * phi[y]] if case == 2 else []
                     third += [1 - 2 * phi[u] for u in range(4) if u not in (y, s)]
                     crossed_low[y], crossed_high[y] = min(crossed_low[y], g[y]), max(crossed_high[y], g[y])
         ranges.append((low, high, crossed_low, crossed_high))
-    assert check("Claim B.15", evidence).measured == pytest.approx(max(distance), abs=ROUNDOFF)
+    verdict = check("Claim B.15", evidence)
+    assert verdict.measured == pytest.approx(min(sizes), abs=ROUNDOFF)
+    assert verdict.detail.startswith("{} points with g_y ahead, {} close, {} behind; ".format(*cases))
+    assert min(cases[1:]) > 0
     assert check("Claim B.16", evidence).measured == pytest.approx(min(third), abs=ROUNDOFF)
     low, high, crossed_low, crossed_high = ranges[-1]
     assert (high > log_k).all()
@@ -42,8 +48,8 @@ def test_a_third_class_that_speaks_breaks_claims_on_mixed_points(midpoint):
     spoilt = c.copy()
     spoilt[2, 3, 0, :] = 9.0
     good, bad = (at_state(midpoint, state, without_noise(midpoint)) for state in (c, spoilt))
-    assert check("Claim B.15", good).measured < 0.02
-    assert check("Claim B.15", bad).measured > 0.5
+    assert " 0 with other outputs beyond 1 log k / k" in check("Claim B.15", good).detail
+    assert " 0 with other outputs beyond 1 log k / k" not in check("Claim B.15", bad).detail
     assert check("Claim B.16", good).measured > 0.4
     assert check("Claim B.16", bad).measured < 0.0
 
@@ -59,6 +65,6 @@ def test_uneven_views_spread_outputs_on_mixed_points(midpoint):
 
 def test_with_two_classes_there_is_no_third_to_suppose_something_of():
     run = mvsim.simulate(mvsim.Parameters(k=2, N=6), "midpoint", integrator="gd", t_end=12.0, n_test=2)
-    detail = check("Claim B.15", Evidence(run)).detail
-    assert "there are none" in detail
-    assert "inf" not in detail
+    verdict = check("Claim B.15", Evidence(run))
+    assert " 0 with other outputs beyond" in verdict.detail
+    assert "inf" not in verdict.detail
