@@ -12,7 +12,7 @@ from mvsim.linalg.blas import one_blas_thread
 from mvsim.parameters import Parameters, regime_label
 from mvsim.run import Run
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.statements.assumptions import assumption_4_3
+from mvsim.verification.statements.assumptions import assumption_4_3, departures, premises_of_the_proofs
 from mvsim.verification.statements.calculations import CALCULATIONS
 from mvsim.verification.statements.claims import CLAIMS, claims
 from mvsim.verification.statements.definition import definition_4_5, learned_features
@@ -98,17 +98,17 @@ def judge(run: Run, theorem: str, data: Dataset | None = None, everything: bool 
 
 
 def _judge(run: Run, theorem: str, data: Dataset | None, everything: bool) -> Judgement:
+    evidence = Evidence(run, data)
     learned, two_views = learned_features(run, data=data), run.parameters.V == 2
     verdicts = _of_kind("theorem", THEOREMS[theorem].judge(run, learned)) if two_views else [_needs_two_views(theorem, run.parameters)]
     verdicts.append(definition_4_5(run, learned))
     if everything:
-        evidence = Evidence(run, data)
         verdicts += evidence_of(evidence)
         verdicts += claims(evidence) if two_views else []
         verdicts += _of_kind("evidence", [calculation(evidence) for calculation in CALCULATIONS])
         verdicts += gaussian_maxima(run.parameters, run.seed)
-        verdicts.append(assumption_4_3(run))
-    label = regime_label(run.regime)
+        verdicts += [assumption_4_3(run), premises_of_the_proofs(evidence)]
+    label = regime_label(departures(evidence))
     return Judgement(run, [replace(verdict, regime=label) for verdict in verdicts])
 
 

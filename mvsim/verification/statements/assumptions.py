@@ -1,8 +1,14 @@
-"""Which entries of Assumption 4.3 hold literally in a run, and which with another constant or not at all."""
+"""Which entries of Assumption 4.3 hold literally in a run, which with another constant or not at all; and what the proofs use besides."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+
+from mvsim.parameters import Deviation
 from mvsim.run import Run
+from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.verdict import Verdict, constant
 
 ASSUMED = {
@@ -33,3 +39,78 @@ def assumption_4_3(run: Run) -> Verdict:
     statements = "; ".join(deviation.statement for deviation in run.regime) or "nothing"
     detail = f"literal: {', '.join(literal)} (N = {run.parameters.N}); different: {statements}"
     return constant("Assumption 4.3", f"fraction of its {len(ASSUMED)} entries that hold literally", len(literal) / len(ASSUMED), detail=detail)
+
+
+SMALL = 0.1
+"""What counts as much less than 1 in a premise of the proofs."""
+
+FEW_POINTS = 10
+"""Points of a class with fewer of which an average over them is none."""
+
+
+class Premise(NamedTuple):
+    """Something that a proof uses, and how a run stands to it.
+
+    Attributes
+    ----------
+    deviation : Deviation
+        Its name, its value in the run, what is assumed, and both in words.
+    holds : bool
+        Whether it holds, with the conventions of this module for "much less".
+    """
+
+    deviation: Deviation
+    holds: bool
+
+
+def premises(evidence: Evidence) -> list[Premise]:
+    """Return what the proofs use of a run besides the entries of Assumption 4.3, measured on it.
+
+    =============  ==================================================================================================================
+    ``noise``      V Q delta4 max c / rho << 1 at all t: a patch of noise stays in the polynomial part of every neuron
+    ``P delta3``   P delta3 >> delta2: noise outweighs the signal for linear models
+    ``N_y``        every class has points enough for averages over them
+    ``r0``         r0^(alpha-2) << rho / log k: a view that is behind has not moved when the first one has been learned
+    ``eta``        eta lambda_max << 2: gradient descent follows its flow; a flow has eta = 0
+    =============  ==================================================================================================================
+    """
+    p, dataset = evidence.parameters, evidence.run.dataset
+    largest = np.maximum(evidence.max_correlation.max(axis=(1, 2)), evidence.off_diagonal_max.max(axis=1))
+    noise = p.V * p.Q * p.delta4 * largest / p.rho
+    beyond = np.flatnonzero(noise > 1.0)
+    when = f", above 1 from t = {evidence.times[beyond[0]]:.3g}" if len(beyond) else ""
+    signal = p.P * p.delta3 / p.delta2
+    points = int(evidence.class_sizes.min())
+    start = p.r0 ** (p.alpha - 2.0) * evidence.log_k / p.rho
+    eta = float(evidence.run.provenance["integrator"].get("learning_rate") or 0.0)
+    sharpness = dataset["sharpness"].to_numpy()
+    stiffness = eta * float(sharpness[np.isfinite(sharpness)].max(initial=0.0))
+    return [
+        _premise(
+            "noise", f"{noise.max():.3g}", "<< 1", f"V Q delta4 max c / rho reaches {noise.max():.3g} instead of << 1{when}", noise.max() <= SMALL
+        ),
+        _premise("P delta3", f"{signal:.3g} delta2", ">> delta2", f"P delta3 = {signal:.3g} delta2 instead of >> delta2", SMALL * signal >= 1.0),
+        _premise("N_y", f"{points}", "large", f"the smallest class has {points} of {p.N} points", points >= FEW_POINTS),
+        _premise("r0", f"{start:.3g}", "<< 1", f"r0^(alpha-2) log k / rho = {start:.3g} instead of << 1 (r0 = {p.r0:.3g})", start <= SMALL),
+        _premise("eta", f"{stiffness:.3g}", "<< 2", f"eta lambda_max reaches {stiffness:.3g} instead of << 2", stiffness <= 2.0 * SMALL),
+    ]
+
+
+def _premise(name: str, value: str, assumed: str, statement: str, holds: bool) -> Premise:
+    return Premise(Deviation(name, value, assumed, statement), bool(holds))
+
+
+def departures(evidence: Evidence) -> list[Deviation]:
+    """Return all ways in which a run departs from what the theorems and their proofs use: those of its file and those that are measured."""
+    return [*evidence.run.regime, *(premise.deviation for premise in premises(evidence) if not premise.holds)]
+
+
+def premises_of_the_proofs(evidence: Evidence) -> Verdict:
+    """Report which of `premises` hold."""
+    found = premises(evidence)
+    holding = [premise.deviation.name for premise in found if premise.holds]
+    others = "; ".join(premise.deviation.statement for premise in found if not premise.holds) or "nothing"
+    statement = (
+        f"fraction of {len(found)} premises of the proofs, beyond Assumption 4.3, that hold in the run; {SMALL:g} stands for << 1, a convention"
+    )
+    return constant("Premises", statement, len(holding) / len(found), detail=f"hold: {', '.join(holding) or 'none'}; otherwise: {others}")
