@@ -18,6 +18,7 @@ from mvsim.verification.statements.claims import CLAIMS, claims
 from mvsim.verification.statements.definition import definition_4_5, learned_features
 from mvsim.verification.statements.gaussian_maxima import gaussian_maxima
 from mvsim.verification.statements.gradient_flow import gradient_flow
+from mvsim.verification.statements.permanence import permanence
 from mvsim.verification.statements.records import records
 from mvsim.verification.statements.replay import replayed
 from mvsim.verification.statements.theorems import THEOREMS
@@ -103,6 +104,7 @@ def _judge(run: Run, theorem: str, data: Dataset | None, everything: bool) -> Ju
     verdicts = _of_kind("theorem", THEOREMS[theorem].judge(run, learned)) if two_views else [_needs_two_views(theorem, run.parameters)]
     verdicts.append(definition_4_5(run, learned))
     if everything:
+        verdicts[-1:-1] = _of_kind("theorem", permanence(evidence, learned, theorem)) if two_views else []
         verdicts += evidence_of(evidence)
         verdicts += claims(evidence) if two_views else []
         verdicts += _of_kind("evidence", [calculation(evidence) for calculation in CALCULATIONS])

@@ -34,12 +34,15 @@ class Learned:
         (k, V): the same fraction over the training points of the class, NaN for a class without points.
     active : numpy.ndarray
         (k, V) bool: whether B_{y,l} has a neuron, the proxy of the proofs.
+    accuracy : float
+        Training accuracy of the network, computed from it.
     """
 
     fresh: np.ndarray
     draws: int
     training: np.ndarray
     active: np.ndarray
+    accuracy: float
 
     @property
     def by_definition(self) -> np.ndarray:
@@ -74,7 +77,8 @@ def learned_features(run: Run, draws: int = DRAWS, data: Dataset | None = None) 
     views = [make_kernel(p, data.keep_view(view), "auto", None) for view in range(p.V)]
     training = [class_mean(correct(finite_outputs(kernel, c), data.labels), data.labels, data.k) for kernel in views]
     active = np.asarray(active_neurons(c, threshold).any(axis=1))
-    return Learned(FeatureTest(p, draws, run.seed).fraction_learned(c), draws, np.stack(training, axis=1), active)
+    accuracy = float(correct(finite_outputs(make_kernel(p, data, "auto", None), c), data.labels).mean())
+    return Learned(FeatureTest(p, draws, run.seed).fraction_learned(c), draws, np.stack(training, axis=1), active, accuracy)
 
 
 def definition_4_5(run: Run, learned: Learned) -> Verdict:

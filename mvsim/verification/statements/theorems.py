@@ -4,7 +4,8 @@ It is said whether what they state holds, by what margin, and whether it stays s
 is decided only if what it is about has not changed while time grew by `mvsim.verification.evidence.persistence.FACTOR`, because the theorems speak of
 all later times; before that it is inconclusive. What has not been learned may still come, so that what is missing fails only after it has
 been missing while t grew by `mvsim.verification.evidence.persistence.PATIENCE`. That Theorem 4.6 holds rests on what is missing too, but on the first
-factor alone, since runs end there when they have settled: one that is followed further may still turn.
+factor alone, since runs end there when they have settled: one that is followed further may still turn. What is said is about the run and up to its
+end; when an unlearned view is foretold to escape after all, says `mvsim.verification.statements.permanence`.
 
 A view is learned if it suffices wherever that was looked at, and not learned if it suffices nowhere; one that suffices on a part of D only is
 neither, which for Theorem 4.7 is not enough and for Theorem 4.6 leaves its class open.
@@ -30,16 +31,19 @@ ONE_FEATURE = 0.9
 def theorem_4_6(run: Run, learned: Learned) -> list[Verdict]:
     """Theorem 4.6 (ERM): training accuracy 1, and exactly one feature learned in (1 - o(1)) k classes, for all later t."""
     count, partly = learned.by_definition.sum(axis=1), learned.partly.any(axis=1)
-    statement = "exactly one feature is learned in (1 - o(1)) k classes, from some t on"
+    statement = f"exactly one feature is learned in (1 - o(1)) k classes, from some t on; {ONE_FEATURE:g} stands for 1 - o(1), a convention"
     classes = _Classes((count == 1) & ~partly, (count < 2) & partly, ONE_FEATURE, 1)
-    return [_training_accuracy("Theorem 4.6", run), _features("Theorem 4.6", statement, run, learned, classes)]
+    return [_training_accuracy("Theorem 4.6", run, learned), _features("Theorem 4.6", statement, run, learned, classes)]
 
 
 def theorem_4_7(run: Run, learned: Learned) -> list[Verdict]:
     """Theorem 4.7 (Midpoint Mixup): training accuracy 1, and both features of every class learned, for all later t."""
     both = learned.by_definition.sum(axis=1) == 2
     statement = "both features of every class are learned, from some t on"
-    return [_training_accuracy("Theorem 4.7", run), _features("Theorem 4.7", statement, run, learned, _Classes(both, np.zeros_like(both), 1.0, 2))]
+    return [
+        _training_accuracy("Theorem 4.7", run, learned),
+        _features("Theorem 4.7", statement, run, learned, _Classes(both, np.zeros_like(both), 1.0, 2)),
+    ]
 
 
 class _Classes(NamedTuple):
@@ -62,13 +66,25 @@ THEOREMS: dict[str, Theorem] = {"4.6": Theorem("erm", theorem_4_6), "4.7": Theor
 """By number."""
 
 
-def _training_accuracy(theorem: str, run: Run) -> Verdict:
+def _as_power(run: Run, time: float) -> str:
+    """Say which power of k a time is."""
+    return f" = k^{np.log(time) / np.log(run.parameters.k):.3g}" if time > 1.0 else ""
+
+
+def _accuracy(run: Run, learned: Learned) -> np.ndarray:
+    """Return (T,): training accuracy at the records, the last of them computed again from the final network."""
+    accuracy = run.dataset["training_accuracy"].to_numpy().copy()
+    accuracy[-1] = learned.accuracy
+    return accuracy
+
+
+def _training_accuracy(theorem: str, run: Run, learned: Learned) -> Verdict:
     """Decide whether argmax_s g_s(x_i) = y_i on all training points from some time on."""
-    times, accuracy = run.dataset["time"].to_numpy(), run.dataset["training_accuracy"].to_numpy()
+    times, accuracy = run.dataset["time"].to_numpy(), _accuracy(run, learned)
     since, last = unchanged_since(times, accuracy), float(accuracy[-1])
     status = training_status(times, accuracy)
     before = int(((accuracy[:-1] == 1.0) & (accuracy[1:] < 1.0)).sum())
-    detail = f"{last:.4g} since t = {since:.4g}, recorded to t = {times[-1]:.4g}"
+    detail = f"{last:.4g} since t = {since:.4g}, true to t = {times[-1]:.4g}{_as_power(run, times[-1])}"
     detail += f"; reached and lost {before} times before" if before else ""
     detail += "" if status != "inconclusive" else f"; too short to tell: it has to last while t grows {FACTOR:g}-fold"
     return Verdict(f"{theorem} (training accuracy)", status, "training accuracy is 1 from some t on", last, 1.0, margin_above(last, 1.0), detail)
@@ -78,7 +94,7 @@ def _features(theorem: str, statement: str, run: Run, learned: Learned, classes:
     """Decide the part about features, given what the classes are at the end of the run."""
     times = run.dataset["time"].to_numpy()
     record = is_learned(run.dataset["feature_learned"].to_numpy())
-    accuracy = run.dataset["training_accuracy"].to_numpy()
+    accuracy = _accuracy(run, learned)
     right, bound = classes.right, classes.bound
     since, measured, possible = unchanged_since(times, record), float(right.mean()), float((right | classes.open).mean())
     # What is learned stays so; what is not may still come.
@@ -88,7 +104,7 @@ def _features(theorem: str, statement: str, run: Run, learned: Learned, classes:
     status: Status = "inconclusive"
     if lasting and not measured < bound <= possible:
         status = "holds" if measured >= bound else "fails"
-    detail = f"{int(right.sum())} of {len(right)} classes; unchanged since t = {since:.4g}, recorded to t = {times[-1]:.4g}"
+    detail = f"{int(right.sum())} of {len(right)} classes; unchanged since t = {since:.4g}, true to t = {times[-1]:.4g}{_as_power(run, times[-1])}"
     others = np.flatnonzero(~right)
     detail += f"; others: {', '.join(map(str, others[:10]))}{' ...' if len(others) > 10 else ''}" if len(others) else ""
     detail += "" if lasting else f"; too short to tell: it and training accuracy have to last while t grows {factor:g}-fold"

@@ -25,7 +25,7 @@ def made_up(learned, accuracy, times=None):
     dataset = run.dataset.isel(time=slice(len(learned))).assign_coords(time=times)
     dataset["feature_learned"] = (("time", "class", "view"), learned)
     dataset["training_accuracy"] = (("time",), np.asarray(accuracy, dtype=np.float64))
-    return Run(dataset, run.provenance), Learned(learned[-1], 200, np.ones((k, 2)) * learned[-1], learned[-1] >= 1.0)
+    return Run(dataset, run.provenance), Learned(learned[-1], 200, np.ones((k, 2)) * learned[-1], learned[-1] >= 1.0, float(accuracy[-1]))
 
 
 ONE, BOTH, NONE = [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]
@@ -85,6 +85,14 @@ def test_training_accuracy_that_stays_below_one_fails():
     learned, accuracy = [[ONE] * 10] * 4, [0.5, 0.9, 0.9, 0.9]
     assert statuses("4.6", learned, accuracy, times=[0, 1, 10, 9.9e3]) == ["inconclusive", "inconclusive"]
     assert statuses("4.6", learned, accuracy, times=[0, 1, 10, 1e4]) == ["fails", "holds"]
+
+
+def test_training_accuracy_is_that_of_the_final_network():
+    run, learned = made_up([[ONE] * 10] * 4, [0.0, 1.0, 1.0, 1.0])
+    assert THEOREMS["4.6"].judge(run, learned)[0].status == "holds"
+    dead = replace(learned, accuracy=0.1)
+    assert THEOREMS["4.6"].judge(run, dead)[0].measured == 0.1
+    assert [verdict.status for verdict in THEOREMS["4.6"].judge(run, dead)] == ["inconclusive", "inconclusive"]
 
 
 def test_where_nothing_has_happened_nothing_fails():

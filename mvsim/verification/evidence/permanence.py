@@ -1,0 +1,126 @@
+"""How long what is so at the end of a run will stay so: trends in ln t, and when they lead to a change.
+
+Late in training on single points 1 - phi_y falls as 1 / t. The best correlation c of a view that has not been learned is in the polynomial part
+of the activation, so it obeys c' = (K / t) (c / rho)^(alpha-1) with a constant K, and its potential
+
+    u = (c / rho)^(2-alpha)    falls linearly in ln t,    du / d ln t = -(alpha - 2) K / rho.
+
+It escapes where u would be 0, at the time t* = t exp(u / |du / d ln t|). The slope is fitted by least squares over the last factor `FACTOR` of
+time, from the last escape on. Its error is the larger of its standard error and half of the difference between the slopes of the two halves of
+that time, since what is left of the curvature is no noise.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.evidence.persistence import FACTOR
+
+FEWEST = 6
+"""Records from which a trend is fitted."""
+
+AFTER_ESCAPE = 2.0
+"""Factor of time after an escape from which the others count as settled."""
+
+
+class Trend(NamedTuple):
+    """Values as linear functions of ln t; arrays (...) unless `records` is less than `FEWEST`, where they are NaN.
+
+    Attributes
+    ----------
+    log_time : float
+        ln t at the end.
+    value : numpy.ndarray
+        The value there.
+    slope : numpy.ndarray
+        Of the value over ln t.
+    error : numpy.ndarray
+        Of the slope, >= 0.
+    records : int
+        How many records were fitted.
+    """
+
+    log_time: float
+    value: np.ndarray
+    slope: np.ndarray
+    error: np.ndarray
+    records: int
+
+    def crossing(self, level: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+        """Return ln of the time at which the value comes to a level, and its error in ln t; infinite if it does not go there beyond its error."""
+        way = level - self.value
+        with np.errstate(divide="ignore", invalid="ignore"):
+            later = np.where((way * self.slope > 0.0) & (np.abs(self.slope) > self.error), way / self.slope, np.inf)
+            later = np.where(np.isnan(self.slope), np.nan, later)
+            error = np.where(np.isfinite(later), later * self.error / np.abs(self.slope), 0.0)
+        return self.log_time + later, error
+
+
+def trend(evidence: Evidence, values: np.ndarray) -> Trend:
+    """Fit values (T, ...) over the last factor `FACTOR` of time, from `AFTER_ESCAPE` times the last escape on."""
+    times = evidence.times
+    escapes = evidence.escape_time[np.isfinite(evidence.escape_time)]
+    start = max(times[-1] / FACTOR, AFTER_ESCAPE * float(escapes.max(initial=0.0)))
+    chosen = np.flatnonzero((times >= start * (1.0 - 1e-12)) & (times > 0.0))
+    log_times = np.log(times[chosen])
+    if len(chosen) < FEWEST or log_times[-1] - log_times[0] < 0.5 * np.log(AFTER_ESCAPE):
+        nothing = np.full(values.shape[1:], np.nan)
+        return Trend(float(np.log(max(times[-1], 1e-300))), nothing, nothing, nothing, len(chosen))
+    y = values[chosen].reshape(len(chosen), -1)
+    slope, residuals = _line(log_times, y)
+    middle = 0.5 * (log_times[0] + log_times[-1])
+    halves = [_line(log_times[half], y[half])[0] for half in (log_times <= middle, log_times >= middle) if half.sum() > 1]
+    curvature = 0.5 * np.abs(halves[0] - halves[-1])
+    spread = log_times - log_times.mean()
+    standard = np.sqrt((residuals**2).sum(axis=0) / (len(chosen) - 2) / (spread**2).sum())
+    shape = values.shape[1:]
+    return Trend(float(log_times[-1]), values[-1], slope.reshape(shape), np.maximum(standard, curvature).reshape(shape), len(chosen))
+
+
+def _line(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the slopes (n,) of least squares of y (T, n) over x (T,), and the residuals (T, n)."""
+    dx, dy = x - x.mean(), y - y.mean(axis=0)
+    slope = dx @ dy / max(float(dx @ dx), 1e-300)
+    return slope, dy - np.outer(dx, slope)
+
+
+class Foretold(NamedTuple):
+    """When the views that have not escaped will.
+
+    Attributes
+    ----------
+    log_time : numpy.ndarray
+        (k, V) ln t* of the first neuron of each view to escape; infinite if none is on its way, NaN for views that have escaped or if there are too
+        few records.
+    error : numpy.ndarray
+        (k, V) of it, in ln t.
+    records : int
+        How many records were fitted.
+    """
+
+    log_time: np.ndarray
+    error: np.ndarray
+    records: int
+
+
+def foretold_escapes(evidence: Evidence) -> Foretold:
+    """Return when each view that has not escaped will escape, from the decay of the potentials of its neurons; alpha > 2."""
+    p, own = evidence.parameters, evidence.own
+    with np.errstate(divide="ignore", over="ignore"):
+        u = np.where(own > 0.0, np.where(own > 0.0, own / p.rho, 1.0) ** (2.0 - p.alpha), np.inf)
+    usable = np.isfinite(u[-len(_window(evidence)) :]).all(axis=0) if len(_window(evidence)) else np.zeros(u.shape[1:], dtype=bool)
+    fitted = trend(evidence, np.where(usable, u, 0.0))
+    log_time, error = fitted.crossing()
+    log_time = np.where(usable | np.isnan(log_time), log_time, np.inf)
+    first = np.where(np.isnan(log_time), np.inf, log_time).argmin(axis=1)[:, None]
+    of_view, of_error = (np.take_along_axis(values, first, axis=1)[:, 0] for values in (log_time, error))
+    waiting = ~np.isfinite(evidence.escape_time)
+    return Foretold(np.where(waiting, of_view, np.nan), np.where(waiting, of_error, np.nan), fitted.records)
+
+
+def _window(evidence: Evidence) -> np.ndarray:
+    """Return the records of the last factor `FACTOR` of time."""
+    return np.flatnonzero(evidence.times >= evidence.times[-1] / FACTOR)

@@ -1,0 +1,80 @@
+"""Escapes are foretold from potentials that fall linearly in ln t."""
+
+import numpy as np
+import pytest
+from altered_runs import altered
+
+from mvsim.run import Run
+from mvsim.verification.evidence.permanence import FEWEST, foretold_escapes, trend
+
+TIMES = np.geomspace(1e4, 1e8, 81)
+
+
+def late(run, times=TIMES, escaped=((0, 0, 0), (1, 1, 1), (2, 0, 0), (3, 2, 1)), **values):
+    """A run with these records, of which some neurons escaped at t = 1e5."""
+    dataset = run.dataset.isel(time=np.zeros(len(times), dtype=int)).assign_coords(time=("time", times))
+    escape = np.full(run.dataset["escape_time"].shape, np.nan)
+    for index in escaped:
+        escape[index] = 1e5
+    return altered(Run(dataset, run.provenance), escape_time=escape, **values)
+
+
+def potentials(run, times, at_end, slope):
+    """Own correlations of which every potential falls by ``slope`` (k, m, V) per factor e of time, to ``at_end`` at the last record."""
+    u = at_end - slope * (np.log(times) - np.log(times[-1]))[:, None, None, None]
+    return run.parameters.rho * u ** (-1.0 / (run.parameters.alpha - 2.0))
+
+
+def test_a_linear_potential_foretells_its_zero(erm):
+    shape = erm.dataset["escape_time"].shape
+    at_end, slope = np.full(shape, 1e6), np.full(shape, 1.0)
+    slope[0, 2, 1] = 1e6 / 30.0  # ln t* = ln t + 30
+    slope[1, 3, 0] = -5.0  # never
+    found = foretold_escapes(late(erm, own_correlations=potentials(erm, TIMES, at_end, slope)))
+    assert found.log_time[0, 1] == pytest.approx(np.log(1e8) + 30.0, rel=1e-6)
+    assert found.error[0, 1] < 1e-3
+    assert np.isnan(found.log_time[0, 0])  # it has escaped
+    assert found.log_time[1, 0] == pytest.approx(np.log(1e8) + 1e6, rel=1e-6)  # of the other neurons
+
+
+def test_neurons_that_shrink_or_are_dead_never_escape(erm):
+    shape = erm.dataset["escape_time"].shape
+    own = potentials(erm, TIMES, np.full(shape, 1e6), np.full(shape, -5.0))
+    own[:, :, 1] = -0.1
+    found = foretold_escapes(late(erm, own_correlations=own))
+    waiting = ~np.isnan(found.log_time)
+    assert waiting.sum() == 4
+    assert np.isinf(found.log_time[waiting]).all()
+
+
+def test_what_bends_has_an_error(erm):
+    shape = erm.dataset["escape_time"].shape
+    own = potentials(erm, TIMES, np.full(shape, 1e3), np.full(shape, 10.0))
+    x = np.log(TIMES / TIMES[-1])[:, None, None, None]
+    bent = np.broadcast_to(erm.parameters.rho * (1e3 - 10.0 * x + 1.0 * x**2) ** (-1.0 / 6.0), own.shape)
+    straight, curved = (foretold_escapes(late(erm, own_correlations=values)) for values in (own, bent))
+    assert np.nanmax(straight.error) < 1e-6
+    assert np.nanmin(curved.error) > 5.0
+    slope = 10.0 + 0.5 * np.log(10.0) * 2.0  # of the middle of the last factor of ten
+    assert curved.log_time[0, 1] - np.log(1e8) == pytest.approx(1e3 / slope, rel=0.05)
+
+
+def test_only_what_follows_the_last_escape_is_fitted(erm):
+    values = np.where(TIMES < 2e7, 0.0, np.log(TIMES))
+    evidence = late(erm)
+    wrong = trend(evidence, values)
+    later = late(erm, escaped=())
+    escape = np.full(erm.dataset["escape_time"].shape, np.nan)
+    escape[0, 0, 0] = 1.1e7
+    right = trend(altered(later.run, escape_time=escape), values)
+    assert right.slope == pytest.approx(1.0, rel=1e-9)
+    assert wrong.slope != pytest.approx(1.0, rel=0.1)
+    assert right.crossing(np.log(1e10))[0] == pytest.approx(np.log(1e10), rel=1e-9)
+
+
+def test_few_records_foretell_nothing(erm):
+    escape = np.full(erm.dataset["escape_time"].shape, np.nan)
+    escape[0, 0, 0] = 4.5e7
+    found = foretold_escapes(altered(late(erm).run, escape_time=escape))
+    assert found.records < FEWEST
+    assert np.isnan(found.log_time).all()

@@ -1,0 +1,76 @@
+"""How long theorems are foretold to stay true, as a power of k."""
+
+import numpy as np
+import pytest
+from altered_runs import altered
+
+from mvsim.run import Run
+from mvsim.verification.evidence import permanence
+from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.statements import permanence as statements
+from mvsim.verification.statements.definition import Learned
+from mvsim.verification.statements.permanence import nothing_undoes_it, one_feature_stays
+
+TIMES = np.geomspace(1e4, 1e8, 81)
+
+
+def learned(k, both=()):
+    features = np.zeros((k, 2))
+    features[:, 0] = 1.0
+    features[list(both), 1] = 1.0
+    return Learned(features, 200, features, features >= 1.0, 1.0)
+
+
+def with_escapes(monkeypatch, decades):
+    """Views 1 are foretold to escape at these powers of ten."""
+    log_time = np.stack([np.full(len(decades), np.nan), np.log(10.0) * np.array(decades)], axis=1)
+    monkeypatch.setattr(statements, "foretold_escapes", lambda evidence: permanence.Foretold(log_time, 0.1 * log_time, 20))
+
+
+def test_the_power_is_that_of_the_class_that_is_one_too_many(erm, monkeypatch):
+    with_escapes(monkeypatch, [30.0, 20.0, 50.0, 40.0])  # k = 4: 0.9 of 4 classes are all four
+    verdict = one_feature_stays(Evidence(erm), learned(4))
+    assert (verdict.status, verdict.measured) == ("measured", pytest.approx(20.0 * np.log(10.0) / np.log(4.0)))
+    assert "the first escapes at t = 10^20, +- 2 decades by the fit, class 1" in verdict.detail
+    monkeypatch.setattr(statements, "ONE_FEATURE", 0.75)
+    verdict = one_feature_stays(Evidence(erm), learned(4))
+    assert verdict.measured == pytest.approx(30.0 * np.log(10.0) / np.log(4.0))
+    assert one_feature_stays(Evidence(erm), learned(4, both=[2])).measured == pytest.approx(20.0 * np.log(10.0) / np.log(4.0))
+
+
+def test_it_is_not_said_where_nothing_is_known(erm, midpoint, monkeypatch):
+    assert one_feature_stays(Evidence(midpoint), learned(4, both=range(4))).status == "not applicable"
+    linear = Run(erm.dataset, erm.provenance | {"parameters": erm.provenance["parameters"] | {"alpha": 2.0}})
+    assert one_feature_stays(Evidence(linear), learned(4)).status == "not applicable"
+
+
+def test_on_a_settled_run_it_is_later_than_its_end(erm):
+    verdict = one_feature_stays(Evidence(erm), learned(4))
+    if verdict.status == "measured":
+        assert verdict.measured > np.log(float(erm.dataset["final_time"])) / np.log(4.0)
+    else:
+        assert "are needed" in verdict.detail or "no class" in verdict.detail
+
+
+def margins(run, own, largest=1.0):
+    """A run whose least own output is ``own`` (T,), beside other outputs of 1."""
+    dataset = run.dataset.isel(time=np.zeros(len(TIMES), dtype=int)).assign_coords(time=("time", TIMES))
+    each, escape = np.ones((len(TIMES), 4)), np.full(run.dataset["escape_time"].shape, np.nan)
+    correlations = np.broadcast_to(np.asarray(largest, dtype=float).reshape(-1, 1, 1), (len(TIMES), 4, 2))
+    values = {"own_output_min": own[:, None] * each, "other_output_max": each, "max_correlation": correlations, "off_diagonal_max": 0.0 * each}
+    return altered(Run(dataset, run.provenance), escape_time=escape, **values)
+
+
+def test_a_margin_that_falls_is_followed_to_its_end(midpoint):
+    x = np.log(TIMES / TIMES[-1])
+    verdict = nothing_undoes_it(margins(midpoint, 6.0 - 0.25 * x), "4.7")
+    assert verdict.measured == pytest.approx((np.log(1e8) + 5.0 / 0.25) / np.log(4.0), rel=1e-9)
+    assert nothing_undoes_it(margins(midpoint, 6.0 + 0.25 * x), "4.7").measured == np.inf
+    assert nothing_undoes_it(margins(midpoint, 0.0 * x), "4.7").status == "not applicable"
+
+
+def test_noise_that_becomes_linear_is_foretold(midpoint):
+    p, x = midpoint.parameters, np.log(TIMES / TIMES[-1])
+    scale = p.rho / (2 * p.Q * p.delta4)
+    for level, said in ((0.5 + 0.1 * x, "above 1 at t = 10^10.17"), (2.0 + 0.0 * x, "above 1 already"), (0.5 - 0.01 * x, "above 1 never")):
+        assert said in nothing_undoes_it(margins(midpoint, 6.0 + x, scale * level), "4.7").detail
