@@ -21,12 +21,13 @@ from mvsim.cli.verdict_table import counts, print_section
 from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
+from mvsim.parameters.paths import PATHS
 from mvsim.run import Run
 from mvsim.simulation.options import RunOptions
 from mvsim.verification.run_verdicts import check_step
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import asked_for, exit_code
-from mvsim.verification.verify import FOLDER, SEEDS, ask_of_controls, ask_of_runs, ask_of_theorems
+from mvsim.verification.verify import FOLDER, SEEDS, ask_of_controls, ask_of_runs, ask_of_theorems, parameters_along
 from mvsim.version import __version__
 
 DEFAULT_K = (10,)
@@ -66,6 +67,11 @@ def verify(
             negative="", converter=_integers, show_default=False, help="Of runs that are made: number of classes; may be repeated; default 10."
         ),
     ] = DEFAULT_K,
+    path: Annotated[str, Parameter(help=f"Of runs that are made: which d belongs to each k: {PATHS}.", show_default=False)] = "default",
+    d: Annotated[
+        tuple[str, ...],
+        Parameter(negative="", show_default=False, help="Of runs that are made: dimension of a patch; one for all k, or repeated, one for each."),
+    ] = (),
     seeds: Annotated[int, INTEGER, Parameter(help="How many runs are made of each theorem at each k.")] = SEEDS,
     controls: Annotated[
         bool, FLAG, Parameter(help="Run the negative controls: what a statement needs is taken away, and its check must turn.")
@@ -93,17 +99,19 @@ def verify(
         raise UsageError("nothing to verify: give run files, --theorem or --controls")
     for number in claim:
         check_step(number)
-    given = given_for(Parameters, fields)
+    given = given_for(Parameters, fields) | ({"d": d[0] if len(d) == 1 else list(d)} if d else {})
+    given |= {"path": path} if path != "default" else {}
     _refuse_unused(runs, theorem, k, seeds, given)
     question = {"runs": [str(run) for run in runs], "theorems": list(theorem), "controls": controls}
     question |= {name: value for name, value in (("claims", list(claim)), ("strict", strict)) if value}
-    question |= {} if runs or not theorem else {"k": list(k), "seeds": seeds, "follow": follow, "parameters": given}
-    path = _check_answer_file(out, runs, force) if out is not None else None if runs and not controls else runs_dir / _name(question)
-    if path is not None and out is None:
-        _check_replaceable(path, question)
+    question |= {} if runs or not theorem else {"k": list(k), "seeds": seeds, "follow": follow, "parameters": dict(given)}
+    answer = _check_answer_file(out, runs, force) if out is not None else None if runs and not controls else runs_dir / _name(question)
+    if answer is not None and out is None:
+        _check_replaceable(answer, question)
 
     sections = []
-    parameters = [Parameters(k=one, **given) for one in k] if theorem and not runs else []
+    given.pop("path", None)
+    parameters = parameters_along(path, k, given) if theorem and not runs else []
     for section in chain(
         ask_of_runs(runs, theorem, None if quiet else _judging) if runs else (),
         ask_of_theorems(theorem, parameters, seeds, runs_dir, threads, None if quiet else progress_on, follow) if theorem and not runs else (),
@@ -119,15 +127,15 @@ def verify(
     text = json.dumps({"version": __version__, "question": question, "exit_code": code, "sections": [
         {"title": section.title, "verdicts": [verdict.as_dict() for verdict in section.verdicts]} for section in sections
     ]}, indent=1)  # fmt: skip
-    if path is not None:  # before anything is printed: whoever reads may leave
-        write_atomically(path, f"{text}\n".encode())
+    if answer is not None:  # before anything is printed: whoever reads may leave
+        write_atomically(answer, f"{text}\n".encode())
     try:
         if json_:
             print(text)
         else:
             for section in sections:
                 print_section(section.title, section.verdicts, all_, claim)
-            print(f"exit code {code}, {MEANING[code]}: {counts(asked)}" + ("" if path is None else f"; saved in {escaped(str(path))}"))
+            print(f"exit code {code}, {MEANING[code]}: {counts(asked)}" + ("" if answer is None else f"; saved in {escaped(str(answer))}"))
         sys.stdout.flush()
     except BrokenPipeError:  # the verdict is the exit code, whoever reads the words
         silence_stdout()

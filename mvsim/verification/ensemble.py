@@ -8,12 +8,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from mvsim.verification.evidence.intervals import clopper_pearson, fraction_at_least
+from mvsim.parameters.paths import describe_path
+from mvsim.random_streams import stream
+from mvsim.verification.evidence.intervals import CONFIDENCE, clopper_pearson, fraction_at_least
 from mvsim.verification.run_verdicts import Judgement
 from mvsim.verification.verdict import STATUSES, Verdict, constant
 
 IDENTITIES = ("Calculation", "Lemma", "Proposition", "Corollary", "Gradient flow", "Records", "Replay")
 """What these names begin is true in every run or not true at all; the rest holds with probability 1 - O(1/k)."""
+
+
+RESAMPLES = 2000
+"""Of the bootstrap over runs."""
 
 
 def over_seeds(name: str, k: int, judgements: Sequence[Judgement], lost: int = 0) -> list[Verdict]:
@@ -70,9 +76,9 @@ def over_k(name: str, judgements: Mapping[int, Sequence[Judgement]], lost: Mappi
     Returns
     -------
     list of Verdict
-        The largest k times failing fraction, undecided runs counted as failing, with an interval for each k, and the exponent of k in each
-        measured constant: the slope of its logarithm over log k, least squares over the medians. A theorem's Theta(1) shows as an exponent
-        near 0. None of this is decided.
+        The largest k times failing fraction, undecided runs counted as failing, with an interval for each k; and the exponent of k in each
+        measured constant, with an interval over seeds (`exponent_of_k`). A theorem's Theta(1) shows as an exponent near 0. None of this is decided.
+        The details say along which r0(k) that is: a trend on which r0 does not fall is not one that the theorems speak of.
     """
     rows, worst = [], 0.0
     for k, mine in sorted(judgements.items()):
@@ -84,17 +90,44 @@ def over_k(name: str, judgements: Mapping[int, Sequence[Judgement]], lost: Mappi
         worst = max(worst, k * (failing + undecided) / n)
         rows.append(f"k = {k}: {failing} of {n} runs fail, {undecided} are undecided, k times that [{k * low:.2g}, {k * high:.2g}]")
     statement = "largest k times the fraction of runs in which it does not hold; 1 - O(1/k) keeps it bounded"
-    verdicts = [constant(f"{name} (trend in k)", statement, worst, detail="; ".join(rows))]
+    path = describe_path({k: mine[0].run.parameters for k, mine in judgements.items()})
+    verdicts = [replace(constant(f"{name} (trend in k)", statement, worst, detail="; ".join([*rows, path])), kind="theorem")]
     if len(judgements) > 1:
         for part in _names([judgement for mine in judgements.values() for judgement in mine]):
-            medians = {k: _values(part, mine) for k, mine in sorted(judgements.items())}
-            points = [(k, float(np.median(values))) for k, values in medians.items() if len(values)]
-            if len(points) > 1 and all(value > 0.0 for _, value in points):
-                exponent = float(np.polyfit(np.log([k for k, _ in points]), np.log([value for _, value in points]), 1)[0])
-                detail = ", ".join(f"k = {k}: {value:.4g}" for k, value in points)
+            values = {k: of_k for k, mine in sorted(judgements.items()) if (of_k := _values(part, mine))}
+            if len(values) > 1 and all(min(of_k) > 0.0 for of_k in values.values()):
+                exponent, low, high = exponent_of_k(values)
+                medians = ", ".join(f"{np.median(of_k):.4g} at k = {k} ({len(of_k)} runs)" for k, of_k in values.items())
+                few = "; two k fix a line, whatever the law" if len(values) == 2 else ""
+                alone = "; one run at a k has no spread" if min(map(len, values.values())) == 1 else ""
+                detail = f"95% interval [{low:.3g}, {high:.3g}] over seeds{alone}{few}; medians {medians}; {path}"
                 verdicts.append(constant(f"{part} (trend in k)", "exponent of k in the measured constant", exponent, detail=detail))
     labels = _common([judgement.verdicts[0].regime for mine in judgements.values() for judgement in mine])
     return [replace(verdict, regime=labels) for verdict in verdicts]
+
+
+def exponent_of_k(values: Mapping[int, Sequence[float]], resamples: int = RESAMPLES) -> tuple[float, float, float]:
+    """Return the slope of the logarithm of the median over log k, by least squares, with its interval from a bootstrap over the runs at each k.
+
+    Parameters
+    ----------
+    values : mapping
+        From k to the positive values of its runs; at least two k.
+    resamples : int
+        Of the bootstrap.
+
+    Returns
+    -------
+    tuple of float
+        Slope, and the ends of the percentile interval of `CONFIDENCE`.
+    """
+    rng, x = stream(0, "bootstrap"), np.log(list(values))
+    x = x - x.mean()
+    logs = [np.log(of_k) for of_k in values.values()]
+    drawn = np.stack([np.median(rng.choice(of_k, (resamples, len(of_k))), axis=1) for of_k in logs])
+    slopes = x @ drawn / (x @ x)
+    low, high = np.quantile(slopes, [(1.0 - CONFIDENCE) / 2.0, (1.0 + CONFIDENCE) / 2.0])
+    return float(x @ np.array([np.median(of_k) for of_k in logs]) / (x @ x)), float(low), float(high)
 
 
 def _names(judgements: Sequence[Judgement]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from mvsim.errors import UsageError
 from mvsim.inputs import check_threads
 from mvsim.integrators import LAST_TIME
 from mvsim.parameters import Parameters
+from mvsim.parameters.paths import path_in_k
 from mvsim.run import Run, open_run
 from mvsim.simulation.progress import Progress
 from mvsim.simulation.run_cache import run_name, try_kept_run
@@ -172,6 +173,7 @@ def verify(
     controls: bool = False,
     follow: bool = True,
     folder: str | os.PathLike[str] = FOLDER,
+    path: str = "default",
     **fields: Any,
 ) -> list[Verdict]:
     """Say whether the theorems hold, by how much, and over how many seeds.
@@ -192,8 +194,10 @@ def verify(
         Go on with runs in which something is missing until that can be told for good; without it they are inconclusive.
     folder : path
         Where runs are made and found again.
+    path : str
+        Which d belongs to each k (`mvsim.parameters.paths.path_in_k`): "literal", "default" or "r0=C*k^-P".
     **fields
-        Other fields of `mvsim.Parameters`, the same at each k.
+        Other fields of `mvsim.Parameters`, the same at each k; ``d`` may be a list with one for each k.
 
     Returns
     -------
@@ -208,8 +212,8 @@ def verify(
     theorems = [theorems] if isinstance(theorems, str) else _several("theorems", theorems)
     if not isinstance(folder, (str, os.PathLike)) or not os.fspath(folder):
         raise UsageError(f"folder={echo(folder)}: must be the name of a directory")
-    each = [k] if isinstance(k, (int, np.integer)) else _several("k", k)
-    if runs and (fields or each != [10]):
+    each: list[Any] = [k] if isinstance(k, (int, np.integer)) else _several("k", k)
+    if runs and (fields or each != [10] or path != "default"):
         raise UsageError(f"{', '.join(['k', *fields])}: for runs that are made, with theorems and without runs")
     if not (runs or theorems or controls):
         raise UsageError("nothing to verify: give runs, theorems or controls")
@@ -217,10 +221,26 @@ def verify(
     if runs:
         sections += ask_of_runs(runs, theorems)
     elif theorems:
-        sections += ask_of_theorems(theorems, [Parameters(k=one, **fields) for one in each], seeds, Path(folder), follow=follow)
+        sections += ask_of_theorems(theorems, parameters_along(path, each, fields), seeds, Path(folder), follow=follow)
     if controls:
         sections += ask_of_controls(Path(folder))
     return [verdict for section in sections for verdict in section.verdicts]
+
+
+def parameters_along(path: str, k: Sequence[int], fields: Mapping[str, Any]) -> list[Parameters]:
+    """Return the parameters at each k along a path; ``d`` in the fields may be a list with one for each k.
+
+    Raises
+    ------
+    UsageError
+        If there is another number of d than of k, or a value is out of its domain.
+    """
+    at, d = path_in_k(path), fields.get("d")
+    if not isinstance(d, (list, tuple)):
+        return [at(k=one, **fields) for one in k]
+    if len(d) != len(k):
+        raise UsageError(f"d={', '.join(map(str, d))}: {len(d)} values for {len(k)} numbers of classes; give one, or one for each k")
+    return [at(k=one, **{**fields, "d": of_k}) for one, of_k in zip(k, d, strict=True)]
 
 
 def _several(name: str, values: Any) -> list[Any]:

@@ -119,6 +119,15 @@ def test_over_seeds_runs_what_is_missing_and_finds_it_again(mvsim, tmp_path, mon
     assert "k = 3, 2 seeds (2 runs found in kept, 0 made): " in mvsim(*command[:-1]).err
 
 
+def test_every_k_has_its_d(mvsim, tmp_path):
+    command = ("verify", "--theorem", "4.6", "--k", "3", "--k", "2", "--N", "12", "--m", "2", "--seeds", "1", "--runs-dir", "kept", "--quiet")
+    result = mvsim(*command, "--d", "400", "--d", "500", "--all")
+    made = {package.open_run(path).parameters.k: package.open_run(path).parameters.d for path in (tmp_path / "kept").glob("*.nc")}
+    assert made == {3: 400, 2: 500}
+    assert "r0 = " in result.out
+    assert mvsim(*command, "--path", "r0=0.4*k^-0.2").code in (0, 1, 3)
+
+
 def test_a_damaged_kept_run_is_named_and_left(mvsim, tmp_path):
     command = ("verify", "--theorem", "4.6", "--k", "3", "--d", "2000", "--seeds", "1", "--runs-dir", "kept", "--quiet")
     mvsim(*command)
@@ -147,6 +156,10 @@ def test_a_damaged_kept_run_is_named_and_left(mvsim, tmp_path):
         (("erm.nc", "--k", "7"), "--k"),
         (("--controls", "--seeds", "3"), "--seeds"),
         (("erm.nc", "--claim", "B.99"), "claim='B.99'"),
+        (("--theorem", "4.6", "--path", "straight"), "path='straight'"),
+        (("--theorem", "4.6", "--k", "4", "--path", "literal", "--d", "5000"), "the path says what d is"),
+        (("--theorem", "4.6", "--k", "4", "--k", "6", "--k", "8", "--d", "5000", "--d", "6000"), "2 values for 3 numbers of classes"),
+        (("erm.nc", "--path", "literal"), "--path"),
     ],
 )
 def test_bad_input_is_one_line(words, said, mvsim, runs):

@@ -5,9 +5,11 @@ of the activation, so it obeys c' = (K / t) (c / rho)^(alpha-1) with a constant 
 
     u = (c / rho)^(2-alpha)    falls linearly in ln t,    du / d ln t = -(alpha - 2) K / rho.
 
-It escapes where u would be 0, at the time t* = t exp(u / |du / d ln t|). The slope is fitted by least squares over the last factor `FACTOR` of
-time, from the last escape on. Its error is the larger of its standard error and half of the difference between the slopes of the two halves of
-that time, since what is left of the curvature is no noise.
+It escapes where u would be 0, at the time t* = t exp(u / |du / d ln t|). The slope s is fitted by least squares over the last factor `FACTOR` of
+time, from the last escape on. K drifts: as time goes on, fewer and fewer points decide. The drift s' of the slope, per unit of ln t, is that between
+the two halves of the fitted time. Over X = ln t* / t it changes the mean slope by s' X / 2, so that ln t* has the error
+
+    X (e + |s'| X / 2) / |s|,    e the standard error of s.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ class Trend(NamedTuple):
     slope : numpy.ndarray
         Of the value over ln t.
     error : numpy.ndarray
-        Of the slope, >= 0.
+        Standard error of the slope.
+    drift : numpy.ndarray
+        Change of the slope over ln t, >= 0.
     records : int
         How many records were fitted.
     """
@@ -47,6 +51,7 @@ class Trend(NamedTuple):
     value: np.ndarray
     slope: np.ndarray
     error: np.ndarray
+    drift: np.ndarray
     records: int
 
     def crossing(self, level: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
@@ -55,7 +60,7 @@ class Trend(NamedTuple):
         with np.errstate(divide="ignore", invalid="ignore"):
             later = np.where((way * self.slope > 0.0) & (np.abs(self.slope) > self.error), way / self.slope, np.inf)
             later = np.where(np.isnan(self.slope), np.nan, later)
-            error = np.where(np.isfinite(later), later * self.error / np.abs(self.slope), 0.0)
+            error = np.where(np.isfinite(later), later * (self.error + 0.5 * self.drift * later) / np.abs(self.slope), 0.0)
         return self.log_time + later, error
 
 
@@ -68,16 +73,16 @@ def trend(evidence: Evidence, values: np.ndarray) -> Trend:
     log_times = np.log(times[chosen])
     if len(chosen) < FEWEST or log_times[-1] - log_times[0] < 0.5 * np.log(AFTER_ESCAPE):
         nothing = np.full(values.shape[1:], np.nan)
-        return Trend(float(np.log(max(times[-1], 1e-300))), nothing, nothing, nothing, len(chosen))
+        return Trend(float(np.log(max(times[-1], 1e-300))), nothing, nothing, nothing, nothing, len(chosen))
     y = values[chosen].reshape(len(chosen), -1)
     slope, residuals = _line(log_times, y)
     middle = 0.5 * (log_times[0] + log_times[-1])
     halves = [_line(log_times[half], y[half])[0] for half in (log_times <= middle, log_times >= middle) if half.sum() > 1]
-    curvature = 0.5 * np.abs(halves[0] - halves[-1])
+    drift = np.abs(halves[0] - halves[-1]) / (0.5 * (log_times[-1] - log_times[0]))
     spread = log_times - log_times.mean()
     standard = np.sqrt((residuals**2).sum(axis=0) / (len(chosen) - 2) / (spread**2).sum())
     shape = values.shape[1:]
-    return Trend(float(log_times[-1]), values[-1], slope.reshape(shape), np.maximum(standard, curvature).reshape(shape), len(chosen))
+    return Trend(float(log_times[-1]), values[-1], slope.reshape(shape), standard.reshape(shape), drift.reshape(shape), len(chosen))
 
 
 def _line(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ from tiny_run import simulate
 from mvsim.run import Run
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.evidence.replay import stretches
-from mvsim.verification.statements.replay import replayed
+from mvsim.verification.statements.replay import WORK, replayed
 
 QUICK = 3e8
 """Exponentials: some ten steps for each saved state."""
@@ -15,6 +15,10 @@ QUICK = 3e8
 
 def statuses(run, work=QUICK):
     return {verdict.name.removeprefix("Replay "): verdict.status for verdict in replayed(Evidence(run), work)}
+
+
+def is_found(run, work=QUICK):
+    return "fails" in statuses(run, work).values()
 
 
 def changed_times(run, change):
@@ -30,22 +34,22 @@ def scaled(run, factor):
 
 
 def test_honest_runs_hold(run):
-    assert statuses(run) == {"(states)": "holds", "(median)": "holds", "(descent)": "holds"}
+    assert statuses(run) == {"(states)": "holds", "(most states)": "holds", "(descent)": "holds"}
 
 
 @pytest.mark.parametrize("change", [lambda t: t**1.5, lambda t: 1.2 * t, lambda t: t / 1.2])
 def test_other_times_are_found(erm, change):
-    assert statuses(changed_times(erm, change))["(states)"] == "fails"
+    assert is_found(changed_times(erm, change))
 
 
 @pytest.mark.parametrize("changed", [{"rho": 0.125}, {"alpha": 7.0}, {"delta1": 0.15}])
 def test_other_parameters_are_found(erm, changed):
-    assert statuses(Run(erm.dataset, erm.provenance | {"parameters": erm.provenance["parameters"] | changed}))["(states)"] == "fails"
+    assert is_found(Run(erm.dataset, erm.provenance | {"parameters": erm.provenance["parameters"] | changed}), WORK)
 
 
 @pytest.mark.parametrize("factor", [0.2, 0.95])
 def test_shrunken_correlations_are_found(erm, factor):
-    assert statuses(scaled(erm, factor))["(states)"] == "fails"
+    assert is_found(scaled(erm, factor))
 
 
 def test_a_dead_network_at_the_end_is_found(erm, midpoint):
@@ -92,5 +96,4 @@ def test_a_replay_that_leads_nowhere_is_given_up(erm):
     c[3] *= 1e3
     run = Run(erm.dataset.assign(correlations=(erm.dataset["correlations"].dims, c)), erm.provenance)
     (states, *_) = replayed(Evidence(run), QUICK)
-    assert states.status == "fails"
-    assert states.measured > 300.0 or np.isinf(states.measured)
+    assert (states.status, states.measured) == ("fails", np.inf)

@@ -1,13 +1,15 @@
 """Theorems 4.6 and 4.7 on one run, and over seeds and k."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import mvsim
+from mvsim.parameters.paths import path_in_k
 from mvsim.run import Run
-from mvsim.verification.ensemble import over_k, over_seeds
+from mvsim.verification.ensemble import exponent_of_k, over_k, over_seeds
 from mvsim.verification.run_verdicts import Judgement, judge
 from mvsim.verification.statements.definition import Learned, definition_4_5, learned_features
 from mvsim.verification.statements.theorems import THEOREMS
@@ -150,11 +152,16 @@ def test_real_runs_hold_and_the_wrong_theorem_does_not(run_folder):
         assert verdicts[0].regime.startswith("scaled: d")
 
 
-def ensemble(found):
+def of_k(k, **fields):
+    """What a trend asks of a run: its parameters."""
+    return SimpleNamespace(parameters=mvsim.Parameters(k=k, **fields))
+
+
+def ensemble(found, run=None):
     """Judgements whose theorem has these statuses and fractions of classes, and a constant each."""
     return [
         Judgement(
-            None,
+            run or of_k(10),
             [Verdict("Theorem 4.7 (features)", status, "both", fraction, 1.0, regime="scaled"), constant("Claim B.27", "O(log k)", value, 5.0)],
         )
         for status, fraction, value in found
@@ -222,12 +229,33 @@ def test_disagreement_with_the_proxy_is_counted():
 
 
 def test_trends_are_exponents_of_k():
-    by_k = {k: ensemble([("holds", 1.0, 3.0 * k**0.5)] * 9 + [("fails", 0.9, 3.0 * k**0.5)]) for k in (4, 16)}
+    by_k = {k: ensemble([("holds", 1.0, 3.0 * k**0.5)] * 9 + [("fails", 0.9, 3.0 * k**0.5)], of_k(k)) for k in (4, 16)}
     found = {verdict.name: verdict for verdict in over_k("Theorem 4.7", by_k)}
     assert found["Theorem 4.7 (trend in k)"].measured == pytest.approx(1.6)
     assert found["Claim B.27 (trend in k)"].measured == pytest.approx(0.5)
     assert all(verdict.status == "measured" for verdict in found.values())
+    assert "two k fix a line" in found["Claim B.27 (trend in k)"].detail
+    assert "r0 = 0.25 at k = 4, 0.185 at k = 16" in found["Theorem 4.7 (trend in k)"].detail
+    assert "not a path of the theorems" not in found["Theorem 4.7 (trend in k)"].detail
     assert over_k("Theorem 4.7", {4: by_k[4]})[0].measured == pytest.approx(0.4)
+
+
+def test_a_trend_along_constant_r0_is_not_the_theorems():
+    by_k = {k: ensemble([("holds", 1.0, 1.0)] * 3, SimpleNamespace(parameters=path_in_k("r0=0.3")(k))) for k in (4, 8, 16)}
+    for verdict in over_k("Theorem 4.7", by_k):
+        assert "this is not a path of the theorems" in verdict.detail
+
+
+def test_the_interval_of_an_exponent_covers_it_and_narrows_with_more_seeds():
+    rng, widths = np.random.default_rng(0), []
+    for n in (5, 80):
+        values = {k: np.exp(1.5 * np.log(k) + 0.3 * rng.standard_normal(n)) for k in (4, 8, 16, 32)}
+        exponent, low, high = exponent_of_k(values)
+        assert low < exponent < high
+        assert low < 1.5 < high
+        widths.append(high - low)
+    assert widths[1] < 0.5 * widths[0]
+    assert exponent_of_k({4: [2.0], 8: [4.0]}) == pytest.approx((1.0, 1.0, 1.0))
 
 
 def test_replaced_verdicts_keep_their_fields():

@@ -1,0 +1,154 @@
+"""Escapes of unlearned views, foretold from settled ERM runs, beside what happens when the runs are followed far beyond.
+
+k = 10 at r0 = 0.3, where some of the views that have not been learned when a run settles escape later. From each settled run, the time t* of every
+such escape is foretold (`mvsim.verification.evidence.permanence`). The run is then followed to t = 10^10.5. A hit is an escape that was foretold
+before that time and came, a miss one that came unforetold, a false alarm one that was foretold and did not come. The picture is
+figures/permanence.png.
+
+Fails unless at least 90 % of the escapes that came were foretold, at most 10 % of those foretold did not come, and the median error of the hits is
+within 0.3 decades.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+from lib.runs import add_runs_option, runs_of_present_code
+from lib.study import TRAINING
+from lib.tables import table
+from matplotlib.figure import Figure
+
+import mvsim
+from mvsim.parameters.paths import path_in_k
+from mvsim.plotting.style import MARK, STRONG, WEAK, styled
+from mvsim.simulation.run_cache import kept_run
+from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.evidence.permanence import foretold_escapes
+
+TITLE = "How long do unlearned views stay unlearned?"
+SOURCES = (*TRAINING, "archive", "verification")
+
+R0, FAR = 0.3, 10.5
+"""Start, and the power of ten to which runs are followed."""
+
+FORETOLD, FALSE, WITHIN = 0.9, 0.1, 0.3
+
+
+def parameters() -> mvsim.Parameters:
+    """Return k = 10 at `R0`."""
+    return path_in_k(f"r0={R0:g}")(k=10, N=200)
+
+
+def followed(options: argparse.Namespace, seed: int) -> dict[str, Any]:
+    """Foretell the escapes of one settled run, and follow it."""
+    p, runs = parameters(), runs_of_present_code(options.runs)
+    settled = Evidence(kept_run(runs, p, "erm", seed))
+    far = Evidence(kept_run(runs, p, "erm", seed, t_end=10.0**FAR))
+    foretold = foretold_escapes(settled)
+    views = []
+    for y, view in np.argwhere(~np.isfinite(settled.escape_time)):
+        came = float(far.escape_time[y, view])
+        log_time, error = float(foretold.log_time[y, view]), float(foretold.error[y, view])
+        views.append(
+            {
+                "foretold": log_time / np.log(10.0) if np.isfinite(log_time) else None,
+                "error": error / np.log(10.0) if np.isfinite(log_time) else None,
+                "came": float(np.log10(came)) if np.isfinite(came) else None,
+            }
+        )
+    print(f"seed {seed}: {sum(view['came'] is not None for view in views)} of {len(views)} views came", flush=True)
+    return {"settled": float(np.log10(settled.times[-1])), "records": foretold.records, "views": views}
+
+
+def counted(results: dict[str, Any]) -> dict[str, Any]:
+    """Return hits, misses, false alarms, and the errors of the hits in decades."""
+    views = [view for run in results["runs"].values() for view in run["views"]]
+    came = [view["came"] is not None for view in views]
+    told = [view["foretold"] is not None and view["foretold"] <= FAR for view in views]
+    hits = [view for view, c, t in zip(views, came, told, strict=True) if c and t]
+    errors = [abs(view["foretold"] - view["came"]) for view in hits]
+    return {
+        "views": len(views),
+        "hits": len(hits),
+        "misses": sum(c and not t for c, t in zip(came, told, strict=True)),
+        "false": sum(t and not c for c, t in zip(came, told, strict=True)),
+        "errors": errors,
+        "within_its_error": sum(error <= max(view["error"], 0.05) for view, error in zip(hits, errors, strict=True)),
+    }
+
+
+def picture(results: dict[str, Any]) -> Figure:
+    """Draw when views escaped over when they were foretold to."""
+    views = [view for run in results["runs"].values() for view in run["views"] if view["foretold"] is not None]
+    hits = [view for view in views if view["came"] is not None]
+    others = [view for view in views if view["came"] is None]
+    end = FAR + 4.0
+    with styled():
+        figure = Figure(figsize=(3.6, 3.2))
+        axes = figure.subplots()
+        axes.plot([5.0, end], [5.0, end], color=MARK, linewidth=0.8)
+        axes.axhline(FAR, color=MARK, linewidth=0.8, linestyle=":")
+        x, error = (np.array([view[name] for view in hits]) for name in ("foretold", "error"))
+        axes.errorbar(x, [view["came"] for view in hits], xerr=error, color=STRONG, fmt="o", markersize=3.5, linewidth=0.8, label="escaped")
+        x = np.minimum([view["foretold"] for view in others], end)
+        axes.plot(x, np.full(len(x), FAR + 0.3), color=WEAK, marker="^", markersize=3.5, linestyle="", label="had not escaped at the end")
+        axes.set_xlim(5.0, end + 0.3)
+        axes.set_ylim(5.0, FAR + 1.0)
+        axes.set_xlabel("log10 of the escape time foretold (later ones at the right edge)")
+        axes.set_ylabel("log10 of the escape time")
+        axes.set_title("Escapes of unlearned views come when foretold")
+        axes.legend(loc="lower right")
+        return figure
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the study."""
+    add_runs_option(parser)
+    parser.add_argument("--seeds", type=int, default=10, help="runs")
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Follow one run after another."""
+    results = {"runs": {str(seed): followed(options, seed) for seed in range(options.seeds)}}
+    options.figures.save("permanence", picture(results))
+    return results
+
+
+def judge(results: dict[str, Any]) -> list[str]:
+    """Return which figures are missed."""
+    found = counted(results)
+    came, told = found["hits"] + found["misses"], found["hits"] + found["false"]
+    conditions = {
+        f"{found['misses']} of {came} escapes were not foretold": found["misses"] <= (1.0 - FORETOLD) * came,
+        f"{found['false']} of {told} foretold escapes did not come": found["false"] <= FALSE * told,
+        f"the median error exceeds {WITHIN:g} decades": not found["errors"] or float(np.median(found["errors"])) <= WITHIN,
+    }
+    return [fault for fault, holds in conditions.items() if not holds]
+
+
+def passage(results: dict[str, Any]) -> str:
+    """Say what came of the foretold escapes."""
+    found, runs = counted(results), results["runs"]
+    median = f"{np.median(found['errors']):.2g}" if found["errors"] else "none"
+    largest = f"{max(found['errors']):.2g}" if found["errors"] else "none"
+    rows = [
+        [
+            len(runs),
+            found["views"],
+            found["hits"],
+            found["misses"],
+            found["false"],
+            median,
+            largest,
+            f"{found['within_its_error']} of {found['hits']}",
+        ]
+    ]
+    heads = ["runs", "unlearned views", "hits", "misses", "false alarms", "median error, decades", "largest", "within the error of the fit"]
+    early = sum(any(view["came"] is not None for view in run["views"]) for run in runs.values())
+    return (
+        "![Escape times of unlearned views over the times foretold](../figures/permanence.png)\n\n"
+        f"k = 10, r0 = {R0:g}, ERM, followed to t = 10^{FAR:g}. In {early} of {len(runs)} settled runs a view that was not learned escaped later.\n\n"
+        + table(heads, rows)
+    )
