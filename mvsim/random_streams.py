@@ -11,10 +11,7 @@ import numpy as np
 from mvsim.echo import echo
 from mvsim.errors import UsageError
 
-_NAMES = (
-    "labels", "points", "initial correlations", "feature basis", "codebook", "fresh draws", "power iteration", "mixing", "shuffled labels",
-    "bootstrap",
-)  # fmt: skip
+_NAMES = ("labels", "points", "initial correlations", "feature basis", "codebook", "fresh draws", "power iteration", "mixing", "shuffled labels")
 
 
 def check_seed(seed: int, name: str = "seed") -> int:

@@ -21,9 +21,9 @@ from mvsim.cli.verdict_table import counts, print_section
 from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
-from mvsim.parameters.paths import PATHS
 from mvsim.run import Run
 from mvsim.simulation.options import RunOptions
+from mvsim.verification.paths import PATHS
 from mvsim.verification.run_verdicts import check_step
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import asked_for, exit_code

@@ -73,7 +73,7 @@ def outcome(recorder: Recorder, state: State, integrator: Integrator, horizon: f
 
 def faithful_eta(recorder: Recorder) -> float | None:
     """Return the step size up to which gradient descent follows the flow to `FAITHFUL`, None if nothing tells."""
-    rate = hessian.faithful_learning_rate(recorder.records["turning_rate"], FAITHFUL)
+    rate = hessian.faithful_learning_rate(recorder.records["sharpness"], FAITHFUL)
     return rate if math.isfinite(rate) else None
 
 
@@ -109,4 +109,6 @@ def _faithful_steps(recorder: Recorder, time: float) -> list[str]:
     eta = faithful_eta(recorder)
     if eta is None:
         return []
-    return [f"Gradient descent with eta <= {eta:.3g} would follow this flow to within {100 * FAITHFUL:g} %, in {time / eta:.3g} steps."]
+    return [
+        f"Outside escapes, gradient descent with eta <= {eta:.3g} would follow this flow to within {100 * FAITHFUL:g} %, in {time / eta:.3g} steps."
+    ]

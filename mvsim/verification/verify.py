@@ -15,12 +15,12 @@ from mvsim.errors import UsageError
 from mvsim.inputs import check_threads
 from mvsim.integrators import LAST_TIME
 from mvsim.parameters import Parameters
-from mvsim.parameters.paths import path_in_k
 from mvsim.run import Run, open_run
 from mvsim.simulation.progress import Progress
 from mvsim.simulation.run_cache import run_name, try_kept_run
 from mvsim.verification.controls import run_controls
 from mvsim.verification.ensemble import over_k, over_seeds
+from mvsim.verification.paths import path_in_k
 from mvsim.verification.run_verdicts import Judgement, check_method, check_theorem, check_two_views, judge, theorem_of
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import Verdict
@@ -195,7 +195,7 @@ def verify(
     folder : path
         Where runs are made and found again.
     path : str
-        Which d belongs to each k (`mvsim.parameters.paths.path_in_k`): "literal", "default" or "r0=C*k^-P".
+        Which d belongs to each k (`mvsim.verification.paths.path_in_k`): "literal", "default" or "r0=C*k^-P".
     **fields
         Other fields of `mvsim.Parameters`, the same at each k; ``d`` may be a list with one for each k.
 

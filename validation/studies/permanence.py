@@ -21,11 +21,11 @@ from lib.tables import table
 from matplotlib.figure import Figure
 
 import mvsim
-from mvsim.parameters.paths import path_in_k
 from mvsim.plotting.style import MARK, STRONG, WEAK, styled
 from mvsim.simulation.run_cache import kept_run
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.evidence.permanence import foretold_escapes
+from mvsim.verification.paths import path_in_k
 
 TITLE = "How long do unlearned views stay unlearned?"
 SOURCES = (*TRAINING, "archive", "verification")

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import mvsim
-from mvsim.parameters.paths import path_in_k
 from mvsim.run import Run
 from mvsim.verification.ensemble import exponent_of_k, over_k, over_seeds
+from mvsim.verification.paths import path_in_k
 from mvsim.verification.run_verdicts import Judgement, judge
 from mvsim.verification.statements.definition import Learned, definition_4_5, learned_features
 from mvsim.verification.statements.theorems import THEOREMS

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from mvsim import Parameters, UsageError
-from mvsim.parameters.paths import describe_path, path_in_k
+from mvsim.verification.paths import describe_path, path_in_k
 
 
 @pytest.mark.parametrize("k", [4, 10, 50])
