@@ -86,7 +86,7 @@ def picture(results: dict[str, Any]) -> Figure:
     others = [view for view in views if view["came"] is None]
     end = FAR + 4.0
     with styled():
-        figure = Figure(figsize=(3.6, 3.2))
+        figure = Figure(figsize=(3.8, 3.2), layout="constrained")
         axes = figure.subplots()
         axes.plot([5.0, end], [5.0, end], color=MARK, linewidth=0.8)
         axes.axhline(FAR, color=MARK, linewidth=0.8, linestyle=":")
@@ -96,7 +96,7 @@ def picture(results: dict[str, Any]) -> Figure:
         axes.plot(x, np.full(len(x), FAR + 0.3), color=WEAK, marker="^", markersize=3.5, linestyle="", label="had not escaped at the end")
         axes.set_xlim(5.0, end + 0.3)
         axes.set_ylim(5.0, FAR + 1.0)
-        axes.set_xlabel("log10 of the escape time foretold (later ones at the right edge)")
+        axes.set_xlabel("log10 of the time foretold (later ones at the edge)")
         axes.set_ylabel("log10 of the escape time")
         axes.set_title("Escapes of unlearned views come when foretold")
         axes.legend(loc="lower right")

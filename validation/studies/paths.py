@@ -1,0 +1,223 @@
+"""Theorems 4.6 and 4.7, and the steps of their proofs, along paths r0(k) that go to 0: the literal one, d = k^20, and a slower one.
+
+Each point is what `mvsim verify --theorem 4.6 --theorem 4.7 --path PATH` says at one k, over seeds. Of the two pictures, figures/paths.png has the
+fraction of runs in which each theorem holds, and the exceptions among the classes times log k; figures/proof-map.png has the steps of the proofs
+that have no hidden constant, and in how many runs they hold.
+
+Fails if a theorem is contradicted at any point, or a run is not the flow that it says it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from typing import Any, NamedTuple
+
+from lib.runs import add_runs_option, runs_of_present_code
+from lib.study import TRAINING
+from lib.tables import table
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from mvsim.plotting.style import MARK, STRONG, WEAK, styled
+from mvsim.verification.evidence.intervals import clopper_pearson
+from mvsim.verification.paths import path_in_k
+from mvsim.verification.verdict import BAD
+from mvsim.verification.verify import ask_of_theorems
+
+TITLE = "Along paths of the theorems"
+SOURCES = (*TRAINING, "archive", "verification")
+
+FALLING = "r0=0.34*k^-0.22"
+"""The default r0, which goes to 0."""
+
+
+class Point(NamedTuple):
+    """One k on one path.
+
+    Attributes
+    ----------
+    path : str
+        As `mvsim verify --path` takes it.
+    k : int
+        Number of classes.
+    seeds : int
+        Runs of each theorem.
+    fields : dict
+        Other parameters.
+    """
+
+    path: str
+    k: int
+    seeds: int
+    fields: dict[str, Any]
+
+
+def points() -> dict[str, Point]:
+    """Return all points by name. The last has P delta3 >= 10 delta2, so that noise outweighs the signal for linear models."""
+    found = [Point("literal", k, seeds, {}) for k, seeds in ((4, 5), (6, 5), (10, 5), (20, 1))]
+    found += [Point(FALLING, k, seeds, {}) for k, seeds in ((4, 30), (6, 30), (10, 30), (20, 10), (50, 5))]
+    found.append(Point(FALLING, 10, 30, {"P": math.ceil(10.0 / (0.05 * 10**-1.5))}))
+    return {f"{p.path} k={p.k}" + "".join(f" {name}={value}" for name, value in p.fields.items()): p for p in found}
+
+
+def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Ask the theorems at one point."""
+    point, start = points()[name], time.perf_counter()
+    seeds = point.seeds if options.seeds is None else options.seeds
+    p = path_in_k(point.path)(point.k, **point.fields)
+    sections = list(ask_of_theorems(options.theorems, [p], seeds, runs_of_present_code(options.runs), follow=options.follow))
+    words = [f"--theorem {number}" for number in options.theorems] + [f"--k {p.k} --path '{point.path}' --seeds {seeds}"]
+    words += [f"--{field} {value}" for field, value in point.fields.items()] + ([] if options.follow else ["--no-follow"])
+    answer = {
+        "command": f"mvsim verify {' '.join(words)}",
+        "seconds": time.perf_counter() - start,
+        "k": p.k,
+        "path": point.path,
+        "r0": p.r0,
+        "seeds": seeds,
+        "verdicts": [v.as_dict() for section in sections for v in section.verdicts],
+    }
+    for v in answer["verdicts"]:
+        if v["kind"] == "theorem" or v["status"] in BAD:
+            print(f"{v['status']:13} {v['name']}: {v['measured']} ({v['detail']})", flush=True)
+    return answer
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the study."""
+    add_runs_option(parser)
+    parser.add_argument("--only", nargs="+", choices=list(points()), default=list(points()), metavar="POINT", help=f"of {', '.join(points())}")
+    parser.add_argument("--theorems", nargs="+", choices=("4.6", "4.7"), default=["4.6", "4.7"], help="which theorems")
+    parser.add_argument("--seeds", type=int, help="runs of each theorem, instead of the number of each point")
+    parser.add_argument("--no-follow", dest="follow", action="store_false", help="leave runs in which a feature is missing as they are")
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Ask one point after another, and draw what there is."""
+    results = options.file.measure_parts(options.only, lambda name: measured(name, options))
+    options.figures.save("paths", picture(results))
+    options.figures.save("proof-map", proof_map(results))
+    return results
+
+
+def _features(answer: dict[str, Any], number: str) -> dict[str, Any] | None:
+    """Return the verdict on the part about features over seeds."""
+    return next((v for v in answer["verdicts"] if v["name"].startswith(f"Theorem {number} (features), k")), None)
+
+
+def _exceptions(answer: dict[str, Any]) -> tuple[float, float, float] | None:
+    """Return exceptions of Theorem 4.6 among the classes times log k, with the interval."""
+    v = next((v for v in answer["verdicts"] if v["name"].startswith("Theorem 4.6 (features), classes")), None)
+    if v is None or v["measured"] is None:
+        return None
+    right, of = (int(word) for word in v["detail"].split(",")[0].split(" of "))
+    low, high = clopper_pearson(of - right, of)
+    return tuple(x * math.log(answer["k"]) for x in (1.0 - right / of, low, high))  # type: ignore[return-value]
+
+
+def picture(results: dict[str, Any]) -> Figure:
+    """Draw the fraction of runs in which the theorems hold, and the exceptions, over k."""
+    with styled():
+        figure = Figure(figsize=(6.8, 2.8), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        paths = list(dict.fromkeys(answer["path"] for answer in results.values()))
+        for number, marker in (("4.6", "o"), ("4.7", "s")):
+            for path, colour in zip(paths, (STRONG, WEAK), strict=False):
+                rows = [(a["k"], a["seeds"], v["measured"]) for a in results.values() if a["path"] == path and (v := _features(a, number))]
+                if rows:
+                    rows.sort()
+                    k = [row[0] * (1.03 if number == "4.7" else 0.97) for row in rows]
+                    ends = [clopper_pearson(round(row[1] * row[2]), row[1]) for row in rows]
+                    error = [
+                        [row[2] - low for row, (low, _) in zip(rows, ends, strict=True)],
+                        [high - row[2] for row, (_, high) in zip(rows, ends, strict=True)],
+                    ]
+                    left.errorbar(k, [row[2] for row in rows], yerr=error, color=colour, marker=marker, markersize=4, linewidth=0.8, linestyle="",
+                                  label=f"{number}, {path}")  # fmt: skip
+        ks = sorted({a["k"] for a in results.values()})
+        left.plot(ks, [1.0 - 1.0 / k for k in ks], color=MARK, linewidth=0.8, label="1 - 1/k")
+        left.set_ylim(0.0, 1.05)
+        left.set_title("Fraction of runs in which a theorem holds")
+        left.legend()
+        for path, colour in zip(paths, (STRONG, WEAK), strict=False):
+            rows = sorted((a["k"], *found) for a in results.values() if a["path"] == path and (found := _exceptions(a)))
+            if rows:
+                error = [[row[1] - row[2] for row in rows], [row[3] - row[1] for row in rows]]
+                right.errorbar([row[0] for row in rows], [row[1] for row in rows], yerr=error, color=colour, marker="o", markersize=4, linewidth=0.8,
+                               linestyle="", label=path)  # fmt: skip
+        right.set_ylim(0.0, None)
+        right.set_title("Exceptions to 4.6 among the classes, times log k")
+        right.legend()
+        for axes in (left, right):
+            axes.set_xscale("log")
+            axes.set_xticks(ks, [str(k) for k in ks])
+            axes.minorticks_off()
+            axes.set_xlabel("k")
+        return figure
+
+
+def steps(results: dict[str, Any]) -> dict[str, dict[str, tuple[int, int]]]:
+    """Return of each step without a hidden constant, at each point, in how many runs it holds and in how many it applies."""
+    found: dict[str, dict[str, tuple[int, int]]] = {}
+    for point, answer in results.items():
+        for v in answer["verdicts"]:
+            name = v["name"].rsplit(", k = ", 1)[0]
+            if v["kind"] == "step" and name.startswith(("Claim", "Lemma", "Corollary")) and v["status"] not in ("measured", "not applicable"):
+                counts = v["detail"].split(",")[0].split(" of ")
+                identity = name.startswith(("Lemma", "Corollary"))  # decided by its worst run
+                right = (answer["seeds"] if v["status"] == "holds" else 0, answer["seeds"]) if identity else (int(counts[0]), int(counts[1]))
+                found.setdefault(name, {})[point] = right
+    return found
+
+
+def proof_map(results: dict[str, Any]) -> Figure:
+    """Draw the steps of the proofs over the points: in how many runs each holds."""
+    found, names = steps(results), list(results)
+    with styled():
+        figure = Figure(figsize=(2.2 + 0.62 * len(names), 1.5 + 0.26 * len(found)), layout="constrained")
+        axes = figure.subplots()
+        for row, cells in enumerate(found.values()):
+            for column, name in enumerate(names):
+                right, of = cells.get(name, (0, 0))
+                colour = "#f4f4f4" if not of else "#cfe8d5" if right == of else "#f2c9c4" if right == 0 else "#f6e7b8"
+                axes.add_patch(Rectangle((column - 0.48, row - 0.44), 0.96, 0.88, color=colour))
+                axes.text(column, row, f"{right}/{of}" if of else "", ha="center", va="center", fontsize=7)
+        axes.set_xlim(-0.5, len(names) - 0.5)
+        axes.set_ylim(max(len(found), 1) - 0.5, -0.5)
+        axes.set_xticks(range(len(names)), names, rotation=35, ha="left", fontsize=7)
+        axes.set_yticks(range(len(found)), list(found), fontsize=7)
+        axes.xaxis.tick_top()
+        axes.tick_params(length=0)
+        axes.spines[:].set_visible(False)
+        axes.set_xlabel("runs in which a step without a hidden constant holds, of those to which it applies", fontsize=7)
+        return figure
+
+
+def judge(results: dict[str, Any]) -> list[str]:
+    """Return which theorems are contradicted, and which runs are not what they say they are."""
+    return [
+        f"{point}: {v['name']} is {v['status']}"
+        for point, answer in results.items()
+        for v in answer["verdicts"]
+        if v["kind"] in ("theorem", "evidence") and v["status"] in BAD
+    ]
+
+
+def passage(results: dict[str, Any]) -> str:
+    """Put the theorems and the steps into tables."""
+    rows = []
+    for answer in results.values():
+        for number in ("4.6", "4.7"):
+            v = _features(answer, number)
+            if v:
+                rows.append([f"`{answer['command']}`", f"{answer['r0']:.3g}", number, v["detail"].split(";")[0], f"**{v['status']}**"])
+    found = steps(results)
+    held = [[name, *(f"{cells[point][0]} of {cells[point][1]}" if point in cells else "" for point in results)] for name, cells in found.items()]
+    return (
+        "![Fraction of runs in which the theorems hold, and exceptions, over k](../figures/paths.png)\n\n"
+        + table(["command", "r0", "theorem", "runs in which it holds", "verdict"], rows)
+        + "\nIn how many runs the steps hold that have no hidden constant:\n\n![Steps of the proofs over k and paths](../figures/proof-map.png)\n\n"
+        + table(["step", *results], held)
+    )
