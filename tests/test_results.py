@@ -101,6 +101,10 @@ def _set(*places):
 
 SPOILED = {
     "adversary": _set("training", "random draws", "erm", "none", 1),
+    "choices": _set("N", "rows", 0, "erm", "lost", 1),
+    "exceptions": _set("k", "50", "right", 0),
+    "paths": _set("literal k=4", "verdicts", 0, "status", "contradicted"),
+    "permanence": _set("runs", "0", "views", 0, "foretold", 20.0),
     "crash_safety": _set("failures", ["erm, kill 1"]),
     "default_regime": _set("rates", "rows", 0, "rule", [0.25, 0.03, 0.001]),
     "exactness": _set("states", 0, "errors", "gradient", 1e-11),
@@ -121,6 +125,10 @@ SPOILED = {
 """For each study a change of its results that it must judge as a fault."""
 
 SMALL = {
+    "choices": {"N": {"k": 3, "seeds": 1, "rows": [{"value": 100, "erm": {"lost": 0}, "midpoint": {"lost": 0}}]}},
+    "exceptions": {"k": {"50": {"classes": 10, "right": 10, "base": 9}}},
+    "paths": {"literal k=4": {"verdicts": [{"name": "Theorem 4.6 (features), k = 4", "kind": "theorem", "status": "consistent"}]}},
+    "permanence": {"runs": {"0": {"views": [{"foretold": 7.0, "error": 0.1, "came": 7.1}]}}},
     "fuzz": {"total": 1, "failures": []},
     "invariants": {"rows": [{"set": 0, "method": "erm", "broken": [], "warnings": []}]},
 }

@@ -139,7 +139,7 @@ def picture(results: dict[str, Any]) -> Figure:
 def options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the study."""
     add_runs_option(parser)
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=10, help="runs at each value")
     parser.add_argument("--only", nargs="+", choices=list(MAPS), default=list(MAPS), help="maps to draw again; the others stay")
     parser.add_argument("--values", type=float, nargs="+", help="values to look at, with one map; by default those of the map")
 

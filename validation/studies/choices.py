@@ -1,0 +1,225 @@
+"""Whether the theorems depend on what is left open: number of points, width, C_P, Q, patterns of noise, pairs that are drawn, finite steps.
+
+One of them at a time is changed, every other field at its default, r0 = 0.15. What is counted over seeds is the classes that end as the theorem says:
+with exactly one feature under ERM (4.6), with both under Midpoint Mixup (4.7). For N the early growth that pairs of a point with itself
+contribute is told as well: it is 0 in the population limit. Finite steps are those of gradient descent with eta lambda_max / 2 from 0.1 to beyond 1,
+the edge of stability, lambda_max the largest on record along the flow of the same seed, which every class is compared with.
+The picture is figures/choices.png.
+
+These are maps: what they show is reported, not judged. The study fails if runs are lost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from lib.outcomes import counted, last_time
+from lib.regimes import with_r0
+from lib.runs import add_runs_option, runs_of_present_code
+from lib.study import TRAINING
+from lib.tables import table
+from matplotlib.figure import Figure
+
+import mvsim
+from mvsim.plotting.style import STRONG, WEAK, styled
+from mvsim.recording.feature_test import is_learned
+from mvsim.simulation.run_cache import try_kept_run
+
+TITLE = "What the definitions leave open"
+SOURCES = (*TRAINING, "archive", "verification.evidence")
+
+R0 = 0.15
+
+
+class Choice(NamedTuple):
+    """One thing that is left open.
+
+    Attributes
+    ----------
+    label : str
+        On the axis.
+    values : tuple
+        What it is set to.
+    make : callable
+        (k, value) -> parameters.
+    """
+
+    label: str
+    values: tuple[Any, ...]
+    make: Callable[[int, Any], mvsim.Parameters]
+
+
+CHOICES = {
+    "N": Choice("N, training points", (100, 200, 400, 800, 1600, 3200, 8000), lambda k, N: with_r0(k, R0, N=N)),
+    "m": Choice("m / k, neurons per class", (0.5, 1, 2, 4, 8), lambda k, m: with_r0(k, R0, m=round(m * k))),
+    "C_P": Choice("C_P, patches of each feature", (1, 2, 4, 8), lambda k, C_P: with_r0(k, R0, C_P=C_P)),
+    "Q": Choice("Q, classes in the noise", (1, 2, 4, 8), lambda k, Q: with_r0(k, R0, Q=min(Q, k - 1))),
+    "G": Choice("G, patterns of noise", (5, 25, 100, 200), lambda k, G: with_r0(k, R0, G=G)),
+}
+
+PAIRS = {"all pairs": {}, "N pairs, drawn once": {"redraw": "once"}, "N pairs, drawn each step": {"redraw": "each step"}}
+"""All pairs are midpoint; drawn pairs are Mixup with lambda = 1/2, and those of each step are made by gradient descent."""
+
+STEPS = (0.1, 0.3, 0.7, 0.95, 1.2, 2.0)
+"""eta lambda_max / 2."""
+
+
+def self_pairs(p: mvsim.Parameters) -> float:
+    """Return the part of the early growth under Midpoint Mixup that pairs of a point with itself contribute, for classes of N / k points.
+
+    At outputs 0 the softmax is 1 / k. For a point i of class y, a pair with itself pulls with 1 - 1/k. On midpoints the derivative of the activation
+    and the coefficient are halved alpha times together; there pull N - n points of other classes, each with 1 - 2/k, and n - 1 of the own class,
+    each with 1 - 1/k in both places where it stands.
+    """
+    n, itself = p.N / p.k, 1.0 - 1.0 / p.k
+    others = 2.0**-p.alpha * ((p.N - n) * (1.0 - 2.0 / p.k) + 2.0 * max(n - 1.0, 0.0) * itself)
+    return itself / (itself + others)
+
+
+def along(name: str, options: argparse.Namespace, runs: Path) -> list[dict[str, Any]]:
+    """Return what became of the classes at each value."""
+    rows = []
+    for value in CHOICES[name].values:
+        p, start = CHOICES[name].make(options.k, value), time.perf_counter()
+        outcomes = {method: counted(runs, p, method, options.seeds) for method in ("erm", "midpoint")}
+        rows.append({"value": value, "self_pairs": self_pairs(p), **outcomes, "seconds": time.perf_counter() - start})
+        print(name, value, {m: row["classes"] for m, row in outcomes.items()}, f"{rows[-1]['seconds']:.1f} s", flush=True)
+    return rows
+
+
+def pairs(options: argparse.Namespace, runs: Path) -> list[dict[str, Any]]:
+    """Return what becomes of the classes under Midpoint Mixup of all pairs, and of as many as there are points."""
+    p, rows = with_r0(options.k, R0), []
+    for name, drawn in PAIRS.items():
+        given: dict[str, Any] = {"mixing": 0.5, "pairs": p.N, **drawn} if drawn else {}
+        if drawn.get("redraw") == "each step":
+            given |= {"integrator": "gd"}
+        outcomes = counted(runs, p, "mixup" if drawn else "midpoint", options.seeds, **given)
+        rows.append({"value": name, "midpoint": outcomes})
+        print(name, outcomes["classes"], flush=True)
+    return rows
+
+
+def finite_steps(options: argparse.Namespace, runs: Path) -> list[dict[str, Any]]:
+    """Return in how many classes gradient descent ends with the features that the flow learns, for each size of the steps."""
+    rows = []
+    p = with_r0(options.k, options.descent_r0)
+    end = last_time(p)
+    for factor in STEPS:
+        same = classes = lost = risen = 0
+        for seed in range(options.seeds):
+            flow = try_kept_run(runs, p, "erm", seed, t_end=end)
+            if not isinstance(flow, mvsim.Run):
+                lost += 1
+                continue
+            eta = 2.0 * factor / float(np.nanmax(flow.dataset["sharpness"]))
+            descent = try_kept_run(runs, p, "erm", seed, integrator="gd", eta=float(f"{eta:.4g}"), t_end=end)
+            if not isinstance(descent, mvsim.Run):
+                lost += 1
+                continue
+            learned = [is_learned(run.dataset["feature_learned"].to_numpy()[-1]) for run in (flow, descent)]
+            same += int((learned[0] == learned[1]).all(axis=1).sum())
+            classes += p.k
+            loss = descent.dataset["loss"].to_numpy()
+            risen += bool((loss[1:] > loss[:-1] * 1.01).any())
+        rows.append({"value": factor, "same": same, "classes": classes, "lost": lost, "runs_that_rise": risen})
+        print(f"eta lambda_max / 2 = {factor}: {same} of {classes} classes as the flow, {risen} runs rise", flush=True)
+    return rows
+
+
+def picture(results: dict[str, Any]) -> Figure:
+    """Draw a panel for each choice."""
+    with styled():
+        figure = Figure(figsize=(6.8, 4.4), layout="constrained")
+        for axes, name in zip(figure.subplots(2, 3, sharey=True).flat, [*CHOICES, "steps"], strict=True):
+            rows = results.get(name, {}).get("rows", [])
+            if name == "steps":
+                axes.plot([r["value"] for r in rows], [r["same"] / max(r["classes"], 1) for r in rows], color=STRONG, marker="o", markersize=3.5)
+                axes.set_xlabel("eta lambda_max / 2, ERM: as the flow")
+            else:
+                for method, which, colour in (("erm", "one", WEAK), ("midpoint", "both", STRONG)):
+                    known = [(r["value"], *r[method][which]) for r in rows if r[method][which]]
+                    y = [row[1] for row in known]
+                    bars = [[row[1] - row[2] for row in known], [row[3] - row[1] for row in known]]
+                    axes.errorbar(
+                        [row[0] for row in known], y, bars, color=colour, marker="o", markersize=3.5, linewidth=0.8, label=f"{method}: {which}"
+                    )
+                axes.set_xlabel(CHOICES[name].label)
+                axes.set_xscale("log")
+                values = CHOICES[name].values
+                axes.set_xticks(values, [f"{value:g}" for value in values])
+                axes.minorticks_off()
+            axes.set_ylim(-0.05, 1.05)
+            if name == "N":
+                axes.legend(loc="lower right")
+        figure.supylabel("fraction of classes")
+        return figure
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the study."""
+    add_runs_option(parser)
+    parser.add_argument("--k", type=int, default=10, help="number of classes")
+    parser.add_argument("--seeds", type=int, default=10, help="runs at each value")
+    parser.add_argument("--descent-r0", type=float, default=0.3, help="r0 of the runs with finite steps")
+    names = [*CHOICES, "pairs", "steps"]
+    parser.add_argument("--only", nargs="+", choices=names, default=names, help="choices to look at; the others stay")
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Look at one choice after another, and draw."""
+    runs = runs_of_present_code(options.runs)
+    special = {"pairs": pairs, "steps": finite_steps}
+
+    def part(name: str) -> dict[str, Any]:
+        rows = special[name](options, runs) if name in special else along(name, options, runs)
+        return {"k": options.k, "seeds": options.seeds, "rows": rows}
+
+    results = options.file.measure_parts(options.only, part)
+    options.figures.save("choices", picture(results))
+    return results
+
+
+def judge(results: dict[str, Any]) -> list[str]:
+    """Return where runs were lost."""
+    faults = []
+    for name, part in results.items():
+        for row in part["rows"]:
+            lost = row.get("lost", 0) + sum(row[method]["lost"] for method in ("erm", "midpoint") if method in row)
+            if lost:
+                faults.append(f"{name} = {row['value']}: {lost} runs are lost")
+    return faults
+
+
+def passage(results: dict[str, Any]) -> str:
+    """Put the maps into tables."""
+    text = ["![Fraction of classes that end as the theorems say, over what is left open](../figures/choices.png)\n"]
+    for name, part in results.items():
+        head = f"{name}, k = {part['k']}, {part['seeds']} seeds"
+        if name == "steps":
+            rows = [[r["value"], f"{r['same']} of {r['classes']}", r["runs_that_rise"]] for r in part["rows"]]
+            text.append(table([f"eta lambda_max / 2 ({head})", "classes that end as under the flow", "runs whose loss rises"], rows))
+        else:
+            rows = [
+                [
+                    r["value"],
+                    f"{100 * r['self_pairs']:.0f} %" if "self_pairs" in r else "",
+                    *(_share(r.get(method), which) for method, which in (("erm", "one"), ("midpoint", "both"))),
+                ]
+                for r in part["rows"]
+            ]
+            text.append(table([head, "growth from self-pairs", "ERM: exactly one", "midpoint: both"], rows))
+    return "\n".join(text)
+
+
+def _share(outcome: dict[str, Any] | None, which: str) -> str:
+    """Return a share of the classes with its interval."""
+    if outcome is None or not outcome[which]:
+        return ""
+    share, low, high = outcome[which]
+    return f"{share:.2f} [{low:.2f}, {high:.2f}]"
