@@ -19,8 +19,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit code: 0 done, 1 something that was asked for fails, 2 bad usage or input, 3 inconclusive, diverged or stalled, 70 a bug,
-        130 interrupted.
+        The exit code: 0 done, 1 something that was asked for fails or is contradicted, 2 bad usage or input, 3 inconclusive, diverged or
+        stalled, 70 a bug, 130 interrupted.
     """
     try:
         from mvsim.cli.dispatch import dispatch

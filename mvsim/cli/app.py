@@ -10,8 +10,8 @@ from mvsim.version import __version__
 app = App(
     name="mvsim",
     help="Simulate the training dynamics of ERM and Midpoint Mixup on multi-view data, exactly, in correlation coordinates.",
-    help_epilogue="Exit codes: 0 done; 1 something that was asked for fails; 2 bad usage or input; 3 inconclusive, diverged or stalled; 70 a bug of "
-    "mvsim, of which MVSIM_TRACEBACK=1 in the environment shows the traceback; 130 interrupted.",
+    help_epilogue="Exit codes: 0 done; 1 something that was asked for fails or is contradicted; 2 bad usage or input; 3 inconclusive, diverged or "
+    "stalled; 70 a bug of mvsim, of which MVSIM_TRACEBACK=1 in the environment shows the traceback; 130 interrupted.",
     version=__version__,
     group_parameters="Options",
     config=apply_config,
