@@ -1,10 +1,10 @@
 """Whether the theorems depend on what is left open: number of points, width, C_P, Q, patterns of noise, pairs that are drawn, finite steps.
 
-One of them at a time is changed, every other field at its default, r0 = 0.15, and 0.5 where gradient descent is run. What is counted over seeds is the classes that end as the theorem says:
-with exactly one feature under ERM (4.6), with both under Midpoint Mixup (4.7). For N the early growth that pairs of a point with itself
-contribute is told as well: it is 0 in the population limit. Finite steps are those of gradient descent with eta lambda_max / 2 from 0.1 to beyond 1,
-the edge of stability, lambda_max the largest on record along the flow of the same seed, which every class is compared with.
-The picture is figures/choices.png.
+One of them at a time is changed, every other field at its default, r0 = 0.15, and 0.5 where gradient descent is run. What is counted over seeds is
+the classes that end as the theorem says: with exactly one feature under ERM (4.6), with both under Midpoint Mixup (4.7). For N the early growth that
+pairs of a point with itself contribute is told as well: it is 0 in the population limit. Finite steps are those of gradient descent with
+eta lambda_max / 2 from 0.1 to beyond 1, the edge of stability, lambda_max the largest on record along the flow of the same seed, which every class is
+compared with. The picture is figures/choices.png.
 
 These are maps: what they show is reported, not judged. The study fails if runs are lost.
 """
