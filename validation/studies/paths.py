@@ -167,7 +167,7 @@ def steps(results: dict[str, Any]) -> dict[str, dict[str, tuple[int, int]]]:
             if v["kind"] == "step" and name.startswith(("Claim", "Lemma", "Corollary")) and v["status"] not in ("measured", "not applicable"):
                 counts = v["detail"].split(",")[0].split(" of ")
                 identity = name.startswith(("Lemma", "Corollary"))  # decided by its worst run
-                right = (answer["seeds"] if v["status"] == "holds" else 0, answer["seeds"]) if identity else (int(counts[0]), int(counts[1]))
+                right = (0 if v["status"] in BAD else answer["seeds"], answer["seeds"]) if identity else (int(counts[0]), int(counts[1]))
                 found.setdefault(name, {})[point] = right
     return found
 

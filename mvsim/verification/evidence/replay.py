@@ -9,8 +9,8 @@ is compared with the path of the replay at times close to T:
 
     min over |t - T| <= w (T - T_0) of max_i |Y_i - y_i(t)| / tolerance_i,
 
-T_0 where the replay starts, w = `CLOCK` rtol. The path is known at T itself, where it is continued along its velocity, and at the steps of the
-replay, between which it is taken as linear in y. On each of these lines t is the one with the least sum of squares.
+T_0 where the replay starts, w = `CLOCK` rtol; or within `ROUNDED` T, if that is more. The path is known at T itself, where it is continued along its
+velocity, and at the steps of the replay, between which it is taken as linear in y. On each of these lines t is the one with the least sum of squares.
 """
 
 from __future__ import annotations
@@ -40,6 +40,10 @@ AT_LEAST, PER_STEP = 100, 10
 
 CLOCK, WIDEST_CLOCK = 50.0, 0.1
 """Error of the clock that is allowed, in units of rtol and relative to the time that is replayed; and the most of it."""
+
+
+ROUNDED = 8.0 * float(np.finfo(float).eps)
+"""The same relative to the time itself, which rounding does not resolve: at t = 10^30 an escape is over within one unit of it."""
 
 
 class Replayed(NamedTuple):
@@ -117,10 +121,11 @@ def replay_flow(evidence: Evidence, stretch: Stretch) -> Replayed:
     A record between two saved states has the own correlations of every neuron; where it is a saved state itself, all correlations are compared.
     """
     field, rtol = field_of(evidence.objective), evidence.run.provenance["integrator"]["rtol"]
-    window = min(CLOCK * rtol, WIDEST_CLOCK)
+    relative = min(CLOCK * rtol, WIDEST_CLOCK)
     start, times = stretch.snapshot, [float(evidence.times[record]) for record in stretch.records]
     path = _Path(field, start.c, rtol)
-    waiting = [_Met(time, window * (time - start.time), *recorded) for time, recorded in zip(times, _recorded(evidence, stretch), strict=True)]
+    windows = [max(relative * (time - start.time), ROUNDED * time) for time in times]
+    waiting = [_Met(time, window, *recorded) for time, window, recorded in zip(times, windows, _recorded(evidence, stretch), strict=True)]
     integrator = GradientFlow(field, max(FINER * rtol, LEAST_RTOL))
     descent, resumable = _Descent(evidence, start.c), State(start.step, start.time, start.c)
     before = resumable
