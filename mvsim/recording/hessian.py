@@ -46,20 +46,18 @@ def turning_rate(objective: Objective, c: np.ndarray, gradient: np.ndarray) -> f
     return norm(objective.hessian_vector_product(c, gradient / size))
 
 
-def faithful_learning_rate(sharpness: Iterable[float], error: float) -> float:
-    """Return the step size up to which gradient descent follows the gradient flow to a relative error along the stiffest direction on record.
+def faithful_learning_rate(turning_rates: Iterable[float], error: float) -> float:
+    """Return the step size up to which gradient descent follows the gradient flow to a relative error, as far as turning rates are known.
 
-    A step of size eta goes, to first order in eta, where the flow of c' = -g - (eta / 2) H g goes in that time: it follows another field, whose
-    relative distance from -g is (eta / 2) |H g| / |g|, at most (eta / 2) lambda_max wherever the largest eigenvalue lambda_max of H is also the
-    largest in size. It is not within an escape, where an eigenvalue is far below 0 for a short time; what that does is to move the escape by a few
-    steps. lambda_max changes slowly, so that it does not matter which states are recorded. This is where eta = O(1 / poly(k)) is needed.
+    A step of size eta goes, to first order in eta, where the flow of c' = -g - (eta / 2) H g goes in that time: it follows another field,
+    whose relative distance from -g is (eta / 2) |H g| / |g|. This is where eta = O(1 / poly(k)) is needed.
 
     Parameters
     ----------
-    sharpness : iterable of float
-        lambda_max along the trajectory, NaN where it is not known.
+    turning_rates : iterable of float
+        |H g| / |g| along the trajectory, NaN where it is not known.
     error : float
         Relative error of the speed.
     """
-    largest = max((float(value) for value in sharpness if value > 0.0), default=0.0)
-    return 2.0 * error / largest if largest > 0.0 else float("inf")
+    rates = [float(rate) for rate in turning_rates if rate > 0.0]
+    return 2.0 * error / max(rates) if rates else float("inf")

@@ -66,14 +66,16 @@ def outcome(recorder: Recorder, state: State, integrator: Integrator, horizon: f
         See `mvsim.simulate`.
     """
     parts = [_ending(recorder, integrator, horizon, t_end, settled_factor), *_foretold(recorder)]
-    if integrator.learning_rate is None:
-        parts += _faithful_steps(recorder, state.time)
     return " ".join([*parts, *recorder.objective.caveats(state.c)])
 
 
 def faithful_eta(recorder: Recorder) -> float | None:
-    """Return the step size up to which gradient descent follows the flow to `FAITHFUL`, None if nothing tells."""
-    rate = hessian.faithful_learning_rate(recorder.records["sharpness"], FAITHFUL)
+    """Return the step size up to which gradient descent follows the flow to `FAITHFUL`, None if nothing tells.
+
+    It is that of the recorded states alone: whether one of them lies in an escape changes it a hundredfold. So it stands in the provenance
+    and not in the summary.
+    """
+    rate = hessian.faithful_learning_rate(recorder.records["turning_rate"], FAITHFUL)
     return rate if math.isfinite(rate) else None
 
 
@@ -102,13 +104,3 @@ def _foretold(recorder: Recorder) -> list[str]:
         return []
     right, classes = count_foretold(recorder.escapes, recorder.start_values["predicted_escape_time"])
     return [f"The initial state predicted which feature of each class escapes first in {right} of {classes} classes."] if classes else []
-
-
-def _faithful_steps(recorder: Recorder, time: float) -> list[str]:
-    """Say which step size gradient descent would need to stay close to this flow."""
-    eta = faithful_eta(recorder)
-    if eta is None:
-        return []
-    return [
-        f"Outside escapes, gradient descent with eta <= {eta:.3g} would follow this flow to within {100 * FAITHFUL:g} %, in {time / eta:.3g} steps."
-    ]
