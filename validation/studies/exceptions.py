@@ -202,6 +202,12 @@ def judge(results: dict[str, Any]) -> list[str]:
     return faults + ([] if found["right"] > found["base"] else ["the base rate does as well on the held-out classes"])
 
 
+def quotes(results: dict[str, Any]) -> list[str]:
+    """Return what the README says of the held-out classes."""
+    found = results["k"][str(HELD_OUT)]
+    return [f"{found['by_W']} of {found['classes']} classes at k = {HELD_OUT}"]
+
+
 def passage(results: dict[str, Any]) -> str:
     """Say how well the law foretells."""
     rows = [["fit, k = 6, 10, 20", results["fit"]]]

@@ -128,7 +128,7 @@ def picture(results: dict[str, Any]) -> Figure:
                 rows = [(a["k"], a["seeds"], v["measured"]) for a in results.values() if a["path"] == path and (v := _features(a, number))]
                 if rows:
                     rows.sort()
-                    k = [row[0] * (1.03 if number == "4.7" else 0.97) for row in rows]
+                    k = [row[0] * (1.03 if number == "4.7" else 0.97) * 1.05 ** paths.index(path) for row in rows]
                     ends = [clopper_pearson(round(row[1] * row[2]), row[1]) for row in rows]
                     error = [
                         [row[2] - low for row, (low, _) in zip(rows, ends, strict=True)],
@@ -145,14 +145,16 @@ def picture(results: dict[str, Any]) -> Figure:
             rows = sorted((a["k"], *found) for a in results.values() if a["path"] == path and (found := _exceptions(a)))
             if rows:
                 error = [[row[1] - row[2] for row in rows], [row[3] - row[1] for row in rows]]
-                right.errorbar([row[0] for row in rows], [row[1] for row in rows], yerr=error, color=colour, marker="o", markersize=4, linewidth=0.8,
-                               linestyle="", label=path)  # fmt: skip
+                k = [row[0] * 1.05 ** paths.index(path) for row in rows]
+                share = [row[1] for row in rows]
+                right.errorbar(k, share, yerr=error, color=colour, marker="o", markersize=4, linewidth=0.8, linestyle="", label=path)
         right.set_ylim(0.0, None)
         right.set_title("Exceptions to 4.6 among the classes, times log k")
         right.legend()
         for axes in (left, right):
             axes.set_xscale("log")
             axes.set_xticks(ks, [str(k) for k in ks])
+            axes.set_xlim(0.8 * ks[0], 1.3 * ks[-1])
             axes.minorticks_off()
             axes.set_xlabel("k")
         return figure
@@ -176,7 +178,7 @@ def proof_map(results: dict[str, Any]) -> Figure:
     """Draw the steps of the proofs over the points: in how many runs each holds."""
     found, names = steps(results), list(results)
     with styled():
-        figure = Figure(figsize=(2.2 + 0.62 * len(names), 1.5 + 0.26 * len(found)), layout="constrained")
+        figure = Figure(figsize=(3.2 + 0.62 * len(names), 1.5 + 0.26 * len(found)), layout="constrained")
         axes = figure.subplots()
         for row, cells in enumerate(found.values()):
             for column, name in enumerate(names):
@@ -191,7 +193,7 @@ def proof_map(results: dict[str, Any]) -> Figure:
         axes.xaxis.tick_top()
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
-        axes.set_xlabel("runs in which a step without a hidden constant holds, of those to which it applies", fontsize=7)
+        axes.set_xlabel("runs in which a step holds, of those to which it applies", fontsize=7)
         return figure
 
 
