@@ -104,7 +104,7 @@ SPOILED = {
     "choices": _set("N", "rows", 0, "erm", "lost", 1),
     "exceptions": _set("k", "50", "right", 0),
     "paths": _set("literal k=4", "verdicts", 0, "status", "contradicted"),
-    "permanence": _set("runs", "0", "views", 0, "foretold", 20.0),
+    "permanence": _set("runs", "0", "views", [{"foretold": 20.0, "error": 0.1, "came": 7.0}] * 3),
     "crash_safety": _set("failures", ["erm, kill 1"]),
     "default_regime": _set("rates", "rows", 0, "rule", [0.25, 0.03, 0.001]),
     "exactness": _set("states", 0, "errors", "gradient", 1e-11),

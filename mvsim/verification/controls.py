@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mvsim.data import Dataset, sample_dataset
+from mvsim.errors import DivergedError, StalledError
 from mvsim.parameters import Parameters
 from mvsim.parameters.beta_laws import DiscreteLaw
 from mvsim.random_streams import stream
@@ -18,7 +19,7 @@ from mvsim.simulation.run_cache import kept_run
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.run_verdicts import evidence_of, judge
 from mvsim.verification.statements.calculations import CALCULATIONS
-from mvsim.verification.verdict import STATUSES, Status, Verdict
+from mvsim.verification.verdict import STATUSES, Status, Verdict, not_applicable
 
 LAST = 1e14
 """Time at which controls end that may never settle."""
@@ -240,4 +241,8 @@ def run_controls(folder: Path, parameters: Parameters, seed: int = 0) -> Iterato
         Of all runs.
     """
     for control in CONTROLS:
-        yield Outcome(control, control.judge(folder, parameters, seed))
+        try:
+            yield Outcome(control, control.judge(folder, parameters, seed))
+        except (DivergedError, StalledError) as error:  # it has not turned, whatever was expected, and the others go on
+            stopped = not_applicable(control.check, f"{control.check} with {control.name}", f"its run could not be followed: {error}")
+            yield Outcome(control, [stopped])

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 import mvsim
+from mvsim.verification import controls
 from mvsim.verification.controls import CONTROLS, Outcome
 from mvsim.verification.verdict import Verdict
 
@@ -30,6 +31,17 @@ def test_controls_turn(control, folder):
     assert outcome.verdict().status == "holds"
     others = {"holds", "fails", "inconclusive"} - set(control.expected)
     assert Outcome(replace(control, expected=tuple(others)), outcome.verdicts).verdict().status == "fails"
+
+
+def test_a_control_whose_run_stops_has_not_turned_and_the_others_go_on(tmp_path, monkeypatch):
+    def stopped(folder, parameters, seed):
+        raise mvsim.StalledError("nowhere")
+
+    early = next(c for c in CONTROLS if c.expected == ("inconclusive",))
+    monkeypatch.setattr(controls, "CONTROLS", (replace(early, judge=stopped), CONTROLS[0]))
+    first, second = (outcome.verdict() for outcome in controls.run_controls(tmp_path, SMALL))
+    assert (first.status, second.status) == ("fails", "holds")
+    assert "its run could not be followed: nowhere" in first.detail
 
 
 def test_every_part_has_to_turn():

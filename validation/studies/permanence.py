@@ -28,7 +28,7 @@ from mvsim.verification.evidence.permanence import foretold_escapes
 from mvsim.verification.paths import path_in_k
 
 TITLE = "How long do unlearned views stay unlearned?"
-SOURCES = (*TRAINING, "archive", "verification")
+SOURCES = (*TRAINING, "archive", "verification.evidence.evidence", "verification.evidence.permanence")
 
 R0, FAR = 0.3, 10.5
 """Start, and the power of ten to which runs are followed."""

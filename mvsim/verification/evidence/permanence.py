@@ -58,7 +58,7 @@ class Trend(NamedTuple):
         """Return ln of the time at which the value comes to a level, and its error in ln t; infinite if it does not go there beyond its error."""
         way = level - self.value
         with np.errstate(divide="ignore", invalid="ignore"):
-            later = np.where((way * self.slope > 0.0) & (np.abs(self.slope) > self.error), way / self.slope, np.inf)
+            later = np.where((np.sign(way) * np.sign(self.slope) > 0.0) & (np.abs(self.slope) > self.error), way / self.slope, np.inf)
             later = np.where(np.isnan(self.slope), np.nan, later)
             error = np.where(np.isfinite(later), later * (self.error + 0.5 * self.drift * later) / np.abs(self.slope), 0.0)
         return self.log_time + later, error
@@ -75,6 +75,9 @@ def trend(evidence: Evidence, values: np.ndarray) -> Trend:
         nothing = np.full(values.shape[1:], np.nan)
         return Trend(float(np.log(max(times[-1], 1e-300))), nothing, nothing, nothing, nothing, len(chosen))
     y = values[chosen].reshape(len(chosen), -1)
+    unit = np.abs(y).max(axis=0)  # at large alpha the squares of potentials are beyond any double
+    unit = np.where(unit > 0.0, unit, 1.0)
+    y = y / unit
     slope, residuals = _line(log_times, y)
     middle = 0.5 * (log_times[0] + log_times[-1])
     halves = [_line(log_times[half], y[half])[0] for half in (log_times <= middle, log_times >= middle) if half.sum() > 1]
@@ -82,7 +85,8 @@ def trend(evidence: Evidence, values: np.ndarray) -> Trend:
     spread = log_times - log_times.mean()
     standard = np.sqrt((residuals**2).sum(axis=0) / (len(chosen) - 2) / (spread**2).sum())
     shape = values.shape[1:]
-    return Trend(float(log_times[-1]), values[-1], slope.reshape(shape), standard.reshape(shape), drift.reshape(shape), len(chosen))
+    slope, standard, drift = ((unit * of).reshape(shape) for of in (slope, standard, drift))
+    return Trend(float(log_times[-1]), values[-1], slope, standard, drift, len(chosen))
 
 
 def _line(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -72,6 +72,14 @@ def test_only_what_follows_the_last_escape_is_fitted(erm):
     assert right.crossing(np.log(1e10))[0] == pytest.approx(np.log(1e10), rel=1e-9)
 
 
+def test_potentials_beyond_the_square_root_of_the_largest_double(erm):
+    values = np.array([1e200, 0.0]) * (1.0 - 0.01 * np.log(TIMES / TIMES[-1]))[:, None]
+    found = trend(late(erm), values)
+    assert found.slope == pytest.approx([-1e198, 0.0], rel=1e-9)
+    assert np.isfinite(found.error).all()
+    assert found.crossing()[0] == pytest.approx([np.log(1e8) + 100.0, np.inf], rel=1e-9)
+
+
 def test_few_records_foretell_nothing(erm):
     escape = np.full(erm.dataset["escape_time"].shape, np.nan)
     escape[0, 0, 0] = 4.5e7

@@ -247,14 +247,20 @@ def test_a_trend_along_constant_r0_is_not_the_theorems():
 
 
 def test_the_interval_of_an_exponent_covers_it_and_narrows_with_more_seeds():
-    rng, widths = np.random.default_rng(0), []
+    rng, widths, covered = np.random.default_rng(0), {}, 0
+
+    def drawn(n):
+        return exponent_of_k({k: np.exp(1.5 * np.log(k) + 0.3 * rng.standard_normal(n)) for k in (4, 8, 16, 32)}, resamples=300)
+
     for n in (5, 80):
-        values = {k: np.exp(1.5 * np.log(k) + 0.3 * rng.standard_normal(n)) for k in (4, 8, 16, 32)}
-        exponent, low, high = exponent_of_k(values)
+        exponent, low, high = drawn(n)
         assert low < exponent < high
-        assert low < 1.5 < high
-        widths.append(high - low)
-    assert widths[1] < 0.5 * widths[0]
+        widths[n] = high - low
+    assert widths[80] < 0.5 * widths[5]
+    for _ in range(100):
+        _, low, high = drawn(15)
+        covered += low < 1.5 < high
+    assert 85 <= covered < 100
     assert exponent_of_k({4: [2.0], 8: [4.0]}) == pytest.approx((1.0, 1.0, 1.0))
 
 
