@@ -53,18 +53,18 @@ def sums_on_noise(y0, y1, lam, readers, third, residual, blocks, bends):
 
 
 @njit(**SUMS)
-def bends_at_meetings(y0, y1, lam, readers, meet_pair, meet_i, meet_p, meet_j, meet_q, residual, bends):
-    """Replace, in bends (k, k, V E), R'' on noise by R'' on the other's signal where patch p of i lies on q of j; residual is (k, pairs)."""
+def bends_at_meetings(y0, y1, lam, readers, meetings, residual, bends):
+    """Replace, in bends (k, k, V E), R'' on noise by R'' on the other's signal where two signal patches coincide; residual is (k, pairs)."""
     labels, feature, signal, real, pattern = readers.labels, readers.feature, readers.signal, readers.real, readers.pattern
     c, noise, over_scale, activation = readers.c, readers.noise, readers.over_scale, readers.activation
     E, n = noise.shape[1], bends.shape[2]
     patches = signal.shape[1] * E // n
     for y in range(y0, y1):
-        for meeting in range(len(meet_i)):
-            i, p, j, q = meet_i[meeting], meet_p[meeting], meet_j[meeting], meet_q[meeting]
+        for entry in range(len(meetings.pair)):
+            i, p, j, q = meetings.i[entry], meetings.p[entry], meetings.j[entry], meetings.q[entry]
             if labels[i] == y and labels[j] == y:
                 continue
-            weight = over_scale * residual[y, meet_pair[meeting]]
+            weight = over_scale * residual[y, meetings.pair[entry]]
             share_i, share_j = lam * signal[i, p], (1.0 - lam) * signal[j, q]
             between = share_i * share_j if feature[i, p] == feature[j, q] else 0.0
             for e in range(E):

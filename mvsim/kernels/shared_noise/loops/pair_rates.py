@@ -9,8 +9,8 @@ from mvsim.kernels.jit.loops.activation import slope
 
 
 @njit(**SUMS)
-def fill_pair_rates(row0, row1, lam, readers, meet_i, meet_p, meet_j, meet_q, rates):
-    """Fill rows row0 .. row1 - 1 of rates (N, N, 2, E, V), own and other; signal patch p of i lies on q of j for each entry of ``meet_``.
+def fill_pair_rates(row0, row1, lam, readers, meetings, rates):
+    """Fill rows row0 .. row1 - 1 of rates (N, N, 2, E, V), own and other; the patches that coincide are those of ``meetings``.
 
     Own rates depend on the second point only through its pattern. For other rates, what a neuron reads in the signal of all points is formed
     once for each class of the first point.
@@ -55,8 +55,8 @@ def fill_pair_rates(row0, row1, lam, readers, meet_i, meet_p, meet_j, meet_q, ra
                         total += other[column * S + q]
                     rates[row, column, 0, e, view] = own[pattern[order[column]]]
                     rates[row, column, 1, e, view] = total
-    for n in range(len(meet_i)):
-        i, p, j, q = meet_i[n], meet_p[n], meet_j[n], meet_q[n]
+    for n in range(len(meetings.pair)):
+        i, p, j, q = meetings.i[n], meetings.p[n], meetings.j[n], meetings.q[n]
         row, column, y = place[i], place[j], labels[i]
         if row < row0 or row >= row1:
             continue

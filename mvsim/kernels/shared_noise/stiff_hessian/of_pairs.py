@@ -18,7 +18,7 @@ import numpy as np
 
 from mvsim.kernels.jit.threads import run_ranges
 from mvsim.kernels.shared_noise.layout import PairPlan
-from mvsim.kernels.shared_noise.loops.outer_products import outer_products
+from mvsim.kernels.shared_noise.loops.outer_products import PairWeights, outer_products
 from mvsim.kernels.shared_noise.softmax_sum import SoftmaxSum
 from mvsim.kernels.shared_noise.stiff_hessian.escaped import Escaped
 from mvsim.kernels.shared_noise.stiff_hessian.other_classes import blocks_of_other_classes
@@ -47,21 +47,19 @@ def _hessian(escaped: Escaped, plan: PairPlan, probability: PairProbability, res
     u = pair_rates(escaped, plan.lam, meetings, threads)
     v = u if plan.symmetric else pair_rates(escaped, 1.0 - plan.lam, meetings, threads)
     phi, psi = probability.first, probability.second
-    uu = _outer_products(escaped, u, u, False, (phi, 1.0, phi), threads)
-    vv = uu if plan.symmetric else _outer_products(escaped, v, v, False, (psi.T.copy(), 1.0, psi.T.copy()), threads)  # psi at (j, i)
-    uv = _outer_products(escaped, u, v, True, (phi, 0.0, psi), threads)
+    uu = _outer_products(escaped, u, u, False, PairWeights(phi, 1.0, phi), threads)
+    vv = uu if plan.symmetric else _outer_products(escaped, v, v, False, PairWeights(psi.T.copy(), 1.0, psi.T.copy()), threads)
+    uv = _outer_products(escaped, u, v, True, PairWeights(phi, 0.0, psi), threads)
     weight = 1.0 / len(escaped.layout.labels) ** 2
     others = blocks_of_other_classes(escaped, plan, probability, residual, threads)
     return _arrow(escaped, weight * uu, weight * uv, weight * vv, others)
 
 
-def _outer_products(
-    escaped: Escaped, u: np.ndarray, v: np.ndarray, swapped: bool, weights: tuple[np.ndarray, float, np.ndarray], threads: int
-) -> np.ndarray:
-    """Return the sums of `outer_products` for each two classes; ``weights`` are phi, one and psi."""
+def _outer_products(escaped: Escaped, u: np.ndarray, v: np.ndarray, swapped: bool, weights: PairWeights, threads: int) -> np.ndarray:
+    """Return the sums of `outer_products` for each two classes."""
     k, n = len(escaped.c), u.shape[2]
     out = np.empty((k, k, n, n))
-    run_ranges(k, threads, lambda y0, y1: outer_products(y0, y1, escaped.order, escaped.start, u, v, swapped, *weights, out))
+    run_ranges(k, threads, lambda y0, y1: outer_products(y0, y1, escaped.order, escaped.start, u, v, swapped, weights, out))
     return out
 
 

@@ -43,9 +43,8 @@ def blocks_of_other_classes(escaped: Escaped, plan: PairPlan, probability: PairP
     for lam, third, on_noise in _roles(escaped.layout, plan, probability, residual):
         data = lam, readers, third, on_noise, blocks, bends
         run_ranges(k, threads, lambda y0, y1, data=data: sums_on_noise(y0, y1, *data))  # type: ignore[misc]
-    meet, of_pairs = plan.meetings, residual.terms[:, len(plan.blocks) :]
-    meetings = meet.pair, meet.i, meet.p, meet.j, meet.q
-    run_ranges(k, threads, lambda y0, y1: bends_at_meetings(y0, y1, plan.lam, readers, *meetings, of_pairs, bends))
+    of_pairs = residual.terms[:, len(plan.blocks) :]
+    run_ranges(k, threads, lambda y0, y1: bends_at_meetings(y0, y1, plan.lam, readers, plan.meetings, of_pairs, bends))
     diagonal = np.arange(n)
     blocks[:, :, diagonal, diagonal] += np.maximum(bends, 0.0)
     return blocks

@@ -24,8 +24,7 @@ def pair_rates(escaped: Escaped, lam: float, meetings: Meetings, threads: int) -
     N = len(escaped.layout.labels)
     rates = np.empty((N, N, 2, escaped.places, escaped.views))  # own and other
     readers = escaped.readers()
-    coincidences = meetings.i, meetings.p, meetings.j, meetings.q
-    run_ranges(N, threads, lambda row0, row1: fill_pair_rates(row0, row1, lam, readers, *coincidences, rates))
+    run_ranges(N, threads, lambda row0, row1: fill_pair_rates(row0, row1, lam, readers, meetings, rates))
     return rates.reshape(N, N, -1)
 
 
