@@ -7,6 +7,7 @@ having changed meanwhile counts as failed: it would kill any worker, for want of
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import os
 import queue
@@ -22,6 +23,7 @@ from mvsim.echo import echo, shortened
 from mvsim.errors import Interrupted, UsageError
 from mvsim.free_memory import available_bytes
 from mvsim.inputs import check_integer
+from mvsim.sweep import worker_setup
 from mvsim.sweep.engine import Event
 from mvsim.sweep.estimate import bytes_of
 from mvsim.sweep.job import Job, Outcome, do
@@ -208,7 +210,14 @@ def _local_cluster(workers: int) -> Iterator[str]:
     with dask.config.set(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Port .* is already in use")  # of the dashboard, which takes another one
         # Memory was foretold, so Dask need not watch it: what it cannot explain it would take for a leak, and kill the worker.
-        with LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, memory_limit=0, silence_logs=logging.CRITICAL) as cluster:
+        with LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            memory_limit=0,
+            silence_logs=logging.CRITICAL,
+            preload=[worker_setup.__name__],
+        ) as cluster:
             yield cluster.scheduler_address
 
 
@@ -252,7 +261,8 @@ def _knock(address: str) -> None:
 
 
 def _dashboard(client: Client) -> str:
-    link = client.dashboard_link
+    """Say where the dashboard is; without bokeh there is a page that asks for it."""
+    link = client.dashboard_link if importlib.util.find_spec("bokeh") else None
     return f", dashboard at {link}" if link else ""
 
 
