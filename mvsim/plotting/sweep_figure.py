@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -94,6 +95,7 @@ def sweep_figure(runs: Runs) -> Figure:
                 panel = grid[row, place]
                 if len(numbers) == 2:
                     image = _heat_map(panel, runs, numbers, column, outcome)
+                    panel.set_xlabel(_axis_label(numbers[0]) if row == len(rows) - 1 else "")
                     if place == 0:
                         panel.set_ylabel(_axis_label(numbers[1]))
                 else:
@@ -103,18 +105,20 @@ def sweep_figure(runs: Runs) -> Figure:
                 grid[0, place].set_title(title)
         if len(numbers) == 2:
             for row, outcome in enumerate(rows):
-                figure.colorbar(image, ax=list(grid[row]), label=f"classes with {_phrase(outcome)}")
+                figure.colorbar(image, ax=list(grid[row]), label=f"classes with {_phrase(outcome)} learned")
         else:
             grid[0, 0].set_ylabel("fraction of classes")
-            grid[0, 0].legend(loc="best", title="features learned", title_fontsize=7)
-        figure.suptitle(_caption(runs), fontsize=8)
+            if numbers:
+                figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside right center", title="features\nlearned", title_fontsize=7)
+        caption = _caption(runs, "Shares" if len(numbers) == 2 else "Bars: 95 % intervals")
+        figure.suptitle(textwrap.fill(caption, int(16 * figure.get_figwidth())), fontsize=8)
     return figure
 
 
 def _grid(rows: int, columns: int, numbers: Sequence[Axis]) -> tuple[Figure, np.ndarray]:
     from matplotlib.figure import Figure
 
-    size = (1.1 + 2.5 * columns, 0.6 + 2.1 * rows) if len(numbers) == 2 else (0.8 + 2.9 * columns, 2.9)
+    size = (1.1 + 2.5 * columns, 0.6 + 2.1 * rows) if len(numbers) == 2 else (1.6 + 2.6 * columns, 2.9)
     figure = Figure(figsize=size)
     return figure, figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
 
@@ -127,12 +131,14 @@ def _lines(panel: Axes, runs: Runs, axis: Axis | None, column: Sequence[Case], o
     for shift, outcome in zip(np.linspace(-1.0, 1.0, len(outcomes)), outcomes, strict=True):
         values = np.array([one.interval(outcome) for one in counts])
         bars = np.abs(values[:, 1:] - values[:, :1]).T
-        shown = _shifted(x, 0.006 * shift) if axis is not None else x + 0.1 * shift  # bars that would hide each other stand side by side
+        shown = _shifted(x, 0.006 * shift) if axis is not None else x + shift  # bars that would hide each other stand side by side
         colour = "#888888" if outcome == "none" else OUTCOMES[outcome]
         panel.errorbar(shown, values[:, 0], bars, color=colour, marker="o", markersize=3.5, elinewidth=0.9, capsize=2, label=_phrase(outcome))
     panel.set_ylim(-0.04, 1.04)
     if axis is None:
-        panel.set_xticks([])
+        panel.set_xticks(np.linspace(-1.0, 1.0, len(outcomes)), [_phrase(outcome) for outcome in outcomes])
+        panel.set_xlim(-1.5, 1.5)
+        panel.set_xlabel("features learned")
         return
     panel.set_xlabel(_axis_label(axis))
     if _is_logarithmic(x):
@@ -154,7 +160,6 @@ def _heat_map(panel: Axes, runs: Runs, numbers: Sequence[Axis], column: Sequence
         panel.text(i, j, text, ha="center", va="center", fontsize=7, color=colour)
     panel.set_xticks(range(len(across.values)), [f"{value[0]:g}" for value in across.values])
     panel.set_yticks(range(len(up.values)), [f"{value[0]:g}" for value in up.values])
-    panel.set_xlabel(_axis_label(across))
     return image
 
 
@@ -181,12 +186,12 @@ def _phrase(outcome: str) -> str:
     return {"both": "both", "one": "exactly one", "all": "all", "some": "some", "none": "none"}[outcome]
 
 
-def _caption(runs: Runs) -> str:
+def _caption(runs: Runs, what: str) -> str:
     """Say what is common to all panels."""
     done = sum(standing.state == "done" for standing in runs.standings)
     seeds = len(runs.study.values.get("seed", (0,)))
     fixed = [_words(name, values[0]) for name, values in runs.study.values.items() if len(values) == 1 and name != "seed"]
-    first = f"Bars: 95 % intervals over classes clustered by {seeds} seeds" if seeds > 1 else "One seed"
+    first = f"{what} over classes clustered by {seeds} seeds" if seeds > 1 else f"{what} over classes of one seed"
     missing = f"; {len(runs.standings) - done} of {len(runs.standings)} cells not done" if done < len(runs.standings) else ""
     return "; ".join([first + missing, *fixed])
 
