@@ -24,7 +24,9 @@ def made_up(cell):
     values = run.dataset["feature_learned"].to_numpy().copy()
     values[-1] = learned
     dataset = run.dataset.assign(feature_learned=(run.dataset["feature_learned"].dims, values))
-    provenance = run.provenance | {"parameters": p.model_dump(mode="json"), "regime": [deviation.as_dict() for deviation in p.deviations()]}
+    mixup = {"mixing": 0.3, "nodes": 16, "pairs": None, "redraw": "once"} | cell.options if cell.method == "mixup" else {}
+    provenance = run.provenance | {"options": run.provenance["options"] | mixup}
+    provenance |= {"parameters": p.model_dump(mode="json"), "regime": [deviation.as_dict() for deviation in p.deviations()]}
     return Run(dataset, provenance)
 
 
