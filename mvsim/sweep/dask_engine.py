@@ -40,6 +40,9 @@ CONNECTING, RETURNING = 8.0, 600.0
 TELLING = 1.0
 """Seconds between two messages of a worker about its run."""
 
+LOGGERS = ("distributed", "tornado", "asyncio")
+"""Whose messages are about what this engine takes care of."""
+
 MOST_WORKERS = 4096
 """More workers than this are a slip of the pen."""
 
@@ -268,11 +271,14 @@ def _dashboard(client: Client) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep the log of Dask off stderr: what it warns of, as a worker that died, is dealt with here."""
-    logger = logging.getLogger("distributed")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
+    """Keep the logs of Dask and of its event loop off stderr: what they warn of, as a worker that died, is dealt with here."""
+    names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] in LOGGERS]
+    loggers = [logging.getLogger(name) for name in {*names, *LOGGERS}]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        logger.setLevel(before)
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)

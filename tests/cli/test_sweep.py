@@ -74,13 +74,6 @@ def test_the_command_line_wins_over_the_study(mvsim, study):
     assert mvsim("sweep", study, "--N", "12,13", "--seed", "0,1", "--zip", "N,seed", "--cells").out == "4\n"
 
 
-def test_the_folder_of_dask_is_that_of_the_others(mvsim, study):
-    assert mvsim("sweep", study, "--cell", 0, "--quiet").code == 0
-    result = mvsim("sweep", study, "--workers", 1)
-    assert (result.code, result.out) == (0, "4 of 4 cells done; runs in small\n")
-    assert "mvsim: 3 of 4 cells to do; 1 worker process" in result.err
-
-
 @pytest.mark.parametrize(("error", "code"), [("StalledError", 3), ("DivergedError", 3), ("MemoryError", 1), ("KeyError", 1)])
 def test_failures_are_listed_and_decide_the_exit_code(mvsim, study, monkeypatch, error, code):
     import builtins

@@ -37,8 +37,10 @@ def test_each_combination_is_judged_over_its_seeds_and_k_by_its_trend(tmp_path, 
     told = []
     sections = list(sweeps.ask_of_sweep(runs, lambda run, before, count: told.append((before, count))))
     assert [section.title for section in sections] == [
-        "Theorem 4.6, k=3, r0=0.1, 1 run", "Theorem 4.6, k=3, r0=0.4, 1 run", "Theorem 4.6, k=4, r0=0.1, 2 runs", "Theorem 4.6, k=4, r0=0.4, 2 runs",
-        "Theorem 4.7, k=3, r0=0.1, 2 runs", "Theorem 4.7, k=3, r0=0.4, 2 runs", "Theorem 4.7, k=4, r0=0.1, 2 runs", "Theorem 4.7, k=4, r0=0.4, 2 runs",
+        "Theorem 4.6, k=3, r0=0.1, 1 run", "Theorem 4.6, k=3, r0=0.4, 1 run", "Theorem 4.6, k=4, r0=0.1, 2 runs",
+        "Theorem 4.6, k=4, r0=0.4, 2 runs",
+        "Theorem 4.7, k=3, r0=0.1, 2 runs", "Theorem 4.7, k=3, r0=0.4, 2 runs", "Theorem 4.7, k=4, r0=0.1, 2 runs",
+        "Theorem 4.7, k=4, r0=0.4, 2 runs",
         "Theorem 4.6, trend in k, r0=0.1", "Theorem 4.6, trend in k, r0=0.4", "Theorem 4.7, trend in k, r0=0.1", "Theorem 4.7, trend in k, r0=0.4",
     ]  # fmt: skip
     assert sections[0].origin == "1 cells are not done"
