@@ -16,7 +16,7 @@ import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from mvsim.echo import echo, shortened
@@ -36,6 +36,9 @@ DEATHS = 3
 
 CONNECTING, RETURNING = 8.0, 600.0
 """Seconds that connecting may take, and seconds that a scheduler that was lost has to come back."""
+
+STARTS, ALONE = 5, 30.0
+"""How often it is tried to start workers here, and after how many seconds without any they are started anew."""
 
 TELLING = 1.0
 """Seconds between two messages of a worker about its run."""
@@ -77,13 +80,16 @@ class Dask:
 
     def work(self, jobs: Sequence[Job], begin: Callable[[str], None], tell: Callable[[Event], None]) -> None:
         """Do all jobs, those that take longest first."""
-        with _quiet(), ExitStack() as stack:
+        with _quiet():
             if self.scheduler is not None:
-                address, words = self.scheduler, f"workers of {self.scheduler}"
+                address = self.scheduler
+                dispatch = _Dispatch(jobs, lambda client: begin(f"workers of {address}{_dashboard(client)}"), tell)
+                dispatch.until_done(lambda patience: _client(address, patience), loses_workers=False)
             else:
                 count = self._workers_for(jobs)
-                address, words = stack.enter_context(_local_cluster(count)), f"{count} worker {'processes' if count > 1 else 'process'}"
-            _Dispatch(jobs, lambda client: begin(words + _dashboard(client)), tell).until_done(address)
+                words = f"{count} worker {'processes' if count > 1 else 'process'}"
+                dispatch = _Dispatch(jobs, lambda client: begin(words + _dashboard(client)), tell)
+                dispatch.until_done(lambda patience: _local_client(count), loses_workers=True)
 
     def _workers_for(self, jobs: Sequence[Job]) -> int:
         """Return how many workers there are to be: no more than jobs, cores, and runs that fit in memory together."""
@@ -107,16 +113,24 @@ class _Dispatch:
         self.news: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.topic = f"mvsim-{uuid.uuid4().hex}"
 
-    def until_done(self, address: str) -> None:
-        """Hand out what is left, again if the scheduler was lost meanwhile."""
+    def until_done(self, connect: Callable[[float], AbstractContextManager[Client]], loses_workers: bool) -> None:
+        """Hand out what is left, again if the scheduler was lost meanwhile.
+
+        Parameters
+        ----------
+        connect : callable
+            Returns a client; is told how many seconds it may wait for the scheduler.
+        loses_workers : bool
+            Whether a scheduler that has been without workers for `ALONE` seconds is given up, because none will come by itself.
+        """
         patience = 0.0
         while self.left:
-            with _client(address, patience) as client:
+            with connect(patience) as client:
                 if not patience:
                     self.begin(client)
                 client.subscribe_topic(self.topic, lambda event: self.news.put(event[1]))
                 futures = {self._submit(client, job) for job in self.left.values()}
-                self._collect(client, futures)
+                self._collect(client, futures, loses_workers)
             patience = RETURNING
 
     def _submit(self, client: Client, job: Job) -> Future:
@@ -126,13 +140,18 @@ class _Dispatch:
         future.add_done_callback(lambda ended: self.news.put((index, ended)))
         return future
 
-    def _collect(self, client: Client, futures: set[Future]) -> None:
-        """Take what comes back until nothing is left or the scheduler is lost."""
+    def _collect(self, client: Client, futures: set[Future], loses_workers: bool) -> None:
+        """Take what comes back until nothing is left, or the scheduler or all of its workers are lost."""
+        alive = time.monotonic()
         while self.left:
             try:
-                news = self.news.get(timeout=1.0)
+                news = self.news.get(timeout=2.0)
             except queue.Empty:
                 if client.status != "running":
+                    return
+                if not loses_workers or client.nthreads():
+                    alive = time.monotonic()
+                elif time.monotonic() - alive > ALONE:
                     return
                 continue
             if isinstance(news, dict):  # a worker tells how a run goes
@@ -204,24 +223,39 @@ def _state_of(job: Job) -> tuple[int, int] | None:
 
 
 @contextmanager
-def _local_cluster(workers: int) -> Iterator[str]:
-    """Start workers on this machine, which end with this process however it ends, and yield the address of their scheduler."""
+def _local_client(workers: int) -> Iterator[Client]:
+    """Start workers on this machine, which end with this process however it ends, and connect to their scheduler.
+
+    Raises
+    ------
+    UsageError
+        If they cannot be started.
+    """
     import dask
     from distributed import LocalCluster
 
     settings = {"distributed.scheduler.allowed-failures": 1, "distributed.worker.multiprocessing-method": "spawn"}
-    with dask.config.set(settings), warnings.catch_warnings():
+    with dask.config.set(settings), warnings.catch_warnings(), ExitStack() as stack:
         warnings.filterwarnings("ignore", message="Port .* is already in use")  # of the dashboard, which takes another one
-        # Memory was foretold, so Dask need not watch it: what it cannot explain it would take for a leak, and kill the worker.
-        with LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            memory_limit=0,
-            silence_logs=logging.CRITICAL,
-            preload=[worker_setup.__name__],
-        ) as cluster:
-            yield cluster.scheduler_address
+        for left in reversed(range(STARTS)):
+            try:
+                # Memory was foretold, so Dask need not watch it: what it cannot explain it would take for a leak, and kill the worker.
+                cluster = LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    processes=True,
+                    memory_limit=0,
+                    silence_logs=logging.CRITICAL,
+                    preload=[worker_setup.__name__],
+                )
+                break
+            except (RuntimeError, OSError, TimeoutError) as error:  # a worker died while it started
+                if not left:
+                    reason = shortened(" ".join(str(error).split()))
+                    advice = "start fewer with --workers, or make one run after another with --engine serial"
+                    raise UsageError(f"workers={workers}: could not be started ({reason}); {advice}") from None
+        stack.enter_context(cluster)
+        yield stack.enter_context(_client(cluster.scheduler_address, 0.0))
 
 
 @contextmanager

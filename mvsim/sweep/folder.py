@@ -148,7 +148,8 @@ class SweepFolder(RunFolder):
             If there is no study, or it cannot be read.
         """
         if not is_sweep(path):
-            raise UsageError(f"{path_text(path)}: is no folder of a sweep, there is no {STUDY_FILE}; give one made by `mvsim sweep`")
+            what = f"is a directory without {STUDY_FILE}, so no sweep" if Path(path).is_dir() else "is no directory, so no sweep"
+            raise UsageError(f"{path_text(path)}: {what}; give a run file, or the folder of `mvsim sweep`")
         place = Path(path) / STUDY_FILE
         saved = _read(place)
         folder = cls(Path(path), Study.from_plain(saved["study"]))

@@ -156,14 +156,14 @@ def test_a_sweep_is_drawn(mvsim, swept, tmp_path):
     result = mvsim("plot", "runs", next((tmp_path / "runs").glob("*.nc")))
     assert (result.code, "runs: the folder of a sweep is drawn alone" in result.err) == (2, True)
     (tmp_path / "empty").mkdir()
-    assert "empty: is no folder of a sweep" in mvsim("plot", "empty").err
+    assert "empty: is a directory without sweep.json" in mvsim("plot", "empty").err
 
 
 def test_a_folder_is_judged_alone(mvsim, swept, tmp_path):
     assert "runs: the folder of a sweep is judged alone" in mvsim("verify", "runs", "--theorem", "4.6").err
     (tmp_path / "empty").mkdir()
     result = mvsim("verify", "empty")
-    assert (result.code, "empty: is no folder of a sweep" in result.err) == (2, True)
+    assert (result.code, "empty: is a directory without sweep.json" in result.err) == (2, True)
 
 
 def test_parquet_needs_pyarrow(mvsim, swept, tmp_path, monkeypatch):

@@ -125,8 +125,11 @@ def test_a_study_file_whose_cells_are_not_those_of_its_study_is_named(folder):
 
 
 def test_what_is_no_folder_of_a_sweep_is_named(tmp_path):
-    with pytest.raises(UsageError, match=r"is no folder of a sweep, there is no sweep\.json"):
+    with pytest.raises(UsageError, match=r"is a directory without sweep\.json, so no sweep"):
         SweepFolder.open(tmp_path)
     (tmp_path / "file").write_text("")
+    for name in ("file", "nothing"):
+        with pytest.raises(UsageError, match=f"{name}: is no directory, so no sweep"):
+            SweepFolder.open(tmp_path / name)
     with pytest.raises(UsageError, match="is no folder and none can be created"):
         SweepFolder.create(tmp_path / "file", Study.of(VALUES))
