@@ -190,7 +190,6 @@ class _Dispatch:
             message = (
                 f"the worker could not run it ({type(error).__name__}: {shortened(' '.join(str(error).split()), 200)}); is the same mvsim there?"
             )
-        job.folder.record_failure(job.cell, type(error).__name__, message)
         return Outcome("failed", message, type(error).__name__)
 
 
@@ -205,7 +204,8 @@ def _do(job: Job, topic: str) -> Outcome:
         nonlocal last
         if time.monotonic() - last >= TELLING:
             last = time.monotonic()
-            worker.log_event(topic, {"index": job.cell.index, "worker": name, "status": status})
+            with suppress(Exception):  # whoever listens may be gone; the run goes on, and is handed out again from where it was saved
+                worker.log_event(topic, {"index": job.cell.index, "worker": name, "status": status})
 
     tell({})
     try:

@@ -71,7 +71,9 @@ class Told(Silent):
 
 
 def do(job: Job, tell: Telling, threads: int | None = 1, patience: float = PATIENCE) -> Outcome:
-    """Make or continue the run of a job; a failure is recorded in the folder and is no error here.
+    """Make or continue the run of a job; a failure is an outcome and no error here.
+
+    It is not this that records it: in a process that is being ended nearly anything may fail, and nobody learns of the outcome.
 
     Parameters
     ----------
@@ -93,7 +95,6 @@ def do(job: Job, tell: Telling, threads: int | None = 1, patience: float = PATIE
     Interrupted
         If SIGINT arrives; the state has been saved.
     """
-    folder, cell = job.folder, job.cell
     deadline = time.monotonic() + patience
     while True:
         try:
@@ -109,9 +110,7 @@ def do(job: Job, tell: Telling, threads: int | None = 1, patience: float = PATIE
             kind, message = type(error).__name__, " ".join(str(error).split())
             if not isinstance(error, MvsimError | OSError | MemoryError):
                 message = f"internal error ({kind}: {message}), a bug of mvsim: please report it"
-            folder.record_failure(cell, kind, message)
             return Outcome("failed", message, kind)
-        folder.forget_failure(cell)
         return Outcome("done")
 
 

@@ -10,11 +10,11 @@ from typing import Any, Protocol
 from mvsim.echo import echo, path_text
 from mvsim.errors import Interrupted, UsageError
 from mvsim.inputs import check_positive
-from mvsim.sweep.cell import REGIMES
+from mvsim.sweep.cell import REGIMES, Cell
 from mvsim.sweep.engine import Engine, Event, Serial
 from mvsim.sweep.estimate import seconds_of
 from mvsim.sweep.folder import RunFolder, Standing, SweepFolder
-from mvsim.sweep.job import Job, is_unsettled
+from mvsim.sweep.job import Job, Outcome, is_unsettled
 from mvsim.sweep.study import Study
 from mvsim.sweep.tally import Tally
 
@@ -118,6 +118,8 @@ def work_on(folder: SweepFolder, engine: Engine, display: Display | None = None,
     tally = Tally(standings, jobs)
 
     def tell(event: Event) -> None:
+        if event.outcome is not None:
+            _record(folder, folder.study.cells[event.cell], event.outcome)
         tally.tell(event)
         display.update(tally, event)
 
@@ -128,6 +130,14 @@ def work_on(folder: SweepFolder, engine: Engine, display: Display | None = None,
             done = f"{tally.counts['done']} of {tally.cells} cells done"
             raise Interrupted(f"interrupted with {done}; what was saved is in {path_text(folder.path)}") from None
     return tally
+
+
+def _record(folder: SweepFolder, cell: Cell, outcome: Outcome) -> None:
+    """Keep why a cell failed, and forget that it did once it is done."""
+    if outcome.state == "failed":
+        folder.record_failure(cell, outcome.kind, outcome.message)
+    elif outcome.state == "done":
+        folder.forget_failure(cell)
 
 
 def run_sweep(

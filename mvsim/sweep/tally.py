@@ -58,7 +58,8 @@ class Tally:
             return
         for worker in self._workers_on(event.cell):
             ended = self.at_work.pop(worker)
-            if self._before.get(event.cell) == "missing":  # others did not begin at the beginning
+            # One that went on from a save, or failed, does not tell how long a whole run takes.
+            if self._before.get(event.cell) == "missing" and event.outcome.state == "done":
                 self._foretold += ended.job.seconds
                 self._taken += now - ended.since
         if self._left.pop(event.cell, None) is None:
