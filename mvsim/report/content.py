@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,9 @@ HEADLINES = ("Theorem", "Definition")
 
 ANSWERS = {0: "Everything that was decided holds", 1: "Something fails", 3: "Something is inconclusive"}
 """The exit code of the same question to ``mvsim verify``, in words."""
+
+COUNTED = {"holds": "checks hold", "fails": "fail", "inconclusive": "are inconclusive"}
+"""Statuses that decide, in words."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +75,13 @@ class Report:
 
     @property
     def answer(self) -> str:
-        """The answer to whether all holds, in words."""
-        return ANSWERS[exit_code(verdict for section in self.sections for verdict in section.verdicts)] if self.sections else ""
+        """The answer to whether all holds, in words and numbers; empty if nothing was judged."""
+        verdicts = [verdict for section in self.sections for verdict in section.verdicts]
+        if not verdicts:
+            return ""
+        counts = Counter(verdict.status for verdict in verdicts)
+        told = ", ".join(f"{counts[status]} {words}" for status, words in COUNTED.items() if counts[status])
+        return f"{ANSWERS[exit_code(verdicts)]}{f': {told}' if told else ''}"
 
     def headlines(self) -> list[tuple[str, list[Verdict]]]:
         """Return what is said of theorems and of Definition 4.5, section by section."""

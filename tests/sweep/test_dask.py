@@ -3,6 +3,7 @@
 import contextlib
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -69,7 +70,9 @@ def wait_for(what, seconds=120.0):
 
 
 def test_side_by_side_gives_the_same_bits(tmp_path, whole):
-    assert swept(tmp_path / "runs", "--workers", "2") == (0, "mvsim: 3 of 3 cells to do; 2 worker processes\n")
+    code, err = swept(tmp_path / "runs", "--workers", "2")
+    assert (code, err.splitlines()[0]) == (0, "mvsim: 3 of 3 cells to do; 2 worker processes")
+    assert all(re.match(r"mvsim: \d of 3 cells done", line) for line in err.splitlines()[1:])
     assert_same_runs(tmp_path / "runs", whole)
     assert swept(tmp_path / "runs") == (0, "")
 
