@@ -159,7 +159,7 @@ def _print_plan(study: Study, place: Path, as_json: bool) -> None:
     for cell, standing, seconds, size in rows:
         print(escaped(f"{cell.index:>6}  {cell.label:<{width}}  {standing.state:<10}  {duration(seconds):>12}  {size / 2**20:.0f} MiB"))
     left = [seconds for _, standing, seconds, _ in rows if standing.state in ("missing", "unfinished")]
-    print(f"{len(rows)} cells, {len(left)} to do, about {duration(sum(left))} on one thread in all (within a factor of three)")
+    print(f"{len(rows)} cells, {len(left)} to do, about {duration(sum(left))} on one thread in all (order of magnitude)")
 
 
 def _plan_row(cell: Cell, standing: Standing, seconds: float, size: int) -> dict[str, Any]:

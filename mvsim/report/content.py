@@ -79,7 +79,7 @@ class Report:
         verdicts = [verdict for section in self.sections for verdict in section.verdicts]
         if not verdicts:
             return ""
-        counts = Counter(verdict.status for verdict in verdicts)
+        counts: Counter[str] = Counter(verdict.status for verdict in verdicts)
         told = ", ".join(f"{counts[status]} {words}" for status, words in COUNTED.items() if counts[status])
         return f"{ANSWERS[exit_code(verdicts)]}{f': {told}' if told else ''}"
 

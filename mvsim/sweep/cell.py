@@ -117,8 +117,8 @@ def meaningless(values: Mapping[str, Value]) -> set[str]:
     method, integrator = values.get("method", DEFAULTS.method), values.get("integrator", DEFAULTS.integrator)
     of_methods = {name for one in OBJECTIVES for name in options_of_method(one)} - RunOptions.model_fields.keys()
     of_integrators = {one.letter for one in INTEGRATORS.values()}
-    own = set(options_of_method(method)) if method in OBJECTIVES else of_methods
-    own |= {INTEGRATORS[integrator].letter} if integrator in INTEGRATORS else of_integrators
+    own = set(options_of_method(method)) if isinstance(method, str) and method in OBJECTIVES else of_methods
+    own |= {INTEGRATORS[integrator].letter} if isinstance(integrator, str) and integrator in INTEGRATORS else of_integrators
     return ((of_methods | of_integrators) - own) & values.keys()
 
 

@@ -15,7 +15,7 @@ SECONDS_AT_LEAST = 0.3
 
 _NETWORK, _PAIR = 2.0e-7, 1.5e-8
 """Seconds of a gradient for each of N k m outputs of neurons, and for each of N^2 k outputs of pairs: of runs with default parameters at k = 6 to 20,
-on one thread. Times differ by a factor of three between machines and by as much between seeds."""
+on one thread of a busy machine. Between machines, and between seeds, they differ by a factor of several."""
 
 _GRADIENTS = {False: (350.0, 140.0), True: (1000.0, 400.0)}
 """Gradients of a flow until it settles, a + b k, at default parameters: without and with pairs."""

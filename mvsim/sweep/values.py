@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any
 
@@ -14,6 +15,9 @@ Value = Any
 
 MOST_VALUES = 100_000
 """More values than this of one name are a slip of the pen."""
+
+MOST_DIGITS = 4300
+"""Python writes no longer integers."""
 
 _RANGE = re.compile(r"(-?\d{1,30}):(-?\d{1,30})(?::(\d{1,30}))?")
 
@@ -42,8 +46,22 @@ def read_values(name: str, given: Any) -> tuple[Value, ...]:
         values = [given]
     if not values:
         raise UsageError(f"{name}={echo(given)}: is empty; give at least one value")
+    for value in values:
+        if not _is_plain(value):
+            raise UsageError(f"{name}={echo(value)}: must be a finite number, a word, or a law made of these")
     _refuse_repeated(name, values)
     return tuple(values)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is made of what JSON holds: finite numbers of no more digits than Python writes, words, lists, and tables."""
+    if isinstance(value, dict):
+        return all(isinstance(name, str) for name in value) and _is_plain(list(value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, str | bool) or (isinstance(value, int) and abs(value) < 10**MOST_DIGITS)
 
 
 def told(value: Value) -> str:

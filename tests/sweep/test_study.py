@@ -1,14 +1,18 @@
 """What cells a study has: grids, values side by side, values that mean nothing, and what is refused."""
 
 import itertools
+import json
 
 import numpy as np
 import pytest
 import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import mvsim
 from mvsim.errors import UsageError
 from mvsim.simulation.identity import canonical_options, run_name
+from mvsim.sweep.cell import NAMES
 from mvsim.sweep.study import MOST_CELLS, Study
 
 
@@ -152,3 +156,29 @@ def test_runs_of_verification_and_of_sweeps_have_the_same_names():
     cell = Study.of({"k": 3, "d": 200, "method": "erm"}).cells[0]
     assert cell.file == run_name(P, "erm", 0, {}) == "erm-k3-seed0-2a039c15c1.nc"
     assert np.array_equal(cell.parameters.correlations_shape, P.correlations_shape)
+
+
+# ---- anything at all ----------------------------------------------------------------------------------------------------------------
+
+LEAVES = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.sampled_from([40, 4299, 4301]).map(lambda digits: 10**digits), st.floats(), st.text(max_size=8),
+    st.sampled_from(["0:3", "3,4", "erm,mixup", "gd", "flow", '[{"kind": "uniform"}]', "{", "[", "0:99999999999", "1e400"]), st.binary(max_size=3),
+)  # fmt: skip
+ANYTHING = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=2), max_leaves=4)
+
+
+@given(
+    st.dictionaries(st.sampled_from([*NAMES, "sed"]), ANYTHING, max_size=4),
+    st.lists(st.lists(st.sampled_from([*NAMES, "x"]), max_size=3), max_size=2),
+)
+@settings(max_examples=300)
+def test_anything_is_a_study_or_one_line_that_says_why_not(values, zips):
+    try:
+        study = Study.of({"k": 3, **values}, zips)
+        assert Study.from_plain(json.loads(json.dumps(study.plain()))).plain() == study.plain()
+    except UsageError as error:
+        refusal = str(error)
+    else:
+        refusal = ""
+    assert "\n" not in refusal
+    assert len(refusal) < 1500

@@ -44,6 +44,11 @@ BAD = {
     "a range backwards": ("5:0", "a range has from 1"),
     "a range of nearly everything": ("0:999999999", "a range has from 1"),
     "a range without steps": ("0:5:0", "a range has from 1"),
+    "not a number": (float("nan"), "x=nan: must be a finite number, a word, or a law"),
+    "infinity in a law": ([{"atoms": [float("inf")]}], "must be a finite number"),
+    "nothing in a list": ([None], "x=None: must be a finite number"),
+    "bytes": (b"3", "must be a finite number"),
+    "too many digits": (10**4300, "must be a finite number"),
     "JSON without an end": ('[{"a": 1}', "not valid JSON"),
 }
 
