@@ -14,7 +14,7 @@ from mvsim.echo import echo, shortened
 from mvsim.errors import UsageError
 from mvsim.options import check_choice
 from mvsim.sweep.cell import NAMES, REGIMES, Cell, cell_of, meaningless
-from mvsim.sweep.values import Value, read_values, told
+from mvsim.sweep.values import Value, read_values, refuse_repeated, told
 
 MOST_CELLS = 100_000
 """More cells than this are a slip of the pen."""
@@ -72,9 +72,10 @@ class Study:
         for name in given:
             if name not in NAMES:
                 raise UsageError(f"{shortened(name)}: is nothing that can be swept{_closest(name)}; there are {', '.join(NAMES)}")
-        values = {name: read_values(name, given[name]) for name in NAMES if name in given}
-        check_choice("regime", regime, REGIMES)
         groups = tuple(tuple(group) for group in zips)
+        beside = {name for group in groups for name in group}
+        values = {name: read_values(name, given[name], repeated=name in beside) for name in NAMES if name in given}
+        check_choice("regime", regime, REGIMES)
         _check_zips(groups, values)
         study = cls(values, groups, regime)
         count = math.prod(len(axis.values) for axis in study.axes)
@@ -157,6 +158,7 @@ def _check_zips(groups: Sequence[Sequence[str]], values: Mapping[str, tuple[Valu
         if len(set(lengths.values())) > 1:
             counts = ", ".join(f"{name} has {count}" for name, count in lengths.items())
             raise UsageError(f"zip={echo(text)}: values side by side must be equally many; {counts}")
+        refuse_repeated(text, list(zip(*(values[name] for name in group), strict=True)))
 
 
 def _closest(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from mvsim.echo import echo, shortened
@@ -22,7 +23,7 @@ MOST_DIGITS = 4300
 _RANGE = re.compile(r"(-?\d{1,30}):(-?\d{1,30})(?::(\d{1,30}))?")
 
 
-def read_values(name: str, given: Any) -> tuple[Value, ...]:
+def read_values(name: str, given: Any, repeated: bool = False) -> tuple[Value, ...]:
     """Return the values that a study gives for one name.
 
     Parameters
@@ -32,6 +33,8 @@ def read_values(name: str, given: Any) -> tuple[Value, ...]:
     given : object
         One value; a list of them; or text: values separated by commas, ranges of integers as ``first:end`` or ``first:end:step`` (without the end,
         as in Python), or a list in JSON.
+    repeated : bool
+        Whether a value may occur more than once, as it may beside the values of another name.
 
     Raises
     ------
@@ -49,7 +52,8 @@ def read_values(name: str, given: Any) -> tuple[Value, ...]:
     for value in values:
         if not _is_plain(value):
             raise UsageError(f"{name}={echo(value)}: must be a finite number, a word, or a law made of these")
-    _refuse_repeated(name, values)
+    if not repeated:
+        refuse_repeated(name, values)
     return tuple(values)
 
 
@@ -104,7 +108,8 @@ def _scalar(text: str) -> Value:
     return value if isinstance(value, int | float | bool) else text
 
 
-def _refuse_repeated(name: str, values: list[Value]) -> None:
+def refuse_repeated(name: str, values: Sequence[Value]) -> None:
+    """Raise `UsageError` if a value occurs twice."""
     seen = set()
     for value in values:
         if told(value) in seen:

@@ -39,6 +39,12 @@ def test_values_side_by_side():
     assert [axis.label for axis in study.axes] == ["k", "seed"]
 
 
+def test_a_value_may_come_again_beside_others():
+    study = Study.of({"k": "3,4,5", "t_end": [10.0, 10.0, 20.0], "method": "erm"}, [["k", "t_end"]])
+    assert [(cell.parameters.k, cell.options["t_end"]) for cell in study.cells] == [(3, 10.0), (4, 10.0), (5, 20.0)]
+    assert Study.from_plain(study.plain()).plain() == study.plain()
+
+
 def test_a_study_is_what_it_was_after_being_written():
     study = Study.of({"k": "6,10", "d": "5000,20000", "method": "mixup", "mixing": [0.3, {"distribution": "beta", "args": [2, 2]}]}, [["k", "d"]])
     again = Study.from_plain(study.plain())
@@ -98,6 +104,7 @@ BAD = {
     "a zip of one": ({"k": "3,4"}, [["k"]], "give at least two names"),
     "a zip of an unknown name": ({"k": "3,4"}, [["k", "d"]], "d has no values"),
     "a zip with a name twice": ({"k": "3,4", "d": "90,91"}, [["k", "d"], ["d", "k"]], "is named twice"),
+    "a zip with values twice": ({"k": "3,4,3", "d": "90,90,90"}, [["k", "d"]], r"k,d=\(3, 90\): is given twice"),
     "a zip of different lengths": ({"k": "3,4", "d": "90,91,92"}, [["k", "d"]], "k has 2, d has 3"),
     "too many cells": ({"k": 3, "seed": "0:1000", "N": "100:300"}, (), f"200000 cells: at most {MOST_CELLS}"),
 }  # fmt: skip
