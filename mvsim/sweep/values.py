@@ -58,11 +58,11 @@ def read_values(name: str, given: Any, repeated: bool = False) -> tuple[Value, .
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value is made of what JSON holds: finite numbers of no more digits than Python writes, words, lists, and tables."""
+    """Whether a value is made of what JSON holds: finite numbers of no more digits than Python writes, words, lists and tables."""
     if isinstance(value, dict):
         return all(isinstance(name, str) for name in value) and _is_plain(list(value.values()))
     if isinstance(value, list | tuple):
-        return all(map(_is_plain, value))
+        return all(one is None or _is_plain(one) for one in value)
     if isinstance(value, float):
         return math.isfinite(value)
     return isinstance(value, str | bool) or (isinstance(value, int) and abs(value) < 10**MOST_DIGITS)

@@ -39,3 +39,10 @@ def swept(folder: Path, name: str, values: Mapping[str, Any], zips: Sequence[Seq
         As for `mvsim.run_sweep`.
     """
     return mvsim.open_runs(mvsim.run_sweep(values, folder / name, zips=zips, extend=True, engine=Dask()).path)
+
+
+def side_by_side(parameters: Sequence[mvsim.Parameters]) -> tuple[dict[str, list[Any]], list[str]]:
+    """Return the values of a sweep over some parameters, and the names in which they differ: their values go side by side."""
+    rows = [p.model_dump(mode="json") for p in parameters]
+    differing = [name for name in rows[0] if any(row[name] != rows[0][name] for row in rows)]
+    return {name: [row[name] for row in rows] if name in differing else [rows[0][name]] for name in rows[0]}, differing
