@@ -13,6 +13,10 @@ class UsageError(MvsimError, ValueError):
     """
 
 
+class InUseError(UsageError):
+    """Another process is working on the run; nothing is wrong with it."""
+
+
 class DivergedError(MvsimError):
     """Non-finite values were met (exit code 3).
 

@@ -30,7 +30,8 @@ def test_python_example_runs(tmp_path, monkeypatch):
 
 
 def test_options_named_in_the_readme_exist():
-    known = {name for command in ("simulate", "verify") for argument in app[command].assemble_argument_collection() for name in argument.names}
+    commands = ("simulate", "verify", "sweep")
+    known = {name for command in commands for argument in app[command].assemble_argument_collection() for name in argument.names}
     named = set(re.findall(r"--[a-zA-Z][\w-]*", README))
     assert {"--method", "--resume"} <= named <= known | {"--help"}
 

@@ -121,6 +121,7 @@ SPOILED = {
     "theorems": _set("controls", "sections", 0, "verdicts", 0, "status", "fails"),
     "fuzz": _set("failures", [{"kind": "words", "count": 1, "broken": "traceback", "where": "cli", "detail": "", "example": ""}]),
     "invariants": _set("rows", 0, "broken", ["the loss rises"]),
+    "sweeps": _set("kills", "different_runs", [3]),
 }
 """For each study a change of its results that it must judge as a fault."""
 
@@ -131,6 +132,7 @@ SMALL = {
     "permanence": {"runs": {"0": {"views": [{"foretold": 7.0, "error": 0.1, "came": 7.1}]}}},
     "fuzz": {"total": 1, "failures": []},
     "invariants": {"rows": [{"set": 0, "method": "erm", "broken": [], "warnings": []}]},
+    "sweeps": {"kills": {"kills": 10, "exit_code": 0, "cells": 200, "same_table": True, "different_runs": []}},
 }
 """Results of studies that have none committed, as far as they are judged."""
 

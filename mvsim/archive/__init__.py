@@ -2,7 +2,7 @@
 
 from mvsim.archive.lock import lock_run
 from mvsim.archive.provenance import collect_provenance
-from mvsim.archive.run_file import read_run, write_run
+from mvsim.archive.run_file import read_provenance, read_run, write_run
 from mvsim.archive.writable import ensure_writable
 
-__all__ = ["collect_provenance", "ensure_writable", "lock_run", "read_run", "write_run"]
+__all__ = ["collect_provenance", "ensure_writable", "lock_run", "read_provenance", "read_run", "write_run"]

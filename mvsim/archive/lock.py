@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from mvsim.archive.atomic import remove_stale
 from mvsim.archive.writable import check_place
 from mvsim.echo import path_text
-from mvsim.errors import UsageError
+from mvsim.errors import InUseError, UsageError
 
 
 @contextlib.contextmanager
@@ -26,8 +26,10 @@ def lock_run(path: str | os.PathLike[str]) -> Iterator[None]:
 
     Raises
     ------
+    InUseError
+        If the run is locked already.
     UsageError
-        If the run is locked already, or no lock file can be created beside it.
+        If no lock file can be created beside it.
     """
     from filelock import FileLock, Timeout, UnixFileLock
 
@@ -37,7 +39,7 @@ def lock_run(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
-        raise UsageError(f"{path_text(path)}: another process is working on this run; wait for it, stop it, or choose another file") from None
+        raise InUseError(f"{path_text(path)}: another process is working on this run; wait for it, stop it, or choose another file") from None
     except OSError as error:
         raise UsageError(f"{path_text(path)}: cannot be locked, {path_text(lock_file)}: {error.strerror}; choose another file") from None
     try:

@@ -25,16 +25,26 @@ def seal(data: bytes | memoryview) -> bytes:
 
 def is_broken(file: IO[bytes]) -> bool:
     """Tell whether the open ``file`` has a seal that does not match its contents; leave it at its beginning."""
+    return _matches(file) is False
+
+
+def is_intact(file: IO[bytes]) -> bool:
+    """Tell whether the open ``file`` has a seal that matches its contents; leave it at its beginning."""
+    return _matches(file) is True
+
+
+def _matches(file: IO[bytes]) -> bool | None:
+    """Return whether the seal matches the contents, None if there is no seal."""
     size = file.seek(0, os.SEEK_END) - _LENGTH
     file.seek(max(size, 0))
     match = _SEAL.fullmatch(file.read())
     file.seek(0)
     if match is None:
-        return False
+        return None
     digest = hashlib.sha256()
     while size > 0:
         chunk = file.read(min(size, _CHUNK))
         digest.update(chunk)
         size -= len(chunk) or size  # a file that shrinks meanwhile has no more to give
     file.seek(0)
-    return digest.hexdigest().encode() != match[1]
+    return digest.hexdigest().encode() == match[1]

@@ -22,5 +22,8 @@ app = App(
     result_action="return_value",
 )
 app.command("mvsim.cli.simulate:simulate", name="simulate", help="Train one network and keep its trajectory in a run file.")
+app.command("mvsim.cli.sweep:sweep", name="sweep", help="Make the runs of a study, many side by side; what is there is not made again.")
+app.command("mvsim.cli.collect:collect", name="collect", help="Write what was measured in a sweep as a table.")
 app.command("mvsim.cli.plot:plot", name="plot", help="Draw one or several run files as one picture.")
 app.command("mvsim.cli.verify:verify", name="verify", help="Say whether the theorems hold, by how much and in which regime.")
+app.command("mvsim.cli.report:report", name="report", help="Write what came out of runs, or of a sweep, as one HTML file.")

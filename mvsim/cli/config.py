@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,7 @@ def apply_config(app: App, commands: tuple[str, ...], arguments: ArgumentCollect
     if option is None or not option.tokens:
         return
     path = option.tokens[-1].value
-    values = _read(path)
+    values = read_toml(path, "config")
     allowed = [name.removeprefix("--") for argument in arguments if argument is not option for name in argument.names[:1]]
     for key in values:
         if key.replace("_", "-") not in {name.replace("_", "-") for name in allowed}:
@@ -38,17 +39,24 @@ def apply_config(app: App, commands: tuple[str, ...], arguments: ArgumentCollect
     Dict({key: _text(path, key, value) for key, value in values.items()}, source=path, use_commands_as_keys=False)(app, commands, arguments)
 
 
-def _read(path: str) -> dict[str, Any]:
+def read_toml(path: str | os.PathLike[str], name: str) -> dict[str, Any]:
+    """Return what a TOML file says; ``name`` is what the file is called in messages.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read or is not TOML.
+    """
     if Path(path).exists() and not Path(path).is_file():  # a device may be without end, and a pipe without a beginning
-        raise UsageError(f"config={path_text(path)}: is not a file; give the name of a readable TOML file")
+        raise UsageError(f"{name}={path_text(path)}: is not a file; give the name of a readable TOML file")
     try:
         with open(path, "rb") as file:
             return tomllib.load(file)
     except OSError as error:
-        raise UsageError(f"config={path_text(path)}: {error.strerror}; give the name of a readable TOML file") from None
+        raise UsageError(f"{name}={path_text(path)}: {error.strerror}; give the name of a readable TOML file") from None
     except (ValueError, RecursionError) as error:  # of TOML, of its encoding, of an integer too long to read
         reason = shortened(" ".join(str(error).split()))
-        raise UsageError(f"config={path_text(path)}: not a TOML file that can be read ({reason}); correct the file") from None
+        raise UsageError(f"{name}={path_text(path)}: not a TOML file that can be read ({reason}); correct the file") from None
 
 
 def _text(path: str, key: str, value: Any) -> Any:

@@ -122,7 +122,7 @@ def pace(status: dict[str, Any]) -> str:
     if status.get("rate"):
         parts.append(f"{status['rate']:.3g} steps/s")
     if status.get("eta_seconds") is not None:
-        parts.append(f"{_duration(status['eta_seconds'])} left")
+        parts.append(f"{duration(status['eta_seconds'])} left")
     return ", ".join(parts)
 
 
@@ -139,7 +139,8 @@ def figures(status: dict[str, Any]) -> str:
     return f"t = {status['time']:.3g}, loss {status['loss']:.4g}, accuracy {status['training_accuracy']:.3g}; {learned}"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Return a time in hours and minutes, minutes and seconds, or seconds."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

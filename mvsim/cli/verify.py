@@ -23,9 +23,11 @@ from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
 from mvsim.run import Run
 from mvsim.simulation.options import RunOptions
+from mvsim.sweep.runs import Runs, open_runs
 from mvsim.verification.paths import PATHS
 from mvsim.verification.run_verdicts import check_step
 from mvsim.verification.statements.theorems import THEOREMS
+from mvsim.verification.sweeps import ask_of_sweep
 from mvsim.verification.verdict import asked_for, exit_code
 from mvsim.verification.verify import FOLDER, SEEDS, ask_of_controls, ask_of_runs, ask_of_theorems, parameters_along
 from mvsim.version import __version__
@@ -41,7 +43,7 @@ def _integers(kind: type, tokens: Any) -> tuple[int, ...]:
 
 @with_flags(text_flags(Parameters, "Parameters of the runs that are made"))
 def verify(
-    *runs: Annotated[Path, Parameter(name="RUN", help="Run files to judge.")],
+    *runs: Annotated[Path, Parameter(name="RUN", help="Run files to judge, or the folder of one sweep: its theorems over seeds and k.")],
     theorem: Annotated[
         tuple[str, ...],
         Parameter(
@@ -102,6 +104,7 @@ def verify(
     given = given_for(Parameters, fields) | ({"d": d[0] if len(d) == 1 else list(d)} if d else {})
     given |= {"path": path} if path != "default" else {}
     _refuse_unused(runs, theorem, k, seeds, given)
+    swept = _sweep_of(runs, theorem)
     question = {"runs": [str(run) for run in runs], "theorems": list(theorem), "controls": controls}
     question |= {name: value for name, value in (("claims", list(claim)), ("strict", strict)) if value}
     question |= {} if runs or not theorem else {"k": list(k), "seeds": seeds, "follow": follow, "parameters": dict(given)}
@@ -113,12 +116,13 @@ def verify(
     given.pop("path", None)
     parameters = parameters_along(path, k, given) if theorem and not runs else []
     for section in chain(
-        ask_of_runs(runs, theorem, None if quiet else _judging) if runs else (),
+        ask_of_sweep(swept, None if quiet else _judging_one_of) if swept is not None else (),
+        ask_of_runs(runs, theorem, None if quiet else _judging) if runs and swept is None else (),
         ask_of_theorems(theorem, parameters, seeds, runs_dir, threads, None if quiet else progress_on, follow) if theorem and not runs else (),
         ask_of_controls(runs_dir) if controls else (),
     ):
         sections.append(section)
-        if not (runs or quiet):  # it may take hours until the answer is complete
+        if not quiet and (swept is not None or not runs):  # it may take hours until the answer is complete
             origin = f" ({section.origin})" if section.origin else ""
             print(escaped(f"mvsim: {section.title}{origin}: {counts(section.verdicts)}"), file=sys.stderr, flush=True)
     verdicts = [verdict for section in sections for verdict in section.verdicts]
@@ -140,6 +144,16 @@ def verify(
     except BrokenPipeError:  # the verdict is the exit code, whoever reads the words
         silence_stdout()
     return code
+
+
+def _sweep_of(runs: tuple[Path, ...], theorem: tuple[str, ...]) -> Runs | None:
+    """Return the sweep in a folder, None if run files are given."""
+    folders = [path for path in runs if path.is_dir()]
+    if not folders:
+        return None
+    if len(runs) > 1 or theorem:
+        raise UsageError(f"{path_text(folders[0])}: the folder of a sweep is judged alone, by the theorems about its runs; give nothing beside it")
+    return open_runs(folders[0])
 
 
 def _refuse_unused(runs: tuple[Path, ...], theorem: tuple[str, ...], k: tuple[int, ...], seeds: int, given: dict[str, Any]) -> None:
@@ -178,6 +192,12 @@ def _judging(run: Run) -> None:
     """Say on a terminal which run is looked at; of a large one it takes a while."""
     if sys.stderr.isatty():
         print(f"mvsim: judging {escaped(str(run.path))}", file=sys.stderr, flush=True)
+
+
+def _judging_one_of(run: Run, before: int, runs: int) -> None:
+    """Say how many runs have been judged."""
+    if sys.stderr.isatty() or before % 10 == 0:
+        print(f"mvsim: judging {escaped(str(run.path))}, {before + 1} of {runs}", file=sys.stderr, flush=True)
 
 
 def _name(question: dict[str, Any]) -> str:

@@ -1,30 +1,19 @@
-"""Runs that verification makes, kept in a folder so that none is made twice."""
+"""Runs that verification and sweeps make, kept in a folder so that none is made twice."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
-from mvsim.data import Dataset
 from mvsim.echo import path_text, shortened
 from mvsim.errors import DivergedError, MvsimError, StalledError, UsageError
 from mvsim.parameters import Parameters
-from mvsim.parameters.model import ADDED
 from mvsim.run import Run, open_run
 from mvsim.simulation.all_options import DEFAULTS
 from mvsim.simulation.entry import simulate
+from mvsim.simulation.identity import run_name
 from mvsim.simulation.progress import Progress
 from mvsim.version import __version__
-
-
-def run_name(parameters: Parameters, method: str, seed: int, options: dict[str, Any]) -> str:
-    """Return the file name of a run: what a reader looks for, and a hash of all parameters and options."""
-    plain = {name: value.digest() if isinstance(value, Dataset) else value for name, value in options.items()}
-    fields = {name: value for name, value in parameters.model_dump(mode="json").items() if name not in ADDED or value != ADDED[name]}
-    told = json.dumps([fields, plain], sort_keys=True)
-    return f"{method}-k{parameters.k}-seed{seed}-{hashlib.sha256(told.encode()).hexdigest()[:10]}.nc"
 
 
 def kept_run(

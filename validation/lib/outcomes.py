@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +24,21 @@ def last_time(parameters: Parameters) -> float:
 
 
 def counted(folder: Path, parameters: Parameters, method: str, seeds: int, **options: Any) -> dict[str, Any]:
-    """Return how many classes have both, one and none of their features at the end, over seeds, and the fractions with their intervals.
+    """Return what `tallied` does, of runs that are made one after another."""
+    options = {"t_end": last_time(parameters), **options}
+    return tallied([try_kept_run(folder, parameters, method, seed, **options) for seed in range(seeds)])
 
-    ``complete_since`` tells for each run since when it has both features of every class, None if it has not.
+
+def tallied(runs: Sequence[Any]) -> dict[str, Any]:
+    """Return how many classes have both, one and none of their features at the end, over runs, and the fractions with their intervals.
+
+    What is no run in ``runs`` counts as lost. ``complete_since`` tells for each run since when it has both features of every class, None if it has
+    not.
     """
-    total, accurate, lost = {"both": 0, "one": 0, "none": 0}, 0, 0
+    total, accurate = {"both": 0, "one": 0, "none": 0}, 0
     complete: list[float | None] = []
-    for seed in range(seeds):
-        run = try_kept_run(folder, parameters, method, seed, **{"t_end": last_time(parameters), **options})
-        if not isinstance(run, mvsim.Run):
-            lost += 1
-            continue
+    there = [run for run in runs if isinstance(run, mvsim.Run)]
+    for run in there:
         last = run.dataset.isel(time=-1)
         for name, count in count_classes(last["feature_learned"].to_numpy()).items():
             total[name] += count
@@ -41,5 +46,11 @@ def counted(folder: Path, parameters: Parameters, method: str, seeds: int, **opt
         learned = run.dataset["feature_learned"].to_numpy() >= 1.0
         complete.append(unchanged_since(run.dataset["time"].to_numpy(), learned) if learned[-1].all() else None)
     n = sum(total.values())
-    counts: dict[str, Any] = {"classes": total, "accurate_runs": accurate, "runs": seeds - lost, "lost": lost, "complete_since": complete}
+    counts: dict[str, Any] = {
+        "classes": total,
+        "accurate_runs": accurate,
+        "runs": len(there),
+        "lost": len(runs) - len(there),
+        "complete_since": complete,
+    }
     return counts | {name: [count / n, *clopper_pearson(count, n)] if n else None for name, count in total.items()}

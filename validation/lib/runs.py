@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import mvsim
 from lib.sources import digest_of_sources
 from lib.study import TRAINING
+from mvsim.sweep.dask_engine import Dask
 
 
 def add_runs_option(parser: argparse.ArgumentParser) -> None:
@@ -21,3 +24,25 @@ def runs_of_present_code(folder: Path) -> Path:
     present = folder / f"code-{digest[:10]}"
     present.mkdir(parents=True, exist_ok=True)
     return present
+
+
+def swept(folder: Path, name: str, values: Mapping[str, Any], zips: Sequence[Sequence[str]] = ()) -> mvsim.Runs:
+    """Make the runs of a sweep that are not there yet, side by side, and read them.
+
+    Parameters
+    ----------
+    folder : Path
+        Where runs are kept; the sweep has a folder of its own in it.
+    name : str
+        Name of that folder. A study that is asked for more of its values later goes on in it.
+    values, zips
+        As for `mvsim.run_sweep`.
+    """
+    return mvsim.open_runs(mvsim.run_sweep(values, folder / name, zips=zips, extend=True, engine=Dask()).path)
+
+
+def side_by_side(parameters: Sequence[mvsim.Parameters]) -> tuple[dict[str, list[Any]], list[str]]:
+    """Return the values of a sweep over some parameters, and the names in which they differ: their values go side by side."""
+    rows = [p.model_dump(mode="json") for p in parameters]
+    differing = [name for name in rows[0] if any(row[name] != rows[0][name] for row in rows)]
+    return {name: [row[name] for row in rows] if name in differing else [rows[0][name]] for name in rows[0]}, differing

@@ -20,12 +20,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from lib.regimes import with_r0
-from lib.runs import add_runs_option, runs_of_present_code
+from lib.runs import add_runs_option, runs_of_present_code, swept
 from lib.second_view import FirstView, end_of_run, follow_first_view, tensor_power_times
 from lib.study import TRAINING
 from lib.tables import table
@@ -35,7 +33,6 @@ from mvsim.diagnostics import log_signal_strength
 from mvsim.parameters import default_r0
 from mvsim.random_streams import stream
 from mvsim.recording.feature_test import count_classes
-from mvsim.simulation.run_cache import try_kept_run
 from mvsim.verification.evidence.intervals import clopper_pearson
 
 TITLE = "The default size of the initial correlations"
@@ -70,13 +67,25 @@ GRID = tuple(float(f"{r0:.3g}") for r0 in np.geomspace(0.05, 0.4, 25))
 # ---- runs ---------------------------------------------------------------------------------------------------------------------------
 
 
-def followed(runs: Path, k: int, r0: float, seed: int) -> dict[str, Any]:
-    """Return what became of the classes of one run of ERM, and what was foretold of them; without ``classes`` if the run is lost."""
-    p = with_r0(k, r0)
-    row: dict[str, Any] = {"k": k, "r0": r0, "d": p.d, "seed": seed}
-    run = try_kept_run(runs, p, "erm", seed)
-    if not isinstance(run, mvsim.Run):
-        return row | {"lost": str(run)}
+def followed(runs: mvsim.Runs) -> list[dict[str, Any]]:
+    """Return what became of the classes of each run of ERM, and what was foretold of them; without ``classes`` where a run is lost."""
+    rows = []
+    for cell, standing in zip(runs.study.cells, runs.standings, strict=True):
+        p = cell.parameters
+        row: dict[str, Any] = {
+            "k": p.k,
+            "r0": runs.study.values["r0"][0] if "r0" not in cell.swept else cell.swept["r0"],
+            "d": p.d,
+            "seed": cell.seed,
+        }
+        lost = standing.state != "done"
+        rows.append(row | ({"lost": standing.message} if lost else _what_became(runs.run(cell.index), p, row["r0"], cell.seed)))
+    return rows
+
+
+def _what_became(run: mvsim.Run, p: mvsim.Parameters, r0: float, seed: int) -> dict[str, Any]:
+    """Return what became of the classes of a run, and what was foretold of them."""
+    k = p.k
     last = run.dataset.isel(time=-1)
     learned, end = last["feature_learned"].to_numpy(), float(last["time"])
     entered = run.dataset["escape_time"].min("neuron").to_numpy()  # NaN where none has
@@ -85,7 +94,7 @@ def followed(runs: Path, k: int, r0: float, seed: int) -> dict[str, Any]:
     first = follow_first_view(p, data, times)
     passed = first.passed_by(end)
     print(f"k = {k}, r0 = {r0:.3g}, seed {seed}: {count_classes(learned)}, {int(run.dataset['final_evaluations'])} gradients", flush=True)
-    return row | {
+    return {
         "settled": run.settled,
         "time": end,
         "gradients": int(run.dataset["final_evaluations"]),
@@ -149,8 +158,10 @@ def fitted(rows: list[dict[str, Any]]) -> dict[str, Any]:
 def measured_runs(options: argparse.Namespace) -> dict[str, Any]:
     """Follow ERM, and see how well it is foretold."""
     folder = runs_of_present_code(options.runs)
-    plan = [(k, r0, seed) for k, (sizes, seeds) in RUNS.items() if k <= options.most for r0 in sizes for seed in range(seeds)]
-    rows = [followed(folder, *one) for one in plan]
+    rows = []
+    for k, (sizes, seeds) in RUNS.items():
+        if k <= options.most:
+            rows += followed(swept(folder, f"runs-k{k}", {"k": k, "r0": list(sizes), "method": "erm", "seed": f"0:{seeds}"}))
     return {"rows": rows, "fit": fitted(rows)}
 
 
@@ -198,7 +209,9 @@ def _crossing(shares: np.ndarray) -> float:
 
 def checked(options: argparse.Namespace, k: int) -> dict[str, Any]:
     """Return what became of the classes of ERM at the rule."""
-    rows = [followed(runs_of_present_code(options.runs), k, default_r0(k), FIRST_CHECK + seed) for seed in range(CHECKS[k])]
+    seeds = f"{FIRST_CHECK}:{FIRST_CHECK + CHECKS[k]}"
+    study = {"k": k, "r0": default_r0(k), "method": "erm", "seed": seeds}
+    rows = followed(swept(runs_of_present_code(options.runs), f"check-k{k}", study))
     whole = [row for row in rows if "classes" in row]
     exceptions, classes = sum(is_exception(one) for row in whole for one in row["classes"]), k * len(whole)
     return {

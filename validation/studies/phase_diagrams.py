@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import argparse
 import math
-import time
 from pathlib import Path
 from typing import Any
 
-from lib.outcomes import counted
+from lib.outcomes import last_time, tallied
 from lib.regimes import with_r0
-from lib.runs import add_runs_option, runs_of_present_code
+from lib.runs import add_runs_option, runs_of_present_code, side_by_side, swept
 from lib.study import TRAINING
 from lib.tables import table
 from matplotlib.figure import Figure
@@ -88,23 +87,38 @@ NODES, MIXING_END = 8, 2e9
 
 def along(name: str, values: list[float], seeds: int, runs: Path) -> list[dict[str, Any]]:
     """Return what became of the classes at each value."""
+    parameters = [MAPS[name]["make"](value) for value in values]
+    if name == "mixing":
+        given, _ = side_by_side(parameters[:1])
+        laws = [{"distribution": "beta", "args": [value, value]} for value in values]
+        given, beside, methods = {**given, "mixing": laws, "nodes": NODES, "t_end": MIXING_END}, [], ("mixup",)
+    else:
+        given, names = side_by_side(parameters)
+        given, beside, methods = {**given, "t_end": [last_time(p) for p in parameters]}, [*names, "t_end"], BOTH_METHODS
+    zips = [beside] if len(beside) > 1 and len(values) > 1 else []
+    if not zips and beside:
+        given["t_end"] = given["t_end"][0]
+    study = {**given, "method": list(methods), "seed": f"0:{seeds}"}
+    made = swept(runs, f"{name}-{len(values)}", study, zips)
     rows = []
-    for value in values:
-        p, start = MAPS[name]["make"](value), time.perf_counter()
-        if name == "mixing":
-            law = {"distribution": "beta", "args": [value, value]}
-            outcomes = {"mixup": counted(runs, p, "mixup", seeds, mixing=law, nodes=NODES, t_end=MIXING_END)}
-        else:
-            outcomes = {method: counted(runs, p, method, seeds) for method in BOTH_METHODS}
-        rows.append({"value": value, **outcomes, "seconds": time.perf_counter() - start})
-        print(name, value, {m: row["classes"] for m, row in outcomes.items()}, f"{rows[-1]['seconds']:.1f} s", flush=True)
+    for place, value in enumerate(values):
+        there = {method: _runs_at(made, method, place, seeds) for method in methods}
+        seconds = sum(run.provenance["wall_seconds"] for of_method in there.values() for run in of_method if run is not None)
+        rows.append({"value": value, **{method: tallied(there[method]) for method in methods}, "seconds": seconds})
     return rows
+
+
+def _runs_at(made: mvsim.Runs, method: str, place: int, seeds: int) -> list[mvsim.Run | None]:
+    """Return the runs at one value, None for one that is lost; the seed changes first, and the method last."""
+    cells = [cell for cell in made.study.cells if cell.method == method][place * seeds : (place + 1) * seeds]
+    return [made.run(cell.index) if made.standings[cell.index].state == "done" else None for cell in cells]
 
 
 def limits(seeds: int, runs: Path) -> dict[str, Any]:
     """Return what becomes of the classes in the two limits of the mixing law, ERM and Midpoint Mixup, on the same data at the same time."""
-    p = MAPS["mixing"]["make"](1.0)
-    return {method: counted(runs, p, method, seeds, t_end=MIXING_END) for method in BOTH_METHODS}
+    given, _ = side_by_side([MAPS["mixing"]["make"](1.0)])
+    made = swept(runs, "limits", {**given, "t_end": MIXING_END, "method": list(BOTH_METHODS), "seed": f"0:{seeds}"})
+    return {method: tallied(_runs_at(made, method, 0, seeds)) for method in BOTH_METHODS}
 
 
 def picture(results: dict[str, Any]) -> Figure:

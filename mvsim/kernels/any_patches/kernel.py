@@ -83,8 +83,8 @@ class AnyPatchesKernel(Kernel):
         scaled = [c / self._scale for c in weights]
         mixtures = self._mixtures(batch)
         blocks = self._blocks(mixtures.near, mixtures.far)
-        common = *scaled, self._points, blocks, self._width(blocks), mixtures
-        run_ranges(self.k, self.threads, lambda y0, y1: loop(y0, y1, *common, *arguments, self._constants))
+        patches = compiled.Patches(*self._points, blocks, self._width(blocks))
+        run_ranges(self.k, self.threads, lambda y0, y1: loop(y0, y1, *scaled, patches, mixtures, *arguments, self._constants))
 
     def _mixtures(self, batch: Batch) -> compiled.Mixtures:
         """Write each mixed point as share (x_near + ratio x_far)."""

@@ -43,19 +43,37 @@ class Mixtures(NamedTuple):
     slope_weight: np.ndarray
 
 
+class Patches(NamedTuple):
+    """The points, and in which parts a loop goes through them.
+
+    Attributes
+    ----------
+    point, feature, rows : numpy.ndarray
+        Row n holds the coefficients of feature[n] in the patches of point[n].
+    blocks : numpy.ndarray
+        (B, 6) i0, i1, n0, n1, e0, e1: the pairs e0 .. e1 - 1 mix points i0 .. i1 - 1, whose rows are n0 .. n1 - 1.
+    width : int
+        Patches at a time.
+    """
+
+    point: np.ndarray
+    feature: np.ndarray
+    rows: np.ndarray
+    blocks: np.ndarray
+    width: int
+
+
 # Arguments of all loops.
 #   weights, moves (k, m, F)    neurons
-#   points                      (point, feature, rows): row n holds the coefficients of feature[n] in the patches of point[n]
-#   pairs                       see `Mixtures`
-#   blocks (B, 6)               i0, i1, n0, n1, e0, e1: the pairs e0 .. e1 - 1 mix points i0 .. i1 - 1, whose rows are n0 .. n1 - 1
+#   patches, pairs              see `Patches` and `Mixtures`
 #   outputs, residual, change   (k, number of pairs)
 # Every class y in y0 .. y1 - 1 adds to its own rows of the result only.
 
 
 @njit(forceinline=True, **SUMS)
-def _buffer(blocks, width):
+def _buffer(patches):
     """Return room for the pre-activations of any block."""
-    return np.empty((blocks[:, 1] - blocks[:, 0]).max() * width)
+    return np.empty((patches.blocks[:, 1] - patches.blocks[:, 0]).max() * patches.width)
 
 
 @njit(inline="always", **SUMS)
@@ -65,9 +83,9 @@ def _part(buffer, count, columns):
 
 
 @njit(forceinline=True, **SUMS)
-def _pre_activations(neuron, points, i0, n0, n1, p0, a):
+def _pre_activations(neuron, patches, i0, n0, n1, p0, a):
     """Fill a[i, p] with the scalar product of the neuron with patch p0 + p of point i0 + i."""
-    point, feature, rows = points
+    point, feature, rows = patches.point, patches.feature, patches.rows
     a[:] = 0.0
     for n in range(n0, n1):
         weight, sums, row = neuron[feature[n]], a[point[n] - i0], rows[n, p0 : p0 + a.shape[1]]
@@ -76,9 +94,9 @@ def _pre_activations(neuron, points, i0, n0, n1, p0, a):
 
 
 @njit(forceinline=True, **SUMS)
-def _add_scalar_products(out, points, i0, n0, n1, p0, total):
+def _add_scalar_products(out, patches, i0, n0, n1, p0, total):
     """Add to total the adjoint of `_pre_activations` at out: for every feature its coefficients times out, summed over patches p0 + p."""
-    point, feature, rows = points
+    point, feature, rows = patches.point, patches.feature, patches.rows
     for n in range(n0, n1):
         weights, row, product = out[point[n] - i0], rows[n, p0 : p0 + out.shape[1]], 0.0
         for p in range(len(weights)):
@@ -87,16 +105,16 @@ def _add_scalar_products(out, points, i0, n0, n1, p0, total):
 
 
 @njit(**SUMS)
-def mixed_values(y0, y1, weights, points, blocks, width, pairs, outputs, activation):
+def mixed_values(y0, y1, weights, patches, pairs, outputs, activation):
     """Add sum_r sum_p R(z) to outputs."""
     near, far, ratio, share = pairs.near, pairs.far, pairs.ratio, pairs.share
-    P, buffer = points[2].shape[1], _buffer(blocks, width)
+    P, buffer = patches.rows.shape[1], _buffer(patches)
     for y in range(y0, y1):
-        for i0, i1, n0, n1, e0, e1 in blocks:
-            for p0 in range(0, P, width):
-                a = _part(buffer, i1 - i0, min(width, P - p0))
+        for i0, i1, n0, n1, e0, e1 in patches.blocks:
+            for p0 in range(0, P, patches.width):
+                a = _part(buffer, i1 - i0, min(patches.width, P - p0))
                 for r in range(weights.shape[1]):
-                    _pre_activations(weights[y, r], points, i0, n0, n1, p0, a)
+                    _pre_activations(weights[y, r], patches, i0, n0, n1, p0, a)
                     for e in range(e0, e1):
                         i, j, q, top = near[e] - i0, far[e] - i0, ratio[e], 1.0 / share[e]
                         powers, rest = 0.0, 0.0
@@ -108,16 +126,16 @@ def mixed_values(y0, y1, weights, points, blocks, width, pairs, outputs, activat
 
 
 @njit(**SUMS)
-def mixed_pull_back(y0, y1, weights, points, blocks, width, pairs, residual, gradient, activation):
+def mixed_pull_back(y0, y1, weights, patches, pairs, residual, gradient, activation):
     """Add the adjoint of `mixed_values` at residual to gradient (k, m, F); there the units cancel."""
     near, far, ratio, share = pairs.near, pairs.far, pairs.ratio, pairs.share
-    P, buffer, out_buffer = points[2].shape[1], _buffer(blocks, width), _buffer(blocks, width)
+    P, buffer, out_buffer = patches.rows.shape[1], _buffer(patches), _buffer(patches)
     for y in range(y0, y1):
-        for i0, i1, n0, n1, e0, e1 in blocks:
-            for p0 in range(0, P, width):
-                a, out = _part(buffer, i1 - i0, min(width, P - p0)), _part(out_buffer, i1 - i0, min(width, P - p0))
+        for i0, i1, n0, n1, e0, e1 in patches.blocks:
+            for p0 in range(0, P, patches.width):
+                a, out = _part(buffer, i1 - i0, min(patches.width, P - p0)), _part(out_buffer, i1 - i0, min(patches.width, P - p0))
                 for r in range(weights.shape[1]):
-                    _pre_activations(weights[y, r], points, i0, n0, n1, p0, a)
+                    _pre_activations(weights[y, r], patches, i0, n0, n1, p0, a)
                     out[:] = 0.0
                     for e in range(e0, e1):
                         i, j, q, top = near[e] - i0, far[e] - i0, ratio[e], 1.0 / share[e]
@@ -131,21 +149,21 @@ def mixed_pull_back(y0, y1, weights, points, blocks, width, pairs, residual, gra
                                 slope = mixed_slope(a[i, p] + q * a[j, p], share[e], top, activation)
                                 out[i, p] += by_near * slope
                                 out[j, p] += by_far * slope
-                    _add_scalar_products(out, points, i0, n0, n1, p0, gradient[y, r])
+                    _add_scalar_products(out, patches, i0, n0, n1, p0, gradient[y, r])
 
 
 @njit(**SUMS)
-def mixed_tangents(y0, y1, weights, moves, points, blocks, width, pairs, outputs, activation):
+def mixed_tangents(y0, y1, weights, moves, patches, pairs, outputs, activation):
     """Add the directional derivative of `mixed_values` along moves, to outputs."""
     near, far, ratio, share = pairs.near, pairs.far, pairs.ratio, pairs.share
-    P, buffer, move_buffer = points[2].shape[1], _buffer(blocks, width), _buffer(blocks, width)
+    P, buffer, move_buffer = patches.rows.shape[1], _buffer(patches), _buffer(patches)
     for y in range(y0, y1):
-        for i0, i1, n0, n1, e0, e1 in blocks:
-            for p0 in range(0, P, width):
-                a, da = _part(buffer, i1 - i0, min(width, P - p0)), _part(move_buffer, i1 - i0, min(width, P - p0))
+        for i0, i1, n0, n1, e0, e1 in patches.blocks:
+            for p0 in range(0, P, patches.width):
+                a, da = _part(buffer, i1 - i0, min(patches.width, P - p0)), _part(move_buffer, i1 - i0, min(patches.width, P - p0))
                 for r in range(weights.shape[1]):
-                    _pre_activations(weights[y, r], points, i0, n0, n1, p0, a)
-                    _pre_activations(moves[y, r], points, i0, n0, n1, p0, da)
+                    _pre_activations(weights[y, r], patches, i0, n0, n1, p0, a)
+                    _pre_activations(moves[y, r], patches, i0, n0, n1, p0, da)
                     for e in range(e0, e1):
                         i, j, q, top = near[e] - i0, far[e] - i0, ratio[e], 1.0 / share[e]
                         total = 0.0
@@ -155,18 +173,18 @@ def mixed_tangents(y0, y1, weights, moves, points, blocks, width, pairs, outputs
 
 
 @njit(**SUMS)
-def mixed_pull_back_tangent(y0, y1, weights, moves, points, blocks, width, pairs, residual, change, product, activation):
+def mixed_pull_back_tangent(y0, y1, weights, moves, patches, pairs, residual, change, product, activation):
     """Add the directional derivative of `mixed_pull_back` along (moves, change of residual) to product (k, m, F)."""
     near, far, ratio, share = pairs.near, pairs.far, pairs.ratio, pairs.share
-    P, buffer, move_buffer, out_buffer = points[2].shape[1], _buffer(blocks, width), _buffer(blocks, width), _buffer(blocks, width)
+    P, buffer, move_buffer, out_buffer = patches.rows.shape[1], _buffer(patches), _buffer(patches), _buffer(patches)
     for y in range(y0, y1):
-        for i0, i1, n0, n1, e0, e1 in blocks:
-            for p0 in range(0, P, width):
-                count, columns = i1 - i0, min(width, P - p0)
+        for i0, i1, n0, n1, e0, e1 in patches.blocks:
+            for p0 in range(0, P, patches.width):
+                count, columns = i1 - i0, min(patches.width, P - p0)
                 a, da, out = _part(buffer, count, columns), _part(move_buffer, count, columns), _part(out_buffer, count, columns)
                 for r in range(weights.shape[1]):
-                    _pre_activations(weights[y, r], points, i0, n0, n1, p0, a)
-                    _pre_activations(moves[y, r], points, i0, n0, n1, p0, da)
+                    _pre_activations(weights[y, r], patches, i0, n0, n1, p0, a)
+                    _pre_activations(moves[y, r], patches, i0, n0, n1, p0, da)
                     out[:] = 0.0
                     for e in range(e0, e1):
                         i, j, q, top = near[e] - i0, far[e] - i0, ratio[e], 1.0 / share[e]
@@ -183,4 +201,4 @@ def mixed_pull_back_tangent(y0, y1, weights, moves, points, blocks, width, pairs
                                 w = move * mixed_slope(x, share[e], top, activation) + weight * mixed_bend(x, share[e], top, activation) * dx
                                 out[i, p] += w
                                 out[j, p] += q * w
-                    _add_scalar_products(out, points, i0, n0, n1, p0, product[y, r])
+                    _add_scalar_products(out, patches, i0, n0, n1, p0, product[y, r])

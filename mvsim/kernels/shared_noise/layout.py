@@ -133,8 +133,7 @@ def listed_terms(layout: Layout, first: np.ndarray, second: np.ndarray, lam: np.
     )
 
 
-@dataclass(frozen=True)
-class Meetings:
+class Meetings(NamedTuple):
     """Signal patch p of point i lies where signal patch q of point j lies, once for each entry; ``pair`` counts the extra pairs.
 
     All attributes are (n,) arrays of integers.

@@ -99,25 +99,25 @@ class DirectSums:
     def values(self, y0: int, y1: int, columns: np.ndarray, tables: Values) -> None:
         """Fill the tables at the given columns (k, F + G, m), in units of the scale of the activation."""
         for lam, table in tables.roles(self._plan):
-            compiled.table_values(y0, y1, columns, *self._signals, lam, table, self._activation)
+            compiled.table_values(y0, y1, columns, compiled.Signals(*self._signals, lam), table, self._activation)
         tables.terms[y0:y1] = 0.0
         compiled.term_values(y0, y1, columns, self._terms, tables.terms, self._activation)
 
     def tangents(self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, tables: Values) -> None:
         """Fill the tables with the derivative of `values` along moves, in units of the scale of the activation."""
         for lam, table in tables.roles(self._plan):
-            compiled.table_tangents(y0, y1, columns, moves, *self._signals, lam, table, self._activation)
+            compiled.table_tangents(y0, y1, columns, moves, compiled.Signals(*self._signals, lam), table, self._activation)
         tables.terms[y0:y1] = 0.0
         compiled.term_tangents(y0, y1, columns, moves, self._terms, tables.terms, self._activation)
 
     def pull_back(self, y0: int, y1: int, columns: np.ndarray, D: Derivatives, out: np.ndarray) -> None:
         """Add the adjoint of `values` at D, by the columns times that scale, to out, the shape of columns."""
         for lam, residual in D.roles(self._plan):
-            compiled.table_pull_back(y0, y1, columns, *self._signals, lam, residual, out, self._activation)
+            compiled.table_pull_back(y0, y1, columns, compiled.Signals(*self._signals, lam), residual, out, self._activation)
         compiled.term_pull_back(y0, y1, columns, self._terms, D.terms, out, self._activation)
 
     def pull_back_tangent(self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, D: Derivatives, dD: Derivatives, out: np.ndarray) -> None:
         """Add the derivative of `pull_back` along (moves, dD) to out."""
         for (lam, residual), (_, change) in zip(D.roles(self._plan), dD.roles(self._plan), strict=True):
-            compiled.table_pull_back_tangent(y0, y1, columns, moves, *self._signals, lam, residual, change, out, self._activation)
+            compiled.table_pull_back_tangent(y0, y1, columns, moves, compiled.Signals(*self._signals, lam), residual, change, out, self._activation)
         compiled.term_pull_back_tangent(y0, y1, columns, moves, self._terms, D.terms, dD.terms, out, self._activation)

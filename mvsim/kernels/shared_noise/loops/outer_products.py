@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from mvsim.kernels.jit.compiling import SUMS, njit
@@ -9,14 +11,31 @@ from mvsim.kernels.jit.compiling import SUMS, njit
 _PAIRS_AT_ONCE = 512
 
 
+class PairWeights(NamedTuple):
+    """The weight phi (one - psi) of each pair of points.
+
+    Attributes
+    ----------
+    phi, psi : numpy.ndarray
+        (N, N).
+    one : float
+        1, or 0 for - phi psi.
+    """
+
+    phi: np.ndarray
+    one: float
+    psi: np.ndarray
+
+
 @njit(**SUMS)
-def outer_products(y0, y1, order, start, u, v, swapped, phi, one, psi, out):
+def outer_products(y0, y1, order, start, u, v, swapped, weights, out):
     """Write, for every class y in y0 .. y1 - 1 and every class s, the sum over i in N_y and j in N_s to out (k, k, n, n).
 
-    It is of phi (one - psi) u v^T with u[i, j] in R^n and v[i, j], or v[j, i] if ``swapped``. Points of one class lie together, class y from
-    start[y] to start[y + 1], and i is point order[i] of phi and psi (N, N). Some pairs at once are copied, each number to a row of its own: sums
-    over pairs then vectorise.
+    It is of the weight of the pair times u v^T with u[i, j] in R^n and v[i, j], or v[j, i] if ``swapped``. Points of one class lie together, class y
+    from start[y] to start[y + 1], and i is point order[i] of the weights. Some pairs at once are copied, each number to a row of its own: sums over
+    pairs then vectorise.
     """
+    phi, one, psi = weights
     n = u.shape[2]
     most = _PAIRS_AT_ONCE
     for y in range(len(start) - 1):

@@ -2,45 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from mvsim.kernels.jit.compiling import SUMS, njit
 from mvsim.kernels.jit.loops.activation import slope
 
 
-class Readers(NamedTuple):
-    """The escaped neurons and the points, as the loop takes them; see `mvsim.kernels.shared_noise.stiff_hessian.escaped.Escaped` and `Layout`.
-
-    Attributes
-    ----------
-    order, place, labels, pattern, feature, signal : numpy.ndarray
-        Of the points.
-    real, c, noise : numpy.ndarray
-        Of the neurons.
-    over_scale : float
-        1 / scale of the activation.
-    activation : tuple
-        See `mvsim.activations.Activation.compiled`.
-    """
-
-    order: np.ndarray
-    place: np.ndarray
-    labels: np.ndarray
-    pattern: np.ndarray
-    feature: np.ndarray
-    signal: np.ndarray
-    real: np.ndarray
-    c: np.ndarray
-    noise: np.ndarray
-    over_scale: float
-    activation: tuple
-
-
 @njit(**SUMS)
-def fill_pair_rates(row0, row1, lam, readers, meet_i, meet_p, meet_j, meet_q, rates):
-    """Fill rows row0 .. row1 - 1 of rates (N, N, 2, E, V), own and other; signal patch p of i lies on q of j for each entry of ``meet_``.
+def fill_pair_rates(row0, row1, lam, readers, meetings, rates):
+    """Fill rows row0 .. row1 - 1 of rates (N, N, 2, E, V), own and other; the patches that coincide are those of ``meetings``.
 
     Own rates depend on the second point only through its pattern. For other rates, what a neuron reads in the signal of all points is formed
     once for each class of the first point.
@@ -85,8 +55,8 @@ def fill_pair_rates(row0, row1, lam, readers, meet_i, meet_p, meet_j, meet_q, ra
                         total += other[column * S + q]
                     rates[row, column, 0, e, view] = own[pattern[order[column]]]
                     rates[row, column, 1, e, view] = total
-    for n in range(len(meet_i)):
-        i, p, j, q = meet_i[n], meet_p[n], meet_j[n], meet_q[n]
+    for n in range(len(meetings.pair)):
+        i, p, j, q = meetings.i[n], meetings.p[n], meetings.j[n], meetings.q[n]
         row, column, y = place[i], place[j], labels[i]
         if row < row0 or row >= row1:
             continue

@@ -12,6 +12,10 @@ infinity keep their meaning. Bits depend on the machine's vector width, never on
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+
 from mvsim.kernels.jit.compiling import SUMS, njit
 from mvsim.kernels.jit.loops.activation import bend, slope, value
 
@@ -99,9 +103,26 @@ def term_pull_back_tangent(y0, y1, columns, moves, terms, residual, change, out,
 # The table of signal patches on noise patterns: table[y, g, i] = sum_p sum_r R(lam * signal_{i,p} + (1 - lam) * noise_g) ------------------
 
 
+class Signals(NamedTuple):
+    """The signal patches of all points, and the weight with which they are mixed.
+
+    Attributes
+    ----------
+    feature, signal : numpy.ndarray
+        (N, S) feature and coefficient of each signal patch.
+    lam : float
+        Their weight.
+    """
+
+    feature: np.ndarray
+    signal: np.ndarray
+    lam: float
+
+
 @njit(**SUMS)
-def table_values(y0, y1, columns, feature, signal, lam, table, activation):
-    """Fill table (k, G, N); feature (N, S) and signal (N, S) name the S signal patches of each point."""
+def table_values(y0, y1, columns, signals, table, activation):
+    """Fill table (k, G, N)."""
+    feature, signal, lam = signals
     base = columns.shape[1] - table.shape[1]
     for y in range(y0, y1):
         for g in range(table.shape[1]):
@@ -113,8 +134,9 @@ def table_values(y0, y1, columns, feature, signal, lam, table, activation):
 
 
 @njit(**SUMS)
-def table_pull_back(y0, y1, columns, feature, signal, lam, residual, out, activation):
+def table_pull_back(y0, y1, columns, signals, residual, out, activation):
     """Add the adjoint of `table_values` at residual (k, G, N) to out."""
+    feature, signal, lam = signals
     base = columns.shape[1] - residual.shape[1]
     for y in range(y0, y1):
         for i in range(residual.shape[2]):
@@ -124,8 +146,9 @@ def table_pull_back(y0, y1, columns, feature, signal, lam, residual, out, activa
 
 
 @njit(**SUMS)
-def table_tangents(y0, y1, columns, moves, feature, signal, lam, table, activation):
+def table_tangents(y0, y1, columns, moves, signals, table, activation):
     """Fill table with the directional derivative of `table_values` along moves."""
+    feature, signal, lam = signals
     base = columns.shape[1] - table.shape[1]
     for y in range(y0, y1):
         for g in range(table.shape[1]):
@@ -137,8 +160,9 @@ def table_tangents(y0, y1, columns, moves, feature, signal, lam, table, activati
 
 
 @njit(**SUMS)
-def table_pull_back_tangent(y0, y1, columns, moves, feature, signal, lam, residual, change, out, activation):
+def table_pull_back_tangent(y0, y1, columns, moves, signals, residual, change, out, activation):
     """Add the directional derivative of `table_pull_back` along (moves, change of residual) to out."""
+    feature, signal, lam = signals
     base = columns.shape[1] - residual.shape[1]
     for y in range(y0, y1):
         for i in range(residual.shape[2]):

@@ -1,0 +1,113 @@
+"""``mvsim report``: runs, or a sweep, as one HTML file."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shlex
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from mvsim.archive import ensure_writable
+from mvsim.archive.atomic import write_atomically
+from mvsim.cli.options import FLAG, Quiet
+from mvsim.echo import escaped, path_text
+from mvsim.errors import UsageError
+from mvsim.report.content import MOST, report_of_runs, report_of_sweep
+from mvsim.report.page import page
+from mvsim.run import Run, open_run
+from mvsim.sweep.runs import Runs, open_runs
+from mvsim.verification.statements.theorems import THEOREMS
+from mvsim.verification.sweeps import ask_of_sweep
+from mvsim.verification.verdict import Verdict
+from mvsim.verification.verify import Section, ask_of_runs
+
+
+def report(
+    *runs: Annotated[Path, Parameter(name="RUN", required=True, help="Run files, or the folder of one sweep.")],
+    out: Annotated[
+        Path | None, Parameter(name=["--out", "-o"], help="Report, .html; by default report.html in the folder, or beside the first run.")
+    ] = None,
+    verdicts: Annotated[
+        Path | None, Parameter(help="Answer of `mvsim verify RUN ... --out FILE` about the same runs, so that they are not judged again.")
+    ] = None,
+    force: Annotated[bool, FLAG, Parameter(help="Overwrite the report.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write what came out of runs, or of a sweep, as one HTML file that needs nothing else."""
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it tells where it keeps its fonts if there is no home
+    folders = [path for path in runs if path.is_dir()]
+    if folders and len(runs) > 1:
+        raise UsageError(f"{path_text(folders[0])}: a sweep has a report of its own; give run files only, or this folder only")
+    if len(runs) > MOST:
+        raise UsageError(f"{len(runs)} runs: a report has at most {MOST} side by side; give fewer, or the folder of a sweep")
+    place = _place(out, runs, bool(folders), force)
+    given = None if verdicts is None else _sections(verdicts, runs)
+    told = None if quiet else _told
+    command = shlex.join(["mvsim", "report", *map(str, runs)])
+    if folders:
+        swept = open_runs(folders[0])
+        contents = report_of_sweep(swept, _judged_sweep(swept, told) if given is None else given, command)
+    else:
+        read = [open_run(path) for path in runs]
+        contents = report_of_runs(read, _judged_runs(read, told) if given is None else given, command)
+    write_atomically(place, page(contents).encode())
+    print(f"saved in {escaped(str(place))}")
+
+
+def _place(out: Path | None, runs: tuple[Path, ...], swept: bool, force: bool) -> Path:
+    """Return where the report goes, if it may be written there."""
+    place = out or (runs[0] / "report.html" if swept else runs[0].with_name(f"{runs[0].stem}-report.html"))
+    if place.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"out={path_text(place)}: the name of a report must end in .html")
+    if place.exists() and not force:
+        raise UsageError(f"{path_text(place)}: exists already; overwrite it with --force, or choose another file with --out")
+    ensure_writable(place, force=True)
+    return place
+
+
+def _judged_runs(runs: list[Run], told: Any) -> Iterable[Section]:
+    """Return the verdicts on runs whose training loss has a theorem."""
+    methods = {theorem.method for theorem in THEOREMS.values()}
+    judged = [run for run in runs if run.method in methods and "data" not in run.provenance["options"]]
+    return ask_of_runs(judged, (), told) if judged else ()
+
+
+def _judged_sweep(runs: Runs, told: Any) -> Iterable[Section]:
+    """Return the verdicts on a sweep, none if no theorem is about its runs."""
+    methods = {theorem.method for theorem in THEOREMS.values()}
+    judged = any(
+        standing.state == "done" and cell.method in methods and cell.parameters.V == 2
+        for cell, standing in zip(runs.study.cells, runs.standings, strict=True)
+    )
+    return ask_of_sweep(runs, (lambda run, before, count: told(run)) if told else None) if judged else ()
+
+
+def _told(run: Run) -> None:
+    """Say on a terminal which run is judged."""
+    if sys.stderr.isatty():
+        print(f"mvsim: judging {escaped(str(run.path))}", file=sys.stderr, flush=True)
+
+
+def _sections(path: Path, runs: tuple[Path, ...]) -> list[Section]:
+    """Return the verdicts in an answer of ``mvsim verify``."""
+    try:
+        answer = json.loads(path.read_text(encoding="utf-8"))
+        asked = answer["question"]["runs"]
+        sections = [Section(part["title"], [Verdict(**{**one, **_numbers(one)}) for one in part["verdicts"]]) for part in answer["sections"]]
+    except OSError as error:
+        raise UsageError(f"verdicts={path_text(path)}: {error.strerror}; give a file that `mvsim verify --out` wrote") from None
+    except (ValueError, KeyError, TypeError):
+        raise UsageError(f"verdicts={path_text(path)}: is no answer of `mvsim verify`; give a file that `mvsim verify --out` wrote") from None
+    if {Path(run).resolve() for run in asked} != {run.resolve() for run in runs}:
+        raise UsageError(f"verdicts={path_text(path)}: is about {len(asked)} other runs; ask `mvsim verify` about the runs of this report")
+    return sections
+
+
+def _numbers(verdict: dict[str, Any]) -> dict[str, float | None]:
+    """Return the numbers of a verdict; those that are not finite are text in JSON."""
+    return {name: None if verdict[name] is None else float(verdict[name]) for name in ("measured", "bound", "margin", "violated_at")}

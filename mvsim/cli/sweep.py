@@ -1,0 +1,191 @@
+"""``mvsim sweep``: the runs of a study."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Group, Parameter
+
+from mvsim.cli.config import read_toml
+from mvsim.cli.fields import Flags, with_flags
+from mvsim.cli.options import FLAG, INTEGER, Json, Quiet
+from mvsim.cli.outcome import DONE, INCONCLUSIVE
+from mvsim.cli.progress import duration
+from mvsim.cli.sweep_progress import SweepDisplay, summary
+from mvsim.echo import escaped, path_text
+from mvsim.errors import UsageError
+from mvsim.options import choices_of
+from mvsim.parameters import Parameters
+from mvsim.simulation.all_options import AllRunOptions
+from mvsim.sweep.cell import NAMES, R0, Cell
+from mvsim.sweep.engine import Engine, Serial
+from mvsim.sweep.estimate import bytes_of, seconds_of
+from mvsim.sweep.folder import Standing, SweepFolder
+from mvsim.sweep.study import Study
+from mvsim.sweep.sweep import CHECKPOINT_SECONDS, work_on
+from mvsim.sweep.tally import Tally
+
+FAILED = 1
+UNDECIDED = {"DivergedError", "NotFiniteError", "StalledError"}
+"""Kinds of failure that are an outcome of the run, as an exit code too."""
+
+
+def value_flags() -> Flags:
+    """Return a flag for each name that a study can give values for; values are passed on as text."""
+    group = Parameter(group=Group("Values: one, several as 6,10, integers as 0:20, or a list in JSON", sort_key=1))
+    flags: dict[str, tuple[Any, Any]] = {}
+    for name in NAMES:
+        field = Parameters.model_fields.get(name) or AllRunOptions.model_fields.get(name)
+        choices = choices_of(field) if field is not None else None
+        about = field.description if field is not None else "stands for the d at which sqrt(2 ln m / d) / rho has this value"
+        words = f"{about} ({', '.join(choices)})" if choices else about
+        flag = name if name in Parameters.model_fields or name == R0 else name.replace("_", "-")
+        flags[name] = (Annotated[str | None, Parameter(name=f"--{flag}", help=words, metavar="VALUES"), group], None)
+    return flags
+
+
+@with_flags(value_flags())
+def sweep(
+    study: Annotated[Path | None, Parameter(name="STUDY", help="TOML file with values for names, zip and regime; the command line wins.")] = None,
+    /,
+    *,
+    out: Annotated[Path | None, Parameter(help="Folder of the runs; by default named after the study file, here.")] = None,
+    zip_: Annotated[
+        tuple[str, ...],
+        Parameter(name="--zip", negative="", show_default=False, help="Names, as k,d, whose values go side by side; all others are crossed."),
+    ] = (),
+    regime: Annotated[
+        Literal["scaled", "literal"] | None, Parameter(help="scaled: d chosen so that runs are short (default); literal: d = k^20.")
+    ] = None,
+    dry_run: Annotated[bool, FLAG, Parameter(help="List the cells with the time and memory foretold, and make nothing.")] = False,
+    cells: Annotated[bool, FLAG, Parameter(help="Print how many cells there are, for the array of a batch system, and make nothing.")] = False,
+    cell: Annotated[int | None, INTEGER, Parameter(help="Make this cell only, in this process: a task of an array.")] = None,
+    engine: Annotated[Literal["dask", "serial"], Parameter(help="dask: runs side by side; serial: one after another, in this process.")] = "dask",
+    workers: Annotated[
+        int | None, INTEGER, Parameter(help="Processes that run side by side; by default one for each core, as far as memory allows.")
+    ] = None,
+    scheduler: Annotated[str | None, Parameter(help="Address of a Dask scheduler with workers of its own, as tcp://HOST:8786.")] = None,
+    threads: Annotated[int | None, INTEGER, Parameter(help="Of --cell and --engine serial: threads of a run; by default all cores.")] = None,
+    retry: Annotated[bool, FLAG, Parameter(help="Try cells that failed again.")] = False,
+    until: Annotated[float | None, Parameter(help="Runs that ended before they settled go on to this time.")] = None,
+    extend: Annotated[bool, FLAG, Parameter(help="Add cells to the study that the folder holds.")] = False,
+    checkpoint_seconds: Annotated[float, Parameter(help="Seconds between two saves of a run.")] = CHECKPOINT_SECONDS,
+    json_: Json = False,
+    quiet: Quiet = False,
+    **given: str,
+) -> int:
+    """Make the runs of a study, many side by side.
+
+    The folder is the only record: the same command, repeated after whatever ended it, makes what is not there yet.
+    """
+    asked = _study(study, given, zip_, regime)
+    if cells:
+        print(len(asked.cells))
+        return DONE
+    place = _place(out, study)
+    if dry_run:
+        _print_plan(asked, place, json_)
+        return DONE
+    chosen = _engine(engine, workers, scheduler, threads, cell)
+    folder = SweepFolder.create(place, asked, extend)
+    which = {"retry": retry, "until": until, "checkpoint_seconds": checkpoint_seconds, "only": None if cell is None else [cell]}
+    with nullcontext() if quiet else SweepDisplay() as display:
+        tally = work_on(folder, chosen, display, **which)
+    if json_:
+        states = {state: tally.counts[state] for state in ("done", "failed", "unfinished", "missing")}
+        print(json.dumps({"folder": str(place), "cells": tally.cells, **states}))
+    else:
+        print(_ending(folder, tally, cell))
+    return _exit_code(folder, tally, cell)
+
+
+def _study(file: Path | None, given: dict[str, str], zips: Sequence[str], regime: str | None) -> Study:
+    """Return the study that a file and the command line describe together."""
+    values: dict[str, Any] = {}
+    groups: Any = []
+    if file is not None:
+        values = {name.replace("-", "_"): value for name, value in read_toml(file, "study").items()}
+        groups, regime = values.pop("zip", []), regime or values.pop("regime", None)
+        values.pop("regime", None)
+        if isinstance(groups, list) and all(isinstance(name, str) for name in groups):
+            groups = [groups] if groups else []
+        if not isinstance(groups, list) or not all(isinstance(group, list) and all(isinstance(name, str) for name in group) for group in groups):
+            raise UsageError(f'{path_text(file)}: zip must be a list of names, as ["k", "d"], or a list of such lists')
+    groups = [[name.strip() for name in group.split(",")] for group in zips] or groups
+    if not values and not given:
+        raise UsageError("nothing to sweep: give a study file, or values as --k 6,10 --seed 0:20")
+    try:
+        return Study.of({**values, **given}, groups, regime or "scaled")
+    except UsageError as error:
+        raise UsageError(str(error) if file is None else f"{path_text(file)}: {error}") from None
+
+
+def _place(out: Path | None, file: Path | None) -> Path:
+    """Return the folder of the runs."""
+    if out is not None:
+        return out
+    if file is None:
+        raise UsageError("out: is required without a study file; give the folder of the runs, as --out DIR")
+    return Path(file.stem)
+
+
+def _engine(name: str, workers: int | None, scheduler: str | None, threads: int | None, cell: int | None) -> Engine:
+    """Return what makes the runs."""
+    if cell is not None or name == "serial":
+        for option, value in (("workers", workers), ("scheduler", scheduler)):
+            if value is not None:
+                raise UsageError(f"{option}={value}: is for --engine dask without --cell; leave it out")
+        return Serial(threads)
+    if threads is not None:
+        raise UsageError(f"threads={threads}: is for --cell and --engine serial; side by side each run has one thread")
+    from mvsim.sweep.dask_engine import Dask
+
+    return Dask(scheduler, workers)
+
+
+def _print_plan(study: Study, place: Path, as_json: bool) -> None:
+    """Print what would be done."""
+    folder = SweepFolder(place, study)
+    rows = [(cell, folder.standing(cell), seconds_of(cell), bytes_of(cell)) for cell in study.cells]
+    if as_json:
+        print(json.dumps([_plan_row(*row) for row in rows]))
+        return
+    width = max(len(cell.label) for cell, *_ in rows)
+    print(f"{'cell':>6}  {'values':<{width}}  {'state':<10}  {'about':>12}  memory")
+    for cell, standing, seconds, size in rows:
+        print(escaped(f"{cell.index:>6}  {cell.label:<{width}}  {standing.state:<10}  {duration(seconds):>12}  {size / 2**20:.0f} MiB"))
+    left = [seconds for _, standing, seconds, _ in rows if standing.state in ("missing", "unfinished")]
+    print(f"{len(rows)} cells, {len(left)} to do, about {duration(sum(left))} on one thread in all (order of magnitude)")
+
+
+def _plan_row(cell: Cell, standing: Standing, seconds: float, size: int) -> dict[str, Any]:
+    return {"cell": cell.index, **cell.swept, "file": cell.file, "state": standing.state, "seconds": seconds, "bytes": size}
+
+
+def _ending(folder: SweepFolder, tally: Tally, cell: int | None) -> str:
+    """Say what has become of the cells, and what can be done next."""
+    place = escaped(str(folder.path))
+    if cell is not None:
+        standing = folder.standing(folder.study.cells[cell])
+        return f"cell {cell} ({folder.study.cells[cell].label}): {standing.state}" + (f": {standing.message}" if standing.message else "")
+    lines = [f"{summary(tally)}; runs in {place}"]
+    if tally.counts["failed"]:
+        lines.append("try failed cells again with --retry; `mvsim collect` lists why they failed")
+    if tally.busy:
+        lines.append(f"{len(tally.busy)} cells are in the hands of another process; repeat the command when it has ended")
+    return "\n".join(lines)
+
+
+def _exit_code(folder: SweepFolder, tally: Tally, cell: int | None) -> int:
+    """Return 0 if all that was asked for is done, 1 if a run failed, 3 if runs that failed only stalled or diverged, or others work on them."""
+    asked = folder.study.cells if cell is None else [folder.study.cells[cell]]
+    failures = [folder.failure_of(one) for one in asked]
+    kinds = {str(failure.get("kind")) for failure in failures if failure is not None}
+    if kinds - UNDECIDED:
+        return FAILED
+    undone = any(folder.standing(one).state != "done" for one in asked)
+    return INCONCLUSIVE if kinds or undone else DONE

@@ -1,0 +1,94 @@
+"""Show a sweep on stderr: live on a terminal, else one line now and then."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import suppress
+from types import TracebackType
+from typing import Self, TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.text import Text
+
+from mvsim.cli.progress import COMPILE_NOTICE, LOG_INTERVAL, duration
+from mvsim.echo import escaped
+from mvsim.sweep.engine import Event
+from mvsim.sweep.sweep import Display
+from mvsim.sweep.tally import AtWork, Tally
+
+MOST_WORKERS = 16
+"""Workers whose cells are shown one by one."""
+
+
+class SweepDisplay(Display):
+    """What a sweep tells on stderr.
+
+    Parameters
+    ----------
+    stream : TextIO, optional
+        Where to write; by default stderr. That nobody reads it any more is no reason to stop a sweep.
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        console = Console(file=self._stream, highlight=False)
+        self._live = Live(console=console, transient=True, refresh_per_second=4) if console.is_terminal and not console.is_dumb_terminal else None
+        self._last = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def begin(self, tally: Tally, workers: str) -> None:
+        """Say what is to be done, and by whom."""
+        self._write(f"{tally.left} of {tally.cells} cells to do; {workers}")
+        if self._live is not None:
+            self._live.start()
+
+    def update(self, tally: Tally, event: Event) -> None:
+        """Show what goes on where; a cell that fails has a line of its own."""
+        if event.outcome is not None and event.outcome.state == "failed":
+            self._write(f"cell {event.cell} failed: {event.outcome.message}")
+        if self._live is not None:
+            share = ProgressBar(total=tally.cells, completed=tally.counts["done"], width=40)
+            self._live.update(Group(share, Text(summary(tally)), *(Text(line) for line in _workers(tally))))
+        elif time.monotonic() - self._last >= LOG_INTERVAL:
+            self._last = time.monotonic()
+            self._write("; ".join([summary(tally), *_workers(tally)]))
+
+    def _write(self, text: str) -> None:
+        with suppress(OSError):
+            if self._live is not None and self._live.is_started:
+                self._live.console.print(Text(f"mvsim: {escaped(text)}"))
+            else:
+                print(f"mvsim: {escaped(text)}", file=self._stream, flush=True)
+
+
+def summary(tally: Tally) -> str:
+    """Return how far a sweep is, in a line."""
+    parts = [f"{tally.counts['done']} of {tally.cells} cells done"]
+    if tally.counts["failed"]:
+        parts.append(f"{tally.counts['failed']} failed")
+    left = tally.seconds_left()
+    return ", ".join([*parts, f"about {duration(left)} left"] if left is not None and tally.left else parts)
+
+
+def _workers(tally: Tally) -> list[str]:
+    """Return a line for each worker, of the first few."""
+    lines = [f"{name}: {_doing(one)}" for name, one in sorted(tally.at_work.items())[:MOST_WORKERS]]
+    more = len(tally.at_work) - len(lines)
+    return [*lines, f"and {more} more workers"] if more > 0 else lines
+
+
+def _doing(one: AtWork) -> str:
+    """Say what a worker does."""
+    status, what = one.status, f"cell {one.job.cell.index} ({one.job.cell.label})"
+    if status.get("compiling"):
+        return f"{what}, {COMPILE_NOTICE}"
+    return f"{what}, step {status['step']}, t = {status['time']:.3g}" if "time" in status else what

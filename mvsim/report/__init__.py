@@ -1,0 +1,1 @@
+"""Reports: runs or a sweep as one HTML file that needs nothing else."""

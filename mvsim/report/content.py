@@ -1,0 +1,226 @@
+"""What a report says of runs or of a sweep, in plain parts that a page is made of."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mvsim.parameters import Parameters, regime_label
+from mvsim.plotting import run_figure
+from mvsim.plotting.figure import MOST_RUNS
+from mvsim.plotting.labels import METHOD_NAMES
+from mvsim.plotting.sweep_figure import sweep_figure
+from mvsim.report.svg import inline_svg
+from mvsim.run import Run
+from mvsim.sweep.runs import Runs
+from mvsim.sweep.values import told
+from mvsim.verification.verdict import Verdict, asked_for, exit_code
+from mvsim.verification.verify import Section
+
+HEADLINES = ("Theorem", "Definition")
+"""Verdicts whose names begin so stand at the top."""
+
+ANSWERS = {0: "Everything that was decided holds", 1: "Something fails", 3: "Something is inconclusive"}
+"""The exit code of the same question to ``mvsim verify``, in words."""
+
+COUNTED = {
+    "established": "are established",
+    "consistent": "are consistent with the theorem",
+    "holds": "hold",
+    "fails": "fail",
+    "contradicted": "are contradicted",
+    "inconclusive": "are inconclusive",
+}
+"""Statuses that decide, in words."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: its title, names of columns, and rows of text."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a page says.
+
+    Attributes
+    ----------
+    title : str
+        What it is about.
+    summary : list of str
+        What came out, in words, a paragraph each.
+    sections : list of Section
+        All verdicts.
+    regime : dict
+        Departures from Assumption 4.3, in words, each with the runs that have it; without runs it is common to all.
+    figures : list of str
+        SVG elements.
+    tables : list of Table
+        Runs, or cells.
+    provenance : list of Table
+        Where the runs come from.
+    commands : list of str
+        What makes the runs and this report again.
+    """
+
+    title: str
+    summary: list[str]
+    sections: list[Section]
+    regime: dict[str, str]
+    figures: list[str] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    provenance: list[Table] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)
+
+    @property
+    def answer(self) -> str:
+        """The answer on theorems and on whether runs are what they say they are, in words and numbers; empty if nothing was judged."""
+        verdicts = asked_for(verdict for section in self.sections for verdict in section.verdicts)
+        if not verdicts:
+            return ""
+        counts: Counter[str] = Counter(verdict.status for verdict in verdicts)
+        told = ", ".join(f"{counts[status]} {words}" for status, words in COUNTED.items() if counts[status])
+        return f"{ANSWERS[exit_code(verdicts)]}{f': {told}' if told else ''}"
+
+    def headlines(self) -> list[tuple[str, list[Verdict]]]:
+        """Return what is said of theorems and of Definition 4.5, section by section."""
+        told = [(section.title, [one for one in section.verdicts if one.name.startswith(HEADLINES)]) for section in self.sections]
+        return [(title, verdicts) for title, verdicts in told if verdicts]
+
+
+def report_of_runs(runs: Sequence[Run], sections: Iterable[Section], command: str) -> Report:
+    """Return the report on some runs.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        At least one; at most as many as a picture holds.
+    sections : iterable of Section
+        Verdicts on them.
+    command : str
+        What makes the report.
+    """
+    title = "; ".join(dict.fromkeys(f"{METHOD_NAMES.get(run.method, run.method)}, k = {run.parameters.k}, seed {run.seed}" for run in runs))
+    return Report(
+        title=title,
+        summary=[_without_regime(run.summary) for run in runs],
+        sections=list(sections),
+        regime=_regime(runs),
+        figures=[inline_svg(run_figure(list(runs)), "runs", "Correlations, loss and learned classes over time")],
+        provenance=[_provenance(run) for run in runs],
+        commands=[*dict.fromkeys(run.provenance["command"] for run in runs), command],
+    )
+
+
+def report_of_sweep(runs: Runs, sections: Iterable[Section], command: str) -> Report:
+    """Return the report on a sweep; arguments as for `report_of_runs`."""
+    study = runs.study
+    done = [cell for cell, standing in zip(study.cells, runs.standings, strict=True) if standing.state == "done"]
+    failed = sum(standing.state == "failed" for standing in runs.standings)
+    swept = "; ".join(f"{axis.label}: {len(axis.values)} values" for axis in study.axes)
+    state = f"{len(done)} of {len(study.cells)} cells are done" + (f", {failed} failed" if failed else "")
+    first = runs.run(done[0].index) if done else None
+    return Report(
+        title=f"Sweep over {', '.join(name for axis in study.axes for name in axis.names) or 'one run'}",
+        summary=[f"{state}. {swept}."],
+        sections=list(sections),
+        regime=_regime_of_sweep(runs),
+        figures=[inline_svg(sweep_figure(runs), "sweep", "Fractions of classes by what they have learned")],
+        tables=[_cells(runs)],
+        provenance=[_provenance(first, f"The first run, {done[0].file}")] if first is not None else [],
+        commands=[sweep_command(runs), command],
+    )
+
+
+def sweep_command(runs: Runs) -> str:
+    """Return the command that makes the runs of a sweep again."""
+    study = runs.study
+    words = ["mvsim", "sweep"]
+    for name, values in study.values.items():
+        plain = all(isinstance(value, int | float | str) for value in values)
+        texts = [value if isinstance(value, str) else told(value) for value in values]
+        flag = name if name in Parameters.model_fields else name.replace("_", "-")
+        words += [f"--{flag}", ",".join(texts) if plain else json.dumps(list(values))]
+    for group in study.zips:
+        words += ["--zip", ",".join(group)]
+    words += ["--regime", study.regime] if study.regime != "scaled" else []
+    return shlex.join([*words, "--out", str(runs.folder.path)])
+
+
+def _without_regime(summary: str) -> str:
+    """Return a summary without its lines about the regime, which has a part of its own."""
+    return "\n".join(line for line in summary.splitlines() if not line.strip().startswith("Regime:"))
+
+
+def _regime(runs: Sequence[Run]) -> dict[str, str]:
+    """Return the departures from Assumption 4.3 with the runs that have them."""
+    stated: dict[str, list[Run]] = {}
+    for run in runs:
+        for deviation in run.regime:
+            stated.setdefault(deviation.statement, []).append(run)
+    return {
+        statement: "" if len(of) == len(runs) else ", ".join(f"{run.method}, k = {run.parameters.k}, seed {run.seed}" for run in of)
+        for statement, of in stated.items()
+    }
+
+
+def _regime_of_sweep(runs: Runs) -> dict[str, str]:
+    """Return the labels of the regimes of all parameters, with those that have them."""
+    labels: dict[str, list[str]] = {}
+    for cell in runs.study.cells:
+        where = ", ".join(f"{name} = {told(value)}" for name, value in cell.swept.items() if name not in ("seed", "method")) or "all cells"
+        labels.setdefault(regime_label(cell.parameters.deviations()), []).append(where)
+    return {label: "" if len(labels) == 1 else "; ".join(dict.fromkeys(where)) for label, where in labels.items()}
+
+
+def _provenance(run: Run, title: str = "") -> Table:
+    """Return where a run comes from."""
+    told = run.provenance
+    rows = [
+        ("file", str(run.path) if run.path is not None else "not saved"),
+        ("state", f"{run.status}, {'settled' if run.settled else 'not settled'}"),
+        ("mvsim", f"{told['version']}, revision {told['git_revision'] or 'unknown'}"),
+        ("made", f"{told['created']}, in {told['wall_seconds']:.1f} s"),
+        ("machine", told["platform"]),
+        ("libraries", ", ".join(f"{name} {version}" for name, version in told["versions"].items() if version)),
+        ("integrator", ", ".join(f"{name} = {value}" for name, value in told["integrator"].items() if value is not None)),
+        ("options", ", ".join(f"{name} = {_short(value)}" for name, value in told["options"].items())),
+        ("parameters", ", ".join(f"{name} = {_short(value)}" for name, value in told["parameters"].items())),
+    ]
+    name = title or f"{METHOD_NAMES.get(run.method, run.method)}, k = {run.parameters.k}, seed {run.seed}"
+    return Table(name, ("", ""), rows)
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else value if isinstance(value, str) else json.dumps(value)
+
+
+def _cells(runs: Runs) -> Table:
+    """Return the table of the cells: what is swept, what was learned, and why some failed."""
+    swept = [name for axis in runs.study.axes for name in axis.names]
+    measured = [name for name in runs.measures if name.startswith("classes_")]
+    columns = ["cell", *swept, "state", *measured, "training_accuracy", "loss", "time", "settled"]
+    columns += ["message"] if any(standing.message for standing in runs.standings) else []
+    table = runs.table[columns]
+    rows = [[_cell_text(value) for value in row] for row in table.itertuples(index=False)]
+    return Table("Cells", [name.replace("_", " ") for name in columns], rows)
+
+
+def _cell_text(value: Any) -> str:
+    import pandas as pd
+
+    if value is None or value is pd.NA:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+MOST = MOST_RUNS
+"""How many runs one report holds side by side."""

@@ -1,0 +1,191 @@
+"""The folder of a sweep: its study, the file of each run, and why runs failed. There is no other record of what has been done."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from mvsim.archive import ensure_writable, read_provenance
+from mvsim.archive.atomic import write_atomically
+from mvsim.echo import path_text, shortened
+from mvsim.errors import UsageError
+from mvsim.sweep.cell import Cell
+from mvsim.sweep.study import Study
+from mvsim.version import __version__
+
+STUDY_FILE = "sweep.json"
+"""Holds the study, beside its runs."""
+
+State = Literal["missing", "unfinished", "done", "failed"]
+
+
+class Standing(NamedTuple):
+    """How a cell stands: ``missing`` (nothing is saved), ``unfinished`` (it goes on from what is), ``done`` or ``failed``, and why it failed."""
+
+    state: State
+    message: str = ""
+
+
+class RunFolder:
+    """A folder of run files and of notes on those that failed.
+
+    Parameters
+    ----------
+    path : path
+        The folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def path_of(self, cell: Cell) -> Path:
+        """Return the run file of a cell."""
+        return self.path / cell.file
+
+    def standing(self, cell: Cell) -> Standing:
+        """Tell how a cell stands; its file is checked against its checksum."""
+        failure = self.failure_of(cell)
+        if failure is not None:
+            return Standing("failed", str(failure.get("message")))
+        path = self.path_of(cell)
+        if not path.exists():
+            return Standing("missing")
+        try:
+            provenance = read_provenance(path)
+        except UsageError as error:
+            return Standing("failed", f"{error}; move it away, and the run is made again")
+        if provenance["version"] != __version__:
+            maker = shortened(provenance["version"])
+            return Standing("failed", f"was made by mvsim {maker}, this is {__version__}; move it away, and the run is made again")
+        if provenance["status"] in ("diverged", "stalled"):  # made by another command
+            return Standing("failed", " ".join(str(provenance["summary"]).split()))
+        return Standing("done" if provenance["status"] == "finished" else "unfinished")
+
+    def failure_of(self, cell: Cell) -> dict[str, Any] | None:
+        """Return what is recorded about the failure of a cell, None if it has not failed."""
+        try:
+            failure = json.loads(self._failure_file(cell).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError):
+            return {"message": f"{self._failure_file(cell).name} cannot be read"}
+        return failure if isinstance(failure, dict) else {"message": f"{self._failure_file(cell).name} cannot be read"}
+
+    def record_failure(self, cell: Cell, kind: str, message: str) -> None:
+        """Keep why a cell failed, beside its run file."""
+        failure = {"cell": cell.index, "values": cell.swept, "kind": kind, "message": message}
+        write_atomically(self._failure_file(cell), f"{json.dumps(failure, indent=1)}\n".encode())
+
+    def forget_failure(self, cell: Cell) -> None:
+        """Remove what was kept of an earlier failure."""
+        with suppress(FileNotFoundError):
+            self._failure_file(cell).unlink()
+
+    def _failure_file(self, cell: Cell) -> Path:
+        return self.path / f"{Path(cell.file).stem}.failed.json"
+
+
+class SweepFolder(RunFolder):
+    """A folder with a study and its runs.
+
+    Parameters
+    ----------
+    path : path
+        The folder; see `create` and `open`.
+    study : Study
+        Its study.
+    """
+
+    def __init__(self, path: Path, study: Study) -> None:
+        super().__init__(path)
+        self.study = study
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str], study: Study, extend: bool = False) -> SweepFolder:
+        """Return the folder of a study, made if it is not there.
+
+        Parameters
+        ----------
+        path : path
+            It may hold other runs, but no other study.
+        study : Study
+            What its runs are.
+        extend : bool
+            Whether the folder may hold a study of some of these cells, which then has them all.
+
+        Raises
+        ------
+        UsageError
+            If it holds another study, or cannot be used.
+        """
+        folder = cls(Path(path), study)
+        try:
+            folder.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"out={path_text(path)}: is no folder and none can be created ({error.strerror}); choose another") from None
+        place = folder.path / STUDY_FILE
+        if place.exists():
+            saved = _read(place)
+            if sorted(saved["cells"]) == sorted(folder.files):
+                return folder
+            _refuse_other(place, saved, folder.files, extend)
+        ensure_writable(place, force=True)
+        plain = {"mvsim": __version__, "study": study.plain(), "cells": folder.files}
+        write_atomically(place, f"{json.dumps(plain, indent=1)}\n".encode())
+        return folder
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> SweepFolder:
+        """Return the folder at a path.
+
+        Raises
+        ------
+        UsageError
+            If there is no study, or it cannot be read.
+        """
+        if not is_sweep(path):
+            what = f"is a directory without {STUDY_FILE}, so no sweep" if Path(path).is_dir() else "is no directory, so no sweep"
+            raise UsageError(f"{path_text(path)}: {what}; give a run file, or the folder of `mvsim sweep`")
+        place = Path(path) / STUDY_FILE
+        saved = _read(place)
+        folder = cls(Path(path), Study.from_plain(saved["study"]))
+        if sorted(saved["cells"]) != sorted(folder.files):
+            maker = shortened(str(saved["mvsim"]))
+            raise UsageError(f"{path_text(place)}: does not name the runs of its study: mvsim {maker} made it, or it was edited; sweep again")
+        return folder
+
+    @property
+    def files(self) -> list[str]:
+        """The names of the run files, in the order of the cells."""
+        return [cell.file for cell in self.study.cells]
+
+
+def is_sweep(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a path is the folder of a sweep."""
+    return (Path(path) / STUDY_FILE).is_file()
+
+
+def _read(place: Path) -> dict[str, Any]:
+    """Return what a study file says."""
+    try:
+        saved = json.loads(place.read_text(encoding="utf-8"))
+        saved["study"]["values"], saved["study"]["zip"], saved["study"]["regime"], saved["mvsim"], list(saved["cells"])
+    except OSError as error:
+        raise UsageError(f"{path_text(place)}: cannot be read: {error.strerror}; choose another folder") from None
+    except (ValueError, KeyError, TypeError):
+        raise UsageError(f"{path_text(place)}: is not the study of a sweep, or was edited; move it away: runs are found again") from None
+    return saved
+
+
+def _refuse_other(place: Path, saved: dict[str, Any], files: Sequence[str], extend: bool) -> None:
+    """Raise `UsageError` if a folder holds a study that the new one does not extend, or may not."""
+    lost = len(set(saved["cells"]) - set(files))
+    if extend and not lost:
+        return
+    shared = len(set(saved["cells"]) & set(files))
+    what = f"{path_text(place.parent)}: holds another study, of {len(saved['cells'])} cells, {shared} of which are among these {len(files)}"
+    raise UsageError(f"{what}; choose another folder" + ("" if lost or extend else ", or add the new cells to it with --extend"))

@@ -1,0 +1,100 @@
+"""The question of all runs of a sweep: theorems over its seeds, for each combination of what else is swept, and how that goes with k."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from mvsim.errors import UsageError
+from mvsim.run import Run, open_run
+from mvsim.sweep.cell import Cell
+from mvsim.sweep.folder import Standing
+from mvsim.sweep.runs import Runs
+from mvsim.sweep.values import told
+from mvsim.verification.ensemble import over_k, over_seeds
+from mvsim.verification.run_verdicts import Judgement, judge
+from mvsim.verification.statements.theorems import THEOREMS
+from mvsim.verification.verdict import Verdict
+from mvsim.verification.verify import Section
+
+
+def ask_of_sweep(runs: Runs, begin: Callable[[Run, int, int], None] | None = None) -> Iterator[Section]:
+    """Judge all runs of a sweep that are done and have a theorem.
+
+    Parameters
+    ----------
+    runs : Runs
+        The sweep.
+    begin : callable, optional
+        Is told of each run before it is judged, with how many were before it and how many there are.
+
+    Yields
+    ------
+    Section
+        The theorem over the seeds of each combination of swept values; then, for each combination apart from k, how that goes with k. Runs that
+        failed count as undecided, cells that are not done are left out and named.
+
+    Raises
+    ------
+    UsageError
+        If no run is done, or none has a theorem.
+    """
+    number_of = {theorem.method: number for number, theorem in THEOREMS.items()}
+    standings = zip(runs.study.cells, runs.standings, strict=True)
+    asked = [(cell, standing) for cell, standing in standings if cell.method in number_of and cell.parameters.V == 2]
+    to_judge = sum(standing.state == "done" for _, standing in asked)
+    if not to_judge:
+        about = ", ".join(f"{number} about {method}" for method, number in number_of.items())
+        raise UsageError(f"{runs.folder.path}: no run is done that has a theorem ({about}, for two views); make runs with `mvsim sweep`")
+    judged = 0
+    by_k: dict[tuple[str, str], dict[int, list[Judgement]]] = {}
+    lost_at: dict[tuple[str, str], dict[int, int]] = {}
+    beside_k = {name for axis in runs.study.axes if "k" in axis.names for name in axis.names}
+    for group in _groups(asked, {"seed"}).values():
+        cell = group[0][0]
+        number, k = number_of[cell.method], cell.parameters.k
+        judgements = []
+        for one, standing in group:
+            if standing.state != "done":
+                continue
+            run = open_run(runs.folder.path_of(one))
+            if begin is not None:
+                begin(run, judged, to_judge)
+            judged += 1
+            judgements.append(judge(run, number))
+        lost = [f"seed {one.seed} failed: {standing.message}" for one, standing in group if standing.state == "failed"]
+        waiting = sum(standing.state in ("missing", "unfinished") for _, standing in group)
+        yield _section(f"Theorem {number}", cell, judgements, lost, waiting)
+        if judgements:
+            path = (number, _key(cell, {"seed", "method"} | beside_k))
+            by_k.setdefault(path, {})[k] = judgements
+            lost_at.setdefault(path, {})[k] = len(lost)
+    for (theorem, rest), of_k in by_k.items():
+        if len(of_k) > 1:
+            title = f"Theorem {theorem}, trend in k" + (f", {rest}" if rest else "")
+            yield Section(title, over_k(f"Theorem {theorem}", of_k, lost_at[theorem, rest]))
+
+
+def _section(name: str, cell: Cell, judgements: list[Judgement], lost: list[str], waiting: int) -> Section:
+    """Return the verdicts over the seeds of one combination."""
+    where = _key(cell, {"seed", "method"})
+    title = f"{name}, {where if 'k=' in where else ', '.join(part for part in (f'k={cell.parameters.k}', where) if part)}"
+    runs = f"{len(judgements)} {'run' if len(judgements) == 1 else 'runs'}"
+    origin = "; ".join([*([f"{waiting} cells are not done"] if waiting else []), *lost])
+    if judgements:
+        return Section(f"{title}, {runs}", over_seeds(name, cell.parameters.k, judgements, len(lost)), origin)
+    detail = lost[0] if lost else "no run is done"
+    return Section(title, [Verdict(f"{name}, k = {cell.parameters.k}", "inconclusive", name, detail=detail, kind="theorem")], origin)
+
+
+def _groups(cells: list[tuple[Cell, Standing]], without: set[str]) -> dict[Any, list[tuple[Cell, Standing]]]:
+    """Return cells that agree in all that is swept but some names."""
+    groups: dict[Any, list[tuple[Cell, Standing]]] = {}
+    for cell, standing in cells:
+        groups.setdefault((cell.method, _key(cell, without)), []).append((cell, standing))
+    return groups
+
+
+def _key(cell: Cell, without: set[str]) -> str:
+    """Return the swept values of a cell in words, without some names."""
+    return ", ".join(f"{name}={value if isinstance(value, str) else told(value)}" for name, value in cell.swept.items() if name not in without)

@@ -1,0 +1,210 @@
+"""``mvsim sweep``, ``collect``, and the other commands on the folder of a sweep: from words to files and exit codes."""
+
+import io
+import json
+import sys
+
+import pandas as pd
+import pytest
+from small_sweeps import steps
+from sweep_folder import filled
+
+from mvsim.sweep import job
+
+STUDY = """
+k = 3
+m = 2
+N = 12
+P = 9
+d = 60
+G = 6
+integrator = "gd"
+eta = 3.0
+t-end = 90
+n_test = 4
+method = ["erm", "midpoint"]
+seed = "0:2"
+"""
+
+
+@pytest.fixture
+def study(tmp_path):
+    """A study of four runs of 30 steps."""
+    (tmp_path / "small.toml").write_text(STUDY)
+    return "small.toml"
+
+
+def test_a_plan_makes_nothing(mvsim, study, tmp_path):
+    result = mvsim("sweep", study, "--dry-run")
+    assert (result.code, result.err) == (0, "")
+    assert result.out.count("missing") == 4
+    assert "method=midpoint, seed=1" in result.out
+    assert "4 cells, 4 to do" in result.out
+    rows = json.loads(mvsim("sweep", study, "--dry-run", "--json").out)
+    assert [(row["cell"], row["method"], row["seed"]) for row in rows] == [(0, "erm", 0), (1, "erm", 1), (2, "midpoint", 0), (3, "midpoint", 1)]
+    assert all(row["bytes"] > 2**20 and row["seconds"] > 0 for row in rows)
+    assert [path.name for path in tmp_path.iterdir()] == [study]
+
+
+def test_cells_of_an_array_are_counted_and_made_one_by_one(mvsim, study, tmp_path):
+    assert mvsim("sweep", study, "--cells").out == "4\n"
+    result = mvsim("sweep", study, "--cell", 2, "--quiet")
+    assert (result.code, result.err, result.out) == (0, "", "cell 2 (method=midpoint, seed=0): done\n")
+    assert len(list((tmp_path / "small").glob("*.nc"))) == 1
+    assert mvsim("sweep", study, "--cell", 2).code == 0
+
+
+def test_a_sweep_is_made_and_collected(mvsim, study, tmp_path):
+    result = mvsim("sweep", study, "--engine", "serial")
+    assert result.code == 0
+    assert result.out == "4 of 4 cells done; runs in small\n"
+    assert result.err == "mvsim: 4 of 4 cells to do; one run after another, in this process\n"
+    table = pd.read_csv(io.StringIO(mvsim("collect", "small").out))
+    assert list(table["steps"]) == [30] * 4
+    assert mvsim("collect", "small", "--out", "table.csv").out == "saved in table.csv\n"
+    assert (tmp_path / "table.csv").read_text() == mvsim("collect", "small").out
+    result = mvsim("collect", "small", "--out", "table.csv")
+    assert (result.code, result.out) == (2, "")
+    assert "table.csv: exists already" in result.err
+    assert json.loads(mvsim("sweep", study, "--engine", "serial", "--json").out)["done"] == 4
+
+
+def test_the_command_line_wins_over_the_study(mvsim, study):
+    assert mvsim("sweep", study, "--seed", "0:5", "--method", "erm", "--cells").out == "5\n"
+    assert mvsim("sweep", study, "--N", "12,13", "--seed", "0,1", "--zip", "N,seed", "--cells").out == "4\n"
+
+
+@pytest.mark.parametrize(("error", "code"), [("StalledError", 3), ("DivergedError", 3), ("MemoryError", 1), ("KeyError", 1)])
+def test_failures_are_listed_and_decide_the_exit_code(mvsim, study, monkeypatch, error, code):
+    import builtins
+
+    from mvsim import errors
+
+    made = job.kept_run
+
+    def failing(path, parameters, method, seed, *arguments, **options):
+        if (method, seed) == ("erm", 1):
+            raise getattr(errors, error, getattr(builtins, error, None))("stuck at t = 3")
+        return made(path, parameters, method, seed, *arguments, **options)
+
+    monkeypatch.setattr(job, "kept_run", failing)
+    result = mvsim("sweep", study, "--engine", "serial")
+    assert result.code == code
+    assert "cell 1 failed: " in result.err
+    assert "3 of 4 cells done, 1 failed; runs in small" in result.out
+    assert "--retry" in result.out
+    assert "stuck at t = 3" in mvsim("collect", "small").out
+    monkeypatch.setattr(job, "kept_run", made)
+    assert mvsim("sweep", study, "--engine", "serial").code == code
+    assert mvsim("sweep", study, "--engine", "serial", "--retry").code == 0
+
+
+BAD = {
+    "nothing": ([], "nothing to sweep: give a study file, or values"),
+    "no folder": (["--k", "3"], "out: is required without a study file"),
+    "an unknown key": (["unknown.toml"], "unknown.toml: sed: is nothing that can be swept, did you mean seed?"),
+    "an empty grid": (["empty.toml"], "empty.toml: seed=[]: is empty"),
+    "an empty value": (["--k", "", "--out", "x"], "k='': is empty"),
+    "the same cell twice": (["--k", "3,3", "--out", "x"], "k=3: is given twice"),
+    "a zip that is none": (["zip.toml"], "zip.toml: zip must be a list of names"),
+    "a regime that is none": (["regime.toml"], "regime.toml: regime='real': must be one of scaled, literal"),
+    "no such file": (["nowhere.toml"], "study=nowhere.toml: No such file"),
+    "no TOML": (["broken.toml"], "study=broken.toml: not a TOML file"),
+    "an unknown flag": (["--sed", "3"], "--sed"),
+    "a cell that is none": (["small.toml", "--cell", "9"], "cell=9: must be an integer from 0 to 3"),
+    "workers of a cell": (["small.toml", "--cell", "1", "--workers", "2"], "workers=2: is for --engine dask without --cell"),
+    "threads of Dask": (["small.toml", "--threads", "2"], "threads=2: is for --cell and --engine serial"),
+    "a scheduler that is not there": (["small.toml", "--scheduler", "tcp://127.0.0.1:1"], "scheduler='tcp://127.0.0.1:1': cannot be reached"),
+    "another study": (["other.toml", "--out", "full"], "full: holds another study"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_line_that_names_it(mvsim, study, tmp_path, case):
+    (tmp_path / "unknown.toml").write_text("k = 3\nsed = 4\n")
+    (tmp_path / "empty.toml").write_text("k = 3\nseed = []\n")
+    (tmp_path / "zip.toml").write_text("k = 3\nzip = 4\n")
+    (tmp_path / "regime.toml").write_text("k = 3\nregime = 'real'\n")
+    (tmp_path / "broken.toml").write_text("k = [")
+    (tmp_path / "other.toml").write_text("k = 5\n")
+    filled(tmp_path / "full", {"k": 3, "method": "erm"})
+    words, expected = BAD[case]
+    result = mvsim("sweep", *words)
+    assert (result.code, result.out) == (2, "")
+    (line,) = result.err.strip().splitlines()
+    assert expected in line
+
+
+def test_without_dask_the_extra_is_named(mvsim, study, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    result = mvsim("sweep", study)
+    assert (result.code, result.out) == (2, "")
+    assert 'pip install "mvsim[sweep]"' in result.err
+    assert mvsim("sweep", study, "--cell", 0, "--quiet").code == 0
+
+
+@pytest.fixture
+def swept(tmp_path):
+    """A folder ``runs`` of a sweep of made-up runs."""
+    return filled(tmp_path / "runs", {"k": 3, "r0": "0.1,0.4", "method": "erm,midpoint", "seed": "0:2"})
+
+
+def test_a_sweep_is_drawn(mvsim, swept, tmp_path):
+    assert mvsim("plot", "runs").out == "saved in runs/sweep.png\n"
+    assert mvsim("plot", "runs", "-o", "map.svg").code == 0
+    assert "exists already" in mvsim("plot", "runs").err
+    result = mvsim("plot", "runs", next((tmp_path / "runs").glob("*.nc")))
+    assert (result.code, "runs: the folder of a sweep is drawn alone" in result.err) == (2, True)
+    (tmp_path / "empty").mkdir()
+    assert "empty: is a directory without sweep.json" in mvsim("plot", "empty").err
+
+
+def test_a_folder_is_judged_alone(mvsim, swept, tmp_path):
+    assert "runs: the folder of a sweep is judged alone" in mvsim("verify", "runs", "--theorem", "4.6").err
+    (tmp_path / "empty").mkdir()
+    result = mvsim("verify", "empty")
+    assert (result.code, "empty: is a directory without sweep.json" in result.err) == (2, True)
+
+
+def test_parquet_needs_pyarrow(mvsim, swept, tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    assert mvsim("collect", "runs", "--out", "table.parquet").code == 0
+    read, table = pd.read_parquet(tmp_path / "table.parquet"), pd.read_csv(io.StringIO(mvsim("collect", "runs").out))
+    assert list(read.columns) == list(table.columns)
+    assert read["loss"].tolist() == table["loss"].tolist()
+    assert "must end in .csv or .parquet" in mvsim("collect", "runs", "--out", "table.xls").err
+    monkeypatch.setattr("mvsim.cli.collect.importlib.util.find_spec", lambda name: None)
+    assert "Parquet needs pyarrow, which is not installed" in mvsim("collect", "runs", "--out", "other.parquet").err
+
+
+def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
+    verdicts = [{"name": "Theorem 4.6 (features)", "status": "holds", "statement": "exactly one", "measured": 1.0, "bound": 0.9, "margin": "inf",
+                 "detail": "", "violated_at": None, "regime": ""}]  # fmt: skip
+    answer = {"question": {"runs": ["runs"]}, "sections": [{"title": "Theorem 4.6, k=3", "verdicts": verdicts}]}
+    (tmp_path / "answer.json").write_text(json.dumps(answer))
+    assert mvsim("report", "runs", "--verdicts", "answer.json").out == "saved in runs/report.html\n"
+    text = (tmp_path / "runs" / "report.html").read_text()
+    assert "Theorem 4.6, k=3" in text
+    assert "Everything that was decided holds" in text
+    assert "exists already" in mvsim("report", "runs", "--verdicts", "answer.json").err
+    assert "must end in .html" in mvsim("report", "runs", "--verdicts", "answer.json", "--out", "x.pdf").err
+    run = next((tmp_path / "runs").glob("*.nc"))
+    assert "is about 1 other runs" in mvsim("report", run, "--verdicts", "answer.json").err
+    (tmp_path / "answer.json").write_text("{}")
+    assert "is no answer of `mvsim verify`" in mvsim("report", run, "--verdicts", "answer.json").err
+    assert "a sweep has a report of its own" in mvsim("report", "runs", run).err
+
+
+def test_a_report_judges_runs(mvsim, run_folder, tmp_path):
+    result = mvsim("report", run_folder / "erm.nc", "--out", "erm.html")
+    assert (result.code, result.out, result.err) == (0, "saved in erm.html\n", "")
+    text = (tmp_path / "erm.html").read_text()
+    assert "Theorem 4.6 (features)" in text
+    assert "Claim B.8" in text
+
+
+def test_a_study_from_python_has_the_same_cells(mvsim, study, tmp_path):
+    from mvsim.sweep.study import Study
+
+    files = [row["file"] for row in json.loads(mvsim("sweep", study, "--dry-run", "--json").out)]
+    assert files == [cell.file for cell in Study.of(steps(30)).cells]

@@ -1,0 +1,191 @@
+"""The report of runs and of sweeps: one valid HTML file that refers to nothing else, and says what the verdicts say."""
+
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import pytest
+from sweep_folder import filled
+from synthetic import saved, synthetic_run
+
+import mvsim
+from mvsim.errors import UsageError
+from mvsim.report.content import report_of_runs, report_of_sweep, sweep_command
+from mvsim.report.page import page
+from mvsim.sweep.study import Study
+from mvsim.verification.verdict import Verdict
+from mvsim.verification.verify import Section
+
+VOID = {"meta", "input", "br", "link", "img", "hr"}
+SVG_ONLY = {"path", "use", "g", "defs", "clippath", "rect", "style", "svg", "text", "line"}
+
+VERDICTS = [
+    Verdict("Theorem 4.6 (features)", "holds", "exactly one feature & no other", 0.95, 0.9, 0.0556, "19 of 20 <classes>", None, "scaled", "theorem"),
+    Verdict("Definition 4.5", "measured", "fraction of features", 0.5),
+    Verdict("Claim B.26", "measured", "correlations do not fall", 0.4, 0.01, -39.0, "worst neuron"),
+    Verdict("Replay (states)", "fails", "records are met", 0.9, 1.0, -0.1, kind="evidence"),
+    Verdict("Claim B.22", "contradicted", "is negative", 0.9, 1.0, -0.1),
+    Verdict("Gradient flow", "inconclusive", "no tolerance is named", kind="evidence"),
+    Verdict("Claim B.24", "not applicable", "no class has a gap"),
+]
+SECTIONS = [Section("erm.nc", VERDICTS, "<made up>")]
+
+
+class Checked(HTMLParser):
+    """Collects what is wrong with a page: tags that do not match, names given twice, references to nothing or to somewhere else."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.faults, self.ids, self.used, self.text, self.rows = [], [], [], [], [], 0
+        self.feed(text)
+        self.close()
+        self.faults += [f"<{tag}> is not closed" for tag in self.open]
+        self.faults += [f"id {name} twice" for name in sorted(set(self.ids)) if self.ids.count(name) > 1]
+        self.faults += [f"#{name} is nowhere" for name in sorted(set(self.used) - set(self.ids))]
+
+    def handle_starttag(self, tag, attributes):
+        self._look_at(tag, dict(attributes))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self._look_at(tag, dict(attributes))
+        if tag not in SVG_ONLY | VOID:
+            self.faults.append(f"<{tag}/> is no void element")
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(f"</{tag}> at {self.getpos()}")
+
+    def handle_data(self, data):
+        if not self.open or self.open[-1] not in ("style", "script"):
+            self.text.append(data)
+
+    def _look_at(self, tag, attributes):
+        self.rows += "data-status" in attributes
+        self.ids += [attributes["id"]] if "id" in attributes else []
+        for name in ("href", "xlink:href", "for"):
+            target = attributes.get(name)
+            if target is not None:
+                self.used.append(target.removeprefix("#"))
+        self.used += re.findall(r"url\(#([^)]+)\)", " ".join(value or "" for value in attributes.values()))
+        for name in ("src", "srcset", "action", "data", "poster"):
+            if name in attributes:
+                self.faults.append(f"<{tag} {name}=...>")
+
+
+def test_the_checks_see_faults():
+    assert Checked('<p id="a"></p><p id="a"></p>').faults == ["id a twice"]
+    assert Checked("<p><b></p>").faults
+    assert Checked('<a href="#b"></a>').faults == ["#b is nowhere"]
+    assert Checked('<a href="https://x.org"></a>').faults == ["#https://x.org is nowhere"]
+    assert Checked('<img src="x.png">').faults == ["<img src=...>"]
+    assert Checked('<p id="a"><br></p><a href="#a">b</a>').faults == []
+
+
+@pytest.fixture
+def runs(tmp_path):
+    return [saved(synthetic_run(method, k=4), tmp_path / f"{method}.nc") for method in ("erm", "midpoint")]
+
+
+@pytest.fixture
+def of_runs(runs):
+    return page(report_of_runs(runs, SECTIONS, "mvsim report erm.nc midpoint.nc"))
+
+
+@pytest.fixture
+def of_sweep(tmp_path):
+    values = {"k": 3, "r0": "0.1,0.4", "method": "erm,midpoint", "seed": "0:2"}
+    folder = filled(tmp_path / "runs", values, leave_out=[1])
+    folder.record_failure(folder.study.cells[1], "StalledError", "stuck at <t> = 3")
+    return page(report_of_sweep(mvsim.open_runs(folder.path), SECTIONS, "mvsim report runs"))
+
+
+@pytest.mark.parametrize("which", ["of_runs", "of_sweep"])
+def test_a_page_is_valid_and_needs_nothing_else(request, which):
+    text = request.getfixturevalue(which)
+    checked = Checked(text)
+    assert checked.faults == []
+    assert text.startswith("<!DOCTYPE html>")
+    outside = set(re.findall(r"https?://[^\s\"'<]+", text)) - {"http://www.w3.org/1999/xlink"}
+    assert outside == set()
+    assert "@import" not in text
+
+
+def test_all_checks_and_the_headline_are_there(of_runs):
+    checked = Checked(of_runs)
+    assert checked.rows == len(VERDICTS) + 2  # theorems and definition stand at the top too
+    words = " ".join("".join(checked.text).split())
+    assert "ERM, k = 4, seed 0; Midpoint Mixup, k = 4, seed 0 Something fails: 1 hold, 1 fail, 1 are inconclusive" in words
+    for part in ("exactly one feature & no other", "19 of 20 <classes>", "+5.56 %", "-3.9e+03 %", "measured, beyond the bound"):
+        assert part in words
+    for part in ("(7 checks; <made up>)", "delta3", "mvsim simulate --k 3", "mvsim report erm.nc midpoint.nc", "revision", "numpy"):
+        assert part in words
+
+
+def test_a_sweep_says_what_is_done_and_what_failed(of_sweep):
+    words = " ".join("".join(Checked(of_sweep).text).split())
+    assert "7 of 8 cells are done, 1 failed" in words
+    assert "stuck at <t> = 3" in words
+    assert "--r0 0.1,0.4" in words
+
+
+@pytest.mark.parametrize(
+    ("values", "zips", "regime"),
+    [
+        ({"k": "3,4", "r0": "0.1,0.4", "method": "erm,midpoint", "seed": "0:3"}, (), "scaled"),
+        ({"k": "6,10", "d": "5000,20000", "n_test": 7, "t_end": 1e6}, [["k", "d"]], "scaled"),
+        ({"k": "3,4", "method": "mixup", "mixing": [0.3, {"distribution": "beta", "args": [2, 2]}], "C_P": 1}, (), "literal"),
+        ({"k": 3, "signal_layout": "fixed", "integrator": "gd", "eta": 3}, (), "scaled"),
+    ],
+)
+def test_the_command_in_the_report_makes_the_same_cells(tmp_path, capsys, values, zips, regime):
+    import shlex
+
+    from mvsim.cli import main
+    from mvsim.sweep.folder import SweepFolder
+    from mvsim.sweep.runs import Runs
+
+    folder = SweepFolder.create(tmp_path / "runs", Study.of(values, zips, regime))
+    words = shlex.split(sweep_command(Runs(folder)))
+    assert words[0] == "mvsim"
+    assert main([*words[1:], "--cells"]) == 0
+    assert int(capsys.readouterr().out) == len(folder.study.cells)
+    assert main([*words[1:], "--cell", str(len(folder.study.cells))]) == 2  # the folder took it for its own study, which has no such cell
+    assert "must be an integer from 0 to" in capsys.readouterr().err
+
+
+def test_the_same_page_each_time(runs, of_runs):
+    assert page(report_of_runs(runs, SECTIONS, "mvsim report erm.nc midpoint.nc")) == of_runs
+
+
+def test_without_verdicts_it_says_so(runs):
+    words = "".join(Checked(page(report_of_runs(runs, [], "mvsim report"))).text)
+    assert "The runs were not judged." in words
+    assert "holds" not in words
+
+
+def test_without_jinja_the_extra_is_named(runs, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(UsageError, match=r"report: needs Jinja2, which is not installed; install it with `pip install \"mvsim\[report\]\"`"):
+        page(report_of_runs(runs, [], "mvsim report"))
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+@pytest.mark.parametrize("size", ["390,800", "1300,900"])
+def test_a_browser_shows_it(of_runs, tmp_path, size):
+    """The search is run in the page itself: what a reader types leaves the rows that have it. Nothing is wider than a phone."""
+    probe = """<script>window.addEventListener("load", function () {
+      var box = document.getElementById("words"); box.value = "records ARE MET"; box.dispatchEvent(new Event("input"));
+      document.title = "shown " + document.querySelectorAll("#checks tbody tr:not([hidden])").length
+        + " wide " + (document.documentElement.scrollWidth > window.innerWidth); });</script></body>"""
+    place = tmp_path / "report.html"
+    place.write_text(of_runs.replace("</body>", probe))
+    command = [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", f"--window-size={size}", f"--user-data-dir={tmp_path / 'profile'}"]
+    answer = subprocess.run([*command, "--dump-dom", place.as_uri()], capture_output=True, text=True, timeout=120, check=True)
+    assert re.search(r"<title>(.*?)</title>", answer.stdout)[1] == "shown 1 wide false"

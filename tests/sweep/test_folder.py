@@ -1,0 +1,135 @@
+"""The folder of a sweep: made once, recognised, never mixed with another, and honest about each cell."""
+
+import json
+
+import pytest
+from sweep_folder import filled, made_up
+
+from mvsim.archive import write_run
+from mvsim.errors import UsageError
+from mvsim.sweep.folder import STUDY_FILE, SweepFolder
+from mvsim.sweep.study import Study
+
+VALUES = {"k": "3,4", "seed": "0:2", "method": "erm"}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder in which all cells are done but the last."""
+    return filled(tmp_path / "runs", VALUES, leave_out=[3])
+
+
+def states(folder):
+    return [folder.standing(cell).state for cell in folder.study.cells]
+
+
+def test_cells_are_done_or_missing(folder):
+    assert states(folder) == ["done", "done", "done", "missing"]
+    assert states(SweepFolder.open(folder.path)) == states(folder)
+
+
+def test_the_same_study_finds_its_folder_again(folder):
+    before = (folder.path / STUDY_FILE).read_bytes()
+    assert states(SweepFolder.create(folder.path, Study.of({"m": "2", **VALUES}))) == states(folder)
+    assert (folder.path / STUDY_FILE).read_bytes() == before
+
+
+def test_another_study_is_refused_and_nothing_changes(folder):
+    before = (folder.path / STUDY_FILE).read_bytes()
+    with pytest.raises(UsageError, match=r"holds another study, of 4 cells, 2 of which are among these 2; choose another folder$"):
+        SweepFolder.create(folder.path, Study.of({"m": 2, **VALUES, "k": 3}), extend=True)
+    with pytest.raises(UsageError, match=r"4 of which are among these 6; .* with --extend$"):
+        SweepFolder.create(folder.path, Study.of({"m": 2, **VALUES, "seed": "0:3"}))
+    assert (folder.path / STUDY_FILE).read_bytes() == before
+
+
+def test_a_study_is_extended(folder):
+    SweepFolder.create(folder.path, Study.of({"m": 2, **VALUES, "seed": "0:3"}), extend=True)
+    assert states(SweepFolder.open(folder.path)) == ["done", "done", "missing", "done", "missing", "missing"]
+
+
+def test_runs_that_are_there_already_are_found(folder):
+    (folder.path / STUDY_FILE).unlink()
+    assert states(SweepFolder.create(folder.path, folder.study)) == ["done", "done", "done", "missing"]
+
+
+@pytest.mark.parametrize(
+    ("status", "state", "words"),
+    [("running", "unfinished", ""), ("interrupted", "unfinished", ""), ("stalled", "failed", "made up"), ("diverged", "failed", "made up")],
+)
+def test_a_run_that_has_not_finished_is_told_from_one_that_cannot(folder, status, state, words):
+    cell = folder.study.cells[0]
+    run = made_up(cell)
+    write_run(folder.path_of(cell), run.dataset, run.provenance | {"status": status})
+    assert folder.standing(cell).state == state
+    assert words in folder.standing(cell).message
+
+
+def test_a_run_of_another_version_is_not_taken_for_one_of_this(folder):
+    cell = folder.study.cells[0]
+    run = made_up(cell)
+    write_run(folder.path_of(cell), run.dataset, run.provenance | {"version": "0.0.1"})
+    assert folder.standing(cell).state == "failed"
+    assert "was made by mvsim 0.0.1" in folder.standing(cell).message
+
+
+@pytest.mark.parametrize("place", [100, 3000, -200])
+def test_a_damaged_run_is_not_done(folder, place):
+    path = folder.path_of(folder.study.cells[1])
+    data = bytearray(path.read_bytes())
+    data[place] ^= 1
+    path.write_bytes(data)
+    assert states(folder) == ["done", "failed", "done", "missing"]
+    assert "move it away" in folder.standing(folder.study.cells[1]).message
+    assert path.read_bytes() == data
+
+
+def test_a_failure_is_kept_until_it_is_forgotten(folder):
+    cell = folder.study.cells[3]
+    folder.record_failure(cell, "StalledError", "stuck at t = 3")
+    assert folder.standing(cell) == ("failed", "stuck at t = 3")
+    assert folder.failure_of(cell)["values"] == {"k": 4, "seed": 1}
+    folder.forget_failure(cell)
+    folder.forget_failure(cell)
+    assert states(folder)[3] == "missing"
+
+
+def test_a_note_of_a_failure_that_was_damaged_still_says_that_it_failed(folder):
+    cell = folder.study.cells[3]
+    folder.record_failure(cell, "StalledError", "stuck")
+    (note,) = folder.path.glob("*.failed.json")
+    note.write_text("[")
+    assert folder.standing(cell).state == "failed"
+
+
+BROKEN = {"no JSON": "{", "a list": "[]", "a part is missing": '{"mvsim": "0.1.0", "cells": []}', "no text": b"\xff\xfe"}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_study_file_that_cannot_be_read_is_named(folder, case):
+    text = BROKEN[case]
+    (folder.path / STUDY_FILE).write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(UsageError, match=r"sweep\.json: is not the study of a sweep"):
+        SweepFolder.open(folder.path)
+    with pytest.raises(UsageError, match=r"sweep\.json: is not the study of a sweep"):
+        SweepFolder.create(folder.path, folder.study)
+
+
+def test_a_study_file_whose_cells_are_not_those_of_its_study_is_named(folder):
+    place = folder.path / STUDY_FILE
+    saved = json.loads(place.read_text())
+    saved["study"]["values"]["seed"] = [0, 1, 2]
+    place.write_text(json.dumps(saved))
+    with pytest.raises(UsageError, match="does not name the runs of its study"):
+        SweepFolder.open(folder.path)
+
+
+def test_what_is_no_folder_of_a_sweep_is_named(tmp_path):
+    with pytest.raises(UsageError, match=r"is a directory without sweep\.json, so no sweep"):
+        SweepFolder.open(tmp_path)
+    (tmp_path / "file").write_text("")
+    for name in ("file", "nothing"):
+        with pytest.raises(UsageError, match=f"{name}: is no directory, so no sweep"):
+            SweepFolder.open(tmp_path / name)
+    with pytest.raises(UsageError, match="is no folder and none can be created"):
+        SweepFolder.create(tmp_path / "file", Study.of(VALUES))

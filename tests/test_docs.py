@@ -1,0 +1,62 @@
+"""What the pages in docs/ promise is what there is."""
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from mvsim.cli import main
+from mvsim.cli.app import app
+from mvsim.sweep.study import Study
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
+COMMANDS = [line for block in re.findall(r"```bash\n(.*?)```", PAGE, flags=re.DOTALL) for line in block.splitlines() if "mvsim " in line]
+
+
+def test_the_study_of_the_page_has_as_many_cells_as_it_says():
+    (text,) = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
+    count = int(re.search(r"makes its (\d+) cells", PAGE)[1])
+    assert len(Study.of(tomllib.loads(text)).cells) == count
+    command = next(line for line in COMMANDS if line.startswith("mvsim sweep --k"))
+    words = shlex.split(command)
+    assert main([*words[1:-2], "--cells"]) == 0
+
+
+def test_each_way_to_write_values_is_one():
+    rows = re.findall(r"^\| (`.*?) \|", PAGE, flags=re.MULTILINE)
+    written = [piece for row in rows for piece in re.findall(r"`([^`]+)`", row) if "=" in piece]
+    assert len(written) >= 6
+    for piece in written:
+        values = {"k": [6, 10], "d": [5000, 20000], "method": ["erm", "mixup"], **tomllib.loads(piece)}
+        groups, regime = values.pop("zip", None), values.pop("regime", "scaled")
+        if regime == "literal" or "r0" in values:
+            values.pop("d")
+        if "mixing" not in values:
+            values["method"] = "erm"
+        if len(values["k"] if isinstance(values["k"], list) else [0]) == 1:
+            groups = None
+        assert Study.of(values, [groups] if groups else [], regime).cells
+
+
+def test_every_command_of_the_page_has_these_options():
+    assert len(COMMANDS) >= 8
+    for line in COMMANDS:
+        for command in re.findall(r"mvsim (?:[a-z]+)[^|#)]*", line):
+            name, *words = shlex.split(command.removeprefix("mvsim "), posix=True)
+            known = {flag for argument in app[name].assemble_argument_collection() for flag in argument.names}
+            assert {word for word in words if word.startswith("--")} <= known, command
+
+
+def test_files_named_on_the_page_exist():
+    named = set(re.findall(r"`(mvsim/[\w./]*)`", PAGE))
+    assert len(named) >= 2
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("extra", ["sweep", "report"])
+def test_extras_named_on_the_page_exist(extra):
+    assert extra in re.search(r'"mvsim\[(.*?)\]"', PAGE)[1]
+    assert re.search(rf"^{extra} =$", (ROOT / "setup.cfg").read_text(encoding="utf-8"), flags=re.MULTILINE)

@@ -1,0 +1,227 @@
+"""What sweeps cost, and what kills cost them.
+
+- ``throughput``: cells of k = 6 ERM, side by side. The ideal time is what the runs themselves took, over the number of workers; the sweep, with all
+  that starting, handing out, checking and saving adds, is to take at most 1.3 times that.
+- ``kills``: the same sweep, killed as a whole by SIGKILL at random instants and started again. Its table and every variable of its runs are to be
+  those of the undisturbed sweep, bit for bit.
+- ``workers``: one sweep in which a worker is killed again and again. A kill costs what the run in its hands had not saved, at most the time since
+  its last save; over all kills that is to be at most as many checkpoints. Kills before a worker had saved anything cost its start, and are counted
+  apart. The runs are to be the same bits again.
+- ``report``: the report of a settled run of k = 50, midpoint, is to have at most 3 MB and to take at most 10 s.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+from lib.runs import add_runs_option, runs_of_present_code
+from lib.study import TRAINING
+
+import mvsim
+from mvsim.simulation.run_cache import kept_run, run_name
+
+TITLE = "Sweeps and reports"
+SOURCES = (*TRAINING, "archive", "cli", "report", "sweep")
+
+PARTS = ("throughput", "kills", "workers", "report")
+MOST_OVER_IDEAL, MOST_BYTES, MOST_SECONDS = 1.3, 3_000_000, 10.0
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the study."""
+    add_runs_option(parser)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), help="parts to measure again; the others stay")
+    parser.add_argument("--k", type=int, default=6, help="classes of the runs of the sweeps")
+    parser.add_argument("--cells", type=int, default=200, help="runs of a sweep")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--kills", type=int, default=10, help="how often a sweep is killed")
+    parser.add_argument("--worker-kills", type=int, default=20, help="how often a worker is killed")
+    parser.add_argument("--checkpoint-seconds", type=float, default=0.2)
+    parser.add_argument("--report-k", type=int, default=50, help="classes of the run that is reported")
+    parser.add_argument("--seed", type=int, default=0, help="of the instants of the kills")
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Measure one part after another."""
+    measured: dict[str, Callable[[argparse.Namespace, Path], Any]] = {
+        "throughput": throughput, "kills": kills, "workers": workers, "report": report
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        return options.file.measure_parts(options.only, lambda name: measured[name](options, Path(folder)))
+
+
+def throughput(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """Return the time of an undisturbed sweep and that of its runs."""
+    start = time.perf_counter()
+    _sweep(options, folder / "whole").wait()
+    seconds = time.perf_counter() - start
+    runs = mvsim.open_runs(folder / "whole")
+    own = sum(run.provenance["wall_seconds"] for run in runs)
+    return {"cells": len(runs.study.cells), "k": options.k, "workers": options.workers, "seconds": seconds, "runs_seconds": own,
+            "over_ideal": seconds * options.workers / own}  # fmt: skip
+
+
+def kills(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """Return what became of a sweep that was killed again and again."""
+    rng = random.Random(options.seed)
+    whole = _whole(options, folder)
+    last = sum(run.provenance["wall_seconds"] for run in mvsim.open_runs(whole)) / options.workers
+    counted = 0
+    for _ in range(options.kills):
+        process = _sweep(options, folder / "killed")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(rng.uniform(2.0, 8.0 + 1.5 * last / options.kills))  # some while it starts, most while it works
+        if process.poll() is None:
+            children = psutil.Process(process.pid).children(recursive=True)
+            process.kill()
+            process.wait()
+            psutil.wait_procs(children, timeout=10.0)
+            counted += 1
+    code = _sweep(options, folder / "killed").wait()
+    return {"kills": counted, "exit_code": code, **_compared(whole, folder / "killed")}
+
+
+def workers(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """Return what it cost to kill workers."""
+    rng, lost, starting = random.Random(options.seed + 1), [], 0
+    process = _sweep(options, folder / "workers")
+    while process.poll() is None and len(lost) < options.worker_kills:
+        time.sleep(rng.uniform(0.5, 3.0))
+        with contextlib.suppress(psutil.Error, IndexError):
+            victim = rng.choice(_workers_of(process))
+            (lock,) = [Path(file.path) for file in victim.open_files() if file.path.endswith(".lock")] or [None]
+            victim.kill()
+            since = _since_save(lock)
+            victim.wait(10.0)
+            lost += [] if since is None else [since]
+            starting += since is None
+            if lock is not None:
+                lock.unlink(missing_ok=True)  # the next one tells by its age when the run was taken up again
+    code = process.wait()
+    return {"kills": len(lost), "kills_at_start": starting, "exit_code": code, "checkpoint_seconds": options.checkpoint_seconds,
+            "lost_seconds": lost, **_compared(_whole(options, folder), folder / "workers")}  # fmt: skip
+
+
+def report(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """Return the size of a report and how long it takes."""
+    runs, p = runs_of_present_code(options.runs), mvsim.Parameters(k=options.report_k)
+    kept_run(runs, p, "midpoint", 0)
+    place = folder / "report.html"
+    start = time.perf_counter()
+    command = [sys.executable, "-m", "mvsim", "report", runs / run_name(p, "midpoint", 0, {}), "--out", place, "--quiet"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return {"k": options.report_k, "seconds": time.perf_counter() - start, "bytes": place.stat().st_size}
+
+
+def _sweep(options: argparse.Namespace, out: Path) -> subprocess.Popen[bytes]:
+    """Start a sweep."""
+    words = ["--k", options.k, "--method", "erm", "--seed", f"0:{options.cells}", "--workers", options.workers, "--out", out]
+    words += ["--checkpoint-seconds", options.checkpoint_seconds, "--quiet"]
+    return subprocess.Popen([sys.executable, "-m", "mvsim", "sweep", *map(str, words)], stdout=subprocess.DEVNULL)
+
+
+def _whole(options: argparse.Namespace, folder: Path) -> Path:
+    """Return the folder of an undisturbed sweep."""
+    _sweep(options, folder / "whole").wait()
+    return folder / "whole"
+
+
+def _workers_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """Return the worker processes of a sweep."""
+    found = []
+    with contextlib.suppress(psutil.Error):
+        for child in psutil.Process(process.pid).children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                if any("spawn_main" in word for word in child.cmdline()):
+                    found.append(child)
+    return found
+
+
+def _since_save(lock: Path | None) -> float | None:
+    """Return the seconds since the holder of a lock saved its run, None if it has not."""
+    if lock is None:
+        return None
+    run = lock.with_name(lock.name.removeprefix(".").removesuffix(".lock"))
+    with contextlib.suppress(OSError):
+        saved, now = run.stat().st_mtime, time.time()
+        return now - saved if saved > lock.stat().st_mtime else None
+    return None
+
+
+def _compared(one: Path, other: Path) -> dict[str, Any]:
+    """Return whether two folders hold the same table and the same runs, and remove the second."""
+    first, second = mvsim.open_runs(one), mvsim.open_runs(other)
+    table = first.table.to_csv() == second.table.to_csv()
+    done = [standing.state == "done" for standing in second.standings]
+    different = [index for index, there in enumerate(done) if not there or not _same(first.run(index).dataset, second.run(index).dataset)]
+    shutil.rmtree(other)
+    return {"cells": len(first.study.cells), "same_table": table, "different_runs": different}
+
+
+def _same(one: Any, other: Any) -> bool:
+    return set(one.variables) == set(other.variables) and all(
+        one[name].dtype == other[name].dtype and one[name].to_numpy().tobytes() == other[name].to_numpy().tobytes() for name in one.variables
+    )
+
+
+def judge(results: dict[str, Any]) -> list[str]:
+    """Return what costs too much, and what a kill changed."""
+    wrong = []
+    if "throughput" in results and results["throughput"]["over_ideal"] > MOST_OVER_IDEAL:
+        wrong.append(f"a sweep takes {results['throughput']['over_ideal']:.2f} times the ideal, more than {MOST_OVER_IDEAL:g}")
+    for name in ("kills", "workers"):
+        part = results.get(name)
+        if part is None:
+            continue
+        if part["exit_code"] != 0:
+            wrong.append(f"{name}: the last sweep ends with exit code {part['exit_code']}")
+        if not part["same_table"] or part["different_runs"]:
+            wrong.append(f"{name}: the table is {'the same' if part['same_table'] else 'another'}, {len(part['different_runs'])} runs differ")
+    if "workers" in results:
+        part = results["workers"]
+        if sum(part["lost_seconds"]) > part["kills"] * part["checkpoint_seconds"]:
+            wrong.append(f"workers: {part['kills']} kills cost {sum(part['lost_seconds']):.1f} s, more than as many checkpoints")
+    if "report" in results:
+        part = results["report"]
+        if part["bytes"] > MOST_BYTES or part["seconds"] > MOST_SECONDS:
+            wrong.append(f"report: {part['bytes'] / 1e6:.1f} MB in {part['seconds']:.1f} s, more than {MOST_BYTES / 1e6:g} MB or {MOST_SECONDS:g} s")
+    return wrong
+
+
+def passage(results: dict[str, Any]) -> str:
+    """Say what came out."""
+    said = []
+    if "throughput" in results:
+        part = results["throughput"]
+        said.append(
+            f"{part['cells']} runs of k = {part['k']}, ERM, on {part['workers']} workers take {part['seconds']:.0f} s,\n"
+            f"{part['over_ideal']:.2f} times what the runs themselves take over the workers."
+        )
+    if "kills" in results:
+        part = results["kills"]
+        said.append(f"Killed {part['kills']} times, the sweep has {'the same' if part['same_table'] else 'ANOTHER'} table, and {_differing(part)}.")
+    if "workers" in results:
+        part = results["workers"]
+        said.append(
+            f"{part['kills']} kills of a worker at work cost {sum(part['lost_seconds']):.1f} s, with a save every {part['checkpoint_seconds']:g} s;\n"
+            f"{_differing(part)}; {part['kills_at_start']} more met a worker that had not saved anything."
+        )
+    if "report" in results:
+        part = results["report"]
+        said.append(f"The report of the run of k = {part['k']} has {part['bytes'] / 1e6:.2f} MB and takes {part['seconds']:.1f} s.")
+    return "\n".join(said) + "\n"
+
+
+def _differing(part: dict[str, Any]) -> str:
+    return f"{len(part['different_runs'])} of {part['cells']} runs differ in a bit"
