@@ -27,8 +27,8 @@ HEADLINES = ("Theorem", "Definition")
 ANSWERS = {0: "Everything that was decided holds", 1: "Something fails", 3: "Something is inconclusive"}
 """The exit code of the same question to ``mvsim verify``, in words."""
 
-COUNTED = {"holds": "checks hold", "fails": "fail", "inconclusive": "are inconclusive"}
-"""Statuses that decide, in words."""
+DECIDED = ("holds", "fails", "inconclusive")
+"""Statuses that are counted at the top."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ class Report:
         if not verdicts:
             return ""
         counts: Counter[str] = Counter(verdict.status for verdict in verdicts)
-        told = ", ".join(f"{counts[status]} {words}" for status, words in COUNTED.items() if counts[status])
-        return f"{ANSWERS[exit_code(verdicts)]}{f': {told}' if told else ''}"
+        told = ", ".join(f"{status} {counts[status]}" for status in DECIDED if counts[status])
+        return f"{ANSWERS[exit_code(verdicts)]}{f' ({told})' if told else ''}"
 
     def headlines(self) -> list[tuple[str, list[Verdict]]]:
         """Return what is said of theorems and of Definition 4.5, section by section."""
