@@ -5,6 +5,7 @@ An example is ``nodes: Annotated[int, pydantic.Field(description="quadrature nod
 
 from __future__ import annotations
 
+import functools
 import inspect
 import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -56,11 +57,16 @@ def choices_of(field: FieldInfo) -> tuple[str, ...] | None:
 
 def fields_of(function: Callable[..., Any]) -> dict[str, FieldInfo]:
     """Return the arguments of a function whose annotations describe them: type, default and description."""
+    return dict(_fields_of(function))
+
+
+@functools.cache  # evaluating annotations takes most of the time in which options are checked, and sweeps check thousands
+def _fields_of(function: Callable[..., Any]) -> tuple[tuple[str, FieldInfo], ...]:
     annotated = [
         argument for argument in inspect.signature(function, eval_str=True).parameters.values() if get_origin(argument.annotation) is Annotated
     ]
     fields = {argument.name: FieldInfo.from_annotated_attribute(argument.annotation, argument.default) for argument in annotated}
-    return {name: field for name, field in fields.items() if field.description is not None}
+    return tuple((name, field) for name, field in fields.items() if field.description is not None)
 
 
 def document(fields: Mapping[str, FieldInfo]) -> Callable[[Documented], Documented]:

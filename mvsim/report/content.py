@@ -27,15 +27,8 @@ HEADLINES = ("Theorem", "Definition")
 ANSWERS = {0: "Everything that was decided holds", 1: "Something fails", 3: "Something is inconclusive"}
 """The exit code of the same question to ``mvsim verify``, in words."""
 
-COUNTED = {
-    "established": "are established",
-    "consistent": "are consistent with the theorem",
-    "holds": "hold",
-    "fails": "fail",
-    "contradicted": "are contradicted",
-    "inconclusive": "are inconclusive",
-}
-"""Statuses that decide, in words."""
+DECIDED = ("established", "consistent", "holds", "contradicted", "fails", "inconclusive")
+"""Statuses that are counted at the top."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +80,8 @@ class Report:
         if not verdicts:
             return ""
         counts: Counter[str] = Counter(verdict.status for verdict in verdicts)
-        told = ", ".join(f"{counts[status]} {words}" for status, words in COUNTED.items() if counts[status])
-        return f"{ANSWERS[exit_code(verdicts)]}{f': {told}' if told else ''}"
+        told = ", ".join(f"{status} {counts[status]}" for status in DECIDED if counts[status])
+        return f"{ANSWERS[exit_code(verdicts)]}{f' ({told})' if told else ''}"
 
     def headlines(self) -> list[tuple[str, list[Verdict]]]:
         """Return what is said of theorems and of Definition 4.5, section by section."""

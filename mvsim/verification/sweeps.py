@@ -80,7 +80,7 @@ def _section(name: str, cell: Cell, judgements: list[Judgement], lost: list[str]
     where = _key(cell, {"seed", "method"})
     title = f"{name}, {where if 'k=' in where else ', '.join(part for part in (f'k={cell.parameters.k}', where) if part)}"
     runs = f"{len(judgements)} {'run' if len(judgements) == 1 else 'runs'}"
-    origin = "; ".join([*([f"{waiting} cells are not done"] if waiting else []), *lost])
+    origin = "; ".join([*([f"{waiting} {'cell is' if waiting == 1 else 'cells are'} not done"] if waiting else []), *lost])
     if judgements:
         return Section(f"{title}, {runs}", over_seeds(name, cell.parameters.k, judgements, len(lost)), origin)
     detail = lost[0] if lost else "no run is done"

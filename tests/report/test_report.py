@@ -118,7 +118,7 @@ def test_all_checks_and_the_headline_are_there(of_runs):
     checked = Checked(of_runs)
     assert checked.rows == len(VERDICTS) + 2  # theorems and definition stand at the top too
     words = " ".join("".join(checked.text).split())
-    assert "ERM, k = 4, seed 0; Midpoint Mixup, k = 4, seed 0 Something fails: 1 hold, 1 fail, 1 are inconclusive" in words
+    assert "ERM, k = 4, seed 0; Midpoint Mixup, k = 4, seed 0 Something fails (holds 1, fails 1, inconclusive 1)" in words
     for part in ("exactly one feature & no other", "19 of 20 <classes>", "+5.56 %", "-3.9e+03 %", "measured, beyond the bound"):
         assert part in words
     for part in ("(7 checks; <made up>)", "delta3", "mvsim simulate --k 3", "mvsim report erm.nc midpoint.nc", "revision", "numpy"):

@@ -43,7 +43,7 @@ def test_each_combination_is_judged_over_its_seeds_and_k_by_its_trend(tmp_path, 
         "Theorem 4.7, k=4, r0=0.4, 2 runs",
         "Theorem 4.6, trend in k, r0=0.1", "Theorem 4.6, trend in k, r0=0.4", "Theorem 4.7, trend in k, r0=0.1", "Theorem 4.7, trend in k, r0=0.4",
     ]  # fmt: skip
-    assert sections[0].origin == "1 cells are not done"
+    assert sections[0].origin == "1 cell is not done"
     assert sections[1].origin == "seed 0 failed: stuck"
     assert told == [(before, 14) for before in range(14)]
     assert [(theorem, method) for theorem, method, *_ in quickly] == [("4.6", "erm")] * 6 + [("4.7", "midpoint")] * 8
