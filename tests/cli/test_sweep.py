@@ -179,7 +179,7 @@ def test_parquet_needs_pyarrow(mvsim, swept, tmp_path, monkeypatch):
 
 def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
     verdicts = [{"name": "Theorem 4.6 (features)", "status": "holds", "statement": "exactly one", "measured": 1.0, "bound": 0.9, "margin": "inf",
-                 "detail": "", "violated_at": None, "regime": ""}]  # fmt: skip
+                 "detail": "", "violated_at": None, "regime": "", "kind": "theorem"}]  # fmt: skip
     answer = {"question": {"runs": ["runs"]}, "sections": [{"title": "Theorem 4.6, k=3", "verdicts": verdicts}]}
     (tmp_path / "answer.json").write_text(json.dumps(answer))
     assert mvsim("report", "runs", "--verdicts", "answer.json").out == "saved in runs/report.html\n"
