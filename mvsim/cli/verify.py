@@ -23,9 +23,10 @@ from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
 from mvsim.run import Run
 from mvsim.simulation.options import RunOptions
+from mvsim.verification.statements.linear_regime.results import RESULTS
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import exit_code
-from mvsim.verification.verify import FOLDER, SEEDS, ask_of_controls, ask_of_runs, ask_of_theorems
+from mvsim.verification.verify import FOLDER, SEEDS, ask_of_controls, ask_of_results, ask_of_runs, ask_of_theorems, make_folder
 from mvsim.version import __version__
 
 DEFAULT_K = (10,)
@@ -35,7 +36,7 @@ def _integers(kind: type, tokens: Any) -> tuple[int, ...]:
     return tuple(read_integer(token.value) for token in tokens)
 
 
-@with_flags(text_flags(Parameters, "Parameters of the runs that are made"))
+@with_flags(text_flags(Parameters, "Parameters of the runs that are made, and of the data of results"))
 def verify(
     *runs: Annotated[Path, Parameter(name="RUN", help="Run files to judge.")],
     theorem: Annotated[
@@ -47,15 +48,29 @@ def verify(
             help="Theorem; may be repeated. With run files it judges these, without any it makes runs over seeds and judges them.",
         ),
     ] = (),
+    result: Annotated[
+        tuple[str, ...],
+        Parameter(
+            negative="",
+            show_default=False,
+            choices=tuple(RESULTS),
+            help="Result that needs no runs, on linear models (3.2 to 3.5) and where they fail (4.4); may be repeated.",
+        ),
+    ] = (),
     k: Annotated[
         tuple[int, ...],
         Parameter(
-            negative="", converter=_integers, show_default=False, help="Of runs that are made: number of classes; may be repeated; default 10."
+            negative="",
+            converter=_integers,
+            show_default=False,
+            help="Of what is judged without run files: number of classes; may be repeated; default 10.",
         ),
     ] = DEFAULT_K,
-    seeds: Annotated[int, INTEGER, Parameter(help="How many runs are made of each theorem at each k.")] = SEEDS,
+    seeds: Annotated[int, INTEGER, Parameter(help="How many runs are made of each theorem, and data sets of each result, at each k.")] = SEEDS,
     controls: Annotated[
-        bool, FLAG, Parameter(help="Run the negative controls: what a statement needs is taken away, and its check must turn.")
+        bool,
+        FLAG,
+        Parameter(help="Run the negative controls, those of the results if any are asked for: without what a statement needs its check must turn."),
     ] = False,
     follow: Annotated[
         bool, Parameter(help="Go on with runs in which a feature is missing until that can be told for good; otherwise they are inconclusive.")
@@ -74,14 +89,18 @@ def verify(
 
     The exit code is 0 if everything that can be decided holds, 1 if something fails, 3 if something is inconclusive.
     """
-    if not (runs or theorem or controls):
-        raise UsageError("nothing to verify: give run files, --theorem or --controls")
+    if not (runs or theorem or result or controls):
+        raise UsageError("nothing to verify: give run files, --theorem, --result or --controls")
+    if runs and result:
+        raise UsageError(f"--result {result[0]}: is judged without run files; ask for it by itself")
     given = given_for(Parameters, fields)
-    _refuse_unused(runs, theorem, k, seeds, given)
+    _refuse_unused(runs, theorem + result, k, seeds, given)
     question = {"runs": [str(run) for run in runs], "theorems": list(theorem), "controls": controls}
-    question |= {} if runs or not theorem else {"k": list(k), "seeds": seeds, "follow": follow, "parameters": given}
+    question |= {"results": list(result)} if result else {}
+    question |= {} if runs or not (theorem or result) else {"k": list(k), "seeds": seeds, "follow": follow, "parameters": given}
     path = _check_answer_file(out, runs, force) if out is not None else None if runs and not controls else runs_dir / _name(question)
     if path is not None and out is None:
+        make_folder(runs_dir)
         _check_replaceable(path, question)
 
     sections = []
@@ -89,7 +108,8 @@ def verify(
     for section in chain(
         ask_of_runs(runs, theorem, None if quiet else _judging) if runs else (),
         ask_of_theorems(theorem, parameters, seeds, runs_dir, threads, None if quiet else progress_on, follow) if theorem and not runs else (),
-        ask_of_controls(runs_dir) if controls else (),
+        ask_of_results(result, k, seeds, given, controls) if result else (),
+        ask_of_controls(runs_dir) if controls and not result else (),
     ):
         sections.append(section)
         if not (runs or quiet):  # it may take hours until the answer is complete
@@ -115,13 +135,13 @@ def verify(
     return code
 
 
-def _refuse_unused(runs: tuple[Path, ...], theorem: tuple[str, ...], k: tuple[int, ...], seeds: int, given: dict[str, Any]) -> None:
-    """Raise `UsageError` for options of runs that are made, where none is made for a theorem."""
+def _refuse_unused(runs: tuple[Path, ...], asked: tuple[str, ...], k: tuple[int, ...], seeds: int, given: dict[str, Any]) -> None:
+    """Raise `UsageError` for options of what is judged without run files, where no theorem or result is asked for."""
     unused = [f"--{name}" for name in given]
     unused += ["--k"] if k != DEFAULT_K else []
     unused += ["--seeds"] if seeds != SEEDS else []
-    if unused and (runs or not theorem):
-        raise UsageError(f"{', '.join(unused)}: for runs that are made, with --theorem and without run files; a run file has parameters of its own")
+    if unused and (runs or not asked):
+        raise UsageError(f"{', '.join(unused)}: for --theorem and --result, without run files; a run file has parameters of its own")
 
 
 def _check_answer_file(out: Path, runs: tuple[Path, ...], force: bool) -> Path:
@@ -155,6 +175,7 @@ def _judging(run: Run) -> None:
 
 def _name(question: dict[str, Any]) -> str:
     """Return the name of the file with the answer; asked again, it is written anew."""
-    what = [f"theorem-{number}" for number in question["theorems"]] + (["controls"] if question["controls"] else [])
+    what = [f"theorem-{number}" for number in question["theorems"]] + [f"result-{number}" for number in question.get("results", ())]
+    what += ["controls"] if question["controls"] else []
     told = json.dumps(question, sort_keys=True)
     return f"{'-'.join(what)}-{hashlib.sha256(told.encode()).hexdigest()[:10]}.json"

@@ -7,6 +7,7 @@
 `calculations`       Calculations A.6 - A.10 as identities
 `gaussian_maxima`    Propositions A.1 - A.5 by Monte Carlo
 `gradient_flow`      whether a run of the gradient flow is one
+`linear_regime`      Section 3 and Proposition 4.4, which need no runs
 `assumptions`        which entries of Assumption 4.3 hold literally
 ===================  =========================================================
 """
