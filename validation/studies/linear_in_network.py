@@ -115,7 +115,7 @@ def picture(results: dict[str, Any]) -> Figure:
                         axes.plot(times[1:], np.median(part, axis=1)[1:], color=colour, linestyle=style, linewidth=1.0, label=label)
             axes.set(xscale="log", xlim=(1.0, T_END), ylim=(-0.1, 1.1), xlabel="time since the gap was opened", title=f"$k$ = {k}")
         grid[0].set_ylabel("part of the gap that is left")
-        grid[-1].legend(fontsize=6, loc="lower left")
+        grid[-1].legend(fontsize=6, loc="center right")
         return figure
 
 
@@ -129,6 +129,6 @@ def passage(results: dict[str, Any]) -> str:
     heads = ("k", "runs", "half-time, network", "half-time, linear", "left, network", "ERM: left, network", "ERM: left, linear")
     return (
         "![Gaps opened in a network and in the linear model](../figures/linear-in-network.png)\n\n"
-        f"A gap of log k, opened in networks whose views are all active, under Midpoint Mixup (half-time, and what is left after the time {T_END:.0e}) "
-        f"and ERM, in the network and in the linear model; medians over classes and runs:\n\n{table(heads, rows)}"
+        f"A gap of log k, opened in networks whose views are all active, under Midpoint Mixup (half-time, and part left after the time "
+        f"{T_END:.0e}) and ERM, in the network and in the linear model; medians over classes and runs:\n\n{table(heads, rows)}"
     )
