@@ -142,9 +142,9 @@ def certificates(data: Dataset, size: int, tries: int | None = None) -> Iterator
             yield certificate
 
 
-def any_certificate(data: Dataset) -> Certificate | None:
-    """Return a certificate on few classes, None if none is found: all pairs are tried, and `TRIES` sets of each larger size in `SIZES`."""
-    for size in dict.fromkeys(min(size, data.k) for size in SIZES):
+def any_certificate(data: Dataset, sizes: Sequence[int] = SIZES) -> Certificate | None:
+    """Return a certificate on so many classes, the first that is found: all pairs are tried, and `TRIES` sets of each larger size; else None."""
+    for size in dict.fromkeys(min(size, data.k) for size in sizes):
         found = next(certificates(data, size, None if size == 2 else TRIES), None)
         if found is not None:
             return found

@@ -116,5 +116,5 @@ def test_verdicts(k):
 
 
 def test_where_nothing_is_proved_nothing_is_decided(monkeypatch):
-    monkeypatch.setattr("mvsim.verification.statements.linear_regime.proposition_4_4.any_certificate", lambda data: None)
+    monkeypatch.setattr("mvsim.verification.statements.linear_regime.proposition_4_4.any_certificate", lambda data, sizes: None)
     assert not_separable("Proposition 4.4", construction(strong()), 0).status == "inconclusive"
