@@ -114,7 +114,7 @@ class Kernel(ABC):
         """Return what computes this loss over these points faster than the generic sum, None if there is nothing."""
         return None
 
-    def stiff_hessian(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss, beyond: float) -> Curvature | None:
+    def stiff_hessian(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss, escaped: np.ndarray) -> Curvature | None:
         """Return the stiff part of the Hessian at c (k, m, F) as far as this kernel can tell it cheaply, None if it cannot."""
         return None
 
@@ -182,9 +182,9 @@ class Kernel(ABC):
         """Return the loss as a function of some neurons alone, see `mvsim.kernels.sums.LossSum`."""
         return self.sum_of(points, pointwise).of_neurons(self._in_features(c), neurons)
 
-    def curvature(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss, beyond: float) -> Curvature | None:
-        """Return the stiff part of the Hessian, None if it cannot be told cheaply; ``beyond`` is the own correlation of a neuron that counts."""
-        return self.stiff_hessian(self._in_features(c), points, pointwise, beyond)
+    def curvature(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss, escaped: np.ndarray) -> Curvature | None:
+        """Return the stiff part of the Hessian, None if it cannot be told cheaply; ``escaped`` (k, m) says which neurons can be stiff."""
+        return self.stiff_hessian(self._in_features(c), points, pointwise, escaped)
 
     @property
     @abstractmethod

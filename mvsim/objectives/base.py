@@ -282,7 +282,8 @@ class Objective(ABC):
     def curvature(self, c: np.ndarray) -> Curvature | None:
         """Return the stiff part of the Hessian, the means to precondition implicit time-steppers; None if the kernel cannot tell it."""
         c = self._checked(c)
-        parts = [self.kernel.curvature(c, points, self.pointwise, self.stiff_from) for _, points in self.points]
+        escaped = self.escaped(c)
+        parts = [self.kernel.curvature(c, points, self.pointwise, escaped) for _, points in self.points]
         known = [part for part in parts if part is not None]
         return Curvature.mean([weight for weight, _ in self.points], known) if len(known) == len(parts) else None
 

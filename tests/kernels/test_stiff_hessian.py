@@ -10,9 +10,9 @@ from mvsim.activations import SmoothedRelu
 from mvsim.activations.smoothed_relu import smoothed_relu_second_derivative
 from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
 from mvsim.kernels.shared_noise.layout import Layout, plan_pairs
-from mvsim.kernels.shared_noise.loops.second_derivative import table_second_derivatives
 from mvsim.kernels.shared_noise.softmax_sum import SoftmaxSum
 from mvsim.kernels.shared_noise.stiff_hessian.escaped import Escaped
+from mvsim.kernels.shared_noise.stiff_hessian.other_classes import blocks_of_other_classes
 from mvsim.kernels.shared_noise.stiff_hessian.probability import PairProbability
 from mvsim.kernels.shared_noise.stiff_hessian.rates import both_orders, pair_rates
 from mvsim.losses import CrossEntropy
@@ -51,7 +51,7 @@ def test_rates_are_those_of_the_patches(lam):
     data, c = mvsim.sample_dataset(P, 1), state()
     layout = Layout.of(data)
     plan = plan_pairs(layout, lam, symmetric=lam == 0.5)
-    escaped = Escaped(SmoothedRelu(P.rho, P.alpha), layout, c.reshape(P.k, P.m, -1), beyond=1.0)
+    escaped = Escaped(SmoothedRelu(P.rho, P.alpha), layout, c.reshape(P.k, P.m, -1), c.max(axis=(2, 3)) > 1.0)
     order = layout.order[np.argsort(layout.labels, kind="stable")]  # points of one class together
     rates = pair_rates(escaped, lam, both_orders(plan), 2).reshape(data.N, data.N, 2, 2)
     expected = rates_by_patches(data, c, lam)[np.ix_(order, order)]
@@ -96,17 +96,74 @@ def test_probabilities_and_derivative_come_from_one_forward_pass(lam, size):
         assert np.array_equal(array, other)
 
 
-@pytest.mark.parametrize("power", [0, 6, 0.5])
-def test_the_second_derivative_by_one_correlation_is_that_of_each_patch(power):
-    rng, rho, lam = np.random.default_rng(0), 0.4, 0.3
-    owner, features, noise = np.array([0, 1]), rng.uniform(-0.5, 2.0, (2, 4)), rng.uniform(-0.2, 0.5, (2, 3))
-    feature, signal, residual = rng.integers(0, 4, (5, 2)), rng.uniform(0.3, 1.0, (5, 2)), rng.standard_normal((2, 3, 5))
-    expected, out = np.zeros((2, 4)), np.zeros((2, 4))
-    for e in range(2):
-        for g in range(3):
-            for i, p in np.ndindex(feature.shape):
-                z = lam * signal[i, p] * features[e, feature[i, p]] + (1.0 - lam) * noise[e, g]
-                bend = smoothed_relu_second_derivative(z, rho, power + 2.0)
-                expected[e, feature[i, p]] += residual[owner[e], g, i] * (lam * signal[i, p]) ** 2 * bend
-    table_second_derivatives(0, 2, owner, features, noise, lam, feature, signal, residual, rho, power, out)
-    assert_close(out, expected, HESSIAN_ROUNDOFF)
+def blocks_by_patches(data, c, lam, neurons):
+    """(k, k, 2 E, 2 E): every ordered pair and every patch of it, for the neurons in the places (k, E) of each class, -1 for none."""
+    k, places = neurons.shape
+    patches = data.to_patches()
+    signal, of_noise = np.zeros_like(patches), np.zeros((data.N, k, 2))
+    for i, s in enumerate(data.labels):
+        for view in (0, 1):
+            signal[i, data.signal_patches[i, view], s, view] = patches[i, data.signal_patches[i, view], s, view]
+        of_noise[i] = np.delete(patches[i], data.signal_patches[i].ravel(), axis=0)[0]  # all patches of noise of a point are equal
+    blocks, bends = np.zeros((k, k, 2 * places, 2 * places)), np.zeros((k, k, places, 2))
+    for i, j in np.ndindex(data.N, data.N):
+        labels, z = data.labels[[i, j]], lam * patches[i] + (1.0 - lam) * patches[j]
+        g = mvsim.smoothed_relu(np.einsum("yrsl,psl->yrp", c, z), P.rho, P.alpha).sum(axis=(1, 2))
+        phi = np.exp(g - np.logaddexp.reduce(g))
+        residual = (phi - lam * np.eye(k)[labels[0]] - (1.0 - lam) * np.eye(k)[labels[1]]) / data.N**2
+        signals = lam * signal[i] + (1.0 - lam) * signal[j]
+        for y in range(k):
+            for e, r in enumerate(neurons[y]):
+                if r >= 0:
+                    second = smoothed_relu_second_derivative(np.einsum("sl,psl->p", c[y, r], z), P.rho, P.alpha)
+                    bends[y, :, e] += residual[y] * np.einsum("psl,p->sl", signals**2, second)
+            if y in labels:
+                continue
+            for (one, other), share in (((i, j), lam), ((j, i), 1.0 - lam)):
+                rates = np.zeros((places, 2))
+                for e, r in enumerate(neurons[y]):
+                    if r >= 0:
+                        reads = share * signal[one] + (1.0 - share) * of_noise[other]  # as if no patch of signal lay on another
+                        slope = mvsim.smoothed_relu_derivative(np.einsum("sl,psl->p", c[y, r], reads), P.rho, P.alpha)
+                        rates[e] = share * slope @ signal[one, :, data.labels[one]]
+                blocks[y, data.labels[one]] += phi[y] / data.N**2 * np.outer(rates, rates)
+    diagonal = np.arange(2 * places)
+    blocks[:, :, diagonal, diagonal] += np.maximum(bends, 0.0).reshape(k, k, -1)
+    blocks[np.arange(k), np.arange(k)] = 0.0
+    return blocks
+
+
+@pytest.mark.parametrize("lam", [0.5, 0.3])
+def test_blocks_of_other_classes_are_those_of_the_patches(lam):
+    data, c = mvsim.sample_dataset(P, 1), state()
+    c[0, 2, 0, 1] = 2.0  # a second neuron of one class
+    neurons = np.array([[ESCAPED, 2], [ESCAPED, -1], [ESCAPED, -1]])
+    kernel, points, flat = SharedNoiseKernel(P, data, 2, SmoothedRelu(P.rho, P.alpha)), AllPairs(lam), c.reshape(P.k, P.m, -1)
+    escaped = Escaped(kernel.activation, kernel.layout, flat, c.max(axis=(2, 3)) > 1.0)
+    assert np.array_equal(escaped.real, neurons >= 0)
+    probability, derivative = SoftmaxSum(kernel, points, CrossEntropy()).probability_and_derivative(flat)
+    found = blocks_of_other_classes(escaped, kernel.pairs_of(points).plan, probability, derivative, 2)
+    expected = blocks_by_patches(data, c, lam, neurons)
+    assert_close(found, expected, HESSIAN_ROUNDOFF)
+    assert np.abs(expected[0, 1:, :2, 2:]).max() > 0.0  # the two neurons are coupled
+
+
+def test_what_is_left_for_the_iteration_is_small(monkeypatch):
+    """Once neurons have escaped: the eigenvalues of P^-1 (1 + gamma H), H from products, P = 1 + gamma H~ with what is told of H, are about 1."""
+    p = mvsim.Parameters(k=4, m=4, N=40, P=16, d=1000)
+    objective, c = mvsim.objective("midpoint", p, mvsim.sample_dataset(p, 0)), mvsim.simulate(p, "midpoint", t_end=3e7, n_test=2).final_correlations
+    stiff = np.flatnonzero(np.broadcast_to(objective.escaped(c)[..., None, None], c.shape))
+    assert len(stiff) == p.k * p.k * 2  # four neurons
+    exact = np.array([objective.hessian_vector_product(c, e.reshape(c.shape)).ravel()[stiff] for e in np.eye(c.size)[stiff]])
+
+    def left(gamma):
+        told = objective.curvature(c).dense(c.size)[np.ix_(stiff, stiff)]
+        return np.linalg.eigvals(np.linalg.solve(np.eye(len(stiff)) + gamma * told, np.eye(len(stiff)) + gamma * exact)).real
+
+    largest = float(np.linalg.eigvalsh(exact)[-1])
+    assert left(10.0 / largest).min() > 0.5
+    assert left(10.0 / largest).max() < 2.0
+    assert left(1000.0 / largest).min() > 0.5
+    assert left(1000.0 / largest).max() < 10.0
+    monkeypatch.setattr("mvsim.kernels.shared_noise.stiff_hessian.of_pairs.blocks_of_other_classes", lambda *rest: 0.0)
+    assert left(1000.0 / largest).max() > 30.0

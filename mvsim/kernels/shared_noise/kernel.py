@@ -120,13 +120,13 @@ class SharedNoiseKernel(Kernel):
         """Return the weighted sum of a pointwise loss over points, by the fastest way there is."""
         return _OneBlasThread(self.neurons, super().sum_of(points, pointwise))
 
-    def stiff_hessian(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss, beyond: float) -> Curvature | None:
+    def stiff_hessian(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss, escaped: np.ndarray) -> Curvature | None:
         """Return the stiff part of the Hessian of the cross-entropy; None for other losses, for listed pairs and if no neuron ever escapes."""
         stiff = STIFF_HESSIANS.get((type(points), type(pointwise)))
         if stiff is None or self.activation.escape is None:
             return None
         with self.neurons.one_blas_thread():
-            return stiff(self, c, points, beyond)
+            return stiff(self, c, points, escaped)
 
 
 class _OneBlasThread:

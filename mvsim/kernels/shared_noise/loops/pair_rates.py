@@ -2,40 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from mvsim.kernels.jit.compiling import SUMS, njit
 from mvsim.kernels.jit.loops.activation import slope
-
-
-class Readers(NamedTuple):
-    """The escaped neurons and the points, as the loop takes them; see `mvsim.kernels.shared_noise.stiff_hessian.escaped.Escaped` and `Layout`.
-
-    Attributes
-    ----------
-    order, place, labels, pattern, feature, signal : numpy.ndarray
-        Of the points.
-    real, c, noise : numpy.ndarray
-        Of the neurons.
-    over_scale : float
-        1 / scale of the activation.
-    activation : tuple
-        See `mvsim.activations.Activation.compiled`.
-    """
-
-    order: np.ndarray
-    place: np.ndarray
-    labels: np.ndarray
-    pattern: np.ndarray
-    feature: np.ndarray
-    signal: np.ndarray
-    real: np.ndarray
-    c: np.ndarray
-    noise: np.ndarray
-    over_scale: float
-    activation: tuple
 
 
 @njit(**SUMS)

@@ -6,6 +6,7 @@ import numpy as np
 
 from mvsim.activations import Activation
 from mvsim.kernels.shared_noise.layout import Layout
+from mvsim.kernels.shared_noise.loops.readers import Readers
 
 
 class Escaped:
@@ -14,13 +15,13 @@ class Escaped:
     Parameters
     ----------
     activation : Activation
-        One with neurons that escape.
+        R.
     layout : Layout
         The data.
     c : numpy.ndarray
         (k, m, F).
-    beyond : float
-        An own correlation above this has escaped.
+    escaped : numpy.ndarray
+        (k, m) bool, which neurons these are.
 
     Attributes
     ----------
@@ -41,13 +42,11 @@ class Escaped:
         Points with those of one class together, where each point stands in that order, and where each class begins in it.
     """
 
-    def __init__(self, activation: Activation, layout: Layout, c: np.ndarray, beyond: float) -> None:
-        assert activation.escape is not None
-        self.activation, self.escape, self.layout = activation, activation.escape, layout
+    def __init__(self, activation: Activation, layout: Layout, c: np.ndarray, escaped: np.ndarray) -> None:
+        self.activation, self.layout = activation, layout
         k, m, F = c.shape
         self.views = views = F // k
         by_class = c.reshape(k, m, k, views)
-        escaped = by_class[np.arange(k), :, np.arange(k)].max(axis=2) > beyond
         self.places = int(escaped.sum(axis=1).max())
         neuron = np.argsort(~escaped, axis=1, kind="stable")[:, : self.places]
         self.real = np.take_along_axis(escaped, neuron, axis=1)
@@ -62,6 +61,23 @@ class Escaped:
         self.order = np.argsort(layout.labels, kind="stable")
         self.place = np.argsort(self.order)
         self.start = np.searchsorted(layout.labels[self.order], np.arange(k + 1))
+
+    def readers(self) -> Readers:
+        """Return neurons and points in the form that compiled loops take."""
+        layout = self.layout
+        return Readers(
+            order=self.order,
+            place=self.place,
+            labels=layout.labels,
+            pattern=layout.pattern,
+            feature=layout.feature,
+            signal=layout.signal,
+            real=self.real,
+            c=self.c,
+            noise=self.noise,
+            over_scale=1.0 / self.activation.scale,
+            activation=self.activation.compiled,
+        )
 
     def own_rates(self) -> np.ndarray:
         """Return (N, E, V): how outputs at the points themselves change with the own correlations."""

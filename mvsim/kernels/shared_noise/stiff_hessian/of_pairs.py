@@ -5,13 +5,9 @@ escaped neurons of y_j. With the softmax phi at z_ij the Gauss-Newton Hessian of
 
     (1/N^2) sum_{i,j} phi_{y_i} (1 - phi_{y_i}) u u^T + phi_{y_j} (1 - phi_{y_j}) v v^T - phi_{y_i} phi_{y_j} (u v^T + v u^T),
 
-for two points of one class phi (1 - phi) (A + O) (A + O)^T; the other k - 2 classes are neglected. Own correlations of all classes are
-coupled, by the softmax, but c[e, s, l] of a neuron of class y meets only what a pair of the classes y and s meets: the matrix is an arrow, its
-border the own correlations, one small block for each two classes (`mvsim.linalg.arrow_matrix.Curvature`). To its diagonal comes
-
-    sum_{i,p} sum_h D[y, h, i] (lam beta)^2 R''(lam beta c[e, s, l] + (1 - lam) n_h)
-
-with D the derivative of the loss by the table of signal on noise, where it is positive: other correlations come to rest where R' changes.
+for two points of one class phi (1 - phi) (A + O) (A + O)^T. Own correlations of all classes are coupled, by the softmax, but c[e, s, l] of a neuron
+of class y meets only what a pair of the classes y and s meets: the matrix is an arrow, its border the own correlations, one small block for each
+two classes (`mvsim.linalg.arrow_matrix.Curvature`). What the other k - 2 classes and R'' add to the blocks is in `other_classes`.
 """
 
 from __future__ import annotations
@@ -23,9 +19,9 @@ import numpy as np
 from mvsim.kernels.jit.threads import run_ranges
 from mvsim.kernels.shared_noise.layout import PairPlan
 from mvsim.kernels.shared_noise.loops.outer_products import outer_products
-from mvsim.kernels.shared_noise.loops.second_derivative import table_second_derivatives
 from mvsim.kernels.shared_noise.softmax_sum import SoftmaxSum
 from mvsim.kernels.shared_noise.stiff_hessian.escaped import Escaped
+from mvsim.kernels.shared_noise.stiff_hessian.other_classes import blocks_of_other_classes
 from mvsim.kernels.shared_noise.stiff_hessian.probability import PairProbability
 from mvsim.kernels.shared_noise.stiff_hessian.rates import both_orders, pair_rates
 from mvsim.kernels.shared_noise.tables import Derivatives
@@ -36,13 +32,13 @@ if TYPE_CHECKING:
     from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
 
 
-def stiff_hessian_of_pairs(kernel: SharedNoiseKernel, c: np.ndarray, points: AllPairs, beyond: float) -> Curvature:
-    """Return the stiff part of the Hessian of the mean cross-entropy of all pairs at c (k, m, F)."""
-    escaped = Escaped(kernel.activation, kernel.layout, c, beyond)
-    if not escaped.places:
+def stiff_hessian_of_pairs(kernel: SharedNoiseKernel, c: np.ndarray, points: AllPairs, escaped: np.ndarray) -> Curvature:
+    """Return the stiff part of the Hessian of the mean cross-entropy of all pairs at c (k, m, F); ``escaped`` (k, m) are the neurons."""
+    neurons = Escaped(kernel.activation, kernel.layout, c, escaped)
+    if not neurons.places:
         return Curvature.nothing()
     probability, residual = SoftmaxSum(kernel, points, CrossEntropy()).probability_and_derivative(c)
-    return _hessian(escaped, kernel.pairs_of(points).plan, probability, residual, kernel.neurons.threads)
+    return _hessian(neurons, kernel.pairs_of(points).plan, probability, residual, kernel.neurons.threads)
 
 
 def _hessian(escaped: Escaped, plan: PairPlan, probability: PairProbability, residual: Derivatives, threads: int) -> Curvature:
@@ -55,8 +51,8 @@ def _hessian(escaped: Escaped, plan: PairPlan, probability: PairProbability, res
     vv = uu if plan.symmetric else _outer_products(escaped, v, v, False, (psi.T.copy(), 1.0, psi.T.copy()), threads)  # psi at (j, i)
     uv = _outer_products(escaped, u, v, True, (phi, 0.0, psi), threads)
     weight = 1.0 / len(escaped.layout.labels) ** 2
-    diagonal = _slope_changes(escaped, plan.lam, residual, threads)
-    return _arrow(escaped, weight * uu, weight * uv, weight * vv, diagonal)
+    others = blocks_of_other_classes(escaped, plan, probability, residual, threads)
+    return _arrow(escaped, weight * uu, weight * uv, weight * vv, others)
 
 
 def _outer_products(
@@ -69,13 +65,13 @@ def _outer_products(
     return out
 
 
-def _arrow(escaped: Escaped, uu: np.ndarray, uv: np.ndarray, vv: np.ndarray, diagonal: np.ndarray) -> Curvature:
+def _arrow(escaped: Escaped, uu: np.ndarray, uv: np.ndarray, vv: np.ndarray, more: np.ndarray) -> Curvature:
     """Put the matrix together from the sums over the pairs of each two classes, (k, k, 2 V E, 2 V E) with A before O.
 
     uu[y, s] and uv[y, s] sum over points i of y and j of s, vv[s, y] does.
 
     border[y, s] couples own of y with own of s; others[y, s] is c[y, s] with itself, mixed[y, s] with c[s, y]; sides[0, y, s] couples
-    c[y, s] with own of y, sides[1, y, s] with own of s. Pairs (i, j) of the classes y, s and (j, i) both count. diagonal (k, k, V E)
+    c[y, s] with own of y, sides[1, y, s] with own of s. Pairs (i, j) of the classes y, s and (j, i) both count. more (k, k, V E, V E)
     adds to others.
     """
     k, size = escaped.own_index.shape
@@ -86,7 +82,7 @@ def _arrow(escaped: Escaped, uu: np.ndarray, uv: np.ndarray, vv: np.ndarray, dia
     uv = uv * between
     vu = uv.transpose(1, 0, 3, 2)
     border = uv[..., own, own] + vu[..., own, own] + same + both[..., own, own].sum(axis=1)[:, None] * within
-    others = both[..., other, other] + diagonal[..., None] * np.eye(size)
+    others = both[..., other, other] + more
     mixed = uv[..., other, other] + vu[..., other, other]
     sides = both[..., other, own], uv[..., other, own] + vu[..., other, own]
     y, s = np.triu_indices(k, 1)
@@ -99,18 +95,3 @@ def _arrow(escaped: Escaped, uu: np.ndarray, uv: np.ndarray, vv: np.ndarray, dia
         side_index=np.concatenate([places[y], places[s]], axis=1),
         sides=np.block([[sides[0][y, s], sides[1][y, s]], [sides[1][s, y], sides[0][s, y]]]),
     )
-
-
-def _slope_changes(escaped: Escaped, lam: float, residual: Derivatives, threads: int) -> np.ndarray:
-    """Return (k, k, V E): the diagonal through R'' for the other correlations, where it is positive."""
-    k = len(escaped.c)
-    weights, noise = escaped.c.reshape(k * escaped.places, -1), escaped.noise.reshape(k * escaped.places, -1)
-    owner, out = np.repeat(np.arange(k), escaped.places), np.zeros_like(weights)
-    tables = [(lam, residual.U)] if residual.V is residual.U else [(lam, residual.U), (1.0 - lam, residual.V)]
-    threshold, alpha = escaped.escape
-    power = int(alpha) - 2 if float(alpha).is_integer() else alpha - 2.0
-    for weight, table in tables:
-        data = (owner, weights, noise, weight, escaped.layout.feature, escaped.layout.signal, table, threshold, power, out)
-        run_ranges(len(out), threads, lambda e0, e1, data=data: table_second_derivatives(e0, e1, *data))  # type: ignore[misc]
-    changes = np.maximum(out, 0.0).reshape(k, escaped.places, k, escaped.views) * escaped.real[..., None, None]
-    return changes.transpose(0, 2, 1, 3).reshape(k, k, -1)

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
 
 
-def stiff_hessian_of_points(kernel: SharedNoiseKernel, c: np.ndarray, points: Unmixed, beyond: float) -> Curvature:
-    """Return the stiff part of the Hessian of the mean cross-entropy of single points at c (k, m, F)."""
+def stiff_hessian_of_points(kernel: SharedNoiseKernel, c: np.ndarray, points: Unmixed, escaped: np.ndarray) -> Curvature:
+    """Return the stiff part of the Hessian of the mean cross-entropy of single points at c (k, m, F); ``escaped`` (k, m) are the neurons."""
     outputs = kernel.outputs_in_layout(c)
     softmax = np.exp(outputs - outputs.max(axis=0))
-    whole = unmixed_hessian(kernel.activation, kernel.layout, c, beyond, softmax / softmax.sum(axis=0))
+    whole = unmixed_hessian(kernel.activation, kernel.layout, c, escaped, softmax / softmax.sum(axis=0))
     if whole is not None:
         return whole
-    return _own_part(Escaped(kernel.activation, kernel.layout, c, beyond), softmax_gap(outputs, kernel.layout.labels))
+    return _own_part(Escaped(kernel.activation, kernel.layout, c, escaped), softmax_gap(outputs, kernel.layout.labels))
 
 
 def _own_part(escaped: Escaped, gap: np.ndarray) -> Curvature:

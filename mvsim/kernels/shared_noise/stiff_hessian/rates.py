@@ -15,28 +15,15 @@ import numpy as np
 
 from mvsim.kernels.jit.threads import run_ranges
 from mvsim.kernels.shared_noise.layout import Meetings, PairPlan
-from mvsim.kernels.shared_noise.loops.pair_rates import Readers, fill_pair_rates
+from mvsim.kernels.shared_noise.loops.pair_rates import fill_pair_rates
 from mvsim.kernels.shared_noise.stiff_hessian.escaped import Escaped
 
 
 def pair_rates(escaped: Escaped, lam: float, meetings: Meetings, threads: int) -> np.ndarray:
     """Return (N, N, 2 V E): A and O of every ordered pair of points, those of one class together."""
-    layout, activation = escaped.layout, escaped.activation
-    N = len(layout.labels)
+    N = len(escaped.layout.labels)
     rates = np.empty((N, N, 2, escaped.places, escaped.views))  # own and other
-    readers = Readers(
-        order=escaped.order,
-        place=escaped.place,
-        labels=layout.labels,
-        pattern=layout.pattern,
-        feature=layout.feature,
-        signal=layout.signal,
-        real=escaped.real,
-        c=escaped.c,
-        noise=escaped.noise,
-        over_scale=1.0 / activation.scale,
-        activation=activation.compiled,
-    )
+    readers = escaped.readers()
     coincidences = meetings.i, meetings.p, meetings.j, meetings.q
     run_ranges(N, threads, lambda row0, row1: fill_pair_rates(row0, row1, lam, readers, *coincidences, rates))
     return rates.reshape(N, N, -1)

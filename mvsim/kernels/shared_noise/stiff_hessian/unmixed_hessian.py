@@ -26,7 +26,7 @@ LIFETIME = 1
 """Steps for which it is kept. Where a neuron has died since, a direction that was stiff would be damped for ever."""
 
 
-def unmixed_hessian(activation: Activation, layout: Layout, c: np.ndarray, beyond: float, softmax: np.ndarray) -> Curvature | None:
+def unmixed_hessian(activation: Activation, layout: Layout, c: np.ndarray, escaped: np.ndarray, softmax: np.ndarray) -> Curvature | None:
     """Return the Hessian, or None if it has more than `LARGEST` rows.
 
     Parameters
@@ -37,14 +37,13 @@ def unmixed_hessian(activation: Activation, layout: Layout, c: np.ndarray, beyon
         The data.
     c : numpy.ndarray
         (k, m, F).
-    beyond : float
-        An own correlation above this has escaped.
+    escaped : numpy.ndarray
+        (k, m) bool.
     softmax : numpy.ndarray
         (k, N), phi_y(g(x_i)) on the points of the layout.
     """
-    k, _, F = c.shape
-    own = layout.feature_class == np.arange(k)[:, None]
-    owner, neuron = np.nonzero((np.where(own[:, None], c, -np.inf) > beyond).any(axis=2))
+    F = c.shape[2]
+    owner, neuron = np.nonzero(escaped)
     E, features = len(owner), np.arange(F)
     if E * F > LARGEST:
         return None
