@@ -25,16 +25,6 @@ def dimension(r0: float, m: int, rho: float) -> int:
     return max(1, math.ceil(2.0 * math.log(max(m, 2)) / (r0 * rho) ** 2))
 
 
-STRONG_NOISE = 20
-"""P over k^2 by default, with which P delta3 = sqrt(k) delta2 is above the signal, so that no linear classifier is right on all of enough points
-(Proposition 4.4; ``mvsim verify --result 4.4``)."""
-
-
-def _patches(k: int, noise: Any) -> int:
-    """Return the default P: `STRONG_NOISE` k^2; k^2 where each patch has noise of its own, as time and memory are then proportional to P."""
-    return k**2 if noise == "patch" else STRONG_NOISE * k**2
-
-
 def with_defaults(fields: dict[str, Any]) -> dict[str, Any]:
     """Fill in the defaults that depend on other fields; leave anything malformed for the validator to name."""
     filled = {**model_named(fields.get("model")).fixed, **fields}
@@ -46,7 +36,7 @@ def with_defaults(fields: dict[str, Any]) -> dict[str, Any]:
     filled.setdefault("C_P", 2)
     C_P = usable_number(filled["C_P"], least=1) or 1
     V = int(min(usable_number(fields.get("V", 2), least=1) or 1, MOST_VIEWS))
-    filled.setdefault("P", max(_patches(k_int, fields.get("noise")), V * int(C_P)))
+    filled.setdefault("P", max(k_int**2, V * int(C_P)))
     filled.setdefault("Q", min(2, k_int - 1))
     filled.setdefault("N", max(200, 10 * k_int))
     filled.setdefault("alpha", 8.0)

@@ -49,7 +49,7 @@ class Parameters(BaseModel):
     --------
     >>> p = Parameters(k=10)
     >>> p.P, p.m, p.C_P
-    (2000, 10, 2)
+    (100, 10, 2)
     >>> p.replace(d=20_000).d
     20000
     """
@@ -74,7 +74,7 @@ class Parameters(BaseModel):
             "default makes sqrt(2 ln m / d) / rho = 0.34 k^-0.22; at least V k",
         ),
     ]
-    P: Annotated[int, Field(ge=1, le=10**12, description="patches per point; assumed Theta(k^2); default 20 k^2, k^2 if noise=patch, at least V C_P")]
+    P: Annotated[int, Field(ge=1, le=10**12, description="patches per point; assumed Theta(k^2); default k^2, at least V C_P")]
     C_P: Annotated[int, Field(ge=1, le=MOST, description="patches that carry each feature of the own class; assumed Theta(1); default 2")]
     V: Annotated[int, Field(ge=1, le=MOST_VIEWS, description="views, that is features, of a class; Definition 4.1 has 2; default 2")] = 2
     Q: Annotated[int, Field(ge=1, le=MOST, description="classes in the noise of a point; assumed Theta(1); default 2 (1 if k = 2), less than k")]
@@ -132,7 +132,7 @@ class Parameters(BaseModel):
         """
         if isinstance(k, bool) or not isinstance(k, int) or not 2 <= k <= MOST_CLASSES:
             raise UsageError(f"k={echo(k)}: must be an integer from 2 to {MOST_CLASSES}")
-        return cls(**{"k": k, "d": k**20, "P": max(k**2, 4), "delta3": k**-1.5, "delta4": k**-1.5, **fields})
+        return cls(**{"k": k, "d": k**20, "delta3": k**-1.5, "delta4": k**-1.5, **fields})
 
     @classmethod
     def literal(cls, **fields: Any) -> Parameters:
