@@ -24,6 +24,9 @@ AHEAD = (2.0, 4.0, 6.0, 8.0, 10.0, 12.0)
 STRENGTHS = (1, 2, 3, 4, 6, 8, 20)
 """P over k^2."""
 
+STRONG = 20
+"""P over k^2 with which the noise of default parameters is above the signal at all k from 4 on."""
+
 
 def linear(k: int, points: int) -> mvsim.Parameters:
     """Return a linear model with so many points for each class."""
@@ -106,14 +109,15 @@ def separability(ks: Sequence[int], seeds: int) -> dict[str, Any]:
     """Decide it over k, over the strength of the noise at the first k that is 10 or more, and over the points for each class there."""
     k = next((k for k in ks if k >= 10), ks[-1])
     return {
-        "over_k": [certified(one, 20, 20, seed) for one in ks for seed in range(seeds)],
+        "over_k": [certified(one, 20, STRONG, seed) for one in ks for seed in range(seeds)],
         "over_strength": [certified(k, 20, times, seed) for times in STRENGTHS for seed in range(seeds)],
-        "over_points": [certified(k, points, 20, seed) for points in (4, 6, 8, 10, 14) for seed in range(seeds)],
-        "default": [_default(k, seed) for k in ks for seed in range(seeds)],
+        "over_points": [certified(k, points, STRONG, seed) for points in (4, 6, 8, 10, 14) for seed in range(seeds)],
+        "default": [_network(k, seed, {}) for k in ks for seed in range(seeds)],
+        "strong": [_network(k, seed, {"P": STRONG * k**2}) for k in ks for seed in range(seeds)],
     }
 
 
-def _default(k: int, seed: int) -> dict[str, Any]:
-    """Decide it for the default parameters."""
-    p = mvsim.Parameters(k=k)
+def _network(k: int, seed: int, fields: dict[str, Any]) -> dict[str, Any]:
+    """Decide it for the default parameters, or with others of these fields."""
+    p = mvsim.Parameters(k=k, **fields)
     return {"k": k, "N": p.N, "strength": p.P * p.delta3 / p.delta2, "status": proposition_4_4.not_separable("", p, seed).status}
