@@ -24,9 +24,6 @@ AHEAD = (2.0, 4.0, 6.0, 8.0, 10.0, 12.0)
 STRENGTHS = (1, 2, 3, 4, 6, 8, 20)
 """P over k^2."""
 
-STRONG = 20
-"""P over k^2 with which the noise of default parameters is above the signal at all k from 4 on."""
-
 
 def linear(k: int, points: int) -> mvsim.Parameters:
     """Return a linear model with so many points for each class."""
@@ -100,7 +97,7 @@ def closing(ks: Sequence[int], seeds: int) -> dict[str, Any]:
 
 def certified(k: int, points: int, times: int, seed: int) -> dict[str, Any]:
     """Decide whether the construction of Proposition 4.4 with P = times k^2 can be separated on one data set."""
-    p = proposition_4_4.construction(mvsim.Parameters(k=k, N=points * k, P=times * k**2))
+    p = proposition_4_4.construction(mvsim.Parameters(k=k, N=points * k), times)
     verdict = proposition_4_4.not_separable("", p, seed)
     return {"k": k, "points": points, "times": times, "strength": p.P * p.delta3 / p.delta2, "status": verdict.status}
 
@@ -109,11 +106,11 @@ def separability(ks: Sequence[int], seeds: int) -> dict[str, Any]:
     """Decide it over k, over the strength of the noise at the first k that is 10 or more, and over the points for each class there."""
     k = next((k for k in ks if k >= 10), ks[-1])
     return {
-        "over_k": [certified(one, 20, STRONG, seed) for one in ks for seed in range(seeds)],
+        "over_k": [certified(one, 20, proposition_4_4.STRONG, seed) for one in ks for seed in range(seeds)],
         "over_strength": [certified(k, 20, times, seed) for times in STRENGTHS for seed in range(seeds)],
-        "over_points": [certified(k, points, STRONG, seed) for points in (4, 6, 8, 10, 14) for seed in range(seeds)],
+        "over_points": [certified(k, points, proposition_4_4.STRONG, seed) for points in (4, 6, 8, 10, 14) for seed in range(seeds)],
         "default": [_network(k, seed, {}) for k in ks for seed in range(seeds)],
-        "strong": [_network(k, seed, {"P": STRONG * k**2}) for k in ks for seed in range(seeds)],
+        "strong": [_network(k, seed, {"P": proposition_4_4.STRONG * k**2}) for k in ks for seed in range(seeds)],
     }
 
 

@@ -20,9 +20,13 @@ from mvsim.verification.verdict import Verdict
 NAME = "Proposition 4.4"
 
 
-def construction(parameters: Parameters) -> Parameters:
-    """Return the parameters of the proof: one noise class for each point, drawn for itself."""
-    return parameters.replace(Q=1, noise="point")
+STRONG = 20
+"""P over k^2 with which the noise of default parameters, P delta3 = sqrt(k) delta2, is above the signal for k >= 4."""
+
+
+def construction(parameters: Parameters, patches: int = STRONG) -> Parameters:
+    """Return the parameters of the proof: one noise class for each point, drawn for itself, and P = ``patches`` k^2 = Theta(k^2)."""
+    return parameters.replace(Q=1, noise="point", P=max(patches * parameters.k**2, parameters.signal_patches))
 
 
 def not_separable(name: str, parameters: Parameters, seed: int) -> Verdict:
@@ -46,7 +50,7 @@ def not_separable(name: str, parameters: Parameters, seed: int) -> Verdict:
 
 
 def proposition_4_4(parameters: Parameters, seed: int) -> list[Verdict]:
-    """Judge the construction of the proof, and the data that the parameters describe."""
+    """Judge the construction of the proof, and the data that the parameters describe, whose noise is weaker by default."""
     return [
         not_separable(f"{NAME} (construction)", construction(parameters), seed),
         not_separable(f"{NAME} (these data)", parameters, seed),
