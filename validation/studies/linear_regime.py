@@ -38,6 +38,9 @@ POINTS = {5: 100, 10: 100, 20: 100, 50: 60, 200: 20}
 SLOPE = (1.6, 2.0)
 """Exponent of e in the least excess between the two smallest e: 2, less what a logarithm squared takes away."""
 
+VANISHES = 1e-9
+"""Distances up to this count as 0."""
+
 SLOWER = 10.0
 """Factor by which ERM is slower than Midpoint Mixup at the largest gap."""
 
@@ -90,6 +93,9 @@ def judge(results: dict[str, Any]) -> list[str]:
         if not row["low"] <= row["exact"] <= row["high"]
     ]
     wrong += [f"k = {k}: eps_0 is {min(values):.2g} for a law" for k, values in results["distances"]["beta"].items() if min(values) <= 0.0]
+    for k, values in results["distances"]["two"].items():
+        wrong += [f"k = {k}: eps_0 is not 0 at the point masses"] if max(values[0], values[-1]) > VANISHES else []
+        wrong += [f"k = {k}: eps_0 vanishes for two atoms"] if min(values[1:-1]) <= VANISHES else []
     for k, row in results["gradients"].items():
         wrong += [f"k = {k}: the worst pull ({name}) is not positive" for name in ("lagging", "alike") if min(row[name]) <= 0.0]
         wrong += [f"k = {k}: as written the pull is not negative"] if max(row["as_written"]) >= 0.0 else []
@@ -154,6 +160,10 @@ def passage(results: dict[str, Any]) -> str:
     exponents = table(("C", "exponent of k in the pull of ERM", "bound 1 - 0.1 C"),
                       [(f"{float(C):g}", f"{slope:.2f}", f"{1.0 - 0.1 * float(C):.2f}") for C, slope in _exponents(results).items()])  # fmt: skip
     largest = results["closing"]["C"][-1]
+    two, inner = results["distances"]["two"].values(), results["distances"]["atoms"][1:-1]
+    ends, between = max(max(values[0], values[-1]) for values in two), min(min(values[1:-1]) for values in two)
+    first = next(iter(results["distances"]["beta"].values()))
+    peak = results["distances"]["a"][int(np.argmax(first))]
     closed = "; ".join(
         f"k = {k}: {_median(times['erm'][k][-1])} under ERM and {_median(times['midpoint'][k][-1])} under Midpoint Mixup" for k in times["erm"]
     )
@@ -167,9 +177,11 @@ def passage(results: dict[str, Any]) -> str:
         "`docs/linear-regime.md` says what each panel shows.\n\n"
         f"**Lemma 3.2.** The least excess of a direction with one unequal correlation goes as e to the power {slopes} between the two smallest e; "
         "with a logarithm squared it is 2. As written the lemma fails in both directions, with counterexamples.\n\n"
+        f"**Proposition 3.3.** For lambda = l or 1 - l, eps_0 is at most {ends:.1g} at l = 1/2 and l = 1, and at least {between:.2g} from "
+        f"l = {inner[0]:g} to {inner[-1]:g}, over all k. For Beta(a, a) it is largest near a = {peak:.2g}.\n\n"
         "**Proposition 3.4.** Least pull of Midpoint Mixup on the lagging feature, median over data sets, times k:\n\n"
         f"{pulls}\nThe exponent of k in the least pull is {_exponent_of(results, 'lagging'):.2f} (lagging feature at 0) and "
-        f"{_exponent_of(results, 'alike'):.2f} (classes alike): at least 1/k^2, and about 1/k. As written it is negative.\n\n"
+        f"{_exponent_of(results, 'alike'):.2f} (classes alike); the statement asks for -2 at least. As written it is negative.\n\n"
         f"**Proposition 3.5.** Largest pull of ERM:\n\n{exponents}\n"
         f"**The gap closes under both methods.** Time until a gap of {largest:g} log k is half, median: {closed}.\n\n"
         "![Where no linear classifier is perfect](../figures/linear-separability.png)\n\n"
