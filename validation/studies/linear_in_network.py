@@ -115,7 +115,7 @@ def picture(results: dict[str, Any]) -> Figure:
                         axes.plot(times[1:], np.median(part, axis=1)[1:], color=colour, linestyle=style, linewidth=1.0, label=label)
             axes.set(xscale="log", xlim=(1.0, T_END), ylim=(-0.1, 1.1), xlabel="time since the gap was opened", title=f"$k$ = {k}")
         grid[0].set_ylabel("part of the gap that is left")
-        grid[-1].legend(fontsize=6, loc="center right", bbox_to_anchor=(1.0, 0.3))
+        grid[-1].legend(fontsize=6, loc="center right", bbox_to_anchor=(1.03, 0.3), handlelength=1.3)
         return figure
 
 
