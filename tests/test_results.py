@@ -113,6 +113,8 @@ SPOILED = {
     "flow_literal": _set("rows", 0, "rise", 0.02),
     "flow_runs": _set("k=6 literal midpoint", "learned", [[0, 0]] * 6),
     "gd_limit": _set("erm", "slope", 2.0),
+    "linear_in_network": _set("lost", 1),
+    "linear_regime": _set("separability", "over_k", 0, "status", "inconclusive"),
     "main_job": _set("seconds", 601.0),
     "performance": _set("general", "checks", 0, "ok", False),
     "phase_diagrams": _set("r0", "rows", 0, "erm", "lost", 1),

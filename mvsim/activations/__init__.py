@@ -6,7 +6,14 @@ from mvsim.activations.base import Activation, Escape
 from mvsim.activations.identity import Identity
 from mvsim.activations.leaky import LeakySmoothedRelu
 from mvsim.activations.smoothed_relu import SmoothedRelu
+from mvsim.parameters import Parameters
 
 ACTIVATIONS: dict[str, type[Activation]] = {cls.name: cls for cls in (SmoothedRelu, LeakySmoothedRelu, Identity)}
 
-__all__ = ["ACTIVATIONS", "Activation", "Escape", "Identity", "LeakySmoothedRelu", "SmoothedRelu"]
+
+def activation_of(parameters: Parameters) -> Activation:
+    """Return the activation of the model that the parameters are for."""
+    return ACTIVATIONS[parameters.described.activation].of(parameters)
+
+
+__all__ = ["ACTIVATIONS", "Activation", "Escape", "Identity", "LeakySmoothedRelu", "SmoothedRelu", "activation_of"]

@@ -6,10 +6,12 @@ To add one: write a file with a subclass of `Activation` and list it in `mvsim.a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from mvsim.parameters import Parameters
 
 
 class Escape(NamedTuple):
@@ -26,10 +28,18 @@ class Activation(ABC):
     ----------
     nonnegative : bool
         Whether R >= 0 everywhere. Sums over exponentials of outputs then cannot underflow.
+    linear : bool
+        Whether R(z) = z: outputs on mixed points are then mixtures of outputs.
     """
 
     name: ClassVar[str]
     nonnegative: ClassVar[bool] = False
+    linear: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, parameters: Parameters) -> Self:
+        """Return the activation with the constants that the parameters give it; by default it has none."""
+        return cls()
 
     @abstractmethod
     def value(self, z: ArrayLike) -> np.ndarray:

@@ -16,6 +16,7 @@ class Identity(Activation):
     """R(z) = z."""
 
     name: ClassVar[str] = "identity"
+    linear: ClassVar[bool] = True
 
     def value(self, z: ArrayLike) -> np.ndarray:
         """Return z."""

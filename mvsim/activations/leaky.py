@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from mvsim.activations.base import Activation
 from mvsim.activations.power import power_for_loops, to_power
 from mvsim.activations.smoothed_relu import smoothed_relu, smoothed_relu_derivative, smoothed_relu_second_derivative
 from mvsim.errors import UsageError
+from mvsim.parameters import Parameters
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class LeakySmoothedRelu(Activation):
     leak: float = 0.01
 
     name: ClassVar[str] = "leaky_smoothed_relu"
+
+    @classmethod
+    def of(cls, parameters: Parameters) -> Self:
+        """Return the activation with rho and alpha of the parameters, and the default leak."""
+        return cls(parameters.rho, parameters.alpha)
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.leak <= 1.0:

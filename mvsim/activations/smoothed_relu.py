@@ -13,7 +13,7 @@ rho / alpha + z - rho = z - (1 - 1/alpha) rho: the three cases of the paper.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,7 @@ from mvsim.activations.power import power_for_loops, to_power, whole_power
 from mvsim.echo import echo
 from mvsim.errors import UsageError
 from mvsim.inputs import check_positive, real_array
+from mvsim.parameters import Parameters
 
 
 def smoothed_relu(z: ArrayLike, rho: float, alpha: float) -> np.ndarray:
@@ -102,6 +103,11 @@ class SmoothedRelu(Activation):
 
     name: ClassVar[str] = "smoothed_relu"
     nonnegative: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, parameters: Parameters) -> Self:
+        """Return the activation with rho and alpha of the parameters."""
+        return cls(parameters.rho, parameters.alpha)
 
     def value(self, z: ArrayLike) -> np.ndarray:
         """Return R(z)."""

@@ -18,6 +18,7 @@ from mvsim.cli.progress import progress_on
 from mvsim.echo import echo, escaped
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
+from mvsim.parameters.models import NETWORK
 from mvsim.recording.feature_test import count_classes
 from mvsim.simulation.all_options import DEFAULTS, AllRunOptions
 
@@ -25,10 +26,12 @@ WIDTH = 150
 """Columns of the summary where there is no terminal to ask, and at most."""
 
 
-@with_flags(typed_flags(AllRunOptions), text_flags(Parameters, "Parameters (Definitions 4.1 and 4.2, Assumption 4.3)"))
+@with_flags(typed_flags(AllRunOptions), text_flags(Parameters, "Parameters (Definitions 4.1, 4.2 and 3.1, Assumption 4.3)"))
 def simulate(
     *,
-    out: Annotated[Path | None, Parameter(help="Run file; default mvsim-k<k>-<method>-seed<seed>.nc here.")] = None,
+    out: Annotated[
+        Path | None, Parameter(help="Run file; default mvsim-k<k>-<method>-seed<seed>.nc here, of a linear model mvsim-linear-k<k>-...")
+    ] = None,
     config: Annotated[Path | None, Parameter(help="TOML file with any of these options; the command line wins.")] = None,
     regime: Annotated[
         Literal["scaled", "literal"], Parameter(help="scaled: d chosen so that a run is short; literal: d = k^20, as Assumption 4.3 has it.")
@@ -46,7 +49,8 @@ def simulate(
     if regime == "literal" and parameters.d != parameters.k**20:
         raise UsageError(f"regime=literal, d={echo(fields['d'])}: the literal regime has d = k^20; give only one of them")
     named = DEFAULTS.model_copy(update=options)
-    path = out or Path(f"mvsim-k{parameters.k}-{named.method}-seed{named.seed}.nc")
+    model = "" if parameters.model == NETWORK.name else f"{parameters.model}-"
+    path = out or Path(f"mvsim-{model}k{parameters.k}-{named.method}-seed{named.seed}.nc")
     with nullcontext() if quiet else progress_on() as progress:
         run = mvsim.simulate(parameters, out=path, progress=progress, **options)
     if json_:

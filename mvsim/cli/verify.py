@@ -18,7 +18,7 @@ from mvsim.cli.options import FLAG, INTEGER, Json, Quiet, read_integer
 from mvsim.cli.progress import progress_on
 from mvsim.cli.streams import silence_stdout
 from mvsim.cli.verdict_table import counts, print_section
-from mvsim.echo import escaped, path_text
+from mvsim.echo import echo, escaped, path_text
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
 from mvsim.run import Run
@@ -26,10 +26,20 @@ from mvsim.simulation.options import RunOptions
 from mvsim.sweep.runs import Runs, open_runs
 from mvsim.verification.paths import PATHS
 from mvsim.verification.run_verdicts import check_step
+from mvsim.verification.statements.linear_regime.results import RESULTS
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.sweeps import ask_of_sweep
 from mvsim.verification.verdict import asked_for, exit_code
-from mvsim.verification.verify import FOLDER, SEEDS, ask_of_controls, ask_of_runs, ask_of_theorems, parameters_along
+from mvsim.verification.verify import (
+    FOLDER,
+    SEEDS,
+    ask_of_controls,
+    ask_of_results,
+    ask_of_runs,
+    ask_of_theorems,
+    make_folder,
+    parameters_along,
+)
 from mvsim.version import __version__
 
 DEFAULT_K = (10,)
@@ -41,7 +51,7 @@ def _integers(kind: type, tokens: Any) -> tuple[int, ...]:
     return tuple(read_integer(token.value) for token in tokens)
 
 
-@with_flags(text_flags(Parameters, "Parameters of the runs that are made"))
+@with_flags(text_flags(Parameters, "Parameters of the runs that are made, and of the data of results"))
 def verify(
     *runs: Annotated[Path, Parameter(name="RUN", help="Run files to judge, or the folder of one sweep: its theorems over seeds and k.")],
     theorem: Annotated[
@@ -51,6 +61,15 @@ def verify(
             show_default=False,
             choices=tuple(THEOREMS),
             help="Theorem; may be repeated. With run files it judges these, without any it makes runs over seeds and judges them.",
+        ),
+    ] = (),
+    result: Annotated[
+        tuple[str, ...],
+        Parameter(
+            negative="",
+            show_default=False,
+            choices=tuple(RESULTS),
+            help="Result that needs no runs, on linear models (3.2 to 3.5) and where they fail (4.4); may be repeated.",
         ),
     ] = (),
     claim: Annotated[
@@ -66,7 +85,10 @@ def verify(
     k: Annotated[
         tuple[int, ...],
         Parameter(
-            negative="", converter=_integers, show_default=False, help="Of runs that are made: number of classes; may be repeated; default 10."
+            negative="",
+            converter=_integers,
+            show_default=False,
+            help="Of what is judged without run files: number of classes; may be repeated; default 10.",
         ),
     ] = DEFAULT_K,
     path: Annotated[str, Parameter(help=f"Of runs that are made: which d belongs to each k: {PATHS}.", show_default=False)] = "default",
@@ -74,9 +96,11 @@ def verify(
         tuple[str, ...],
         Parameter(negative="", show_default=False, help="Of runs that are made: dimension of a patch; one for all k, or repeated, one for each."),
     ] = (),
-    seeds: Annotated[int, INTEGER, Parameter(help="How many runs are made of each theorem at each k.")] = SEEDS,
+    seeds: Annotated[int, INTEGER, Parameter(help="How many runs are made of each theorem, and data sets of each result, at each k.")] = SEEDS,
     controls: Annotated[
-        bool, FLAG, Parameter(help="Run the negative controls: what a statement needs is taken away, and its check must turn.")
+        bool,
+        FLAG,
+        Parameter(help="Run the negative controls, those of the results if any are asked for: without what a statement needs its check must turn."),
     ] = False,
     follow: Annotated[
         bool, Parameter(help="Go on with runs in which a feature is missing until that can be told for good; otherwise they are inconclusive.")
@@ -97,19 +121,24 @@ def verify(
     The exit code is about what is asked for, by default the theorems, and about whether the runs are what they say they are: 0 if nothing of
     that fails, is contradicted or inconclusive, 1 if something fails or is contradicted, 3 if something is inconclusive.
     """
-    if not (runs or theorem or controls):
-        raise UsageError("nothing to verify: give run files, --theorem or --controls")
+    if not (runs or theorem or result or controls):
+        raise UsageError("nothing to verify: give run files, --theorem, --result or --controls")
+    if runs and result:
+        raise UsageError(f"--result {result[0]}: is judged without run files; ask for it by itself")
+    if result and path != "default":
+        raise UsageError(f"--path {echo(path)}: is for runs that are made; --result {result[0]} needs none")
     for number in claim:
         check_step(number)
     given = given_for(Parameters, fields) | ({"d": d[0] if len(d) == 1 else list(d)} if d else {})
     given |= {"path": path} if path != "default" else {}
-    _refuse_unused(runs, theorem, k, seeds, given)
+    _refuse_unused(runs, theorem + result, k, seeds, given)
     swept = _sweep_of(runs, theorem)
     question = {"runs": [str(run) for run in runs], "theorems": list(theorem), "controls": controls}
-    question |= {name: value for name, value in (("claims", list(claim)), ("strict", strict)) if value}
-    question |= {} if runs or not theorem else {"k": list(k), "seeds": seeds, "follow": follow, "parameters": dict(given)}
+    question |= {name: value for name, value in (("claims", list(claim)), ("strict", strict), ("results", list(result))) if value}
+    question |= {} if runs or not (theorem or result) else {"k": list(k), "seeds": seeds, "follow": follow, "parameters": dict(given)}
     answer = _check_answer_file(out, runs, force) if out is not None else None if runs and not controls else runs_dir / _name(question)
     if answer is not None and out is None:
+        make_folder(runs_dir)
         _check_replaceable(answer, question)
 
     sections = []
@@ -119,14 +148,15 @@ def verify(
         ask_of_sweep(swept, None if quiet else _judging_one_of) if swept is not None else (),
         ask_of_runs(runs, theorem, None if quiet else _judging) if runs and swept is None else (),
         ask_of_theorems(theorem, parameters, seeds, runs_dir, threads, None if quiet else progress_on, follow) if theorem and not runs else (),
-        ask_of_controls(runs_dir) if controls else (),
+        ask_of_results(result, k, seeds, given, controls) if result else (),
+        ask_of_controls(runs_dir) if controls and not result else (),
     ):
         sections.append(section)
         if not quiet and (swept is not None or not runs):  # it may take hours until the answer is complete
             origin = f" ({section.origin})" if section.origin else ""
             print(escaped(f"mvsim: {section.title}{origin}: {counts(section.verdicts)}"), file=sys.stderr, flush=True)
     verdicts = [verdict for section in sections for verdict in section.verdicts]
-    asked = asked_for(verdicts, theorems=bool(theorem) or not claim, claims=claim, strict=strict)
+    asked = asked_for(verdicts, theorems=bool(theorem or result) or not claim, claims=claim, strict=strict)
     code = exit_code(asked)
     text = json.dumps({"version": __version__, "question": question, "exit_code": code, "sections": [
         {"title": section.title, "verdicts": [verdict.as_dict() for verdict in section.verdicts]} for section in sections
@@ -156,13 +186,13 @@ def _sweep_of(runs: tuple[Path, ...], theorem: tuple[str, ...]) -> Runs | None:
     return open_runs(folders[0])
 
 
-def _refuse_unused(runs: tuple[Path, ...], theorem: tuple[str, ...], k: tuple[int, ...], seeds: int, given: dict[str, Any]) -> None:
-    """Raise `UsageError` for options of runs that are made, where none is made for a theorem."""
+def _refuse_unused(runs: tuple[Path, ...], asked: tuple[str, ...], k: tuple[int, ...], seeds: int, given: dict[str, Any]) -> None:
+    """Raise `UsageError` for options of what is judged without run files, where no theorem or result is asked for."""
     unused = [f"--{name}" for name in given]
     unused += ["--k"] if k != DEFAULT_K else []
     unused += ["--seeds"] if seeds != SEEDS else []
-    if unused and (runs or not theorem):
-        raise UsageError(f"{', '.join(unused)}: for runs that are made, with --theorem and without run files; a run file has parameters of its own")
+    if unused and (runs or not asked):
+        raise UsageError(f"{', '.join(unused)}: for --theorem and --result, without run files; a run file has parameters of its own")
 
 
 def _check_answer_file(out: Path, runs: tuple[Path, ...], force: bool) -> Path:
@@ -202,6 +232,7 @@ def _judging_one_of(run: Run, before: int, runs: int) -> None:
 
 def _name(question: dict[str, Any]) -> str:
     """Return the name of the file with the answer; asked again, it is written anew."""
-    what = [f"theorem-{number}" for number in question["theorems"]] + (["controls"] if question["controls"] else [])
+    what = [f"theorem-{number}" for number in question["theorems"]] + [f"result-{number}" for number in question.get("results", ())]
+    what += ["controls"] if question["controls"] else []
     told = json.dumps(question, sort_keys=True)
     return f"{'-'.join(what)}-{hashlib.sha256(told.encode()).hexdigest()[:10]}.json"

@@ -1,4 +1,4 @@
-"""Data of Definition 4.1 in feature coordinates, and any other data that lies in the span of the features."""
+"""Data of Definitions 4.1 and 3.1 in feature coordinates, and any other data that lies in the span of the features."""
 
 from mvsim.data.dataset import Dataset, PatchDataset, SharedNoiseDataset
 from mvsim.data.distribution import codebook, sample_dataset, sample_points

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -79,6 +80,13 @@ class Dataset(ABC):
     @abstractmethod
     def largest_patch(self) -> float:
         """Return the largest sum of |coefficients| in one patch, max_{i,p} sum_{s,l} |x_i^(p)[s, l]|."""
+
+    @abstractmethod
+    def terms(self, point: int) -> Iterator[tuple[int, float, int]]:
+        """Yield (feature V s + l, coefficient, number of patches that have it) of one point, which together are the sum of its patches.
+
+        A feature may come several times; coefficients are those stored, to the last bit.
+        """
 
     @abstractmethod
     def keep_view(self, view: int) -> Dataset:
@@ -238,6 +246,15 @@ class SharedNoiseDataset(Dataset):
         noise = np.abs(self.patterns[self.pattern_index]).sum(axis=(1, 2)).max()
         return float(max(noise, np.abs(self.signal_coefficients).max()))
 
+    def terms(self, point: int) -> Iterator[tuple[int, float, int]]:
+        """Yield (feature, coefficient, number of patches that have it) of one point: its signals, and its noise in all other patches."""
+        for view, coefficients in enumerate(self.signal_coefficients[point]):
+            for coefficient in coefficients:
+                yield self.V * int(self.labels[point]) + view, float(coefficient), 1
+        noise = self.patterns[self.pattern_index[point]].ravel()
+        for feature in np.flatnonzero(noise):
+            yield int(feature), float(noise[feature]), self.P - self.V * self.signal_patches.shape[2]
+
     def keep_view(self, view: int) -> SharedNoiseDataset:
         """Return x' of Definition 4.5; noise never holds own features, so only the signal patches change."""
         _check_view(view, self.V)
@@ -318,6 +335,12 @@ class PatchDataset(Dataset):
         sums = np.zeros((self.N, self.P))
         np.add.at(sums, self.point, np.abs(self.rows))
         return float(sums.max())
+
+    def terms(self, point: int) -> Iterator[tuple[int, float, int]]:
+        """Yield (feature, coefficient, 1) of one point, for every patch in which a feature occurs."""
+        for row in np.flatnonzero(self.point == point):
+            for coefficient in self.rows[row][self.rows[row] != 0.0]:
+                yield int(self.feature[row]), float(coefficient), 1
 
     def keep_view(self, view: int) -> PatchDataset:
         """Return x' of Definition 4.5: every instance of v_{y,l}, l != view, wherever it stands, replaced by zero."""

@@ -1,6 +1,6 @@
-"""The distribution D of Definition 4.1, and draws from it.
+"""The distribution D of Definition 4.1 or 3.1, and draws from it.
 
-D is a function of the parameters alone. What the definition leaves open is decided by fields of `Parameters`:
+D is a function of the parameters alone. What Definition 4.1 leaves open is decided by fields of `Parameters`:
 
 ===================  =====================================================================================================
 where signals lie    ``signal_layout``: a uniformly random set of V C_P positions for each point (the pairing F is then a
@@ -13,20 +13,26 @@ law of beta          ``beta_law``, symmetric about delta2 / 2, one for all class
 
 Definition 4.1 has V = 2 views of a class. With another V, which `Parameters` allows, each class has V features, each point C_P groups of V paired
 patches, one for each view, whose coefficients are shares of delta2 (`mvsim.parameters.beta_laws`), and a noise class brings all of its V features.
+
+Definition 3.1, which linear models are trained on, has the V features of the own class together in one patch and no noise:
+x = sum_l beta_l v_{y,l}, for two views x = beta v_{y,1} + (delta2 - beta) v_{y,2} with delta2 = 1 and beta uniform on [0.1, 0.9].
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
 from mvsim.data.dataset import Dataset, PatchDataset, SharedNoiseDataset, check_labels
 from mvsim.data.memory import check_data_memory
 from mvsim.parameters import Parameters, check_parameters
+from mvsim.parameters.models import LINEAR, NETWORK
 from mvsim.random_streams import stream
 
 
 def sample_dataset(parameters: Parameters, seed: int) -> Dataset:
-    """Draw N i.i.d. points of Definition 4.1.
+    """Draw N i.i.d. points of Definition 4.1, or of Definition 3.1 for the linear model.
 
     Parameters
     ----------
@@ -38,7 +44,7 @@ def sample_dataset(parameters: Parameters, seed: int) -> Dataset:
     Returns
     -------
     Dataset
-        A `SharedNoiseDataset` unless ``noise="patch"``, then a `PatchDataset` (16 (Q + 1) N P bytes).
+        A `SharedNoiseDataset` unless ``noise="patch"``, then a `PatchDataset` (16 (Q + 1) N P bytes), as for the linear model.
 
     Raises
     ------
@@ -115,6 +121,18 @@ def sample_points(parameters: Parameters, rng: np.random.Generator, labels: np.n
     p = check_parameters(parameters)
     labels = check_labels(labels, p.k)
     check_data_memory(p, len(labels))
+    return SAMPLERS[p.model](p, rng, labels)
+
+
+def _joined_views(p: Parameters, rng: np.random.Generator, labels: np.ndarray) -> Dataset:
+    """Draw points of Definition 3.1: the views of the own class in one patch."""
+    coefficients = _signal_coefficients(p, rng, labels)
+    features = p.V * labels[:, None] + np.arange(p.V)
+    return PatchDataset(labels, p.k, np.repeat(np.arange(len(labels)), p.V), features.ravel(), coefficients.reshape(-1, p.P), p.V)
+
+
+def _separate_views(p: Parameters, rng: np.random.Generator, labels: np.ndarray) -> Dataset:
+    """Draw points of Definition 4.1: each view in patches of its own, and noise in all others."""
     coefficients = _signal_coefficients(p, rng, labels)
     positions = _signal_positions(p, rng, len(labels))
     if p.noise == "codebook":
@@ -179,3 +197,7 @@ def _signal_positions(p: Parameters, rng: np.random.Generator, n: int) -> np.nda
     if p.signal_layout == "fixed":
         return np.tile(np.arange(p.signal_patches).reshape(p.V, p.C_P), (n, 1, 1))
     return np.stack([rng.choice(p.P, size=p.signal_patches, replace=False) for _ in range(n)]).reshape(n, p.V, p.C_P).astype(np.int64)
+
+
+SAMPLERS: dict[str, Callable[[Parameters, np.random.Generator, np.ndarray], Dataset]] = {NETWORK.name: _separate_views, LINEAR.name: _joined_views}
+"""How the points of each model are drawn, given their labels."""

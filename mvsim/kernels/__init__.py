@@ -7,6 +7,7 @@ To add one: write a subclass of `Kernel` and list it in `mvsim.kernels.registry.
 `registry`, `needs`      the kernels there are, what each serves and how many bytes it takes
 `choice`                 the kernel for a data set
 `oracle`                 the definitions in NumPy, on explicit patches; slow and readable
+`one_patch/`             points with a single patch: matrix products
 `any_patches/`           compiled, any data: streams over neurons, in bounded memory
 `shared_noise/`          compiled, for noise that the patches of a point share: its cost does not depend on P
 `sums`, `finite`         the generic sum over points of a loss; the check that what is computed is finite

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mvsim.activations import Activation, SmoothedRelu
+from mvsim.activations import Activation, activation_of
 from mvsim.data import Dataset
 from mvsim.echo import echo
 from mvsim.errors import UsageError
@@ -41,8 +41,8 @@ def entry_for_draws(parameters: Parameters, backend: str) -> KernelEntry:
 
 
 def make_kernel(parameters: Parameters, data: Dataset, backend: str, threads: int | None, activation: Activation | None = None) -> Kernel:
-    """Make the first kernel of a backend that serves the data; the activation is by default that of Definition 4.2."""
+    """Make the first kernel of a backend that serves the data; the activation is by default that of the model."""
     usable = usable_backend(backend)
     entry = next(entry for entry in KERNELS if usable in ("auto", entry.backend) and entry.serves(data))
-    kernel: Kernel = entry.load()(parameters, data, check_threads(threads), activation or SmoothedRelu(parameters.rho, parameters.alpha))
+    kernel: Kernel = entry.load()(parameters, data, check_threads(threads), activation or activation_of(parameters))
     return kernel

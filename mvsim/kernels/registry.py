@@ -9,6 +9,7 @@ from mvsim.data import Dataset, SharedNoiseDataset
 from mvsim.kernels.any_patches import memory as any_patches_memory
 from mvsim.kernels.kernel import Kernel
 from mvsim.kernels.needs import Needs, NeedsOfTest
+from mvsim.kernels.one_patch import memory as one_patch_memory
 from mvsim.kernels.shared_noise import memory as shared_noise_memory
 from mvsim.parameters import Parameters
 
@@ -20,7 +21,7 @@ class KernelEntry:
     Attributes
     ----------
     backend : str
-        The backend it belongs to, as users name it.
+        The backend it belongs to, as users name it; ``auto`` if it is only taken where the choice is left to the program.
     compiled : bool
         Whether it must be compiled.
     serves : callable
@@ -48,6 +49,12 @@ def _shared_noise() -> type[Kernel]:
     from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
 
     return SharedNoiseKernel
+
+
+def _one_patch() -> type[Kernel]:
+    from mvsim.kernels.one_patch.kernel import OnePatchKernel
+
+    return OnePatchKernel
 
 
 def _any_patches() -> type[Kernel]:
@@ -82,6 +89,15 @@ KERNELS = (
         load=_shared_noise,
     ),
     KernelEntry(
+        backend="auto",
+        compiled=False,
+        serves=lambda data: data.P == 1,
+        serves_draws=lambda p: p.P == 1,
+        needs=one_patch_memory.needs,
+        needs_of_test=one_patch_memory.needs_of_test,
+        load=_one_patch,
+    ),
+    KernelEntry(
         backend="numba",
         compiled=True,
         needs=any_patches_memory.needs,
@@ -92,5 +108,5 @@ KERNELS = (
 )
 """All kernels, the fastest first: the first one of a backend that serves the data is taken, and of all backends for ``auto``."""
 
-BACKENDS = ("auto", *sorted({entry.backend for entry in KERNELS}, reverse=True))
+BACKENDS = ("auto", *sorted({entry.backend for entry in KERNELS} - {"auto"}, reverse=True))
 """What users may ask for."""

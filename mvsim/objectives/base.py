@@ -195,14 +195,22 @@ class Objective(ABC):
         return product
 
     @property
+    def has_escapes(self) -> bool:
+        """Whether neurons have a threshold that they escape; those of a linear model have none."""
+        return self.kernel.activation.escape is not None
+
+    @property
     def linear_from(self) -> float:
         """The correlation rho / lambda beyond which a feature with coefficient 1 is in the linear regime, for the largest weight lambda."""
         return self.parameters.rho / max(float(np.maximum(points.lam, 1.0 - points.lam).max()) for _, points in self.points)
 
     @property
     def stiff_from(self) -> float:
-        """The own correlation from which on a neuron counts as stiff, for the preconditioner; where it is makes no difference to results."""
-        return STIFF * self.linear_from
+        """The own correlation from which on a neuron counts as stiff, for the preconditioner; where it is makes no difference to results.
+
+        Without a threshold of escape every neuron does.
+        """
+        return STIFF * self.linear_from if self.has_escapes else -np.inf
 
     def escaped(self, c: np.ndarray, part: float = 1.0) -> np.ndarray:
         """Return (k, m): whether any correlation of each neuron is beyond a part of `stiff_from`: noise can carry others than the own ones so far."""

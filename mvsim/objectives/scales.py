@@ -9,6 +9,7 @@ g_y at the rates sum_p R'(a_p) x^(p)[s, l] <= R'(A) G, where
 So a change of 1 / (R'(A) G) changes no output by more than 1. Where residuals are small the unit has to be smaller. A neuron of class y that has
 escaped is pulled by the points of its class with the residual eps, the mean of 1 - phi_y; on noise in points of other classes it comes to
 rest where (n / rho)^(alpha - 1) ~ eps, and a change must be small beside that n: the unit is multiplied by min(1, `AT_REST` eps^(1 / (alpha - 1))).
+A linear model has no such balance, and R' = 1 everywhere.
 Mixed points keep residuals of order 1. Besides, no correlation is resolved better than relative to itself (own ones, beyond the threshold of
 escape) or to a tenth of the neuron's largest one (all others).
 """
@@ -58,9 +59,9 @@ class Scales:
         return np.minimum(relative, rest / np.maximum(steepest * self._totals, 1e-300))
 
     def _residuals(self, c: np.ndarray) -> np.ndarray:
-        """Return (k,): the mean of 1 - phi_y over the points of each class, 1 where points are mixed or there are none."""
+        """Return (k,): the mean of 1 - phi_y over the points of each class, 1 where points are mixed, there are none, or nothing escapes."""
         labels, k = self._objective.data.labels, len(c)
-        if self._objective.mixes:
+        if self._objective.mixes or not self._objective.has_escapes:
             return np.ones(k)
         gap = class_mean(softmax_gap(self._objective.outputs(c), labels), labels, k)
         return np.where(np.isnan(gap), 1.0, np.clip(gap, 1e-300, 1.0))

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from mvsim.parameters.beta_laws import Law
+from mvsim.parameters.models import model_named
 from mvsim.parameters.numbers import usable_number
 
 
@@ -13,13 +14,15 @@ def contradictions(values: dict[str, Any]) -> list[str]:
     """Say which fields contradict each other, among those that are right by themselves."""
     numbers = {name: read for name, value in values.items() if (read := usable_number(value, least=-math.inf)) is not None}
     noise, law = values.get("noise", "codebook"), values.get("beta_law")
-    V = numbers.get("V", 2.0)
-    wrong = []
+    V, model = numbers.get("V", 2.0), model_named(values.get("model"))
+    wrong = model.contradictions(values)
+    if wrong:  # what does not belong there contradicts the rest as well
+        return wrong
 
     def have(*names: str) -> bool:
         return all(name in numbers for name in names)
 
-    if have("P", "C_P") and numbers["P"] < V * numbers["C_P"]:
+    if have("P", "C_P") and not model.joined and numbers["P"] < V * numbers["C_P"]:
         wrong.append(f"P={numbers['P']:g}: must be at least {V:g} C_P = {V * numbers['C_P']:g}, the signal patches of a point")
     if have("d", "k") and numbers["d"] < V * numbers["k"]:
         features = "k" if V == 1.0 else f"{V:g} k"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from mvsim.parameters.models import model_named
 from mvsim.parameters.numbers import MOST_CLASSES, MOST_VIEWS, usable_number
 
 
@@ -26,7 +27,7 @@ def dimension(r0: float, m: int, rho: float) -> int:
 
 def with_defaults(fields: dict[str, Any]) -> dict[str, Any]:
     """Fill in the defaults that depend on other fields; leave anything malformed for the validator to name."""
-    filled = dict(fields)
+    filled = {**model_named(fields.get("model")).fixed, **fields}
     k = usable_number(fields.get("k"), least=2)
     if k is None or k > MOST_CLASSES:
         k = 2.0  # any legal value: the validator reports k itself, and the other fields still get checked

@@ -1,10 +1,13 @@
-"""The ways in which parameters depart from Assumption 4.3 or Definition 4.1."""
+"""The ways in which parameters depart from what is assumed of their model: Assumption 4.3 and Definition 4.1, or Definition 3.1."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from mvsim.parameters.beta_laws import UniformLaw
+from mvsim.parameters.models import LINEAR, NETWORK
 from mvsim.parameters.regime import Deviation
 
 if TYPE_CHECKING:
@@ -12,6 +15,24 @@ if TYPE_CHECKING:
 
 
 def deviations_of(p: Parameters) -> list[Deviation]:
+    """List the ways in which parameters depart from what is assumed of their model."""
+    return _OF_MODEL[p.model](p)
+
+
+def _of_linear_model(p: Parameters) -> list[Deviation]:
+    """List the ways in which data depart from Definition 3.1, x = beta v_{y,1} + (1 - beta) v_{y,2} with beta uniform on [0.1, 0.9]."""
+    deviations = [Deviation("V", str(p.V), "2", f"V = {p.V} instead of 2 views of a class")] if p.V != 2 else []
+    support = [p.delta1, p.largest_signal]
+    if [p.delta1, p.delta2] != [0.1, 1.0]:
+        sums = "" if p.delta2 == 1.0 else f" and coefficients that add up to delta2 = {p.delta2:g} instead of 1"
+        statement = f"beta on [{support[0]:g}, {support[1]:g}] instead of [0.1, 0.9]{sums}"
+        deviations.append(Deviation("beta", f"[{support[0]:g}, {support[1]:g}]", "[0.1, 0.9]", statement))
+    if p.beta_law != UniformLaw():
+        deviations.append(Deviation("beta_law", "another", "uniform", "the law of beta is not the uniform one of Definition 3.1"))
+    return deviations
+
+
+def _of_network(p: Parameters) -> list[Deviation]:
     """List the ways in which parameters depart from Assumption 4.3 or Definition 4.1.
 
     A Theta that holds with constant 1 is not listed; one that holds with another constant is, with that constant, because at one k
@@ -60,3 +81,6 @@ def _concentration(p: Parameters) -> list[Deviation]:
         return []
     statement = f"the law of beta puts probability {probability:.2g} on a set of measure 1/(10 log k), Definition 4.1 asks for o(1)"
     return [Deviation("beta_law", f"{probability:.2g}", "anti-concentrated", statement)]
+
+
+_OF_MODEL: dict[str, Callable[[Parameters], list[Deviation]]] = {NETWORK.name: _of_network, LINEAR.name: _of_linear_model}

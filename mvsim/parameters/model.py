@@ -14,6 +14,7 @@ from mvsim.parameters.beta_laws import BetaLaw, UniformLaw
 from mvsim.parameters.contradictions import contradictions
 from mvsim.parameters.defaults import with_defaults
 from mvsim.parameters.deviations import deviations_of
+from mvsim.parameters.models import MODELS, NETWORK, Model
 from mvsim.parameters.numbers import MOST, MOST_CLASSES, MOST_VIEWS, usable_number
 from mvsim.parameters.regime import Deviation
 
@@ -22,7 +23,7 @@ def _one_law_or_many(value: Any) -> str:
     return "one law per class" if isinstance(value, (list, tuple)) else "one law"
 
 
-ADDED = {"V": 2}
+ADDED = {"V": 2, "model": NETWORK.name}
 """Fields that run files of earlier versions lack, with the values that were the only ones then."""
 
 
@@ -33,7 +34,7 @@ _BetaLaws = Annotated[
 
 
 class Parameters(BaseModel):
-    """Hyper-parameters of the data (Definition 4.1), the network (Definition 4.2) and their scalings (Assumption 4.3).
+    """Hyper-parameters of the data (Definition 4.1 or 3.1), the network (Definition 4.2) and their scalings (Assumption 4.3).
 
     Frozen and validated; every quantity is dimensionless. Only ``k`` is required: the other defaults follow the scalings of Assumption 4.3
     in k, with constants chosen by measurement, except d, for which k^20 is replaced by the d that makes the largest initial correlation
@@ -56,6 +57,13 @@ class Parameters(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=False, revalidate_instances="always")
 
     k: Annotated[int, Field(ge=2, le=MOST_CLASSES, description="number of classes")]
+    model: Annotated[
+        Literal["network", "linear"],
+        Field(
+            description="network = Definitions 4.1 and 4.2; linear = one weight vector for each class on the data of Definition 3.1, "
+            "with k, N, d, V, delta1, delta2 and beta_law only"
+        ),
+    ] = "network"
     m: Annotated[int, Field(ge=1, le=MOST, description="neurons per class; assumed Theta(k); default k")]
     d: Annotated[
         int,
@@ -152,9 +160,14 @@ class Parameters(BaseModel):
         return self.V * self.k
 
     @property
+    def described(self) -> Model:
+        """What the model consists of."""
+        return MODELS[self.model]
+
+    @property
     def signal_patches(self) -> int:
-        """V C_P, how many patches of a point carry features of its own class."""
-        return self.V * self.C_P
+        """How many patches of a point carry features of its own class: V C_P, and C_P if all views of a signal lie in one patch."""
+        return self.described.signal_patches(self.V, self.C_P)
 
     @property
     def largest_signal(self) -> float:
@@ -162,7 +175,7 @@ class Parameters(BaseModel):
         return self.delta2 - (self.V - 1) * self.delta1
 
     def deviations(self) -> list[Deviation]:
-        """List the ways in which these parameters depart from Assumption 4.3 or Definition 4.1; see `mvsim.parameters.deviations`."""
+        """List the ways in which these parameters depart from what is assumed of their model; see `mvsim.parameters.deviations`."""
         return deviations_of(self)
 
 

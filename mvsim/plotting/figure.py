@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from mvsim.echo import echo, path_text
 from mvsim.errors import UsageError
 from mvsim.objectives import OBJECTIVES
-from mvsim.plotting.labels import regime_text, run_title, statements
-from mvsim.plotting.panels import PANELS, TIME_PANELS
+from mvsim.plotting.labels import assumption_of, regime_text, run_title, statements
+from mvsim.plotting.panels import TIME_PANELS, panels_of
 from mvsim.plotting.style import styled
 from mvsim.run import Run
 
@@ -24,16 +24,17 @@ MOST_RUNS = 16
 Panel = Callable[["Axes", "Run"], None]
 
 
-def run_figure(runs: Sequence[Run], panels: Sequence[Panel] = PANELS) -> Figure:
+def run_figure(runs: Sequence[Run], panels: Sequence[Panel] | None = None) -> Figure:
     """Draw what happened in one run, or in several side by side.
 
-    By default: correlations, loss and learned classes over time, and the two total correlations of every class at the end.
+    By default: correlations, loss and learned classes over time, the two total correlations of every class at the end, and when neurons escaped;
+    of linear models, whose neurons do not escape, the gap between the two over time.
 
     Parameters
     ----------
     runs : sequence of Run
         One run fills a picture of two columns; several get one column each, with shared axes in each row.
-    panels : sequence of callable
+    panels : sequence of callable, optional
         Which of `mvsim.plotting.PANELS` to draw.
 
     Returns
@@ -48,7 +49,7 @@ def run_figure(runs: Sequence[Run], panels: Sequence[Panel] = PANELS) -> Figure:
     """
     if not isinstance(runs, (list, tuple)):
         raise UsageError(f"runs={echo(runs)}: must be a list of runs")
-    if not isinstance(panels, (list, tuple)) or not panels or not all(callable(panel) for panel in panels):
+    if panels is not None and (not isinstance(panels, (list, tuple)) or not panels or not all(callable(panel) for panel in panels)):
         raise UsageError(f"panels={echo(panels)}: must be a list of functions of mvsim.plotting.PANELS")
     if not runs:
         raise UsageError("runs=[]: give at least one run to draw")
@@ -59,6 +60,7 @@ def run_figure(runs: Sequence[Run], panels: Sequence[Panel] = PANELS) -> Figure:
             raise UsageError(f"runs: {echo(run)} is no run; read one with mvsim.open_run")
         if run.method not in OBJECTIVES:
             raise UsageError(f"{path_text(run.path or 'runs')}: method={echo(run.method)}: this version draws {', '.join(OBJECTIVES)}")
+    panels = panels_of(runs) if panels is None else panels
     with styled():
         figure, grid = _one(runs[0], len(panels)) if len(runs) == 1 else _side_by_side(runs, len(panels))
         for row, panel in zip(grid, panels, strict=True):
@@ -81,7 +83,7 @@ def _one(run: Run, panels: int) -> tuple[Figure, np.ndarray]:
 
     rows = (panels + 1) // 2
     figure = Figure(figsize=(7.0, 0.6 + 2.5 * rows))
-    figure.suptitle(f"{run_title(run)}\n{regime_text(statements(run), 110)}", fontsize=8)
+    figure.suptitle(f"{run_title(run)}\n{regime_text(statements(run), 110, assumption_of([run]))}", fontsize=8)
     grid = figure.subplots(rows, 2).reshape(-1, 1)
     for spare in grid[panels:].flat:
         spare.remove()
@@ -98,9 +100,11 @@ def _side_by_side(runs: Sequence[Run], panels: int) -> tuple[Figure, np.ndarray]
     common = [statement for statement in told[0] if all(statement in others for others in told)]
     differing = [[statement for statement in mine if statement not in common] for mine in told]
     if common or not any(differing):
-        figure.suptitle(regime_text(common, 55 * len(runs)), fontsize=8)
+        figure.suptitle(regime_text(common, 55 * len(runs), assumption_of(runs)), fontsize=8)
     for axes, run, mine in zip(grid[0], runs, differing, strict=True):
-        axes.set_title(f"{run_title(run)}\n{regime_text(mine, 50)}" if mine else run_title(run), fontsize=7 if any(differing) else 9)
+        axes.set_title(
+            f"{run_title(run)}\n{regime_text(mine, 50, assumption_of([run]))}" if mine else run_title(run), fontsize=7 if any(differing) else 9
+        )
     return figure, grid
 
 

@@ -31,11 +31,11 @@ def run_title(run: Run) -> str:
     """Say which run this is, and whether it went on until nothing changed any more."""
     state = "not settled" if run.status == "finished" and run.settled is False else run.status
     remark = "" if state == "finished" else f" ({state})"
-    return f"{METHOD_NAMES.get(run.method) or _plain(run.method)}, $k$ = {run.parameters.k}, seed {run.seed}{remark}"
+    return f"{run.parameters.described.label}{METHOD_NAMES.get(run.method) or _plain(run.method)}, $k$ = {run.parameters.k}, seed {run.seed}{remark}"
 
 
 def statements(run: Run) -> list[str]:
-    """Return the ways in which the run departs from Assumption 4.3."""
+    """Return the ways in which the run departs from what is assumed of its model."""
     return [_plain(part) for deviation in run.regime for part in deviation.statement.split("; ")]
 
 
@@ -51,13 +51,18 @@ def _plain(text: str) -> str:
     return shortened(known, 200).replace("$", r"\$")
 
 
-def regime_text(departures: Sequence[str], width: int) -> str:
-    """Say in which ways a run departs from Assumption 4.3, all that are given, in lines of about ``width`` characters."""
+def assumption_of(runs: Sequence[Run]) -> str:
+    """Return the name of what the regime of runs is compared with."""
+    return " and ".join(dict.fromkeys(run.parameters.described.assumption for run in runs))
+
+
+def regime_text(departures: Sequence[str], width: int, assumption: str) -> str:
+    """Say in which ways runs depart from an assumption, all that are given, in lines of about ``width`` characters."""
     if not departures:
-        return "As in Assumption 4.3, all hidden constants 1"
+        return f"As in {assumption}, all hidden constants 1"
     # No-break spaces keep each equation on one line, if it fits on one; lines end after a semicolon.
     text = "; ".join(piece.replace(" ", "\N{NO-BREAK SPACE}") if len(piece) <= width else piece for piece in departures)
-    lines = textwrap.wrap(f"Departs from Assumption 4.3: {text}", width, break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(f"Departs from {assumption}: {text}", width, break_long_words=False, break_on_hyphens=False)
     return "\n".join(_typeset(line.replace("\N{NO-BREAK SPACE}", " ")) for line in lines)
 
 

@@ -5,11 +5,13 @@ To add a panel, write a function of (axes, run) and list it in `PANELS` (and in 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mvsim.activations import activation_of
 from mvsim.data import sample_dataset
 from mvsim.diagnostics import active_threshold
 from mvsim.objectives import OBJECTIVES
@@ -37,8 +39,9 @@ def correlations(axes: Axes, run: Run) -> None:
         axes.plot(times, _positive(chosen), color=colour, linewidth=0.5, alpha=0.35, **_marker(times))
         axes.plot(times, _positive(median), color=colour, label=name, **_marker(times))
     p, mixes = run.parameters, OBJECTIVES[run.method].mixes_with(run.provenance["options"])
-    _mark(axes, p.rho, r"$\rho$")
-    _mark(axes, active_threshold(p, mixes), r"$2\rho/\delta_1$" if mixes else r"$\rho/\delta_1$")
+    if _escapes(run):
+        _mark(axes, p.rho, r"$\rho$")
+        _mark(axes, active_threshold(p, mixes), r"$2\rho/\delta_1$" if mixes else r"$\rho/\delta_1$")
     axes.set_yscale("log")
     axes.set_ylabel(r"max correlation $\Lambda_{y,\ell}$")
     axes.legend(loc="best")
@@ -106,11 +109,36 @@ def escapes(axes: Axes, run: Run) -> None:
     axes.set_ylabel(r"escape time (entry into $B_{y,\ell}$)")
 
 
-TIME_PANELS = (correlations, loss, learned_classes)
+def gaps(axes: Axes, run: Run) -> None:
+    """Draw the gap between the total correlations of each class, Delta_y, over time, and log k, from which on the theory calls it open."""
+    times, keep = _times(run)
+    values = run.dataset["view_gap"].to_numpy()[keep]
+    axes.plot(times, values, color=STRONG, linewidth=0.5, alpha=0.35, **_marker(times))
+    axes.plot(times, np.median(values, axis=1), color=STRONG, label="median of the classes", **_marker(times))
+    _mark(axes, float(np.log(run.parameters.k)), r"$\log k$")
+    axes.set_ylim(bottom=0.0)
+    axes.set_ylabel(r"gap $\Delta_y = |C_{y,1} - C_{y,2}|$")
+    axes.legend(loc="upper left")
+
+
+TIME_PANELS = (correlations, loss, learned_classes, gaps)
 """Panels over time; in a picture they share one time axis."""
 
-PANELS = (*TIME_PANELS, total_correlations, escapes)
-"""All panels, from top to bottom."""
+PANELS = (correlations, loss, learned_classes, total_correlations, escapes)
+"""The panels of a network, from top to bottom."""
+
+LINEAR_PANELS = (correlations, loss, learned_classes, gaps, total_correlations)
+"""Those of a linear model."""
+
+
+def panels_of(runs: Sequence[Run]) -> tuple[Callable[[Axes, Run], None], ...]:
+    """Return the panels that are drawn of these runs: those of escapes only if there are thresholds to escape in all of them."""
+    return PANELS if all(_escapes(run) for run in runs) else LINEAR_PANELS
+
+
+def _escapes(run: Run) -> bool:
+    """Whether the neurons of a run have a threshold that they escape."""
+    return activation_of(run.parameters).escape is not None
 
 
 def loss_floor(run: Run) -> float:

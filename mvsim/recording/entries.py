@@ -100,6 +100,8 @@ def predicted_escape_times(own: np.ndarray, log_growth_rates: np.ndarray, rho: f
     log_K = np.broadcast_to(log_growth_rates[:, None], own.shape)
     times = np.where(own < threshold, np.inf, 0.0)
     grows = (own > 0.0) & (own < threshold) & (log_K > -np.inf)
+    if not grows.any():
+        return times
     start, end, power = np.log(own[grows] / rho), np.log(threshold / rho), alpha - 2.0
     # The integral of exp(-power s) from start to end, about the end at which it is largest.
     log_integral = -power * (start if power > 0.0 else end) + np.log((end - start) * exprel(-abs(power) * (end - start)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from mvsim.integrators import Integrator, State
 from mvsim.parameters import Deviation, regime_label
 from mvsim.recording import hessian
@@ -38,7 +40,7 @@ def summary(recorder: Recorder, seed: int, clock: str, ending: str, regime: Sequ
     statements = "; ".join(deviation.statement for deviation in regime)
     return "\n".join(
         [
-            f"{recorder.objective.label}, k = {p.k}, seed {seed}: {learned}",
+            f"{p.described.label}{recorder.objective.label}, k = {p.k}, seed {seed}: {learned}",
             f"  (Definition 4.5 on all of {recorder.feature_test.draws} fresh draws per class) at t = {recorder.times[-1]:.4g} after {clock}; "
             f"training accuracy {recorder.last('training_accuracy'):.4g}.",
             f"  {ending}",
@@ -66,7 +68,7 @@ def outcome(recorder: Recorder, state: State, integrator: Integrator, horizon: f
         See `mvsim.simulate`.
     """
     parts = [_ending(recorder, integrator, horizon, t_end, settled_factor), *_foretold(recorder)]
-    return " ".join([*parts, *recorder.objective.caveats(state.c)])
+    return " ".join([*parts, *_gaps(recorder), *recorder.objective.caveats(state.c)])
 
 
 def faithful_eta(recorder: Recorder) -> float | None:
@@ -99,8 +101,18 @@ def _limit(integrator: Integrator, horizon: float, t_end: float | None) -> str:
 
 
 def _foretold(recorder: Recorder) -> list[str]:
-    """Say how well the initial state foretold which view of each class escapes first, where there is more than one."""
-    if recorder.objective.parameters.V == 1:
+    """Say how well the initial state foretold which view of each class escapes first, where there is more than one and they escape at all."""
+    if recorder.objective.parameters.V == 1 or not recorder.objective.has_escapes:
         return []
     right, classes = count_foretold(recorder.escapes, recorder.start_values["predicted_escape_time"])
     return [f"The initial state predicted which feature of each class escapes first in {right} of {classes} classes."] if classes else []
+
+
+def _gaps(recorder: Recorder) -> list[str]:
+    """Say how far apart the two features of a class are, of a linear model: that is what Section 3 is about."""
+    p = recorder.objective.parameters
+    if p.V == 1 or recorder.objective.has_escapes:
+        return []
+    gap, strength = recorder.last("view_gap"), recorder.last("max_correlation").max(axis=1)
+    what = f"Gap Delta_y between the correlations of a class with its features: median {np.median(gap):.3g}, largest {gap.max():.3g}"
+    return [f"{what}, beside a larger correlation of {np.median(strength):.3g} (median)."]

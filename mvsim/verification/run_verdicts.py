@@ -10,6 +10,7 @@ from mvsim.echo import echo
 from mvsim.errors import UsageError
 from mvsim.linalg.blas import one_blas_thread
 from mvsim.parameters import Parameters, regime_label
+from mvsim.parameters.models import NETWORK
 from mvsim.run import Run
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.statements.assumptions import assumption_4_3, departures, premises_of_the_proofs
@@ -70,7 +71,10 @@ def check_method(run: Run, number: str) -> None:
 
 
 def check_two_views(parameters: Parameters, where: str = "") -> None:
-    """Raise `UsageError` if classes have another number of views than the theorems speak of."""
+    """Raise `UsageError` if the theorems do not speak of the model, or classes have another number of views than they speak of."""
+    if parameters.model != NETWORK.name:
+        advice = "judge it without a theorem, or ask for the results of Section 3"
+        raise UsageError(f"{where}model={parameters.model}: Theorems {' and '.join(THEOREMS)} are about the network; {advice}")
     if parameters.V != 2:
         raise UsageError(f"{where}V={parameters.V}: Theorems {' and '.join(THEOREMS)} are about two views of a class, V=2")
 
@@ -101,11 +105,14 @@ def judge(run: Run, theorem: str, data: Dataset | None = None, everything: bool 
 def _judge(run: Run, theorem: str, data: Dataset | None, everything: bool) -> Judgement:
     evidence = Evidence(run, data)
     learned, two_views = learned_features(run, data=data), run.parameters.V == 2
-    verdicts = _of_kind("theorem", THEOREMS[theorem].judge(run, learned)) if two_views else [_needs_two_views(theorem, run.parameters)]
+    network = run.parameters.model == NETWORK.name
+    applies = two_views and network
+    verdicts = _of_kind("theorem", THEOREMS[theorem].judge(run, learned)) if applies else [_not_applicable(theorem, run.parameters)]
     verdicts.append(definition_4_5(run, learned))
     if everything:
-        verdicts[-1:-1] = _of_kind("theorem", permanence(evidence, learned, theorem)) if two_views else []
+        verdicts[-1:-1] = _of_kind("theorem", permanence(evidence, learned, theorem)) if applies else []
         verdicts += evidence_of(evidence)
+    if everything and network:
         verdicts += claims(evidence) if two_views else []
         verdicts += _of_kind("evidence", [calculation(evidence) for calculation in CALCULATIONS])
         verdicts += gaussian_maxima(run.parameters, run.seed)
@@ -123,9 +130,10 @@ def _of_kind(kind: Kind, verdicts: list[Verdict]) -> list[Verdict]:
     return [replace(verdict, kind=kind) for verdict in verdicts]
 
 
-def _needs_two_views(theorem: str, p: Parameters) -> Verdict:
+def _not_applicable(theorem: str, p: Parameters) -> Verdict:
     """Report that a theorem and the claims of its proof say nothing about a run."""
-    return not_applicable(f"Theorem {theorem}", "it and the claims of its proof are about two views of a class", f"V = {p.V}")
+    statement = "it and the claims of its proof are about two views of a class, and about the network"
+    return not_applicable(f"Theorem {theorem}", statement, f"V = {p.V}, model = {p.model}")
 
 
 def _name(run: Run) -> str:

@@ -1,4 +1,4 @@
-"""The three questions one can ask: of given runs, of theorems over seeds and k, of the controls. Answers come section by section."""
+"""What one can ask: of given runs, of theorems over seeds and k, of results that need no runs, of the controls. Answers come section by section."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from mvsim.simulation.run_cache import run_name, try_kept_run
 from mvsim.verification.controls import run_controls
 from mvsim.verification.ensemble import over_k, over_seeds
 from mvsim.verification.paths import path_in_k
+from mvsim.verification.result_verdicts import check_result, control_verdicts, result_over_seeds, trend_over_k
 from mvsim.verification.run_verdicts import Judgement, check_method, check_theorem, check_two_views, judge, theorem_of
+from mvsim.verification.statements.linear_regime.results import RESULTS
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import Verdict
 
@@ -95,14 +97,13 @@ def ask_of_theorems(
     numbers = [check_theorem(number) for number in theorems]
     if not parameters:
         raise UsageError("k=(): give at least one number of classes")
-    if isinstance(seeds, bool) or not isinstance(seeds, (int, np.integer)) or not 1 <= seeds <= 10**6:
-        raise UsageError(f"seeds={echo(seeds)}: must be an integer >= 1, the number of runs of each theorem at each k")
+    _check_seeds(seeds)
     for p in parameters:
         check_two_views(p)
     check_threads(threads)  # before runs that are all there make it pass unseen
     if len({p.k for p in parameters}) < len(parameters):
         raise UsageError(f"k={', '.join(str(p.k) for p in parameters)}: each k once")
-    _make(folder)
+    make_folder(folder)
     for number in numbers:
         name, by_k, missing = f"Theorem {number}", {}, {}
         for p in parameters:
@@ -119,6 +120,37 @@ def ask_of_theorems(
         by_k = {k: judgements for k, judgements in by_k.items() if judgements}
         if len(by_k) > 1:
             yield Section(f"{name}, trend in k", over_k(name, by_k, missing))
+
+
+def ask_of_results(
+    results: Sequence[str], each_k: Sequence[int], seeds: int = SEEDS, fields: Mapping[str, Any] | None = None, controls: bool = False
+) -> Iterator[Section]:
+    """Judge results that need no runs on data sets with seeds 0 .. seeds - 1 at each k; with ``controls`` also whether their checks can fail.
+
+    Raises
+    ------
+    UsageError
+        If an argument is out of its domain, or ``fields`` are no parameters of the model that a result is about.
+    """
+    numbers = [check_result(number) for number in results]
+    if not each_k or len(set(each_k)) < len(each_k):
+        raise UsageError(f"k={', '.join(str(k) for k in each_k) or '()'}: give at least one number of classes, each once")
+    _check_seeds(seeds)
+    asked = {number: [RESULTS[number].parameters(k, dict(fields or {})) for k in each_k] for number in numbers}
+    for number, parameters in asked.items():
+        result, by_k = RESULTS[number], {}
+        for p in parameters:
+            by_k[p.k] = result_over_seeds(result, p, seeds)
+            yield Section(f"{result.name}, k = {p.k}, {seeds} seeds", by_k[p.k], f"N = {p.N}")
+        if len(by_k) > 1:
+            yield Section(f"{result.name}, trend in k", trend_over_k(by_k))
+        if controls:
+            yield Section(f"{result.name}, controls", control_verdicts(result, parameters[0]))
+
+
+def _check_seeds(seeds: Any) -> None:
+    if isinstance(seeds, bool) or not isinstance(seeds, (int, np.integer)) or not 1 <= seeds <= 10**6:
+        raise UsageError(f"seeds={echo(seeds)}: must be an integer >= 1, the number of runs or data sets of each theorem or result at each k")
 
 
 def _path(run: Any) -> str | os.PathLike[str]:
@@ -159,7 +191,7 @@ def ask_of_controls(folder: Path = FOLDER, parameters: Parameters | None = None,
     """Run the negative controls: a verdict holds if the check that it is about turned."""
     p = Parameters(**CONTROL_PARAMETERS) if parameters is None else parameters
     check_two_views(p)
-    _make(folder)
+    make_folder(folder)
     for outcome in run_controls(folder, p, seed):
         yield Section("Controls", [outcome.verdict()])
 
@@ -168,6 +200,7 @@ def verify(
     runs: Iterable[Run | str | os.PathLike[str]] = (),
     *,
     theorems: Sequence[str] = (),
+    results: Sequence[str] = (),
     k: Sequence[int] = (10,),
     seeds: int = SEEDS,
     controls: bool = False,
@@ -184,12 +217,14 @@ def verify(
         Existing runs to judge.
     theorems : sequence of str
         "4.6", "4.7". With runs, what to judge them by (default what their training loss asks for); without, what to judge over seeds.
+    results : sequence of str
+        "3.2", "3.3", "3.4", "3.5", "4.4": Section 3 and Proposition 4.4, which need no runs.
     k : sequence of int
         Numbers of classes, without runs.
     seeds : int
-        Runs of each theorem at each k.
+        Runs of each theorem, and data sets of each result, at each k.
     controls : bool
-        Run the negative controls as well.
+        Run the negative controls as well: those of the results if any are named.
     follow : bool
         Go on with runs in which something is missing until that can be told for good; without it they are inconclusive.
     folder : path
@@ -210,19 +245,26 @@ def verify(
     """
     runs = [runs] if isinstance(runs, (Run, str, os.PathLike)) else _several("runs", runs)
     theorems = [theorems] if isinstance(theorems, str) else _several("theorems", theorems)
+    results = [results] if isinstance(results, str) else _several("results", results)
     if not isinstance(folder, (str, os.PathLike)) or not os.fspath(folder):
         raise UsageError(f"folder={echo(folder)}: must be the name of a directory")
     each: list[Any] = [k] if isinstance(k, (int, np.integer)) else _several("k", k)
     if runs and (fields or each != [10] or path != "default"):
-        raise UsageError(f"{', '.join(['k', *fields])}: for runs that are made, with theorems and without runs")
-    if not (runs or theorems or controls):
-        raise UsageError("nothing to verify: give runs, theorems or controls")
+        raise UsageError(f"{', '.join(['k', *fields])}: for theorems and results, without runs")
+    if runs and results:
+        raise UsageError("results: are judged without runs; ask for them by themselves")
+    if results and path != "default":
+        raise UsageError(f"path={echo(path)}: is for runs that are made, and results need none")
+    if not (runs or theorems or results or controls):
+        raise UsageError("nothing to verify: give runs, theorems, results or controls")
     sections: list[Section] = []
     if runs:
         sections += ask_of_runs(runs, theorems)
     elif theorems:
         sections += ask_of_theorems(theorems, parameters_along(path, each, fields), seeds, Path(folder), follow=follow)
-    if controls:
+    if results:
+        sections += ask_of_results(results, [int(one) for one in each], seeds, fields, controls)
+    elif controls:
         sections += ask_of_controls(Path(folder))
     return [verdict for section in sections for verdict in section.verdicts]
 
@@ -253,7 +295,8 @@ def _several(name: str, values: Any) -> list[Any]:
         raise UsageError(f"{name}={echo(values)}: must be one of them or a list") from None
 
 
-def _make(folder: Path) -> None:
+def make_folder(folder: Path) -> None:
+    """Make the folder for runs and answers if it is not there, or raise `UsageError`."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

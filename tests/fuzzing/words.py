@@ -41,6 +41,7 @@ def _choice(*good: str) -> Option:
 
 FIELDS = {
     "k": _integer("3", "2", "4", bad=("1", "0", "1000001", "1" + "0" * 20)),
+    "model": _choice("network", "linear"),
     "m": _integer("1", "2", bad=("0", "1000000001")),
     "d": _integer("18", "220", "1" + "0" * 300, bad=("0", "1" + "0" * 301, "3")),
     "P": _integer("9", "4", bad=("1", "3", "1" + "0" * 13)),

@@ -11,7 +11,7 @@ from mvsim import Parameters, UsageError
 from mvsim.inputs import MOST_FAULTS
 
 FIELDS = {"k", "m", "d", "P", "C_P", "Q", "N", "alpha", "rho", "delta1", "delta2", "delta3", "delta4"}
-FIELDS |= {"V", "signal_layout", "noise", "G", "beta_law", "codebook_seed"}
+FIELDS |= {"model", "V", "signal_layout", "noise", "G", "beta_law", "codebook_seed"}
 
 
 @pytest.mark.parametrize("k", [2, 3, 10, 50, 1000])

@@ -10,6 +10,7 @@
 `gradient_flow`      whether a run of the gradient flow is one
 `records`            whether records belong to each other and to the saved states
 `replay`             whether saved states lead to the records that follow
+`linear_regime`      Section 3 and Proposition 4.4, which need no runs
 `assumptions`        which entries of Assumption 4.3 hold literally
 ===================  =========================================================
 """

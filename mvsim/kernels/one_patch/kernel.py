@@ -1,0 +1,128 @@
+"""The kernel for points that have one patch.
+
+A point is then one vector x of R^F and a mixed point one vector z = lam x_i + (1 - lam) x_j. With the vectors of a batch as the rows of a sparse
+matrix Z, which has at most twice as many entries in a row as a point has features,
+
+    pre-activations   a = c Z^T              (k m, n)
+    outputs           g = sum_r R(a)         (k, n)
+    pull-back         (D R'(a)) Z            (k m, F)      for D (k, n) (Calculation A.6 with one patch)
+
+If R(z) = z the outputs are linear in z too, and the cross-entropy of all pairs needs no vector z at all: see `mvsim.kernels.one_patch.softmax`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mvsim.activations import Activation
+from mvsim.data import Dataset
+from mvsim.kernels.kernel import Evaluation, Kernel
+from mvsim.kernels.one_patch.softmax import AllPairsSoftmax
+from mvsim.kernels.pieces import BATCH_BYTES
+from mvsim.kernels.sums import LossSum
+from mvsim.losses import AllPairs, CrossEntropy, Points, PointwiseLoss
+from mvsim.losses.points import Batch
+from mvsim.parameters import Parameters
+
+
+class OnePatchKernel(Kernel):
+    """One patch in each point, any activation."""
+
+    name = "one patch"
+
+    def __init__(self, parameters: Parameters, data: Dataset, threads: int | None, activation: Activation) -> None:
+        self.k, self.m, self.N = data.k, parameters.m, data.N
+        self.activation = activation
+        self.labels = data.labels
+        self.x = csr_array(data.to_patches().reshape(data.N, -1))
+        self._fused: dict[AllPairs, LossSum] = {}
+
+    @property
+    def features(self) -> int:
+        """The number F of features."""
+        return int(self.x.shape[1])
+
+    def describe(self, points: Points) -> str:
+        """Say in words which algorithm serves these points."""
+        if self.activation.linear and isinstance(points, AllPairs):
+            return "one patch, linear: the softmax sums of all pairs are products of two (k, N) matrices"
+        return "one patch: pre-activations are products with the mixed points"
+
+    def evaluate(self, c: np.ndarray, points: Points, v: np.ndarray | None = None) -> Evaluation:
+        """Evaluate the network at c (k, m, F), and along v if it is given."""
+        return _Evaluation(self, c, points, v)
+
+    def fused_sum(self, points: Points, pointwise: PointwiseLoss) -> LossSum | None:
+        """Return the sum by matrix products, for the cross-entropy of all pairs of a linear network; otherwise None."""
+        if not (self.activation.linear and type(pointwise) is CrossEntropy and isinstance(points, AllPairs)):
+            return None
+        if points not in self._fused:
+            self._fused[points] = AllPairsSoftmax(self, points, pointwise)
+        return self._fused[points]
+
+
+class _Evaluation(Evaluation):
+    """What is wanted of the current batch only is in memory: its vectors z and pre-activations a and da."""
+
+    def __init__(self, kernel: OnePatchKernel, c: np.ndarray, points: Points, v: np.ndarray | None) -> None:
+        self._kernel, self._c, self._points, self._v = kernel, c, points, v
+        self._activation = kernel.activation
+        self._gradient = np.zeros_like(c)
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield batches and form their pre-activations."""
+        kernel = self._kernel
+        size = max(1, BATCH_BYTES // (8 * kernel.k * kernel.m))
+        for large in self._points.batches(kernel.N, size):
+            for start in range(0, len(large.first), size):
+                batch = large.part(slice(start, start + size))
+                self._z = _mixing(batch, kernel.N) @ kernel.x
+                self._a = self._pre_activations(self._c)
+                if self._v is not None:
+                    self._da = self._pre_activations(self._v)
+                yield batch
+
+    def targets(self, batch: Batch) -> np.ndarray:
+        """Return (k, n): the soft labels."""
+        return batch.soft_labels(self._kernel.labels, self._kernel.k)
+
+    def outputs(self, batch: Batch) -> np.ndarray:
+        """Return (k, n): the outputs."""
+        return self._activation.value(self._a).sum(axis=1)
+
+    def tangents(self, batch: Batch) -> np.ndarray:
+        """Return (k, n): the derivative of the outputs along v."""
+        return (self._activation.derivative(self._a) * self._da).sum(axis=1)
+
+    def pull_back(self, batch: Batch, residual: np.ndarray) -> None:
+        """Add the adjoint of `outputs` at residual (k, n)."""
+        self._add(residual[:, None] * self._activation.derivative(self._a))
+
+    def pull_back_tangent(self, batch: Batch, residual: np.ndarray, change: np.ndarray) -> None:
+        """Add the derivative of `pull_back` along (v, change)."""
+        slope, bend = self._activation.derivative(self._a), self._activation.second_derivative(self._a)
+        self._add(change[:, None] * slope + residual[:, None] * bend * self._da)
+
+    def gradient(self) -> np.ndarray:
+        """Return (k, m, F): the sum of what has been pulled back."""
+        return self._gradient
+
+    def _add(self, by_pre_activation: np.ndarray) -> None:
+        k, m, n = by_pre_activation.shape
+        self._gradient += (self._z.T @ by_pre_activation.reshape(k * m, n).T).T.reshape(self._gradient.shape)
+
+    def _pre_activations(self, weights: np.ndarray) -> np.ndarray:
+        k, m, F = weights.shape
+        return np.ascontiguousarray((self._z @ weights.reshape(k * m, F).T).T).reshape(k, m, -1)
+
+
+def _mixing(batch: Batch, N: int) -> csr_array:
+    """Return the sparse (n, N) matrix that makes the mixed points out of the points; a point mixed with itself stays what it is."""
+    n = len(batch.first)
+    same = batch.first == batch.second
+    weights = np.concatenate([np.where(same, 1.0, batch.lam), np.where(same, 0.0, 1.0 - batch.lam)])
+    rows = np.tile(np.arange(n), 2)
+    return csr_array((weights, (rows, np.concatenate([batch.first, batch.second]))), shape=(n, N))

@@ -1,0 +1,90 @@
+"""Verdicts on results that need no runs: over seeds at each k, over k, and on their negative controls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from mvsim.echo import echo
+from mvsim.errors import UsageError
+from mvsim.parameters import Parameters, regime_label
+from mvsim.verification.statements.linear_regime.results import RESULTS, Result
+from mvsim.verification.verdict import Verdict, constant
+
+ROUNDOFF = 1e-9
+"""Numbers up to this have no exponent."""
+
+ORDER = ("fails", "inconclusive", "holds", "measured")
+"""Statuses from the worst to the best."""
+
+
+def check_result(number: str) -> str:
+    """Return the number of a result that is there, or raise `UsageError`."""
+    if not isinstance(number, str) or number not in RESULTS:
+        raise UsageError(f"result={echo(number)}: must be one of {', '.join(RESULTS)}")
+    return number
+
+
+def result_over_seeds(result: Result, parameters: Parameters, seeds: int) -> list[Verdict]:
+    """Judge a result at seeds 0 .. seeds - 1.
+
+    Parameters
+    ----------
+    result : Result
+        The result.
+    parameters : Parameters
+        They fix the distribution of the data.
+    seeds : int
+        How many data sets.
+
+    Returns
+    -------
+    list of Verdict
+        Of each statement that is decided the worst over the seeds, since one counterexample is enough; of each constant the median.
+    """
+    judged = [result.judge(parameters, seed) for seed in range(seeds)]
+    label = regime_label(parameters.deviations())
+    together = [_together(parts) for parts in zip(*judged, strict=True)]
+    return [
+        replace(one, name=f"{one.name}, k = {parameters.k}", regime=label, kind="step" if one.status == "measured" else "theorem") for one in together
+    ]
+
+
+def trend_over_k(verdicts: Mapping[int, Sequence[Verdict]]) -> list[Verdict]:
+    """Report the exponent of k in each measured number that is above round-off at all k: the slope of its logarithm over log k, least squares."""
+    trends = []
+    for parts in zip(*(verdicts[k] for k in sorted(verdicts)), strict=True):
+        measured = [part.measured for part in parts]
+        if all(value is not None and math.isfinite(value) and value > ROUNDOFF for value in measured):
+            slope = float(np.polyfit(np.log(sorted(verdicts)), np.log(np.array(measured, dtype=np.float64)), 1)[0])
+            name = parts[0].name.rsplit(", k = ", 1)[0]
+            detail = ", ".join(f"k = {k}: {value:.4g}" for k, value in zip(sorted(verdicts), measured, strict=True))
+            trends.append(constant(f"{name} (trend in k)", f"exponent of k in: {parts[0].statement}", slope, detail=detail))
+    return trends
+
+
+def control_verdicts(result: Result, parameters: Parameters, seed: int = 0) -> list[Verdict]:
+    """Run the negative controls of a result: each verdict holds if the check that it is about fails, as it must."""
+    verdicts = []
+    for control in result.controls:
+        verdict = control.judge(parameters, seed)
+        turned = verdict.status == "fails"
+        statement = f"{result.name} with {control.name}: must fail, {control.why}"
+        detail = f"{verdict.status}: measured {'nothing' if verdict.measured is None else format(verdict.measured, '.4g')}; {verdict.detail}"
+        verdicts.append(Verdict(f"Control: {control.name} ({result.name})", "holds" if turned else "fails", statement, detail=detail, kind="control"))
+    return verdicts
+
+
+def _together(verdicts: Sequence[Verdict]) -> Verdict:
+    """Return what the verdicts of one statement over seeds say together."""
+    values = [verdict.measured for verdict in verdicts if verdict.measured is not None and math.isfinite(verdict.measured)]
+    spread = f"median {np.median(values):.4g}, range [{min(values):.4g}, {max(values):.4g}]" if values else "nothing was measured"
+    if all(verdict.status == "measured" for verdict in verdicts):
+        first = next((verdict for verdict in verdicts if verdict.measured is not None), verdicts[0])
+        return replace(first, measured=float(np.median(values)) if values else None, detail=f"{spread} over {len(values)} of {len(verdicts)} seeds")
+    worst = min(verdicts, key=lambda v: (ORDER.index(v.status), math.inf if v.margin is None else v.margin))
+    counted = ", ".join(f"{sum(v.status == status for v in verdicts)} {status}" for status in ORDER if any(v.status == status for v in verdicts))
+    return replace(worst, detail=f"the worst of {len(verdicts)} seeds ({counted}; {spread}); {worst.detail}")

@@ -1,0 +1,214 @@
+"""Proposition 3.4: the gradient of Midpoint Mixup on a lagging feature, pull = -<grad_{w_y} J_MM, v_{y,2}> >= Theta(1/k^2) if Delta_y >= log k.
+
+Premises: own correlations are not negative, <w_s, v_{u,l}> = 0 for s != u (cross-class orthogonality), and Delta_y = <w_y, v_{y,1} - v_{y,2}> >=
+log k. `mvsim.verification.statements.linear_regime.orthogonal` has the pull in closed form.
+
+**Worst case.** phi_ij falls in h_j, so the pull grows with the weights of the other classes: at given w_y the least pull is at w_s = 0. With
+<w_y, v_{y,2}> = a and a -> infinity class y then takes every midpoint, 1 - 2 phi -> -1 and
+
+    pull -> -(1/2N^2) (N - N_y) sum_i beta[i, 2],      about -1/(4k) :
+
+against the statement. Its proof shows that <grad, v_{y,1} - v_{y,2}> >= Theta(1/k^2) in that case, which gives a bound on the pull only with a
+premise that it does not state and Claim B.24 does, -<grad, v_{y,1}> >= 0. With it the expected pull is not negative, but it can be arbitrarily near
+to 0: let class y take every midpoint with one half of the other classes (w_s = 0) and none with the other half (w_s large). Then 1 - 2 phi is -1 for
+one half and 1 for the other, whatever beta is, and both components of the gradient cancel.
+
+**What holds.** (a) The lagging feature lags: <w_y, v_{y,2}> = 0, Delta_y = log k. Then e^(h_i/2) <= k^0.45, so that phi < 1/2 for all k >= 5 and
+the pull is about 1/(4k), whatever the other classes do. (b) All classes are alike: the own correlations of each are a + Delta and a, in some order,
+with any a >= 0 and Delta >= log k. Then the pull is Theta(1/k). (a) extends to a up to a* = Theta(log k), which is measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from mvsim.parameters import Parameters
+from mvsim.random_streams import stream
+from mvsim.verification.statements.linear_regime.deciding import positive
+from mvsim.verification.statements.linear_regime.orthogonal import OneClass
+from mvsim.verification.statements.linear_regime.sample import Sample
+from mvsim.verification.verdict import Verdict
+
+NAME = "Proposition 3.4"
+
+LEAST = 1e-3
+"""k^2 times the pull below this counts as 0. For k = 2 it is about 0.004 and grows with k; without variance of beta it is exponentially small."""
+
+LARGEST = 30.0
+"""Own correlations that a search goes through, in units of log k."""
+
+STARTS = 5
+"""Random starts of each search."""
+
+
+def worst_pull(one: OneClass, lagging: tuple[float, float], seed: int) -> tuple[float, np.ndarray]:
+    """Search the least pull on v_{y,2} over own correlations (k, 2) of all classes, with Delta_y = log k.
+
+    Parameters
+    ----------
+    one : OneClass
+        The class y.
+    lagging : tuple of float
+        The range of <w_y, v_{y,2}> in units of log k; those of other classes are from 0 to `LARGEST`.
+    seed : int
+        Fixes the random starts.
+
+    Returns
+    -------
+    pull, own : float, numpy.ndarray
+        The least that was found, and where.
+    """
+    from scipy.optimize import minimize
+
+    unit, k, y = math.log(one.k), one.k, one.y
+    bounds = [(0.0, LARGEST * unit)] * (2 * k)
+    bounds[0] = (lagging[0] * unit, lagging[1] * unit)
+    others = np.flatnonzero(np.arange(k) != y)
+
+    def unpacked(x: np.ndarray) -> np.ndarray:
+        """Return own correlations for x = (a, unused, those of the other classes)."""
+        own = np.empty((k, 2))
+        own[y] = x[0] + unit, x[0]
+        own[others] = x[2:].reshape(-1, 2)
+        return own
+
+    def pull(x: np.ndarray) -> tuple[float, np.ndarray]:
+        value, derivative = one.midpoint_pull_of_lagging(unpacked(x))
+        by_x = np.concatenate([[derivative[y].sum(), 0.0], derivative[others].ravel()])
+        return k * value, k * by_x
+
+    rng = stream(seed, "initial correlations", 2)
+    best, where = math.inf, np.zeros(2 * k)
+    for start in range(STARTS):
+        x = np.array([rng.uniform(low, high) for low, high in bounds]) if start else np.array([low for low, _ in bounds])
+        found = minimize(pull, x, jac=True, method="L-BFGS-B", bounds=bounds)
+        if found.fun < best:
+            best, where = float(found.fun), found.x
+    return best / k, unpacked(where)
+
+
+Pull = Callable[[OneClass, np.ndarray], np.ndarray]
+
+
+def midpoint_pull(one: OneClass, own: np.ndarray) -> np.ndarray:
+    """Return (2,): the pull of Midpoint Mixup on both features of a class, for own correlations (k, 2) of all classes."""
+    return one.midpoint_pull(own)
+
+
+def alike_correlations(one: OneClass, a: float, gap: float, seed: int) -> np.ndarray:
+    """Return own correlations (k, 2): a + gap and a in every class; in the others either feature may lead, in class y the first."""
+    own = np.tile([a + gap, a], (one.k, 1))
+    swapped = stream(seed, "initial correlations", 3).random(one.k) < 0.5
+    swapped[one.y] = False
+    own[swapped] = own[swapped, ::-1]
+    return own
+
+
+def worst_pull_if_alike(one: OneClass, seed: int, pull: Pull = midpoint_pull) -> tuple[float, float, float]:
+    """Return the least pull on v_{y,2} with `alike_correlations` over a >= 0 and gap >= log k, on a grid up to `LARGEST` log k, and where it is."""
+    unit = math.log(one.k)
+    grid = [(a, gap) for a in (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, LARGEST) for gap in (1.0, 1.5, 2.0, 4.0, 8.0, 16.0, LARGEST)]
+    return min((float(pull(one, alike_correlations(one, a * unit, gap * unit, seed))[1]), a, gap) for a, gap in grid)
+
+
+def pull_with_premise(one: OneClass) -> np.ndarray | None:
+    """Return (2,): the pull at weights with -<grad, v_{y,1}> = 0 where other classes are in two halves; None where there are not enough of them.
+
+    One class, the last, goes to both halves: <w_s, v_{s,2}> = q is so large that points of it with beta below a border are in one half and the rest
+    in the other one, and q is chosen such that the first component vanishes.
+    """
+    from scipy.optimize import brentq
+
+    if one.k < 4:
+        return None
+    unit = math.log(one.k)
+    own = np.zeros((one.k, 2))
+    own[one.y] = (LARGEST + 1.0) * unit, LARGEST * unit
+    sizes = np.bincount(one.classes, minlength=one.k)
+    *others, last = sorted((s for s in range(one.k) if s != one.y), key=lambda s: -sizes[s])
+    points = np.zeros(2)
+    for s in others:  # the largest first, each into the smaller half
+        half = int(points.argmin())
+        points[half] += sizes[s]
+        own[s] = half * 3.0 * LARGEST * unit
+
+    def first_component(q: float) -> float:
+        own[last] = 0.0, q
+        return float(one.midpoint_pull(own)[0])
+
+    most = 30.0 * LARGEST * unit
+    if first_component(0.0) * first_component(most) > 0.0:
+        return None
+    first_component(float(brentq(first_component, 0.0, most, xtol=1e-12)))
+    return one.midpoint_pull(own)
+
+
+def largest_lagging(one: OneClass) -> float:
+    """Return a* in units of log k: the <w_y, v_{y,2}> up to which no weights of other classes make the pull negative, at Delta_y = log k."""
+    from scipy.optimize import brentq
+
+    unit = math.log(one.k)
+
+    def pull(a: float) -> float:
+        own = np.zeros((one.k, 2))
+        own[one.y] = (a + 1.0) * unit, a * unit
+        return one.midpoint_pull_of_lagging(own)[0]
+
+    return float(brentq(pull, 0.0, LARGEST)) if pull(0.0) > 0.0 else 0.0
+
+
+def lagging_feature(one: OneClass, seed: int) -> Verdict:
+    """Decide that the worst pull is positive while the lagging feature has correlation 0."""
+    pull, own = worst_pull(one, (0.0, 0.0), seed)
+    statement = (
+        "k^2 times the least -<grad_{w_y} J_MM, v_{y,2}> over the weights of other classes, with <w_y, v_{y,2}> = 0 and Delta_y = log k, is positive"
+    )
+    others = np.delete(own, one.y, axis=0).max()
+    detail = f"worst of {STARTS} searches, where the largest correlation of another class is {others:.3g}; k times it is {one.k * pull:.4g}"
+    return positive(f"{NAME} (lagging feature)", statement, one.k**2 * pull, LEAST, detail)
+
+
+def alike(one: OneClass, seed: int, pull_of: Pull = midpoint_pull) -> Verdict:
+    """Decide that the worst pull is positive while all classes are alike; another pull is a control."""
+    pull, a, gap = worst_pull_if_alike(one, seed, pull_of)
+    statement = (
+        "k^2 times the least -<grad_{w_y} J_MM, v_{y,2}> with the own correlations a + Delta and a in all classes, Delta >= log k, is positive"
+    )
+    detail = f"least at a = {a:g} log k, Delta = {gap:g} log k; k times it is {one.k * pull:.4g}"
+    return positive(f"{NAME} (classes alike)", statement, one.k**2 * pull, LEAST, detail)
+
+
+def threshold(one: OneClass) -> Verdict:
+    """Report up to which correlation of the lagging feature the statement holds for all weights of other classes."""
+    statement = "a* / log k: no weights of other classes make -<grad_{w_y} J_MM, v_{y,2}> negative while <w_y, v_{y,2}> <= a*, at Delta_y = log k"
+    return Verdict(f"{NAME} (range)", "measured", statement, largest_lagging(one))
+
+
+def with_premise(one: OneClass) -> Verdict:
+    """Report the pull at weights that meet the premise of Claim B.24 as well."""
+    pull = pull_with_premise(one)
+    statement = "k^2 times -<grad_{w_y} J_MM, v_{y,2}> at weights with Delta_y = log k and -<grad, v_{y,1}> = 0 that make it nearly 0"
+    measured = None if pull is None else one.k**2 * float(pull[1])
+    return Verdict(
+        f"{NAME} (premise of Claim B.24)", "measured", statement, measured, detail="no two halves of other classes" if pull is None else ""
+    )
+
+
+def as_written(one: OneClass, seed: int) -> Verdict:
+    """Search all admissible weights."""
+    pull, own = worst_pull(one, (0.0, LARGEST), seed)
+    limit = -(1.0 - one.share) * float(one.beta[:, 1].sum()) / (2.0 * one.N)
+    statement = "k^2 times the least -<grad_{w_y} J_MM, v_{y,2}> over all own correlations >= 0 with Delta_y = log k is positive"
+    where = f"<w_y, v_{{y,2}}> = {own[one.y, 1]:.3g}, other correlations up to {np.delete(own, one.y, axis=0).max():.3g}"
+    detail = f"counterexample: {where}; the limit is {one.k**2 * limit:.4g}; missing is the premise of Claim B.24, -<grad, v_{{y,1}}> >= 0"
+    return positive(f"{NAME} (as written)", statement, one.k**2 * pull, LEAST, detail)
+
+
+def proposition_3_4(parameters: Parameters, seed: int) -> list[Verdict]:
+    """Judge the pull on the lagging feature in the worst case, where it holds and as written."""
+    sample = Sample(parameters, seed)
+    one = OneClass.of(sample, sample.largest_class)
+    return [lagging_feature(one, seed), alike(one, seed), threshold(one), with_premise(one), as_written(one, seed)]

@@ -1,0 +1,58 @@
+"""Proposition 3.5: the gradient of ERM on a lagging feature is small, -<grad_{w_y} J, v_{y,2}> <= O(k^-(0.1 C - 1)) if Delta_y >= C log k.
+
+With cross-class orthogonality 1 - phi_y(x_i) = (k - 1) / (e^h_i + k - 1) <= k e^-h_i, and h_i = <w_y, v_{y,2}> + beta_i Delta_y >= 0.1 C log k if
+<w_y, v_{y,2}> >= 0 and beta_i >= 0.1. So with N_y points of class y
+
+    pull = (1/N) sum_i (1 - phi_i) beta[i, 2] <= (N_y / N) 0.9 k^(1 - 0.1 C) :
+
+the constant of the O is 1 at most, and there is a factor N_y / N, about 1/k, to spare. The worst case is <w_y, v_{y,2}> = 0, Delta_y = C log k; other
+classes do not matter. For C > 10 points with beta near 0.1 dominate and the pull falls as k^-0.1C / log k; for C < 10 points with beta < 1 / C keep
+1 - phi near 1 and the pull falls as 1/k. The statement needs a least beta that is positive: with beta down to 0 the pull is Theta(1 / (k C log k)).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from mvsim.parameters import Parameters
+from mvsim.verification.statements.linear_regime.orthogonal import OneClass
+from mvsim.verification.statements.linear_regime.sample import Sample
+from mvsim.verification.verdict import Verdict, at_most
+
+NAME = "Proposition 3.5"
+
+CONSTANTS = (1.0, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 60.0)
+"""Values of C."""
+
+LEAST_BETA = 0.1
+"""Of Definition 3.1, which is where the 0.1 of the exponent comes from."""
+
+Pull = Callable[[OneClass, np.ndarray], np.ndarray]
+
+
+def erm_pull(one: OneClass, own: np.ndarray) -> np.ndarray:
+    """Return (2,): the pull of ERM on both features of a class for its own correlations (2,)."""
+    return one.erm_pull(own)
+
+
+def ratio(one: OneClass, C: float, pull: Pull = erm_pull) -> float:
+    """Return the pull on the lagging feature in the worst case, over k^(1 - 0.1 C)."""
+    return float(pull(one, np.array([C * math.log(one.k), 0.0]))[1]) / one.k ** (1.0 - LEAST_BETA * C)
+
+
+def upper_bound(one: OneClass, pull: Pull = erm_pull) -> Verdict:
+    """Decide that the pull is at most k^-(0.1 C - 1), the constant being 1, for several C."""
+    ratios = {C: ratio(one, C, pull) for C in CONSTANTS}
+    C = max(ratios, key=lambda C: ratios[C])
+    statement = "k^(0.1 C - 1) times -<grad_{w_y} J, v_{y,2}> at Delta_y = C log k is at most 1: the largest over C"
+    values = ", ".join(f"C = {C:g}: {value:.3g}" for C, value in ratios.items())
+    return at_most(NAME, statement, ratios[C], 1.0, f"largest at C = {C:g}; {values}")
+
+
+def proposition_3_5(parameters: Parameters, seed: int) -> list[Verdict]:
+    """Judge the upper bound."""
+    sample = Sample(parameters, seed)
+    return [upper_bound(OneClass.of(sample, sample.largest_class))]

@@ -1,0 +1,1 @@
+"""What the study of the linear regime is made of: what it measures, and its pictures."""

@@ -1,0 +1,120 @@
+"""What the study of the linear regime measures, a function for each result. All of them return what JSON can hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import mvsim
+from lib.linear.starts import time_to_halve
+from mvsim.random_streams import stream
+from mvsim.verification.evidence.intervals import clopper_pearson
+from mvsim.verification.statements.linear_regime import lemma_3_2, proposition_3_3, proposition_3_4, proposition_3_5, proposition_4_4
+from mvsim.verification.statements.linear_regime.orthogonal import OneClass
+from mvsim.verification.statements.linear_regime.sample import Sample
+
+BREAKS = (1e-4, 1e-3, 1e-2, 0.1, 1.0)
+UNSEEN_K, UNSEEN_N, UNSEEN_DRAWS = 5, (1, 2, 4, 8, 12, 16, 20, 24), 2000
+SHAPES = tuple(float(a) for a in np.geomspace(1e-3, 1e3, 25))
+ATOMS = tuple(float(lam) for lam in np.linspace(0.5, 1.0, 21))
+AHEAD = (2.0, 4.0, 6.0, 8.0, 10.0, 12.0)
+STRENGTHS = (1, 2, 3, 4, 6, 8, 20)
+"""P over k^2."""
+
+
+def linear(k: int, points: int) -> mvsim.Parameters:
+    """Return a linear model with so many points for each class."""
+    return mvsim.Parameters(k=k, model="linear", N=points * k)
+
+
+def breaks(ks: Sequence[int], seeds: int) -> dict[str, Any]:
+    """Measure the least excess of a broken direction (Lemma 3.2) for several breaks e: k -> e -> one value for each seed."""
+    measured = {}
+    for k in ks:
+        samples = [Sample(linear(k, 10), seed) for seed in range(seeds)]
+        measured[str(k)] = [
+            [lemma_3_2.least_excess(lemma_3_2.excess(one, lemma_3_2.broken_direction(k, one.largest_class, (e, 0.0)))) for one in samples]
+            for e in BREAKS
+        ]
+    return {"e": BREAKS, "least": measured}
+
+
+def unseen() -> list[dict[str, float]]:
+    """Count, against N, on how many data sets a break of class 0 does not show: where it has no point or all of them."""
+    k, rows = UNSEEN_K, []
+    for N in UNSEEN_N:
+        labels = stream(N, "labels").integers(k, size=(UNSEEN_DRAWS, N))
+        own = (labels == 0).sum(axis=1)
+        count = int(((own == 0) | (own == N)).sum())
+        low, high = clopper_pearson(count, UNSEEN_DRAWS, 0.999)
+        rows.append({"N": N, "fraction": count / UNSEEN_DRAWS, "low": low, "high": high, "exact": (1.0 - 1.0 / k) ** N + k ** -float(N)})
+    return rows
+
+
+def distances(ks: Sequence[int], seeds: int) -> dict[str, Any]:
+    """Measure eps_0 of Proposition 3.3 for Beta(a, a) over a, and for lambda = l or 1 - l over l: k -> law -> median over seeds."""
+
+    def medians(k: int, laws: Sequence[Any]) -> list[float]:
+        samples = [Sample(linear(k, 10), seed) for seed in range(seeds)]
+        return [float(np.median([proposition_3_3.remaining(one, law).eps_0 for one in samples])) for law in laws]
+
+    beta = [{"distribution": "beta", "args": [a, a]} for a in SHAPES]
+    return {"a": SHAPES, "beta": {str(k): medians(k, beta) for k in ks}, "atoms": ATOMS, "two": {str(k): medians(k, ATOMS) for k in ks}}
+
+
+def gradients(points: dict[int, int], seeds: int) -> dict[str, Any]:
+    """Measure the worst pulls of Propositions 3.4 and 3.5: k -> lists over seeds, for 3.5 C -> list."""
+    rows: dict[str, Any] = {}
+    for k, each in points.items():
+        row: dict[str, Any] = {name: [] for name in ("lagging", "alike", "range", "premise", "as_written", "limit")}
+        row["erm"] = {str(C): [] for C in proposition_3_5.CONSTANTS}
+        for seed in range(seeds):
+            sample = Sample(linear(k, each), seed)
+            one = OneClass.of(sample, sample.largest_class)
+            premise = proposition_3_4.pull_with_premise(one)
+            row["lagging"].append(proposition_3_4.worst_pull(one, (0.0, 0.0), seed)[0])
+            row["alike"].append(proposition_3_4.worst_pull_if_alike(one, seed)[0])
+            row["range"].append(proposition_3_4.largest_lagging(one))
+            row["premise"].append(None if premise is None else float(premise[1]))
+            row["as_written"].append(proposition_3_4.worst_pull(one, (0.0, proposition_3_4.LARGEST), seed)[0])
+            row["limit"].append(-(1.0 - one.share) * float(one.beta[:, 1].sum()) / (2.0 * one.N))
+            for C in proposition_3_5.CONSTANTS:
+                row["erm"][str(C)].append(float(one.erm_pull(np.array([C * math.log(k), 0.0]))[1]))
+        rows[str(k)] = row
+    return rows
+
+
+def closing(ks: Sequence[int], seeds: int) -> dict[str, Any]:
+    """Measure in which time a gap of C log k halves: method -> k -> C -> one time for each seed."""
+    return {
+        method: {str(k): [[time_to_halve(method, linear(k, 40), seed, C) for seed in range(seeds)] for C in AHEAD] for k in ks}
+        for method in ("erm", "midpoint")
+    }
+
+
+def certified(k: int, points: int, times: int, seed: int) -> dict[str, Any]:
+    """Decide whether the construction of Proposition 4.4 with P = times k^2 can be separated on one data set."""
+    p = proposition_4_4.construction(mvsim.Parameters(k=k, N=points * k), times)
+    verdict = proposition_4_4.not_separable("", p, seed)
+    return {"k": k, "points": points, "times": times, "strength": p.P * p.delta3 / p.delta2, "status": verdict.status}
+
+
+def separability(ks: Sequence[int], seeds: int) -> dict[str, Any]:
+    """Decide it over k, over the strength of the noise at the first k that is 10 or more, and over the points for each class there."""
+    k = next((k for k in ks if k >= 10), ks[-1])
+    return {
+        "over_k": [certified(one, 20, proposition_4_4.STRONG, seed) for one in ks for seed in range(seeds)],
+        "over_strength": [certified(k, 20, times, seed) for times in STRENGTHS for seed in range(seeds)],
+        "over_points": [certified(k, points, proposition_4_4.STRONG, seed) for points in (4, 6, 8, 10, 14) for seed in range(seeds)],
+        "default": [_network(k, seed, {}) for k in ks for seed in range(seeds)],
+        "strong": [_network(k, seed, {"P": proposition_4_4.STRONG * k**2}) for k in ks for seed in range(seeds)],
+    }
+
+
+def _network(k: int, seed: int, fields: dict[str, Any]) -> dict[str, Any]:
+    """Decide it for the default parameters, or with others of these fields."""
+    p = mvsim.Parameters(k=k, **fields)
+    return {"k": k, "N": p.N, "strength": p.P * p.delta3 / p.delta2, "status": proposition_4_4.not_separable("", p, seed).status}

@@ -1,0 +1,134 @@
+"""How the linear picture appears inside network trajectories: with both views active, a gap closes under Midpoint Mixup and stays under ERM.
+
+A network is trained by Midpoint Mixup until every view of every class is active (in B_{y,l}). Then a gap of log k is opened between the strongest own
+correlations of each class, with their mean kept and both views still active, and the flow goes on from there under each loss. Beside it the linear
+model of Section 3 starts with <w_y, v_{y,l}> = C_{y,l} on the sums of the signal patches of the same points. Nothing is fitted.
+
+The linear model keeps the sum of all weight vectors, as the gradients of a softmax add up to 0 over classes. So its gap closes to 1/k of what it was,
+with equal gaps in the weights of all other classes, which no softmax sees. Neurons of the network that see a feature of another class below 0
+do not move, and its gap closes to 0. The figure therefore shows the linear model less that 1/k.
+
+Fails if under Midpoint Mixup the median gap of the network is not below a tenth at the end, if under ERM it is below half of it at the time at which
+Midpoint Mixup has halved it a hundred times over, or if the times in which Midpoint Mixup halves it in the network and in the linear model differ by
+more than a factor 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+from lib.linear.network import branches
+from lib.study import TRAINING
+from lib.tables import table
+from matplotlib.figure import Figure
+
+import mvsim
+from mvsim.plotting.style import MARK, STRONG, styled
+
+TITLE = "The linear picture inside a network"
+SOURCES = (*TRAINING, "verification.statements.linear_regime.sample")
+
+T_END = 1e6
+CLOSED, APART, LATER = 0.1, 2.0, 100.0
+"""Part of the gap that counts as closed, largest ratio of the two half-times, and how much later ERM is looked at."""
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the sizes."""
+    parser.add_argument("--k", type=int, nargs="+", default=[6, 10], help="numbers of classes (default %(default)s)")
+    parser.add_argument("--seeds", type=int, default=3, help="runs at each k (default %(default)s)")
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Open and follow gaps, and draw those of the last k."""
+    results: dict[str, Any] = {"runs": {}}
+    for k in options.k:
+        runs = [branches(mvsim.Parameters(k=k), seed, float(np.log(k)), T_END) for seed in range(options.seeds)]
+        results["runs"][str(k)] = [run for run in runs if run is not None]
+    results["lost"] = sum(options.seeds - len(runs) for runs in results["runs"].values())
+    options.figures.save("linear-in-network", picture(results))
+    return results
+
+
+def left(run: dict[str, Any], method: str, where: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the times (n,), and which part (n, k) of the gap of each class is left; of the linear model beyond the 1/k that stays."""
+    followed = run[method][where]
+    part = np.array(followed["gap"]) / np.array(followed["gap"])[0]
+    stays = 1.0 / part.shape[1] if where == "linear" else 0.0
+    return np.array(followed["time"]), (part - stays) / (1.0 - stays)
+
+
+def half_time(run: dict[str, Any], method: str, where: str) -> float:
+    """Return the first time at which the median over classes is at most a half, infinite if it never is."""
+    times, part = left(run, method, where)
+    median = np.median(part, axis=1)
+    below = np.flatnonzero(median <= 0.5)
+    if not len(below):
+        return float("inf")
+    i = below[0]
+    return float(np.interp(-0.5, -median[i - 1 : i + 1], times[i - 1 : i + 1]))
+
+
+def summary_of(run: dict[str, Any]) -> dict[str, float]:
+    """Return the numbers that are judged."""
+    halves = {where: half_time(run, "midpoint", where) for where in ("network", "linear")}
+    times, part = left(run, "erm", "network")
+    later = min(LATER * halves["network"], T_END)
+    return {
+        "half_network": halves["network"],
+        "half_linear": halves["linear"],
+        "midpoint_left": float(np.median(np.abs(left(run, "midpoint", "network")[1][-1]))),
+        "erm_left": float(np.interp(later, times, np.median(part, axis=1))),
+        "erm_left_at_end": float(np.median(part[-1])),
+        "erm_left_at_end_linear": float(np.median(left(run, "erm", "linear")[1][-1])),
+    }
+
+
+def judge(results: dict[str, Any]) -> list[str]:
+    """Return what is wrong."""
+    wrong = [f"{results['lost']} runs have no state in which a gap could be opened"] if results["lost"] else []
+    for k, runs in results["runs"].items():
+        for run in runs:
+            s, where = summary_of(run), f"k = {k}, seed {run['seed']}"
+            if not s["midpoint_left"] <= CLOSED:
+                wrong.append(f"{where}: {s['midpoint_left']:.2g} of the gap is left under Midpoint Mixup")
+            if not s["erm_left"] >= 0.5:
+                wrong.append(f"{where}: {s['erm_left']:.2g} of the gap is left under ERM after {LATER:g} half-times of Midpoint Mixup")
+            if not 1.0 / APART <= s["half_network"] / s["half_linear"] <= APART:
+                wrong.append(f"{where}: half-times {s['half_network']:.3g} in the network and {s['half_linear']:.3g} in the linear model")
+    return wrong
+
+
+def picture(results: dict[str, Any]) -> Figure:
+    """Draw what is left of the gap over time, for each k."""
+    with styled():
+        figure = Figure(figsize=(3.4 * len(results["runs"]), 2.7))
+        grid = figure.subplots(1, len(results["runs"]), sharey=True, squeeze=False)[0]
+        for axes, (k, runs) in zip(grid, results["runs"].items(), strict=True):
+            for method, colour, name in (("erm", MARK, "ERM"), ("midpoint", STRONG, "Midpoint Mixup")):
+                for where, style in (("network", "-"), ("linear", "--")):
+                    for run in runs:
+                        times, part = left(run, method, where)
+                        label = f"{name}, {'network' if where == 'network' else 'linear model'}" if run is runs[0] else None
+                        axes.plot(times[1:], np.median(part, axis=1)[1:], color=colour, linestyle=style, linewidth=1.0, label=label)
+            axes.set(xscale="log", xlim=(1.0, T_END), ylim=(-0.1, 1.1), xlabel="time since the gap was opened", title=f"$k$ = {k}")
+        grid[0].set_ylabel("part of the gap that is left")
+        grid[-1].legend(fontsize=6, loc="center right", bbox_to_anchor=(1.03, 0.3), handlelength=1.3)
+        return figure
+
+
+def passage(results: dict[str, Any]) -> str:
+    """Say what came out."""
+    shown = ("half_network", "half_linear", "midpoint_left", "erm_left_at_end", "erm_left_at_end_linear")
+    rows = []
+    for k, runs in results["runs"].items():
+        each = [summary_of(run) for run in runs]
+        rows.append((k, len(runs), *(f"{np.median([one[name] for one in each]):.3g}" if each else "" for name in shown)))
+    heads = ("k", "runs", "half-time, network", "half-time, linear", "left, network", "ERM: left, network", "ERM: left, linear")
+    return (
+        "![Gaps opened in a network and in the linear model](../figures/linear-in-network.png)\n\n"
+        f"A gap of log k, opened in networks whose views are all active, under Midpoint Mixup (half-time, and part left after the time "
+        f"{T_END:.0e}) and ERM, in the network and in the linear model; medians over classes and runs:\n\n{table(heads, rows)}"
+    )
