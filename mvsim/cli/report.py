@@ -21,9 +21,10 @@ from mvsim.report.content import MOST, report_of_runs, report_of_sweep
 from mvsim.report.page import page
 from mvsim.run import Run, open_run
 from mvsim.sweep.runs import Runs, open_runs
+from mvsim.verification.run_verdicts import theorem_about
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.sweeps import ask_of_sweep
-from mvsim.verification.verdict import Verdict
+from mvsim.verification.verdict import STATUSES, Verdict
 from mvsim.verification.verify import Section, ask_of_runs
 
 
@@ -79,9 +80,8 @@ def _judged_runs(runs: list[Run], told: Any) -> Iterable[Section]:
 
 def _judged_sweep(runs: Runs, told: Any) -> Iterable[Section]:
     """Return the verdicts on a sweep, none if no theorem is about its runs."""
-    methods = {theorem.method for theorem in THEOREMS.values()}
     judged = any(
-        standing.state == "done" and cell.method in methods and cell.parameters.V == 2
+        standing.state == "done" and theorem_about(cell.method, cell.parameters) is not None
         for cell, standing in zip(runs.study.cells, runs.standings, strict=True)
     )
     return ask_of_sweep(runs, (lambda run, before, count: told(run)) if told else None) if judged else ()
@@ -98,7 +98,7 @@ def _sections(path: Path, runs: tuple[Path, ...]) -> list[Section]:
     try:
         answer = json.loads(path.read_text(encoding="utf-8"))
         asked = answer["question"]["runs"]
-        sections = [Section(part["title"], [Verdict(**{**one, **_numbers(one)}) for one in part["verdicts"]]) for part in answer["sections"]]
+        sections = [Section(part["title"], [_verdict(one) for one in part["verdicts"]]) for part in answer["sections"]]
     except OSError as error:
         raise UsageError(f"verdicts={path_text(path)}: {error.strerror}; give a file that `mvsim verify --out` wrote") from None
     except (ValueError, KeyError, TypeError):
@@ -106,6 +106,13 @@ def _sections(path: Path, runs: tuple[Path, ...]) -> list[Section]:
     if {Path(run).resolve() for run in asked} != {run.resolve() for run in runs}:
         raise UsageError(f"verdicts={path_text(path)}: is about {len(asked)} other runs; ask `mvsim verify` about the runs of this report")
     return sections
+
+
+def _verdict(plain: dict[str, Any]) -> Verdict:
+    """Return a verdict from its JSON form; raise `ValueError` if it has a status that there is not."""
+    if plain["status"] not in STATUSES:
+        raise ValueError(plain["status"])
+    return Verdict(**{**plain, **_numbers(plain)})
 
 
 def _numbers(verdict: dict[str, Any]) -> dict[str, float | None]:

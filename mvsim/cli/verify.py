@@ -29,7 +29,7 @@ from mvsim.verification.run_verdicts import check_step
 from mvsim.verification.statements.linear_regime.results import RESULTS
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.sweeps import ask_of_sweep
-from mvsim.verification.verdict import asked_for, exit_code
+from mvsim.verification.verdict import asked_for, exit_code, number_of
 from mvsim.verification.verify import (
     FOLDER,
     SEEDS,
@@ -157,7 +157,8 @@ def verify(
             print(escaped(f"mvsim: {section.title}{origin}: {counts(section.verdicts)}"), file=sys.stderr, flush=True)
     verdicts = [verdict for section in sections for verdict in section.verdicts]
     asked = asked_for(verdicts, theorems=bool(theorem or result) or not claim, claims=claim, strict=strict)
-    code = exit_code(asked)
+    unjudged = [number for number in claim if not any(number_of(verdict.name) == number for verdict in verdicts)]
+    code = exit_code(asked) or (3 if unjudged else 0)
     text = json.dumps({"version": __version__, "question": question, "exit_code": code, "sections": [
         {"title": section.title, "verdicts": [verdict.as_dict() for verdict in section.verdicts]} for section in sections
     ]}, indent=1)  # fmt: skip
@@ -169,7 +170,9 @@ def verify(
         else:
             for section in sections:
                 print_section(section.title, section.verdicts, all_, claim)
-            print(f"exit code {code}, {MEANING[code]}: {counts(asked)}" + ("" if answer is None else f"; saved in {escaped(str(answer))}"))
+            missing = f"; {', '.join(unjudged)}: not about what was judged" if unjudged else ""
+            saved = "" if answer is None else f"; saved in {escaped(str(answer))}"
+            print(f"exit code {code}, {MEANING[code]}: {counts(asked)}{missing}{saved}")
         sys.stdout.flush()
     except BrokenPipeError:  # the verdict is the exit code, whoever reads the words
         silence_stdout()

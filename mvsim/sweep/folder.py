@@ -13,6 +13,7 @@ from mvsim.archive import ensure_writable, read_provenance
 from mvsim.archive.atomic import write_atomically
 from mvsim.echo import path_text, shortened
 from mvsim.errors import UsageError
+from mvsim.parameters import Parameters
 from mvsim.sweep.cell import Cell
 from mvsim.sweep.study import Study
 from mvsim.version import __version__
@@ -61,6 +62,9 @@ class RunFolder:
         if provenance["version"] != __version__:
             maker = shortened(provenance["version"])
             return Standing("failed", f"was made by mvsim {maker}, this is {__version__}; move it away, and the run is made again")
+        held = Parameters(**provenance["parameters"]), provenance["method"], provenance["seed"]
+        if held != (cell.parameters, cell.method, cell.seed):
+            return Standing("failed", f"{path_text(path)}: holds another run than its name says; move it away, and the run is made again")
         if provenance["status"] in ("diverged", "stalled"):  # made by another command
             return Standing("failed", " ".join(str(provenance["summary"]).split()))
         return Standing("done" if provenance["status"] == "finished" else "unfinished")
@@ -173,7 +177,10 @@ def _read(place: Path) -> dict[str, Any]:
     """Return what a study file says."""
     try:
         saved = json.loads(place.read_text(encoding="utf-8"))
-        saved["study"]["values"], saved["study"]["zip"], saved["study"]["regime"], saved["mvsim"], list(saved["cells"])
+        study = saved["study"]
+        parts = study["values"], study["zip"], study["regime"], saved["mvsim"], saved["cells"]
+        if tuple(type(part) for part in parts) != (dict, list, str, str, list) or not all(isinstance(cell, str) for cell in saved["cells"]):
+            raise TypeError("not of the types that are written")
     except OSError as error:
         raise UsageError(f"{path_text(place)}: cannot be read: {error.strerror}; choose another folder") from None
     except (ValueError, KeyError, TypeError):

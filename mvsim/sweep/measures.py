@@ -75,9 +75,6 @@ MEASURES: dict[str, Measure] = {
     "view_gap": Measure("mean over classes of the largest minus the least C_{y,l} at the end", "float64", _last("view_gap", np.mean)),
     "off_diagonal_max": Measure("largest correlation with a feature of another class at the end", "float64", _last("off_diagonal_max", np.max)),
     "softmax_gap": Measure("largest mean over a class of 1 - phi_y at the end", "float64", _last("softmax_gap", np.max)),
-    "faithful_eta": Measure(
-        "step size up to which gradient descent follows the flow to 1 %", "float64", lambda run: run.provenance.get("faithful_eta")
-    ),
 }
 """The measured columns, in their order."""
 

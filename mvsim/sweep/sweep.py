@@ -73,6 +73,7 @@ def jobs_of(
     """
     if until is not None:
         until = check_positive("until", until)
+    checkpoint_seconds = check_positive("checkpoint_seconds", checkpoint_seconds, most=float("inf"))
     cells = folder.study.cells
     for index in only or ():
         if not 0 <= index < len(cells):
@@ -82,7 +83,7 @@ def jobs_of(
         due = standing.state in ("missing", "unfinished") or (standing.state == "failed" and retry)
         due = due or (standing.state == "done" and until is not None and is_unsettled(folder, cell))
         if due and (only is None or cell.index in only):
-            jobs.append(Job(place, cell, seconds_of(cell), until, check_positive("checkpoint_seconds", checkpoint_seconds, most=float("inf"))))
+            jobs.append(Job(place, cell, seconds_of(cell), until, checkpoint_seconds))
     return sorted(jobs, key=lambda job: -job.seconds)
 
 

@@ -12,13 +12,10 @@ from mvsim.echo import echo
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters, regime_label
 from mvsim.verification.statements.linear_regime.results import RESULTS, Result
-from mvsim.verification.verdict import Verdict, constant
+from mvsim.verification.verdict import STATUSES, Verdict, constant
 
 ROUNDOFF = 1e-9
 """Numbers up to this have no exponent."""
-
-ORDER = ("fails", "inconclusive", "holds", "measured")
-"""Statuses from the worst to the best."""
 
 
 def check_result(number: str) -> str:
@@ -85,6 +82,6 @@ def _together(verdicts: Sequence[Verdict]) -> Verdict:
     if all(verdict.status == "measured" for verdict in verdicts):
         first = next((verdict for verdict in verdicts if verdict.measured is not None), verdicts[0])
         return replace(first, measured=float(np.median(values)) if values else None, detail=f"{spread} over {len(values)} of {len(verdicts)} seeds")
-    worst = min(verdicts, key=lambda v: (ORDER.index(v.status), math.inf if v.margin is None else v.margin))
-    counted = ", ".join(f"{sum(v.status == status for v in verdicts)} {status}" for status in ORDER if any(v.status == status for v in verdicts))
+    worst = min(verdicts, key=lambda v: (STATUSES.index(v.status), math.inf if v.margin is None else v.margin))
+    counted = ", ".join(f"{sum(v.status == status for v in verdicts)} {status}" for status in STATUSES if any(v.status == status for v in verdicts))
     return replace(worst, detail=f"the worst of {len(verdicts)} seeds ({counted}; {spread}); {worst.detail}")

@@ -70,6 +70,12 @@ def check_method(run: Run, number: str) -> None:
         raise UsageError(f"{_name(run)}: Theorem {number} is about method {echo(method)}; this run has {echo(run.method)}")
 
 
+def theorem_about(method: str, parameters: Parameters) -> str | None:
+    """Return the number of the theorem about runs of a method with these parameters, None if there is none."""
+    numbers = [number for number, theorem in THEOREMS.items() if theorem.method == method]
+    return numbers[0] if numbers and parameters.V == 2 and parameters.model == NETWORK.name else None
+
+
 def check_two_views(parameters: Parameters, where: str = "") -> None:
     """Raise `UsageError` if the theorems do not speak of the model, or classes have another number of views than they speak of."""
     if parameters.model != NETWORK.name:

@@ -12,7 +12,7 @@ from mvsim.sweep.folder import Standing
 from mvsim.sweep.runs import Runs
 from mvsim.sweep.values import told
 from mvsim.verification.ensemble import over_k, over_seeds
-from mvsim.verification.run_verdicts import Judgement, judge
+from mvsim.verification.run_verdicts import Judgement, judge, theorem_about
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import Verdict
 from mvsim.verification.verify import Section
@@ -41,11 +41,11 @@ def ask_of_sweep(runs: Runs, begin: Callable[[Run, int, int], None] | None = Non
     """
     number_of = {theorem.method: number for number, theorem in THEOREMS.items()}
     standings = zip(runs.study.cells, runs.standings, strict=True)
-    asked = [(cell, standing) for cell, standing in standings if cell.method in number_of and cell.parameters.V == 2]
+    asked = [(cell, standing) for cell, standing in standings if theorem_about(cell.method, cell.parameters) is not None]
     to_judge = sum(standing.state == "done" for _, standing in asked)
     if not to_judge:
         about = ", ".join(f"{number} about {method}" for method, number in number_of.items())
-        raise UsageError(f"{runs.folder.path}: no run is done that has a theorem ({about}, for two views); make runs with `mvsim sweep`")
+        raise UsageError(f"{runs.folder.path}: no run is done that has a theorem ({about}, networks with two views); make runs with `mvsim sweep`")
     judged = 0
     by_k: dict[tuple[str, str], dict[int, list[Judgement]]] = {}
     lost_at: dict[tuple[str, str], dict[int, int]] = {}

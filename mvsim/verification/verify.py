@@ -127,6 +127,8 @@ def ask_of_results(
 ) -> Iterator[Section]:
     """Judge results that need no runs on data sets with seeds 0 .. seeds - 1 at each k; with ``controls`` also whether their checks can fail.
 
+    Arguments are checked at once, before anything is judged.
+
     Raises
     ------
     UsageError
@@ -137,6 +139,11 @@ def ask_of_results(
         raise UsageError(f"k={', '.join(str(k) for k in each_k) or '()'}: give at least one number of classes, each once")
     _check_seeds(seeds)
     asked = {number: [RESULTS[number].parameters(k, dict(fields or {})) for k in each_k] for number in numbers}
+    return _results(asked, seeds, controls)
+
+
+def _results(asked: Mapping[str, Sequence[Parameters]], seeds: int, controls: bool) -> Iterator[Section]:
+    """Judge results at the parameters that belong to them."""
     for number, parameters in asked.items():
         result, by_k = RESULTS[number], {}
         for p in parameters:

@@ -48,6 +48,20 @@ def test_steps_of_the_proof_count_when_they_are_asked_for(mvsim, runs, monkeypat
     assert mvsim("verify", "midpoint.nc", "--claim", "B.28").code == 0
 
 
+def test_a_step_that_is_not_about_the_run_is_not_passed(mvsim, runs):
+    result = mvsim("verify", "erm.nc", "--claim", "B.26")
+    assert result.code == 3
+    assert "B.26: not about what was judged" in result.out
+
+
+def test_results_are_checked_before_runs_are_made(mvsim, tmp_path):
+    result = mvsim(
+        "verify", "--theorem", "4.6", "--result", "3.2", "--k", "4", "--k", "5", "--d", "400", "--d", "500", "--runs-dir", tmp_path / "made"
+    )
+    assert result.code == 2
+    assert not list(tmp_path.glob("made/*.nc"))
+
+
 def test_json_is_the_same_on_stdout_and_in_the_file(mvsim, runs):
     result = mvsim("verify", "erm.nc", "midpoint.nc", "--json", "--out", "answer.json")
     assert result.code == 0

@@ -53,6 +53,23 @@ def test_runs_that_are_there_already_are_found(folder):
     assert states(SweepFolder.create(folder.path, folder.study)) == ["done", "done", "done", "missing"]
 
 
+def test_a_file_that_holds_another_run_is_not_the_cells(folder):
+    first, second = (folder.path_of(folder.study.cells[index]) for index in (0, 1))
+    second.write_bytes(first.read_bytes())
+    standing = folder.standing(folder.study.cells[1])
+    assert standing.state == "failed"
+    assert "holds another run than its name says" in standing.message
+
+
+@pytest.mark.parametrize("wrong", [{"values": 5}, {"zip": 3}, {"regime": 1}])
+def test_a_study_file_with_values_of_other_types_is_named(folder, wrong):
+    place = folder.path / STUDY_FILE
+    saved = json.loads(place.read_text())
+    place.write_text(json.dumps({**saved, "study": {**saved["study"], **wrong}}))
+    with pytest.raises(UsageError, match=r"sweep\.json: is not the study of a sweep, or was edited"):
+        SweepFolder.open(folder.path)
+
+
 @pytest.mark.parametrize(
     ("status", "state", "words"),
     [("running", "unfinished", ""), ("interrupted", "unfinished", ""), ("stalled", "failed", "made up"), ("diverged", "failed", "made up")],

@@ -90,8 +90,8 @@ class Stretch:
 def stretches(evidence: Evidence, most_steps: float) -> list[Stretch]:
     """Return what is to be replayed: from every saved state to the next one, or as far as a number of steps allows in all.
 
-    First from each saved state to the record that follows, those at the end and at the start of a run before the others; then, in the same order,
-    on to the next saved state. The first is there in any case.
+    First the end: from the last saved state but one to the last, on which verdicts rest. Then from each saved state to the record that follows, those
+    at the start before the others; then, in the same order, on to the next saved state. The first is there in any case.
     """
     steps, saved, between = evidence.run.dataset["step"].to_numpy(), evidence.snapshots, []
     for here, then in pairwise(saved):
@@ -100,13 +100,12 @@ def stretches(evidence: Evidence, most_steps: float) -> list[Stretch]:
             between.append((here, follow.tolist()))
     order = sorted(range(len(between)), key=lambda i: (i != len(between) - 1, i))
     taken, left = dict.fromkeys(range(len(between)), 0), most_steps
-    for whole in (False, True):
-        for i in order:
-            here, records = between[i]
-            wanted = len(records) if whole else 1
-            cost = _until(steps, here, records, wanted) - _until(steps, here, records, taken[i])
-            if cost <= left or (i == 0 and not taken[0]):
-                taken[i], left = wanted, left - cost
+    for i, whole in [(i, True) for i in order[:1]] + [(i, whole) for whole in (False, True) for i in order]:
+        here, records = between[i]
+        wanted = len(records) if whole else max(1, taken[i])
+        cost = _until(steps, here, records, wanted) - _until(steps, here, records, taken[i])
+        if cost <= left or (i == 0 and not taken[0]):
+            taken[i], left = wanted, left - cost
     return [Stretch(between[i][0], tuple(between[i][1][:n]), _until(steps, *between[i], n)) for i, n in taken.items() if n]
 
 

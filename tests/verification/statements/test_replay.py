@@ -55,7 +55,7 @@ def test_shrunken_correlations_are_found(erm, factor):
 def test_a_dead_network_at_the_end_is_found(erm, midpoint):
     for run in (erm, midpoint):
         dead = Run(run.dataset.assign(final_correlations=0.0 * run.dataset["final_correlations"]), run.provenance)
-        assert statuses(dead, 1e9)["(states)"] == "fails"
+        assert statuses(dead, WORK)["(states)"] == "fails"
 
 
 def test_gradient_descent_is_repeated_step_by_step():

@@ -6,7 +6,8 @@ Let e be an escaped neuron of class y and x_i a point of another class s. On noi
 
 **Pairs of two other classes.** Every pair (i, j) of points of the classes s and s', both not y, has a part phi_y (1 - phi_y) w w^T in the
 Gauss-Newton Hessian, w being r(i, h_j) and r(j, h_i) one above the other. A class has k - 1 partners, so of all these sums the blocks of c[y, s]
-with itself outweigh those of c[y, s] with c[y, s'], which are neglected, and so is phi_y beside 1:
+with itself outweigh those of c[y, s] with c[y, s'], which are neglected. So are phi_y beside 1, for s = s' the products of r(i, h_j) and r(j, h_i),
+and that a rate is another one where two signal patches coincide:
 
     sum_{i in s} sum_h T[y, h, i] r(i, h) r(i, h)^T,        T[y, h, i] = (1/N^2) sum_{j of pattern h, y_j != y} phi_y(z_ij).
 
@@ -16,8 +17,8 @@ T is the derivative D[y, h, i] of the loss by the table of signal on noise, less
 
     sum_{i, p} sum_h D[y, h, i] (lam beta_{i,p})^2 R''(lam beta_{i,p} c[e, s, l] + (1 - lam) n_h)
 
-where it is positive: correlations come to rest where R' changes. Where two signal patches coincide, the neuron reads both signals at once, the
-derivative of the loss is that of the one pair, and two patches of the same feature move together.
+where it is positive: correlations come to rest where R' changes. Here coincidences count: where two signal patches coincide, the neuron reads both
+signals at once, the derivative of the loss is that of the one pair, and two patches of the same feature move together.
 """
 
 from __future__ import annotations
