@@ -58,5 +58,5 @@ def test_files_named_on_the_page_exist():
 
 @pytest.mark.parametrize("extra", ["sweep", "report"])
 def test_extras_named_on_the_page_exist(extra):
-    assert extra in re.search(r'"mvsim\[(.*?)\]"', PAGE)[1]
+    assert extra in re.search(r'pip install "\.\[(.*?)\]"', PAGE)[1]
     assert re.search(rf"^{extra} =$", (ROOT / "setup.cfg").read_text(encoding="utf-8"), flags=re.MULTILINE)
