@@ -16,6 +16,8 @@ from mvsim.verification.verdict import STATUSES, Verdict, constant
 IDENTITIES = ("Calculation", "Lemma", "Proposition", "Corollary", "Gradient flow", "Records", "Replay")
 """What these names begin is true in every run or not true at all; the rest holds with probability 1 - O(1/k)."""
 
+DECIDED = ("fails", "inconclusive", "holds")
+"""Statuses of the parts of a theorem in one run, the one that decides about all of them first."""
 
 RESAMPLES = 2000
 """Of the bootstrap over runs."""
@@ -38,12 +40,13 @@ def over_seeds(name: str, k: int, judgements: Sequence[Judgement], lost: int = 0
     Returns
     -------
     list of Verdict
-        The probability with which the theorem, and what is decided on the way, holds in a run is to be at least 1 - 1/k, which is 1 - O(1/k)
-        with constant 1. That is established, consistent with the runs or contradicted by them; inconclusive if undecided runs could change the
-        answer. Identities are to hold in every run. The fraction of classes over all runs and the constants of the claims are measured only.
+        The probability with which the theorem, each of its parts, and what is decided on the way, holds in a run is to be at least 1 - 1/k, which
+        is 1 - O(1/k) with constant 1. That is established, consistent with the runs or contradicted by them; inconclusive if undecided runs could
+        change the answer. Identities are to hold in every run. The fraction of classes over all runs and the constants of the claims are measured
+        only.
     """
     label = _common([judgement.verdicts[0].regime for judgement in judgements])
-    verdicts = []
+    verdicts = _together(name, k, judgements, lost)
     for part in _names(judgements):
         everywhere = [verdict for judgement in judgements for verdict in judgement.verdicts if verdict.name == part]
         mine = [verdict for verdict in everywhere if verdict.status != "not applicable"]
@@ -129,6 +132,16 @@ def exponent_of_k(values: Mapping[int, Sequence[float]], resamples: int = RESAMP
     return float(x @ np.array([np.median(of_k) for of_k in logs]) / (x @ x)), float(low), float(high)
 
 
+def _together(name: str, k: int, judgements: Sequence[Judgement], lost: int) -> list[Verdict]:
+    """Judge all parts of a theorem together, if there are several: it holds in a run in which all of them do."""
+    of_runs = [[v for v in judgement.verdicts if v.name.startswith(f"{name} (") and v.status in DECIDED] for judgement in judgements]
+    if min(len(parts) for parts in of_runs) < 2:
+        return []
+    statement = f"all of it in one run: {'; '.join(part.name.removeprefix(f'{name} ').strip('()') for part in of_runs[0])}"
+    joint = [replace(min(parts, key=lambda v: DECIDED.index(v.status)), statement=statement) for parts in of_runs]
+    return [_decided(name, k, joint, lost)]
+
+
 def _names(judgements: Sequence[Judgement]) -> list[str]:
     return list(dict.fromkeys(verdict.name for judgement in judgements for verdict in judgement.verdicts))
 
@@ -179,17 +192,27 @@ def _classes(part: str, k: int, verdicts: Sequence[Verdict], lost: int) -> Verdi
 
 
 def _median(part: str, k: int, verdicts: Sequence[Verdict]) -> Verdict:
-    """Report the median of a measured constant and its range over runs, with the margin and the first violation of the worst run."""
-    finite = [v for v in verdicts if v.measured is not None and math.isfinite(v.measured)]
-    if not finite:
-        return replace(verdicts[0], name=f"{part}, k = {k}")
-    values = [float(v.measured or 0.0) for v in finite]
-    margins, times = [v.margin for v in finite if v.margin is not None], [v.violated_at for v in finite if v.violated_at is not None]
+    """Report the median of a measured constant and its range over runs, with the margin and the first violation of the worst run.
+
+    Infinite values, "never", count as what they are; runs in which nothing was measured are told.
+    """
+    measured = [v for v in verdicts if v.measured is not None and not math.isnan(v.measured)]
+    if not measured:
+        return replace(verdicts[0], name=f"{part}, k = {k}", detail=f"nothing was measured in {len(verdicts)} runs; the first: {verdicts[0].detail}")
+    values = sorted(float(v.measured or 0.0) for v in measured)
+    margins, times = [v.margin for v in measured if v.margin is not None], [v.violated_at for v in measured if v.violated_at is not None]
+    left_out = f" (nothing was measured in {len(verdicts) - len(values)} others)" if len(values) < len(verdicts) else ""
+    worst = "; the margin is that of the worst run" if margins else ""
     return replace(
-        finite[0],
+        measured[0],
         name=f"{part}, k = {k}",
-        measured=float(np.median(values)),
+        measured=values[len(values) // 2] if len(values) % 2 else _middle(*values[len(values) // 2 - 1 : len(values) // 2 + 1]),
         margin=min(margins) if margins else None,
-        detail=f"median of {len(values)} runs, range [{min(values):.4g}, {max(values):.4g}]; the margin is that of the worst run",
+        detail=f"median of {len(values)} runs{left_out}, range [{values[0]:.4g}, {values[-1]:.4g}]{worst}",
         violated_at=min(times) if times else None,
     )
+
+
+def _middle(low: float, high: float) -> float:
+    """Return the mean of two values, either of which may be infinite."""
+    return low if low == high else 0.5 * low + 0.5 * high

@@ -180,6 +180,27 @@ def test_over_seeds_counts_runs_and_classes():
     assert {verdict.regime for verdict in found} == {"scaled"}
 
 
+def test_a_theorem_holds_in_runs_in_which_all_of_its_parts_do():
+    """Five of twenty runs fail one part and five others the other: each part is consistent with 1 - 1/k, the theorem is not."""
+    parts = [("fails", "holds")] * 5 + [("holds", "fails")] * 5 + [("holds", "holds")] * 10
+    names = ("Theorem 4.7 (training accuracy)", "Theorem 4.7 (features)")
+    judgements = [
+        Judgement(of_k(10), [Verdict(name, status, name, 1.0, 1.0, kind="theorem") for name, status in zip(names, of_run, strict=True)])
+        for of_run in parts
+    ]
+    found = {verdict.name: verdict for verdict in over_seeds("Theorem 4.7", 10, judgements)}
+    assert {found[f"{name}, k = 10"].status for name in names} == {"consistent"}
+    joint = found["Theorem 4.7, k = 10"]
+    assert (joint.status, joint.measured, joint.kind) == ("contradicted", 0.5, "theorem")
+
+
+def test_runs_in_which_a_number_is_infinite_count_in_the_median():
+    rows = over_seeds("Theorem 4.7", 10, ensemble([("holds", 1.0, np.inf)] * 3 + [("holds", 1.0, 2.0)] * 2))
+    never = next(verdict for verdict in rows if verdict.name == "Claim B.27, k = 10")
+    assert never.measured == np.inf
+    assert "median of 5 runs, range [2, inf]" in never.detail
+
+
 @pytest.mark.parametrize(
     ("held", "failed", "undecided", "status"),
     [(40, 0, 0, "established"), (20, 0, 0, "consistent"), (18, 2, 0, "consistent"), (15, 5, 0, "consistent"), (5, 15, 0, "contradicted"),
