@@ -7,6 +7,7 @@ import logging
 import shlex
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +18,7 @@ from mvsim.archive.atomic import write_atomically
 from mvsim.cli.options import FLAG, Quiet
 from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
-from mvsim.report.content import MOST, report_of_runs, report_of_sweep
+from mvsim.report.content import ANSWERS, MOST, report_of_runs, report_of_sweep
 from mvsim.report.page import page
 from mvsim.run import Run, open_run
 from mvsim.sweep.runs import Runs, open_runs
@@ -47,7 +48,7 @@ def report(
     if len(runs) > MOST:
         raise UsageError(f"{len(runs)} runs: a report has at most {MOST} side by side; give fewer, or the folder of a sweep")
     place = _place(out, runs, bool(folders), force)
-    given = None if verdicts is None else _sections(verdicts, runs)
+    given, code = (None, None) if verdicts is None else _answer(verdicts, runs)
     told = None if quiet else _told
     command = shlex.join(["mvsim", "report", *map(str, runs)])
     if folders:
@@ -56,7 +57,7 @@ def report(
     else:
         read = [open_run(path) for path in runs]
         contents = report_of_runs(read, _judged_runs(read, told) if given is None else given, command)
-    write_atomically(place, page(contents).encode())
+    write_atomically(place, page(replace(contents, code=code)).encode())
     print(f"saved in {escaped(str(place))}")
 
 
@@ -93,11 +94,13 @@ def _told(run: Run) -> None:
         print(f"mvsim: judging {escaped(str(run.path))}", file=sys.stderr, flush=True)
 
 
-def _sections(path: Path, runs: tuple[Path, ...]) -> list[Section]:
-    """Return the verdicts in an answer of ``mvsim verify``."""
+def _answer(path: Path, runs: tuple[Path, ...]) -> tuple[list[Section], int]:
+    """Return the verdicts in an answer of ``mvsim verify``, and its exit code."""
     try:
         answer = json.loads(path.read_text(encoding="utf-8"))
-        asked = answer["question"]["runs"]
+        asked, code = answer["question"]["runs"], answer["exit_code"]
+        if code not in ANSWERS:
+            raise ValueError(code)
         sections = [Section(part["title"], [_verdict(one) for one in part["verdicts"]]) for part in answer["sections"]]
     except OSError as error:
         raise UsageError(f"verdicts={path_text(path)}: {error.strerror}; give a file that `mvsim verify --out` wrote") from None
@@ -105,7 +108,7 @@ def _sections(path: Path, runs: tuple[Path, ...]) -> list[Section]:
         raise UsageError(f"verdicts={path_text(path)}: is no answer of `mvsim verify`; give a file that `mvsim verify --out` wrote") from None
     if {Path(run).resolve() for run in asked} != {run.resolve() for run in runs}:
         raise UsageError(f"verdicts={path_text(path)}: is about {len(asked)} other runs; ask `mvsim verify` about the runs of this report")
-    return sections
+    return sections, code
 
 
 def _verdict(plain: dict[str, Any]) -> Verdict:

@@ -62,6 +62,8 @@ class Report:
         Where the runs come from.
     commands : list of str
         What makes the runs and this report again.
+    code : int, optional
+        Exit code of ``mvsim verify`` on what it was asked, if these are its verdicts; by default that about theorems and the runs themselves.
     """
 
     title: str
@@ -72,6 +74,7 @@ class Report:
     tables: list[Table] = field(default_factory=list)
     provenance: list[Table] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
+    code: int | None = None
 
     @property
     def answer(self) -> str:
@@ -81,7 +84,7 @@ class Report:
             return ""
         counts: Counter[str] = Counter(verdict.status for verdict in verdicts)
         told = ", ".join(f"{status} {counts[status]}" for status in DECIDED if counts[status])
-        return f"{ANSWERS[exit_code(verdicts)]}{f' ({told})' if told else ''}"
+        return f"{ANSWERS[exit_code(verdicts) if self.code is None else self.code]}{f' ({told})' if told else ''}"
 
     def headlines(self) -> list[tuple[str, list[Verdict]]]:
         """Return what is said of theorems and of Definition 4.5, section by section."""

@@ -180,13 +180,19 @@ def test_parquet_needs_pyarrow(mvsim, swept, tmp_path, monkeypatch):
 def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
     verdicts = [{"name": "Theorem 4.6 (features)", "status": "holds", "statement": "exactly one", "measured": 1.0, "bound": 0.9, "margin": "inf",
                  "detail": "", "violated_at": None, "regime": "", "kind": "theorem"}]  # fmt: skip
-    answer = {"question": {"runs": ["runs"]}, "sections": [{"title": "Theorem 4.6, k=3", "verdicts": verdicts}]}
+    answer = {"question": {"runs": ["runs"]}, "exit_code": 0, "sections": [{"title": "Theorem 4.6, k=3", "verdicts": verdicts}]}
     (tmp_path / "answer.json").write_text(json.dumps(answer))
     assert mvsim("report", "runs", "--verdicts", "answer.json").out == "saved in runs/report.html\n"
     text = (tmp_path / "runs" / "report.html").read_text()
     assert "Theorem 4.6, k=3" in text
     assert "Everything that was decided holds" in text
     assert "exists already" in mvsim("report", "runs", "--verdicts", "answer.json").err
+    (tmp_path / "strict.json").write_text(json.dumps({**answer, "exit_code": 1}))
+    mvsim("report", "runs", "--verdicts", "strict.json", "--out", "strict.html")
+    assert "Something fails" in (tmp_path / "strict.html").read_text()  # as it was asked, with the steps of the proofs
+    wrong = {**answer, "sections": [{"title": "Theorem 4.6, k=3", "verdicts": [{**verdicts[0], "status": "good"}]}]}
+    (tmp_path / "wrong.json").write_text(json.dumps(wrong))
+    assert "is no answer of `mvsim verify`" in mvsim("report", "runs", "--verdicts", "wrong.json", "--out", "wrong.html").err
     assert "must end in .html" in mvsim("report", "runs", "--verdicts", "answer.json", "--out", "x.pdf").err
     run = next((tmp_path / "runs").glob("*.nc"))
     assert "is about 1 other runs" in mvsim("report", run, "--verdicts", "answer.json").err
