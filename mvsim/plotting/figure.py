@@ -98,7 +98,8 @@ def _one(panels: Sequence[Panel]) -> tuple[Figure, np.ndarray]:
     from mvsim.plotting.picture import Picture
 
     sides = [side for side in ([p for p in panels if p.over_time], [p for p in panels if not p.over_time]) if side]
-    figure = Picture(figsize=(COLUMN if len(sides) == 1 else PAGE, 1.3 + max(1.75 * len(sides[0]), 2.4 * len(sides[-1]))))
+    heights = [sum(1.75 if panel.over_time else 2.4 for panel in side) for side in sides]
+    figure = Picture(figsize=(COLUMN if len(sides) == 1 else PAGE, 1.3 + max(heights)))
     columns = figure.add_gridspec(1, len(sides), width_ratios=[1.25, 1.0][-len(sides) :])
     placed: dict[int, Any] = {}
     for column, side in enumerate(sides):

@@ -3,6 +3,9 @@
 import pytest
 from synthetic import saved, synthetic_run
 
+from mvsim.cli.plot import PANELS
+from mvsim.plotting import ALL_PANELS
+
 
 @pytest.fixture
 def runs(tmp_path):
@@ -81,6 +84,11 @@ def test_wrong_choices_are_refused(words, named, mvsim, runs, tmp_path):
     assert named in result.err
     assert result.err.count("\n") == 1
     assert pictures(tmp_path / "runs") == []
+
+
+def test_the_help_names_every_panel(mvsim):
+    assert ", ".join(ALL_PANELS) == PANELS
+    assert "total-correlations" in mvsim("plot", "--help").out
 
 
 def test_an_animation_lies_beside_the_run(mvsim, runs, tmp_path):
