@@ -38,11 +38,22 @@ def scaling_figure(scaling: dict[str, Any], memory: dict[str, Any]) -> Figure:
         figure.supylabel("one loss and gradient, ms", fontsize=8)
         base = ", ".join(f"{name} = {value}" for name, value in scaling["base"].items())
         ratios = [row["predicted_over_measured"] for row in memory["rows"]]
-        title = f"The number of points costs most, that of patches nothing;\nmemory is foretold within {100 * max(abs(r - 1) for r in ratios):.0f} %"
+        powers = {axis: _power(timings) for axis, timings in scaling["axes"].items()}
+        most, least = max(powers, key=lambda axis: powers[axis]), min(powers, key=lambda axis: powers[axis])
+        title = (
+            f"Time grows most with {most}, on average as {most}$^{{{powers[most]:.1f}}}$, and least with {least};\n"
+            f"memory is foretold within {100 * max(abs(ratio - 1) for ratio in ratios):.0f} %"
+        )
         figure.suptitle(title, fontsize=9, x=0.01, ha="left")
         note = f"Midpoint Mixup on all pairs, one size at a time changed from {base} (grey line). Times: the least of several."
         figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
         return figure
+
+
+def _power(timings: dict[str, Any]) -> float:
+    """Return the power with which the time on two threads grows from the least to the largest value."""
+    times, values = timings["seconds"]["2"], timings["values"]
+    return float(np.log(times[-1] / times[0]) / np.log(values[-1] / values[0]))
 
 
 def _along(panel: Axes, axis: str, timings: dict[str, Any], scaling: dict[str, Any], named: bool) -> None:
@@ -77,9 +88,9 @@ def _memory(panel: Axes, memory: dict[str, Any]) -> None:
     most = 1.3 * max(max(row["measured"], row["predicted"]) for row in rows) / 2**20
     least = 0.8 * min(row["measured"] for row in rows) / 2**20
     line = np.array([least, most])
-    panel.fill_between(line, 0.8 * line, 1.2 * line, color=NONE, alpha=0.5, linewidth=0)
+    panel.fill_between(line, line / 1.2, line / 0.8, color=NONE, alpha=0.5, linewidth=0)
     panel.plot(line, line, color=MARK, linewidth=0.8)
-    panel.text(0.03, 0.97, "grey: within 20 %", transform=panel.transAxes, va="top", fontsize=7, color=MARK)
+    panel.text(0.03, 0.97, "grey: predicted within\n20 % of measured", transform=panel.transAxes, va="top", fontsize=7, color=MARK)
     for method, marker in (("erm", "o"), ("midpoint", "s")):
         of_method = [row for row in rows if row["method"] == method]
         predicted, measured = ([row[key] / 2**20 for row in of_method] for key in ("predicted", "measured"))
