@@ -14,10 +14,10 @@ from mvsim.parameters.models import NETWORK
 from mvsim.run import Run
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.statements.assumptions import assumption_4_3, departures, premises_of_the_proofs
-from mvsim.verification.statements.calculations import CALCULATIONS
+from mvsim.verification.statements.calculations import CALCULATIONS, calculations
 from mvsim.verification.statements.claims import CLAIMS, claims
 from mvsim.verification.statements.definition import definition_4_5, learned_features
-from mvsim.verification.statements.gaussian_maxima import gaussian_maxima
+from mvsim.verification.statements.gaussian_maxima import GAUSSIAN_MAXIMA, gaussian_maxima
 from mvsim.verification.statements.gradient_flow import gradient_flow
 from mvsim.verification.statements.permanence import permanence
 from mvsim.verification.statements.records import records
@@ -42,7 +42,7 @@ def check_theorem(name: str) -> str:
 
 def check_step(number: str) -> str:
     """Return the number of a step of the proofs that is checked, or raise `UsageError`."""
-    known = [*(f"A.{i}" for i in range(1, 11)), *dict.fromkeys(number_of(name) for name in CLAIMS)]
+    known = list(dict.fromkeys(number_of(name) for name in (*GAUSSIAN_MAXIMA, *CALCULATIONS, *CLAIMS)))
     if number not in known:
         raise UsageError(f"claim={echo(number)}: must be one of {', '.join(known)}")
     return number
@@ -120,7 +120,7 @@ def _judge(run: Run, theorem: str, data: Dataset | None, everything: bool) -> Ju
         verdicts += evidence_of(evidence)
     if everything and network:
         verdicts += claims(evidence) if two_views else []
-        verdicts += _of_kind("evidence", [calculation(evidence) for calculation in CALCULATIONS])
+        verdicts += _of_kind("evidence", calculations(evidence))
         verdicts += gaussian_maxima(run.parameters, run.seed)
         verdicts += [assumption_4_3(run), premises_of_the_proofs(evidence)]
     label = regime_label(departures(evidence))

@@ -20,6 +20,8 @@ from mvsim.simulation.progress import Progress
 from mvsim.simulation.run_cache import run_name, try_kept_run
 from mvsim.verification.controls import run_controls
 from mvsim.verification.ensemble import over_k, over_seeds
+from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.evidence.persistence import PATIENCE
 from mvsim.verification.paths import path_in_k
 from mvsim.verification.result_verdicts import check_result, control_verdicts, result_over_seeds, trend_over_k
 from mvsim.verification.run_verdicts import Judgement, check_method, check_theorem, check_two_views, judge, theorem_of
@@ -35,6 +37,11 @@ FOLDER = Path("mvsim-runs")
 
 CONTROL_PARAMETERS = {"k": 4, "d": 2000}
 """Both theorems hold there, so a control that turns does so for its own reason, and runs are short."""
+
+
+FOLLOWED = PATIENCE**2
+"""Factor of time, beyond the first escape in every class, to which a run is followed in which something is missing. Each change on the way begins
+the wait of `mvsim.verification.evidence.persistence.PATIENCE` anew; there may be so many that no later time decides."""
 
 
 class Section(NamedTuple):
@@ -87,7 +94,7 @@ def ask_of_theorems(
     """Judge theorems over seeds 0 .. seeds - 1 at each of several parameters, making the runs that are missing.
 
     With several k, the trend in k comes last. With ``follow``, a run in which something is missing is gone on with, ten times as long each
-    time, until that can be told for good.
+    time, until it is decided, but not beyond `FOLLOWED` times the first escapes: then it stays inconclusive.
 
     Raises
     ------
@@ -187,11 +194,18 @@ def _judgements(
                 break
             end = float(run.dataset["final_time"])
             decided = all(v.status != "inconclusive" for v in judge(run, number, everything=False).verdicts if v.kind == "theorem")
-            if decided or not follow or end >= LAST_TIME:
+            if decided or not follow or end >= _farthest(run):
                 judgements.append(judge(run, number))
                 break
             until = 10.0 * end
     return judgements, stopped
+
+
+def _farthest(run: Run) -> float:
+    """Return the time to which a run is followed at most: `FOLLOWED` times where the last class had, or is foretold to have, its first escape."""
+    evidence = Evidence(run)
+    first = np.where(np.isfinite(evidence.escape_time), evidence.escape_time, evidence.predicted_escape_time).min(axis=1)
+    return min(FOLLOWED * float(first[np.isfinite(first)].max(initial=1.0)), LAST_TIME)
 
 
 def ask_of_controls(folder: Path = FOLDER, parameters: Parameters | None = None, seed: int = 0) -> Iterator[Section]:
@@ -233,7 +247,8 @@ def verify(
     controls : bool
         Run the negative controls as well: those of the results if any are named.
     follow : bool
-        Go on with runs in which something is missing until that can be told for good; without it they are inconclusive.
+        Go on with runs in which something is missing until that is decided, to `FOLLOWED` times the first escapes at most; without it they are
+        inconclusive.
     folder : path
         Where runs are made and found again.
     path : str
