@@ -40,12 +40,17 @@ def check_theorem(name: str) -> str:
     return name
 
 
-def check_step(number: str) -> str:
+def check_step(number: str, option: str = "claim") -> str:
     """Return the number of a step of the proofs that is checked, or raise `UsageError`."""
     known = list(dict.fromkeys(number_of(name) for name in (*GAUSSIAN_MAXIMA, *CALCULATIONS, *CLAIMS)))
     if number not in known:
-        raise UsageError(f"claim={echo(number)}: must be one of {', '.join(known)}")
+        raise UsageError(f"{option}={echo(number)}: must be one of {', '.join(known)}")
     return number
+
+
+def check_shown(number: str) -> str:
+    """Return the number of a theorem, definition or step that there are verdicts on, or raise `UsageError`."""
+    return number if number in (*THEOREMS, "4.5", "4.3") else check_step(number, "only")
 
 
 def theorem_of(run: Run) -> str:
