@@ -83,7 +83,8 @@ def headlines(verdicts: Sequence[Verdict]) -> list[str]:
     for number, parts in found.items():
         worst = next(status for status in STATUSES if any(v.status == status for v in parts))
         numbers = "; ".join(f"{v.name.split('(')[1].rstrip(')')} {_number(v.measured)}, needed {_number(v.bound)}" for v in parts)
-        sentences.append(f"Theorem {number} {said.get(worst, worst)}: {numbers}")
+        soon = next((v.detail.split("; not for long: ")[1] for v in parts if "; not for long: " in v.detail), "")
+        sentences.append(f"Theorem {number} {said.get(worst, worst)}: {numbers}" + (f"; not for long: {soon}" if soon else ""))
     return sentences
 
 

@@ -19,7 +19,7 @@ from mvsim.verification.statements.claims import CLAIMS, claims
 from mvsim.verification.statements.definition import definition_4_5, learned_features
 from mvsim.verification.statements.gaussian_maxima import GAUSSIAN_MAXIMA, gaussian_maxima
 from mvsim.verification.statements.gradient_flow import gradient_flow
-from mvsim.verification.statements.permanence import permanence
+from mvsim.verification.statements.permanence import not_for_long, permanence
 from mvsim.verification.statements.records import records
 from mvsim.verification.statements.replay import replayed
 from mvsim.verification.statements.theorems import THEOREMS
@@ -121,7 +121,7 @@ def _judge(run: Run, theorem: str, data: Dataset | None, everything: bool) -> Ju
     verdicts = _of_kind("theorem", THEOREMS[theorem].judge(run, learned)) if applies else [_not_applicable(theorem, run.parameters)]
     verdicts.append(definition_4_5(run, learned))
     if everything:
-        verdicts[-1:-1] = _of_kind("theorem", permanence(evidence, learned, theorem)) if applies else []
+        verdicts[:-1] = _with_permanence(evidence, verdicts[:-1], permanence(evidence, learned, theorem)) if applies else verdicts[:-1]
         verdicts += evidence_of(evidence)
     if everything and network:
         verdicts += claims(evidence) if two_views else []
@@ -135,6 +135,14 @@ def _judge(run: Run, theorem: str, data: Dataset | None, everything: bool) -> Ju
 def evidence_of(evidence: Evidence) -> list[Verdict]:
     """Return whether a run is what it says it is: its records, its balance of energy, where its saved states lead."""
     return _of_kind("evidence", [*gradient_flow(evidence), *records(evidence), *replayed(evidence)])
+
+
+def _with_permanence(evidence: Evidence, parts: list[Verdict], foretold: list[Verdict]) -> list[Verdict]:
+    """Return the parts of a theorem and what is foretold of them; a part that holds, but not for long, says so itself."""
+    soon = not_for_long(evidence, foretold)
+    if soon:
+        parts = [replace(v, detail=f"{v.detail}; not for long: {soon}") if v.status == "holds" and "features" in v.name else v for v in parts]
+    return [*parts, *_of_kind("theorem", foretold)]
 
 
 def _of_kind(kind: Kind, verdicts: list[Verdict]) -> list[Verdict]:

@@ -6,10 +6,13 @@ measured, and decides nothing: up to its end a run has been followed, beyond it 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.evidence.permanence import FEWEST, Moment, foretold_escapes, trend
+from mvsim.verification.evidence.persistence import FACTOR
 from mvsim.verification.statements.definition import Learned
 from mvsim.verification.statements.theorems import ONE_FEATURE
 from mvsim.verification.verdict import Verdict, constant, not_applicable
@@ -49,6 +52,14 @@ def one_feature_stays(evidence: Evidence, learned: Learned) -> Verdict:
     which = "no class is on its way to learn both" if first == NEVER else f"class {classes[order[0]]} is foretold to learn its second feature {first}"
     detail = f"{which}; {int(one.sum())} of {p.k} classes have one feature now; {_reached(evidence)}; {foretold.records} records fitted"
     return constant(name, statement, last.known / evidence.log_k, detail=detail)
+
+
+def not_for_long(evidence: Evidence, foretold: Sequence[Verdict]) -> str:
+    """Return what is foretold to end what a theorem says before time has grown by `FACTOR` after the end of a run; nothing if it lasts longer."""
+    for verdict in foretold:
+        if verdict.measured is not None and verdict.measured * evidence.log_k < np.log(FACTOR * evidence.times[-1]):
+            return verdict.detail.split(";")[0]
+    return ""
 
 
 def nothing_undoes_it(evidence: Evidence, theorem: str) -> Verdict:

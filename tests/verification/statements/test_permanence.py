@@ -7,6 +7,7 @@ from altered_runs import altered
 from mvsim.run import Run
 from mvsim.verification.evidence import permanence
 from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.run_verdicts import judge
 from mvsim.verification.statements import permanence as statements
 from mvsim.verification.statements.definition import Learned
 from mvsim.verification.statements.permanence import nothing_undoes_it, one_feature_stays
@@ -104,3 +105,13 @@ def test_where_noise_is_linear_already_nothing_is_foretold(midpoint):
     verdict = nothing_undoes_it(margins(midpoint, 6.0 + x, np.full_like(x, 2.0 * p.rho / (2 * p.Q * p.delta4))), "4.7")
     assert (verdict.status, verdict.measured) == ("not applicable", None)
     assert "V Q delta4 max c / rho = 2 instead of << 1" in verdict.detail
+
+
+def test_what_ends_soon_is_said_in_the_verdict_on_the_theorem(erm, monkeypatch):
+    end = np.log10(float(erm.dataset["final_time"]))
+    for decades, said in ((end + 0.25, True), (end + 1.1, False)):
+        with_escapes(monkeypatch, [decades] * 4, error=0.01)
+        verdicts = {verdict.name: verdict for verdict in judge(erm, "4.6").verdicts}
+        features = verdicts["Theorem 4.6 (features)"]
+        assert features.status == "holds"
+        assert ("; not for long: class 0 is foretold to learn its second feature at t = 10^" in features.detail) == said
