@@ -100,10 +100,11 @@ def _features(theorem: str, statement: str, run: Run, learned: Learned, classes:
     accuracy = _accuracy(run, learned)
     right, bound = classes.right, classes.bound
     since, measured, possible = unchanged_since(times, record), float(right.mean()), float((right | classes.open).mean())
-    # What is learned stays so; what is not may still come.
-    missing = (learned.by_definition.sum(axis=1) < classes.wanted).sum() > (1.0 - bound) * len(right) + 1e-9
+    # What is learned stays so; what is not may still come, and until then its class may become what the theorem says.
+    waiting = learned.by_definition.sum(axis=1) < classes.wanted
+    may_come = measured < bound <= float((right | classes.open | waiting).mean())
     growth = growth_to_settle(FACTOR, learned.by_definition)
-    factor = PATIENCE if missing else growth
+    factor = PATIENCE if may_come or waiting.sum() > (1.0 - bound) * len(right) + 1e-9 else growth
     lasting = training_status(times, accuracy, growth) != "inconclusive" and lasts(times, record, factor)
     status: Status = "inconclusive"
     if lasting and not measured < bound <= possible:
