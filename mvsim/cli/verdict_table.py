@@ -12,6 +12,7 @@ from rich.text import Text
 
 from mvsim.echo import escaped
 from mvsim.verification.verdict import BAD, STATUSES, Verdict, number_of
+from mvsim.verification.words import margin_text, number_text
 
 WIDTH = 150
 """Columns where there is no terminal to ask."""
@@ -85,17 +86,5 @@ def _table(verdicts: Sequence[Verdict]) -> Table:
         table.add_column(name, **options)
     for v in verdicts:
         words = f"{v.statement}: {v.detail}" if v.detail else v.statement
-        table.add_row(Text(v.status, style=STYLES[v.status]), v.name, _number(v.measured), _number(v.bound), _margin(v), words)
+        table.add_row(Text(v.status, style=STYLES[v.status]), v.name, number_text(v.measured), number_text(v.bound), margin_text(v), words)
     return table
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"
-
-
-def _margin(v: Verdict) -> str:
-    """Return the margin in per cent of the bound, as a number where the bound is 0."""
-    if v.margin is None:
-        return ""
-    percent = 100.0 * v.margin
-    return f"{v.margin:+.2g}" if v.bound == 0.0 else f"{percent:+.0f}%" if abs(percent) >= 0.5 or percent == 0.0 else f"{percent:+.1g}%"

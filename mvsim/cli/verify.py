@@ -40,11 +40,10 @@ from mvsim.verification.verify import (
     make_folder,
     parameters_along,
 )
+from mvsim.verification.words import conclusion
 from mvsim.version import __version__
 
 DEFAULT_K = (10,)
-
-MEANING = {0: "nothing that was asked for fails", 1: "something that was asked for fails", 3: "something that was asked for is inconclusive"}
 
 
 def _integers(kind: type, tokens: Any) -> tuple[int, ...]:
@@ -172,7 +171,7 @@ def verify(
                 print_section(section.title, section.verdicts, all_, claim)
             missing = f"; {', '.join(unjudged)}: not about what was judged" if unjudged else ""
             saved = "" if answer is None else f"; saved in {escaped(str(answer))}"
-            print(f"exit code {code}, {MEANING[code]}: {counts(asked)}{missing}{saved}")
+            print(f"exit code {code}, {conclusion(code, asked)}: {counts(asked)}{missing}{saved}")
         sys.stdout.flush()
     except BrokenPipeError:  # the verdict is the exit code, whoever reads the words
         silence_stdout()
