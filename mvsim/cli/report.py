@@ -18,7 +18,8 @@ from mvsim.archive.atomic import write_atomically
 from mvsim.cli.options import FLAG, Quiet
 from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
-from mvsim.report.content import ANSWERS, MOST, report_of_runs, report_of_sweep
+from mvsim.plotting.figure import MOST_RUNS
+from mvsim.report.content import report_of_runs, report_of_sweep
 from mvsim.report.page import page
 from mvsim.run import Run, open_run
 from mvsim.sweep.runs import Runs, open_runs
@@ -27,6 +28,7 @@ from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.sweeps import ask_of_sweep
 from mvsim.verification.verdict import STATUSES, Verdict
 from mvsim.verification.verify import Section, ask_of_runs
+from mvsim.verification.words import ANSWERED
 
 
 def report(
@@ -45,8 +47,8 @@ def report(
     folders = [path for path in runs if path.is_dir()]
     if folders and len(runs) > 1:
         raise UsageError(f"{path_text(folders[0])}: a sweep has a report of its own; give run files only, or this folder only")
-    if len(runs) > MOST:
-        raise UsageError(f"{len(runs)} runs: a report has at most {MOST} side by side; give fewer, or the folder of a sweep")
+    if len(runs) > MOST_RUNS:
+        raise UsageError(f"{len(runs)} runs: a report has at most {MOST_RUNS} side by side; give fewer, or the folder of a sweep")
     place = _place(out, runs, bool(folders), force)
     given, code = (None, None) if verdicts is None else _answer(verdicts, runs)
     told = None if quiet else _told
@@ -99,7 +101,7 @@ def _answer(path: Path, runs: tuple[Path, ...]) -> tuple[list[Section], int]:
     try:
         answer = json.loads(path.read_text(encoding="utf-8"))
         asked, code = answer["question"]["runs"], answer["exit_code"]
-        if code not in ANSWERS:
+        if code not in ANSWERED:
             raise ValueError(code)
         sections = [Section(part["title"], [_verdict(one) for one in part["verdicts"]]) for part in answer["sections"]]
     except OSError as error:

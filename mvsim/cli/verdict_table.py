@@ -11,6 +11,7 @@ from rich.text import Text
 
 from mvsim.echo import escaped
 from mvsim.verification.verdict import BAD, STATUSES, Status, Verdict, number_of
+from mvsim.verification.words import margin_text, number_text
 
 STYLES: dict[Status, str] = {
     "fails": "bold red",
@@ -82,7 +83,7 @@ def headlines(verdicts: Sequence[Verdict]) -> list[str]:
     sentences = []
     for number, parts in found.items():
         worst = next(status for status in STATUSES if any(v.status == status for v in parts))
-        numbers = "; ".join(f"{v.name.split('(')[1].rstrip(')')} {_number(v.measured)}, needed {_number(v.bound)}" for v in parts)
+        numbers = "; ".join(f"{v.name.split('(')[1].rstrip(')')} {number_text(v.measured)}, needed {number_text(v.bound)}" for v in parts)
         soon = next((v.detail.split("; not for long: ")[1] for v in parts if "; not for long: " in v.detail), "")
         sentences.append(f"Theorem {number} {said.get(worst, worst)}: {numbers}" + (f"; not for long: {soon}" if soon else ""))
     return sentences
@@ -102,9 +103,8 @@ def _in_front(v: Verdict, claims: Sequence[str]) -> bool:
 def _lines(v: Verdict, full: bool) -> list[str]:
     """Return a verdict in words: in full its numbers and statement, else what a reader wants to know next, of a step the first of it."""
     if full:
-        numbers = [
-            f"{name} {value}" for name, value in (("measured", _number(v.measured)), ("bound", _number(v.bound)), ("margin", _margin(v))) if value
-        ]
+        values = ("measured", number_text(v.measured)), ("bound", number_text(v.bound)), ("margin", margin_text(v))
+        numbers = [f"{name} {value}" for name, value in values if value]
         words = f"{v.name}: {', '.join([*numbers, v.statement])}" + (f": {v.detail}" if v.detail else "")
     else:
         words = f"{v.name}: {(v.detail if v.kind in ('theorem', 'control') else v.detail.split(';')[0]) or v.statement}"
@@ -129,15 +129,3 @@ def _styled(status: Status) -> str:
     with console.capture() as text:
         console.print(Text(padded, style=STYLES[status]), end="")
     return text.get()
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"
-
-
-def _margin(v: Verdict) -> str:
-    """Return the margin in per cent of the bound, as a number where the bound is 0."""
-    if v.margin is None:
-        return ""
-    percent = 100.0 * v.margin
-    return f"{v.margin:+.2g}" if v.bound == 0.0 else f"{percent:+.0f}%" if abs(percent) >= 0.5 or percent == 0.0 else f"{percent:+.1g}%"

@@ -29,12 +29,11 @@ from mvsim.verification.statements.linear_regime.results import RESULTS
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import BAD, Verdict
 from mvsim.verification.verify import FOLDER, FOLLOWED, SEEDS, make_folder
+from mvsim.verification.words import conclusion
 from mvsim.version import __version__
 
 MOST_CAUSES = 5
 """Verdicts that are named as the cause of an exit code."""
-
-MEANING = {0: "nothing that was asked for fails", 1: "something that was asked for fails", 3: "something that was asked for is inconclusive"}
 
 
 def _integers(kind: type, tokens: Any) -> tuple[int, ...]:
@@ -174,7 +173,7 @@ def _outcome(question: Question, verdicts: list[Verdict], answer: Path | None) -
     causes += [f"{number} (not about what was judged)" for number in question.unanswered(verdicts)]
     named = f": {', '.join(causes[:MOST_CAUSES])}{f' and {len(causes) - MOST_CAUSES} more' if len(causes) > MOST_CAUSES else ''}" if causes else ""
     saved = "" if answer is None else f"; saved in {answer}"
-    return f"exit code {code}, {MEANING[code]}{named} ({counts(asked)}){saved}"
+    return f"exit code {code}, {conclusion(code, asked)}{named} ({counts(asked)}){saved}"
 
 
 def _check_answer_file(out: Path, runs: tuple[Path, ...], force: bool) -> Path:

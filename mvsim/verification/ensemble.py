@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from mvsim.verification.evidence.intervals import CONFIDENCE, clopper_pearson, fraction_at_least
+from mvsim.intervals import CONFIDENCE, clopper_pearson
+from mvsim.verification.evidence.intervals import fraction_at_least
 from mvsim.verification.paths import describe_path
 from mvsim.verification.run_verdicts import Judgement
 from mvsim.verification.verdict import STATUSES, Verdict, constant

@@ -28,11 +28,11 @@ from matplotlib.figure import Figure
 from scipy.optimize import minimize
 
 import mvsim
+from mvsim.intervals import clopper_pearson
 from mvsim.plotting.style import MARK, STRONG, WEAK, styled
-from mvsim.verification.evidence.intervals import clopper_pearson
 
 TITLE = "Which classes are exceptions to Theorem 4.6"
-SOURCES = ("verification.evidence.intervals", "parameters")
+SOURCES = ("intervals", "parameters")
 
 FIT, HELD_OUT = (6, 10, 20), 50
 ENOUGH, RESAMPLES = 0.95, 400

@@ -25,7 +25,7 @@ import mvsim
 from mvsim.plotting.style import STRONG, WEAK, styled
 
 TITLE = "Beyond the theorems: one thing at a time"
-SOURCES = (*TRAINING, "archive", "verification.evidence")
+SOURCES = (*TRAINING, "archive", "intervals", "verification.evidence")
 
 R0 = 0.15
 

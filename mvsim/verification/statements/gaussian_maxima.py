@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from mvsim.intervals import CONFIDENCE, clopper_pearson
 from mvsim.parameters import Parameters
 from mvsim.random_streams import stream
-from mvsim.verification.evidence.intervals import CONFIDENCE, clopper_pearson
 from mvsim.verification.verdict import Status, Verdict, constant, margin_below
 
 DRAWS = 20_000

@@ -10,8 +10,8 @@ import numpy as np
 
 import mvsim
 from lib.linear.starts import time_to_halve
+from mvsim.intervals import clopper_pearson
 from mvsim.random_streams import stream
-from mvsim.verification.evidence.intervals import clopper_pearson
 from mvsim.verification.statements.linear_regime import lemma_3_2, proposition_3_3, proposition_3_4, proposition_3_5, proposition_4_4
 from mvsim.verification.statements.linear_regime.orthogonal import OneClass
 from mvsim.verification.statements.linear_regime.sample import Sample
