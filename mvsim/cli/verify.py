@@ -24,6 +24,7 @@ from mvsim.parameters import Parameters
 from mvsim.run import Run
 from mvsim.simulation.options import RunOptions
 from mvsim.sweep.runs import Runs, open_runs
+from mvsim.verification.contents import contents_of
 from mvsim.verification.paths import PATHS
 from mvsim.verification.run_verdicts import check_step
 from mvsim.verification.statements.linear_regime.results import RESULTS
@@ -158,7 +159,7 @@ def verify(
     asked = asked_for(verdicts, theorems=bool(theorem or result) or not claim, claims=claim, strict=strict)
     unjudged = [number for number in claim if not any(number_of(verdict.name) == number for verdict in verdicts)]
     code = exit_code(asked) or (3 if unjudged else 0)
-    text = json.dumps({"version": __version__, "question": question, "exit_code": code, "sections": [
+    text = json.dumps({"version": __version__, "question": question, "contents": contents_of(runs), "exit_code": code, "sections": [
         {"title": section.title, "verdicts": [verdict.as_dict() for verdict in section.verdicts]} for section in sections
     ]}, indent=1)  # fmt: skip
     if answer is not None:  # before anything is printed: whoever reads may leave
