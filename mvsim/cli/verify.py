@@ -22,6 +22,7 @@ from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
 from mvsim.run import Run
 from mvsim.simulation.options import RunOptions
+from mvsim.verification.contents import contents_of
 from mvsim.verification.paths import PATHS
 from mvsim.verification.question import Question
 from mvsim.verification.run_verdicts import check_shown
@@ -148,7 +149,7 @@ def verify(
             print(escaped(f"mvsim: {section.title}{origin}: {counts(section.verdicts)}"), file=sys.stderr, flush=True)
     verdicts = [verdict for section in sections for verdict in section.verdicts]
     code = question.code(verdicts)
-    text = json.dumps({"version": __version__, "question": question.as_dict(), "exit_code": code, "sections": [
+    text = json.dumps({"version": __version__, "question": question.as_dict(), "contents": contents_of(runs), "exit_code": code, "sections": [
         {"title": section.title, "verdicts": [verdict.as_dict() for verdict in section.verdicts]} for section in sections
     ]}, indent=1)  # fmt: skip
     if answer is not None:  # before anything is printed: whoever reads may leave
