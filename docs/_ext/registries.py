@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import inspect
 import io
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from docutils import nodes
@@ -29,8 +31,8 @@ from mvsim.cli import main
 from mvsim.cli.app import app as command_line
 from mvsim.recording.variables import VARIABLES
 from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.statements import calculations as calculations_module
 from mvsim.verification.statements import gaussian_maxima
-from mvsim.verification.statements.calculations import CALCULATIONS
 from mvsim.verification.statements.claims import CLAIMS
 from mvsim.verification.statements.definition import learned_features
 from mvsim.verification.statements.linear_regime.results import RESULTS
@@ -132,11 +134,17 @@ def results() -> list[Row]:
     return rows
 
 
+def numbered(module: ModuleType) -> dict[str, Callable[..., Any]]:
+    """Return the functions of a module whose docstrings begin with the number of a statement, such as "A.6: ...", in their order there."""
+    found = [function for _, function in inspect.getmembers(module, inspect.isfunction) if re.match(r"A\.\d+\b", function.__doc__ or "")]
+    return {first_paragraph(function): function for function in sorted(found, key=lambda function: function.__code__.co_firstlineno)}
+
+
 def calculations() -> list[Row]:
     """Return the calculations, checked on the small run of ERM."""
     evidence = Evidence(small_runs()["erm"])
-    verdicts = [(check, check(evidence)) for check in CALCULATIONS]
-    return [Row(verdict.name, first_paragraph(check), check, in_words(verdict)) for check, verdict in verdicts]
+    verdicts = [(says, check, check(evidence)) for says, check in numbered(calculations_module).items()]
+    return [Row(verdict.name, says, check, in_words(verdict)) for says, check, verdict in verdicts]
 
 
 def gaussian() -> list[Row]:
@@ -144,15 +152,8 @@ def gaussian() -> list[Row]:
     p = mvsim.Parameters(**SMALL)
     sigma = p.d**-0.5
     maxima = gaussian_maxima.drawn_maxima(p.m, sigma)
-    checks = (
-        gaussian_maxima.expectation,
-        gaussian_maxima.tail,
-        gaussian_maxima.lower_quantile,
-        gaussian_maxima.anti_concentration,
-        gaussian_maxima.explicit_anti_concentration,
-    )
-    verdicts = [(check, check(maxima, p.m, sigma)) for check in checks]
-    return [Row(verdict.name, first_paragraph(check), check, in_words(verdict)) for check, verdict in verdicts]
+    verdicts = [(says, check, check(maxima, p.m, sigma)) for says, check in numbered(gaussian_maxima).items()]
+    return [Row(verdict.name, says, check, in_words(verdict)) for says, check, verdict in verdicts]
 
 
 def claims() -> list[Row]:
