@@ -15,6 +15,9 @@ import mvsim
 from mvsim.cli.app import app
 from mvsim.parameters import Parameters
 from mvsim.simulation.all_options import AllRunOptions
+from mvsim.verification.statements.claims import CLAIMS
+from mvsim.verification.statements.linear_regime.results import RESULTS
+from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import STATUSES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -78,6 +81,12 @@ def test_files_named_on_a_page_exist(page):
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
+@pytest.mark.parametrize("page", [*(f"docs/{name}" for name in PAGES), "README.md"])
+def test_links_on_a_page_lead_somewhere(page):
+    links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", (ROOT / page).read_text(encoding="utf-8"))
+    assert [link for link in links if not ((ROOT / page).parent / link).exists()] == []
+
+
 @every_page
 def test_dotted_names_on_a_page_exist(page):
     for name in set(re.findall(r"`(mvsim(?:\.\w+)+)[`(]", PAGES[page])):
@@ -123,6 +132,9 @@ def test_the_site_builds_without_a_warning(tmp_path):
     site = {path.stem: path.read_text(encoding="utf-8") for path in (tmp_path / "site").glob("*.html")}
     assert {Path(page).stem for page in PAGES} <= site.keys()
     assert "exactly one in 6" in site["tutorial"]
+    told = site["theory-map"]
+    assert [name for name in (*CLAIMS, *(f"Theorem {n}" for n in THEOREMS), *(r.name for r in RESULTS.values())) if f">{name}<" not in told] == []
+    assert [i for i in range(1, 11) if not re.search(rf">(Calculation|Proposition|Corollary) A\.{i}\b", told)] == []
     assert set(ROOT.rglob("*.nc")) == before
     fetched = {(page, url) for page, text in site.items() for url in re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="(https?://[^"]*)"', text)}
     assert fetched == set(), "the site must work without a network"
