@@ -11,7 +11,7 @@ author = "mvsim authors"
 copyright = author
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
-extensions += ["docstrings", "mathml", "registries", "repository_links"]  # in _ext
+extensions += ["docstrings", "mathml", "public_names", "registries", "repository_links"]  # in _ext
 
 exclude_patterns = ["_*"]
 default_role = "py:obj"  # `name` in a docstring is a link where it can be one
@@ -32,6 +32,7 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_execution_in_temp = True  # run files are written away from the sources
 nb_merge_streams = True
+nb_output_stderr = "remove"  # progress, and warnings with paths of one machine
 
 autosummary_generate = True
 autosummary_ignore_module_all = False

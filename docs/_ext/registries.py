@@ -84,9 +84,9 @@ def place(function: Callable[..., Any]) -> str:
     return f"{function.__module__}.{function.__qualname__}"
 
 
-def first_paragraph(function: Callable[..., Any]) -> str:
+def first_paragraph(described: object) -> str:
     """Return what a docstring says first, on one line."""
-    paragraph = " ".join((function.__doc__ or "").strip().split("\n\n")[0].split())
+    paragraph = " ".join((described.__doc__ or "").strip().split("\n\n")[0].split())
     return re.sub(r" \(see `\w+`\)", "", paragraph)
 
 
@@ -130,7 +130,7 @@ def results() -> list[Row]:
     for result in RESULTS.values():
         verdicts = result.judge(result.parameters(5, {}), 0)
         said = "; ".join(f"{verdict.name.removeprefix(result.name).strip(' ()') or 'it'}: {verdict.status}" for verdict in verdicts)
-        rows.append(Row(result.name, "", result.judge, said))
+        rows.append(Row(result.name, first_paragraph(inspect.getmodule(result.judge)), result.judge, said))
     return rows
 
 
@@ -214,7 +214,7 @@ class RunVariables(SphinxDirective):
             [[nodes.literal(text=name)], *([nodes.Text(text)] for text in (", ".join(v.dims) or "one number", v.meaning, v.when.name.lower()))]
             for name, v in VARIABLES.items()
         ]
-        return [table(("name", "dimensions", "meaning", "measured"), rows, (25, 25, 40, 10))]
+        return [table(("name", "dimensions", "meaning", "measured"), rows, (29, 24, 37, 10))]
 
 
 class ParameterTable(SphinxDirective):
@@ -227,7 +227,7 @@ class ParameterTable(SphinxDirective):
             [[nodes.literal(text=name)], *([nodes.Text(text)] for text in (str(field.description), *(_value(p, name) for p in sizes)))]
             for name, field in mvsim.Parameters.model_fields.items()
         ]
-        return [table(("name", "meaning", "at k = 10", "at k = 50"), rows, (12, 58, 15, 15))]
+        return [table(("name", "meaning", "at k = 10", "at k = 50"), rows, (18, 54, 14, 14))]
 
 
 class CommandHelp(SphinxDirective):
