@@ -1,5 +1,6 @@
 """The documentation site: what it names exists, every command on it is one, and it builds without a warning, with all of its notebooks executed."""
 
+import doctest
 import importlib.util
 import re
 import shlex
@@ -112,6 +113,32 @@ def test_toml_on_a_page_is_toml():
     blocks = [block for text in PAGES.values() for block in re.findall(r"```toml\n(.*?)```", text, flags=re.DOTALL)]
     assert blocks
     assert all(tomllib.loads(block) for block in blocks)
+
+
+SMALLER = {'"k": [6, 10]': '"k": [3, 4], "N": 30, "t_end": 60', '"0:20"': '"0:2"'}
+"""What makes a sweep of a page one of a second."""
+
+
+def test_the_python_of_the_page_on_sweeps_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first, *others = re.findall(r"```python\n(.*?)```", PAGES["sweeps.md"], flags=re.DOTALL)
+    for written, small in SMALLER.items():
+        assert written in first
+        first = first.replace(written, small)
+    names = {}
+    exec(first, names)
+    assert len(names["runs"].table) == 8
+    for block in others:  # needs a cluster
+        compile(block, "sweeps.md", "exec")
+
+
+EXAMPLES = [name for name in mvsim.__all__ if re.search(r">>>(?!.*\+SKIP)", getattr(mvsim, name).__doc__ or "")]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_in_docstrings_are_right(name):
+    (example,) = doctest.DocTestFinder(recurse=False).find(getattr(mvsim, name), name, module=False, globs={name: getattr(mvsim, name)})
+    assert doctest.DocTestRunner().run(example).failed == 0
 
 
 NEEDED = ("sphinx", "myst_nb", "furo")
