@@ -77,10 +77,10 @@ def plan_of(request: Request, saved: Any) -> Plan:
     regime = request.parameters.deviations() + objective.deviations() + integrator.deviations()
     provenance = _provenance(request, objective, integrator, regime)
     if saved:
-        warn_of_other_kernels(provenance, saved[1], options.out)
-        provenance = _continued(provenance, saved[1])
+        now, provenance = provenance, _continued(provenance, saved[1])
         refuse_other_run(provenance, saved[1], options.out)
         refuse_going_back(saved, options.t_end, integrator, options.out)
+        warn_of_other_kernels(now, saved[1], options.out)
     feature_test = FeatureTest(request.parameters, options.n_test, options.seed, options.threads, options.backend)
     return Plan(objective, integrator, integrator.horizon(options.t_end), Recorder(objective, feature_test, options.seed), regime, provenance)
 

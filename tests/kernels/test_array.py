@@ -167,7 +167,7 @@ def test_the_stiff_hessian_is_that_of_the_compiled_kernel():
 def test_a_gpu_that_is_missing_is_named_in_one_line(monkeypatch):
     devices.gpu.cache_clear()
     monkeypatch.setitem(__import__("sys").modules, "cupy", None)
-    with pytest.raises(mvsim.UsageError, match=r"^backend='cupy': CuPy is not installed; install it, .* or give backend=auto$"):
+    with pytest.raises(mvsim.UsageError, match=r"^backend='cupy': needs CuPy, which is not installed; install it .* or give backend=auto$"):
         mvsim.objective("erm", mvsim.Parameters(k=3), mvsim.sample_dataset(mvsim.Parameters(k=3), 0), backend="cupy")
     assert not devices.gpu_is_there()
     devices.gpu.cache_clear()

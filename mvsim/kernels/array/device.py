@@ -81,7 +81,8 @@ def gpu() -> Device:
     try:
         import cupy
     except ImportError:
-        raise UsageError("backend='cupy': CuPy is not installed; install it, as in pip install 'mvsim[cupy12x]', or give backend=auto") from None
+        advice = 'install it with `pip install "mvsim[cupy12x]"` (or cupy13x, for CUDA 13), or give backend=auto'
+        raise UsageError(f"backend='cupy': needs CuPy, which is not installed; {advice}") from None
     try:
         found, why = cupy.cuda.runtime.getDeviceCount(), "no GPU was found"
     except cupy.cuda.runtime.CUDARuntimeError as error:
