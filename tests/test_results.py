@@ -113,6 +113,7 @@ SPOILED = {
     "flow_designs": _set("rows", 0, "worst", None),
     "flow_literal": _set("rows", 0, "rise", 0.02),
     "flow_runs": _set("k=6 literal midpoint", "settled", False),
+    "gpu": _set("exactness", "rows", 0, "gradient", 1e-9),
     "gd_limit": _set("erm", "slope", 2.0),
     "linear_in_network": _set("lost", 1),
     "linear_regime": _set("separability", "over_k", 0, "status", "inconclusive"),
@@ -146,6 +147,7 @@ SMALL = {
         }
     },
     "fuzz": {"total": 1, "failures": []},
+    "gpu": {"exactness": {"rows": [{"problem": {}, "method": "erm", "loss": 0.0, "gradient": 0.0, "same_bits": True, "control_differs": True}]}},
     "invariants": {"rows": [{"set": 0, "method": "erm", "broken": [], "warnings": []}]},
     "sweeps": {"kills": {"kills": 10, "exit_code": 0, "cells": 200, "same_table": True, "different_runs": []}},
 }

@@ -96,7 +96,7 @@ class RunOptions(BaseModel):
     n_test: Annotated[int, PlainValidator(check_n_test), Recorded("options")] = Field(
         20, description="Fresh draws per class that decide which features are learned (Definition 4.5)."
     )
-    backend: Annotated[str, OneOf(BACKENDS), Recorded("options")] = Field("auto", description="Kernels to compute with.")
+    backend: Annotated[str, OneOf(BACKENDS), Recorded("options", fixed=False)] = Field("auto", description="Kernels to compute with.")
     threads: Annotated[int | None, PlainValidator(check_threads)] = Field(
         None, description="Threads; by default all cores. Results do not depend on it."
     )
