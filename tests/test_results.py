@@ -106,6 +106,7 @@ SPOILED = {
     "paths": _set("literal k=4", "verdicts", 0, "status", "contradicted"),
     "permanence": _set("runs", "0", "views", [{"foretold": 20.0, "error": 0.1, "came": 7.0}] * 3),
     "crash_safety": _set("failures", ["erm, kill 1"]),
+    "default_separability": _set("default", "10", "not", 9),
     "default_regime": _set("rates", "rows", 0, "rule", [0.25, 0.03, 0.001]),
     "exactness": _set("states", 0, "errors", "gradient", 1e-11),
     "flow_accuracy": _set("rows", 0, "error", 0.1),
@@ -130,6 +131,7 @@ SPOILED = {
 """For each study a change of its results that it must judge as a fault."""
 
 SMALL = {
+    "default_separability": {"seeds": 10, "proved": {}, "default": {"10": {"not": 10}, "30": {"not": 0}}},
     "choices": {"N": {"k": 3, "seeds": 1, "rows": [{"value": 100, "erm": {"lost": 0}, "midpoint": {"lost": 0}}]}},
     "exceptions": {"k": {"50": {"classes": 10, "right": 10, "base": 9}}},
     "paths": {"literal k=4": {"verdicts": [{"name": "Theorem 4.6 (features), k = 4", "kind": "theorem", "status": "consistent"}]}},
