@@ -32,9 +32,9 @@ def available_bytes() -> int | None:
     return min(limits) if limits else None
 
 
-def check_fits(parameters: Parameters, bytes_of: Callable[[Parameters], int], purpose: str) -> int:
-    """Return the predicted bytes, or raise `UsageError` with what would fit."""
-    needed, available = bytes_of(parameters), available_bytes()
+def check_fits(parameters: Parameters, bytes_of: Callable[[Parameters], int], purpose: str, free: Callable[[], int | None] | None = None) -> int:
+    """Return the predicted bytes, or raise `UsageError` with what would fit; ``free`` tells the bytes there are, by default `available_bytes`."""
+    needed, available = bytes_of(parameters), (free or available_bytes)()
     if available is not None and needed > available:
         p = parameters
         sizes = f"k={p.k}, m={p.m}, N={p.N}, P={p.P}, G={p.G}, noise={p.noise}"

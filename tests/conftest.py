@@ -7,6 +7,7 @@ import problems
 import pytest
 from hypothesis import HealthCheck
 from tiny_run import SETTLING, settled_run
+from usable import cases
 
 from mvsim.kernels import BACKENDS
 from mvsim.linalg.blas import one_blas_thread
@@ -28,9 +29,9 @@ def problem(request):
     return problems.problem(request.param)
 
 
-@pytest.fixture(params=BACKENDS[1:])
+@pytest.fixture(params=cases(BACKENDS[1:]))
 def backend(request):
-    """Every CPU backend in turn."""
+    """Every backend in turn."""
     return request.param
 
 

@@ -17,6 +17,7 @@ from tolerances import (
     HESSIAN_ROUNDOFF,
     ROUNDOFF,
 )
+from usable import cases
 
 import mvsim
 from mvsim.kernels import BACKENDS, ORACLE
@@ -28,10 +29,10 @@ MIXING = {name for name, definition in reference.REFERENCES.items() if definitio
 every_objective = pytest.mark.parametrize("name", sorted(OBJECTIVES))
 
 
-every_backend = pytest.mark.parametrize("backend", BACKENDS[1:])
+every_backend = pytest.mark.parametrize("backend", cases(BACKENDS[1:]))
 READABLE = ORACLE.backend
 """The backend of the oracle, against which the others are compared."""
-every_fast_backend = pytest.mark.parametrize("backend", [backend for backend in BACKENDS[1:] if backend != READABLE])
+every_fast_backend = pytest.mark.parametrize("backend", cases(backend for backend in BACKENDS[1:] if backend != READABLE))
 
 
 every_problem = pytest.mark.parametrize("case", sorted(problems.PARAMETERS))

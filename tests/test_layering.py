@@ -9,7 +9,7 @@ import mvsim
 
 LAYERS = [
     ["errors", "echo", "logarithms", "signals", "version"],
-    ["inputs", "options", "random_streams", "linalg"],
+    ["inputs", "intervals", "options", "random_streams", "linalg"],
     ["parameters"],
     ["free_memory"],
     ["data", "activations", "losses", "initialisation"],

@@ -115,12 +115,15 @@ SPOILED = {
     "paths": _set("literal k=4", "verdicts", 0, "status", "contradicted"),
     "permanence": _set("runs", "0", "views", [{"foretold": 20.0, "error": 0.1, "came": 7.0}] * 3),
     "crash_safety": _set("failures", ["erm, kill 1"]),
+    "default_separability": _set("default", "10", "not", 9),
     "default_regime": _set("rates", "rows", 0, "rule", [0.25, 0.03, 0.001]),
     "exactness": _set("states", 0, "errors", "gradient", 1e-11),
     "flow_accuracy": _set("rows", 0, "error", 0.1),
     "flow_candidates": _set("rows", 0, "error", None),
+    "flow_designs": _set("rows", 0, "worst", None),
     "flow_literal": _set("rows", 0, "rise", 0.02),
-    "flow_runs": _set("k=6 literal midpoint", "learned", [[0, 0]] * 6),
+    "flow_runs": _set("k=6 literal midpoint", "settled", False),
+    "gpu": _set("exactness", "rows", 0, "gradient", 1e-9),
     "gd_limit": _set("erm", "slope", 2.0),
     "linear_in_network": _set("lost", 1),
     "linear_regime": _set("separability", "over_k", 0, "status", "inconclusive"),
@@ -137,11 +140,25 @@ SPOILED = {
 """For each study a change of its results that it must judge as a fault."""
 
 SMALL = {
+    "default_separability": {"seeds": 10, "proved": {}, "default": {"10": {"not": 10}, "30": {"not": 0}}},
     "choices": {"N": {"k": 3, "seeds": 1, "rows": [{"value": 100, "erm": {"lost": 0}, "midpoint": {"lost": 0}}]}},
     "exceptions": {"k": {"50": {"classes": 10, "right": 10, "base": 9}}},
     "paths": {"literal k=4": {"verdicts": [{"name": "Theorem 4.6 (features), k = 4", "kind": "theorem", "status": "consistent"}]}},
     "permanence": {"runs": {"0": {"views": [{"foretold": 7.0, "error": 0.1, "came": 7.1}]}}},
+    "flow_designs": {"rows": [{"evaluations": 4000, "worst": 0.1}]},
+    "flow_runs": {
+        "k=6 literal midpoint": {
+            "settled": True,
+            "limit": 60.0,
+            "seconds": 1.0,
+            "evaluations": 10,
+            "peak_bytes_so_far": 1,
+            "targets": {"seconds": 2.0},
+            "learned": [],
+        }
+    },
     "fuzz": {"total": 1, "failures": []},
+    "gpu": {"exactness": {"rows": [{"problem": {}, "method": "erm", "loss": 0.0, "gradient": 0.0, "same_bits": True, "control_differs": True}]}},
     "invariants": {"rows": [{"set": 0, "method": "erm", "broken": [], "warnings": []}]},
     "sweeps": {"kills": {"kills": 10, "exit_code": 0, "cells": 200, "same_table": True, "different_runs": []}},
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mvsim.activations.base import Activation, Escape
+from mvsim.activations.base import Activation, Elementwise, Escape
 from mvsim.activations.identity import Identity
 from mvsim.activations.leaky import LeakySmoothedRelu
 from mvsim.activations.smoothed_relu import SmoothedRelu
@@ -16,4 +16,4 @@ def activation_of(parameters: Parameters) -> Activation:
     return ACTIVATIONS[parameters.described.activation].of(parameters)
 
 
-__all__ = ["ACTIVATIONS", "Activation", "Escape", "Identity", "LeakySmoothedRelu", "SmoothedRelu", "activation_of"]
+__all__ = ["ACTIVATIONS", "Activation", "Elementwise", "Escape", "Identity", "LeakySmoothedRelu", "SmoothedRelu", "activation_of"]

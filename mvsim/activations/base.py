@@ -1,4 +1,4 @@
-"""What an activation is: R with its derivatives, for NumPy and for compiled loops.
+"""What an activation is: R with its derivatives, for NumPy, for any namespace of the array API standard and for compiled loops.
 
 To add one: write a file with a subclass of `Activation` and list it in `mvsim.activations.ACTIVATIONS`.
 """
@@ -6,6 +6,7 @@ To add one: write a file with a subclass of `Activation` and list it in `mvsim.a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -19,6 +20,17 @@ class Escape(NamedTuple):
 
     threshold: float
     power: float
+
+
+class Elementwise(NamedTuple):
+    """R, R' and R'' of arrays of one namespace of the array API standard; each returns the shape of its argument.
+
+    Where R' or R'' has a kink they return what `Activation.derivative` and `Activation.second_derivative` do.
+    """
+
+    value: Callable[[Any], Any]
+    slope: Callable[[Any], Any]
+    bend: Callable[[Any], Any]
 
 
 class Activation(ABC):
@@ -52,6 +64,10 @@ class Activation(ABC):
     @abstractmethod
     def second_derivative(self, z: ArrayLike) -> np.ndarray:
         """Return R''(z), 0 at a kink."""
+
+    @abstractmethod
+    def elementwise(self, xp: Any) -> Elementwise:
+        """Return R, R' and R'' for float64 arrays of the namespace ``xp`` (NumPy, CuPy, ...) of the array API standard."""
 
     @property
     def scale(self) -> float:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mvsim.activations.base import Activation
+from mvsim.activations.base import Activation, Elementwise
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,10 @@ class Identity(Activation):
     def second_derivative(self, z: ArrayLike) -> np.ndarray:
         """Return zeros."""
         return np.zeros_like(z, dtype=np.float64)
+
+    def elementwise(self, xp: Any) -> Elementwise:
+        """See `Activation`."""
+        return Elementwise(lambda z: z, xp.ones_like, xp.zeros_like)
 
     @property
     def compiled(self) -> Any:

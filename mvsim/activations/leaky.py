@@ -8,9 +8,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mvsim.activations.base import Activation
+from mvsim.activations.base import Activation, Elementwise
 from mvsim.activations.power import power_for_loops, to_power
-from mvsim.activations.smoothed_relu import smoothed_relu, smoothed_relu_derivative, smoothed_relu_second_derivative
+from mvsim.activations.smoothed_relu import smoothed_relu, smoothed_relu_derivative, smoothed_relu_elementwise, smoothed_relu_second_derivative
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
 
@@ -58,6 +58,15 @@ class LeakySmoothedRelu(Activation):
     def second_derivative(self, z: ArrayLike) -> np.ndarray:
         """Return (1 - leak) R''(z)."""
         return (1.0 - self.leak) * smoothed_relu_second_derivative(z, self.rho, self.alpha)
+
+    def elementwise(self, xp: Any) -> Elementwise:
+        """See `Activation`."""
+        smoothed, leak = smoothed_relu_elementwise(xp, self.rho, self.alpha), self.leak
+        return Elementwise(
+            lambda z: leak * z + (1.0 - leak) * smoothed.value(z),
+            lambda z: leak + (1.0 - leak) * smoothed.slope(z),
+            lambda z: (1.0 - leak) * smoothed.bend(z),
+        )
 
     @property
     def scale(self) -> float:

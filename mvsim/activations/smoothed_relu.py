@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mvsim.activations.base import Activation, Escape
+from mvsim.activations.base import Activation, Elementwise, Escape
 from mvsim.activations.power import power_for_loops, to_power, whole_power
 from mvsim.echo import echo
 from mvsim.errors import UsageError
@@ -48,38 +48,59 @@ def smoothed_relu(z: ArrayLike, rho: float, alpha: float) -> np.ndarray:
     UsageError
         If rho <= 0 or alpha < 1.
     """
-    z, u = _scaled(z, rho, alpha)
-    return (rho / alpha) * _power(u, alpha) + np.maximum(z - rho, 0.0)
+    found: np.ndarray = _checked(rho, alpha).value(real_array("z", z))
+    return found
 
 
 def smoothed_relu_derivative(z: ArrayLike, rho: float, alpha: float) -> np.ndarray:
     """Return R'(z) = clip(z / rho, 0, 1)^(alpha - 1), with R'(z) = 0 for z <= 0; arguments as for `smoothed_relu`."""
-    z, u = _scaled(z, rho, alpha)
-    return np.where(z > 0.0, _power(u, alpha - 1.0), 0.0)
+    found: np.ndarray = _checked(rho, alpha).slope(real_array("z", z))
+    return found
 
 
 def smoothed_relu_second_derivative(z: ArrayLike, rho: float, alpha: float) -> np.ndarray:
     """Return R''(z), taken as 0 at the kinks z = 0 and z = rho, infinite where no double holds it; arguments as for `smoothed_relu`."""
-    z, u = _scaled(z, rho, alpha)
-    inside = (z > 0.0) & (z < rho)
-    least = np.maximum(np.where(inside, u, 1.0), np.finfo(float).tiny)  # below it 1 / u, of which alpha = 1 leaves nothing, is infinite
     with np.errstate(over="ignore"):
-        return np.where(inside, (alpha - 1.0) * _power(least, alpha - 2.0) / rho, 0.0)
+        found: np.ndarray = _checked(rho, alpha).bend(real_array("z", z))
+    return found
 
 
-def _scaled(z: ArrayLike, rho: float, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+def smoothed_relu_elementwise(xp: Any, rho: float, alpha: float) -> Elementwise:
+    """Return R, R' and R'' for float64 arrays of a namespace of the array API standard; rho > 0 and alpha >= 1 are not checked."""
+
+    def part(z: Any) -> Any:
+        return xp.clip(z, 0.0, rho) / rho  # clipped first: z / rho may be too large for a double
+
+    def value(z: Any) -> Any:
+        return (rho / alpha) * _power(xp, part(z), alpha) + xp.clip(z - rho, 0.0, None)
+
+    def slope(z: Any) -> Any:
+        u = part(z)
+        return xp.where(z > 0.0, _power(xp, u, alpha - 1.0), xp.zeros_like(u))
+
+    def bend(z: Any) -> Any:
+        inside, u = (z > 0.0) & (z < rho), part(z)
+        least = xp.clip(xp.where(inside, u, xp.ones_like(u)), _TINY, None)  # below it 1 / u, of which alpha = 1 leaves nothing, is infinite
+        return xp.where(inside, (alpha - 1.0) * _power(xp, least, alpha - 2.0) / rho, xp.zeros_like(u))
+
+    return Elementwise(value, slope, bend)
+
+
+_TINY = float(np.finfo(float).tiny)
+
+
+def _checked(rho: float, alpha: float) -> Elementwise:
     rho, alpha = check_positive("rho", rho), check_positive("alpha", alpha)
     if alpha < 1.0:
         raise UsageError(f"alpha={echo(alpha)}: must be >= 1")
-    z = real_array("z", z)
-    return z, np.clip(z, 0.0, rho) / rho  # clipped first: z / rho may be too large for a double
+    return smoothed_relu_elementwise(np, rho, alpha)
 
 
-def _power(u: np.ndarray, exponent: float) -> np.ndarray:
+def _power(xp: Any, u: Any, exponent: float) -> Any:
     """Return u^exponent: whole exponents by squaring, which is faster than pow."""
     if exponent < 0.0 or not float(exponent).is_integer():
         return u**exponent
-    power, n = np.ones_like(u), int(exponent)
+    power, n = xp.ones_like(u), int(exponent)
     while n:
         power = power * u if n % 2 else power
         u, n = u * u, n // 2
@@ -120,6 +141,10 @@ class SmoothedRelu(Activation):
     def second_derivative(self, z: ArrayLike) -> np.ndarray:
         """Return R''(z)."""
         return smoothed_relu_second_derivative(z, self.rho, self.alpha)
+
+    def elementwise(self, xp: Any) -> Elementwise:
+        """See `Activation`."""
+        return smoothed_relu_elementwise(xp, self.rho, self.alpha)
 
     @property
     def scale(self) -> float:

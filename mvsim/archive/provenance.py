@@ -15,7 +15,9 @@ from typing import Any
 
 from mvsim.version import __version__
 
-_LIBRARIES = ("numpy", "scipy", "numba", "pydantic", "xarray", "h5netcdf", "h5py", "scikit-sundae")
+_LIBRARIES = (
+    "numpy", "scipy", "numba", "pydantic", "xarray", "h5netcdf", "h5py", "scikit-sundae", "array-api-compat", "cupy-cuda12x", "cupy-cuda13x",
+)  # fmt: skip
 
 
 def collect_provenance(command: str | Sequence[str] | None = None) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from mvsim.cli.notices import Notices
 from mvsim.cli.options import FLAG, read_integer
 from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
@@ -67,7 +68,7 @@ def _figure(runs: tuple[Path, ...], panels: list[str] | None, classes: list[int]
     from mvsim.run import open_run
     from mvsim.sweep.runs import open_runs
 
-    read = open_runs(runs[0]) if runs[0].is_dir() else [open_run(path) for path in runs]
+    read = open_runs(runs[0], Notices().count) if runs[0].is_dir() else [open_run(path) for path in runs]
     return drawn(read, panels=panels, classes=classes, title=title)
 
 

@@ -6,6 +6,7 @@ from mvsim.activations import Activation, activation_of
 from mvsim.data import Dataset
 from mvsim.echo import echo
 from mvsim.errors import UsageError
+from mvsim.free_memory import check_fits
 from mvsim.inputs import check_threads
 from mvsim.kernels.kernel import Kernel
 from mvsim.kernels.registry import BACKENDS, KERNELS, ORACLE, KernelEntry
@@ -18,10 +19,13 @@ def usable_backend(backend: str) -> str:
     Raises
     ------
     UsageError
-        If there is no such backend, or its kernels must be compiled and numba must not compile.
+        If there is no such backend, what it needs is not there, as a GPU, or its kernels must be compiled and numba must not compile.
     """
     if not isinstance(backend, str) or backend not in BACKENDS:
         raise UsageError(f"backend={echo(backend)}: must be one of {', '.join(BACKENDS)}")
+    for entry in KERNELS:
+        if entry.backend == backend:
+            entry.check()
     if not any(entry.compiled for entry in KERNELS if entry.backend == backend) and backend != "auto":
         return backend
     from mvsim.kernels.jit.compiling import may_compile, warn_of_slow_kernel
@@ -37,12 +41,29 @@ def usable_backend(backend: str) -> str:
 
 def entry_for_draws(parameters: Parameters, backend: str) -> KernelEntry:
     """Return the kernel that serves what is drawn with these parameters."""
-    return next(entry for entry in KERNELS if backend in ("auto", entry.backend) and entry.serves_draws(parameters))
+    return next(entry for entry in KERNELS if _may_take(entry, backend, parameters) and entry.serves_draws(parameters))
+
+
+def check_device_memory(parameters: Parameters, mixes: bool, backend: str) -> None:
+    """Raise `UsageError` if what a run needs on a device of its own, as a GPU, is not free there; kernels without one need nothing."""
+    needs_there, free = (entry := entry_for_draws(parameters, backend)).device_needs, entry.free
+    if needs_there is None:
+        return
+
+    def bytes_of(p: Parameters) -> int:
+        needs = needs_there(p, mixes)
+        return 8 * (needs.stays + needs.product)
+
+    check_fits(parameters, bytes_of, " on the GPU", free)
+
+
+def _may_take(entry: KernelEntry, backend: str, parameters: Parameters) -> bool:
+    return entry.pays(parameters) if backend == "auto" else backend == entry.backend
 
 
 def make_kernel(parameters: Parameters, data: Dataset, backend: str, threads: int | None, activation: Activation | None = None) -> Kernel:
     """Make the first kernel of a backend that serves the data; the activation is by default that of the model."""
     usable = usable_backend(backend)
-    entry = next(entry for entry in KERNELS if usable in ("auto", entry.backend) and entry.serves(data))
+    entry = next(entry for entry in KERNELS if _may_take(entry, usable, data.sized(parameters)) and entry.serves(data))
     kernel: Kernel = entry.load()(parameters, data, check_threads(threads), activation or activation_of(parameters))
     return kernel

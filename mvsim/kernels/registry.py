@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from mvsim.data import Dataset, SharedNoiseDataset
 from mvsim.kernels.any_patches import memory as any_patches_memory
+from mvsim.kernels.array import memory as array_memory
+from mvsim.kernels.array.device import free_bytes_of_gpu, gpu, gpu_is_there
 from mvsim.kernels.kernel import Kernel
 from mvsim.kernels.needs import Needs, NeedsOfTest
 from mvsim.kernels.one_patch import memory as one_patch_memory
@@ -24,6 +27,14 @@ class KernelEntry:
         The backend it belongs to, as users name it; ``auto`` if it is only taken where the choice is left to the program.
     compiled : bool
         Whether it must be compiled.
+    pays : callable
+        Whether ``auto`` may take it for these parameters: whether that is the fastest way; by default always.
+    device_needs : callable or None
+        (parameters, mixes) -> the memory that a run takes on a device of its own; None if all arrays are in that of the machine.
+    check : callable
+        Raises `UsageError` if what it needs is not there; by default it needs nothing.
+    free : callable
+        Returns the bytes that are free on its device.
     serves : callable
         Whether it takes a data set; by default any.
     serves_draws : callable
@@ -41,6 +52,10 @@ class KernelEntry:
     needs: Callable[[Parameters, bool], Needs]
     needs_of_test: Callable[[Parameters, int], NeedsOfTest]
     load: Callable[[], type[Kernel]]
+    pays: Callable[[Parameters], bool] = lambda parameters: True
+    device_needs: Callable[[Parameters, bool], Needs] | None = None
+    check: Callable[[], object] = lambda: None
+    free: Callable[[], int | None] = lambda: None
     serves: Callable[[Dataset], bool] = lambda data: True
     serves_draws: Callable[[Parameters], bool] = lambda parameters: True
 
@@ -63,6 +78,30 @@ def _any_patches() -> type[Kernel]:
     return AnyPatchesKernel
 
 
+def _array() -> type[Kernel]:
+    from mvsim.kernels.array.kernel import ArrayKernel
+
+    return ArrayKernel
+
+
+def _array_of_patches() -> type[Kernel]:
+    from mvsim.kernels.array.kernel import ArrayPatchesKernel
+
+    return ArrayPatchesKernel
+
+
+def _gpu() -> type[Kernel]:
+    from mvsim.kernels.array.kernel import GpuKernel
+
+    return GpuKernel
+
+
+def _gpu_of_patches() -> type[Kernel]:
+    from mvsim.kernels.array.kernel import GpuPatchesKernel
+
+    return GpuPatchesKernel
+
+
 def _oracle() -> type[Kernel]:
     from mvsim.kernels.oracle import OracleKernel
 
@@ -78,7 +117,62 @@ ORACLE = KernelEntry(
 )
 """The readable kernel. The others are tested against it, and ``auto`` is this one where nothing can be compiled."""
 
+GPU_PAYS_FROM = math.inf
+"""N^2 k from which on ``auto`` takes a GPU: pairs times classes, the size of a loss and gradient of all pairs. It is to be measured
+(`python validation/run.py gpu`); until then it is infinite, and ``auto`` never takes one."""
+
+
+def _never(parameters: Parameters) -> bool:
+    return False
+
+
+def _gpu_pays(p: Parameters) -> bool:
+    return p.N**2 * p.k >= GPU_PAYS_FROM and gpu_is_there()
+
+
 KERNELS = (
+    KernelEntry(
+        backend="cupy",
+        compiled=False,
+        pays=_gpu_pays,
+        check=gpu,
+        free=free_bytes_of_gpu,
+        serves=lambda data: isinstance(data, SharedNoiseDataset),
+        serves_draws=lambda p: p.noise != "patch",
+        needs=array_memory.needs_beside_gpu,
+        device_needs=array_memory.needs_on_gpu,
+        needs_of_test=array_memory.needs_of_test,
+        load=_gpu,
+    ),
+    KernelEntry(
+        backend="cupy",
+        compiled=False,
+        pays=_never,
+        check=gpu,
+        free=free_bytes_of_gpu,
+        needs=array_memory.needs_of_patches_beside_gpu,
+        device_needs=array_memory.needs_of_patches_on_gpu,
+        needs_of_test=array_memory.needs_of_test_of_patches,
+        load=_gpu_of_patches,
+    ),
+    KernelEntry(
+        backend="array",
+        compiled=False,
+        pays=_never,
+        serves=lambda data: isinstance(data, SharedNoiseDataset),
+        serves_draws=lambda p: p.noise != "patch",
+        needs=array_memory.needs,
+        needs_of_test=array_memory.needs_of_test,
+        load=_array,
+    ),
+    KernelEntry(
+        backend="array",
+        compiled=False,
+        pays=_never,
+        needs=array_memory.needs_of_patches,
+        needs_of_test=array_memory.needs_of_test_of_patches,
+        load=_array_of_patches,
+    ),
     KernelEntry(
         backend="numba",
         compiled=True,
@@ -106,7 +200,7 @@ KERNELS = (
     ),
     ORACLE,
 )
-"""All kernels, the fastest first: the first one of a backend that serves the data is taken, and of all backends for ``auto``."""
+"""All kernels, the fastest first: the first one of a backend that serves the data is taken, and for ``auto`` of all that pay."""
 
 BACKENDS = ("auto", *sorted({entry.backend for entry in KERNELS} - {"auto"}, reverse=True))
 """What users may ask for."""

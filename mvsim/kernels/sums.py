@@ -10,7 +10,14 @@ import numpy as np
 from mvsim.losses import Points, PointwiseLoss
 
 if TYPE_CHECKING:
-    from mvsim.kernels.kernel import Kernel
+    from mvsim.kernels.kernel import Evaluation
+
+
+class Network(Protocol):
+    """What can be evaluated on points."""
+
+    def evaluate(self, c: np.ndarray, points: Points, v: np.ndarray | None = None) -> Evaluation:
+        """See `mvsim.kernels.kernel.Kernel`."""
 
 
 NeuronSum = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -53,15 +60,15 @@ class GenericSum:
 
     Parameters
     ----------
-    kernel : Kernel
-        The network.
+    kernel : Network
+        What evaluates the network, a `Kernel` for example; its arrays and those of the loss are of one namespace of the array API standard.
     points : Points
         The points.
     pointwise : PointwiseLoss
         The loss.
     """
 
-    def __init__(self, kernel: Kernel, points: Points, pointwise: PointwiseLoss) -> None:
+    def __init__(self, kernel: Network, points: Points, pointwise: PointwiseLoss) -> None:
         self._kernel, self._points, self._pointwise = kernel, points, pointwise
 
     def loss(self, c: np.ndarray) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
+
+from array_api_compat import array_namespace, device
 
 from mvsim.losses.pointwise import PointwiseLoss
 
@@ -18,33 +20,32 @@ class CrossEntropy(PointwiseLoss):
 
     name = "cross_entropy"
 
-    def value(self, outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    def value(self, outputs: Any, targets: Any) -> Any:
         """Return (n,) losses."""
         drop, _, rest, _ = _relative_to_top(outputs)
-        return np.log1p(rest) - (targets * drop).sum(axis=0)
+        xp = array_namespace(outputs)
+        return xp.log1p(rest) - xp.sum(targets * drop, axis=0)
 
-    def residual(self, outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    def residual(self, outputs: Any, targets: Any) -> Any:
         """Return (k, n): phi_y - t_y."""
         _, weights, rest, top = _relative_to_top(outputs)
-        columns = np.arange(outputs.shape[1])
-        residual = weights / (1.0 + rest) - targets
-        residual[top, columns] = (1.0 - targets[top, columns]) - rest / (1.0 + rest)
-        return residual
+        xp = array_namespace(outputs)
+        of_top = xp.broadcast_to((rest / (1.0 + rest))[None, :], outputs.shape)
+        return xp.where(top, (1.0 - targets) - of_top, weights / (1.0 + rest) - targets)
 
-    def curvature(self, outputs: np.ndarray, targets: np.ndarray, tangent: np.ndarray) -> np.ndarray:
+    def curvature(self, outputs: Any, targets: Any, tangent: Any) -> Any:
         """Return (k, n): phi_y (dg_y - sum_s phi_s dg_s)."""
+        xp = array_namespace(outputs)
         _, weights, rest, top = _relative_to_top(outputs)
-        weights[top, np.arange(outputs.shape[1])] = 1.0
-        softmax = weights / (1.0 + rest)
-        relative = tangent - tangent[top, np.arange(outputs.shape[1])]
-        return softmax * (relative - (softmax * relative).sum(axis=0))
+        softmax = xp.where(top, xp.ones_like(weights), weights) / (1.0 + rest)
+        relative = tangent - xp.sum(xp.where(top, tangent, xp.zeros_like(tangent)), axis=0)
+        return softmax * (relative - xp.sum(softmax * relative, axis=0))
 
 
-def _relative_to_top(outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return g - g_top, exp of it with the top entry 0, the column sums of that, and the row of the top entry."""
-    top = outputs.argmax(axis=0)
-    columns = np.arange(outputs.shape[1])
-    drop = outputs - outputs[top, columns]
-    weights = np.exp(drop)
-    weights[top, columns] = 0.0
-    return drop, weights, weights.sum(axis=0), top
+def _relative_to_top(outputs: Any) -> tuple[Any, Any, Any, Any]:
+    """Return g - g_top, exp of it with the top entry 0, the column sums of that, and where the top entry stands, (k, n) bool."""
+    xp = array_namespace(outputs)
+    top = xp.arange(outputs.shape[0], device=device(outputs))[:, None] == xp.argmax(outputs, axis=0)[None, :]
+    drop = outputs - xp.max(outputs, axis=0)
+    weights = xp.where(top, xp.zeros_like(drop), xp.exp(drop))
+    return drop, weights, xp.sum(weights, axis=0), top

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
-
-import numpy as np
+from typing import Any, ClassVar
 
 
 class PointwiseLoss(ABC):
     """A loss l(g, t) of the outputs g at one point with soft label t; every array is (k, n), one column for each point.
+
+    Arrays are float64 of any namespace of the array API standard, and so are results: subclasses ask `array_api_compat.array_namespace` for it.
 
     The fastest kernels know `CrossEntropy` only; any other loss is summed by the generic sum (`mvsim.kernels.sums`). Runs train by the cross-entropy:
     of other losses `mvsim.objective` gives values, gradients and Hessian-vector products.
@@ -18,13 +18,13 @@ class PointwiseLoss(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def value(self, outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    def value(self, outputs: Any, targets: Any) -> Any:
         """Return (n,) losses."""
 
     @abstractmethod
-    def residual(self, outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    def residual(self, outputs: Any, targets: Any) -> Any:
         """Return (k, n): the derivative of the loss by each output."""
 
     @abstractmethod
-    def curvature(self, outputs: np.ndarray, targets: np.ndarray, tangent: np.ndarray) -> np.ndarray:
+    def curvature(self, outputs: Any, targets: Any, tangent: Any) -> Any:
         """Return (k, n): the second derivative of the loss applied to ``tangent``."""

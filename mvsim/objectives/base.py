@@ -53,7 +53,8 @@ class Objective(ABC):
     data : Dataset
         Any data set.
     backend : str
-        One of `mvsim.kernels.BACKENDS`: ``numba`` compiled, ``numpy`` the readable oracle, ``auto`` the fastest that is there.
+        One of `mvsim.kernels.BACKENDS`: ``numba`` compiled, ``cupy`` on a GPU, ``array`` what runs there on NumPy, ``numpy`` the readable oracle,
+        ``auto`` the fastest that is there.
     threads : int, optional
         Threads of the compiled kernel; default all cores available. The bits do not depend on it.
     loss : str, optional

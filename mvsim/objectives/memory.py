@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from mvsim.free_memory import check_fits
-from mvsim.kernels import entry_for_draws
+from mvsim.kernels import check_device_memory, entry_for_draws
 from mvsim.parameters import Parameters
 
 
 def check_objective_memory(parameters: Parameters, mixes: bool, backend: str) -> int:
     """Return the predicted bytes of an objective and what it evaluates, or raise `UsageError` if they are not there."""
+    check_device_memory(parameters, mixes, backend)
     return check_fits(parameters, lambda p: _objective_bytes(p, mixes, backend), " for the objective")
 
 

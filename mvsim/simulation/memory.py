@@ -6,7 +6,7 @@ import math
 
 from mvsim.free_memory import check_fits
 from mvsim.integrators import INTEGRATORS
-from mvsim.kernels import entry_for_draws
+from mvsim.kernels import check_device_memory, entry_for_draws
 from mvsim.parameters import Parameters
 from mvsim.recording.memory import needs_of_test
 from mvsim.recording.variables import When, variables_of
@@ -87,4 +87,5 @@ def check_memory(
     UsageError
         If they are not there.
     """
+    check_device_memory(parameters, mixes, backend)
     return check_fits(parameters, lambda p: required_bytes(p, mixes, backend, n_test, integrator), "")

@@ -18,7 +18,7 @@ from mvsim.recording.feature_test import FeatureTest
 from mvsim.recording.recorder import Recorder
 from mvsim.simulation.field import field_of
 from mvsim.simulation.request import Request
-from mvsim.simulation.resuming import refuse_going_back, refuse_other_run
+from mvsim.simulation.resuming import refuse_going_back, refuse_other_run, warn_of_other_kernels
 
 LEARNING_RATE_PER_CLASS = 6.0
 """Times k, a step size of gradient descent that stays below 2 / lambda_max in the default regime."""
@@ -77,9 +77,10 @@ def plan_of(request: Request, saved: Any) -> Plan:
     regime = request.parameters.deviations() + objective.deviations() + integrator.deviations()
     provenance = _provenance(request, objective, integrator, regime)
     if saved:
-        provenance = _continued(provenance, saved[1])
+        now, provenance = provenance, _continued(provenance, saved[1])
         refuse_other_run(provenance, saved[1], options.out)
         refuse_going_back(saved, options.t_end, integrator, options.out)
+        warn_of_other_kernels(now, saved[1], options.out)
     feature_test = FeatureTest(request.parameters, options.n_test, options.seed, options.threads, options.backend)
     return Plan(objective, integrator, integrator.horizon(options.t_end), Recorder(objective, feature_test, options.seed), regime, provenance)
 
@@ -126,7 +127,9 @@ def _provenance(request: Request, objective: Objective, integrator: Integrator, 
 
 
 def _continued(now: dict[str, Any], saved: dict[str, Any]) -> dict[str, Any]:
-    """Return the provenance of a run that goes on: its origin stays, and what continues it is listed."""
-    origin = ("version", "git_revision", "command", "versions", "platform", "created")
-    continued = [*saved.get("continued", []), {name: now[name] for name in origin}]
-    return {**now, **{name: saved[name] for name in origin}, "continued": continued}
+    """Return the provenance of a run that goes on: its origin stays, with the kernels it began with, and what continues it is listed."""
+    origin, kernels = ("version", "git_revision", "command", "versions", "platform", "created"), ("backend", "algorithm")
+    computed = {name: now["options"][name] for name in kernels}
+    continued = [*saved.get("continued", []), {**{name: now[name] for name in origin}, **computed}]
+    options = {**now["options"], **{name: saved["options"][name] for name in kernels if name in saved["options"]}}
+    return {**now, "options": options, **{name: saved[name] for name in origin}, "continued": continued}

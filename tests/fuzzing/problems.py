@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 from hypothesis import strategies as st
+from usable import RUNNABLE
 
 import mvsim
 from fuzzing import message
 from fuzzing.breach import Breach, raised, short
 from fuzzing.world import watched
 from mvsim.integrators import INTEGRATORS
-from mvsim.kernels import BACKENDS
 from mvsim.objectives import OBJECTIVES
 
 SECONDS = 2.0
@@ -122,7 +122,7 @@ def problems(draw: st.DrawFn, alphas: tuple[float, ...] = (8.0,)) -> Problem:
         "seed": draw(st.integers(0, 3)),
         "n_test": 2,
         "threads": 1,
-        "backend": draw(st.sampled_from(BACKENDS)),
+        "backend": draw(st.sampled_from(RUNNABLE)),
     }
     if integrator == "gd":
         eta = draw(log_uniform(1e-100, 1e100))

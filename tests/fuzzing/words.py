@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
+from usable import MISSING, RUNNABLE
 
 from fuzzing.command import Command, words_of
 from fuzzing.laws import BAD_LAWS, BAD_MIXING, LAWS, MIXING
 from fuzzing.texts import BAD, garbage, is_argument
 from mvsim.integrators import INTEGRATORS
-from mvsim.kernels import BACKENDS
 from mvsim.objectives import OBJECTIVES
 
 SMALL = (("k", "3"), ("N", "6"), ("m", "2"), ("t-end", "5"), ("quiet", None))
@@ -74,7 +74,7 @@ OPTIONS = {
     "nodes": _integer("1", "3", bad=("0", "1001")),
     "pairs": _integer("1", "5", bad=("0", "1000001")),
     "redraw": _choice("once", "each step"),
-    "backend": _choice(*BACKENDS),
+    "backend": Option(tuple(RUNNABLE), (*BAD["choice"], *MISSING)),
     "threads": _integer("1", "2", bad=("0",)),
     "n-test": _integer("1", "3", bad=("0", "1000001")),
     "checkpoint-seconds": Option(("0.1", "1e9", "inf"), (*(value for value in BAD["float"] if value != "1e999999"), "0")),

@@ -11,6 +11,7 @@ import pytest
 from activation_examples import example, takes_power
 from compare import assert_close
 from tolerances import HESSIAN_ROUNDOFF, ROUNDOFF
+from usable import marks
 
 import mvsim
 from mvsim.activations import ACTIVATIONS, Identity, LeakySmoothedRelu, SmoothedRelu
@@ -68,7 +69,10 @@ def by_the_oracle(noise, name, alpha, points, loss):
 
 
 TESTED = [
-    pytest.param(entry, noise, id=f"{entry.load().__name__}-{noise}") for entry in KERNELS for noise in NOISE if entry.serves(problem(noise)[1])
+    pytest.param(entry, noise, id=f"{entry.load().__name__}-{noise}", marks=marks(entry.backend))
+    for entry in KERNELS
+    for noise in NOISE
+    if entry.serves(problem(noise)[1])
 ]
 every_kernel = pytest.mark.parametrize(("entry", "noise"), TESTED)
 every_activation = pytest.mark.parametrize(("name", "alpha"), list(activations()))

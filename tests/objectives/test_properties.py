@@ -25,9 +25,9 @@ from tolerances import (
     HESSIAN_ROUNDOFF,
     ROUNDOFF,
 )
+from usable import RUNNABLE
 
 import mvsim
-from mvsim.kernels import BACKENDS
 from mvsim.objectives import OBJECTIVES
 
 
@@ -38,7 +38,7 @@ def test_random_problems_agree_with_the_loops(name, problem):
     """The loops are computed once for all backends."""
     loss, gradient, product, outputs = reference_values(name, problem)
     expected = [loss, reference.correlations(gradient, problem.features), outputs, reference.correlations(product, problem.features)]
-    for backend in BACKENDS[1:]:
+    for backend in RUNNABLE[1:]:
         assert_same(everything(objective(name, problem, backend), problem), expected, problem)
 
 

@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pytest
 from tiny_run import TINY, learned_run, simulate
+from usable import cases
 
 import mvsim
 from mvsim.integrators import GradientDescent
@@ -63,7 +64,7 @@ def test_a_run_whose_fresh_draws_overflow_has_diverged_and_not_settled(tmp_path,
     assert mvsim.open_run(tmp_path / "run.nc").status == "diverged"
 
 
-@pytest.mark.parametrize("backend", [name for name in BACKENDS if name != "auto"])
+@pytest.mark.parametrize("backend", cases(name for name in BACKENDS if name != "auto"))
 @pytest.mark.filterwarnings("ignore:eta=")
 def test_what_is_finite_is_computed_however_large_it_is(backend):
     """Steps of 1e40 lead to correlations of 1e39, whose 8th power is no double; outputs are as large, and every kernel says the same."""

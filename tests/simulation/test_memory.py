@@ -8,7 +8,7 @@ from tolerances import MEMORY
 
 import mvsim
 from mvsim.data.memory import data_bytes
-from mvsim.kernels import BACKENDS, ORACLE, entry_for_draws
+from mvsim.kernels import BACKENDS, KERNELS, ORACLE, entry_for_draws
 from mvsim.objectives import OBJECTIVES
 from mvsim.recording.feature_test import FeatureTest
 from mvsim.recording.memory import check_test_memory
@@ -38,6 +38,9 @@ PROBLEMS = {
     ],
 }
 CASES = [pytest.param(*problem, id=f"{kind} {number}") for kind, problems in PROBLEMS.items() for number, problem in enumerate(problems, 1)]
+
+
+ON_THE_HOST = [backend for backend in BACKENDS if not any(entry.device_needs for entry in KERNELS if entry.backend == backend)]
 
 
 def peak_of_a_run(parameters, method):
@@ -114,7 +117,7 @@ def test_what_would_fit_fits_and_one_more_does_not(monkeypatch):
 
 @pytest.mark.parametrize(
     ("noise", "backend", "V"),
-    [*((noise, backend, 2) for noise in ("codebook", "patch") for backend in BACKENDS), ("patch", "auto", 3), ("codebook", ORACLE.backend, 1)],
+    [*((noise, backend, 2) for noise in ("codebook", "patch") for backend in ON_THE_HOST), ("patch", "auto", 3), ("codebook", ORACLE.backend, 1)],
 )
 def test_predicted_memory_of_the_tests_of_feature_learning_is_what_they_take(noise, backend, V):
     """More draws than in a run, so that they outweigh the rest."""

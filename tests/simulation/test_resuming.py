@@ -122,7 +122,6 @@ def test_a_finished_run_is_left_as_it_is(tmp_path):
         ({"seed": 1}, "seed=1"),
         ({"eta": 2.0}, "eta=2.0"),
         ({"n_test": 5}, "n_test=5"),
-        ({"backend": "numpy"}, "backend='numpy'"),
     ],
 )
 def test_resuming_as_another_run_is_refused(change, named, tmp_path):
@@ -180,3 +179,19 @@ def test_a_run_on_given_data_knows_them_again(tmp_path):
         mvsim.simulate(p.replace(N=p.N + 1), "erm", data=own)
     with pytest.raises(mvsim.UsageError, match="data: must be"):
         mvsim.simulate(p, "erm", data=own.to_patches())
+
+
+@pytest.mark.parametrize("method", ["erm", "midpoint"])
+@pytest.mark.parametrize(("begun", "resumed"), [("numba", "array"), ("array", "numba")])
+def test_a_run_goes_on_with_other_kernels_and_says_so(method, begun, resumed, tmp_path):
+    whole = simulate(method, **FLOW, t_end=1e6, backend=begun)
+    out = tmp_path / "run.nc"
+    simulate(method, out, **FLOW, t_end=1e4, backend=begun)
+    with pytest.warns(UserWarning, match=r"run\.nc: computed with .* so far, goes on with .*; results agree within the tolerance of the run"):
+        other = simulate(method, out, **FLOW, t_end=1e6, backend=resumed, resume=True)
+    size = np.abs(whole.final_correlations).max(axis=(2, 3), keepdims=True)
+    assert np.max(np.abs(other.final_correlations - whole.final_correlations) / size) <= 10.0 * other.provenance["integrator"]["rtol"]
+    assert other.provenance["options"]["backend"] == begun
+    assert [each["backend"] for each in mvsim.open_run(out).provenance["continued"]] == [resumed]
+    again = simulate(method, out, **FLOW, t_end=2e6, backend=resumed, resume=True)  # with the kernels of last time: nothing to say
+    assert [each["backend"] for each in again.provenance["continued"]] == [resumed, resumed]

@@ -20,14 +20,14 @@ from lib.tables import table
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from mvsim.intervals import clopper_pearson
 from mvsim.plotting.style import MARK, STRONG, WEAK, styled
-from mvsim.verification.evidence.intervals import clopper_pearson
 from mvsim.verification.paths import path_in_k
 from mvsim.verification.verdict import BAD
 from mvsim.verification.verify import ask_of_theorems
 
 TITLE = "Along paths of the theorems"
-SOURCES = (*TRAINING, "archive", "verification")
+SOURCES = (*TRAINING, "archive", "intervals", "verification")
 
 FALLING = "r0=0.34*k^-0.22"
 """The default r0, which goes to 0."""

@@ -29,7 +29,7 @@ import mvsim
 from mvsim.plotting.style import BOTH, MARK, METHODS, ONE, styled
 
 TITLE = "Beyond the theorems: one thing at a time"
-SOURCES = (*TRAINING, "archive", "verification.evidence")
+SOURCES = (*TRAINING, "archive", "intervals", "verification.evidence")
 
 R0 = 0.15
 

@@ -29,7 +29,7 @@ from mvsim.verification.verdict import BAD
 from mvsim.verification.verify import Section, ask_of_controls, ask_of_theorems
 
 TITLE = "Do the theorems hold?"
-SOURCES = (*TRAINING, "archive", "verification")
+SOURCES = (*TRAINING, "archive", "intervals", "verification")
 
 QUESTIONS: dict[str, tuple[list[str], mvsim.Parameters, int]] = {
     "k=10": (["4.6", "4.7"], mvsim.Parameters(k=10, d=20_000, N=200), 20),

@@ -1,0 +1,112 @@
+"""Where the arrays of a kernel live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from mvsim.errors import UsageError
+
+TILE_BYTES = 2**23
+"""Bytes that an array takes in a step that is done in pieces, on the host: it is to stay near the caches."""
+
+TILE_BYTES_OF_GPU = 2**29
+"""The same on a GPU, where pieces are to be few."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """A namespace of the array API standard with a place for arrays.
+
+    Attributes
+    ----------
+    words : str
+        What it is, for descriptions.
+    xp : module
+        The namespace.
+    place : object
+        The ``device`` of new arrays, as the namespace takes it; None for the one that it takes by itself.
+    fetch : callable
+        An array there -> a NumPy array.
+    tile_bytes : int
+        See `TILE_BYTES`.
+    """
+
+    words: str
+    xp: Any
+    place: Any
+    fetch: Callable[[Any], np.ndarray]
+    tile_bytes: int
+
+    def put(self, array: Any) -> Any:
+        """Return an array of the host there, as doubles, integers or truth values."""
+        return self.xp.asarray(np.ascontiguousarray(array), device=self.place)
+
+    def zeros(self, *shape: int) -> Any:
+        """Return zeros there."""
+        return self.xp.zeros(shape, dtype=self.xp.float64, device=self.place)
+
+    def pieces(self, count: int, doubles: int) -> list[slice]:
+        """Return slices of 0 .. count - 1 of which each takes about `tile_bytes`, where one takes so many doubles."""
+        size = max(1, self.tile_bytes // (8 * max(doubles, 1)))
+        return [slice(start, min(start + size, count)) for start in range(0, count, size)]
+
+    def take(self, array: Any, index: Any, axis: int) -> Any:
+        """Return the entries of an array at an index (any shape) of integers along an axis."""
+        flat = self.xp.take(array, self.xp.reshape(index, (-1,)), axis=axis)
+        return self.xp.reshape(flat, (*array.shape[:axis], *index.shape, *array.shape[axis + 1 :]))
+
+
+@cache
+def host() -> Device:
+    """Return NumPy in the memory of this machine."""
+    import array_api_compat.numpy as xp
+
+    return Device("NumPy", xp, "cpu", np.asarray, TILE_BYTES)
+
+
+@cache
+def gpu() -> Device:
+    """Return the GPU that CuPy takes first.
+
+    Raises
+    ------
+    UsageError
+        If CuPy is not installed, or finds no GPU.
+    """
+    try:
+        import cupy
+    except ImportError:
+        advice = 'install it with `pip install "mvsim[cupy12x]"` (or cupy13x, for CUDA 13), or give backend=auto'
+        raise UsageError(f"backend='cupy': needs CuPy, which is not installed; {advice}") from None
+    try:
+        found, why = cupy.cuda.runtime.getDeviceCount(), "no GPU was found"
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        found, why = 0, f"no GPU was found ({' '.join(str(error).split())})"
+    if not found:
+        raise UsageError(f"backend='cupy': {why}; give backend=auto")
+    import array_api_compat.cupy as xp
+
+    name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    return Device(f"CuPy on {name}", xp, None, cupy.asnumpy, TILE_BYTES_OF_GPU)
+
+
+def gpu_is_there() -> bool:
+    """Return whether there is a GPU that CuPy can take."""
+    try:
+        gpu()
+    except UsageError:
+        return False
+    return True
+
+
+def free_bytes_of_gpu() -> int:
+    """Return the bytes that this process may still take on the GPU: those that are free there, and those that CuPy keeps for itself."""
+    import cupy
+
+    free, _ = cupy.cuda.runtime.memGetInfo()
+    return int(free + cupy.get_default_memory_pool().free_bytes())

@@ -1,0 +1,173 @@
+"""The kernel for namespaces of the array API standard, on the strict one: nothing but the standard is used, and no array leaves its device unasked.
+
+`array_api_strict` has no functions beyond the standard. Its ``device1`` is one that NumPy cannot read, and that does not mix with its processor.
+That NumPy itself gives the right numbers is tested with all other backends (`test_network`, tests/objectives).
+"""
+
+from dataclasses import replace
+
+import array_api_strict
+import numpy as np
+import problems
+import pytest
+from compare import assert_close
+from objective_cases import LARGER, assert_everything_close, every_objective, every_problem, everything, larger, objective
+from tolerances import ENGINE, HESSIAN_ROUNDOFF, ROUNDOFF
+
+import mvsim
+from mvsim.activations import ACTIVATIONS, SmoothedRelu
+from mvsim.kernels.array import device as devices
+from mvsim.kernels.array.device import Device, host
+from mvsim.kernels.array.kernel import ArrayPatchesKernel
+from mvsim.kernels.array.padded import PaddedSum
+from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
+from mvsim.kernels.sums import GenericSum
+from mvsim.losses import LOSSES, AllPairs, CrossEntropy
+
+PLACE = array_api_strict.Device("device1")
+
+
+def fetched(array):
+    return np.asarray(array.to_device(array_api_strict.Device("CPU_DEVICE")))
+
+
+STRICT = Device("array-api-strict", array_api_strict, PLACE, fetched, 2**13)
+"""With so small pieces that these problems take several."""
+
+
+@pytest.fixture
+def strict(monkeypatch):
+    """Put the arrays of the backend on ``device1``."""
+    monkeypatch.setattr(ArrayPatchesKernel, "device", property(lambda kernel: STRICT))
+
+
+@pytest.fixture
+def few_fetches(monkeypatch):
+    """Count what comes from the device."""
+    fetches = []
+    counting = replace(STRICT, fetch=lambda array: fetches.append(array.shape) or fetched(array))
+    monkeypatch.setattr(ArrayPatchesKernel, "device", property(lambda kernel: counting))
+    return fetches
+
+
+def test_numpy_cannot_read_the_device_and_it_does_not_mix():
+    there = STRICT.put(np.ones(3))
+    with pytest.raises((RuntimeError, TypeError, BufferError)):
+        np.asarray(there)
+    with pytest.raises(ValueError, match="device"):
+        there + array_api_strict.ones(3)
+    np.testing.assert_array_equal(STRICT.fetch(there), np.ones(3))
+
+
+@every_objective
+@every_problem
+def test_the_standard_is_enough(name, case, strict):
+    problem = problems.problem(case)
+    assert_everything_close(*(everything(objective(name, problem, backend), problem) for backend in ("array", "numpy")))
+
+
+@pytest.mark.parametrize("kind", LARGER)
+@pytest.mark.parametrize("largest", [30.0, 1500.0])
+def test_the_standard_is_enough_in_pieces_and_at_large_outputs(kind, largest, strict):
+    problem = larger(kind)
+    outputs = objective("erm", problem, "numpy").outputs(problem.c)
+    problem = problems.with_data(problem, problem.data, problem.c * largest / np.max(outputs))
+    found, expected = (everything(objective("midpoint", problem, backend), problem) for backend in ("array", "numpy"))
+    scales = [largest, problem.reach, problem.output_reach, problem.reach**2]
+    for one, other, rtol, scale in zip(found, expected, [ROUNDOFF, ROUNDOFF, ROUNDOFF, HESSIAN_ROUNDOFF], scales, strict=True):
+        assert_close(one, other, rtol, scale)
+
+
+@every_objective
+def test_results_alone_leave_the_device(name, few_fetches):
+    """A loss is one number, a gradient one array of the size of the correlations."""
+    problem = larger("codebook")
+    tested = objective(name, problem, "array")
+    tested.loss_and_gradient(problem.c)
+    few_fetches.clear()
+    sums = len(tested.points)
+    tested.loss_and_gradient(problem.c)
+    assert few_fetches == sums * [(problem.parameters.k, problem.parameters.m, 2 * problem.parameters.k)]
+    few_fetches.clear()
+    tested.hessian_vector_product(problem.c, problem.direction)
+    assert few_fetches == sums * [(problem.parameters.k, problem.parameters.m, 2 * problem.parameters.k)]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_losses_are_the_same_in_every_namespace(loss):
+    rng = np.random.default_rng(0)
+    outputs, tangent = 5.0 * rng.standard_normal((2, 4, 9))
+    targets = rng.dirichlet(np.ones(4), 9).T
+    arguments = {"value": (outputs, targets), "residual": (outputs, targets), "curvature": (outputs, targets, tangent)}
+    for method, arrays in arguments.items():
+        function = getattr(LOSSES[loss](), method)
+        there = function(*(STRICT.put(array) for array in arrays))
+        assert there.device == PLACE
+        np.testing.assert_allclose(STRICT.fetch(there), function(*arrays), rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations_are_the_same_in_every_namespace(name):
+    activation = ACTIVATIONS[name].of(mvsim.Parameters(k=3))
+    z = np.concatenate([np.linspace(-2.0, 2.0, 101), [0.0, mvsim.Parameters(k=3).rho]])
+    there = activation.elementwise(array_api_strict)
+    for function, expected in zip(there, (activation.value, activation.derivative, activation.second_derivative), strict=True):
+        np.testing.assert_array_equal(STRICT.fetch(function(STRICT.put(z))), expected(z))
+
+
+@pytest.mark.parametrize("device", [host(), STRICT], ids=["NumPy", "strict"])
+def test_padded_sums_are_sums(device):
+    rng = np.random.default_rng(1)
+    output, values = rng.integers(0, 6, 40) * (rng.random(40) < 0.8), rng.standard_normal((2, 3, 40))
+    expected = np.zeros((2, 3, 8))
+    for n, at in enumerate(output):
+        expected[..., at] += values[..., n]
+    np.testing.assert_allclose(device.fetch(PaddedSum(device, output, 8)(device.put(values))), expected, rtol=0.0, atol=1e-14)
+    empty = PaddedSum(device, np.zeros(0, np.int64), 4)(device.put(np.zeros((2, 0))))
+    np.testing.assert_array_equal(device.fetch(empty), np.zeros((2, 4)))
+
+
+@pytest.mark.parametrize("share", [0.5, 0.7])
+def test_the_fused_sum_is_that_of_outputs(share):
+    problem = larger("weak codebook")
+    kernel = objective("erm", problem, "array").kernel
+    fused, points = kernel.network.fused_sum(AllPairs(share), CrossEntropy()), AllPairs(share)
+    c = problem.c.reshape(*problem.c.shape[:2], -1)
+    for one, other in zip(fused.loss_and_gradient(c), GenericSum(kernel.network, points, CrossEntropy()).loss_and_gradient(c), strict=True):
+        assert_close(one, other, ROUNDOFF)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.7])
+@pytest.mark.parametrize("delta4", [0.02, 0.6])
+def test_moments_are_sums_over_neurons(share, delta4):
+    """Every regime occurs, and so do neurons that are evaluated one by one."""
+    p = larger("codebook").parameters.replace(m=12, delta3=0.5 * delta4, delta4=delta4)
+    data, c = mvsim.sample_dataset(p, 2), problems.spread_correlations(p, np.random.default_rng(3)).reshape(p.k, p.m, -1)
+    kernel = mvsim.objective("erm", p, data, backend="array").kernel
+    pairs, columns = kernel.network.pairs_of(AllPairs(share)), kernel.network.columns(c)
+    direct = super(type(pairs.tables[0]), pairs.tables[0])
+    regimes = pairs.tables[0]._regimes(*pairs.tables[0]._factors(columns))
+    assert min(int(each.sum()) for each in regimes) > 0
+    assert_close(pairs.tables[0].values(columns), direct.values(columns), ENGINE)
+    D = np.random.default_rng(4).standard_normal(direct.values(columns).shape) * (pairs.point_of_slot >= 0)
+    assert_close(pairs.tables[0].pull_back(columns, D), direct.pull_back(columns, D), ENGINE)
+
+
+def test_the_stiff_hessian_is_that_of_the_compiled_kernel():
+    problem = larger("codebook")
+    p, c = problem.parameters, problem.c.copy()
+    c[np.arange(p.k), 0, np.arange(p.k), 0] = 10.0 * p.rho
+    curvature = objective("midpoint", problem, "array").curvature(c)
+    expected = SharedNoiseKernel(p, problem.data, 1, SmoothedRelu(p.rho, p.alpha))
+    escaped = objective("midpoint", problem, "array").escaped(c)
+    assert escaped.any()
+    np.testing.assert_array_equal(curvature.dense(c.size), expected.curvature(c, AllPairs(0.5), CrossEntropy(), escaped).dense(c.size))
+
+
+def test_a_gpu_that_is_missing_is_named_in_one_line(monkeypatch):
+    devices.gpu.cache_clear()
+    monkeypatch.setitem(__import__("sys").modules, "cupy", None)
+    with pytest.raises(mvsim.UsageError, match=r"^backend='cupy': needs CuPy, which is not installed; install it .* or give backend=auto$"):
+        mvsim.objective("erm", mvsim.Parameters(k=3), mvsim.sample_dataset(mvsim.Parameters(k=3), 0), backend="cupy")
+    assert not devices.gpu_is_there()
+    devices.gpu.cache_clear()

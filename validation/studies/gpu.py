@@ -1,0 +1,271 @@
+"""Measure the kernel for GPUs: exactness, repeated bits, memory, speed beside the compiled kernel and PyTorch, and runs to their verdicts.
+
+    python validation/run.py gpu                                              # on a machine with a GPU: all of it
+    python validation/run.py gpu --quick --backend array --results-dir DIR    # tries the study anywhere, at small sizes, on NumPy
+
+Parts, each of which can be measured by itself with --only:
+
+exactness   loss and gradient of every method against the compiled kernel (1e-12), and whether calls repeat their bits
+gradients   loss and gradient of Midpoint Mixup at k = 50 to 400: seconds beside the compiled kernel on 2 threads and on all cores, and the part of
+            the roofline: the least time that matrix products and tables would take at the speeds of a large product and of a copy on this device
+torch       the same loss by PyTorch on the same GPU, eager and compiled, where PyTorch is installed
+memory      the bytes that CuPy took, beside the prediction (20 %)
+steps       whole steps of the gradient flow, beside the compiled kernel
+runs        Midpoint Mixup at k = 100 and 200 until it settles: seconds, and what was learned
+
+The study fails if results differ, bits do not repeat or memory is predicted wrongly. Targets of speed that are missed are reported as missed.
+From the gradients follows the size N^2 k from which on a GPU is faster: the constant GPU_PAYS_FROM of mvsim/kernels/registry.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from lib.gpu.autograd import with_torch
+from lib.gpu.work import peaks, roofline_seconds, work_of
+from lib.paths import RESULTS
+from lib.performance.states import escaped, spread
+from lib.study import TRAINING
+from lib.tables import met, table
+from lib.timing import Candidate, fastest
+
+import mvsim
+from mvsim.kernels import KERNELS, usable_backend
+from mvsim.kernels.array.device import gpu, host
+
+TITLE = "The kernel for GPUs"
+SOURCES = TRAINING
+
+AGREEMENT, MEMORY = 1e-12, 0.2
+STEP_TARGET, GRADIENT_TARGET, ROOFLINE_TARGET, RUN_TARGET = 30.0, 100.0, 0.4, 1200.0
+"""Times two cores at k = 50, times two cores and part of the roofline at k = 200 and N = 4000, seconds for midpoint at k = 200."""
+
+FULL = {
+    "exact": ({"k": 20, "N": 200}, {"k": 10, "N": 100, "noise": "point"}, {"k": 6, "N": 30, "P": 16, "noise": "patch"}),
+    "gradients": ((50, 500), (100, 1000), (200, 2000), (200, 4000), (400, 4000)),
+    "torch": ({"k": 10, "N": 100, "P": 100}, {"k": 20, "N": 200, "P": 400}),
+    "memory": ({"k": 50, "N": 2000}, {"k": 100, "N": 4000}),
+    "steps": ((50, 500),),
+    "runs": ((100, 1000), (200, 2000)),
+    "seconds": 10.0,
+    "matrix": 8192,
+}
+QUICK = {
+    "exact": ({"k": 4, "N": 20}, {"k": 3, "N": 8, "P": 9, "noise": "patch"}),
+    "gradients": ((4, 40), (6, 60)),
+    "torch": ({"k": 3, "N": 10, "P": 9},),
+    "memory": ({"k": 4, "N": 60},),
+    "steps": ((4, 20),),
+    "runs": ((3, 12),),
+    "seconds": 0.1,
+    "matrix": 128,
+}
+T_END = {True: 1e4, False: 1e6}
+"""To which time steps are counted: with --quick, and without."""
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the study."""
+    parser.add_argument("--quick", action="store_true", help="small sizes: to try the study, not to measure; with --results-dir only")
+    parser.add_argument("--backend", default="cupy", choices=["cupy", "array"], help="array tries the study without a GPU; with --results-dir only")
+    parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS), help="parts to measure again; of the others the results stay")
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Measure the parts and keep each."""
+    if (options.quick or options.backend != "cupy") and options.file.folder == RESULTS:
+        raise SystemExit("--quick and --backend array try the study and would replace its results; give a folder with --results-dir")
+    try:
+        usable_backend(options.backend)
+    except mvsim.UsageError as error:
+        raise SystemExit(f"{error}; --backend array --quick --results-dir DIR tries the study without a GPU") from None
+    sizes = QUICK if options.quick else FULL
+    device = gpu() if options.backend == "cupy" else host()
+
+    def part(name: str) -> dict[str, Any]:
+        began = time.perf_counter()
+        measured = {"device": device.words, "cores": os.cpu_count(), **PARTS[name](sizes, options.backend)}
+        print(f"{name}: done after {time.perf_counter() - began:.0f} s", flush=True)
+        return measured
+
+    return options.file.measure_parts(options.only, part)
+
+
+def _objective(fields: dict[str, Any], backend: str, method: str = "midpoint", threads: int | None = None) -> mvsim.Objective:
+    p = mvsim.Parameters(**fields)
+    return mvsim.objective(method, p, mvsim.sample_dataset(p, 0), backend=backend, threads=threads)
+
+
+def _exactness(sizes: dict[str, Any], backend: str) -> dict[str, Any]:
+    rows = []
+    for fields in sizes["exact"]:
+        for method in ("erm", "midpoint", "mixup"):
+            tested, compiled = (_objective(fields, which, method) for which in (backend, "numba"))
+            c = spread(tested.parameters)
+            (loss, gradient), (expected, slope) = tested.loss_and_gradient(c), compiled.loss_and_gradient(c)
+            again = tested.loss_and_gradient(c)
+            other = tested.gradient(c * (1.0 + 1e-15))
+            rows.append(
+                {
+                    "problem": fields,
+                    "method": method,
+                    "loss": abs(loss - expected) / expected,
+                    "gradient": float(np.abs(gradient - slope).max() / np.abs(slope).max()),
+                    "same_bits": loss == again[0] and gradient.tobytes() == again[1].tobytes(),
+                    "control_differs": other.tobytes() != gradient.tobytes(),
+                }
+            )
+    return {"rows": rows}
+
+
+def _gradients(sizes: dict[str, Any], backend: str) -> dict[str, Any]:
+    peak = peaks(gpu() if backend == "cupy" else host(), sizes["matrix"])
+    rows = []
+    for k, N in sizes["gradients"]:
+        p = mvsim.Parameters(k=k, N=N)
+        c, objectives = escaped(p), {}
+        for name, which, threads in ((backend, backend, None), ("two threads", "numba", 2), ("all cores", "numba", None)):
+            objectives[name] = _objective({"k": k, "N": N}, which, threads=threads)
+        calls = {name: partial(objective.loss_and_gradient, c) for name, objective in objectives.items()}
+        candidates = {name: Candidate(call) for name, call in calls.items()}
+        seconds = fastest(candidates, sizes["seconds"], rounds=2)
+        seconds["kernel"] = seconds.pop(backend)
+        bound = roofline_seconds(work_of(p), peak)
+        rows.append({"k": k, "N": N, "size": N**2 * k, "seconds": seconds, "roofline_seconds": bound, "part": bound / seconds["kernel"]})
+    return {"peak": peak, "rows": rows, "pays_from": _pays_from(rows)}
+
+
+def _pays_from(rows: list[dict[str, Any]]) -> int | None:
+    """Return the least measured N^2 k from which on all are faster than all cores; None if the largest is not."""
+    pays = None
+    for row in sorted(rows, key=lambda row: -row["size"]):
+        if row["seconds"]["kernel"] >= row["seconds"]["all cores"]:
+            break
+        pays = row["size"]
+    return pays
+
+
+def _torch(sizes: dict[str, Any], backend: str) -> dict[str, Any]:
+    if find_spec("torch") is None:
+        return {"rows": [], "why": "PyTorch is not installed"}
+    rows, place = [], "cuda" if backend == "cupy" else "cpu"
+    for fields in sizes["torch"]:
+        tested = _objective(fields, backend)
+        p, data = tested.parameters, tested.data
+        c = spread(p)
+        candidates = {"kernel": Candidate(lambda tested=tested, c=c: tested.loss_and_gradient(c))}
+        errors = {}
+        for name, compiled in (("eager", False), ("torch.compile", True)):
+            call = with_torch(p, data, compiled, place)
+            gradient = tested.gradient(c)
+            errors[name] = float(np.abs(call(c)[1] - gradient).max() / np.abs(gradient).max())
+            candidates[name] = Candidate(lambda call=call, c=c: call(c))
+        rows.append({"problem": fields, "errors": errors, "seconds": fastest(candidates, sizes["seconds"], rounds=2)})
+    return {"rows": rows}
+
+
+def _memory(sizes: dict[str, Any], backend: str) -> dict[str, Any]:
+    if backend != "cupy":
+        return {"rows": [], "why": "only a GPU has memory of its own"}
+    import cupy
+
+    pool, rows = cupy.get_default_memory_pool(), []
+    for fields in sizes["memory"]:
+        for method in ("erm", "midpoint"):
+            pool.free_all_blocks()
+            before = pool.total_bytes()
+            tested = _objective(fields, backend, method)
+            p = tested.parameters
+            tested.hessian_vector_product(escaped(p), np.ones(p.correlations_shape))
+            entry = next(entry for entry in KERNELS if entry.backend == backend and entry.serves(tested.data))
+            needs = entry.device_needs(p, tested.sums_all_pairs)
+            rows.append(
+                {"problem": fields, "method": method, "measured": pool.total_bytes() - before, "predicted": 8 * (needs.stays + needs.product)}
+            )
+            del tested
+    return {"rows": rows}
+
+
+def _steps(sizes: dict[str, Any], backend: str) -> dict[str, Any]:
+    rows = []
+    for k, N in sizes["steps"]:
+        for name, which, threads in (("kernel", backend, None), ("two threads", "numba", 2), ("all cores", "numba", None)):
+            p = mvsim.Parameters(k=k, N=N)
+            mvsim.simulate(mvsim.Parameters(k=3, N=6), t_end=1.0, backend=which, threads=threads)  # compiled before the clock starts
+            began = time.perf_counter()
+            run = mvsim.simulate(p, "midpoint", t_end=T_END[sizes is QUICK], n_test=2, backend=which, threads=threads)
+            rows.append({"k": k, "N": N, "who": name, "seconds": time.perf_counter() - began, "steps": int(run.dataset["final_step"])})
+    return {"rows": rows}
+
+
+def _runs(sizes: dict[str, Any], backend: str) -> dict[str, Any]:
+    rows = []
+    for k, N in sizes["runs"]:
+        began = time.perf_counter()
+        run = mvsim.simulate(mvsim.Parameters(k=k, N=N), "midpoint", backend=backend)
+        learned = (run.dataset["feature_learned"].to_numpy()[-1] == 1.0).all(axis=1)
+        verdicts = [verdict.as_dict() for verdict in mvsim.verify([run]) if verdict.name.startswith("Theorem")]
+        seconds = time.perf_counter() - began
+        rows.append({"k": k, "N": N, "seconds": seconds, "settled": run.settled, "both": int(learned.sum()), "verdicts": verdicts})
+    return {"rows": rows}
+
+
+PARTS = {"exactness": _exactness, "gradients": _gradients, "torch": _torch, "memory": _memory, "steps": _steps, "runs": _runs}
+
+
+def judge(results: dict[str, Any]) -> list[str]:
+    """Return what is wrong."""
+    faults = []
+    for row in results.get("exactness", {"rows": []})["rows"]:
+        what = f"{row['method']} at {row['problem']}"
+        if not max(row["loss"], row["gradient"]) <= AGREEMENT:
+            faults.append(f"{what}: differs from the compiled kernel by {max(row['loss'], row['gradient']):.2g}")
+        if not (row["same_bits"] and row["control_differs"]):
+            faults.append(f"{what}: a second call has other bits, or another argument the same")
+    for row in results.get("torch", {"rows": []})["rows"]:
+        faults += [f"{row['problem']}: {name} differs by {error:.2g}" for name, error in row["errors"].items() if not error <= AGREEMENT]
+    for row in results.get("memory", {"rows": []})["rows"]:
+        if not abs(row["predicted"] / row["measured"] - 1.0) <= MEMORY:
+            faults.append(f"{row['method']} at {row['problem']}: {row['predicted']:.3g} bytes were predicted and {row['measured']:.3g} taken")
+    return faults
+
+
+def passage(results: dict[str, Any]) -> str:
+    """Put speeds and runs into tables, with the targets."""
+    parts = []
+    if gradients := results.get("gradients"):
+        rows = []
+        for row in gradients["rows"]:
+            seconds = row["seconds"]
+            times = [f"{seconds[who] / seconds['kernel']:.1f}" for who in ("two threads", "all cores")]
+            rows.append((row["k"], row["N"], f"{seconds['kernel']:.3g}", *times, f"{100.0 * row['part']:.0f} %", _gradient_target(row)))
+        heads = ["k", "N", "seconds", "times two threads", f"times {gradients['cores']} cores", "of the roofline", "target"]
+        parts.append(f"Loss and gradient of Midpoint Mixup on {gradients['device']}.\n\n" + table(heads, rows))
+        parts.append(f"It is faster than all cores from N^2 k = {gradients['pays_from']} on.\n" if gradients["pays_from"] else "It is not faster.\n")
+    if steps := results.get("steps"):
+        two = {(row["k"], row["N"]): row["seconds"] / row["steps"] for row in steps["rows"] if row["who"] == "two threads"}
+        mine = [row for row in steps["rows"] if row["who"] == "kernel"]
+        ratios = [(row["k"], row["N"], two[row["k"], row["N"]] * row["steps"] / row["seconds"]) for row in mine]
+        parts.append(table(["k", "N", "a step, times two threads", "target"], [(k, N, f"{r:.1f}", met(r >= STEP_TARGET)) for k, N, r in ratios]))
+    if runs := results.get("runs"):
+        rows = [
+            (row["k"], row["N"], f"{row['seconds']:.0f}", row["settled"], f"{row['both']} of {row['k']}", _run_target(row)) for row in runs["rows"]
+        ]
+        parts.append(table(["k", "N", "seconds to the verdict", "settled", "both features", "target"], rows))
+    return "\n".join(parts)
+
+
+def _gradient_target(row: dict[str, Any]) -> str:
+    if (row["k"], row["N"]) != (200, 4000):
+        return ""
+    return met(row["seconds"]["two threads"] >= GRADIENT_TARGET * row["seconds"]["kernel"] and row["part"] >= ROOFLINE_TARGET)
+
+
+def _run_target(row: dict[str, Any]) -> str:
+    return met(row["seconds"] <= RUN_TARGET) if row["k"] == 200 else ""
