@@ -118,6 +118,8 @@ SPOILED = {
     "main_job": _set("seconds", 601.0),
     "performance": _set("general", "checks", 0, "ok", False),
     "phase_diagrams": _set("r0", "rows", 0, "erm", "lost", 1),
+    "midpoint_escapes": _set("k=10", "runs", 0, "tau", 0.1),
+    "proof_map": _set("erm scaled k=4", "broken", ["seed 0: Replay (states)"]),
     "readme_figure": _set("runs", "midpoint", "classes", "both", 9),
     "startup": _set("help_seconds", 0.4),
     "theorems": _set("controls", "sections", 0, "verdicts", 0, "status", "fails"),
@@ -130,6 +132,8 @@ SPOILED = {
 SMALL = {
     "choices": {"N": {"k": 3, "seeds": 1, "rows": [{"value": 100, "erm": {"lost": 0}, "midpoint": {"lost": 0}}]}},
     "exceptions": {"k": {"50": {"classes": 10, "right": 10, "base": 9}}},
+    "midpoint_escapes": {"k=10": {"runs": [{"foretold": [6.0, 7.0], "came": [6.1, 7.1], "tau": 1.0}]}},
+    "proof_map": {"erm scaled k=4": {"steps": {}, "broken": []}},
     "paths": {"literal k=4": {"verdicts": [{"name": "Theorem 4.6 (features), k = 4", "kind": "theorem", "status": "consistent"}]}},
     "permanence": {"runs": {"0": {"views": [{"foretold": 7.0, "error": 0.1, "came": 7.1}]}}},
     "fuzz": {"total": 1, "failures": []},
