@@ -38,7 +38,7 @@ FOLDER = Path("mvsim-runs")
 """Where runs that verification makes are kept."""
 
 CONTROL_PARAMETERS = {"k": 4, "d": 2000}
-"""Both theorems hold there, so a control that turns does so for its own reason, and runs are short."""
+"""Both theorems hold there, so a check that does not pass has its own reason, and runs are short."""
 
 
 FOLLOWED = PATIENCE**2
