@@ -66,7 +66,7 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
         for v in run_verdicts.judge(kept_run(folder, p, THEOREMS[point.theorem].method, seed), point.theorem).verdicts:
             if v.kind == "evidence" and v.status in BAD:
                 broken.append(f"seed {seed}: {v.name}")
-            if v.name.startswith(("Claim", "Lemma", "Calculation", "Corollary")):
+            if v.name.startswith(("Claim", "Lemma", "Calculation")):
                 step = steps.setdefault(v.name, {"statuses": [], "measured": [], "bound": v.bound, "inside": [], "detail": v.detail})
                 step["statuses"].append(v.status)
                 step["measured"].append(v.measured if v.measured is not None and math.isfinite(v.measured) else None)
