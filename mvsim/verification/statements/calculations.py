@@ -29,6 +29,9 @@ MANY = 1e6
 IDENTITY = 1e-12
 """Relative error below which two sides count as equal: some thousand units of round-off, less than any wrong term would make."""
 
+CANCELLED = 1e-15
+"""Relative error of the terms of a pre-activation: some units of round-off."""
+
 Slope = Callable[[Any, float, float], np.ndarray]
 """R'(z) as a function of z, rho and alpha."""
 
@@ -188,13 +191,18 @@ class Sample:
     patches: np.ndarray
 
     def network_gradient(self, x: np.ndarray, slope: Slope) -> tuple[np.ndarray, np.ndarray]:
-        """Return (k, m, k, V): sum_p R'(<w_{y,r}, x^(p)>) x^(p) for patches x (P, k, V), and the sum of the absolute values."""
+        """Return (k, m, k, V): sum_p R'(<w_{y,r}, x^(p)>) x^(p) for patches x (P, k, V), and the sum of the absolute values.
+
+        A pre-activation is a sum, too. Where its terms nearly cancel, its round-off moves R' by more than R' has of its own; then R' counts with as
+        much as it moves if the terms are off by `CANCELLED`, in units of `IDENTITY`.
+        """
         p, patches = self.evidence.parameters, x.reshape(len(x), -1)
         step, size = np.empty((2, *self.c.shape))
         for y, z in enumerate(self._pre_activations(patches)):
-            slopes = slope(z, p.rho, p.alpha)
+            slopes, error = slope(z, p.rho, p.alpha), CANCELLED * (np.abs(self.c[y].reshape(len(z), -1)) @ np.abs(patches).T)
+            moved = 0.5 * np.abs(slope(z + error, p.rho, p.alpha) - slope(z - error, p.rho, p.alpha))
             step[y] = (slopes @ patches).reshape(step[y].shape)
-            size[y] = (np.abs(slopes) @ np.abs(patches)).reshape(size[y].shape)
+            size[y] = (np.maximum(np.abs(slopes), moved / IDENTITY) @ np.abs(patches)).reshape(size[y].shape)
         return step, size
 
     def _pre_activations(self, patches: np.ndarray) -> Iterator[np.ndarray]:
