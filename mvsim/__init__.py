@@ -25,7 +25,7 @@ _PUBLIC = {
     "objective": "mvsim.objectives",
     "feature_learned": "mvsim.recording.feature_test",
     "simulate": "mvsim.simulation.entry",
-    "verify": "mvsim.verification.verify",
+    "verify": "mvsim.verification.question",
     "Verdict": "mvsim.verification.verdict",
     "Run": "mvsim.run",
     "open_run": "mvsim.run",

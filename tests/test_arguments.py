@@ -33,7 +33,7 @@ WRONG = {
     "runs is an array": (lambda: run_figure(np.zeros(3)), "runs=array"),
     "runs to verify is an array of no dimension": (lambda: mvsim.verify(np.array("x")), "runs=array"),
     "theorems is a number": (lambda: mvsim.verify(theorems=5), "theorems=5"),
-    "k of verify is an array beside runs": (lambda: mvsim.verify("run.nc", k=np.zeros(3)), "k: "),
+    "k of verify is an array beside runs": (lambda: mvsim.verify("run.nc", k=np.zeros(3)), "k=("),
     "k of verify is hidden": (lambda: mvsim.verify(theorems="4.6", k=np.ma.masked_all(3, int)), "k=masked_array"),
     "redraw is an array": (lambda: mvsim.objective("mixup", P, DATA, redraw=np.zeros(3)), "redraw=array"),
     "progress is a number": (lambda: mvsim.simulate(**SIMULATE, progress=5), "progress=5"),

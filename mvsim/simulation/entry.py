@@ -82,8 +82,9 @@ def simulate(
     Notes
     -----
     Without ``t_end`` a run goes on until it has settled, that is, until the softmax gap of every class has fallen by a tenth, training accuracy is 1
-    and the answer of Definition 4.5 has not changed for any feature while time grew by ``settled_factor``, but gradient descent not beyond the
-    number of steps that `mvsim.simulation.plan` calls affordable. With it the first step that reaches it is the last. The step size of gradient
+    and the answer of Definition 4.5 has not changed for any feature while time grew by ``settled_factor``; once every feature is learned, by its
+    square root (`mvsim.recording.settling.growth_to_settle`). Gradient descent goes not beyond the number of steps that `mvsim.simulation.plan`
+    calls affordable. With it the first step that reaches it is the last. The step size of gradient
     descent is by default `mvsim.simulation.plan.LEARNING_RATE_PER_CLASS` times k.
     """
     asked = AllRunOptions(method=method, seed=seed, **options)

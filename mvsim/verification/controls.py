@@ -81,7 +81,7 @@ def _formulas(slope: Callable[[np.ndarray, float, float], np.ndarray] | None = N
 
     def judged(folder: Path, p: Parameters, seed: int) -> list[Verdict]:
         evidence = Evidence(kept_run(folder, p, "erm", seed))
-        return [calculation(evidence, **({} if slope is None else {"slope": slope})) for calculation in CALCULATIONS]
+        return [calculation(evidence, **({} if slope is None else {"slope": slope})) for calculation in CALCULATIONS.values()]
 
     return judged
 

@@ -47,7 +47,7 @@ def calculations(evidence: Evidence, slope: Slope = smoothed_relu_derivative) ->
     -------
     list of Verdict
     """
-    return [check(evidence, slope) for check in CALCULATIONS]
+    return [check(evidence, slope) for check in CALCULATIONS.values()]
 
 
 def network_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivative) -> Verdict:
@@ -167,15 +167,15 @@ def midpoint_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivativ
     return at_most("Calculation A.10", statement, error, IDENTITY, _where(evidence))
 
 
-CALCULATIONS: tuple[Callable[..., Verdict], ...] = (
-    network_gradient,
-    own_correlation,
-    other_correlations,
-    linear_correlation,
-    erm_gradient,
-    midpoint_gradient,
-)
-"""Each takes evidence and, if it is to be another than that of Definition 4.2, ``slope``."""
+CALCULATIONS: dict[str, Callable[..., Verdict]] = {
+    "Calculation A.6": network_gradient,
+    "Calculation A.7 (own feature)": own_correlation,
+    "Calculation A.7 (other features)": other_correlations,
+    "Calculation A.8": linear_correlation,
+    "Calculation A.9": erm_gradient,
+    "Calculation A.10": midpoint_gradient,
+}
+"""By the name of the verdict."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,12 +34,37 @@ def scaled(run, factor):
 
 
 def test_honest_runs_hold(run):
-    assert statuses(run) == {"(states)": "holds", "(most states)": "holds", "(descent)": "holds"}
+    assert statuses(run) == {"(states)": "holds", "(most states)": "holds", "(losses)": "holds", "(descent)": "holds"}
 
 
 @pytest.mark.parametrize("change", [lambda t: t**1.5, lambda t: 1.2 * t, lambda t: t / 1.2])
 def test_other_times_are_found(erm, change):
     assert is_found(changed_times(erm, change))
+
+
+def with_last_time(run, factor):
+    """A run whose last record is said to be later."""
+    times = run.dataset["time"].values.copy()
+    times[-1] *= factor
+    return Run(run.dataset.assign_coords(time=("time", times)).assign(final_time=times[-1]), run.provenance)
+
+
+@pytest.mark.parametrize("factor", [1.2, 1.65, 0.9])
+def test_another_time_of_the_last_record_is_found(erm, factor):
+    assert is_found(with_last_time(erm, factor))
+
+
+def test_another_loss_at_a_record_is_found(erm):
+    loss = erm.dataset["loss"].values.copy()
+    loss[-1] *= 1.05
+    assert statuses(Run(erm.dataset.assign(loss=("time", loss)), erm.provenance))["(losses)"] == "fails"
+
+
+def test_a_record_between_two_states_of_the_path_is_tied_to_its_time(erm):
+    """Own correlations of a late record are those of another one, a tenth of a decade later."""
+    own = erm.dataset["own_correlations"].values.copy()
+    own[-3] = own[-1]
+    assert is_found(Run(erm.dataset.assign(own_correlations=(erm.dataset["own_correlations"].dims, own)), erm.provenance))
 
 
 @pytest.mark.parametrize("changed", [{"rho": 0.125}, {"alpha": 7.0}, {"delta1": 0.15}])
