@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from mvsim.cli.notices import Notices
 from mvsim.cli.options import FLAG
 from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
@@ -51,7 +50,7 @@ def _figure_of_sweep(folder: Path) -> Figure:
     from mvsim.plotting.sweep_figure import sweep_figure
     from mvsim.sweep.runs import open_runs
 
-    return sweep_figure(open_runs(folder, Notices().count))
+    return sweep_figure(open_runs(folder))
 
 
 def default_picture(runs: tuple[Path, ...]) -> Path:
