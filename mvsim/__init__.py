@@ -29,6 +29,7 @@ _PUBLIC = {
     "Verdict": "mvsim.verification.verdict",
     "Run": "mvsim.run",
     "open_run": "mvsim.run",
+    "plot": "mvsim.plotting.plot",
     "run_sweep": "mvsim.sweep.sweep",
     "open_runs": "mvsim.sweep.runs",
     "Runs": "mvsim.sweep.runs",

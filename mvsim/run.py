@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from mvsim.parameters import Deviation, Parameters
 
 if TYPE_CHECKING:
     import xarray as xr
+    from matplotlib.figure import Figure
 
 _MAKE = "read one with mvsim.open_run or make one with mvsim.simulate"
 
@@ -93,6 +95,12 @@ class Run:
     def final_correlations(self) -> NDArray[np.float64]:
         """Correlations c[y, r, s, l] at the last save, shape (k, m, k, V), dimensionless."""
         return self.dataset["final_correlations"].to_numpy()
+
+    def plot(self, *, panels: Sequence[str] | None = None, classes: Sequence[int] | None = None, title: str | None = None) -> Figure:
+        """Draw the run; arguments, result and errors are those of `mvsim.plot`."""
+        from mvsim.plotting.plot import plot
+
+        return plot(self, panels=panels, classes=classes, title=title)
 
 
 def open_run(path: str | os.PathLike[str]) -> Run:

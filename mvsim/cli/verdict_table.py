@@ -103,11 +103,8 @@ def _in_front(v: Verdict, claims: Sequence[str]) -> bool:
 def _lines(v: Verdict, full: bool) -> list[str]:
     """Return a verdict in words: in full its numbers and statement, else what a reader wants to know next, of a step the first of it."""
     if full:
-        numbers = [
-            f"{name} {value}"
-            for name, value in (("measured", number_text(v.measured)), ("bound", number_text(v.bound)), ("margin", margin_text(v)))
-            if value
-        ]
+        values = ("measured", number_text(v.measured)), ("bound", number_text(v.bound)), ("margin", margin_text(v))
+        numbers = [f"{name} {value}" for name, value in values if value]
         words = f"{v.name}: {', '.join([*numbers, v.statement])}" + (f": {v.detail}" if v.detail else "")
     else:
         words = f"{v.name}: {(v.detail if v.kind in ('theorem', 'control') else v.detail.split(';')[0]) or v.statement}"
