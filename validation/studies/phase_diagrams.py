@@ -22,7 +22,8 @@ from lib.tables import table
 from matplotlib.figure import Figure
 
 import mvsim
-from mvsim.plotting.style import STRONG, WEAK, styled
+from mvsim.plotting.labels import METHOD_NAMES
+from mvsim.plotting.style import METHODS, OUTCOMES, styled
 
 TITLE = "Beyond the theorems: one thing at a time"
 SOURCES = (*TRAINING, "archive", "intervals", "verification.evidence")
@@ -124,12 +125,12 @@ def limits(seeds: int, runs: Path) -> dict[str, Any]:
 def picture(results: dict[str, Any]) -> Figure:
     """Draw a panel for each map."""
     with styled():
-        figure = Figure(figsize=(7.0, 4.2))
+        figure = Figure(figsize=(7.0, 4.5))
         for axes, (name, study) in zip(figure.subplots(2, 3, sharey=True).flat, MAPS.items(), strict=True):
             rows = results[name]["rows"] if name in results else []
-            lines = [("erm", "one", WEAK, 6, "ERM: exactly one"), ("midpoint", "both", STRONG, 3, "midpoint: both")]
+            lines = [("erm", "one", METHODS["erm"], 6, "ERM: exactly one"), ("midpoint", "both", METHODS["midpoint"], 3, "midpoint: both")]
             if name == "mixing":
-                lines = [("mixup", "one", WEAK, 6, "exactly one"), ("mixup", "both", STRONG, 3, "both")]
+                lines = [("mixup", "one", OUTCOMES["one"], 6, "exactly one"), ("mixup", "both", OUTCOMES["both"], 3, "both")]
             for method, which, colour, size, label in lines:  # where both are the same, one shows behind the other
                 shown = [(row["value"], row[method][which]) for row in rows if row[method][which]]
                 x = [value for value, _ in shown]
@@ -147,7 +148,17 @@ def picture(results: dict[str, Any]) -> Figure:
             if name == "mixing":
                 axes.legend(loc="lower center", bbox_to_anchor=(0.5, 0.97), ncols=2)
         figure.supylabel("fraction of classes")
+        figure.suptitle(_message(results), fontsize=8)
         return figure
+
+
+def _message(results: dict[str, Any]) -> str:
+    """Say at how many of the values that were tried each theorem's outcome is that of at least nine classes in ten."""
+    told = []
+    for method, outcome in (("erm", "one"), ("midpoint", "both")):
+        shares = [row[method][outcome] for study in results.values() for row in study["rows"] if method in row and row[method][outcome]]
+        told.append(f"{sum(share[0] >= ENOUGH for share in shares)} of {len(shares)} values ({METHOD_NAMES[method]})")
+    return f"Nine classes in ten end as the theorem says at {' and '.join(told)}"
 
 
 def options(parser: argparse.ArgumentParser) -> None:
