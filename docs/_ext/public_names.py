@@ -20,7 +20,7 @@ GROUPS = {
     "A problem": ("parameters",),
     "Data and initial weights": ("data", "initialisation"),
     "Losses, gradients, features": ("activations", "objectives", "recording"),
-    "Runs": ("simulation", "run", "sweep"),
+    "Runs": ("simulation", "run", "run_files", "sweep"),
     "Verdicts": ("verification",),
     "Pictures": ("plotting", "report"),
     "Errors": ("errors",),

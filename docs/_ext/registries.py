@@ -29,6 +29,7 @@ from sphinx.util.docutils import SphinxDirective
 import mvsim
 from mvsim.cli import main
 from mvsim.cli.app import app as command_line
+from mvsim.recording.feature_test import count_classes, outcomes_of
 from mvsim.recording.variables import VARIABLES
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.statements import calculations as calculations_module
@@ -199,9 +200,11 @@ class SmallRuns(SphinxDirective):
     """``small-runs``."""
 
     def run(self) -> list[nodes.Node]:
-        """Return the first line of the summary of each run of the map."""
-        lines = [run.summary.splitlines()[0] for run in small_runs().values()]
-        fields = ", ".join(f"{name} = {value}" for name, value in SMALL.items())
+        """Return what became of the classes in each run of the map."""
+        fields, lines = ", ".join(f"{name} = {value}" for name, value in SMALL.items()), []
+        for method, run in small_runs().items():
+            counts = count_classes(run.dataset["feature_learned"].to_numpy()[-1])
+            lines.append(f"{method}: " + ", ".join(f"{of.phrase} in {counts[of.name]}" for of in outcomes_of(run.parameters.V)) + " classes")
         return [nodes.literal_block(text="\n".join([fields, *lines]), language="none")]
 
 

@@ -50,7 +50,7 @@ def print_section(title: str, verdicts: Iterable[Verdict], everything: bool = Fa
     """
     verdicts = list(verdicts)
     regime = verdicts[0].regime if verdicts else ""
-    lines = [*_wrapped(f"{title}  [{regime}]" if regime else title, 0)]
+    lines = [*wrapped(f"{title}  [{regime}]" if regime else title, 0)]
     if only:
         for v in (v for v in verdicts if number_of(v.name) in only):
             lines += _lines(v, full=True)
@@ -59,7 +59,7 @@ def print_section(title: str, verdicts: Iterable[Verdict], everything: bool = Fa
     front = [v for v in verdicts if _in_front(v, claims)]
     rest = [v for v in verdicts if not _in_front(v, claims)]
     for sentence in headlines(verdicts):
-        lines += _wrapped(sentence, 0)
+        lines += wrapped(sentence, 0)
     for v in front:
         lines += _lines(v, full=everything or number_of(v.name) in claims or v.kind == "evidence")
     for v in rest if everything else ():
@@ -67,7 +67,7 @@ def print_section(title: str, verdicts: Iterable[Verdict], everything: bool = Fa
     for kind, what in GROUPS.items():
         some = [v for v in rest if v.kind == kind]
         if some and not everything:
-            lines += _wrapped(f"besides, {what}: {counts(some)}", 0)
+            lines += wrapped(f"besides, {what}: {counts(some)}", 0)
     if rest and not everything:
         lines.append("--all shows them, --only B.10 one")
     print("\n".join(lines))
@@ -108,11 +108,11 @@ def _lines(v: Verdict, full: bool) -> list[str]:
         words = f"{v.name}: {', '.join([*numbers, v.statement])}" + (f": {v.detail}" if v.detail else "")
     else:
         words = f"{v.name}: {(v.detail if v.kind in ('theorem', 'control') else v.detail.split(';')[0]) or v.statement}"
-    first, *others = _wrapped(words, INDENT)
+    first, *others = wrapped(words, INDENT)
     return [f"{_styled(v.status)}{first[INDENT:]}", *others]
 
 
-def _wrapped(words: str, indent: int) -> list[str]:
+def wrapped(words: str, indent: int = 0) -> list[str]:
     """Return words as lines of the terminal, indented, or as one line where there is none."""
     words = escaped(" ".join(words.split()))
     if not sys.stdout.isatty():

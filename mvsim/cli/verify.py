@@ -16,7 +16,7 @@ from mvsim.cli.fields import given_for, text_flags, with_flags
 from mvsim.cli.options import FLAG, INTEGER, Json, Quiet, read_integer
 from mvsim.cli.progress import progress_on
 from mvsim.cli.streams import silence_stdout
-from mvsim.cli.verdict_table import counts, print_section
+from mvsim.cli.verdict_table import counts, print_section, wrapped
 from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
@@ -160,7 +160,7 @@ def verify(
         else:
             for section in sections:
                 print_section(section.title, section.verdicts, all_, claim, only)
-            print(escaped(_outcome(question, verdicts, answer)))
+            print("\n".join(wrapped(_outcome(question, verdicts, answer))))
         sys.stdout.flush()
     except BrokenPipeError:  # the verdict is the exit code, whoever reads the words
         silence_stdout()

@@ -41,6 +41,9 @@ FIELD_WIDTH, FIELD_HEIGHT = 0.44, 0.33
 
 MEANINGS = {"k": "$k$, number of classes", "d": "$d$, dimension of a patch", "r0": "$r_0$, initial size over threshold", "N": "$N$, training points"}
 
+MARKERS = {"both": "o", "all": "o", "one": "s", "some": "s", "none": "^"}
+"""Lines are told apart in greyscale too."""
+
 PHRASES = {"both": "both", "one": "exactly one", "all": "all", "some": "some", "none": "none"}
 
 
@@ -131,10 +134,11 @@ def _lines(axes: Axes, panel: Panel, axis: Axis | None, outcomes: Sequence[str])
         values = panel.shares(outcome).reshape(-1, 3)
         bars = np.abs(values[:, 1:] - values[:, :1]).T
         shown = _shifted(x, 0.012 * shift) if axis is not None else x + shift  # bars that would hide each other stand side by side
-        colour = DARK if outcome == "none" else OUTCOMES[outcome]
-        axes.errorbar(shown, values[:, 0], bars, color=colour, marker="o", markersize=3.5, elinewidth=0.9, capsize=2, label=PHRASES[outcome])
+        colour = _colour(outcome)
+        marker: dict[str, Any] = {"color": colour, "marker": MARKERS[outcome], "markersize": 3.5}
+        axes.errorbar(shown, values[:, 0], bars, elinewidth=0.9, capsize=2, label=PHRASES[outcome], **marker)
         hollow = np.array([one.unsettled > 0 for one in counts])
-        axes.plot(shown[hollow], values[hollow, 0], "o", color=colour, markerfacecolor="white", markersize=3.5, zorder=3)
+        axes.plot(shown[hollow], values[hollow, 0], linestyle="none", markerfacecolor="white", zorder=3, **marker)
     axes.set_ylim(-0.04, 1.04)
     if axis is None:
         axes.set_xticks(np.linspace(-1.0, 1.0, len(outcomes)), [PHRASES[outcome] for outcome in outcomes])
@@ -182,7 +186,7 @@ def _map(axes: Axes, panel: Panel, numbers: Sequence[Axis], outcome: str) -> Any
             axes.fill_between([i - 0.5, i + 0.5], j - 0.5, j + 0.5, facecolor="white", edgecolor="#BBBBBB", hatch="////", linewidth=0.0)
             continue
         words = f"{share:.0f}{'*' if counts.unsettled else ''}\n{low:.0f}\N{EN DASH}{high:.0f}"
-        axes.text(i, j, words, ha="center", va="center", fontsize=7, linespacing=1.0, color="white" if share > 60.0 else "black")
+        axes.text(i, j, words, ha="center", va="center", fontsize=7, linespacing=1.0, color=_ink(colours(share / 100.0)))
     axes.set_xticks(range(len(across.values)), [f"{value[0]:g}" for value in across.values])
     axes.set_yticks(range(len(up.values)), [f"{value[0]:g}" for value in up.values])
     axes.set(xlim=(-0.5, len(across.values) - 0.5), ylim=(-0.5, len(up.values) - 0.5))
@@ -190,12 +194,20 @@ def _map(axes: Axes, panel: Panel, numbers: Sequence[Axis], outcome: str) -> Any
 
 
 def _colours(outcome: str) -> Colormap:
-    """Return colours from white over that of an outcome, the same as in all pictures, to a darker one, so that they differ in print too."""
-    from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
+    """Return colours from white, of no class, to that of an outcome in all pictures, of every class."""
+    from matplotlib.colors import LinearSegmentedColormap
 
-    full = DARK if outcome == "none" else OUTCOMES[outcome]
-    red, green, blue = to_rgb(full)
-    return LinearSegmentedColormap.from_list(outcome, [(0.0, "white"), (0.5, full), (1.0, to_hex((0.45 * red, 0.45 * green, 0.45 * blue)))])
+    return LinearSegmentedColormap.from_list(outcome, ["white", _colour(outcome)])
+
+
+def _colour(outcome: str) -> str:
+    return DARK if outcome == "none" else OUTCOMES[outcome]
+
+
+def _ink(colour: Sequence[float]) -> str:
+    """Return black or white, whichever is easier to read on a colour (red, green, blue from 0 to 1): by its luminance."""
+    red, green, blue = colour[:3]
+    return "black" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.5 else "white"
 
 
 def _message(runs: Runs, panels: Sequence[Panel], outcome: str) -> str:

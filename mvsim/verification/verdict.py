@@ -25,7 +25,7 @@ STATUSES: tuple[Status, ...] = ("fails", "contradicted", "inconclusive", "consis
 """
 
 Kind = Literal["theorem", "evidence", "step", "control"]
-"""What a verdict is about: a theorem; whether a run is what it says it is; a step of a proof; a check that has to turn."""
+"""What a verdict is about: a theorem; whether a run is what it says it is; a step of a proof; a check that must not pass."""
 
 BAD: frozenset[Status] = frozenset({"fails", "contradicted"})
 """What gives exit code 1."""

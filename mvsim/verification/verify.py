@@ -38,7 +38,7 @@ FOLDER = Path("mvsim-runs")
 """Where runs that verification makes are kept."""
 
 CONTROL_PARAMETERS = {"k": 4, "d": 2000}
-"""Both theorems hold there, so a control that turns does so for its own reason, and runs are short."""
+"""Both theorems hold there, so a check that does not pass has its own reason, and runs are short."""
 
 
 FOLLOWED = PATIENCE**2
@@ -211,7 +211,7 @@ def _farthest(run: Run) -> float:
 
 
 def ask_of_controls(folder: Path = FOLDER, parameters: Parameters | None = None, seed: int = 0) -> Iterator[Section]:
-    """Run the negative controls: a verdict holds if the check that it is about turned."""
+    """Run the negative controls: a verdict holds if the check that it is about says what it must."""
     p = Parameters(**CONTROL_PARAMETERS) if parameters is None else parameters
     check_two_views(p)
     make_folder(folder)

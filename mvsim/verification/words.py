@@ -30,11 +30,11 @@ def conclusion(code: int, verdicts: Collection[Verdict]) -> str:
         return UNFAVOURABLE[code]
     statuses = {verdict.status for verdict in verdicts if verdict.kind == "theorem"} or {verdict.status for verdict in verdicts}
     if "consistent" in statuses:
-        return "nothing that was asked for fails; the runs are consistent with it and do not establish it"
+        return "the runs are consistent with what was asked for and do not establish it"
     if "established" in statuses:
         return "what was asked for is established"
     if "holds" in statuses:
-        return "what was asked for holds in each run or data set that was judged"
+        return "what was asked for holds in what was judged"
     return "nothing was decided"
 
 

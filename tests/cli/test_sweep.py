@@ -207,7 +207,7 @@ def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
     assert mvsim("report", "runs", "--verdicts", "answer.json").out == "saved in runs/report.html\n"
     text = (tmp_path / "runs" / "report.html").read_text()
     assert "Theorem 4.6, k=3" in text
-    assert "What was asked for holds in each run" in text
+    assert "What was asked for holds in what was judged" in text
     assert "exists already" in mvsim("report", "runs", "--verdicts", "answer.json").err
     (tmp_path / "strict.json").write_text(json.dumps({**answer, "exit_code": 1}))
     mvsim("report", "runs", "--verdicts", "strict.json", "--out", "strict.html")

@@ -7,6 +7,7 @@ import mvsim
 from mvsim.archive import write_run
 from mvsim.errors import UsageError
 from mvsim.plotting import save_figure
+from mvsim.plotting.labels import METHOD_NAMES
 from mvsim.plotting.sweep_figure import MOST_PANELS, sweep_figure
 from mvsim.sweep.intervals import clustered_interval
 
@@ -94,8 +95,9 @@ def test_runs_that_had_not_settled_are_marked(tmp_path, over):
 
 def test_what_means_nothing_for_a_method_is_no_axis_of_it(tmp_path):
     """The law of lambda is a number here, but ERM has none: it stands once, and not along an axis of laws."""
+    mixup = METHOD_NAMES.get("mixup", "mixup")
     _, figure = drawn(tmp_path, {"k": "3,4", "method": "erm,mixup,midpoint", "mixing": [0.3, 0.5], "seed": "0:2"})
-    assert [axes.get_title() for axes in panels(figure)] == ["ERM", "mixup, mixing = 0.3", "mixup, mixing = 0.5", "Midpoint Mixup"]
+    assert [axes.get_title() for axes in panels(figure)] == ["ERM", f"{mixup}, mixing = 0.3", f"{mixup}, mixing = 0.5", "Midpoint Mixup"]
 
 
 @pytest.mark.parametrize(

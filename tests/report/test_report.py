@@ -149,8 +149,8 @@ def test_the_regime_is_that_of_the_verdicts(of_runs):
     ("statuses", "words"),
     [
         (["established"], "What was asked for is established (established 1)"),
-        (["established", "consistent"], "Nothing that was asked for fails; the runs are consistent with it and do not establish it"),
-        (["holds", "holds"], "What was asked for holds in each run or data set that was judged (holds 2)"),
+        (["established", "consistent"], "The runs are consistent with what was asked for and do not establish it"),
+        (["holds", "holds"], "What was asked for holds in what was judged (holds 2)"),
         (["established", "inconclusive"], "Something that was asked for is inconclusive"),
         (["holds", "contradicted"], "Something that was asked for fails or is contradicted"),
         (["measured"], "Nothing was decided"),

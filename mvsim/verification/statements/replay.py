@@ -11,10 +11,10 @@ from mvsim.verification.evidence.replay import FINER, replay_descent, replay_flo
 from mvsim.verification.statements.gradient_flow import WIDEST
 from mvsim.verification.verdict import Verdict, at_most, constant, not_applicable
 
-LARGEST, PART, OF_MOST = 500.0, 0.9, 20.0
+LARGEST, PART, OF_MOST = 500.0, 0.9, 100.0
 """Most difference of any record from the replay, and of nine of ten of them, in units of the tolerance of one step. An escape magnifies the error
 of a step, which is all that is left once the clock has been allowed for: the records of runs at k = 4 to 10 differ by 90 at most, nine of ten by less
-than 5. A last record of ERM whose time is wrong by a fifth differs by 900."""
+than 40. A last record of ERM whose time is wrong by a fifth differs by 900."""
 
 LOSS = 20.0
 """Most difference of ln J at a record from the replay, in units of rtol, as `mvsim.integrators.flow.flow.IMBALANCE` allows it. Losses of those runs

@@ -148,3 +148,13 @@ def test_the_gap_of_two_points_of_one_class_counts_with_its_target():
     evidence = Evidence(with_final(run, c))
     assert 0.0 < evidence.objective.loss(c) < 1e-9
     assert midpoint_gradient(evidence).status == erm_gradient(evidence).status == "holds"
+
+
+def test_round_off_of_a_pre_activation_that_cancels_is_no_error(run):
+    """Noise of two features, one with a large correlation and the other with nearly its negative: what is left of them is round-off."""
+    c = state(run.parameters)
+    c[0, 0] = 0.0
+    c[0, 0, 1], c[0, 0, 2] = 400.0, -400.0 * (1.0 - 1e-9)
+    evidence = Evidence(with_final(run, c))
+    assert network_gradient(evidence).status == "holds"
+    assert network_gradient(evidence, slope=slightly_off).status == "fails"

@@ -49,22 +49,16 @@ def with_last_time(run, factor):
     return Run(run.dataset.assign_coords(time=("time", times)).assign(final_time=times[-1]), run.provenance)
 
 
-@pytest.mark.parametrize("factor", [1.2, 1.65, 0.9])
-def test_another_time_of_the_last_record_is_found(erm, factor):
-    assert is_found(with_last_time(erm, factor))
-
-
-def test_another_loss_at_a_record_is_found(erm):
-    loss = erm.dataset["loss"].values.copy()
-    loss[-1] *= 1.05
-    assert statuses(Run(erm.dataset.assign(loss=("time", loss)), erm.provenance))["(losses)"] == "fails"
-
-
-def test_a_record_between_two_states_of_the_path_is_tied_to_its_time(erm):
-    """Own correlations of a late record are those of another one, a tenth of a decade later."""
-    own = erm.dataset["own_correlations"].values.copy()
-    own[-3] = own[-1]
-    assert is_found(Run(erm.dataset.assign(own_correlations=(erm.dataset["own_correlations"].dims, own)), erm.provenance))
+def test_the_end_is_tied_to_its_time(erm):
+    """The last record later, its loss larger, or the correlations of an earlier one as they are at the end."""
+    whole, own, loss = 1e10, erm.dataset["own_correlations"].values.copy(), erm.dataset["loss"].values.copy()
+    assert statuses(erm, whole)["(states)"] == "holds"
+    assert is_found(with_last_time(erm, 1.2), whole)
+    own[-3], loss[-1] = own[-1], 1.05 * loss[-1]
+    assert (
+        statuses(Run(erm.dataset.assign(own_correlations=(erm.dataset["own_correlations"].dims, own)), erm.provenance), whole)["(states)"] == "fails"
+    )
+    assert statuses(Run(erm.dataset.assign(loss=("time", loss)), erm.provenance), whole)["(losses)"] == "fails"
 
 
 @pytest.mark.parametrize("changed", [{"rho": 0.125}, {"alpha": 7.0}, {"delta1": 0.15}])
