@@ -15,6 +15,7 @@ from lib.results import ResultsFile, standing
 from lib.sources import MissingSourceError, digest_of_sources
 from lib.stamps import present_stamp, stamp_text, stamps_in, write_stamp
 from lib.study import Study, study_names
+from matplotlib.figure import Figure
 
 import mvsim
 
@@ -71,6 +72,14 @@ def test_pictures_exist_and_name_a_command_that_exists():
         parser = argparse.ArgumentParser(exit_on_error=False)
         Study.load(study).options(parser)
         parser.parse_args(arguments)
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_pictures_are_drawn_from_results(name):
+    for picture, figure in Study.load(name).pictures(results_of(name)).items():
+        assert (FIGURES / f"{picture}.png").exists()
+        assert f"run.py {name}" in (FIGURES / f"{picture}.txt").read_text(encoding="utf-8")
+        assert figure.get_suptitle(), "a picture says in its title what there is to see"
 
 
 # ---- the studies --------------------------------------------------------------------------------------------------------------------
@@ -259,6 +268,7 @@ def _study(**changes):
     parts = {
         "name": "exactness", "description": "d", "title": "t", "sources": ("losses",), "options": lambda parser: None, "measure": lambda options: {},
         "judge": lambda results: [], "passage": lambda results: "", "numbers": lambda results: [], "quotes": lambda results: [],
+        "pictures": lambda results: {},
     }  # fmt: skip
     return Study(**parts | changes)
 
@@ -346,6 +356,25 @@ def test_the_command_measures_judges_and_keeps(tmp_path, capsys):
     assert stamps_in(tmp_path)["exactness"]["command"] == "python validation/run.py exactness --size 3"
 
 
+def test_a_study_draws_what_it_measured_and_again_from_its_results(tmp_path, capsys, monkeypatch):
+    def pictures(results):
+        figure = Figure(figsize=(1.0, 1.0))
+        figure.text(0.1, 0.5, str(results["size"]))
+        return {"size": figure}
+
+    study = _study(options=lambda parser: None, measure=lambda given: {"size": 2}, pictures=pictures)
+    assert run.run_study(study, ["--results-dir", str(tmp_path)]) == 0
+    first = (tmp_path / "size.png").read_bytes()
+    assert (tmp_path / "size.txt").read_text() == "size.png is made by: python validation/run.py exactness\n"
+    (tmp_path / "size.png").unlink()
+    monkeypatch.setattr(run, "RESULTS", tmp_path)
+    monkeypatch.setattr(run, "FIGURES", tmp_path)
+    monkeypatch.setattr(Study, "load", lambda name: study)
+    assert run.main(["--draw", "exactness"]) == 0
+    assert capsys.readouterr().out.endswith("exactness: size\n")
+    assert (tmp_path / "size.png").read_bytes() == first
+
+
 def test_a_command_names_no_place_of_this_machine():
     given = ["--runs", "/tmp/runs", "--seeds", "1", "--results-dir=/tmp/results", "--only", "k=10, t=1e12"]
     assert run.command_of(_study(), given) == "python validation/run.py exactness --seeds 1 --only 'k=10, t=1e12'"
@@ -358,3 +387,6 @@ def test_the_command_refuses_what_it_does_not_know(capsys):
     with pytest.raises(SystemExit, match="2"):
         run.main(["--results", "--note", "exactitude", "words"])
     assert "exactitude: has no results" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        run.main(["--draw", "exactitude"])
+    assert "'exactness'" in capsys.readouterr().err

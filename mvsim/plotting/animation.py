@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mvsim.archive.atomic import write_atomically
 from mvsim.echo import echo, path_text
 from mvsim.errors import UsageError
-from mvsim.plotting.labels import identity, time_text
+from mvsim.plotting.labels import check_title, headline, identity, plain, time_text
 from mvsim.plotting.output import check_output
 from mvsim.plotting.shown import Shown, shown_of
 from mvsim.plotting.style import MARK, styled
@@ -78,7 +78,7 @@ def save_animation(run: Run, path: str | os.PathLike[str], classes: Any = None, 
     classes : sequence of int, optional
         Classes to show, counted from 0; by default all.
     title : str, optional
-        What stands above the picture; by default which run it is.
+        What stands above the picture; by default what came out. An empty text leaves it out.
     force : bool
         Whether an existing file may be overwritten.
 
@@ -94,21 +94,21 @@ def save_animation(run: Run, path: str | os.PathLike[str], classes: Any = None, 
     """
     path = check_output(path, force, MOVIES)
     (shown,) = shown_of([run], classes)
+    check_title(title)
     values = matrices(shown)
     if not (values > 0).any():
         raise UsageError(
             f"{path_text(run.path or 'run')}: no correlation is positive, so that a matrix on a logarithmic scale is empty; draw another run"
         )
     with styled(), tempfile.TemporaryDirectory() as folder:
-        figure, images = _first_frame(shown, values, title)
+        figure, images, above = _first_frame(shown, values, title)
         movie = Path(folder) / f"movie.{path.suffix.lower().removeprefix('.')}"
         writer = _writer(movie.suffix)
-        above = figure.get_suptitle()
         with writer.saving(figure, str(movie), DOTS_PER_INCH):
             for frame in frames_of(shown.times):
                 for view, image in enumerate(images):
                     image.set_data(_on_scale(values[frame, :, :, view]))
-                figure.suptitle(f"{above}\n$t$ = {time_text(float(shown.times[frame]))}", fontsize=9, x=0.01, ha="left")
+                _name(figure, above, time_text(float(shown.times[frame])))
                 writer.grab_frame()
         content = movie.read_bytes()
     write_atomically(path, content if movie.suffix == ".gif" else _alone(content.decode()).encode())
@@ -127,8 +127,8 @@ def _on_scale(values: NDArray[np.float64]) -> np.ma.MaskedArray[Any, Any]:
     return np.ma.masked_less_equal(values, 0.0)
 
 
-def _first_frame(shown: Shown, values: NDArray[np.float64], title: str | None) -> tuple[Figure, list[AxesImage]]:
-    """Return the figure, and an image for each view."""
+def _first_frame(shown: Shown, values: NDArray[np.float64], title: str | None) -> tuple[Figure, list[AxesImage], str]:
+    """Return the figure, an image for each view, and what stands above every frame."""
     from matplotlib.colors import LogNorm
     from matplotlib.ticker import MaxNLocator
 
@@ -156,11 +156,18 @@ def _first_frame(shown: Shown, values: NDArray[np.float64], title: str | None) -
     if shown.has_threshold and norm.vmin is not None and norm.vmin < shown.run.parameters.rho < (norm.vmax or 0.0):
         bar.ax.axhline(shown.run.parameters.rho, color="white", linewidth=1.0)
         bar.ax.annotate(r"$\rho$", (0.5, shown.run.parameters.rho), ha="center", va="bottom", color="white", fontsize=7)
-    above = ["One correlation after another rises, on the diagonal", ", ".join(identity(shown))] if title is None else [title]
-    figure.suptitle("\n".join(line for line in above if line), fontsize=9, x=0.01, ha="left")
+    above = "\n".join(line for line in (headline([shown]) if title is None else plain(title), ", ".join(identity(shown))) if line)
+    _name(figure, above, r"$1\times10^{9}$")
     kept = f"White: not positive. Off the diagonal: as last kept in full ({shown.run.dataset.sizes['snapshot']} times)."
     figure.supxlabel(kept, fontsize=6, x=0.01, ha="left", color=MARK)
-    return figure, images
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # from here on nothing moves from frame to frame
+    return figure, images, above
+
+
+def _name(figure: Figure, above: str, time: str) -> None:
+    """Write what stands above a frame."""
+    figure.suptitle(f"{above}\n$t$ = {time}", fontsize=9, x=0.01, ha="left")
 
 
 def _alone(page: str) -> str:

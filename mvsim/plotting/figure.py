@@ -9,7 +9,7 @@ import numpy as np
 
 from mvsim.echo import echo
 from mvsim.errors import UsageError
-from mvsim.plotting.labels import ending, footnote, headline, plain, titles, wrapped
+from mvsim.plotting.labels import check_title, ending, footnote, headline, plain, titles, wrapped
 from mvsim.plotting.panel import Limits, Panel, mark_end
 from mvsim.plotting.panels import check_panels, panels_of
 from mvsim.plotting.shown import Shown, shown_of
@@ -26,9 +26,6 @@ MOST_RUNS = 16
 
 PAGE, COLUMN = 6.8, 3.3
 """Widths in inches of a page and of one of its two columns; several runs get more than a page only if they need it."""
-
-LONGEST_TITLE = 300
-"""Characters of a title."""
 
 
 def run_figure(
@@ -71,8 +68,7 @@ def run_figure(
     if len(runs) > MOST_RUNS:
         raise UsageError(f"{len(runs)} runs: at most {MOST_RUNS} fit side by side; draw fewer at a time")
     shown = shown_of(runs, classes)
-    if title is not None and (not isinstance(title, str) or len(title) > LONGEST_TITLE):
-        raise UsageError(f"title={echo(title)}: must be a text of at most {LONGEST_TITLE} characters")
+    check_title(title)
     with styled():
         return _drawn(shown, drawn or panels_of(shown), title)
 
@@ -102,7 +98,8 @@ def _one(panels: Sequence[Panel]) -> tuple[Figure, np.ndarray]:
     from mvsim.plotting.picture import Picture
 
     sides = [side for side in ([p for p in panels if p.over_time], [p for p in panels if not p.over_time]) if side]
-    figure = Picture(figsize=(COLUMN if len(sides) == 1 else PAGE, 1.3 + max(1.75 * len(sides[0]), 2.4 * len(sides[-1]))))
+    heights = [sum(1.75 if panel.over_time else 2.4 for panel in side) for side in sides]
+    figure = Picture(figsize=(COLUMN if len(sides) == 1 else PAGE, 1.3 + max(heights)))
     columns = figure.add_gridspec(1, len(sides), width_ratios=[1.25, 1.0][-len(sides) :])
     placed: dict[int, Any] = {}
     for column, side in enumerate(sides):

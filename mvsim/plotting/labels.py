@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Sequence
+from typing import Any
 
-from mvsim.echo import shortened
+from mvsim.echo import echo, shortened
+from mvsim.errors import UsageError
 from mvsim.objectives.mixing import law_from
 from mvsim.plotting.panel import Panel
 from mvsim.plotting.shown import Shown
@@ -16,6 +18,9 @@ METHOD_NAMES = {"erm": "ERM", "midpoint": "Midpoint Mixup", "mixup": "Mixup"}
 
 FEATURES = {"both": "both features", "one": "exactly one feature", "none": "no feature", "all": "all features", "some": "some features"}
 """What a class has learned, for a sentence, by the names of `mvsim.recording.feature_test.outcomes_of`."""
+
+LONGEST_TITLE = 200
+"""Characters of a title that a user gives."""
 
 RUN_BY_RUN = "What was learned, run by run"
 """Headline of runs of which each column says what came out."""
@@ -119,6 +124,12 @@ def titles(runs: Sequence[Shown], above: str) -> tuple[str, list[str]]:
     if above == RUN_BY_RUN:
         own = [f"{words}\n{what_was_learned(shown)}" if words else what_was_learned(shown) for words, shown in zip(own, runs, strict=True)]
     return ", ".join(_unbroken(part) for part in common if not above.startswith(f"{part} ")), own
+
+
+def check_title(title: Any) -> None:
+    """Raise `UsageError` unless a title is a text that fits above a picture, or None."""
+    if title is not None and (not isinstance(title, str) or len(title) > LONGEST_TITLE):
+        raise UsageError(f"title={echo(title)}: must be a text of at most {LONGEST_TITLE} characters")
 
 
 def wrapped(text: str, width: int) -> str:

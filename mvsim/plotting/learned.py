@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mvsim.plotting.panel import Limits, Panel, inches, time_limits
+from mvsim.plotting.panel import Limits, Panel, inches, room_before_rise, time_limits
 from mvsim.plotting.shown import Shown
 from mvsim.plotting.style import BOTH, MARK, OUTCOMES, paler
 from mvsim.recording.feature_test import count_classes, outcomes_of
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 LETTER, LINE = 0.052, 0.13
 """Width of a letter and height of a line of the names, inches."""
+
+
+CHANCE = "by chance"
+"""What stands beside features that are learned before the first rise."""
 
 
 class Band(NamedTuple):
@@ -80,7 +84,8 @@ def _name_bands(axes: Axes, shown: Shown, bands: list[Band], limits: Limits) -> 
             shade, remark = (paler(OUTCOMES[band.name]), ", by chance") if only_by_chance else (OUTCOMES[band.name], "")
             handles.append(Patch(color=shade, label=band.phrase + remark))
     if handles:
-        axes.legend(handles=handles, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, borderaxespad=0.2, fontsize=6.5, handlelength=1.0)
+        where: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2, "ncols": 2}
+        axes.legend(handles=handles, fontsize=6.5, handlelength=0.8, handletextpad=0.3, columnspacing=0.8, **where)
 
 
 def _roomiest(axes: Axes, shown: Shown, band: Band, limits: Limits) -> tuple[float, float] | None:
@@ -120,16 +125,15 @@ def _name_chance(axes: Axes, shown: Shown, bands: list[Band], by_chance: NDArray
     where = np.flatnonzero(by_chance & (learned > 0))
     if not len(where):
         return
-    place, side = shown.times[where[len(where) // 2]], "center"
     if not by_chance.all():
         axes.axvline(shown.first_rise, color=MARK, linewidth=0.6, linestyle=":")
-        room = np.log(shown.first_rise / shown.times[0]) / np.log(limits[1] / limits[0]) * inches(axes)[0]
-        place, side = (shown.first_rise, "right") if room > len("by chance") * LETTER else (shown.times[0], "left")
+    end = min(shown.first_rise, float(shown.times[-1]))
+    if room_before_rise(axes, shown, limits) < len(CHANCE) * LETTER:
+        return  # no room: the footnote says it too
     height = learned[by_chance].max()
     above = height < 0.85 * len(shown.classes)
-    offset = ({"right": -3, "left": 1, "center": 0}[side], 1.5 if above else -1.5)
-    style: dict[str, Any] = {"ha": side, "va": "bottom" if above else "top", "fontsize": 6.5, "style": "italic", "color": MARK}
-    axes.annotate("by chance", (place, height), xytext=offset, textcoords="offset points", **style)
+    style: dict[str, Any] = {"ha": "right", "va": "bottom" if above else "top", "fontsize": 6.5, "style": "italic", "color": MARK}
+    axes.annotate(CHANCE, (end, height), xytext=(-3, 1.5 if above else -1.5), textcoords="offset points", **style)
 
 
 def _notes(shown: Shown) -> str:

@@ -69,6 +69,13 @@ def inches(axes: Axes) -> tuple[float, float]:
     return 0.95 * axes.bbox.width / axes.figure.dpi, 0.95 * axes.bbox.height / axes.figure.dpi
 
 
+def room_before_rise(axes: Axes, shown: Shown, limits: Limits) -> float:
+    """Return how many inches of a time axis lie between the first record and the first rise, or the last record if that comes before."""
+    begin, last = float(shown.times[0]), float(shown.times[-1])
+    end = min(shown.first_rise, last) if shown.first_rise > begin else last
+    return math.log(end / begin) / math.log(limits[1] / limits[0]) * inches(axes)[0] if 0.0 < limits[0] < limits[1] and begin > 0.0 else 0.0
+
+
 def marker(shown: Shown) -> dict[str, Any]:
     """Draw a lone record as a dot, because a line through one point is invisible."""
     return {"marker": "."} if len(shown.times) == 1 else {}

@@ -122,7 +122,8 @@ def shown_of(runs: Any, classes: Any) -> list[Shown]:
 
 
 def _check_classes(classes: Any, runs: Sequence[Run]) -> None:
-    if not isinstance(classes, (list, tuple, np.ndarray)) or len(classes) == 0:
+    is_list = isinstance(classes, (list, tuple)) or (isinstance(classes, np.ndarray) and classes.ndim == 1)
+    if not is_list or len(classes) == 0:
         raise UsageError(f"classes={echo(classes)}: must be a list of classes, counted from 0, for example [0, 3]")
     for run in runs:
         for one in classes:

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-METHODS = {"erm": "#D55E00", "midpoint": "#0072B2", "mixup": "#A3588A"}
+METHODS = {"erm": "#D55E00", "midpoint": "#0072B2", "mixup": "#CC79A7"}
 """Colours of the methods, by their names."""
 
 STRONG, WEAK = METHODS["midpoint"], METHODS["erm"]

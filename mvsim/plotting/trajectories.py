@@ -9,12 +9,15 @@ from numpy.typing import NDArray
 
 from mvsim.data import sample_dataset
 from mvsim.diagnostics import active_threshold
-from mvsim.plotting.panel import Limits, Panel, level, marker, time_limits
+from mvsim.plotting.panel import Limits, Panel, level, marker, room_before_rise, time_limits
 from mvsim.plotting.shown import Shown
 from mvsim.plotting.style import STRONGER, WEAKER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+NAME_WIDTH = 0.65
+"""Inches that the name of a view takes; where curves rise before that, only the footnote has it."""
 
 
 def _draw_correlations(axes: Axes, shown: Shown, limits: Limits) -> None:
@@ -31,7 +34,8 @@ def _draw_correlations(axes: Axes, shown: Shown, limits: Limits) -> None:
         axes.plot(shown.times, median, color=shown.colour, linestyle=style, label=name, **marker(shown))
         finite = chosen[np.isfinite(chosen)]
         low, high = min([low, *finite]), max([high, *finite])
-    _name_curves(axes, shown, positive(values[0]).ravel(), alone=not (~is_stronger).any())
+    if values.shape[2] > 1 and not 0.0 < room_before_rise(axes, shown, limits) < NAME_WIDTH:
+        _name_curves(axes, shown, positive(values[0]).ravel())
     p = shown.run.parameters
     axes.set_yscale("log")
     if shown.has_threshold:
@@ -45,10 +49,10 @@ def _draw_correlations(axes: Axes, shown: Shown, limits: Limits) -> None:
     axes.set_ylabel(r"largest correlation $\Lambda_{y,\ell}$")
 
 
-def _name_curves(axes: Axes, shown: Shown, start: NDArray[np.float64], alone: bool) -> None:
+def _name_curves(axes: Axes, shown: Shown, start: NDArray[np.float64]) -> None:
     """Write the names of the views at the start of the curves, where they are flat: above all of them and below."""
     there = start[np.isfinite(start)]
-    if alone or not len(there):
+    if not len(there):
         return
     for name, height, offset, side in (("stronger view", there.max(), 1.5, "bottom"), ("weaker view", there.min(), -1.5, "top")):
         style: dict[str, Any] = {"va": side, "fontsize": 6.5, "color": shown.colour, "annotation_clip": False}
