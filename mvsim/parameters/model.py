@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, Validatio
 
 from mvsim.echo import echo, shortened
 from mvsim.errors import UsageError
+from mvsim.html import fragment
 from mvsim.inputs import describe_invalid, joined
 from mvsim.parameters.beta_laws import BetaLaw, UniformLaw
 from mvsim.parameters.contradictions import contradictions
@@ -119,6 +120,15 @@ class Parameters(BaseModel):
         wrong += contradictions({name: value for name, value in filled.items() if name not in bad})
         if wrong:
             raise UsageError(joined(wrong))
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: a row for each field, and whether it is the default of this k and model."""
+        usual = Parameters(k=self.k, model=self.model)
+        rows = [
+            (name, getattr(self, name), "" if getattr(self, name) == getattr(usual, name) else "not the default", field.description or "")
+            for name, field in type(self).model_fields.items()
+        ]
+        return fragment("Parameters", rows, ("name", "value", "", "meaning"))
 
     def replace(self, **fields: Any) -> Parameters:
         """Return a copy with some fields changed, validated again; fields not named keep their present values."""

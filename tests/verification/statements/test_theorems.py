@@ -25,7 +25,7 @@ def made_up(learned, accuracy, times=None):
     run = synthetic_run("erm", k=k, records=len(learned))
     times = 10.0 ** np.arange(len(learned)) if times is None else np.asarray(times, dtype=np.float64)
     dataset = run.dataset.isel(time=slice(len(learned))).assign_coords(time=times)
-    dataset["feature_learned"] = (("time", "class", "view"), learned)
+    dataset["feature_learned"] = (dataset["feature_learned"].dims, learned)
     dataset["training_accuracy"] = (("time",), np.asarray(accuracy, dtype=np.float64))
     return Run(dataset, run.provenance), Learned(learned[-1], 200, np.ones((k, 2)) * learned[-1], learned[-1] >= 1.0, float(accuracy[-1]))
 
