@@ -118,7 +118,7 @@ def open_runs(where: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) 
     Parameters
     ----------
     where : path or iterable of paths
-        The folder of a sweep; or a pattern of file names, as "*.nc"; or the files themselves.
+        The folder of a sweep; or a pattern of file names, as ``"*.nc"``; or the files themselves.
 
     Returns
     -------

@@ -19,7 +19,6 @@ import io
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from types import ModuleType
 from typing import Any, NamedTuple
 
 from docutils import nodes
@@ -32,10 +31,10 @@ from mvsim.cli.app import app as command_line
 from mvsim.recording.feature_test import count_classes, outcomes_of
 from mvsim.recording.variables import VARIABLES
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.statements import calculations as calculations_module
-from mvsim.verification.statements import gaussian_maxima
+from mvsim.verification.statements.calculations import CALCULATIONS
 from mvsim.verification.statements.claims import CLAIMS
 from mvsim.verification.statements.definition import learned_features
+from mvsim.verification.statements.gaussian_maxima import GAUSSIAN_MAXIMA, drawn_maxima
 from mvsim.verification.statements.linear_regime.results import RESULTS
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import Verdict
@@ -135,26 +134,18 @@ def results() -> list[Row]:
     return rows
 
 
-def numbered(module: ModuleType) -> dict[str, Callable[..., Any]]:
-    """Return the functions of a module whose docstrings begin with the number of a statement, such as "A.6: ...", in their order there."""
-    found = [function for _, function in inspect.getmembers(module, inspect.isfunction) if re.match(r"A\.\d+\b", function.__doc__ or "")]
-    return {first_paragraph(function): function for function in sorted(found, key=lambda function: function.__code__.co_firstlineno)}
-
-
 def calculations() -> list[Row]:
     """Return the calculations, checked on the small run of ERM."""
     evidence = Evidence(small_runs()["erm"])
-    verdicts = [(says, check, check(evidence)) for says, check in numbered(calculations_module).items()]
-    return [Row(verdict.name, says, check, in_words(verdict)) for says, check, verdict in verdicts]
+    return [Row(name, first_paragraph(check), check, in_words(check(evidence))) for name, check in CALCULATIONS.items()]
 
 
 def gaussian() -> list[Row]:
     """Return Propositions A.1 to A.5, for m and d of the small runs."""
     p = mvsim.Parameters(**SMALL)
     sigma = p.d**-0.5
-    maxima = gaussian_maxima.drawn_maxima(p.m, sigma)
-    verdicts = [(says, check, check(maxima, p.m, sigma)) for says, check in numbered(gaussian_maxima).items()]
-    return [Row(verdict.name, says, check, in_words(verdict)) for says, check, verdict in verdicts]
+    maxima = drawn_maxima(p.m, sigma)
+    return [Row(name, first_paragraph(check), check, in_words(check(maxima, p.m, sigma))) for name, check in GAUSSIAN_MAXIMA.items()]
 
 
 def claims() -> list[Row]:

@@ -46,13 +46,13 @@ SECONDS_AT_LEAST = 0.3
 SECONDS_OF_A_STEP, SECONDS_OF_A_CORRELATION = 1e-3, 4e-8
 """a and b, for each gradient."""
 
-BUSY = (0.7, 1.5)
+BUSY = (0.8, 2.5)
 """B, least and largest."""
 
 LONG = 60.0
 """A run that may take more seconds says so before it starts."""
 
-REPEATS, ENOUGH_SECONDS = 3, 0.5
+REPEATS, ENOUGH_SECONDS = 9, 0.5
 """A gradient is timed that often, or until so much time is spent; the least counts."""
 
 
