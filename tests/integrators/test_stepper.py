@@ -9,7 +9,7 @@ from stepping import Problem, follow
 
 from mvsim.integrators.flow.krylov import gmres
 from mvsim.integrators.flow.newton import ImplicitEquation, solve_by_newton
-from mvsim.integrators.flow.stepper import GaveUpError, Stepper
+from mvsim.integrators.flow.stepper import MOST_OF_ONE, GaveUpError, Measure, Stepper
 
 pytestmark = pytest.mark.usefixtures("one_blas")
 
@@ -112,7 +112,17 @@ def test_newton_finds_the_solution_of_the_equation_or_none():
     solution = solve_by_newton(equation._replace(gamma=1e-3), np.full(2, 1e-6), 1.0, 1.0)
     a = solution.correction
     assert np.abs(a + 1e-3 * (equation.predicted + a) ** 3).max() < 1e-7
-    assert solution.size == pytest.approx(np.sqrt(np.mean((a / 1e-6) ** 2)))
+
+
+def test_an_error_is_a_root_mean_square_but_of_what_matters_by_itself():
+    weight = np.array([1.0, 2.0] * 200)
+    error = np.zeros(400)
+    error[7] = 2.0 * 2.0 * MOST_OF_ONE  # twice what one coordinate may err, 20 tolerances
+    assert Measure(weight, np.zeros(0, np.int64)).of(error) == pytest.approx(2.0 * MOST_OF_ONE / 20.0)
+    assert Measure(weight, np.array([3, 7])).of(error) == pytest.approx(2.0)
+    assert Measure(weight, np.array([3, 8])).of(error) == pytest.approx(2.0 * MOST_OF_ONE / 20.0)
+    assert Measure(weight, np.array([3, 7])).of(weight) == 1.0
+    assert np.isnan(Measure(weight, np.array([3])).of(np.nan * error))
 
 
 def test_gmres_says_when_a_product_is_not_finite(capfd):

@@ -56,14 +56,11 @@ class Solution:
     ----------
     correction : numpy.ndarray
         (n,) a.
-    size : float
-        Its root mean square in units of the tolerance.
     rate : float
         Factor by which corrections shrank, an estimate for the next step.
     """
 
     correction: np.ndarray
-    size: float
     rate: float
 
 
@@ -107,7 +104,6 @@ def solve_by_newton(equation: ImplicitEquation, weight: np.ndarray, allowed: flo
         if iteration:
             rate = max(0.3 * rate, size / before)
         if size * min(1.0, rate) <= enough:
-            total = float(np.linalg.norm(correction / weight)) / root
-            return Solution(correction, total, rate)
+            return Solution(correction, rate)
         before = size
     return None

@@ -226,7 +226,7 @@ def solve_by_secants(
             if whole and max(size, others.motion) <= enough:
                 correction = others.correction.copy()
                 correction[near.index] = iteration.correction + iteration.next_step()
-                return Solution(correction, float(np.linalg.norm(correction / weight)) / root, rate), iteration.secants
+                return Solution(correction, rate), iteration.secants
     return None, Secants.none()
 
 

@@ -34,6 +34,10 @@ ATTEMPTS = 40
 RESTART_AFTER = 3
 """Failed tests of one step after which the past is dropped."""
 
+MOST_OF_ONE = 10.0
+"""Tolerances by which one coordinate that moves steadily may err in a step. The root mean square over n coordinates alone would allow it sqrt(n), and
+one dormant correlation decides when its neuron escapes."""
+
 CLEARLY_UNSOUND = 1e3
 """Error assigned to a step that passes the error test and is refused as unsound; it sets how much shorter the next attempt is."""
 
@@ -49,6 +53,27 @@ Judge = Callable[[float, Motion, Motion], np.ndarray | None]
 """(size of a step, its beginning, its end) -> what integrals along the trajectory gain in it, or None if the step must not be taken."""
 
 
+class Measure(NamedTuple):
+    """How large an error is.
+
+    Attributes
+    ----------
+    weight : numpy.ndarray
+        (n,) tolerances.
+    alone : numpy.ndarray
+        (a,) coordinates each of which matters by itself.
+    """
+
+    weight: np.ndarray
+    alone: np.ndarray
+
+    def of(self, v: np.ndarray) -> float:
+        """Return the size of v (n,), 1 for the largest that is allowed: its root mean square, or its largest entry alone over `MOST_OF_ONE`."""
+        scaled = v / self.weight
+        largest = float(np.abs(scaled[self.alone]).max(initial=0.0))
+        return max(math.sqrt(float(scaled @ scaled) / len(scaled)), largest / MOST_OF_ONE)
+
+
 class System(Protocol):
     """What a stepper integrates: y' = rate(y) on (n,) arrays."""
 
@@ -62,7 +87,7 @@ class System(Protocol):
         """Return what is known of the system near y, None if it tells nothing."""
 
     def steady(self, y: np.ndarray) -> np.ndarray:
-        """Return (a,): coordinates that move at almost constant speed at y."""
+        """Return (a,): coordinates that move at almost constant speed at y, each of which matters by itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,28 +188,28 @@ class Stepper:
         """
         n = len(start.linearised)
         begin = start.history.Z[0]
-        weight = self.system.tolerance(begin[:n])
+        measure = Measure(self.system.tolerance(begin[:n]), self.system.steady(begin[:n]))
         now = replace(start, history=start.history.rescaled(min(start.history.h, size_of(longest, start.clock))))
         failures, most_growth, reason = 0, now.most_growth, ""
         for _ in range(ATTEMPTS):
             history = now.history
             coefficients = history.coefficients()
-            now, solution = self._solve(now, coefficients, weight)
+            now, solution = self._solve(now, coefficients, measure.weight)
             if solution is None:
                 most_growth, reason = 1.0, "its equation is not solved"
                 now = replace(now, history=history.rescaled(0.25 * history.h))
                 continue
-            error = solution.size * coefficients.error
+            error = measure.of(solution.correction) * coefficients.error
             if error <= 1.0:
                 time, clock = time_of(history.h, now.clock), now.clock * math.exp(history.h)
                 after = self._corrected(history, coefficients, solution, time * now.drift)
                 gain = judge(time, _motion(history, now.drift, now.clock), _motion(after, now.drift, clock))
                 if gain is not None:
                     after.Z[0, n:] += gain
-                    after, ratio = self._next(history, after, coefficients, error, weight, most_growth)
+                    after, ratio = self._next(history, after, coefficients, error, measure, most_growth)
                     drift = self._drift(_motion(after, now.drift, clock))
                     after = in_frame(after, now.drift - drift, clock)
-                    after, clock = wound(after.rescaled(min(ratio * history.h, LONGEST)), clock, weight)
+                    after, clock = wound(after.rescaled(min(ratio * history.h, LONGEST)), clock, measure.weight)
                     end = replace(
                         now, history=after, most_growth=MOST_GROWTH_LATER, steps=now.steps + 1, rate=solution.rate, clock=clock, drift=drift
                     )
@@ -251,9 +276,9 @@ class Stepper:
         ratio = 1.0 / ((SAFETY_SAME * error) ** (1.0 / (history.order + 1)) + 1e-6)
         return replace(now, history=history.rescaled(history.h * min(max(ratio, 0.1), 0.9 if failures < 2 else 0.2)))
 
-    def _next(self, before: History, after: History, c: Coefficients, error: float, weight: np.ndarray, most_growth: float) -> tuple[History, float]:
+    def _next(self, before: History, after: History, c: Coefficients, error: float, measure: Measure, most_growth: float) -> tuple[History, float]:
         """Return the past at the order of the next step, and by what its size is multiplied."""
-        q, n = after.order, len(weight)
+        q, n = after.order, len(measure.weight)
         if most_growth == 1.0:
             return replace(after, wait=max(after.wait, 2)), 1.0
         same = 1.0 / ((SAFETY_SAME * error) ** (1.0 / (q + 1)) + 1e-6)
@@ -262,10 +287,10 @@ class Stepper:
         after = replace(after, wait=2)
         lower = higher = 0.0
         if q > 1:
-            lower = 1.0 / ((SAFETY_OTHER * _norm(after.Z[q, :n] / weight) * c.lower) ** (1.0 / q) + 1e-6)
+            lower = 1.0 / ((SAFETY_OTHER * measure.of(after.Z[q, :n]) * c.lower) ** (1.0 / q) + 1e-6)
         if q < MAX_ORDER and before.scale > 0.0:
             change = after.correction - (c.scale / before.scale) * (after.past[0] / after.past[1]) ** (q + 1) * before.correction
-            higher = 1.0 / ((SAFETY_HIGHER * _norm(change[:n] / weight) * c.higher) ** (1.0 / (q + 2)) + 1e-6)
+            higher = 1.0 / ((SAFETY_HIGHER * measure.of(change[:n]) * c.higher) ** (1.0 / (q + 2)) + 1e-6)
         best = max(lower, same, higher)
         if best < LEAST_GROWTH:
             return after, 1.0
@@ -310,7 +335,3 @@ class _Known:
 def _motion(history: History, drift: np.ndarray, clock: float) -> Motion:
     n = len(drift)
     return Motion(history.Z[0, :n], history.Z[1, :n] / (history.h * clock) + drift)
-
-
-def _norm(v: np.ndarray) -> float:
-    return math.sqrt(float(v @ v) / len(v))
