@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import os
 import reprlib
+from collections.abc import Iterable
 
 LONGEST = 80
 """Characters of a value that a message repeats."""
@@ -33,6 +35,12 @@ def path_text(path: str | os.PathLike[str]) -> str:
 def echo(value: object) -> str:
     """Return any ``value`` as a message repeats it: what `repr` says on one line, escaped and shortened in the middle."""
     return shortened(" ".join(_REPR.repr(value).split()))
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Return the end of a message about an unknown word: the known one that is closest to it, or nothing if none is close."""
+    matches = difflib.get_close_matches(word, list(known), n=1)
+    return f", did you mean {matches[0]}?" if matches else ""
 
 
 class _Repr(reprlib.Repr):

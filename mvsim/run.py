@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,15 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mvsim.archive import read_run
+from mvsim.archive import read_run, without_resuming
 from mvsim.archive.schema import find_wrong_shape
 from mvsim.echo import path_text
 from mvsim.errors import UsageError
+from mvsim.html import fragment
 from mvsim.objectives import OBJECTIVES
 from mvsim.parameters import Deviation, Parameters
 
 if TYPE_CHECKING:
     import xarray as xr
+    from matplotlib.figure import Figure
 
 _MAKE = "read one with mvsim.open_run or make one with mvsim.simulate"
 
@@ -30,7 +33,8 @@ class Run:
     Attributes
     ----------
     dataset : xarray.Dataset
-        Trajectory and final state, with dimensions time, class, neuron, feature_class, view, snapshot; every value is dimensionless.
+        Trajectory and final state, with dimensions time, label (the class y), neuron, feature_class, view (from 1) and snapshot, all with
+        coordinates; parameters, method, seed and integrator are its attributes. Every value is dimensionless.
     provenance : dict
         Parameters, method, seed, versions and the rest that makes the run repeatable.
     path : Path or None
@@ -46,13 +50,28 @@ class Run:
 
         if not isinstance(self.dataset, xr.Dataset) or not isinstance(self.provenance, dict):
             raise UsageError(f"dataset, provenance: a run has an xarray.Dataset and a dict; {_MAKE}")
-        problem = find_wrong_shape(self.dataset, self.provenance)
+        problem = find_wrong_shape(self.dataset, self.provenance, resumable=False)
         if problem:
             raise UsageError(f"dataset, provenance: not those of a run: {problem}; {_MAKE}")
 
     def __repr__(self) -> str:
         place = "" if self.path is None else f", path={str(self.path)!r}"
         return f"Run(k={self.provenance['parameters']['k']}, method={self.method!r}, seed={self.seed}, status={self.status!r}{place})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the summary, what the run is, and, folded, its data."""
+        headline, *facts = self.summary.splitlines() or [repr(self)]
+        made = self.provenance
+        rows = [
+            ("method", self.method),
+            ("seed", self.seed),
+            ("integrator", made["integrator"]["name"]),
+            ("status", self.status),
+            *((name, value) for name, value in made["parameters"].items() if name in ("k", "m", "d", "P", "N", "alpha")),
+            ("file", "" if self.path is None else self.path),
+            *(("", fact.strip()) for fact in facts),
+        ]
+        return fragment(headline, rows, details=self.dataset._repr_html_())
 
     @property
     def parameters(self) -> Parameters:
@@ -94,6 +113,12 @@ class Run:
         """Correlations c[y, r, s, l] at the last save, shape (k, m, k, V), dimensionless."""
         return self.dataset["final_correlations"].to_numpy()
 
+    def plot(self, *, panels: Sequence[str] | None = None, classes: Sequence[int] | None = None, title: str | None = None) -> Figure:
+        """Draw the run; arguments, result and errors are those of `mvsim.plot`."""
+        from mvsim.plotting.plot import plot
+
+        return plot(self, panels=panels, classes=classes, title=title)
+
 
 def open_run(path: str | os.PathLike[str]) -> Run:
     """Read a run from its file; it may be still running.
@@ -114,7 +139,7 @@ def open_run(path: str | os.PathLike[str]) -> Run:
         If there is no such file, or it is not a run of mvsim, or is damaged, or comes from a newer version.
     """
     dataset, provenance = read_run(path)
-    run = Run(dataset, provenance, Path(path))
+    run = Run(without_resuming(dataset), provenance, Path(path))
     try:
         run.parameters  # noqa: B018 - validates them once, where the file can be named
     except UsageError as error:

@@ -9,6 +9,7 @@ import xarray as xr
 
 from mvsim.archive import collect_provenance
 from mvsim.parameters import Parameters
+from mvsim.recording.coordinates import with_coordinates
 from mvsim.recording.variables import VARIABLES
 
 
@@ -20,13 +21,11 @@ def required_variables() -> dict[str, tuple[tuple[str, ...], str]]:
 def example_run(k: int = 3, m: int = 2, records: int = 4, snapshots: int = 2, step: int = 7, **fields: Any) -> tuple[xr.Dataset, dict[str, Any]]:
     """Return the dataset and provenance of a run stopped at ``step``; every value differs from every other."""
     rng = np.random.default_rng(step)
-    sizes = {"time": records, "class": k, "neuron": m, "feature_class": k, "view": 2, "snapshot": snapshots}
+    sizes = {"time": records, "label": k, "neuron": m, "feature_class": k, "view": 2, "snapshot": snapshots}
     variables = {}
     for name, (dims, dtype) in required_variables().items():
         shape = [sizes[dim] for dim in dims]
-        if name in ("class", "view"):
-            values = np.arange(sizes[name])
-        elif dtype == "int64":
+        if dtype == "int64":
             values = rng.integers(0, 2**62, shape)
             if name == "step":
                 values = np.arange(records)
@@ -52,7 +51,7 @@ def example_run(k: int = 3, m: int = 2, records: int = 4, snapshots: int = 2, st
         "summary": "",
         "wall_seconds": 1.5,
     }
-    return xr.Dataset(variables), provenance
+    return with_coordinates(xr.Dataset(variables)), provenance
 
 
 def assert_same_bits(one: xr.Dataset, other: xr.Dataset) -> None:

@@ -37,7 +37,7 @@ def synthetic_run(method: str = "midpoint", k: int = 10, seed: int = 0, records:
     done = active.max(axis=2).mean(axis=1)
     floor = 0.0 if method == "erm" else np.log(2) * (1 - 1 / k)
 
-    views, own = ("time", "class", "view"), ("class", "neuron", "view")
+    views, own = ("time", "label", "view"), ("label", "neuron", "view")
     made_up = dataset.assign_coords(time=("time", time)).assign(
         step=("time", step),
         loss=("time", floor + (np.log(k) - floor) * (1 - 0.99 * done)),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mvsim.echo import LONGEST, echo, path_text, shortened
+from mvsim.echo import LONGEST, echo, path_text, shortened, suggestion
 
 
 class Broken:
@@ -46,3 +46,8 @@ def test_what_is_left_out_is_in_the_middle():
 
 def test_text_that_a_terminal_would_obey_is_escaped():
     assert path_text("a\x1b[2J\r\n\u202e\udc80.nc") == "a\\x1b[2J\\r\\n\\u202e\\udc80.nc"
+
+
+def test_an_unknown_word_is_told_the_closest_known_one():
+    assert suggestion("sed", ["seed", "method", "d"]) == ", did you mean seed?"
+    assert suggestion("zzz", ["seed", "method", "d"]) == ""

@@ -15,6 +15,7 @@ from lib.results import ResultsFile, standing
 from lib.sources import MissingSourceError, digest_of_sources
 from lib.stamps import present_stamp, stamp_text, stamps_in, write_stamp
 from lib.study import Study, study_names
+from matplotlib.figure import Figure
 
 import mvsim
 
@@ -73,6 +74,14 @@ def test_pictures_exist_and_name_a_command_that_exists():
         parser.parse_args(arguments)
 
 
+@pytest.mark.parametrize("name", MEASURED)
+def test_pictures_are_drawn_from_results(name):
+    for picture, figure in Study.load(name).pictures(results_of(name)).items():
+        assert (FIGURES / f"{picture}.png").exists()
+        assert f"run.py {name}" in (FIGURES / f"{picture}.txt").read_text(encoding="utf-8")
+        assert figure.get_suptitle(), "a picture says in its title what there is to see"
+
+
 # ---- the studies --------------------------------------------------------------------------------------------------------------------
 
 
@@ -106,12 +115,14 @@ SPOILED = {
     "paths": _set("literal k=4", "verdicts", 0, "status", "contradicted"),
     "permanence": _set("runs", "0", "views", [{"foretold": 20.0, "error": 0.1, "came": 7.0}] * 3),
     "crash_safety": _set("failures", ["erm, kill 1"]),
+    "default_separability": _set("default", "10", "not", 9),
     "default_regime": _set("rates", "rows", 0, "rule", [0.25, 0.03, 0.001]),
     "exactness": _set("states", 0, "errors", "gradient", 1e-11),
     "flow_accuracy": _set("rows", 0, "error", 0.1),
     "flow_candidates": _set("rows", 0, "error", None),
+    "flow_designs": _set("rows", 0, "worst", None),
     "flow_literal": _set("rows", 0, "rise", 0.02),
-    "flow_runs": _set("k=6 literal midpoint", "learned", [[0, 0]] * 6),
+    "flow_runs": _set("k=6 literal midpoint", "settled", False),
     "gpu": _set("exactness", "rows", 0, "gradient", 1e-9),
     "gd_limit": _set("erm", "slope", 2.0),
     "linear_in_network": _set("lost", 1),
@@ -119,6 +130,8 @@ SPOILED = {
     "main_job": _set("seconds", 601.0),
     "performance": _set("general", "checks", 0, "ok", False),
     "phase_diagrams": _set("r0", "rows", 0, "erm", "lost", 1),
+    "midpoint_escapes": _set("k=10", "runs", 0, "tau", 0.1),
+    "proof_map": _set("erm scaled k=4", "broken", ["seed 0: Replay (states)"]),
     "readme_figure": _set("runs", "midpoint", "classes", "both", 9),
     "startup": _set("help_seconds", 0.4),
     "theorems": _set("controls", "sections", 0, "verdicts", 0, "status", "fails"),
@@ -129,10 +142,25 @@ SPOILED = {
 """For each study a change of its results that it must judge as a fault."""
 
 SMALL = {
+    "default_separability": {"seeds": 10, "proved": {}, "default": {"10": {"not": 10}, "30": {"not": 0}}},
     "choices": {"N": {"k": 3, "seeds": 1, "rows": [{"value": 100, "erm": {"lost": 0}, "midpoint": {"lost": 0}}]}},
     "exceptions": {"k": {"50": {"classes": 10, "right": 10, "base": 9}}},
+    "midpoint_escapes": {"k=10": {"runs": [{"foretold": [6.0, 7.0], "came": [6.1, 7.1], "tau": 1.0}]}},
+    "proof_map": {"erm scaled k=4": {"steps": {}, "broken": []}},
     "paths": {"literal k=4": {"verdicts": [{"name": "Theorem 4.6 (features), k = 4", "kind": "theorem", "status": "consistent"}]}},
     "permanence": {"runs": {"0": {"views": [{"foretold": 7.0, "error": 0.1, "came": 7.1}]}}},
+    "flow_designs": {"rows": [{"evaluations": 4000, "worst": 0.1}]},
+    "flow_runs": {
+        "k=6 literal midpoint": {
+            "settled": True,
+            "limit": 60.0,
+            "seconds": 1.0,
+            "evaluations": 10,
+            "peak_bytes_so_far": 1,
+            "targets": {"seconds": 2.0},
+            "learned": [],
+        }
+    },
     "fuzz": {"total": 1, "failures": []},
     "gpu": {"exactness": {"rows": [{"problem": {}, "method": "erm", "loss": 0.0, "gradient": 0.0, "same_bits": True, "control_differs": True}]}},
     "invariants": {"rows": [{"set": 0, "method": "erm", "broken": [], "warnings": []}]},
@@ -240,6 +268,7 @@ def _study(**changes):
     parts = {
         "name": "exactness", "description": "d", "title": "t", "sources": ("losses",), "options": lambda parser: None, "measure": lambda options: {},
         "judge": lambda results: [], "passage": lambda results: "", "numbers": lambda results: [], "quotes": lambda results: [],
+        "pictures": lambda results: {},
     }  # fmt: skip
     return Study(**parts | changes)
 
@@ -327,6 +356,25 @@ def test_the_command_measures_judges_and_keeps(tmp_path, capsys):
     assert stamps_in(tmp_path)["exactness"]["command"] == "python validation/run.py exactness --size 3"
 
 
+def test_a_study_draws_what_it_measured_and_again_from_its_results(tmp_path, capsys, monkeypatch):
+    def pictures(results):
+        figure = Figure(figsize=(1.0, 1.0))
+        figure.text(0.1, 0.5, str(results["size"]))
+        return {"size": figure}
+
+    study = _study(options=lambda parser: None, measure=lambda given: {"size": 2}, pictures=pictures)
+    assert run.run_study(study, ["--results-dir", str(tmp_path)]) == 0
+    first = (tmp_path / "size.png").read_bytes()
+    assert (tmp_path / "size.txt").read_text() == "size.png is made by: python validation/run.py exactness\n"
+    (tmp_path / "size.png").unlink()
+    monkeypatch.setattr(run, "RESULTS", tmp_path)
+    monkeypatch.setattr(run, "FIGURES", tmp_path)
+    monkeypatch.setattr(Study, "load", lambda name: study)
+    assert run.main(["--draw", "exactness"]) == 0
+    assert capsys.readouterr().out.endswith("exactness: size\n")
+    assert (tmp_path / "size.png").read_bytes() == first
+
+
 def test_a_command_names_no_place_of_this_machine():
     given = ["--runs", "/tmp/runs", "--seeds", "1", "--results-dir=/tmp/results", "--only", "k=10, t=1e12"]
     assert run.command_of(_study(), given) == "python validation/run.py exactness --seeds 1 --only 'k=10, t=1e12'"
@@ -339,3 +387,6 @@ def test_the_command_refuses_what_it_does_not_know(capsys):
     with pytest.raises(SystemExit, match="2"):
         run.main(["--results", "--note", "exactitude", "words"])
     assert "exactitude: has no results" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        run.main(["--draw", "exactitude"])
+    assert "'exactness'" in capsys.readouterr().err

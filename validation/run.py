@@ -4,6 +4,7 @@
     python validation/run.py --all             # every study, one after another, with the options that it has by default
     python validation/run.py --list            # the studies, and how their results stand: current, or older than the code
     python validation/run.py --results         # writes validation/RESULTS.md from the results
+    python validation/run.py --draw NAME ...   # draws the pictures of studies again, from their results
 
 The exit code is 0 if nothing is wrong with what was measured, and 1 otherwise. With ``--results`` go, of one study:
 
@@ -16,6 +17,7 @@ The exit code is 0 if nothing is wrong with what was measured, and 1 otherwise. 
 from __future__ import annotations
 
 import argparse
+import json
 import shlex
 import sys
 from pathlib import Path
@@ -60,12 +62,23 @@ def run_study(study: Study, arguments: list[str]) -> int:
     options.file = ResultsFile(study, options.results_dir or RESULTS, options.command)
     options.file.write(study.measure(options))
     results = options.file.read()  # as every reader finds them
+    options.figures.save_all(study.pictures(results))
     faults = study.judge(results)
     print(study.passage(results))
     for fault in faults:
         print(f"FAILS: {fault}")
     print(f"{study.name}: {'fails' if faults else 'holds'}")
     return 1 if faults else 0
+
+
+def draw(studies: list[Study]) -> int:
+    """Draw the pictures of studies from their results; those that are drawn from runs are drawn when the study measures."""
+    for study in studies:
+        results = json.loads((RESULTS / f"{study.name}.json").read_text(encoding="utf-8"))
+        figures = study.pictures(results)
+        Figures(FIGURES, stamps_in(RESULTS)[study.name]["command"]).save_all(figures)
+        print(f"{study.name}: {', '.join(figures) or 'no pictures are drawn from its results'}")
+    return 0
 
 
 def write_results(arguments: argparse.Namespace) -> int:
@@ -92,14 +105,17 @@ def main(arguments: list[str]) -> int:
     asked.add_argument("--all", action="store_true")
     asked.add_argument("--list", action="store_true")
     asked.add_argument("--results", action="store_true")
+    asked.add_argument("--draw", nargs="+", choices=study_names(), metavar="NAME")
     for option, words in (("--note", ("WORDS",)), ("--older", ("WORDS",)), ("--stamp", ("REVISION", "OPTIONS"))):
         parser.add_argument(option, nargs=1 + len(words), action="append", default=[], metavar=("NAME", *words), help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
-    for name, *_ in (*given.note, *given.older, *given.stamp):
+    for name, *_ in (*given.note, *given.older, *given.stamp, *((name,) for name in given.draw or ())):
         if not (RESULTS / f"{name}.json").exists():
             parser.error(f"{name}: has no results; --list names those that have")
     if given.all:
         return max([run_study(Study.load(name), []) for name in study_names()])
+    if given.draw:
+        return draw([Study.load(name) for name in given.draw])
     if given.list:
         for study in map(Study.load, study_names()):
             print(f"{study.name:16} {study.title}\n{'':16} {standing(study, RESULTS)}")

@@ -1,8 +1,20 @@
 """Runs on disk: one self-contained NetCDF4 file per run, replaced whole at every save. Knows nothing of how a run is made."""
 
+from mvsim.archive.attributes import plain_attributes
 from mvsim.archive.lock import lock_run
 from mvsim.archive.provenance import collect_provenance
-from mvsim.archive.run_file import read_provenance, read_run, write_run
+from mvsim.archive.run_file import read_provenance, read_run, without_resuming, write_run
 from mvsim.archive.writable import ensure_writable
+from mvsim.recording.coordinates import with_coordinates
 
-__all__ = ["collect_provenance", "ensure_writable", "lock_run", "read_provenance", "read_run", "write_run"]
+__all__ = [
+    "collect_provenance",
+    "ensure_writable",
+    "lock_run",
+    "plain_attributes",
+    "read_provenance",
+    "read_run",
+    "with_coordinates",
+    "without_resuming",
+    "write_run",
+]

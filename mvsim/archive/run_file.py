@@ -7,7 +7,9 @@ import stat
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from mvsim.archive import format_3
 from mvsim.archive.atomic import write_atomically
+from mvsim.archive.attributes import plain_attributes
 from mvsim.archive.content_hash import content_hash
 from mvsim.archive.netcdf import netcdf_bytes
 from mvsim.archive.provenance_json import provenance_from_text, provenance_text
@@ -21,7 +23,10 @@ if TYPE_CHECKING:
     import xarray as xr
 
 ATTRIBUTE = "mvsim"
-"""Name of the one attribute of a run file; it holds the provenance as JSON text."""
+"""Name of the attribute of a run file that holds the provenance as JSON text."""
+
+GROUP, RESUMING = "resume", ("resume_", "memory_")
+"""Name of the group of a run file that holds what only resuming needs, and what the names of these variables begin with."""
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _RESTORE = "restore it from a copy, or make the run again"
@@ -51,8 +56,9 @@ def write_run(path: str | os.PathLike[str], dataset: xr.Dataset, provenance: dic
     if problem:
         raise ValueError(f"this is not a complete run: {problem}")
     text = provenance_text({**plain, "sha256": content_hash(dataset, plain)})
+    attributes = {**plain_attributes(plain), ATTRIBUTE: text}
     # Built in memory, so that all that meets the disk is plain writing of bytes, whose errors are clear.
-    data = seal(netcdf_bytes(dataset, {ATTRIBUTE: text}))
+    data = seal(netcdf_bytes(dataset, attributes, GROUP, _of_resuming(dataset)))
     try:
         write_atomically(path, data)
     except OSError as error:
@@ -86,13 +92,29 @@ def read_run(path: str | os.PathLike[str]) -> tuple[xr.Dataset, dict[str, Any]]:
             raise UsageError(f"{path_text(path)}: not a NetCDF4 file; give a run made by `mvsim simulate`")
         if is_broken(file):
             raise UsageError(f"{path_text(path)}: its contents do not match its checksum: it was edited or damaged after it was saved; {_RESTORE}")
-        dataset, provenance = _load(path, file)
+        stored, provenance = _load(path, file)
+    dataset = _of_today(stored, provenance)
     problem = find_problem(dataset, provenance)
     if problem:
         raise UsageError(f"{path_text(path)}: not a complete run: {problem}; {_RESTORE}")
-    if content_hash(dataset, provenance) != provenance.get("sha256"):
+    if content_hash(stored, provenance) != provenance.get("sha256"):
         raise UsageError(f"{path_text(path)}: its contents do not match its hash: it was edited or damaged after it was saved; {_RESTORE}")
-    return dataset, provenance
+    return dataset.assign_attrs(plain_attributes(provenance)), provenance
+
+
+def without_resuming(dataset: xr.Dataset) -> xr.Dataset:
+    """Return the data set of a run without what only resuming needs."""
+    return dataset.drop_vars(_of_resuming(dataset))
+
+
+def _of_resuming(dataset: xr.Dataset) -> list[str]:
+    """Return the names of the variables that only resuming needs."""
+    return [name for name in map(str, dataset.data_vars) if name.startswith(RESUMING)]
+
+
+def _of_today(stored: xr.Dataset, provenance: dict[str, Any]) -> xr.Dataset:
+    """Return what a file holds under the names of the present format."""
+    return format_3.upgraded(stored) if provenance["format"] == format_3.NUMBER else stored
 
 
 def read_provenance(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -149,16 +171,26 @@ def _load(path: str | os.PathLike[str], file: IO[bytes]) -> tuple[xr.Dataset, di
     try:
         with h5py.File(file, "r") as raw:
             provenance = _provenance(path, raw.attrs.get(ATTRIBUTE))
-            problem = find_unbacked(raw)
+            problem, has_group = find_unbacked(raw), isinstance(raw.get(GROUP), h5py.Group)
         if problem:
             raise UsageError(f"{path_text(path)}: not a complete run: {problem}; {_RESTORE}")
         # From the open file, not from its name: xarray takes some names for addresses on the web.
         # A variable that somebody put in without naming its dimensions is refused by its name.
-        with xr.open_dataset(file, engine="h5netcdf", phony_dims="sort", mask_and_scale=False, decode_times=False, decode_timedelta=False) as stored:
-            problem = find_wrong_shape(stored, provenance)
-            if problem:
-                raise UsageError(f"{path_text(path)}: not a complete run: {problem}; {_RESTORE}")
+        reading: dict[str, Any] = {
+            "engine": "h5netcdf",
+            "phony_dims": "sort",
+            "mask_and_scale": False,
+            "decode_times": False,
+            "decode_timedelta": False,
+        }
+        with xr.open_dataset(file, **reading) as stored:
             dataset = stored.load().drop_encoding()
+        if has_group:
+            with xr.open_dataset(file, group=GROUP, **reading) as stored:
+                dataset = dataset.assign(stored.load().drop_encoding().data_vars)
+        problem = find_wrong_shape(_of_today(dataset, provenance), provenance)
+        if problem:
+            raise UsageError(f"{path_text(path)}: not a complete run: {problem}; {_RESTORE}")
     except UsageError:
         raise
     except Exception as error:  # damaged files make h5py and xarray raise nearly anything
@@ -179,6 +211,7 @@ def _provenance(path: str | os.PathLike[str], text: object) -> dict[str, Any]:
         raise UsageError(f"{path_text(path)}: its provenance has no valid format number: it was edited or damaged; {_RESTORE}")
     if version > FORMAT:
         raise UsageError(f"{path_text(path)}: has format {echo(version)}, made by a newer mvsim; this version reads {FORMAT}: install a newer mvsim")
-    if version < FORMAT:
-        raise UsageError(f"{path_text(path)}: has format {echo(version)}, made by an older mvsim; this version reads {FORMAT}: make the run again")
+    if version < format_3.NUMBER:
+        readable = f"formats {format_3.NUMBER} and {FORMAT}"
+        raise UsageError(f"{path_text(path)}: has format {echo(version)}, made by an older mvsim; this version reads {readable}: make the run again")
     return provenance

@@ -8,12 +8,13 @@ import numpy as np
 
 from mvsim.echo import echo
 from mvsim.parameters.model import ADDED
-from mvsim.recording.variables import VARIABLES, Values
+from mvsim.recording.coordinates import FIRST
+from mvsim.recording.variables import VARIABLES, Values, When
 
 if TYPE_CHECKING:
     import xarray as xr
 
-FORMAT = 3
+FORMAT = 4
 """Number of the layout described here; a change that older versions cannot read adds one."""
 
 STATUSES = ("running", "finished", "interrupted", "diverged", "stalled")
@@ -51,9 +52,9 @@ def find_problem(dataset: xr.Dataset, provenance: dict[str, Any]) -> str | None:
     return find_wrong_shape(dataset, provenance) or _values_problem(dataset)
 
 
-def find_wrong_shape(dataset: xr.Dataset, provenance: dict[str, Any]) -> str | None:
-    """Return what `find_problem` does, without a look at the values."""
-    return _provenance_problem(provenance) or _variables_problem(dataset) or _sizes_problem(dataset, provenance["parameters"])
+def find_wrong_shape(dataset: xr.Dataset, provenance: dict[str, Any], resumable: bool = True) -> str | None:
+    """Return what `find_problem` does, without a look at the values; what only resuming needs may be missing if the run need not be ``resumable``."""
+    return _provenance_problem(provenance) or _variables_problem(dataset, resumable) or _sizes_problem(dataset, provenance["parameters"])
 
 
 def _provenance_problem(provenance: dict[str, Any]) -> str | None:
@@ -85,10 +86,10 @@ def _is_deviation(entry: object) -> bool:
     return all(isinstance(text, str) for text in entry.values())
 
 
-def _variables_problem(dataset: xr.Dataset) -> str | None:
+def _variables_problem(dataset: xr.Dataset, resumable: bool) -> str | None:
     for name, described in VARIABLES.items():
         if name not in dataset.variables:
-            if described.optional:
+            if described.optional or (described.when is When.RESUME and not resumable):
                 continue
             return f"variable {name} is missing"
         variable = dataset.variables[name]
@@ -102,15 +103,15 @@ def _variables_problem(dataset: xr.Dataset) -> str | None:
 
 def _sizes_problem(dataset: xr.Dataset, parameters: dict[str, Any]) -> str | None:
     k, m, V = ((ADDED | parameters)[name] for name in ("k", "m", "V"))
-    for dim, size in {"class": k, "neuron": m, "feature_class": k, "view": V}.items():
+    for dim, size in {"label": k, "neuron": m, "feature_class": k, "view": V}.items():
         if dataset.sizes[dim] != size:
             return f"dimension {dim} has size {dataset.sizes[dim]}, its parameters (k={k}, m={m}, V={V}) ask for {size}"
     for dim in ("time", "snapshot"):
         if dataset.sizes[dim] == 0:
             return f"dimension {dim} is empty"
-    for dim in ("class", "view"):
-        if dataset.variables[dim].values.tolist() != list(range(dataset.sizes[dim])):
-            return f"coordinate {dim} does not count from 0"
+    for dim, first in FIRST.items():
+        if dim in dataset.variables and dataset.variables[dim].values.tolist() != list(range(first, first + dataset.sizes[dim])):
+            return f"coordinate {dim} does not count from {first}"
     return None
 
 

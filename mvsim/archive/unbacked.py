@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mvsim.echo import shortened
@@ -18,13 +19,24 @@ def find_unbacked(file: h5py.File) -> str | None:
     """
     import h5py
 
-    for name, variable in file.items():
+    for name, variable in _variables(file):
         if not isinstance(variable, h5py.Dataset) or _is_bare_dimension(variable):
             continue
         stored = variable.id.get_storage_size()
         if variable.nbytes > stored:
             return f"variable {shortened(name)} declares {variable.nbytes:.3g} bytes and has {stored:.3g}"
     return None
+
+
+def _variables(group: h5py.Group) -> Iterator[tuple[str, h5py.Dataset]]:
+    """Yield all that stands in a file, its groups included; links to elsewhere are none of it."""
+    import h5py
+
+    for name, one in group.items():
+        if isinstance(one, h5py.Group):
+            yield from _variables(one)
+        else:
+            yield name, one
 
 
 def _is_bare_dimension(variable: h5py.Dataset) -> bool:

@@ -7,11 +7,12 @@ from cyclopts import App
 from mvsim.cli.config import apply_config
 from mvsim.version import __version__
 
+_ALWAYS = "2 bad usage or input; 70 a bug of mvsim (MVSIM_TRACEBACK=1 in the environment shows where); 130 interrupted."
+
 app = App(
     name="mvsim",
     help="Simulate the training dynamics of ERM and Midpoint Mixup on multi-view data, exactly, in correlation coordinates.",
-    help_epilogue="Exit codes: 0 done; 1 something that was asked for fails or is contradicted; 2 bad usage or input; 3 inconclusive, diverged or "
-    "stalled; 70 a bug of mvsim, of which MVSIM_TRACEBACK=1 in the environment shows the traceback; 130 interrupted.",
+    help_epilogue="--help of each command tells its exit codes. MVSIM_TRACEBACK=1 in the environment shows the traceback of a bug of mvsim.",
     version=__version__,
     group_parameters="Options",
     config=apply_config,
@@ -21,9 +22,21 @@ app = App(
     suppress_keyboard_interrupt=False,
     result_action="return_value",
 )
-app.command("mvsim.cli.simulate:simulate", name="simulate", help="Train one network and keep its trajectory in a run file.")
-app.command("mvsim.cli.sweep:sweep", name="sweep", help="Make the runs of a study, many side by side; what is there is not made again.")
-app.command("mvsim.cli.collect:collect", name="collect", help="Write what was measured in a sweep as a table.")
-app.command("mvsim.cli.plot:plot", name="plot", help="Draw one or several run files as one picture.")
-app.command("mvsim.cli.verify:verify", name="verify", help="Say whether the theorems hold, by how much and in which regime.")
-app.command("mvsim.cli.report:report", name="report", help="Write what came out of runs, or of a sweep, as one HTML file.")
+app.register_install_completion_command(help="Let the shell complete commands and options with the tab key.")
+
+
+def add(name: str, does: str, codes: str) -> None:
+    """Add the command that stands under its own name in `mvsim.cli`, with what it does and the exit codes that it has besides those of all."""
+    app.command(f"mvsim.cli.{name}:{name}", name=name, help=does, help_epilogue=f"Exit codes: {codes}; {_ALWAYS}")
+
+
+add("simulate", "Train one network and keep its trajectory in a run file.", "0 done; 3 the run diverged or stalled (what was reached is saved)")
+add("show", "Say what a run file holds: outcome, parameters, origin.", "0 done")
+add("diff", "Say in what two runs differ, in what was asked for and in what came out.", "0 they do not differ; 1 they differ")
+add("sweep", "Make the runs of a study, many side by side; what is there is not made again.",
+    "0 all cells are done; 1 a cell failed; 3 cells stalled, diverged, or are in the hands of another process")  # fmt: skip
+add("collect", "Write what was measured in a sweep as a table.", "0 done")
+add("plot", "Draw one or several run files as one picture.", "0 done")
+add("verify", "Say whether the theorems hold, by how much and in which regime.",
+    "0 nothing that was asked for fails; 1 something fails or is contradicted; 3 something is inconclusive")  # fmt: skip
+add("report", "Write what came out of runs, or of a sweep, as one HTML file.", "0 done")

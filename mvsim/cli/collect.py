@@ -13,7 +13,8 @@ from cyclopts import Parameter
 
 from mvsim.archive import ensure_writable
 from mvsim.archive.atomic import write_atomically
-from mvsim.cli.options import FLAG
+from mvsim.cli.notices import Notices
+from mvsim.cli.options import FLAG, Quiet
 from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
 from mvsim.sweep.runs import open_runs
@@ -30,6 +31,7 @@ def collect(
         Path | None, Parameter(name=["--out", "-o"], help="Table: .csv, or .parquet if pyarrow is installed; by default CSV on stdout.")
     ] = None,
     force: Annotated[bool, FLAG, Parameter(help="Overwrite the table.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Write what was measured in a sweep as a table, a row for each cell."""
     write = _csv if out is None else _writer(out)
@@ -37,7 +39,7 @@ def collect(
         if out.exists() and not force:
             raise UsageError(f"out={path_text(out)}: exists already; overwrite it with --force, or choose another file")
         ensure_writable(out, force=True)
-    data = write(open_runs(folder).table)
+    data = write(open_runs(folder, Notices(quiet).count).table)
     if out is None:
         sys.stdout.write(data.decode())
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import tomllib
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cyclopts.config import Dict
 
-from mvsim.echo import echo, path_text, shortened
+from mvsim.echo import echo, path_text, shortened, suggestion
 from mvsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def apply_config(app: App, commands: tuple[str, ...], arguments: ArgumentCollect
     allowed = [name.removeprefix("--") for argument in arguments if argument is not option for name in argument.names[:1]]
     for key in values:
         if key.replace("_", "-") not in {name.replace("_", "-") for name in allowed}:
-            raise UsageError(f"{path_text(path)}: {shortened(key)} is not an option{_closest(key, allowed)}; the options are {', '.join(allowed)}")
+            raise UsageError(f"{path_text(path)}: {shortened(key)} is not an option{suggestion(key, allowed)}; the options are {', '.join(allowed)}")
     Dict({key: _text(path, key, value) for key, value in values.items()}, source=path, use_commands_as_keys=False)(app, commands, arguments)
 
 
@@ -65,8 +64,3 @@ def _text(path: str, key: str, value: Any) -> Any:
         return json.dumps(value, default=str) if isinstance(value, dict | list) else value if isinstance(value, bool) else str(value)
     except ValueError:  # hexadecimal digits are read without a limit
         raise UsageError(f"{path_text(path)}: {key}={echo(value)}: has too many digits; at most 4300 are allowed") from None
-
-
-def _closest(key: str, allowed: list[str]) -> str:
-    matches = difflib.get_close_matches(key, allowed, n=1)
-    return f", did you mean {matches[0]}?" if matches else ""

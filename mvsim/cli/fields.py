@@ -71,7 +71,8 @@ def typed_flags(model: type[BaseModel]) -> Flags:
 def _text_flag(name: str, field: FieldInfo) -> Parameter:
     choices = choices_of(field)
     metavar = "CHOICE" if choices else METAVARS.get(field.annotation, "JSON")
-    return Parameter(name=f"--{name}", help=field.description, metavar=metavar, choices=choices)
+    names = dict.fromkeys([f"--{name}", f"--{name.replace('_', '-')}"])  # letters with an index are written with _, options mostly with -
+    return Parameter(name=list(names), help=field.description, metavar=metavar, choices=choices)
 
 
 def _typed_flag(field: FieldInfo) -> Any:

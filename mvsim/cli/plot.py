@@ -1,4 +1,4 @@
-"""``mvsim plot``: run files, or a sweep, to a picture."""
+"""``mvsim plot``: run files, or a sweep, to a picture, or one run to an animation."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from mvsim.cli.options import FLAG
+from mvsim.cli.notices import Notices
+from mvsim.cli.options import FLAG, read_integer
 from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+PANELS = "correlations, loss, learned-classes, total-correlations, escapes, gaps"
 
 
 def plot(
@@ -21,40 +24,72 @@ def plot(
         Path,
         Parameter(name="RUN", required=True, help="Run files, which are drawn side by side on the same axes, or the folder of one sweep."),
     ],
-    out: Annotated[Path | None, Parameter(name=["--out", "-o"], help="Picture: .png, .svg or .pdf; by default a .png beside the first run.")] = None,
+    out: Annotated[
+        Path | None,
+        Parameter(
+            name=["--out", "-o"],
+            help="Picture: .png, .svg or .pdf, of an animation .gif or .html; by default a .png, or a .gif, beside the first run.",
+        ),
+    ] = None,
+    panels: Annotated[str | None, Parameter(help=f"Panels, with commas, from top to bottom: {PANELS}. By default those that show something.")] = None,
+    classes: Annotated[str | None, Parameter(help="Classes to show, with commas, counted from 0; by default all.")] = None,
+    title: Annotated[str | None, Parameter(help="What stands above; by default what came out. An empty one is left out.")] = None,
+    animate: Annotated[bool, FLAG, Parameter(help="Write the correlation matrix of one run over time as an animation.")] = False,
     force: Annotated[bool, FLAG, Parameter(help="Overwrite the picture.")] = False,
 ) -> None:
     """Draw one or several run files, or a sweep, as one picture."""
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it tells where it keeps its fonts if there is no home
-    from mvsim.plotting import save_figure
+    from mvsim.plotting import FORMATS, save_figure
+    from mvsim.plotting.animation import MOVIES, save_animation
     from mvsim.plotting.output import check_output
 
     folders = [path for path in runs if path.is_dir()]
     if folders and len(runs) > 1:
         raise UsageError(f"{path_text(folders[0])}: the folder of a sweep is drawn alone; give run files only, or this folder only")
-    picture = out or (folders[0] / "sweep.png" if folders else default_picture(runs))
+    if animate and (folders or len(runs) > 1):
+        raise UsageError("--animate: an animation shows one run; give one run file")
+    if animate and panels is not None:
+        raise UsageError("--panels: an animation has none; leave out --panels or --animate")
+    chosen, wanted = _classes(classes), None if panels is None else [name.strip() for name in panels.split(",")]
+    picture = out or (folders[0] / "sweep.png" if folders else default_picture(runs, ".gif" if animate else ".png"))
     if out is not None or picture.exists():  # before large files are read
-        check_output(picture, force)
-    save_figure(_figure_of_sweep(folders[0]) if folders else _figure_of_runs(runs), picture, force)
+        check_output(picture, force, MOVIES if animate else FORMATS)
+    if animate:
+        from mvsim.run import open_run
+
+        save_animation(open_run(runs[0]), picture, chosen, title, force)
+    else:
+        save_figure(_figure(runs, wanted, chosen, title), picture, force)
     print(f"saved in {escaped(str(picture))}")
 
 
-def _figure_of_runs(runs: tuple[Path, ...]) -> Figure:
-    from mvsim.plotting import run_figure
+def _figure(runs: tuple[Path, ...], panels: list[str] | None, classes: list[int] | None, title: str | None) -> Figure:
+    from mvsim.plotting.plot import plot as drawn
     from mvsim.run import open_run
-
-    return run_figure([open_run(path) for path in runs])
-
-
-def _figure_of_sweep(folder: Path) -> Figure:
-    from mvsim.plotting.sweep_figure import sweep_figure
     from mvsim.sweep.runs import open_runs
 
-    return sweep_figure(open_runs(folder))
+    read = open_runs(runs[0], Notices().count) if runs[0].is_dir() else [open_run(path) for path in runs]
+    return drawn(read, panels=panels, classes=classes, title=title)
 
 
-def default_picture(runs: tuple[Path, ...]) -> Path:
+def _classes(text: str | None) -> list[int] | None:
+    """Return the classes that a text names.
+
+    Raises
+    ------
+    UsageError
+        If one is no integer.
+    """
+    if text is None:
+        return None
+    try:
+        return [read_integer(word) for word in text.split(",")]
+    except ValueError as error:
+        raise UsageError(f"--classes: {error}; for example --classes 0,3") from None
+
+
+def default_picture(runs: tuple[Path, ...], suffix: str = ".png") -> Path:
     """Return where the picture of these runs goes if nobody says: beside the first run, named after what it shows."""
     first, *others = runs
     rest = "" if not others else f"-and-{others[0].stem}" if len(others) == 1 else f"-and-{len(others)}-others"
-    return first.parent / f"{first.stem}{rest}.png"
+    return first.parent / f"{first.stem}{rest}{suffix}"

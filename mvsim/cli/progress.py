@@ -2,25 +2,55 @@
 
 from __future__ import annotations
 
+import importlib
+import math
 import sys
 import time
 from contextlib import suppress
+from html import escape
 from types import TracebackType
-from typing import Any, Self, TextIO
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from mvsim.cli.words import span_text
+from mvsim.echo import escaped
+
+if TYPE_CHECKING:
+    from mvsim.simulation.pace import Awaited
+
+NOTEBOOK_INTERVAL = 0.5
+"""Seconds between two updates in a notebook."""
+
 LOG_INTERVAL = 30.0
 """Seconds between two lines when stderr is not a terminal."""
 
-COMPILE_NOTICE = "compiling kernels: up to a minute"
+COMPILE_NOTICE = "compiling kernels, up to a minute; later runs find them ready"
 
 
-def progress_on(stream: TextIO | None = None) -> LiveProgress | LoggedProgress:
-    """Return the progress display that suits ``stream`` (stderr by default); a context manager."""
+def progress_on(stream: TextIO | None = None) -> LiveProgress | LoggedProgress | NotebookProgress:
+    """Return a display for ``progress`` of `mvsim.simulate`: a bar in a notebook or on a terminal, else a line now and then.
+
+    Parameters
+    ----------
+    stream : TextIO, optional
+        Where it is shown; by default in the notebook, and without one on stderr.
+
+    Returns
+    -------
+    Progress
+        It is a context manager, which clears the display however the run ends.
+
+    Examples
+    --------
+    >>> with mvsim.progress_on() as shown:  # doctest: +SKIP
+    ...     run = mvsim.simulate(mvsim.Parameters(k=10), progress=shown)
+    """
+    if stream is None and Console().is_jupyter:
+        return NotebookProgress()
     stream = sys.stderr if stream is None else stream
     console = Console(file=stream, highlight=False)
     return LiveProgress(console) if console.is_terminal and not console.is_dumb_terminal else LoggedProgress(stream)
@@ -49,8 +79,9 @@ class LiveProgress:
 
     def start(self, info: dict[str, Any]) -> None:
         """Start drawing; ``info`` is what `mvsim.simulate` tells before its first step."""
-        begins = f"resuming at step {info['step']}" if info.get("step") else "starting"
-        self._bar.update(self._task, description=COMPILE_NOTICE if info.get("compiling") else begins)
+        self._bar.update(self._task, description=COMPILE_NOTICE if info.get("compiling") else begins(info) or "starting")
+        if info.get("seconds"):
+            self._figures.plain = expectation(info["seconds"])
         self._live.start()
 
     def update(self, status: dict[str, Any]) -> None:
@@ -61,6 +92,44 @@ class LiveProgress:
     def finish(self, summary: dict[str, Any]) -> None:
         """Remove the lines; the results that follow on stdout replace them."""
         self._live.stop()
+
+
+class NotebookProgress:
+    """A bar and the latest figures in a cell of a notebook, redrawn in place by the display handle of IPython; no widgets are needed."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+        self._drawn = -math.inf
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        pass  # what was reached stays in the cell
+
+    def start(self, info: dict[str, Any]) -> None:
+        """Say what is about to take time; ``info`` is what `mvsim.simulate` tells before its first step."""
+        said = expectation(info["seconds"]) if info.get("seconds") else begins(info) or "starting"
+        self._draw(COMPILE_NOTICE if info.get("compiling") else said)
+
+    def update(self, status: dict[str, Any]) -> None:
+        """Show the latest figures, twice a second."""
+        if time.monotonic() - self._drawn >= NOTEBOOK_INTERVAL:
+            done = f"value='{status['step']}' max='{status['steps']}'" if status.get("steps") else ""
+            self._draw(f"{pace(status)}\n{figures(status)}", f"<progress {done} style='width: 20em'></progress> ")
+
+    def finish(self, summary: dict[str, Any]) -> None:
+        """Show how the run ended."""
+        self._draw(summary["summary"].splitlines()[0])
+
+    def _draw(self, text: str, bar: str = "") -> None:
+        ipython = importlib.import_module("IPython.display")  # it is there where there is a notebook
+        self._drawn = time.monotonic()
+        shown = ipython.HTML(f"<div>{bar}{'<br>'.join(escape(escaped(line)) for line in text.splitlines())}</div>")
+        if self._handle is None:
+            self._handle = ipython.display(shown, display_id=True)
+        else:
+            self._handle.update(shown)
 
 
 class LoggedProgress:
@@ -89,8 +158,10 @@ class LoggedProgress:
             if not self._compiling:
                 self._compiling = True
                 self._write(COMPILE_NOTICE)
-        elif info.get("step"):
-            self._write(f"resuming at step {info['step']}" + (f" of {info['steps']}" if info["steps"] else ""))
+        elif info.get("seconds"):
+            self._write(expectation(info["seconds"]))
+        elif begins(info):
+            self._write(begins(info))
 
     def update(self, status: dict[str, Any]) -> None:
         """Write the latest figures if the last line is old enough."""
@@ -113,17 +184,39 @@ def pace(status: dict[str, Any]) -> str:
     Parameters
     ----------
     status : dict
-        What `mvsim.simulate` reports: ``step``, ``steps`` (None if the run goes on until it settles), ``until`` (the time at which it
-        ends if nothing changes any more; None if nothing can be said), ``rate`` (steps per second), ``eta_seconds`` (None if unknown).
+        What `mvsim.simulate` reports: ``step``, ``steps`` (None if nobody knows how many there will be), ``until`` (the time at which the run
+        ends if nothing changes any more; None if nothing can be said), ``escapes`` (`mvsim.simulation.pace.Awaited`, or None), ``rate`` (steps per
+        second), ``seconds_left`` (None if unknown).
     """
     parts = [f"step {status['step']}" + (f" of {status['steps']}" if status.get("steps") else "")]
     if not status.get("steps"):
-        parts.append(f"at least to t = {status['until']:.3g}" if status.get("until") else "until training accuracy is 1 and nothing changes any more")
+        parts.append(f"ends at t = {status['until']:.3g} unless something changes" if status.get("until") else awaits(status.get("escapes")))
     if status.get("rate"):
         parts.append(f"{status['rate']:.3g} steps/s")
-    if status.get("eta_seconds") is not None:
-        parts.append(f"{duration(status['eta_seconds'])} left")
+    if status.get("seconds_left") is not None:
+        parts.append(f"{'' if status.get('steps') else 'about '}{duration(status['seconds_left'])} left")
     return ", ".join(parts)
+
+
+def awaits(escapes: Awaited | None) -> str:
+    """Say what a run waits for that has not settled."""
+    if escapes is None or escapes.next_time is None:
+        return "until training accuracy is 1 and nothing changes any more"
+    return f"{escapes.escaped} of {escapes.features} features escaped, next foretold at t = {escapes.next_time:.3g}"
+
+
+def begins(info: dict[str, Any]) -> str:
+    """Say where a resumed run begins; nothing for a new one."""
+    if not info.get("step"):
+        return ""
+    steps = f" of {info['steps']}" if info.get("steps") else ""
+    again = f"; steps up to {info['repeated']} are done again" if info.get("repeated", 0) > info["step"] else ""
+    return f"resuming at step {info['step']}{steps}{again}"
+
+
+def expectation(seconds: tuple[float, float]) -> str:
+    """Say how long a run will take."""
+    return f"this run is expected to take {span_text(seconds)} (--dry-run foretells it); it can be interrupted and resumed"
 
 
 def figures(status: dict[str, Any]) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import shlex
-import sys
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,18 +13,22 @@ from cyclopts import Parameter
 
 from mvsim.archive import ensure_writable
 from mvsim.archive.atomic import write_atomically
+from mvsim.cli.notices import Notices
 from mvsim.cli.options import FLAG, Quiet
 from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
-from mvsim.report.content import ANSWERS, MOST, report_of_runs, report_of_sweep
+from mvsim.plotting.figure import MOST_RUNS
+from mvsim.report.content import report_of_runs, report_of_sweep
 from mvsim.report.page import page
 from mvsim.run import Run, open_run
 from mvsim.sweep.runs import Runs, open_runs
+from mvsim.verification.contents import contents_of
 from mvsim.verification.run_verdicts import theorem_about
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.sweeps import ask_of_sweep
 from mvsim.verification.verdict import STATUSES, Verdict
 from mvsim.verification.verify import Section, ask_of_runs
+from mvsim.verification.words import ANSWERED
 
 
 def report(
@@ -45,18 +47,22 @@ def report(
     folders = [path for path in runs if path.is_dir()]
     if folders and len(runs) > 1:
         raise UsageError(f"{path_text(folders[0])}: a sweep has a report of its own; give run files only, or this folder only")
-    if len(runs) > MOST:
-        raise UsageError(f"{len(runs)} runs: a report has at most {MOST} side by side; give fewer, or the folder of a sweep")
+    if len(runs) > MOST_RUNS:
+        raise UsageError(f"{len(runs)} runs: a report has at most {MOST_RUNS} side by side; give fewer, or the folder of a sweep")
     place = _place(out, runs, bool(folders), force)
     given, code = (None, None) if verdicts is None else _answer(verdicts, runs)
-    told = None if quiet else _told
+    notices = Notices(quiet)
     command = shlex.join(["mvsim", "report", *map(str, runs)])
     if folders:
-        swept = open_runs(folders[0])
-        contents = report_of_sweep(swept, _judged_sweep(swept, told) if given is None else given, command)
+        swept = open_runs(folders[0], notices.count)
+        sections = _judged_sweep(swept, notices) if given is None else given
+        notices.begin("drawing")
+        contents = report_of_sweep(swept, sections, command)
     else:
         read = [open_run(path) for path in runs]
-        contents = report_of_runs(read, _judged_runs(read, told) if given is None else given, command)
+        sections = _judged_runs(read, notices) if given is None else given
+        notices.begin("drawing")
+        contents = report_of_runs(read, sections, command)
     write_atomically(place, page(replace(contents, code=code)).encode())
     print(f"saved in {escaped(str(place))}")
 
@@ -72,42 +78,38 @@ def _place(out: Path | None, runs: tuple[Path, ...], swept: bool, force: bool) -
     return place
 
 
-def _judged_runs(runs: list[Run], told: Any) -> Iterable[Section]:
+def _judged_runs(runs: list[Run], notices: Notices) -> list[Section]:
     """Return the verdicts on runs whose training loss has a theorem."""
     methods = {theorem.method for theorem in THEOREMS.values()}
     judged = [run for run in runs if run.method in methods and "data" not in run.provenance["options"]]
-    return ask_of_runs(judged, (), told) if judged else ()
+    return list(ask_of_runs(judged, (), lambda run: notices.begin(f"judging {run.path}"))) if judged else []
 
 
-def _judged_sweep(runs: Runs, told: Any) -> Iterable[Section]:
+def _judged_sweep(runs: Runs, notices: Notices) -> list[Section]:
     """Return the verdicts on a sweep, none if no theorem is about its runs."""
     judged = any(
         standing.state == "done" and theorem_about(cell.method, cell.parameters) is not None
         for cell, standing in zip(runs.study.cells, runs.standings, strict=True)
     )
-    return ask_of_sweep(runs, (lambda run, before, count: told(run)) if told else None) if judged else ()
-
-
-def _told(run: Run) -> None:
-    """Say on a terminal which run is judged."""
-    if sys.stderr.isatty():
-        print(f"mvsim: judging {escaped(str(run.path))}", file=sys.stderr, flush=True)
+    return list(ask_of_sweep(runs, lambda run, before, of: notices.count(f"judging {run.path}", before, of))) if judged else []
 
 
 def _answer(path: Path, runs: tuple[Path, ...]) -> tuple[list[Section], int]:
     """Return the verdicts in an answer of ``mvsim verify``, and its exit code."""
     try:
         answer = json.loads(path.read_text(encoding="utf-8"))
-        asked, code = answer["question"]["runs"], answer["exit_code"]
-        if code not in ANSWERS:
+        hashes, code = sorted(answer["contents"].values()), answer["exit_code"]
+        if code not in ANSWERED:
             raise ValueError(code)
         sections = [Section(part["title"], [_verdict(one) for one in part["verdicts"]]) for part in answer["sections"]]
     except OSError as error:
         raise UsageError(f"verdicts={path_text(path)}: {error.strerror}; give a file that `mvsim verify --out` wrote") from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise UsageError(f"verdicts={path_text(path)}: is no answer of `mvsim verify`; give a file that `mvsim verify --out` wrote") from None
-    if {Path(run).resolve() for run in asked} != {run.resolve() for run in runs}:
-        raise UsageError(f"verdicts={path_text(path)}: is about {len(asked)} other runs; ask `mvsim verify` about the runs of this report")
+    there = sorted(contents_of(runs).values())
+    if hashes != there:
+        what = f"is about {len(hashes)} runs, of which {len({*hashes} & {*there})} are among the {len(there)} of this report as they are now"
+        raise UsageError(f"verdicts={path_text(path)}: {what}; ask `mvsim verify` about the runs of this report")
     return sections, code
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import textwrap
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,29 +11,27 @@ from cyclopts import Parameter
 
 import mvsim
 from mvsim.cli.fields import given_for, text_flags, typed_flags, with_flags
-from mvsim.cli.options import Json, Quiet
+from mvsim.cli.options import FLAG, Json, Quiet
 from mvsim.cli.progress import progress_on
-from mvsim.echo import echo, escaped
+from mvsim.cli.words import bytes_text, deviation_lines, note, print_wrapped, seconds_text, span_text
+from mvsim.echo import echo, escaped, path_text
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
-from mvsim.parameters.models import NETWORK
 from mvsim.recording.feature_test import count_classes
 from mvsim.simulation.all_options import DEFAULTS, AllRunOptions
-
-WIDTH = 150
-"""Columns of the summary where there is no terminal to ask, and at most."""
+from mvsim.simulation.identity import readable_name
 
 
 @with_flags(typed_flags(AllRunOptions), text_flags(Parameters, "Parameters (Definitions 4.1, 4.2 and 3.1, Assumption 4.3)"))
 def simulate(
     *,
-    out: Annotated[
-        Path | None, Parameter(help="Run file; default mvsim-k<k>-<method>-seed<seed>.nc here, of a linear model mvsim-linear-k<k>-...")
-    ] = None,
+    out: Annotated[Path | None, Parameter(help="Run file; by default a name here that says k, method, seed and all that is not the default.")] = None,
     config: Annotated[Path | None, Parameter(help="TOML file with any of these options; the command line wins.")] = None,
     regime: Annotated[
         Literal["scaled", "literal"], Parameter(help="scaled: d chosen so that a run is short; literal: d = k^20, as Assumption 4.3 has it.")
     ] = "scaled",
+    dry_run: Annotated[bool, FLAG, Parameter(help="Foretell memory and time, with one gradient timed here and now, and simulate nothing.")] = False,
+    verbose: Annotated[bool, FLAG, Parameter(name=["--verbose", "-v"], help="List how the run departs from what the theorems assume.")] = False,
     json_: Json = False,
     quiet: Quiet = False,
     **given: Any,
@@ -48,17 +44,24 @@ def simulate(
     parameters = Parameters.literal(**fields) if regime == "literal" else Parameters(**fields)
     if regime == "literal" and parameters.d != parameters.k**20:
         raise UsageError(f"regime=literal, d={echo(fields['d'])}: the literal regime has d = k^20; give only one of them")
-    named = DEFAULTS.model_copy(update=options)
-    model = "" if parameters.model == NETWORK.name else f"{parameters.model}-"
-    path = out or Path(f"mvsim-{model}k{parameters.k}-{named.method}-seed{named.seed}.nc")
+    path = out or default_path(parameters, options)
+    if dry_run:
+        _print_estimate(mvsim.estimate(parameters, **options), path, json_)
+        return
     with nullcontext() if quiet else progress_on() as progress:
         run = mvsim.simulate(parameters, out=path, progress=progress, **options)
+    _say_that_it_is_longer(run, options.get("t_end"))
     if json_:
         print(json.dumps(outcome(run), allow_nan=False))
     else:
-        width = min(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH)
-        lines = [part for line in run.summary.splitlines() for part in textwrap.wrap(escaped(line), max(width, 40), subsequent_indent="    ")]
-        print(*lines, f"saved in {escaped(str(path))}", sep="\n")
+        print_wrapped([*run.summary.splitlines(), *(deviation_lines(run.regime) if verbose else []), f"saved in {escaped(str(path))}"])
+
+
+def default_path(parameters: Parameters, options: dict[str, Any]) -> Path:
+    """Return where a run goes if nobody says."""
+    asked = DEFAULTS.model_copy(update=options)
+    rest = {name: value for name, value in options.items() if name not in ("method", "seed")}
+    return Path(readable_name(parameters, asked.method, asked.seed, rest))
 
 
 def outcome(run: mvsim.Run) -> dict[str, Any]:
@@ -83,3 +86,30 @@ def outcome(run: mvsim.Run) -> dict[str, Any]:
         "classes": count_classes(last["feature_learned"].to_numpy()),
         "wall_seconds": run.provenance["wall_seconds"],
     }
+
+
+def _say_that_it_is_longer(run: mvsim.Run, t_end: float | None) -> None:
+    """Say that a finished run was left as it is where it has passed the end that was asked for."""
+    reached = float(run.dataset["final_time"])
+    last_step = float(run.provenance["integrator"].get("learning_rate", 0.0))  # the first step that reaches t_end is the last
+    if t_end is not None and run.status == "finished" and reached > t_end * (1.0 + 1e-12) + last_step:
+        note(f"{path_text(run.path or '')}: has finished at t = {reached:.6g}, after t_end={t_end:g}; left as it is")
+
+
+def _print_estimate(estimate: mvsim.Estimate, path: Path, as_json: bool) -> None:
+    """Print what a run would take."""
+    if as_json:
+        known = {name: getattr(estimate, name) for name in ("memory_bytes", "available_bytes", "gradient_seconds", "gradients", "seconds")}
+        print(json.dumps({"file": str(path), "exists": path.exists(), **known}))
+        return
+    available = "" if estimate.available_bytes is None else f" of {bytes_text(estimate.available_bytes)} available"
+    least, most = estimate.gradients
+    count = f"{least}" if least == most else f"{least} to {most}"
+    print_wrapped(
+        [
+            f"This run would take {span_text(estimate.seconds)}.",
+            f"  Memory: {bytes_text(estimate.memory_bytes)}{available}.",
+            f"  One gradient takes {seconds_text(estimate.gradient_seconds)}, measured now; {count} are expected.",
+            f"  File: {escaped(str(path))}{' (exists already: --resume continues it, --force overwrites it)' if path.exists() else ''}.",
+        ]
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -23,15 +24,14 @@ from mvsim.parameters import Parameters
 from mvsim.simulation.all_options import AllRunOptions
 from mvsim.sweep.cell import NAMES, R0, Cell
 from mvsim.sweep.engine import Engine, Serial
-from mvsim.sweep.estimate import bytes_of, seconds_of
-from mvsim.sweep.folder import Standing, SweepFolder
+from mvsim.sweep.estimate import RANGE, Pace, bytes_of
+from mvsim.sweep.folder import UNDECIDED, Standing, SweepFolder
 from mvsim.sweep.study import Study
 from mvsim.sweep.sweep import CHECKPOINT_SECONDS, work_on
 from mvsim.sweep.tally import Tally
+from mvsim.sweep.values import told
 
 FAILED = 1
-UNDECIDED = {"DivergedError", "NotFiniteError", "StalledError"}
-"""Kinds of failure that are an outcome of the run, as an exit code too."""
 
 
 def value_flags() -> Flags:
@@ -87,17 +87,18 @@ def sweep(
         print(len(asked.cells))
         return DONE
     place = _place(out, study)
+    folder = SweepFolder.planned(place, asked, extend)
     if dry_run:
-        _print_plan(asked, place, json_)
+        _print_plan(folder, json_, quiet)
         return DONE
     chosen = _engine(engine, workers, scheduler, threads, cell)
-    folder = SweepFolder.create(place, asked, extend)
     which = {"retry": retry, "until": until, "checkpoint_seconds": checkpoint_seconds, "only": None if cell is None else [cell]}
     with nullcontext() if quiet else SweepDisplay() as display:
         tally = work_on(folder, chosen, display, **which)
     if json_:
         states = {state: tally.counts[state] for state in ("done", "failed", "unfinished", "missing")}
-        print(json.dumps({"folder": str(place), "cells": tally.cells, **states}))
+        undecided = tally.undecided("done") + tally.undecided("failed")
+        print(json.dumps({"folder": str(place), "cells": tally.cells, **states, "undecided": undecided}))
     else:
         print(_ending(folder, tally, cell))
     return _exit_code(folder, tally, cell)
@@ -147,23 +148,37 @@ def _engine(name: str, workers: int | None, scheduler: str | None, threads: int 
     return Dask(scheduler, workers)
 
 
-def _print_plan(study: Study, place: Path, as_json: bool) -> None:
+def _print_plan(folder: SweepFolder, as_json: bool, quiet: bool) -> None:
     """Print what would be done."""
-    folder = SweepFolder(place, study)
-    rows = [(cell, folder.standing(cell), seconds_of(cell), bytes_of(cell)) for cell in study.cells]
+    cells = folder.study.cells
+    if not quiet:
+        print("mvsim: measuring how long a gradient takes here; compiling its kernels first may take a minute", file=sys.stderr, flush=True)
+    pace = Pace(cells)
+    rows = [(cell, folder.standing(cell), pace.seconds_of(cell), bytes_of(cell)) for cell in cells]
     if as_json:
         print(json.dumps([_plan_row(*row) for row in rows]))
         return
     width = max(len(cell.label) for cell, *_ in rows)
+    print(escaped(f"in {folder.path}{_common(folder.study)}"))
     print(f"{'cell':>6}  {'values':<{width}}  {'state':<10}  {'about':>12}  memory")
     for cell, standing, seconds, size in rows:
         print(escaped(f"{cell.index:>6}  {cell.label:<{width}}  {standing.state:<10}  {duration(seconds):>12}  {size / 2**20:.0f} MiB"))
     left = [seconds for _, standing, seconds, _ in rows if standing.state in ("missing", "unfinished")]
-    print(f"{len(rows)} cells, {len(left)} to do, about {duration(sum(left))} on one thread in all (order of magnitude)")
+    least, likely, most = (duration(factor * sum(left)) for factor in (1.0 / RANGE, 1.0, RANGE))
+    print(f"{len(rows)} cells, {len(left)} to do, about {likely} on one thread in all ({least} to {most})")
+
+
+def _common(study: Study) -> str:
+    """Say what all cells have in common: the method in any case, and what the study fixes."""
+    first, swept = study.cells[0], {name for axis in study.axes for name in axis.names}
+    named = {name: values[0] for name, values in {"method": (first.method,), **study.values}.items() if name not in swept}
+    common = ", ".join(f"{name}={value if isinstance(value, str) else told(value)}" for name, value in named.items())
+    return f", for all cells: {common}" if common else ""
 
 
 def _plan_row(cell: Cell, standing: Standing, seconds: float, size: int) -> dict[str, Any]:
-    return {"cell": cell.index, **cell.swept, "file": cell.file, "state": standing.state, "seconds": seconds, "bytes": size}
+    about = {"cell": cell.index, "method": cell.method, **cell.swept, "file": cell.file, "state": standing.state}
+    return {**about, "seconds": seconds, "seconds_range": [seconds / RANGE, seconds * RANGE], "bytes": size}
 
 
 def _ending(folder: SweepFolder, tally: Tally, cell: int | None) -> str:
@@ -173,6 +188,8 @@ def _ending(folder: SweepFolder, tally: Tally, cell: int | None) -> str:
         standing = folder.standing(folder.study.cells[cell])
         return f"cell {cell} ({folder.study.cells[cell].label}): {standing.state}" + (f": {standing.message}" if standing.message else "")
     lines = [f"{summary(tally)}; runs in {place}"]
+    if tally.undecided("done"):
+        lines.append("go on with runs that had not settled by --until TIME")
     if tally.counts["failed"]:
         lines.append("try failed cells again with --retry; `mvsim collect` lists why they failed")
     if tally.busy:

@@ -73,8 +73,12 @@ class SweepDisplay(Display):
 def summary(tally: Tally) -> str:
     """Return how far a sweep is, in a line."""
     parts = [f"{tally.counts['done']} of {tally.cells} cells done"]
+    if tally.undecided("done"):
+        parts.append(f"{tally.undecided('done')} of them undecided (not settled)")
     if tally.counts["failed"]:
         parts.append(f"{tally.counts['failed']} failed")
+    if tally.undecided("failed"):
+        parts.append(f"{tally.undecided('failed')} of them undecided (stalled or diverged)")
     left = tally.seconds_left()
     return ", ".join([*parts, f"about {duration(left)} left"] if left is not None and tally.left else parts)
 

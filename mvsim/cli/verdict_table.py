@@ -1,22 +1,19 @@
-"""Verdicts as a table for people: first what was asked for and what went wrong, the rest if it is asked for."""
+"""Verdicts in words: first what was asked for and what went wrong, the rest if it is asked for."""
 
 from __future__ import annotations
 
-import io
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from mvsim.echo import escaped
-from mvsim.verification.verdict import BAD, STATUSES, Verdict, number_of
+from mvsim.verification.verdict import BAD, STATUSES, Status, Verdict, number_of
+from mvsim.verification.words import margin_text, number_text
 
-WIDTH = 150
-"""Columns where there is no terminal to ask."""
-
-STYLES = {
+STYLES: dict[Status, str] = {
     "fails": "bold red",
     "contradicted": "bold red",
     "inconclusive": "yellow",
@@ -27,12 +24,15 @@ STYLES = {
     "not applicable": "dim",
 }
 
+INDENT = 15
+"""Columns of the status; the words stand beside it."""
+
 GROUPS = {"evidence": "whether the run is what it says it is", "step": "steps of the proofs and definitions", "control": "controls"}
 """What the verdicts are called that are only counted."""
 
 
-def print_section(title: str, verdicts: Iterable[Verdict], everything: bool = False, claims: Sequence[str] = ()) -> None:
-    """Print the verdicts of one section on stdout.
+def print_section(title: str, verdicts: Iterable[Verdict], everything: bool = False, claims: Sequence[str] = (), only: Sequence[str] = ()) -> None:
+    """Print the verdicts of one section on stdout: on a terminal wrapped and coloured, else a line for each.
 
     Parameters
     ----------
@@ -45,26 +45,48 @@ def print_section(title: str, verdicts: Iterable[Verdict], everything: bool = Fa
         others counted.
     claims : sequence of str
         Numbers of steps that are shown in any case.
+    only : sequence of str
+        Numbers of what is shown and nothing else.
     """
-    # Rendered first and printed at once: on a pipe whose reader has left, rich would end the program by itself.
-    text = io.StringIO()
-    terminal = sys.stdout.isatty()
-    console = Console(file=text, highlight=False, width=Console().width if terminal else WIDTH, force_terminal=terminal)
     verdicts = list(verdicts)
     regime = verdicts[0].regime if verdicts else ""
-    console.print(Text(escaped(f"{title}  [{regime}]" if regime else title), style="bold"), soft_wrap=True)
+    lines = [*wrapped(f"{title}  [{regime}]" if regime else title, 0)]
+    if only:
+        for v in (v for v in verdicts if number_of(v.name) in only):
+            lines += _lines(v, full=True)
+        print("\n".join(lines))
+        return
     front = [v for v in verdicts if _in_front(v, claims)]
     rest = [v for v in verdicts if not _in_front(v, claims)]
-    console.print(_table(front))
-    if everything and rest:
-        console.print(_table(rest))
-    elif rest:
-        for kind, what in GROUPS.items():
-            some = [v for v in rest if v.kind == kind]
-            if some:
-                console.print(f"besides, {what}: {counts(some)}", style="dim", soft_wrap=True)
-        console.print("--all shows them", style="dim")
-    print(text.getvalue(), end="")
+    for sentence in headlines(verdicts):
+        lines += wrapped(sentence, 0)
+    for v in front:
+        lines += _lines(v, full=everything or number_of(v.name) in claims or v.kind == "evidence")
+    for v in rest if everything else ():
+        lines += _lines(v, full=True)
+    for kind, what in GROUPS.items():
+        some = [v for v in rest if v.kind == kind]
+        if some and not everything:
+            lines += wrapped(f"besides, {what}: {counts(some)}", 0)
+    if rest and not everything:
+        lines.append("--all shows them, --only B.10 one")
+    print("\n".join(lines))
+
+
+def headlines(verdicts: Sequence[Verdict]) -> list[str]:
+    """Return of each theorem that was judged on one run a sentence: whether it holds, by which numbers, and until when."""
+    found: dict[str, list[Verdict]] = {}
+    for v in verdicts:
+        if v.kind == "theorem" and v.margin is not None and v.name.endswith((" (features)", " (training accuracy)")):
+            found.setdefault(number_of(v.name), []).append(v)
+    said = {"holds": "holds in this run", "fails": "fails in this run", "inconclusive": "is undecided by this run"}
+    sentences = []
+    for number, parts in found.items():
+        worst = next(status for status in STATUSES if any(v.status == status for v in parts))
+        numbers = "; ".join(f"{v.name.split('(')[1].rstrip(')')} {number_text(v.measured)}, needed {number_text(v.bound)}" for v in parts)
+        soon = next((v.detail.split("; not for long: ")[1] for v in parts if "; not for long: " in v.detail), "")
+        sentences.append(f"Theorem {number} {said.get(worst, worst)}: {numbers}" + (f"; not for long: {soon}" if soon else ""))
+    return sentences
 
 
 def counts(verdicts: Iterable[Verdict]) -> str:
@@ -74,28 +96,36 @@ def counts(verdicts: Iterable[Verdict]) -> str:
 
 
 def _in_front(v: Verdict, claims: Sequence[str]) -> bool:
-    """Whether a verdict stands in the front row."""
+    """Whether a verdict is shown without being asked for."""
     return v.kind in ("theorem", "control") or v.status in BAD or (v.status == "inconclusive" and v.kind == "evidence") or number_of(v.name) in claims
 
 
-def _table(verdicts: Sequence[Verdict]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for name, options in (("", {}), ("check", {"max_width": 44}), ("measured", {"justify": "right"}), ("bound", {"justify": "right"}),
-                          ("margin", {"justify": "right"}), ("statement: detail", {"ratio": 1})):  # fmt: skip
-        table.add_column(name, **options)
-    for v in verdicts:
-        words = f"{v.statement}: {v.detail}" if v.detail else v.statement
-        table.add_row(Text(v.status, style=STYLES[v.status]), v.name, _number(v.measured), _number(v.bound), _margin(v), words)
-    return table
+def _lines(v: Verdict, full: bool) -> list[str]:
+    """Return a verdict in words: in full its numbers and statement, else what a reader wants to know next, of a step the first of it."""
+    if full:
+        values = ("measured", number_text(v.measured)), ("bound", number_text(v.bound)), ("margin", margin_text(v))
+        numbers = [f"{name} {value}" for name, value in values if value]
+        words = f"{v.name}: {', '.join([*numbers, v.statement])}" + (f": {v.detail}" if v.detail else "")
+    else:
+        words = f"{v.name}: {(v.detail if v.kind in ('theorem', 'control') else v.detail.split(';')[0]) or v.statement}"
+    first, *others = wrapped(words, INDENT)
+    return [f"{_styled(v.status)}{first[INDENT:]}", *others]
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"
+def wrapped(words: str, indent: int = 0) -> list[str]:
+    """Return words as lines of the terminal, indented, or as one line where there is none."""
+    words = escaped(" ".join(words.split()))
+    if not sys.stdout.isatty():
+        return [" " * indent + words]
+    return textwrap.wrap(words, Console().width, initial_indent=" " * indent, subsequent_indent=" " * indent) or [""]
 
 
-def _margin(v: Verdict) -> str:
-    """Return the margin in per cent of the bound, as a number where the bound is 0."""
-    if v.margin is None:
-        return ""
-    percent = 100.0 * v.margin
-    return f"{v.margin:+.2g}" if v.bound == 0.0 else f"{percent:+.0f}%" if abs(percent) >= 0.5 or percent == 0.0 else f"{percent:+.1g}%"
+def _styled(status: Status) -> str:
+    """Return a status, coloured on a terminal, as wide as its column."""
+    padded = f"{status:<{INDENT}}"
+    if not sys.stdout.isatty():
+        return padded
+    console = Console(highlight=False)
+    with console.capture() as text:
+        console.print(Text(padded, style=STYLES[status]), end="")
+    return text.get()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,34 +16,25 @@ from mvsim.cli.fields import given_for, text_flags, with_flags
 from mvsim.cli.options import FLAG, INTEGER, Json, Quiet, read_integer
 from mvsim.cli.progress import progress_on
 from mvsim.cli.streams import silence_stdout
-from mvsim.cli.verdict_table import counts, print_section
-from mvsim.echo import echo, escaped, path_text
+from mvsim.cli.verdict_table import counts, print_section, wrapped
+from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
 from mvsim.run import Run
 from mvsim.simulation.options import RunOptions
-from mvsim.sweep.runs import Runs, open_runs
+from mvsim.verification.contents import contents_of
 from mvsim.verification.paths import PATHS
-from mvsim.verification.run_verdicts import check_step
+from mvsim.verification.question import Question
+from mvsim.verification.run_verdicts import check_shown
 from mvsim.verification.statements.linear_regime.results import RESULTS
 from mvsim.verification.statements.theorems import THEOREMS
-from mvsim.verification.sweeps import ask_of_sweep
-from mvsim.verification.verdict import asked_for, exit_code, number_of
-from mvsim.verification.verify import (
-    FOLDER,
-    SEEDS,
-    ask_of_controls,
-    ask_of_results,
-    ask_of_runs,
-    ask_of_theorems,
-    make_folder,
-    parameters_along,
-)
+from mvsim.verification.verdict import BAD, Verdict
+from mvsim.verification.verify import FOLDER, FOLLOWED, SEEDS, make_folder
+from mvsim.verification.words import conclusion
 from mvsim.version import __version__
 
-DEFAULT_K = (10,)
-
-MEANING = {0: "nothing that was asked for fails", 1: "something that was asked for fails", 3: "something that was asked for is inconclusive"}
+MOST_CAUSES = 5
+"""Verdicts that are named as the cause of an exit code."""
 
 
 def _integers(kind: type, tokens: Any) -> tuple[int, ...]:
@@ -90,27 +80,43 @@ def verify(
             show_default=False,
             help="Of what is judged without run files: number of classes; may be repeated; default 10.",
         ),
-    ] = DEFAULT_K,
-    path: Annotated[str, Parameter(help=f"Of runs that are made: which d belongs to each k: {PATHS}.", show_default=False)] = "default",
+    ] = (),
+    path: Annotated[str | None, Parameter(help=f"Of runs that are made: which d belongs to each k: {PATHS}.", show_default=False)] = None,
     d: Annotated[
         tuple[str, ...],
         Parameter(negative="", show_default=False, help="Of runs that are made: dimension of a patch; one for all k, or repeated, one for each."),
     ] = (),
-    seeds: Annotated[int, INTEGER, Parameter(help="How many runs are made of each theorem, and data sets of each result, at each k.")] = SEEDS,
+    seeds: Annotated[
+        int | None, INTEGER, Parameter(help=f"How many runs are made of each theorem, and data sets of each result, at each k; default {SEEDS}.")
+    ] = None,
     controls: Annotated[
         bool,
         FLAG,
-        Parameter(help="Run the negative controls, those of the results if any are asked for: without what a statement needs its check must turn."),
+        Parameter(
+            help="Run the negative controls: runs and formulas without what a statement needs, on which its check must not pass. "
+            "With --result, those of the results."
+        ),
     ] = False,
     follow: Annotated[
-        bool, Parameter(help="Go on with runs in which a feature is missing until that can be told for good; otherwise they are inconclusive.")
-    ] = True,
-    runs_dir: Annotated[Path, Parameter(help="Folder where runs are made, and found again.")] = FOLDER,
+        bool | None,
+        Parameter(
+            show_default=False,
+            help="Go on with runs in which a feature is missing until that is decided, which is the default; otherwise they are inconclusive. "
+            f"Runs are followed to {FOLLOWED:g} times the first escapes at most.",
+        ),
+    ] = None,
+    runs_dir: Annotated[Path | None, Parameter(show_default=False, help=f"Folder where runs are made, and found again; default {FOLDER}.")] = None,
     out: Annotated[
         Path | None, Parameter(help="JSON file for the verdicts; by default one beside the runs that are made, named after the question.")
     ] = None,
     threads: Annotated[int | None, INTEGER, Parameter(help=RunOptions.model_fields["threads"].description)] = None,
-    all_: Annotated[bool, FLAG, Parameter(name="--all", help="Print every verdict, not only the front row.")] = False,
+    all_: Annotated[
+        bool, FLAG, Parameter(name="--all", help="Print every verdict with its statement, not only the theorems and what fails or is contradicted.")
+    ] = False,
+    only: Annotated[
+        tuple[str, ...],
+        Parameter(negative="", show_default=False, help="Print the verdicts with this number, such as B.10 or 4.6, and no others; may be repeated."),
+    ] = (),
     json_: Json = False,
     force: Annotated[bool, FLAG, Parameter(help="Overwrite the file given by --out.")] = False,
     quiet: Quiet = False,
@@ -121,45 +127,29 @@ def verify(
     The exit code is about what is asked for, by default the theorems, and about whether the runs are what they say they are: 0 if nothing of
     that fails, is contradicted or inconclusive, 1 if something fails or is contradicted, 3 if something is inconclusive.
     """
-    if not (runs or theorem or result or controls):
-        raise UsageError("nothing to verify: give run files, --theorem, --result or --controls")
-    if runs and result:
-        raise UsageError(f"--result {result[0]}: is judged without run files; ask for it by itself")
-    if result and path != "default":
-        raise UsageError(f"--path {echo(path)}: is for runs that are made; --result {result[0]} needs none")
-    for number in claim:
-        check_step(number)
-    given = given_for(Parameters, fields) | ({"d": d[0] if len(d) == 1 else list(d)} if d else {})
-    given |= {"path": path} if path != "default" else {}
-    _refuse_unused(runs, theorem + result, k, seeds, given)
-    swept = _sweep_of(runs, theorem)
-    question = {"runs": [str(run) for run in runs], "theorems": list(theorem), "controls": controls}
-    question |= {name: value for name, value in (("claims", list(claim)), ("strict", strict), ("results", list(result))) if value}
-    question |= {} if runs or not (theorem or result) else {"k": list(k), "seeds": seeds, "follow": follow, "parameters": dict(given)}
-    answer = _check_answer_file(out, runs, force) if out is not None else None if runs and not controls else runs_dir / _name(question)
+    fields_given = given_for(Parameters, fields) | ({"d": d[0] if len(d) == 1 else list(d)} if d else {})
+    question = Question(
+        runs=runs, theorems=theorem, results=result, claims=claim, strict=strict, controls=controls, k=k or None, seeds=seeds, follow=follow,
+        path=path, folder=runs_dir, threads=threads, fields=fields_given,
+    )  # fmt: skip
+    question.check()
+    for number in only:
+        check_shown(number)
+    answer = _check_answer_file(out, runs, force) if out is not None else question.place / _name(question) if question.makes_runs else None
     if answer is not None and out is None:
-        make_folder(runs_dir)
+        make_folder(question.place)
         _check_replaceable(answer, question)
 
+    swept = len(runs) == 1 and runs[0].is_dir()
     sections = []
-    given.pop("path", None)
-    parameters = parameters_along(path, k, given) if theorem and not runs else []
-    for section in chain(
-        ask_of_sweep(swept, None if quiet else _judging_one_of) if swept is not None else (),
-        ask_of_runs(runs, theorem, None if quiet else _judging) if runs and swept is None else (),
-        ask_of_theorems(theorem, parameters, seeds, runs_dir, threads, None if quiet else progress_on, follow) if theorem and not runs else (),
-        ask_of_results(result, k, seeds, given, controls) if result else (),
-        ask_of_controls(runs_dir) if controls and not result else (),
-    ):
+    for section in question.sections(None if quiet else _judging, None if quiet else progress_on):
         sections.append(section)
-        if not quiet and (swept is not None or not runs):  # it may take hours until the answer is complete
+        if not quiet and (swept or not runs):  # it may take hours until the answer is complete
             origin = f" ({section.origin})" if section.origin else ""
             print(escaped(f"mvsim: {section.title}{origin}: {counts(section.verdicts)}"), file=sys.stderr, flush=True)
     verdicts = [verdict for section in sections for verdict in section.verdicts]
-    asked = asked_for(verdicts, theorems=bool(theorem or result) or not claim, claims=claim, strict=strict)
-    unjudged = [number for number in claim if not any(number_of(verdict.name) == number for verdict in verdicts)]
-    code = exit_code(asked) or (3 if unjudged else 0)
-    text = json.dumps({"version": __version__, "question": question, "exit_code": code, "sections": [
+    code = question.code(verdicts)
+    text = json.dumps({"version": __version__, "question": question.as_dict(), "contents": contents_of(runs), "exit_code": code, "sections": [
         {"title": section.title, "verdicts": [verdict.as_dict() for verdict in section.verdicts]} for section in sections
     ]}, indent=1)  # fmt: skip
     if answer is not None:  # before anything is printed: whoever reads may leave
@@ -169,33 +159,22 @@ def verify(
             print(text)
         else:
             for section in sections:
-                print_section(section.title, section.verdicts, all_, claim)
-            missing = f"; {', '.join(unjudged)}: not about what was judged" if unjudged else ""
-            saved = "" if answer is None else f"; saved in {escaped(str(answer))}"
-            print(f"exit code {code}, {MEANING[code]}: {counts(asked)}{missing}{saved}")
+                print_section(section.title, section.verdicts, all_, claim, only)
+            print("\n".join(wrapped(_outcome(question, verdicts, answer))))
         sys.stdout.flush()
     except BrokenPipeError:  # the verdict is the exit code, whoever reads the words
         silence_stdout()
     return code
 
 
-def _sweep_of(runs: tuple[Path, ...], theorem: tuple[str, ...]) -> Runs | None:
-    """Return the sweep in a folder, None if run files are given."""
-    folders = [path for path in runs if path.is_dir()]
-    if not folders:
-        return None
-    if len(runs) > 1 or theorem:
-        raise UsageError(f"{path_text(folders[0])}: the folder of a sweep is judged alone, by the theorems about its runs; give nothing beside it")
-    return open_runs(folders[0])
-
-
-def _refuse_unused(runs: tuple[Path, ...], asked: tuple[str, ...], k: tuple[int, ...], seeds: int, given: dict[str, Any]) -> None:
-    """Raise `UsageError` for options of what is judged without run files, where no theorem or result is asked for."""
-    unused = [f"--{name}" for name in given]
-    unused += ["--k"] if k != DEFAULT_K else []
-    unused += ["--seeds"] if seeds != SEEDS else []
-    if unused and (runs or not asked):
-        raise UsageError(f"{', '.join(unused)}: for --theorem and --result, without run files; a run file has parameters of its own")
+def _outcome(question: Question, verdicts: list[Verdict], answer: Path | None) -> str:
+    """Return the last line: the exit code, what it means, and what caused it."""
+    asked, code = question.asked_for(verdicts), question.code(verdicts)
+    causes = [v.name for v in asked if v.status in (BAD if code == 1 else ("inconclusive",))] if code else []
+    causes += [f"{number} (not about what was judged)" for number in question.unanswered(verdicts)]
+    named = f": {', '.join(causes[:MOST_CAUSES])}{f' and {len(causes) - MOST_CAUSES} more' if len(causes) > MOST_CAUSES else ''}" if causes else ""
+    saved = "" if answer is None else f"; saved in {answer}"
+    return f"exit code {code}, {conclusion(code, asked)}{named} ({counts(asked)}){saved}"
 
 
 def _check_answer_file(out: Path, runs: tuple[Path, ...], force: bool) -> Path:
@@ -208,7 +187,7 @@ def _check_answer_file(out: Path, runs: tuple[Path, ...], force: bool) -> Path:
     return out
 
 
-def _check_replaceable(path: Path, question: dict[str, Any]) -> None:
+def _check_replaceable(path: Path, question: Question) -> None:
     """Raise `UsageError` if there is a file that is no answer to the same question."""
     if not path.exists():
         return
@@ -216,26 +195,21 @@ def _check_replaceable(path: Path, question: dict[str, Any]) -> None:
         asked = json.loads(path.read_text(encoding="utf-8"))["question"]
     except (OSError, ValueError, KeyError, TypeError):
         asked = None
-    if asked != question:
+    if asked != question.as_dict():
         advice = "move it away, or give another file with --out"
         raise UsageError(f"{path_text(path)}: is not an answer to this question and would be replaced; {advice}")
 
 
-def _judging(run: Run) -> None:
-    """Say on a terminal which run is looked at; of a large one it takes a while."""
-    if sys.stderr.isatty():
-        print(f"mvsim: judging {escaped(str(run.path))}", file=sys.stderr, flush=True)
+def _judging(run: Run, before: int, runs: int) -> None:
+    """Say which run is looked at: on a terminal each, of a large one it takes a while; elsewhere every tenth of a sweep."""
+    if sys.stderr.isatty() or (runs and before % 10 == 0):
+        counted = f", {before + 1} of {runs}" if runs else ""
+        print(f"mvsim: judging {escaped(str(run.path))}{counted}", file=sys.stderr, flush=True)
 
 
-def _judging_one_of(run: Run, before: int, runs: int) -> None:
-    """Say how many runs have been judged."""
-    if sys.stderr.isatty() or before % 10 == 0:
-        print(f"mvsim: judging {escaped(str(run.path))}, {before + 1} of {runs}", file=sys.stderr, flush=True)
-
-
-def _name(question: dict[str, Any]) -> str:
+def _name(question: Question) -> str:
     """Return the name of the file with the answer; asked again, it is written anew."""
-    what = [f"theorem-{number}" for number in question["theorems"]] + [f"result-{number}" for number in question.get("results", ())]
-    what += ["controls"] if question["controls"] else []
-    told = json.dumps(question, sort_keys=True)
-    return f"{'-'.join(what)}-{hashlib.sha256(told.encode()).hexdigest()[:10]}.json"
+    what = [f"theorem-{number}" for number in question.theorems] + [f"result-{number}" for number in question.results]
+    what += ["controls"] if question.controls else []
+    text = json.dumps(question.as_dict(), sort_keys=True)
+    return f"{'-'.join(what)}-{hashlib.sha256(text.encode()).hexdigest()[:10]}.json"

@@ -32,7 +32,7 @@ from mvsim.random_streams import stream
 
 
 def sample_dataset(parameters: Parameters, seed: int) -> Dataset:
-    """Draw N i.i.d. points of Definition 4.1, or of Definition 3.1 for the linear model.
+    """Draw N independent points of Definition 4.1, or of Definition 3.1 for the linear model.
 
     Parameters
     ----------

@@ -19,6 +19,7 @@ import numpy as np
 from mvsim.echo import echo, shortened
 from mvsim.errors import UsageError
 from mvsim.inputs import check_integer
+from mvsim.objectives.beta_quadrature import beta_quadrature
 
 DEFAULT_NODES = 16
 MOST_NODES = 1000
@@ -127,8 +128,8 @@ class MixingLaw:
     def folded_quadrature(self, nodes: int | None = None) -> list[tuple[float, float]]:
         """Return (lambda, weight) with lambda in [1/2, 1], weights summing to 1, such that E f = sum weight f(lambda) up to the quadrature error.
 
-        A point mass and a discrete law are exact. Beta(a, b) is integrated by Gauss-Jacobi quadrature: on [0, 1] its density is
-        proportional to the Jacobi weight (1 - x)^(b - 1) (1 + x)^(a - 1) with x = 2 lambda - 1. Any other law is integrated by
+        A point mass and a discrete law are exact. Beta(a, b) is integrated by Gauss-Jacobi quadrature
+        (`mvsim.objectives.beta_quadrature`). Any other law is integrated by
         Gauss-Legendre quadrature over its quantiles, E f(lambda) = int_0^1 f(ppf(u)) du. The loss has only as many derivatives in
         lambda as the activation in z, so the error falls algebraically with the number of nodes.
         """
@@ -159,12 +160,9 @@ class MixingLaw:
         name = getattr(getattr(self.distribution, "dist", None), "name", "")
         if name == "beta" and self.distribution.support() == (0.0, 1.0):
             a, b = _beta_shapes(self.distribution)
-            from scipy.special import roots_jacobi
-
             if not (1e-6 <= a <= 1e6 and 1e-6 <= b <= 1e6):
                 raise UsageError(f"mixing={self.describe()}: the shapes must lie in [1e-6, 1e6]; use a point mass or atoms beyond that")
-            x, weights = roots_jacobi(nodes, b - 1.0, a - 1.0)
-            return (x + 1.0) / 2.0, weights / weights.sum()
+            return beta_quadrature(a, b, nodes)
         x, weights = np.polynomial.legendre.leggauss(nodes)
         return np.asarray(self.distribution.ppf((x + 1.0) / 2.0)), weights / 2.0
 

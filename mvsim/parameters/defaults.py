@@ -8,6 +8,15 @@ from typing import Any
 from mvsim.parameters.models import model_named
 from mvsim.parameters.numbers import MOST_CLASSES, MOST_VIEWS, usable_number
 
+PATCHES = 12
+"""P over k^2."""
+
+NEEDED, POINTS = 5.0, 6.0
+"""N over k^1.5 at which noise above the signal keeps linear classifiers from being perfect: just enough, and the default."""
+
+ENOUGH, MOST_POINTS = 200, 500
+"""N is not less by default, and not more for the sake of Proposition 4.4."""
+
 
 def default_r0(k: int) -> float:
     """Return r0 = sqrt(2 ln m / d) / rho at the default d, dimensionless: the leading-order size of max_r c[y, r, y, l] over the threshold.
@@ -18,6 +27,51 @@ def default_r0(k: int) -> float:
     separates better and takes longer, in proportion to r0^-(alpha - 2).
     """
     return 0.34 * k**-0.22
+
+
+def default_P(k: int, least: int) -> int:
+    """Return the default number of patches, 12 k^2, and at least as many as hold the signal.
+
+    Assumption 4.3 has P = Theta(k^2); the constant is such that Proposition 4.4 holds on the sampled points, that is, no linear classifier is
+    right on all of them. The noise of a point adds up to about 1.5 P delta3, which has to be above C_P delta2 / 2. The table in
+    ``validation/studies/default_separability.py`` has the least constant at which ten of ten data sets cannot be separated. A larger one makes
+    runs of Midpoint Mixup longer, although a gradient costs the same.
+    """
+    return max(PATCHES * k**2, least)
+
+
+def needed_N(k: int) -> int:
+    """Return 5 k^1.5, rounded up: below it a linear classifier may be right on all points."""
+    return math.ceil(NEEDED * k**1.5)
+
+
+def literal(k: int, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return what Assumption 4.3 asks for with every hidden constant 1, and N large enough for Proposition 4.4."""
+    return {"d": k**20, "P": max(k**2, signal_patches(fields)), "N": max(ENOUGH, wanted_N(k)), "delta3": k**-1.5, "delta4": k**-1.5}
+
+
+def signal_patches(fields: dict[str, Any]) -> int:
+    """Return V C_P of fields that may be wrong or missing still."""
+    return _views(fields) * int(usable_number(fields.get("C_P", 2), least=1) or 1)
+
+
+def _views(fields: dict[str, Any]) -> int:
+    return int(min(usable_number(fields.get("V", 2), least=1) or 1, MOST_VIEWS))
+
+
+def default_N(k: int) -> int:
+    """Return the default number of points: 6 k^1.5 between 200 and 500, and 10 k where that is more.
+
+    Few points can be separated whatever the noise is. With P = 12 k^2, about 5 k^1.5 points are needed for Proposition 4.4 to hold on the sampled
+    points (``validation/studies/default_separability.py``), and up to k = 20 there are so many by default. Beyond, they cost too much, as all N^2
+    pairs count: `mvsim.Parameters.deviations` then lists N.
+    """
+    return max(ENOUGH, min(wanted_N(k), MOST_POINTS), 10 * k)
+
+
+def wanted_N(k: int) -> int:
+    """Return 6 k^1.5, rounded up: so many points cannot be separated by a linear classifier."""
+    return math.ceil(POINTS * k**1.5)
 
 
 def dimension(r0: float, m: int, rho: float) -> int:
@@ -34,11 +88,10 @@ def with_defaults(fields: dict[str, Any]) -> dict[str, Any]:
     k_int = int(k)
     filled.setdefault("m", k_int)
     filled.setdefault("C_P", 2)
-    C_P = usable_number(filled["C_P"], least=1) or 1
-    V = int(min(usable_number(fields.get("V", 2), least=1) or 1, MOST_VIEWS))
-    filled.setdefault("P", max(k_int**2, V * int(C_P)))
+    V = _views(fields)
+    filled.setdefault("P", default_P(k_int, signal_patches(filled)))
     filled.setdefault("Q", min(2, k_int - 1))
-    filled.setdefault("N", max(200, 10 * k_int))
+    filled.setdefault("N", default_N(k_int))
     filled.setdefault("alpha", 8.0)
     filled.setdefault("rho", 1.0 / k)
     m, rho = usable_number(filled["m"], least=1) or 1, min(usable_number(filled["rho"], least=1e-30) or 1.0, 1e6)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mvsim.parameters.beta_laws import UniformLaw
+from mvsim.parameters.defaults import needed_N
 from mvsim.parameters.models import LINEAR, NETWORK
 from mvsim.parameters.regime import Deviation
 
@@ -36,8 +37,9 @@ def _of_network(p: Parameters) -> list[Deviation]:
     """List the ways in which parameters depart from Assumption 4.3 or Definition 4.1.
 
     A Theta that holds with constant 1 is not listed; one that holds with another constant is, with that constant, because at one k
-    nothing but the constant can be seen. C_P, Q, delta1 and delta2 are Theta(1) at any value, and N has no scale to be compared with;
-    of these only what takes away a part of the model is listed: no noise patches, a constant or nearly constant beta.
+    nothing but the constant can be seen. C_P, Q, delta1 and delta2 are Theta(1) at any value; of these only what takes away a part of the
+    model is listed: no noise patches, a constant or nearly constant beta. N, which is to be large, is listed below 5 k^1.5, where linear models
+    may fit the sampled data although the noise is above the signal (Proposition 4.4); that was measured up to k = 20.
     """
     k = p.k
     deviations = []
@@ -66,6 +68,9 @@ def _of_network(p: Parameters) -> list[Deviation]:
         ratio = p.P * p.delta3 / p.delta2
         statement = f"P delta3 = {ratio:.3g} delta2 instead of >> delta2, so linear models can fit the data (Proposition 4.4)"
         deviations.append(Deviation("P delta3", f"{p.P * p.delta3:.3g}", ">> delta2", statement))
+    if (needed := needed_N(k)) > p.N:
+        statement = f"N = {p.N} instead of {needed} = 5 k^1.5 or more, so linear models may fit so few points (Proposition 4.4)"
+        deviations.append(Deviation("N", str(p.N), "large", statement))
     deviations += _concentration(p)
     return deviations
 

@@ -9,10 +9,11 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, Validatio
 
 from mvsim.echo import echo, shortened
 from mvsim.errors import UsageError
+from mvsim.html import fragment
 from mvsim.inputs import describe_invalid, joined
 from mvsim.parameters.beta_laws import BetaLaw, UniformLaw
 from mvsim.parameters.contradictions import contradictions
-from mvsim.parameters.defaults import with_defaults
+from mvsim.parameters.defaults import literal, with_defaults
 from mvsim.parameters.deviations import deviations_of
 from mvsim.parameters.models import MODELS, NETWORK, Model
 from mvsim.parameters.numbers import MOST, MOST_CLASSES, MOST_VIEWS, usable_number
@@ -49,7 +50,7 @@ class Parameters(BaseModel):
     --------
     >>> p = Parameters(k=10)
     >>> p.P, p.m, p.C_P
-    (100, 10, 2)
+    (1200, 10, 2)
     >>> p.replace(d=20_000).d
     20000
     """
@@ -74,11 +75,11 @@ class Parameters(BaseModel):
             "default makes sqrt(2 ln m / d) / rho = 0.34 k^-0.22; at least V k",
         ),
     ]
-    P: Annotated[int, Field(ge=1, le=10**12, description="patches per point; assumed Theta(k^2); default k^2, at least V C_P")]
+    P: Annotated[int, Field(ge=1, le=10**12, description="patches per point; assumed Theta(k^2); default 12 k^2, at least V C_P")]
     C_P: Annotated[int, Field(ge=1, le=MOST, description="patches that carry each feature of the own class; assumed Theta(1); default 2")]
     V: Annotated[int, Field(ge=1, le=MOST_VIEWS, description="views, that is features, of a class; Definition 4.1 has 2; default 2")] = 2
     Q: Annotated[int, Field(ge=1, le=MOST, description="classes in the noise of a point; assumed Theta(1); default 2 (1 if k = 2), less than k")]
-    N: Annotated[int, Field(ge=1, le=MOST, description="training points; assumed large; default max(200, 10 k)")]
+    N: Annotated[int, Field(ge=1, le=MOST, description="training points; assumed large; default max(200, min(6 k^1.5, 500), 10 k)")]
     alpha: Annotated[float, Field(ge=1, le=64, description="power of the smoothed ReLU; assumed 8; default 8")]
     rho: Annotated[float, Field(ge=1e-30, le=1e6, description="threshold of the smoothed ReLU; assumed Theta(1/k); default 1/k")]
     delta1: Annotated[float, Field(gt=0, le=1e6, description="least signal coefficient; assumed Theta(1); default 0.1")]
@@ -120,6 +121,15 @@ class Parameters(BaseModel):
         if wrong:
             raise UsageError(joined(wrong))
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: a row for each field, and whether it is the default of this k and model."""
+        usual = Parameters(k=self.k, model=self.model)
+        rows = [
+            (name, getattr(self, name), "" if getattr(self, name) == getattr(usual, name) else "not the default", field.description or "")
+            for name, field in type(self).model_fields.items()
+        ]
+        return fragment("Parameters", rows, ("name", "value", "", "meaning"))
+
     def replace(self, **fields: Any) -> Parameters:
         """Return a copy with some fields changed, validated again; fields not named keep their present values."""
         return Parameters(**{**self.model_dump(), **fields})
@@ -128,11 +138,11 @@ class Parameters(BaseModel):
     def assumption_4_3(cls, k: int, **fields: Any) -> Parameters:
         """Return the literal Assumption 4.3 with every hidden constant 1: d = k^20, P = k^2, delta3 = delta4 = k^-1.5, rho = 1/k, alpha = 8.
 
-        C_P = 2, Q = 2 (1 if k = 2), delta1 = 0.1 and delta2 = 1 are constants as assumed, N = max(200, 10 k). Any field can be overridden.
+        C_P = 2, Q = 2 (1 if k = 2), delta1 = 0.1 and delta2 = 1 are constants as assumed, N = max(200, 6 k^1.5). Any field can be overridden.
         """
         if isinstance(k, bool) or not isinstance(k, int) or not 2 <= k <= MOST_CLASSES:
             raise UsageError(f"k={echo(k)}: must be an integer from 2 to {MOST_CLASSES}")
-        return cls(**{"k": k, "d": k**20, "delta3": k**-1.5, "delta4": k**-1.5, **fields})
+        return cls(**{"k": k, **literal(k, fields), **fields})
 
     @classmethod
     def literal(cls, **fields: Any) -> Parameters:

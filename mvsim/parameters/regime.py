@@ -32,6 +32,12 @@ class Deviation:
         return asdict(self)
 
 
+def regime_word(regime: Iterable[Deviation]) -> str:
+    """Return the regime in a word: "literal", or "scaled" and in how many ways."""
+    count = len(list(regime))
+    return "literal" if not count else f"scaled (it departs from what the theorems assume in {count} way{'s' if count > 1 else ''})"
+
+
 def regime_label(regime: Iterable[Deviation]) -> str:
     """Return the regime in a few words: "literal", or what is scaled, by name."""
     names = list(dict.fromkeys(deviation.name for deviation in regime))

@@ -2,6 +2,7 @@
 
 from mvsim.plotting.figure import run_figure
 from mvsim.plotting.output import FORMATS, save_figure
-from mvsim.plotting.panels import PANELS
+from mvsim.plotting.panel import Panel
+from mvsim.plotting.panels import ALL_PANELS, PANELS
 
-__all__ = ["FORMATS", "PANELS", "run_figure", "save_figure"]
+__all__ = ["ALL_PANELS", "FORMATS", "PANELS", "Panel", "run_figure", "save_figure"]

@@ -2,40 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from mvsim.echo import echo, path_text
+import numpy as np
+
+from mvsim.echo import echo
 from mvsim.errors import UsageError
-from mvsim.objectives import OBJECTIVES
-from mvsim.plotting.labels import assumption_of, regime_text, run_title, statements
-from mvsim.plotting.panels import TIME_PANELS, panels_of
-from mvsim.plotting.style import styled
+from mvsim.plotting.labels import check_title, ending, footnote, headline, plain, titles, wrapped
+from mvsim.plotting.panel import Limits, Panel, mark_end
+from mvsim.plotting.panels import check_panels, panels_of
+from mvsim.plotting.shown import Shown, shown_of
+from mvsim.plotting.style import MARK, styled
 from mvsim.run import Run
 
 if TYPE_CHECKING:
-    import numpy as np
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 MOST_RUNS = 16
 """Columns of a picture that can still be looked at."""
 
-Panel = Callable[["Axes", "Run"], None]
+PAGE, COLUMN = 6.8, 3.3
+"""Widths in inches of a page and of one of its two columns; several runs get more than a page only if they need it."""
 
 
-def run_figure(runs: Sequence[Run], panels: Sequence[Panel] | None = None) -> Figure:
+def run_figure(
+    runs: Sequence[Run],
+    panels: Sequence[Panel | str] | None = None,
+    classes: Sequence[int] | None = None,
+    title: str | None = None,
+) -> Figure:
     """Draw what happened in one run, or in several side by side.
 
-    By default: correlations, loss and learned classes over time, the two total correlations of every class at the end, and when neurons escaped;
-    of linear models, whose neurons do not escape, the gap between the two over time.
+    By default: correlations, loss and learned classes over time, the two total correlations of every class at the end, and when neurons entered B; of
+    linear models, whose neurons have no threshold, the gap between the two over time. What would be empty is left out.
 
     Parameters
     ----------
     runs : sequence of Run
-        One run fills a picture of two columns; several get one column each, with shared axes in each row.
-    panels : sequence of callable, optional
-        Which of `mvsim.plotting.PANELS` to draw.
+        One run fills a picture of two columns, panels over time in the first; several get one column each, with shared axes in each row.
+    panels : sequence of str or Panel, optional
+        Which of `mvsim.plotting.ALL_PANELS` to draw, by their names, from top to bottom.
+    classes : sequence of int, optional
+        Classes to show, counted from 0; by default all.
+    title : str, optional
+        What stands above the picture; by default what came out. An empty text leaves it out.
 
     Returns
     -------
@@ -45,94 +58,138 @@ def run_figure(runs: Sequence[Run], panels: Sequence[Panel] | None = None) -> Fi
     Raises
     ------
     UsageError
-        If there is no run, or more than `MOST_RUNS`, or no panel.
+        If there is no run, or more than `MOST_RUNS`, no such panel or class, or the title is no short text.
     """
     if not isinstance(runs, (list, tuple)):
         raise UsageError(f"runs={echo(runs)}: must be a list of runs")
-    if panels is not None and (not isinstance(panels, (list, tuple)) or not panels or not all(callable(panel) for panel in panels)):
-        raise UsageError(f"panels={echo(panels)}: must be a list of functions of mvsim.plotting.PANELS")
+    drawn = None if panels is None else check_panels(panels)
     if not runs:
         raise UsageError("runs=[]: give at least one run to draw")
     if len(runs) > MOST_RUNS:
         raise UsageError(f"{len(runs)} runs: at most {MOST_RUNS} fit side by side; draw fewer at a time")
-    for run in runs:
-        if not isinstance(run, Run):
-            raise UsageError(f"runs: {echo(run)} is no run; read one with mvsim.open_run")
-        if run.method not in OBJECTIVES:
-            raise UsageError(f"{path_text(run.path or 'runs')}: method={echo(run.method)}: this version draws {', '.join(OBJECTIVES)}")
-    panels = panels_of(runs) if panels is None else panels
+    shown = shown_of(runs, classes)
+    check_title(title)
     with styled():
-        figure, grid = _one(runs[0], len(panels)) if len(runs) == 1 else _side_by_side(runs, len(panels))
-        for row, panel in zip(grid, panels, strict=True):
-            for axes, run in zip(row, runs, strict=True):
-                panel(axes, run)
-            if panel in TIME_PANELS:
-                _share_time(row, runs)
-            else:
-                _share_square(row)
-        for axes in grid[:, 1:].flat:  # the first column names what the whole row shows
-            axes.set_ylabel("")
-            if axes.get_legend() is not None:
-                axes.get_legend().remove()
+        return _drawn(shown, drawn or panels_of(shown), title)
+
+
+def _drawn(runs: Sequence[Shown], panels: Sequence[Panel], title: str | None) -> Figure:
+    """Draw, with the style in force."""
+    figure, grid = _one(panels) if len(runs) == 1 else _side_by_side(len(runs), panels)
+    for row, panel in zip(grid, panels, strict=True):
+        limits = panel.limits(runs)
+        for axes, shown in zip(row, runs, strict=True):
+            _set_limits(axes, panel, limits)
+            panel.draw(axes, shown, limits)
+            _set_limits(axes, panel, limits)
+    _label_times([row for row, panel in zip(grid, panels, strict=True) if panel.over_time], runs)
+    for axes in grid[:, 1:].flat:  # the first column names what the whole row shows
+        axes.set_ylabel("")
+        axes.tick_params(labelleft=False)
+    if len(runs) > 1:
+        for number, panel in enumerate(panels):
+            _label_once(figure, grid[number], "S" if not panel.over_time else "C")
+    _say(figure, grid, runs, panels, title)
     return figure
 
 
-def _one(run: Run, panels: int) -> tuple[Figure, np.ndarray]:
-    """Return a figure for one run, and its axes as a column."""
-    from matplotlib.figure import Figure
+def _one(panels: Sequence[Panel]) -> tuple[Figure, np.ndarray]:
+    """Return a figure for one run, and its axes as a column: panels over time below each other on the left, others on the right."""
+    from mvsim.plotting.picture import Picture
 
-    rows = (panels + 1) // 2
-    figure = Figure(figsize=(7.0, 0.6 + 2.5 * rows))
-    figure.suptitle(f"{run_title(run)}\n{regime_text(statements(run), 110, assumption_of([run]))}", fontsize=8)
-    grid = figure.subplots(rows, 2).reshape(-1, 1)
-    for spare in grid[panels:].flat:
-        spare.remove()
-    return figure, grid[:panels]
+    sides = [side for side in ([p for p in panels if p.over_time], [p for p in panels if not p.over_time]) if side]
+    heights = [sum(1.75 if panel.over_time else 2.4 for panel in side) for side in sides]
+    figure = Picture(figsize=(COLUMN if len(sides) == 1 else PAGE, 1.3 + max(heights)))
+    columns = figure.add_gridspec(1, len(sides), width_ratios=[1.25, 1.0][-len(sides) :])
+    placed: dict[int, Any] = {}
+    for column, side in enumerate(sides):
+        places = columns[0, column].subgridspec(len(side), 1)
+        for row, panel in enumerate(side):
+            placed[id(panel)] = figure.add_subplot(places[row, 0])
+    axes = np.empty((len(panels), 1), dtype=object)
+    axes[:, 0] = [placed[id(panel)] for panel in panels]
+    return figure, axes
 
 
-def _side_by_side(runs: Sequence[Run], panels: int) -> tuple[Figure, np.ndarray]:
+def _side_by_side(columns: int, panels: Sequence[Panel]) -> tuple[Figure, np.ndarray]:
     """Return a figure with one column for each run, and its axes, one row for each panel."""
-    from matplotlib.figure import Figure
+    from mvsim.plotting.picture import Picture
 
-    figure = Figure(figsize=(0.6 + 3.2 * len(runs), 0.6 + 2.05 * panels))
-    grid = figure.subplots(panels, len(runs), sharey="row", squeeze=False)
-    told = [statements(run) for run in runs]
-    common = [statement for statement in told[0] if all(statement in others for others in told)]
-    differing = [[statement for statement in mine if statement not in common] for mine in told]
-    if common or not any(differing):
-        figure.suptitle(regime_text(common, 55 * len(runs), assumption_of(runs)), fontsize=8)
-    for axes, run, mine in zip(grid[0], runs, differing, strict=True):
-        axes.set_title(
-            f"{run_title(run)}\n{regime_text(mine, 50, assumption_of([run]))}" if mine else run_title(run), fontsize=7 if any(differing) else 9
-        )
-    return figure, grid
+    width = max(PAGE, 0.5 + 1.9 * columns)
+    square = min((width - 0.5) / columns - 0.3, 2.2)
+    heights = [1.6 if panel.over_time else square for panel in panels]
+    figure = Picture(figsize=(width, 1.6 + sum(heights) + 0.2 * len(panels)))
+    return figure, figure.subplots(len(panels), columns, sharey="row", squeeze=False, height_ratios=heights)
 
 
-def _share_time(row: Sequence[Axes], runs: Sequence[Run]) -> None:
-    """Give panels over time the same logarithmic axis; if no run has two records after time 0, there is one time to show."""
-    last = max(float(run.dataset["time"][-1]) for run in runs)
-    first = min((float(time) for run in runs for time in run.dataset["time"][:2] if time > 0), default=last)
-    for axes in row:
-        axes.set_xlabel("time $t$")
-        if first < last:
-            axes.set_xscale("log")
-            axes.set_xlim(first, last)
-        else:
-            axes.set_xlim(last - 1, last + 1)
-            axes.set_xticks([last])
+def _set_limits(axes: Axes, panel: Panel, limits: Limits) -> None:
+    """Give panels over time the same logarithmic axis, and both axes of square ones the same range."""
+    from matplotlib.ticker import MaxNLocator
 
-
-def _share_square(row: Sequence[Axes]) -> None:
-    """Give both axes of all panels the same range, from 0 if it is linear, so that the diagonal is where both are equal."""
-    from math import isfinite
-
-    from matplotlib.ticker import LogLocator, MaxNLocator
-
-    logarithmic = row[0].get_xscale() == "log"
-    ends = [value for axes in row for value in axes.dataLim.get_points().ravel() if isfinite(value) and (value > 0 or not logarithmic)]
-    largest = max(ends, default=0.0) or 1.0
-    limits = (0.7 * min(ends, default=0.1), 1.4 * largest) if logarithmic else (0.0, 1.05 * largest)
-    for axes in row:
+    low, high = limits
+    if not panel.over_time:
         axes.set(xlim=limits, ylim=limits, box_aspect=1)
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_locator(LogLocator(numticks=6) if logarithmic else MaxNLocator(5))
+        for axis, scale in ((axes.xaxis, axes.get_xscale()), (axes.yaxis, axes.get_yscale())):
+            if scale == "log":
+                _set_log_ticks(axis, limits)
+            else:
+                axis.set_major_locator(MaxNLocator(4))
+    elif low < high:
+        axes.set_xscale("log")
+        axes.set_xlim(limits)
+        _set_log_ticks(axes.xaxis, limits)
+    else:
+        axes.set_xlim(high - 1, high + 1)
+        axes.set_xticks([high])
+
+
+def _set_log_ticks(axis: Axis, limits: Limits) -> None:
+    """Label powers of ten, few enough to have room; on an axis that has hardly any, their threefold too."""
+    from math import log10
+
+    from matplotlib.ticker import LogFormatterSciNotation, LogLocator, NullFormatter
+
+    short = log10(limits[1] / limits[0]) < 2.0
+    axis.set_major_locator(LogLocator(subs=(1.0, 3.0) if short else (1.0,), numticks=5))
+    axis.set_major_formatter(LogFormatterSciNotation(labelOnlyBase=False, minor_thresholds=(np.inf, np.inf)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _label_once(figure: Figure, row: np.ndarray, anchor: str) -> None:
+    """Write the label of the horizontal axes of a row once, in its middle: below axes that cannot be seen and reach from one end to the other."""
+    label = row[0].get_xlabel()
+    if not label:
+        return
+    for axes in row:
+        axes.set_xlabel("")
+        axes.set_anchor(anchor)
+    first, last = row[0].get_subplotspec(), row[-1].get_subplotspec()
+    whole = figure.add_subplot(first.get_gridspec()[first.rowspan.start, first.colspan.start : last.colspan.stop], frameon=False, zorder=-1)
+    whole.set_label("row")
+    whole.tick_params(color="none", labelcolor="none", labelleft=False, left=False)
+    whole.set_xlabel(label)
+
+
+def _label_times(rows: Sequence[np.ndarray], runs: Sequence[Shown]) -> None:
+    """Label the common time axis once, below the lowest panel, and say in the highest why runs end before others do."""
+    for row in rows[:-1]:
+        for axes in row:
+            axes.tick_params(labelbottom=False)
+    for axes in rows[-1] if rows else ():
+        axes.set_xlabel("time $t$")
+    for number, row in enumerate(rows):
+        for axes, shown in zip(row, runs, strict=True):
+            mark_end(axes, shown, axes.get_xlim(), ending(shown) if number == 0 else "")
+
+
+def _say(figure: Figure, grid: np.ndarray, runs: Sequence[Shown], panels: Sequence[Panel], title: str | None) -> None:
+    """Write title, names of columns and footnote."""
+    width = figure.get_figwidth()
+    above = headline(runs) if title is None else plain(title)
+    common, own = titles(runs, above)
+    text = "\n".join(wrapped(line, int(14.5 * width)) for line in (above, common) if line)
+    figure.suptitle(text, fontsize=9, x=0.01, ha="left")
+    if len(runs) > 1:
+        for axes, words in zip(grid[0], own, strict=True):
+            axes.set_title(wrapped(words, int(16 * (width - 0.7) / len(runs))), fontsize=8)
+    figure.supxlabel(footnote(runs, panels, int(21 * width)), fontsize=6, x=0.01, ha="left", color=MARK)

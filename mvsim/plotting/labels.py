@@ -1,46 +1,195 @@
-"""What a picture says about the run it shows."""
+"""What a picture says about the runs it shows: what came out, which runs they are, and how they depart from what is assumed."""
 
 from __future__ import annotations
 
 import re
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
-from mvsim.echo import shortened
+from mvsim.echo import echo, shortened
+from mvsim.errors import UsageError
+from mvsim.objectives.mixing import law_from
+from mvsim.plotting.panel import Panel
+from mvsim.plotting.shown import Shown
 
-if TYPE_CHECKING:
-    from mvsim.run import Run
+METHOD_NAMES = {"erm": "ERM", "midpoint": "Midpoint Mixup", "mixup": "Mixup"}
+"""How methods are called in titles."""
 
-METHOD_NAMES = {"erm": "ERM", "midpoint": "Midpoint Mixup"}
-"""How methods are called in titles; one that is not listed keeps its own name."""
+FEATURES = {"both": "both features", "one": "exactly one feature", "none": "no feature", "all": "all features", "some": "some features"}
+"""What a class has learned, for a sentence, by the names of `mvsim.recording.feature_test.outcomes_of`."""
 
+LONGEST_TITLE = 200
+"""Characters of a title that a user gives."""
+
+RUN_BY_RUN = "What was learned, run by run"
+"""Headline of runs of which each column says what came out."""
+
+LONGEST_EQUATION = 45
+"""Characters of a statement that no line breaks."""
+
+KEPT = "\N{NO-BREAK SPACE}"
+
+_RELATION = re.compile(r"\S+ (?:>>|->|=) \S+")
+
+_POWER = r"(\d(?:\.\d+)?)e\+?(-?)0*(\d+)", r"$\1\\times10^{\2\3}$"
 _TYPESETTING = (
-    (r"(\d(?:\.\d+)?)e\+?(-?)0*(\d+)", r"$\1\\times10^{\2\3}$"),
+    _POWER,
     (r"\bk\^(-?[\d.]*\d)", r"$k^{\1}$"),
     (r"(?<=\d )k\b", r"$k$"),
+    (r"\bP (?=delta)", r"$P$ "),
     (r"\bdelta(\d)", r"$\\delta_\1$"),
     (r"\brho\b", r"$\\rho$"),
+    (r"\beta\b", r"$\\eta$"),
     (r"\br0\b", r"$r_0$"),
     (r"\balpha\b", r"$\\alpha$"),
-    (r"\b([dmPV]) =", r"$\1$ ="),
+    (r"\b([dmPVN]) =", r"$\1$ ="),
+    (r"\bN (?=->)", r"$N$ "),
+    (r" >> ", r" $\\gg$ "),
+    (r" -> infinity\b", r" $\\to\\infty$"),
+    (r" -> ", r" $\\to$ "),
 )
 
 
-def run_title(run: Run) -> str:
-    """Say which run this is, and whether it went on until nothing changed any more."""
+def method_title(shown: Shown) -> str:
+    """Return the name of the method, with its law of mixing where it has one."""
+    run = shown.run
+    name, options = METHOD_NAMES[run.method], run.provenance["options"]
+    if "mixing" in options:
+        name += rf", $\lambda\sim$ {plain(law_from(options['mixing'], options['nodes']).describe()).capitalize()}"
+        if options["pairs"] is not None:
+            name += f", {options['pairs']} pairs drawn {'once' if options['redraw'] == 'once' else 'at each step'}"
+    return run.parameters.described.label + name
+
+
+def identity(shown: Shown) -> list[str]:
+    """Return which run this is, in parts: method, classes, seed, and how it ended if it did not go on until nothing changed any more."""
+    run = shown.run
+    parts = [method_title(shown), f"$k$ = {run.parameters.k}", f"seed {run.seed}"]
     state = "not settled" if run.status == "finished" and run.settled is False else run.status
-    remark = "" if state == "finished" else f" ({state})"
-    return f"{run.parameters.described.label}{METHOD_NAMES.get(run.method) or _plain(run.method)}, $k$ = {run.parameters.k}, seed {run.seed}{remark}"
+    return [*parts, *([] if state == "finished" else [f"{state} at $t$ = {time_text(float(shown.times[-1]))}"])]
 
 
-def statements(run: Run) -> list[str]:
+def ending(shown: Shown) -> str:
+    """Return in a word or two why a run has no later records."""
+    run = shown.run
+    return {True: "settled", False: "not settled", None: "end"}[run.settled] if run.status == "finished" else run.status
+
+
+def what_was_learned(shown: Shown) -> str:
+    """Return which features have been learned in how many of the classes that are shown."""
+    n = len(shown.classes)
+    counts = {name: count for name, count in shown.outcomes.items() if count}
+    of = f"{n} classes" if shown.chosen is None else f"{n} classes shown" if n > 1 else "class shown"
+    if len(counts) == 1:
+        (name,) = counts
+        return f"{FEATURES[name]} in {'the' if n == 1 else 'any of' if name == 'none' else 'all'} {of}"
+    words = [f"{FEATURES[name]} in {count}" for name, count in counts.items()]
+    return f"{words[0]} of {of}, {', '.join(words[1:])}"
+
+
+def headline(runs: Sequence[Shown]) -> str:
+    """Return what came out, in a sentence if there are at most two runs or all came out alike."""
+    if len(runs) > 1 and len({what_was_learned(shown) for shown in runs}) == 1:
+        return f"{'Both' if len(runs) == 2 else f'All {len(runs)}'} runs {_verb(runs)} {what_was_learned(runs[0])}"
+    if len(runs) > 2:
+        return RUN_BY_RUN
+    return ";\n".join(f"{_short_name(shown)} {_verb([shown])} {what_was_learned(shown)}" for shown in runs)
+
+
+def _short_name(shown: Shown) -> str:
+    """Return the name of the method without its law of mixing."""
+    return shown.run.parameters.described.label + METHOD_NAMES[shown.run.method]
+
+
+def _verb(runs: Sequence[Shown]) -> str:
+    """Say of runs that may still go on only what they have done so far."""
+    ended = all(shown.run.status == "finished" and shown.run.settled is not False for shown in runs)
+    return "learned" if ended else "had learned" if len(runs) == 1 else "have, so far, learned"
+
+
+def titles(runs: Sequence[Shown], above: str) -> tuple[str, list[str]]:
+    """Return what is common to all runs, and what each column has of its own: which run it is, and what it learned if nothing above says so.
+
+    Parameters
+    ----------
+    runs : sequence of Shown
+        All runs of the picture.
+    above : str
+        What stands above: the headline, or a title that was given.
+    """
+    told = [identity(shown) for shown in runs]
+    common = [part for part in told[0] if all(part in parts for parts in told)]
+    own = [", ".join(_unbroken(part) for part in parts if part not in common) for parts in told]
+    if above == RUN_BY_RUN:
+        own = [f"{words}\n{what_was_learned(shown)}" if words else what_was_learned(shown) for words, shown in zip(own, runs, strict=True)]
+    return ", ".join(_unbroken(part) for part in common if not above.startswith(f"{part} ")), own
+
+
+def check_title(title: Any) -> None:
+    """Raise `UsageError` unless a title is a text that fits above a picture, or None."""
+    if title is not None and (not isinstance(title, str) or len(title) > LONGEST_TITLE):
+        raise UsageError(f"title={echo(title)}: must be a text of at most {LONGEST_TITLE} characters")
+
+
+def wrapped(text: str, width: int) -> str:
+    """Return text in lines of at most ``width`` characters; its own line breaks stay."""
+    return "\n".join(textwrap.fill(line, max(width, 10), break_long_words=False, break_on_hyphens=False) for line in text.splitlines())
+
+
+def footnote(runs: Sequence[Shown], panels: Sequence[Panel], width: int) -> str:
+    """Return what a reader has to know beside the title: how panels are read, and how runs depart from what is assumed.
+
+    Parameters
+    ----------
+    runs : sequence of Shown
+        All runs of the picture.
+    panels : sequence of Panel
+        All its panels.
+    width : int
+        Characters of a line.
+    """
+    notes = [note for note in dict.fromkeys(panel.notes(shown) for panel in panels for shown in runs) if note]
+    lines = [wrapped(" ".join(notes), width)] if notes else []
+    told = [statements(shown) for shown in runs]
+    common = [statement for statement in told[0] if all(statement in others for others in told)]
+    assumption = " and ".join(dict.fromkeys(shown.run.parameters.described.assumption for shown in runs))
+    if not any(told):
+        return "\n".join([*lines, f"As in {assumption}, all hidden constants 1."])
+    if common:
+        lines.append(_statements_text(f"Departs from {assumption}: ", common, width))
+    own = [[statement for statement in mine if statement not in common] for mine in told]
+    whose = [", ".join(identity(shown)[:3]) for shown in runs]
+    for mine in dict.fromkeys(tuple(one) for one in own if one):
+        names = [name for name, one in zip(whose, own, strict=True) if tuple(one) == mine]
+        who = "; ".join(dict.fromkeys(names)) if len(names) <= 2 else f"{len(names)} of the runs"
+        lines.append(_statements_text(f"{'Moreover, ' if common else f'Departs from {assumption}, '}{who}: ", mine, width))
+    return "\n".join(lines)
+
+
+def _statements_text(opening: str, departures: Sequence[str], width: int) -> str:
+    """Return statements after an opening, in lines; equations stay whole if they fit on a line."""
+    text = "; ".join(_unbroken(piece) if len(piece) <= LONGEST_EQUATION else _RELATION.sub(_unbroken_match, piece) for piece in departures)
+    lines = textwrap.wrap(f"{opening}{text}.", width, break_long_words=True, break_on_hyphens=False)
+    return "\n".join(_typeset(line.replace(KEPT, " ")) for line in lines)
+
+
+def _unbroken(text: str) -> str:
+    """Return text that no line breaks."""
+    return text.replace(" ", KEPT)
+
+
+def _unbroken_match(found: re.Match[str]) -> str:
+    return _unbroken(found[0])
+
+
+def statements(shown: Shown) -> list[str]:
     """Return the ways in which the run departs from what is assumed of its model."""
-    return [_plain(part) for deviation in run.regime for part in deviation.statement.split("; ")]
+    return [plain(part) for deviation in shown.run.regime for part in deviation.statement.split("; ")]
 
 
-def _plain(text: str) -> str:
-    """Return text from a file such that matplotlib shows it as it stands: no mathematics, no line breaks, not without end.
+def plain(text: str) -> str:
+    """Return text from elsewhere such that matplotlib shows it as it stands: no mathematics, no line breaks, not without end.
 
     Characters that the font lacks are escaped.
     """
@@ -51,19 +200,9 @@ def _plain(text: str) -> str:
     return shortened(known, 200).replace("$", r"\$")
 
 
-def assumption_of(runs: Sequence[Run]) -> str:
-    """Return the name of what the regime of runs is compared with."""
-    return " and ".join(dict.fromkeys(run.parameters.described.assumption for run in runs))
-
-
-def regime_text(departures: Sequence[str], width: int, assumption: str) -> str:
-    """Say in which ways runs depart from an assumption, all that are given, in lines of about ``width`` characters."""
-    if not departures:
-        return f"As in {assumption}, all hidden constants 1"
-    # No-break spaces keep each equation on one line, if it fits on one; lines end after a semicolon.
-    text = "; ".join(piece.replace(" ", "\N{NO-BREAK SPACE}") if len(piece) <= width else piece for piece in departures)
-    lines = textwrap.wrap(f"Departs from {assumption}: {text}", width, break_long_words=False, break_on_hyphens=False)
-    return "\n".join(_typeset(line.replace("\N{NO-BREAK SPACE}", " ")) for line in lines)
+def time_text(value: float) -> str:
+    """Return a time with three digits, with its power of ten as such."""
+    return re.sub(*_POWER, f"{value:.0f}" if 1000 <= value < 10_000 else f"{value:.3g}")
 
 
 def _typeset(statement: str) -> str:

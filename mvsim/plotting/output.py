@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,19 +28,20 @@ _METADATA: dict[str, dict[str, str | None]] = {
 }
 
 
-def check_output(path: str | os.PathLike[str], force: bool = False) -> Path:
-    """Return ``path`` if a picture may be written there.
+def check_output(path: str | os.PathLike[str], force: bool = False, formats: Sequence[str] = FORMATS) -> Path:
+    """Return ``path`` if a picture of one of some formats may be written there.
 
     Raises
     ------
     UsageError
-        If it is no name or does not end in one of `FORMATS`, the file exists and ``force`` is not set, or nothing can be written there.
+        If it is no name or does not end in one of ``formats``, the file exists and ``force`` is not set, or nothing can be written there.
     """
     if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
         raise UsageError(f"path={echo(path)}: must be the name of a picture, for example run.png")
     path = Path(path)
-    if path.suffix.lower().removeprefix(".") not in FORMATS:
-        raise UsageError(f"{path_text(path)}: a picture's name must end in {', '.join('.' + name for name in FORMATS)}")
+    if path.suffix.lower().removeprefix(".") not in formats:
+        kind = "a picture" if formats == FORMATS else "an animation"
+        raise UsageError(f"{path_text(path)}: the name of {kind} must end in {', '.join('.' + name for name in formats)}")
     if path.is_file() and not force:
         raise UsageError(f"{path_text(path)}: exists already; overwrite it with --force, or choose another file")
     ensure_writable(path, force=True)

@@ -5,22 +5,20 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
-from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mvsim.errors import UsageError
-from mvsim.plotting.labels import METHOD_NAMES
 from mvsim.plotting.style import OUTCOMES, styled
-from mvsim.sweep.intervals import clustered_interval
-from mvsim.sweep.measures import CLASSES
+from mvsim.plotting.sweep_counts import Case, Column, Counts, columns_of, counts_at, letter_of, numbers_of, outcomes_of, words_for
 from mvsim.sweep.runs import Runs
 from mvsim.sweep.study import Axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
 MOST_PANELS = 24
@@ -29,38 +27,44 @@ MOST_PANELS = 24
 LOG_FROM = 20.0
 """An axis is logarithmic if its values span this factor."""
 
-LETTERS = {"alpha": r"$\alpha$", "rho": r"$\rho$", "r0": r"$r_0$", "eta": r"$\eta$", **{f"delta{i}": rf"$\delta_{i}$" for i in range(1, 5)}}
+MOST_TOLD = 4
+"""Columns whose fractions are told in the title one by one."""
+
+MOST_TICKS = 8
+"""Values of an axis that all have a tick."""
+
+DARK = "#555555"
+"""Of "none" as a line: the grey of the areas would be too pale."""
+
+FIELD_WIDTH, FIELD_HEIGHT = 0.44, 0.33
+"""Inches of a field of a map, in which a number and its interval of 7 points have room."""
+
 MEANINGS = {"k": "$k$, number of classes", "d": "$d$, dimension of a patch", "r0": "$r_0$, initial size over threshold", "N": "$N$, training points"}
 
+MARKERS = {"both": "o", "all": "o", "one": "s", "some": "s", "none": "^"}
+"""Lines are told apart in greyscale too."""
 
-class Case(NamedTuple):
-    """The values of one swept name or several that go side by side."""
-
-    axis: Axis
-    place: int
-
-    @property
-    def words(self) -> str:
-        """The values, for a title."""
-        return ", ".join(_words(name, value) for name, value in zip(self.axis.names, self.axis.values[self.place], strict=True))
+PHRASES = {"both": "both", "one": "exactly one", "all": "all", "some": "some", "none": "none"}
 
 
-class Counts(NamedTuple):
-    """Classes of each run, by what they have learned, and all of them."""
+class Panel(NamedTuple):
+    """The values along the axes of one panel, and what was counted at each: an array over the first axis, or over the second and the first."""
 
-    of: dict[str, NDArray[np.int64]]
-    classes: NDArray[np.int64]
+    column: Column
+    counts: NDArray[Any]
 
-    def interval(self, outcome: str) -> tuple[float, float, float]:
-        """Return the fraction of classes with an outcome, and its interval over seeds; NaN if there is no run."""
-        return clustered_interval(self.of[outcome].tolist(), self.classes.tolist()) if len(self.classes) else (math.nan,) * 3
+    def shares(self, outcome: str) -> NDArray[np.float64]:
+        """Return the fractions of classes with an outcome, and the ends of their intervals along the last axis."""
+        values = [one.interval(outcome) for one in self.counts.flat]
+        return np.array(values, dtype=np.float64).reshape(*self.counts.shape, 3)
 
 
 def sweep_figure(runs: Runs) -> Figure:
     """Draw the fractions of classes with both features, exactly one, and none learned (Definition 4.5), over what is swept.
 
-    Along one swept number they are lines, with Clopper-Pearson intervals over classes clustered by seed; over two they are heat maps. Every value of
-    anything else that is swept, as the method, has panels of its own; seeds are taken together.
+    Along one swept number they are lines, over two they are maps with a number in each field; both with Clopper-Pearson intervals over classes
+    clustered by seed. Every value of anything else that is swept, as the method, has panels of its own; seeds are taken together. Runs that had not
+    settled are counted like the others, and marked.
 
     Parameters
     ----------
@@ -80,142 +84,164 @@ def sweep_figure(runs: Runs) -> Figure:
     if not any(standing.state == "done" for standing in runs.standings):
         raise UsageError(f"{runs.folder.path}: no cell is done; make the runs with `mvsim sweep` first")
     axes = [axis for axis in runs.study.axes if "seed" not in axis.names]
-    numbers = sorted((axis for axis in axes if _is_number(axis)), key=lambda axis: (axis.label != "k", -len(axis.values)))[:2]
-    cases = [[Case(axis, place) for place in range(len(axis.values))] for axis in axes if axis not in numbers]
-    columns = list(product(*cases))
-    outcomes = _outcomes(runs)
-    rows = outcomes if len(numbers) == 2 else [""]
-    if len(columns) * len(rows) > MOST_PANELS:
+    numbers = numbers_of(runs, axes)
+    columns = columns_of(runs, [axis for axis in axes if axis not in numbers])
+    outcomes = outcomes_of(runs)
+    maps = len(numbers) == 2
+    if len(columns) * (len(outcomes) if maps else 1) > MOST_PANELS:
         names = ", ".join(axis.label for axis in axes if axis not in numbers)
-        raise UsageError(f"{len(columns) * len(rows)} panels for the values of {names}: at most {MOST_PANELS} can be looked at; draw smaller sweeps")
+        count = len(columns) * (len(outcomes) if maps else 1)
+        raise UsageError(f"{count} panels for the values of {names}: at most {MOST_PANELS} can be looked at; draw smaller sweeps")
+    panels = [Panel(column, _counted(runs, numbers, column)) for column in columns]
     with styled():
-        figure, grid = _grid(len(rows), len(columns), numbers)
-        for place, column in enumerate(columns):
-            for row, outcome in enumerate(rows):
-                panel = grid[row, place]
-                if len(numbers) == 2:
-                    image = _heat_map(panel, runs, numbers, column, outcome)
-                    panel.set_xlabel(_axis_label(numbers[0]) if row == len(rows) - 1 else "")
-                    if place == 0:
-                        panel.set_ylabel(_axis_label(numbers[1]))
-                else:
-                    _lines(panel, runs, numbers[0] if numbers else None, column, outcomes)
-            title = ", ".join(case.words for case in column)
-            if title:
-                grid[0, place].set_title(title)
-        if len(numbers) == 2:
-            for row, outcome in enumerate(rows):
-                figure.colorbar(image, ax=list(grid[row]), label=f"classes with {_phrase(outcome)} learned")
-        else:
-            grid[0, 0].set_ylabel("fraction of classes")
-            if numbers:
-                figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside right center", title="features\nlearned", title_fontsize=7)
-        caption = _caption(runs, "Shares" if len(numbers) == 2 else "Bars: 95 % intervals")
-        figure.suptitle(textwrap.fill(caption, int(16 * figure.get_figwidth())), fontsize=8)
+        figure = _maps(panels, numbers, outcomes) if maps else _all_lines(panels, numbers, outcomes)
+        width = figure.get_figwidth()
+        figure.suptitle(textwrap.fill(_message(runs, panels, outcomes[0]), int(15 * width)), fontsize=9)
+        figure.supxlabel(textwrap.fill(_caption(runs, panels, maps), int(19 * width)), fontsize=7)
     return figure
 
 
-def _grid(rows: int, columns: int, numbers: Sequence[Axis]) -> tuple[Figure, np.ndarray]:
+def _counted(runs: Runs, numbers: Sequence[Axis], column: Column) -> NDArray[Any]:
+    """Return what is counted at each place along some axes: the last of them is the first index."""
+    shape = tuple(len(axis.values) for axis in reversed(numbers))
+    counts = np.empty(shape, dtype=object)
+    for place in np.ndindex(shape):
+        along = [Case(axis, index) for axis, index in zip(numbers, reversed(place), strict=True)]
+        counts[place] = counts_at(runs, [*column.cases, *along])
+    return counts
+
+
+def _all_lines(panels: Sequence[Panel], numbers: Sequence[Axis], outcomes: Sequence[str]) -> Figure:
+    """Draw a panel of lines for each column; without a swept number, of points."""
     from matplotlib.figure import Figure
 
-    size = (1.1 + 2.5 * columns, 0.6 + 2.1 * rows) if len(numbers) == 2 else (1.6 + 2.6 * columns, 2.9)
-    figure = Figure(figsize=size)
-    return figure, figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    figure = Figure(figsize=((1.6 if numbers else 0.6) + 2.6 * len(panels), 3.1))
+    grid = figure.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
+    for axes, panel in zip(grid, panels, strict=True):
+        _lines(axes, panel, numbers[0] if numbers else None, outcomes)
+        axes.set_title(panel.column.words)
+    grid[0].set_ylabel("fraction of classes")
+    if numbers:
+        figure.legend(*grid[0].get_legend_handles_labels(), loc="outside right center", title="features\nlearned", title_fontsize=7)
+    return figure
 
 
-def _lines(panel: Axes, runs: Runs, axis: Axis | None, column: Sequence[Case], outcomes: Sequence[str]) -> None:
+def _lines(axes: Axes, panel: Panel, axis: Axis | None, outcomes: Sequence[str]) -> None:
     """Draw the fractions of all outcomes along one swept number."""
-    places = range(len(axis.values)) if axis is not None else range(1)
-    counts = [_counts(runs, [*column, *([Case(axis, place)] if axis is not None else [])]) for place in places]
-    x = np.array([float(axis.values[place][0]) for place in places]) if axis is not None else np.zeros(1)
+    counts: list[Counts] = list(panel.counts.flat)
+    x = np.array([float(value[0]) for value in axis.values]) if axis is not None else np.zeros(1)
     for shift, outcome in zip(np.linspace(-1.0, 1.0, len(outcomes)), outcomes, strict=True):
-        values = np.array([one.interval(outcome) for one in counts])
+        values = panel.shares(outcome).reshape(-1, 3)
         bars = np.abs(values[:, 1:] - values[:, :1]).T
-        shown = _shifted(x, 0.006 * shift) if axis is not None else x + shift  # bars that would hide each other stand side by side
-        colour = "#888888" if outcome == "none" else OUTCOMES[outcome]
-        panel.errorbar(shown, values[:, 0], bars, color=colour, marker="o", markersize=3.5, elinewidth=0.9, capsize=2, label=_phrase(outcome))
-    panel.set_ylim(-0.04, 1.04)
+        shown = _shifted(x, 0.012 * shift) if axis is not None else x + shift  # bars that would hide each other stand side by side
+        colour = _colour(outcome)
+        marker: dict[str, Any] = {"color": colour, "marker": MARKERS[outcome], "markersize": 3.5}
+        axes.errorbar(shown, values[:, 0], bars, elinewidth=0.9, capsize=2, label=PHRASES[outcome], **marker)
+        hollow = np.array([one.unsettled > 0 for one in counts])
+        axes.plot(shown[hollow], values[hollow, 0], linestyle="none", markerfacecolor="white", zorder=3, **marker)
+    axes.set_ylim(-0.04, 1.04)
     if axis is None:
-        panel.set_xticks(np.linspace(-1.0, 1.0, len(outcomes)), [_phrase(outcome) for outcome in outcomes])
-        panel.set_xlim(-1.5, 1.5)
-        panel.set_xlabel("features learned")
+        axes.set_xticks(np.linspace(-1.0, 1.0, len(outcomes)), [PHRASES[outcome] for outcome in outcomes])
+        axes.set_xlim(-1.5, 1.5)
+        axes.set_xlabel("features learned")
         return
-    panel.set_xlabel(_axis_label(axis))
+    axes.set_xlabel(_axis_label(axis))
     if _is_logarithmic(x):
-        panel.set_xscale("log")
-    elif len(x) <= 8:
-        panel.set_xticks(x)
+        axes.set_xscale("log")
+    if len(x) <= MOST_TICKS:
+        axes.set_xticks(x, [f"{value:g}" for value in x])
+        axes.minorticks_off()
 
 
-def _heat_map(panel: Axes, runs: Runs, numbers: Sequence[Axis], column: Sequence[Case], outcome: str) -> Any:
-    """Draw the fraction of classes with an outcome over two swept numbers, each cell with its value."""
+def _maps(panels: Sequence[Panel], numbers: Sequence[Axis], outcomes: Sequence[str]) -> Figure:
+    """Draw a map for each column and each outcome that occurs."""
+    from matplotlib.figure import Figure
+
     across, up = numbers
-    places = ((Case(across, i), Case(up, j)) for j in range(len(up.values)) for i in range(len(across.values)))
-    fractions = [_counts(runs, [*column, *place]).interval(outcome)[0] for place in places]
-    shares = np.array(fractions).reshape(len(up.values), len(across.values))
-    panel.set_facecolor("#F0F0F0")  # of cells that are not done
-    image = panel.imshow(np.ma.masked_invalid(shares), origin="lower", aspect="auto", cmap="cividis", vmin=0.0, vmax=1.0)
-    for (j, i), share in np.ndenumerate(shares):
-        text, colour = ("", "black") if math.isnan(share) else (f"{share:.2f}".removeprefix("0") if 0 < share < 1 else f"{share:g}", _ink(share))
-        panel.text(i, j, text, ha="center", va="center", fontsize=7, color=colour)
-    panel.set_xticks(range(len(across.values)), [f"{value[0]:g}" for value in across.values])
-    panel.set_yticks(range(len(up.values)), [f"{value[0]:g}" for value in up.values])
+    shown = [outcome for outcome in outcomes if any(np.nansum(panel.shares(outcome)[..., 0]) > 0.0 for panel in panels)]
+    width, height = max(2.5, FIELD_WIDTH * len(across.values)), max(1.5, FIELD_HEIGHT * len(up.values))
+    figure = Figure(figsize=(1.1 + width * len(panels), 1.1 + (height + 0.2) * len(shown)))
+    grid = figure.subplots(len(shown), len(panels), sharex=True, sharey=True, squeeze=False)
+    for row, outcome in zip(grid, shown, strict=True):
+        for axes, panel in zip(row, panels, strict=True):
+            image = _map(axes, panel, numbers, outcome)
+        row[0].set_ylabel(_axis_label(up))
+        figure.colorbar(image, ax=list(row), label=f"% with {PHRASES[outcome]} learned")
+    for axes, panel in zip(grid[0], panels, strict=True):
+        axes.set_title(panel.column.words)
+    for axes in grid[-1]:
+        axes.set_xlabel(_axis_label(across))
+    return figure
+
+
+def _map(axes: Axes, panel: Panel, numbers: Sequence[Axis], outcome: str) -> Any:
+    """Draw the fraction of classes with an outcome over two swept numbers, each field with its value and interval in per cent."""
+    across, up = numbers
+    per_cent = 100.0 * panel.shares(outcome)
+    colours = _colours(outcome)
+    image = axes.imshow(np.ma.masked_invalid(per_cent[..., 0]), origin="lower", aspect="auto", cmap=colours, vmin=0.0, vmax=100.0)
+    for (j, i), counts in np.ndenumerate(panel.counts):
+        share, low, high = per_cent[j, i]
+        if math.isnan(share):  # no run is done
+            axes.fill_between([i - 0.5, i + 0.5], j - 0.5, j + 0.5, facecolor="white", edgecolor="#BBBBBB", hatch="////", linewidth=0.0)
+            continue
+        words = f"{share:.0f}{'*' if counts.unsettled else ''}\n{low:.0f}\N{EN DASH}{high:.0f}"
+        axes.text(i, j, words, ha="center", va="center", fontsize=7, linespacing=1.0, color=_ink(colours(share / 100.0)))
+    axes.set_xticks(range(len(across.values)), [f"{value[0]:g}" for value in across.values])
+    axes.set_yticks(range(len(up.values)), [f"{value[0]:g}" for value in up.values])
+    axes.set(xlim=(-0.5, len(across.values) - 0.5), ylim=(-0.5, len(up.values) - 0.5))
     return image
 
 
-def _ink(share: float) -> str:
-    """Return the colour in which a number can be read on the colour of its share."""
-    return "white" if share < 0.55 else "black"
+def _colours(outcome: str) -> Colormap:
+    """Return colours from white, of no class, to that of an outcome in all pictures, of every class."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list(outcome, ["white", _colour(outcome)])
 
 
-def _counts(runs: Runs, cases: Sequence[Case]) -> Counts:
-    """Return the classes of all runs that are done and have some values."""
-    chosen = runs.dataset.isel({case.axis.label: case.place for case in cases})
-    cells = {int(index): runs.study.cells[int(index)] for index in chosen["cell"].to_numpy().ravel()}
-    rows = [row for index in sorted(cells) if (row := runs.table.iloc[index])["state"] == "done"]
-    of = {name: np.array([int(row[f"{CLASSES}{name}"]) for row in rows], dtype=np.int64) for name in _outcomes(runs)}
-    return Counts(of, np.array([runs.study.cells[int(row["cell"])].parameters.k for row in rows], dtype=np.int64))
+def _colour(outcome: str) -> str:
+    return DARK if outcome == "none" else OUTCOMES[outcome]
 
 
-def _outcomes(runs: Runs) -> list[str]:
-    """Return what a class can have learned, from all to none."""
-    return [name.removeprefix(CLASSES) for name in runs.measures if name.startswith(CLASSES)]
+def _ink(colour: Sequence[float]) -> str:
+    """Return black or white, whichever is easier to read on a colour (red, green, blue from 0 to 1): by its luminance."""
+    red, green, blue = colour[:3]
+    return "black" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.5 else "white"
 
 
-def _phrase(outcome: str) -> str:
-    return {"both": "both", "one": "exactly one", "all": "all", "some": "some", "none": "none"}[outcome]
+def _message(runs: Runs, panels: Sequence[Panel], outcome: str) -> str:
+    """Say what came out: the range of the fraction of classes that learned most, in each column, or in all of them if they are many."""
+    methods = {cell.method for cell in runs.study.cells}
+    alone = words_for("method", *methods) if len(methods) == 1 else "all"
+    shares = {panel.column.words or alone: 100.0 * panel.shares(outcome)[..., 0] for panel in panels}
+    if len(shares) > MOST_TOLD:
+        shares = {"all panels": np.concatenate([some.ravel() for some in shares.values()])}
+    told = [f"{_range(some)} % ({words})" for words, some in shares.items() if not np.isnan(some).all()]
+    return f"Classes with {PHRASES[outcome]} features learned: {', '.join(told)}"
 
 
-def _caption(runs: Runs, what: str) -> str:
-    """Say what is common to all panels."""
-    done = sum(standing.state == "done" for standing in runs.standings)
+def _range(values: NDArray[np.float64]) -> str:
+    """Return the least and the largest of some values, once if they are the same; NaN is none."""
+    return " to ".join(dict.fromkeys(f"{value:.0f}" for value in (np.nanmin(values), np.nanmax(values))))
+
+
+def _caption(runs: Runs, panels: Sequence[Panel], maps: bool) -> str:
+    """Say what is common to all panels, and what is missing."""
+    left = sum(standing.state != "done" for standing in runs.standings)
     seeds = len(runs.study.values.get("seed", (0,)))
-    fixed = [_words(name, values[0]) for name, values in runs.study.values.items() if len(values) == 1 and name != "seed"]
-    first = f"{what} over classes clustered by {seeds} seeds" if seeds > 1 else f"{what} over classes of one seed"
-    missing = f"; {len(runs.standings) - done} of {len(runs.standings)} cells not done" if done < len(runs.standings) else ""
-    return "; ".join([first + missing, *fixed])
-
-
-def _words(name: str, value: Any) -> str:
-    if name == "method":
-        return METHOD_NAMES.get(value, str(value))
-    if name == "mixing" and isinstance(value, dict) and "distribution" in value:
-        return f"mixing {value['distribution']}({', '.join(f'{one:g}' for one in value.get('args', ()))})"
-    text = f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value).replace("$", r"\$")
-    return f"{_letter(name)} = {text}"
-
-
-def _letter(name: str) -> str:
-    return LETTERS.get(name, f"${name}$" if len(name) == 1 else name.replace("_", " "))
+    unsettled = sum(counts.unsettled for panel in panels for counts in panel.counts.flat)
+    fixed = [words_for(name, values[0]) for name, values in runs.study.values.items() if len(values) == 1 and name != "seed"]
+    what = "Below each number its 95 % interval" if maps else "Bars: 95 % intervals"
+    parts = [f"{what} over classes clustered by {seeds} seeds" if seeds > 1 else f"{what} over classes of one seed", *fixed]
+    parts += [f"{left} of {len(runs.standings)} cells not done" + (" (hatched where no run is)" if maps else "")] if left else []
+    parts += [f"{unsettled} {'run' if unsettled == 1 else 'runs'} had not settled ({'*' if maps else 'hollow'})"] if unsettled else []
+    return "; ".join(parts)
 
 
 def _axis_label(axis: Axis) -> str:
-    first = MEANINGS.get(axis.label, _letter(axis.label))
-    return first if len(axis.names) == 1 else f"{first} (and {', '.join(_letter(name) for name in axis.names[1:])})"
-
-
-def _is_number(axis: Axis) -> bool:
-    return all(isinstance(value[0], int | float) and not isinstance(value[0], bool) for value in axis.values)
+    first = MEANINGS.get(axis.label, letter_of(axis.label))
+    return first if len(axis.names) == 1 else f"{first} (and {', '.join(letter_of(name) for name in axis.names[1:])})"
 
 
 def _is_logarithmic(x: NDArray[np.float64]) -> bool:

@@ -1,4 +1,9 @@
-"""When neurons escape: measured along a trajectory, and foretold from its start."""
+"""When own correlations pass thresholds: measured along a trajectory, and foretold from its start.
+
+Two thresholds have names. A neuron *escapes* where its activation becomes linear, at rho / lambda (`mvsim.objectives.Objective.linear_from`): that is
+the jump that a picture shows. It *enters B_{y,l}* at rho / delta1, or 2 rho / delta1 where points are mixed (`mvsim.diagnostics.active_threshold`):
+that is what the proofs count, and it can be much later.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +18,12 @@ from mvsim.logarithms import exponential
 
 @dataclass(frozen=True, eq=False)
 class EscapeLog:
-    """The first time at which each own correlation is in B_{y,l}, as fine as the steps, interpolated linearly between two of them.
+    """The first time at which each own correlation is at a threshold or beyond, as fine as the steps, interpolated linearly between two of them.
 
     Attributes
     ----------
     threshold : float
-        Of B_{y,l} (`mvsim.diagnostics.active_threshold`).
+        That of B_{y,l}, or of escape.
     time : numpy.ndarray
         (k, m, V), NaN where it has not happened; written to.
     step : numpy.ndarray
@@ -35,6 +40,14 @@ class EscapeLog:
         inside = own >= threshold
         return EscapeLog(threshold, np.where(inside, 0.0, np.nan), np.where(inside, 0, -1))
 
+    @staticmethod
+    def of_records(own: np.ndarray, times: np.ndarray, steps: np.ndarray, threshold: float) -> EscapeLog:
+        """Return the log as fine as the records: own correlations (n, k, m, V), times and steps (n,). It is for runs that were saved without one."""
+        passed = own >= threshold
+        first = passed.argmax(axis=0)
+        ever = passed.any(axis=0)
+        return EscapeLog(threshold, np.where(ever, times[first], np.nan), np.where(ever, steps[first], -1))
+
     def observe(self, before: State, after: State) -> None:
         """Take note of what escaped between two successive states."""
         new = (self.step < 0) & (own_correlations(after.c) >= self.threshold)
@@ -42,6 +55,11 @@ class EscapeLog:
             was, now = own_correlations(before.c)[new], own_correlations(after.c)[new]
             self.time[new] = before.time + (self.threshold - was) / (now - was) * (after.time - before.time)
             self.step[new] = after.step
+
+    def has_new_view(self, step: int) -> bool:
+        """Whether the first neuron of any view has passed the threshold after a step."""
+        first = np.where(self.step < 0, np.iinfo(np.int64).max, self.step).min(axis=1)
+        return bool(((first > step) & (first < np.iinfo(np.int64).max)).any())
 
     def forget_after(self, step: int) -> None:
         """Forget what happened after a step."""

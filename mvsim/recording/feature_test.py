@@ -122,22 +122,27 @@ class Outcome(NamedTuple):
         In one word.
     phrase : str
         Which of its features it has learned, for a sentence.
+    headline : str
+        The same for the beginning of one.
     least, most : int
         How many of them.
     """
 
     name: str
     phrase: str
+    headline: str
     least: int
     most: int
 
 
 def outcomes_of(V: int) -> list[Outcome]:
     """Return what may become of a class with V views, from all of its features learned to none."""
+    none = Outcome("none", "none", "No feature", 0, 0)
     if V == 2:
-        return [Outcome("both", "both features", 2, 2), Outcome("one", "exactly one", 1, 1), Outcome("none", "none", 0, 0)]
-    some = [Outcome("some", "some", 1, V - 1)] if V > 1 else []
-    return [Outcome("all", "all features", V, V), *some, Outcome("none", "none", 0, 0)]
+        both, one = Outcome("both", "both features", "Both features", 2, 2), Outcome("one", "exactly one", "Exactly one feature", 1, 1)
+        return [both, one, none]
+    some = [Outcome("some", "some", "Some features", 1, V - 1)] if V > 1 else []
+    return [Outcome("all", "all features", "All features", V, V), *some, none]
 
 
 def count_classes(fractions: np.ndarray) -> dict[str, int]:

@@ -39,17 +39,21 @@ class Recorder:
         What has been measured at every record, by name, in order of time.
     snapshots : Snapshots
         The states that are kept in full.
-    escapes : EscapeLog
+    entries : EscapeLog
         When own correlations entered B_{y,l}.
+    escapes : EscapeLog
+        When they escaped: passed where the activation becomes linear. Those of a linear model never do.
     """
 
     start_values: dict[str, Any]
+    entries: EscapeLog
     escapes: EscapeLog
 
     def __init__(self, objective: Objective, feature_test: FeatureTest, seed: int) -> None:
         self.objective = objective
         self.feature_test = feature_test
         self.threshold = diagnostics.active_threshold(objective.parameters, objective.mixes)
+        self.linear_from = objective.linear_from if objective.has_escapes else np.inf
         self.records: dict[str, list[Any]] = {name: [] for name in variables_of(When.RECORD)}
         self.snapshots = Snapshots(objective.parameters.k)
         self._seed = seed
@@ -68,11 +72,13 @@ class Recorder:
         """Take the initial state: what is measured once, and the first record."""
         start = Start(self.objective, state.c, self.threshold)
         self.start_values = {name: variable.measured(start) for name, variable in variables_of(When.START).items()}
-        self.escapes = EscapeLog.started(diagnostics.own_correlations(state.c), self.threshold)
+        own = diagnostics.own_correlations(state.c)
+        self.entries, self.escapes = EscapeLog.started(own, self.threshold), EscapeLog.started(own, self.linear_from)
         self.record(state)
 
     def observe(self, before: State, after: State) -> None:
-        """Take note of what escaped between two successive states."""
+        """Take note of what escaped and what entered B_{y,l} between two successive states."""
+        self.entries.observe(before, after)
         self.escapes.observe(before, after)
 
     def record(self, state: State) -> None:
@@ -85,12 +91,13 @@ class Recorder:
         """
         self.objective.begin_step(state.step)  # a fresh draw, on which this state has not been trained
         hessian_seed = None if len(self.times) % HESSIAN_EVERY else self._seed
-        observation = Observation(state, self.objective, self.feature_test, self.threshold, hessian_seed)
+        escaped = bool(self.times) and self.escapes.has_new_view(self.last("step"))
+        observation = Observation(state, self.objective, self.feature_test, self.threshold, hessian_seed, escaped)
         try:
             values = {name: variable.measured(observation) for name, variable in variables_of(When.RECORD).items()}
         except NotFiniteError as error:
             raise DivergedError(f"at step {state.step} {error}; use a smaller step size") from None
-        self.snapshots.consider(state, values["view_gap"], self.escapes.step, self.last("step") if self.times else None)
+        self.snapshots.consider(state, values["view_gap"], self.entries.step, self.last("step") if self.times else None)
         for name, value in values.items():
             self.records[name].append(value)
 
@@ -104,4 +111,5 @@ class Recorder:
         for values in self.records.values():
             del values[count:]
         self.snapshots.forget_after(state.step, keep, self.records["view_gap"])
+        self.entries.forget_after(state.step)
         self.escapes.forget_after(state.step)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mvsim.integrators import Integrator, State
+from mvsim.recording.coordinates import with_coordinates
 from mvsim.recording.entries import EscapeLog
 from mvsim.recording.observation import Start
 from mvsim.recording.recorder import Recorder
@@ -29,7 +30,7 @@ def to_dataset(recorder: Recorder, state: State, resume: State, integrator: Inte
         **recorder.records,
         **{name: [variable.measured(snapshot) for snapshot in recorder.snapshots.states] for name, variable in variables_of(When.SNAPSHOT).items()},
     }
-    for when, source in ((When.ENTRIES, recorder.escapes), (When.FINAL, state), (When.RESUME, resume)):
+    for when, source in ((When.ENTRIES, recorder.entries), (When.ESCAPES, recorder.escapes), (When.FINAL, state), (When.RESUME, resume)):
         values |= {name: variable.measured(source) for name, variable in variables_of(when).items()}
     variables: dict[str, Any] = {
         name: (variable.dims, np.asarray(values[name], dtype=variable.dtype), {"long_name": variable.meaning, "units": "dimensionless"})
@@ -37,7 +38,7 @@ def to_dataset(recorder: Recorder, state: State, resume: State, integrator: Inte
     }
     for name, packed in integrator.pack(resume.memory).items():
         variables[MEMORY + name] = (tuple(f"{MEMORY}{axis}_{size}" for axis, size in enumerate(packed.shape)), packed)
-    return xr.Dataset(variables)
+    return with_coordinates(xr.Dataset(variables))
 
 
 def restore(recorder: Recorder, dataset: xr.Dataset, integrator: Integrator) -> tuple[State, State]:
@@ -46,7 +47,11 @@ def restore(recorder: Recorder, dataset: xr.Dataset, integrator: Integrator) -> 
     recorder.records = {name: list(saved[name]) for name in variables_of(When.RECORD)}
     by_field = _fields(saved, When.SNAPSHOT)
     recorder.snapshots.states = [_state({name: values[i] for name, values in by_field.items()}) for i in range(dataset.sizes["snapshot"])]
-    recorder.escapes = EscapeLog(recorder.threshold, **{name: values.copy() for name, values in _fields(saved, When.ENTRIES).items()})
+    recorder.entries = EscapeLog(recorder.threshold, **{name: values.copy() for name, values in _fields(saved, When.ENTRIES).items()})
+    if all(name in dataset.variables for name in variables_of(When.ESCAPES)):
+        recorder.escapes = EscapeLog(recorder.linear_from, **{name: values.copy() for name, values in _fields(saved, When.ESCAPES).items()})
+    else:
+        recorder.escapes = EscapeLog.of_records(saved["own_correlations"], saved["time"], saved["step"], recorder.linear_from)
     start = Start(recorder.objective, recorder.snapshots.states[0].c, recorder.threshold)
     recorder.start_values = {
         name: dataset[name].values if name in dataset.variables else variable.measured(start) for name, variable in variables_of(When.START).items()

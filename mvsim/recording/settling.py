@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +12,22 @@ from mvsim.recording.feature_test import is_learned
 
 TRAINED = 0.9
 """Part of its first value to which the mean of 1 - phi_y has to fall in every class: the initial network may be right on a few points by chance."""
+
+
+def growth_to_settle(factor: float, learned: np.ndarray) -> float:
+    """Return by what factor time has to grow without a change.
+
+    What has not been learned may still come, so that all of ``factor`` is waited for it. Once every view of every class is learned nothing is left to
+    come; then half of it is enough, on the scale of ln t on which views escape: its square root.
+
+    Parameters
+    ----------
+    factor : float
+        That of a run in which something is missing.
+    learned : numpy.ndarray
+        (k, V) which views are learned.
+    """
+    return math.sqrt(factor) if learned.all() else factor
 
 
 class Settling(NamedTuple):
@@ -37,9 +54,12 @@ class Settling(NamedTuple):
         return times[changes[-1] + 1] if len(changes) else times[0]
 
     def settles_at(self, factor: float) -> float | None:
-        """Return when time will have grown by ``factor`` without a change, if none comes; None before it is trained."""
+        """Return when time will have grown by `growth_to_settle` without a change, if none comes; None before it is trained."""
         since, times = self.since(), self.records["time"]
-        return None if since is None else factor * max(since, times[min(1, len(times) - 1)])
+        if since is None:
+            return None
+        growth = growth_to_settle(factor, is_learned(np.asarray(self.records["feature_learned"][-1])))
+        return growth * max(since, times[min(1, len(times) - 1)])
 
     def reached(self, factor: float) -> bool:
         """Whether that time has come."""

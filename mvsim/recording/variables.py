@@ -1,7 +1,8 @@
 """The variables of a run, in one table: when and from what each is measured, its dimensions, type and meaning, and what its values may be.
 
 The recorder, the file of a run and its resumption follow this table. A new variable needs one entry here, with ``optional=True``: files of earlier
-versions with the same format lack it and stay readable. When such a run is resumed, what is measured once is measured then. Any other variable is
+versions with the same format lack it and stay readable. When such a run is resumed, what is measured once is measured then, and escapes are found
+again in the records. Any other variable is
 NaN up to there, so it must be of type float64 with `Values.ANY`, and its dimensions must be those of variables that are not optional.
 """
 
@@ -24,7 +25,8 @@ class When(Enum):
     START = "once, of `mvsim.recording.observation.Start`"
     RECORD = "at every record, of `mvsim.recording.observation.Observation`"
     SNAPSHOT = "at the few records whose state is kept in full, of that `mvsim.integrators.State`"
-    ENTRIES = "at every step, of `mvsim.recording.entries.EscapeLog`"
+    ENTRIES = "at every step, of the `mvsim.recording.entries.EscapeLog` of B_{y,l}"
+    ESCAPES = "at every step, of the `mvsim.recording.entries.EscapeLog` of escapes"
     FINAL = "at every save, of the last `mvsim.integrators.State`"
     RESUME = "at every save, of the `mvsim.integrators.State` from which the run can go on"
 
@@ -86,7 +88,7 @@ def check_optional(variables: Mapping[str, Variable]) -> None:
     known = {dim for variable in variables.values() if not variable.optional for dim in variable.dims}
     for name, variable in variables.items():
         may_be_nan = variable.dtype == "float64" and variable.values is Values.ANY and known.issuperset(variable.dims)
-        if variable.optional and variable.when is not When.START and not may_be_nan:
+        if variable.optional and variable.when not in (When.START, When.ESCAPES) and not may_be_nan:
             raise TypeError(
                 f"variable {name}: is optional, and of {variable.dtype}, {variable.dims}, Values.{variable.values.name}; "
                 f"must be of float64 and Values.ANY over some of the dimensions {', '.join(sorted(known))}, since it is NaN in runs that lack it"
@@ -123,15 +125,13 @@ def _root_mean_square(rows: np.ndarray) -> np.ndarray:
 
 
 _TIME = ("time",)
-_TIME_CLASS = ("time", "class")
-_TIME_FEATURE = ("time", "class", "view")
-_FEATURE = ("class", "view")
-_OWN = ("class", "neuron", "view")
-_ALL = ("class", "neuron", "feature_class", "view")
+_TIME_CLASS = ("time", "label")
+_TIME_FEATURE = ("time", "label", "view")
+_FEATURE = ("label", "view")
+_OWN = ("label", "neuron", "view")
+_ALL = ("label", "neuron", "feature_class", "view")
 
 VARIABLES: dict[str, Variable] = {
-    "class": Variable(When.START, ("class",), "int64", "classes, counted from 0", ("classes",)),
-    "view": Variable(When.START, ("view",), "int64", "views of a class, counted from 0", ("views",)),
     "time": Variable(When.RECORD, _TIME, "float64", "time of the flow; of gradient descent eta times steps", ("state.time",)),
     "step": Variable(When.RECORD, _TIME, "int64", "steps taken", ("state.step",)),
     "loss": Variable(When.RECORD, _TIME, "float64", "training loss", ("loss",), values=Values.FINITE),
@@ -209,6 +209,11 @@ VARIABLES: dict[str, Variable] = {
     "snapshot_step": Variable(When.SNAPSHOT, ("snapshot",), "int64", "step of each of these", ("step",)),
     "escape_time": Variable(When.ENTRIES, _OWN, "float64", "time at which the own correlation entered B_{y,l}, NaN if it has not", ("time",)),
     "escape_step": Variable(When.ENTRIES, _OWN, "int64", "step of it, -1 if it has not", ("step",)),
+    "linear_time": Variable(
+        When.ESCAPES, _OWN, "float64", "time at which the own correlation passed rho / lambda and so escaped to the linear regime; NaN if it has not",
+        ("time",), optional=True,
+    ),
+    "linear_step": Variable(When.ESCAPES, _OWN, "int64", "step of it, -1 if it has not", ("step",), optional=True),
     "final_correlations": Variable(When.FINAL, _ALL, "float64", "<w_{y,r}, v_{s,l}> at the last save", ("c",), values=Values.FINITE),
     "final_step": Variable(When.FINAL, (), "int64", "step of the last save", ("step",)),
     "final_time": Variable(When.FINAL, (), "float64", "time of the last save", ("time",)),

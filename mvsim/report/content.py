@@ -11,7 +11,6 @@ from typing import Any
 
 from mvsim.parameters import Parameters, regime_label
 from mvsim.plotting import run_figure
-from mvsim.plotting.figure import MOST_RUNS
 from mvsim.plotting.labels import METHOD_NAMES
 from mvsim.plotting.sweep_figure import sweep_figure
 from mvsim.report.svg import inline_svg
@@ -20,12 +19,10 @@ from mvsim.sweep.runs import Runs
 from mvsim.sweep.values import told
 from mvsim.verification.verdict import Verdict, asked_for, exit_code
 from mvsim.verification.verify import Section
+from mvsim.verification.words import conclusion
 
 HEADLINES = ("Theorem", "Definition")
 """Verdicts whose names begin so stand at the top."""
-
-ANSWERS = {0: "Everything that was decided holds", 1: "Something fails", 3: "Something is inconclusive"}
-"""The exit code of the same question to ``mvsim verify``, in words."""
 
 DECIDED = ("established", "consistent", "holds", "contradicted", "fails", "inconclusive")
 """Statuses that are counted at the top."""
@@ -53,7 +50,7 @@ class Report:
     sections : list of Section
         All verdicts.
     regime : dict
-        Departures from Assumption 4.3, in words, each with the runs that have it; without runs it is common to all.
+        Departures of the parameters from Assumption 4.3, in words, each with the runs that have it; without runs it is common to all.
     figures : list of str
         SVG elements.
     tables : list of Table
@@ -84,12 +81,24 @@ class Report:
             return ""
         counts: Counter[str] = Counter(verdict.status for verdict in verdicts)
         told = ", ".join(f"{status} {counts[status]}" for status in DECIDED if counts[status])
-        return f"{ANSWERS[exit_code(verdicts) if self.code is None else self.code]}{f' ({told})' if told else ''}"
+        words = conclusion(exit_code(verdicts) if self.code is None else self.code, verdicts)
+        return f"{words[0].upper()}{words[1:]}{f' ({told})' if told else ''}"
 
     def headlines(self) -> list[tuple[str, list[Verdict]]]:
         """Return what is said of theorems and of Definition 4.5, section by section."""
         told = [(section.title, [one for one in section.verdicts if one.name.startswith(HEADLINES)]) for section in self.sections]
         return [(title, verdicts) for title, verdicts in told if verdicts]
+
+    def judged_regimes(self) -> dict[str, list[str]]:
+        """Return the regimes of the verdicts, each with the titles of its sections.
+
+        They name more departures than `regime`, which is that of the files: premises of the proofs that were measured and do not hold, too.
+        """
+        told: dict[str, list[str]] = {}
+        for section in self.sections:
+            for label in dict.fromkeys(verdict.regime for verdict in section.verdicts if verdict.regime):
+                told.setdefault(label, []).append(section.title)
+        return told
 
 
 def report_of_runs(runs: Sequence[Run], sections: Iterable[Section], command: str) -> Report:
@@ -216,7 +225,3 @@ def _cell_text(value: Any) -> str:
     if value is None or value is pd.NA:
         return ""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-MOST = MOST_RUNS
-"""How many runs one report holds side by side."""

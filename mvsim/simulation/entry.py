@@ -15,6 +15,7 @@ from mvsim.options import document
 from mvsim.parameters import Parameters
 from mvsim.run import Run
 from mvsim.simulation.all_options import DEFAULTS, AllRunOptions
+from mvsim.simulation.estimate import Estimate, estimate_run
 from mvsim.simulation.memory import check_memory
 from mvsim.simulation.options import RunOptions
 from mvsim.simulation.progress import Progress, Silent
@@ -39,6 +40,53 @@ def show_options(model: type[RunOptions]) -> Callable[[Function], Function]:
         return document(model.model_fields)(function)
 
     return show
+
+
+def requested(parameters: Parameters, data: Dataset | None, progress: Progress, **options: Any) -> Request:
+    """Return what is asked for, checked, if it fits in memory.
+
+    Raises
+    ------
+    UsageError
+        If an argument is out of its domain, or the problem does not fit.
+    """
+    asked = AllRunOptions(**options)
+    request = Request(parameters, asked, data, progress)
+    sized = parameters if data is None else data.sized(parameters)
+    check_memory(sized, asked.sums_all_pairs(), usable_backend(asked.backend), asked.n_test, asked.integrator)
+    return request
+
+
+@show_options(AllRunOptions)
+def estimate(
+    parameters: Parameters,
+    method: str = DEFAULTS.method,
+    seed: int = DEFAULTS.seed,
+    *,
+    data: Dataset | None = None,
+    **options: Any,
+) -> Estimate:
+    """Foretell what `simulate` with the same arguments will take: memory, time of a gradient, measured here and now, and a range for the whole run.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        The problem.
+    {options}
+    data : Dataset, optional
+        Other training points.
+
+    Returns
+    -------
+    Estimate
+        The formula stands at the top of `mvsim.simulation.estimate`.
+
+    Raises
+    ------
+    UsageError
+        If an argument is out of its domain, or the problem does not fit in memory.
+    """
+    return estimate_run(requested(parameters, data, Silent(), method=method, seed=seed, **options))
 
 
 @show_options(AllRunOptions)
@@ -82,14 +130,13 @@ def simulate(
     Notes
     -----
     Without ``t_end`` a run goes on until it has settled, that is, until the softmax gap of every class has fallen by a tenth, training accuracy is 1
-    and the answer of Definition 4.5 has not changed for any feature while time grew by ``settled_factor``, but gradient descent not beyond the
-    number of steps that `mvsim.simulation.plan` calls affordable. With it the first step that reaches it is the last. The step size of gradient
+    and the answer of Definition 4.5 has not changed for any feature while time grew by ``settled_factor``; once every feature is learned, by its
+    square root (`mvsim.recording.settling.growth_to_settle`). Gradient descent goes not beyond the number of steps that `mvsim.simulation.plan`
+    calls affordable. With it the first step that reaches it is the last. The step size of gradient
     descent is by default `mvsim.simulation.plan.LEARNING_RATE_PER_CLASS` times k.
     """
-    asked = AllRunOptions(method=method, seed=seed, **options)
-    request = Request(parameters, asked, data, Silent() if progress is None else progress)
-    sized = parameters if data is None else data.sized(parameters)
-    check_memory(sized, asked.sums_all_pairs(), usable_backend(asked.backend), asked.n_test, asked.integrator)
+    request = requested(parameters, data, Silent() if progress is None else progress, method=method, seed=seed, **options)
+    asked = request.options
     with ExitStack() as stack:
         if asked.out is not None:
             stack.enter_context(lock_run(asked.out))

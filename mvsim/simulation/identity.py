@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,10 +12,14 @@ from mvsim.data import Dataset
 from mvsim.integrators import INTEGRATORS
 from mvsim.parameters import Parameters
 from mvsim.parameters.model import ADDED
+from mvsim.parameters.models import NETWORK
 from mvsim.simulation.all_options import DEFAULTS, AllRunOptions
-from mvsim.simulation.options import RunOptions, marks
+from mvsim.simulation.options import FREE, RunOptions, marks
 
 _IN_THE_NAME = {"method", "seed"}
+_LONGEST_REST = 60
+"""Characters of the part of a readable name that says how a run differs from the default."""
+
 _INDIFFERENT = RunOptions.model_fields.keys() - {name for name, _ in marks(RunOptions)} - {"integrator"}
 """Options that change nothing about a run but where it is saved, how often, and how fast it goes."""
 
@@ -56,6 +61,24 @@ def run_name(parameters: Parameters, method: str, seed: int, options: Mapping[st
     fields = {name: value for name, value in parameters.model_dump(mode="json").items() if name not in ADDED or value != ADDED[name]}
     told = json.dumps([fields, canonical_options(method, seed, options)], sort_keys=True)
     return f"{method}-k{parameters.k}-seed{seed}-{hashlib.sha256(told.encode()).hexdigest()[:10]}.nc"
+
+
+def readable_name(parameters: Parameters, method: str, seed: int, options: Mapping[str, Any]) -> str:
+    """Return the file name of a run without ``out``: k, method, seed and all else that is not the default, so that other runs have other names.
+
+    What only says where the run ends is left out, because the same file goes on to a later end. Where the rest is long, or more than letters and
+    numbers, a hash stands in its place.
+    """
+    p, network = parameters, NETWORK.name
+    usual = Parameters(k=p.k, model=p.model).model_dump(mode="json")
+    fields = {name: value for name, value in p.model_dump(mode="json").items() if value != usual[name]}
+    asked = {name: value for name, value in canonical_options(method, seed, options).items() if name not in FREE}
+    integrator = asked.pop("integrator", "")
+    rest = "".join(f"-{name}{value}" for name, value in (fields | asked).items())
+    if len(rest) > _LONGEST_REST or not re.fullmatch(r"[\w.+-]*", rest, re.ASCII):
+        rest = f"-{hashlib.sha256(json.dumps([fields, asked], sort_keys=True).encode()).hexdigest()[:10]}"
+    parts = ["mvsim", *([] if p.model == network else [p.model]), f"k{p.k}", method, *([integrator] if integrator else []), f"seed{seed}"]
+    return f"{'-'.join(parts)}{rest}.nc"
 
 
 def _plain(value: Any) -> Any:

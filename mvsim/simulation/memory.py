@@ -62,7 +62,7 @@ def required_bytes(
 
 
 def _numbers_of_a_record(p: Parameters) -> int:
-    sizes = {"time": 1, "class": p.k, "neuron": p.m, "feature_class": p.k, "view": p.V}
+    sizes = {"time": 1, "label": p.k, "neuron": p.m, "feature_class": p.k, "view": p.V}
     return sum(math.prod(sizes[dim] for dim in variable.dims) for variable in variables_of(When.RECORD).values())
 
 

@@ -5,16 +5,17 @@ To add one: add a field to `RunOptions`.
 
 from __future__ import annotations
 
+import difflib
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, model_validator
 
-from mvsim.echo import echo
+from mvsim.echo import echo, shortened
 from mvsim.errors import UsageError
 from mvsim.inputs import check_between, check_positive, check_threads
 from mvsim.integrators import INTEGRATORS, LAST_TIME
@@ -86,7 +87,7 @@ class RunOptions(BaseModel):
         None, description="Time to stop at (of gd, eta times steps); by default when what is measured has settled."
     )
     settled_factor: Annotated[float, _checked(check_between, more_than=1.0, most=1e100), Recorded("integrator", fixed=False)] = Field(
-        10.0, description="Settled is what has not changed while time grew by this factor (> 1)."
+        10.0, description="Settled is what has not changed while time grew by this factor (> 1), its root once all is learned."
     )
     out: Annotated[str | os.PathLike[str] | None, _checked_unless_none(_check_file)] = Field(
         None, description="Run file; without it nothing is saved."
@@ -104,6 +105,7 @@ class RunOptions(BaseModel):
 
     def __init__(self, **given: Any) -> None:
         method = check_name(given.get("method", type(self).model_fields["method"].default))
+        _check_names(given, type(self).model_fields.keys() | _options_of_methods())
         others = type(self).model_fields.keys() - _options_of_methods()
         check_options(method, {name: value for name, value in given.items() if name not in others})
         try:
@@ -146,6 +148,16 @@ class RunOptions(BaseModel):
         return {name: value for name, value in values.items() if value is not None}
 
 
+def _check_names(given: Mapping[str, Any], known: Collection[str]) -> None:
+    """Raise `UsageError` if one of the names is no option of a run, of a method or of an integrator."""
+    synonyms = {integrator.option: integrator.letter for integrator in INTEGRATORS.values()}
+    for name, value in given.items():
+        if name not in known:
+            close = [synonyms[name]] if name in synonyms else difflib.get_close_matches(name, known, n=1)
+            advice = f"did you mean {close[0]}?" if close else f"the options are {', '.join(sorted(known))}"
+            raise UsageError(f"{shortened(name)}={echo(value)}: is not an option of a run; {advice}")
+
+
 def _options_of_methods() -> set[str]:
     """Return the options that any method takes and a run does not have itself."""
     return {name for method in OBJECTIVES for name in options_of(method)} - RunOptions.model_fields.keys()
@@ -154,3 +166,7 @@ def _options_of_methods() -> set[str]:
 def marks(model: type[RunOptions]) -> Iterator[tuple[str, Recorded]]:
     """Yield the fields of a model that are recorded, each with how."""
     return ((name, mark) for name, field in model.model_fields.items() for mark in field.metadata if isinstance(mark, Recorded))
+
+
+FREE = {name for name, mark in marks(RunOptions) if not mark.fixed}
+"""Options that do not change the trajectory, only where it ends."""

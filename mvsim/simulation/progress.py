@@ -14,7 +14,10 @@ class Progress(Protocol):
     """What `mvsim.simulate` tells a display; see `mvsim.cli.progress` for two."""
 
     def start(self, info: dict[str, Any]) -> None:
-        """Learn that the run is about to step; ``info`` has ``compiling``, ``step`` and ``steps``.
+        """Learn that the run is about to step; ``info`` has ``compiling``, ``step``, ``repeated`` and ``steps``.
+
+        A resumed run begins at ``step``, and does those up to ``repeated`` again. ``steps`` is None if nobody knows how many there will be.
+        A run that will take long calls this once more with ``seconds``, the least and the most that it is expected to take.
 
         If ``compiling``, kernels are compiled first, and this is called again when they are there. Kernels that only the first steps need
         are announced in the same way, and ``update`` follows when they are there.

@@ -10,10 +10,7 @@ from mvsim.errors import UsageError
 from mvsim.inputs import joined
 from mvsim.integrators import INTEGRATORS, Integrator
 from mvsim.parameters.model import ADDED
-from mvsim.simulation.options import RunOptions, marks
-
-FREE = {name for name, mark in marks(RunOptions) if not mark.fixed}
-"""Options that do not change the trajectory, only where it ends."""
+from mvsim.simulation.options import FREE, RunOptions, marks
 
 NOT_ASKED = {"algorithm"}
 """Recorded entries that follow from the others and are never given by the user."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mvsim.archive import write_run
+from mvsim.archive import plain_attributes, without_resuming, write_run
 from mvsim.errors import DivergedError, Interrupted, StalledError
 from mvsim.initialisation import initial_correlations
 from mvsim.integrators import State, Visit
@@ -16,10 +16,12 @@ from mvsim.recording.feature_test import count_classes
 from mvsim.recording.saving import restore, to_dataset
 from mvsim.run import Run
 from mvsim.signals import signals_remembered
+from mvsim.simulation.estimate import LONG, estimate_of
+from mvsim.simulation.pace import Pace, awaited
 from mvsim.simulation.plan import plan_of
-from mvsim.simulation.progress import compilation_announced
+from mvsim.simulation.progress import Silent, compilation_announced
 from mvsim.simulation.request import Request
-from mvsim.simulation.words import faithful_eta, outcome, summary
+from mvsim.simulation.words import ended, facts, faithful_eta, number, summary
 
 DISPLAY_SECONDS = 0.2
 """Seconds between two updates of the display."""
@@ -33,6 +35,7 @@ class Session:
     wall_before: float
 
     def __init__(self, request: Request, saved: Any) -> None:
+        self.request = request
         self.parameters = request.parameters
         self.options = request.options
         self.saved = saved
@@ -47,31 +50,43 @@ class Session:
     def run(self) -> Run:
         """Step until the run ends, one way or another, and save it; a finished run that has nothing left to do is left as it is."""
         self.started = self.last_saved = self.last_update = time.monotonic()
-        info = {"step": int(self.saved[0]["resume_step"]) if self.saved else 0, "steps": self.integrator.steps_until(self.horizon)}
+        info = {"step": 0, "repeated": 0, "steps": self.integrator.steps_until(self.horizon)}
+        if self.saved:
+            info |= {"step": int(self.saved[0]["resume_step"]), "repeated": int(self.saved[0]["final_step"])}
         with compilation_announced(self.progress, info) as ready:
             if self.saved and self._is_over():
-                return Run(self.saved[0], self.saved[1], Path(self.options.out or ""))
+                return Run(without_resuming(self.saved[0]), self.saved[1], Path(self.options.out or ""))
             self._begin()
             ready()
+            self._say_if_it_takes_long(info)
             with signals_remembered() as interrupted:  # the last save is a part of the run
                 try:
                     self._step(interrupted)
                 except (DivergedError, StalledError) as error:
-                    self._save("diverged" if isinstance(error, DivergedError) else "stalled", f"Stopped: {error}.")
+                    status = "diverged" if isinstance(error, DivergedError) else "stalled"
+                    self._save(status, f"{status} at t = {number(self.state.time)}", [f"Stopped: {error}."])
                     raise
                 except KeyboardInterrupt:
-                    self._save("interrupted", f"Interrupted at step {self.state.step}, t = {self.state.time:.4g}; it can be resumed.")
+                    self._save("interrupted", f"interrupted at step {self.state.step}, t = {number(self.state.time)}", ["It can be resumed."])
                     raise self._interruption("") from None
-                ending = outcome(self.recorder, self.state, self.integrator, self.horizon, self.options.t_end, self.options.settled_factor)
-                run = self._save("finished", ending)
+                ending = ended(self.recorder, self.integrator, self.horizon, self.options.t_end, self.options.settled_factor)
+                run = self._save("finished", ending, facts(self.recorder, self.state, self.integrator, self.options.settled_factor))
         self.progress.finish({"summary": run.summary})
         if interrupted():
             raise self._interruption(" when it had finished")
         return run
 
+    def _say_if_it_takes_long(self, info: dict[str, Any]) -> None:
+        """Tell the display what a run will take that has just begun, if that is long; how much of a resumed one is left nobody knows."""
+        if not self.saved and not isinstance(self.progress, Silent):
+            estimate = estimate_of(self.request, self.plan)
+            if estimate.seconds[1] > LONG:
+                self.progress.start({**info, "compiling": False, "seconds": estimate.seconds})
+
     def _interruption(self, when: str) -> Interrupted:
         place = "" if self.options.out is None else f"; saved in {self.options.out}"
-        return Interrupted(f"interrupted{when} at step {self.state.step}, t = {self.state.time:.4g}{place}")
+        again = f", goes on from step {self.resume.step}" if place and self.resume.step < self.state.step and not when else ""
+        return Interrupted(f"interrupted{when} at step {self.state.step}, t = {self.state.time:.4g}{place}{again}")
 
     def _is_over(self) -> bool:
         """Take up the saved run; return whether it has finished and nothing is left to do."""
@@ -91,7 +106,7 @@ class Session:
             self.resume = self.state
             self.recorder.start(self.state)
             self._warn_of_large_steps()
-        self.first_step, self.stepping_since = self.state.step, time.monotonic()
+        self.pace = Pace(self.state.step)
 
     def _step(self, interrupted: Callable[[], bool]) -> None:
         """Step to the end, which has a record."""
@@ -132,7 +147,7 @@ class Session:
             self.last_update = now
             self.progress.update(self._status())
         if self.options.out is not None and now - self.last_saved >= self.options.checkpoint_seconds:
-            self._save("running", "Still running when this was saved.")
+            self._save("running", "still running when this was saved", [])
 
     def _warn_of_large_steps(self) -> None:
         rate, sharpness = self.integrator.learning_rate, self.recorder.last("sharpness")
@@ -143,29 +158,33 @@ class Session:
         warnings.warn(f"{what}: gradient descent need not follow the loss downhill; use a smaller eta", stacklevel=5)
 
     def _status(self) -> dict[str, Any]:
-        elapsed = time.monotonic() - self.stepping_since
-        rate = (self.state.step - self.first_step) / elapsed if elapsed > 0 else 0.0
+        rate = self.pace.steps_per_second(self.state.step)
         steps = self.integrator.steps_until(self.horizon)
+        until = self.recorder.settling.settles_at(self.options.settled_factor) if self.options.t_end is None else self.horizon
+        left = self.pace.seconds_to(self.state.time, until)
+        if steps is not None:
+            left = (steps - self.state.step) / rate if rate > 0 else None
         return {
             "step": self.state.step,
             "steps": steps,
             "time": self.state.time,
-            "until": self.recorder.settling.settles_at(self.options.settled_factor) if self.options.t_end is None else self.horizon,
+            "until": until,
+            "escapes": awaited(self.recorder, self.state.time),
             "loss": float(self.recorder.last("loss")),
             "training_accuracy": float(self.recorder.last("training_accuracy")),
             "classes": count_classes(self.recorder.last("feature_learned")),
             "rate": rate,
-            "eta_seconds": (steps - self.state.step) / rate if steps is not None and rate > 0 else None,
+            "seconds_left": left,
         }
 
-    def _save(self, status: str, ending: str) -> Run:
+    def _save(self, status: str, ending: str, said: list[str]) -> Run:
         """Put the run together as it stands and write it, if it has a file."""
         self.last_saved = time.monotonic()
         out = self.options.out
         provenance = {
             **self.plan.provenance,
             "status": status,
-            "summary": summary(self.recorder, self.options.seed, self.integrator.clock(self.state), ending, self.plan.regime),
+            "summary": summary(self.recorder, self.options.seed, self.integrator.clock(self.state), ending, said, self.plan.regime),
             "wall_seconds": self.wall_before + self.last_saved - self.started,
             "settled": self._settled() if status == "finished" else None,
             "faithful_eta": faithful_eta(self.recorder),
@@ -175,4 +194,5 @@ class Session:
         behind = status in ("running", "interrupted") and self.saved and self.state.step < int(self.saved[0]["final_step"])
         if out is not None and not behind:
             write_run(out, dataset, provenance)
-        return Run(dataset, provenance, None if out is None else Path(out))
+        described = without_resuming(dataset).assign_attrs(plain_attributes(provenance))
+        return Run(described, provenance, None if out is None else Path(out))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mvsim.integrators import Integrator, State
-from mvsim.parameters import Deviation, regime_label
+from mvsim.parameters import Deviation, regime_word
 from mvsim.recording import hessian
 from mvsim.recording.entries import count_foretold
 from mvsim.recording.feature_test import count_classes, outcomes_of
@@ -18,8 +18,16 @@ FAITHFUL = 0.01
 """Relative deviation of the speed below which gradient descent counts as following the flow."""
 
 
-def summary(recorder: Recorder, seed: int, clock: str, ending: str, regime: Sequence[Deviation]) -> str:
-    """Return the outcome of a run in a few sentences on separate lines.
+def number(value: float) -> str:
+    """Return a number with three digits, as 1.34e8 from ten thousand on; whole ones below that as they are."""
+    if float(value).is_integer() and abs(value) < 1e4:
+        return f"{value:.0f}"
+    digits, _, power = f"{value:.3g}".partition("e")
+    return f"{digits}e{int(power)}" if power else digits
+
+
+def summary(recorder: Recorder, seed: int, clock: str, ending: str, facts: Sequence[str], regime: Sequence[Deviation]) -> str:
+    """Return the outcome of a run: a headline, then what there is to know about it, on separate lines.
 
     Parameters
     ----------
@@ -30,34 +38,38 @@ def summary(recorder: Recorder, seed: int, clock: str, ending: str, regime: Sequ
     clock : str
         What the time was made of, e.g. "2000 steps of gradient descent with eta = 60".
     ending : str
-        Whether the run settled, and if not, why it ended.
+        Whether the run settled, and if not, why it ended: a phrase for the headline.
+    facts : sequence of str
+        What else there is to say, in sentences.
     regime : sequence of Deviation
         The ways in which it departs from the theorems' assumptions.
     """
+    p = recorder.objective.parameters
+    accuracy = f"training accuracy {recorder.last('training_accuracy'):.4g}"
+    draws = f"learned means on all of {recorder.feature_test.draws} fresh draws per class (Definition 4.5)"
+    lines = [
+        f"{learned(recorder)}, {accuracy}, {ending}.",
+        f"{p.described.label}{recorder.objective.label}, k = {p.k}, seed {seed}: {clock} to t = {number(recorder.times[-1])}; {draws}.",
+        *facts,
+        f"Regime: {regime_word(regime)}.",
+    ]
+    return "\n  ".join(lines)
+
+
+def learned(recorder: Recorder) -> str:
+    """Say how many classes have learned which of their features, those first that have learned most; what became of no class is left out."""
     p, counts = recorder.objective.parameters, count_classes(recorder.last("feature_learned"))
-    first, *others = (f"{outcome.phrase}{{}} in {counts[outcome.name]}" for outcome in outcomes_of(p.V))
-    learned = ", ".join([f"{first.format(' learned')} of {p.k} classes", *(other.format("") for other in others)])
-    statements = "; ".join(deviation.statement for deviation in regime)
-    return "\n".join(
-        [
-            f"{p.described.label}{recorder.objective.label}, k = {p.k}, seed {seed}: {learned}",
-            f"  (Definition 4.5 on all of {recorder.feature_test.draws} fresh draws per class) at t = {recorder.times[-1]:.4g} after {clock}; "
-            f"training accuracy {recorder.last('training_accuracy'):.4g}.",
-            f"  {ending}",
-            f"  Regime: {regime_label(regime)}{f' ({statements})' if statements else ''}.",
-        ]
-    )
+    first, *others = [outcome for outcome in outcomes_of(p.V) if counts[outcome.name]]
+    return ", ".join([f"{first.headline} learned in {counts[first.name]} of {p.k} classes", *(f"{of.phrase} in {counts[of.name]}" for of in others)])
 
 
-def outcome(recorder: Recorder, state: State, integrator: Integrator, horizon: float, t_end: float | None, settled_factor: float) -> str:
-    """Say how a run that is over ended, and what there is to know about it.
+def ended(recorder: Recorder, integrator: Integrator, horizon: float, t_end: float | None, settled_factor: float) -> str:
+    """Say in a phrase how a run that is over ended.
 
     Parameters
     ----------
     recorder : Recorder
         What has been measured.
-    state : State
-        Where it ended.
     integrator : Integrator
         What stepped.
     horizon : float
@@ -67,37 +79,44 @@ def outcome(recorder: Recorder, state: State, integrator: Integrator, horizon: f
     settled_factor : float
         See `mvsim.simulate`.
     """
-    parts = [_ending(recorder, integrator, horizon, t_end, settled_factor), *_foretold(recorder)]
-    return " ".join([*parts, *_gaps(recorder), *recorder.objective.caveats(state.c)])
+    if recorder.settling.reached(settled_factor):
+        return f"settled at t = {number(recorder.settling.since() or 0.0)}"
+    return f"not settled at {_limit(integrator, horizon, t_end)}"
+
+
+def facts(recorder: Recorder, state: State, integrator: Integrator, settled_factor: float) -> list[str]:
+    """Return what there is to know about a run that is over, each in a sentence."""
+    found = [_since(recorder, settled_factor), *_foretold(recorder), *_gaps(recorder), *recorder.objective.caveats(state.c)]
+    return [*found, *_descent(recorder, integrator)]
 
 
 def faithful_eta(recorder: Recorder) -> float | None:
-    """Return the step size up to which gradient descent follows the flow to `FAITHFUL`, None if nothing tells.
+    """Return the step size up to which gradient descent follows the flow to `FAITHFUL` at all recorded states, None if nothing tells.
 
-    It is that of the recorded states alone: whether one of them lies in an escape changes it a hundredfold. So it stands in the provenance
-    and not in the summary.
+    The first record after each escape is among them (`mvsim.recording.observation.Observation`), where the limit is least. Between records it can be
+    less: it is an upper bound, in runs at k = 4 and 10 by a factor of 1 to 5.
     """
     rate = hessian.faithful_learning_rate(recorder.records["turning_rate"], FAITHFUL)
     return rate if math.isfinite(rate) else None
 
 
-def _ending(recorder: Recorder, integrator: Integrator, horizon: float, t_end: float | None, settled_factor: float) -> str:
+def _since(recorder: Recorder, settled_factor: float) -> str:
+    """Say since when the learned features have not changed, and when that is enough."""
     since = recorder.settling.since()
+    if since is None:
+        return "Training accuracy is below 1, or the loss of a class has hardly fallen."
+    unchanged = f"the learned features have not changed since t = {since:.4g}"
     if recorder.settling.reached(settled_factor):
-        return f"Settled: training accuracy 1 and no change in the learned features (Definition 4.5) since t = {since:.4g}."
-    why = "training accuracy is below 1, or the loss of a class has hardly fallen"
-    if since is not None:
-        settles = recorder.settling.settles_at(settled_factor)
-        why = f"the last change in the learned features was at t = {since:.4g}; without another it settles at t = {settles:.4g}"
-    return f"Not settled at {_limit(integrator, horizon, t_end)}: {why}."
+        return f"Settled: training accuracy is 1, and {unchanged}, while time grew by the factor {number(settled_factor)}."
+    return f"{unchanged[0].upper()}{unchanged[1:]}; without another change the run settles at t = {recorder.settling.settles_at(settled_factor):.4g}."
 
 
 def _limit(integrator: Integrator, horizon: float, t_end: float | None) -> str:
     """Say what ended a run that had not settled."""
     if t_end is not None:
-        return "t_end"
+        return f"t_end = {number(t_end)}"
     steps = integrator.steps_until(horizon)
-    return f"t = {horizon:.4g}" if steps is None else f"the default limit of {steps} steps (t_end sets another)"
+    return f"t = {number(horizon)}" if steps is None else f"the default limit of {steps} steps (t_end sets another)"
 
 
 def _foretold(recorder: Recorder) -> list[str]:
@@ -105,7 +124,7 @@ def _foretold(recorder: Recorder) -> list[str]:
     if recorder.objective.parameters.V == 1 or not recorder.objective.has_escapes:
         return []
     right, classes = count_foretold(recorder.escapes, recorder.start_values["predicted_escape_time"])
-    return [f"The initial state predicted which feature of each class escapes first in {right} of {classes} classes."] if classes else []
+    return [f"The initial state foretold which feature of a class escapes first in {right} of {classes} classes."] if classes else []
 
 
 def _gaps(recorder: Recorder) -> list[str]:
@@ -116,3 +135,12 @@ def _gaps(recorder: Recorder) -> list[str]:
     gap, strength = recorder.last("view_gap"), recorder.last("max_correlation").max(axis=1)
     what = f"Gap Delta_y between the correlations of a class with its features: median {np.median(gap):.3g}, largest {gap.max():.3g}"
     return [f"{what}, beside a larger correlation of {np.median(strength):.3g} (median)."]
+
+
+def _descent(recorder: Recorder, integrator: Integrator) -> list[str]:
+    """Say what gradient descent would need to go where a flow has gone: a bound, whichever states happened to be recorded."""
+    eta = faithful_eta(recorder)
+    if not integrator.follows_flow or eta is None:
+        return []
+    steps = number(max(1.0, math.ceil(recorder.times[-1] / eta)))
+    return [f"Plain gradient descent would need steps of at most {number(eta)} to follow this to {100.0 * FAITHFUL:g} %: {steps} of them or more."]

@@ -1,10 +1,21 @@
-"""How long a run may take and how much memory it needs, foretold for a plan; only the memory is exact to a few per cent."""
+"""How long a run may take and how much memory it needs, foretold for a plan; only the memory is exact to a few per cent.
+
+The time of a run is that of its gradients. Their number depends on the run, not on the machine: a flow grows from r0 to the threshold, which takes a
+time of about log(1 / r0) in units of its growth, and then follows one class after another. `count_of` has the law that was fitted to measured
+runs. The time of one gradient depends on the machine too: `Pace` measures it where the plan is made.
+"""
 
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Iterable
+from typing import Any
 
+from mvsim.data import sample_dataset
+from mvsim.initialisation import initial_correlations
 from mvsim.integrators import INTEGRATORS
+from mvsim.objectives import OBJECTIVES
 from mvsim.simulation.all_options import AllRunOptions
 from mvsim.simulation.memory import required_bytes
 from mvsim.simulation.plan import AFFORDABLE_GRADIENTS, AFFORDABLE_PAIR_GRADIENTS, LEARNING_RATE_PER_CLASS
@@ -13,32 +24,112 @@ from mvsim.sweep.cell import Cell
 SECONDS_AT_LEAST = 0.3
 """Of any run: recording, testing and saving."""
 
-_NETWORK, _PAIR = 2.0e-7, 1.5e-8
-"""Seconds of a gradient for each of N k m outputs of neurons, and for each of N^2 k outputs of pairs: of runs with default parameters at k = 6 to 20,
-on one thread of a busy machine. Between machines, and between seeds, they differ by a factor of several."""
+GRADIENTS = {False: (230.0, 0.5), True: (330.0, 0.77)}
+"""Gradients of a flow until it settles, a k^p (1 + log(1 / r0)): (a, p) without and with sums over pairs, fitted by
+`validation/run.py sweeps --only foretold`."""
 
-_GRADIENTS = {False: (350.0, 140.0), True: (1000.0, 400.0)}
-"""Gradients of a flow until it settles, a + b k, at default parameters: without and with pairs."""
+BESIDE, BESIDE_EACH = 1e-3, 4e-8
+"""Seconds beside each gradient, and of these for each correlation: linear algebra, records and tests, on a core that does nothing else."""
+
+RANGE = 3.0
+"""Factor, up and down, within which the times of nine runs of ten are to lie."""
+
+_ANY, _NETWORK, _PAIRS, _PAIR = 8e-5, 2.1e-9, 5e-8, 3e-9
+"""Seconds of a gradient: of any, for each of N k m outputs of neurons, for each of N^2 pairs, and for each of N^2 k outputs of pairs. They only
+bring the time that is measured for one cell to others."""
+
+MEASURING = 0.5
+"""Seconds for which gradients of one method are repeated."""
+
+LARGEST = 2.0
+"""A gradient that takes about so many seconds is not tried."""
 
 
-def seconds_of(cell: Cell) -> float:
-    """Return about how long the run of a cell takes on one thread, in seconds; a plan needs the order of magnitude."""
-    p, asked = cell.parameters, AllRunOptions(method=cell.method, seed=cell.seed, **cell.options)
+class Pace:
+    """How long gradients take on this machine, relative to what was assumed, for each method in a plan.
+
+    The gradient of the cheapest cell of each method is measured on one thread, as runs of a sweep have; the others follow in proportion to what
+    is assumed of them.
+
+    Parameters
+    ----------
+    cells : iterable of Cell
+        The plan.
+    """
+
+    def __init__(self, cells: Iterable[Cell]) -> None:
+        cheapest: dict[str, Cell] = {}
+        for cell in cells:
+            if cell.method not in cheapest or _gradient(cell) < _gradient(cheapest[cell.method]):
+                cheapest[cell.method] = cell
+        self._factors = {method: measured_gradient(cell) / _gradient(cell) for method, cell in cheapest.items() if _gradient(cell) < LARGEST}
+
+    def seconds_of(self, cell: Cell) -> float:
+        """Return about how long the run of a cell takes on one thread, in seconds."""
+        return seconds_of(cell, self._factors.get(cell.method, 1.0))
+
+
+def seconds_of(cell: Cell, factor: float = 1.0) -> float:
+    """Return about how long the run of a cell takes on one thread, in seconds.
+
+    Parameters
+    ----------
+    cell : Cell
+        The run.
+    factor : float
+        Time of a gradient over the one that is assumed; `Pace` measures it.
+    """
+    p = cell.parameters
+    return SECONDS_AT_LEAST + count_of(cell) * (factor * _gradient(cell) + BESIDE + BESIDE_EACH * p.k * p.m * p.features)
+
+
+def count_of(cell: Cell) -> float:
+    """Return about how many gradients the run of a cell evaluates.
+
+    Of gradient descent to a given time the number is exact; without one it is the most that is afforded. A flow that has a time to end at is
+    foretold like one that settles, an upper bound.
+    """
+    p, asked = cell.parameters, _asked(cell)
     mixes = asked.sums_all_pairs()
-    # Of a continuous mixing law, half of the nodes are mirror images of the others.
-    nodes = asked.model_dump(include={"nodes"})["nodes"] / 2 if cell.method == "mixup" and mixes else 1.0
-    gradient = _NETWORK * p.N * p.k * p.m + (_PAIR * nodes * p.N**2 * p.k if mixes else 0.0)
-    if INTEGRATORS[asked.integrator].follows_flow:
-        first, each = _GRADIENTS[mixes]
-        count = first + each * p.k
-    else:
-        count = float(AFFORDABLE_PAIR_GRADIENTS if mixes else AFFORDABLE_GRADIENTS)
+    if not INTEGRATORS[asked.integrator].follows_flow:
         if asked.t_end is not None:
-            count = math.ceil(asked.t_end / (asked.integrator_option() or LEARNING_RATE_PER_CLASS * p.k))
-    return SECONDS_AT_LEAST + count * gradient
+            return float(math.ceil(asked.t_end / (asked.integrator_option() or LEARNING_RATE_PER_CLASS * p.k)))
+        return float(AFFORDABLE_PAIR_GRADIENTS if mixes else AFFORDABLE_GRADIENTS)
+    first, power = GRADIENTS[mixes]
+    return first * float(p.k) ** power * (1.0 + max(-math.log(p.r0), 0.0))
+
+
+def measured_gradient(cell: Cell, seconds: float = MEASURING) -> float:
+    """Return how long a gradient of a cell's loss takes on one thread here, in seconds: the shortest of those tried within some time."""
+    asked = _asked(cell)
+    data = sample_dataset(cell.parameters, cell.seed)
+    objective = OBJECTIVES[asked.method](cell.parameters, data, asked.backend, 1, **asked.objective_options())
+    c = initial_correlations(cell.parameters, cell.seed)
+    objective.loss_and_gradient(c)  # kernels are compiled or loaded, and tables made
+    began, best = time.perf_counter(), math.inf
+    while True:
+        start = time.perf_counter()
+        objective.loss_and_gradient(c)
+        best = min(best, time.perf_counter() - start)
+        if time.perf_counter() - began > seconds:
+            return best
 
 
 def bytes_of(cell: Cell) -> int:
     """Return the peak memory of the run of a cell, in bytes, libraries included."""
-    asked = AllRunOptions(method=cell.method, seed=cell.seed, **cell.options)
+    asked = _asked(cell)
     return required_bytes(cell.parameters, asked.sums_all_pairs(), asked.backend, asked.n_test, asked.integrator)
+
+
+def _asked(cell: Cell) -> Any:
+    """Return the options of a cell, with defaults."""
+    return AllRunOptions(method=cell.method, seed=cell.seed, **cell.options)
+
+
+def _gradient(cell: Cell) -> float:
+    """Return about how long a gradient takes, in seconds, where it is not measured."""
+    p, asked = cell.parameters, _asked(cell)
+    mixes = asked.sums_all_pairs()
+    # Of a continuous mixing law, half of the nodes are mirror images of the others.
+    nodes = asked.model_dump(include={"nodes"})["nodes"] / 2 if cell.method == "mixup" and mixes else 1.0
+    return _ANY + _NETWORK * p.N * p.k * p.m + (nodes * p.N**2 * (_PAIRS + _PAIR * p.k) if mixes else 0.0)

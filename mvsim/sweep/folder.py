@@ -21,14 +21,28 @@ from mvsim.version import __version__
 STUDY_FILE = "sweep.json"
 """Holds the study, beside its runs."""
 
+UNDECIDED = frozenset({"DivergedError", "NotFiniteError", "StalledError"})
+"""Kinds of failure that are an outcome of the run, not a fault."""
+
 State = Literal["missing", "unfinished", "done", "failed"]
 
 
 class Standing(NamedTuple):
-    """How a cell stands: ``missing`` (nothing is saved), ``unfinished`` (it goes on from what is), ``done`` or ``failed``, and why it failed."""
+    """How a cell stands.
+
+    Attributes
+    ----------
+    state : str
+        ``missing`` (nothing is saved), ``unfinished`` (it goes on from what is), ``done`` or ``failed``.
+    message : str
+        Why it failed.
+    undecided : bool
+        Whether its run ended without an answer: it stalled, diverged, or is done without having settled.
+    """
 
     state: State
     message: str = ""
+    undecided: bool = False
 
 
 class RunFolder:
@@ -51,7 +65,7 @@ class RunFolder:
         """Tell how a cell stands; its file is checked against its checksum."""
         failure = self.failure_of(cell)
         if failure is not None:
-            return Standing("failed", str(failure.get("message")))
+            return Standing("failed", str(failure.get("message")), failure.get("kind") in UNDECIDED)
         path = self.path_of(cell)
         if not path.exists():
             return Standing("missing")
@@ -66,8 +80,10 @@ class RunFolder:
         if held != (cell.parameters, cell.method, cell.seed):
             return Standing("failed", f"{path_text(path)}: holds another run than its name says; move it away, and the run is made again")
         if provenance["status"] in ("diverged", "stalled"):  # made by another command
-            return Standing("failed", " ".join(str(provenance["summary"]).split()))
-        return Standing("done" if provenance["status"] == "finished" else "unfinished")
+            return Standing("failed", " ".join(str(provenance["summary"]).split()), True)
+        if provenance["status"] != "finished":
+            return Standing("unfinished")
+        return Standing("done", undecided=provenance["settled"] is False)
 
     def failure_of(self, cell: Cell) -> dict[str, Any] | None:
         """Return what is recorded about the failure of a cell, None if it has not failed."""
@@ -99,18 +115,20 @@ class SweepFolder(RunFolder):
     Parameters
     ----------
     path : path
-        The folder; see `create` and `open`.
+        The folder; see `planned`, `create` and `open`.
     study : Study
         Its study.
+    extend : bool
+        Whether the study may take the place of one of some of its cells.
     """
 
-    def __init__(self, path: Path, study: Study) -> None:
+    def __init__(self, path: Path, study: Study, extend: bool = False) -> None:
         super().__init__(path)
-        self.study = study
+        self.study, self.extend = study, extend
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str], study: Study, extend: bool = False) -> SweepFolder:
-        """Return the folder of a study, made if it is not there.
+    def planned(cls, path: str | os.PathLike[str], study: Study, extend: bool = False) -> SweepFolder:
+        """Return the folder of a study, which need not be there yet. Nothing is written before `establish`.
 
         Parameters
         ----------
@@ -124,23 +142,48 @@ class SweepFolder(RunFolder):
         Raises
         ------
         UsageError
+            If it holds another study.
+        """
+        folder = cls(Path(path), study, extend)
+        folder._is_established()
+        return folder
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str], study: Study, extend: bool = False) -> SweepFolder:
+        """Return the folder of a study, made if it is not there; see `planned` and `establish`."""
+        folder = cls.planned(path, study, extend)
+        folder.establish()
+        return folder
+
+    def establish(self) -> None:
+        """Make the folder and write its study, unless both are there.
+
+        Raises
+        ------
+        UsageError
             If it holds another study, or cannot be used.
         """
-        folder = cls(Path(path), study)
         try:
-            folder.path.mkdir(parents=True, exist_ok=True)
+            self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UsageError(f"out={path_text(path)}: is no folder and none can be created ({error.strerror}); choose another") from None
-        place = folder.path / STUDY_FILE
-        if place.exists():
-            saved = _read(place)
-            if sorted(saved["cells"]) == sorted(folder.files):
-                return folder
-            _refuse_other(place, saved, folder.files, extend)
+            raise UsageError(f"out={path_text(self.path)}: is no folder and none can be created ({error.strerror}); choose another") from None
+        if self._is_established():
+            return
+        place = self.path / STUDY_FILE
         ensure_writable(place, force=True)
-        plain = {"mvsim": __version__, "study": study.plain(), "cells": folder.files}
+        plain = {"mvsim": __version__, "study": self.study.plain(), "cells": self.files}
         write_atomically(place, f"{json.dumps(plain, indent=1)}\n".encode())
-        return folder
+
+    def _is_established(self) -> bool:
+        """Whether the folder holds this study; raise `UsageError` if it holds another one that this does not extend."""
+        place = self.path / STUDY_FILE
+        if not place.exists():
+            return False
+        saved = _read(place)
+        if sorted(saved["cells"]) == sorted(self.files):
+            return True
+        _refuse_other(place, saved, self.files, self.extend)
+        return False
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> SweepFolder:

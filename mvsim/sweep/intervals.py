@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-CONFIDENCE = 0.95
+from mvsim.intervals import CONFIDENCE, clopper_pearson
 
 
 def clustered_interval(successes: Sequence[int], trials: Sequence[int], confidence: float = CONFIDENCE) -> tuple[float, float, float]:
@@ -37,7 +37,7 @@ def clustered_interval(successes: Sequence[int], trials: Sequence[int], confiden
     ------
     Korn and Graubard (1998), Confidence intervals for proportions with small expected number of positive counts estimated from survey data.
     """
-    from scipy.stats import beta, t
+    from scipy.stats import t
 
     x, m = np.asarray(successes, dtype=np.float64), np.asarray(trials, dtype=np.float64)
     runs, classes, tail = len(x), float(m.sum()), (1.0 - confidence) / 2.0
@@ -48,7 +48,4 @@ def clustered_interval(successes: Sequence[int], trials: Sequence[int], confiden
         spread = t.ppf(1.0 - tail, classes - 1.0) / t.ppf(1.0 - tail, runs - 1.0)
         effective = classes if variance == 0.0 else p * (1.0 - p) / variance * float(spread) ** 2
         effective = min(max(effective, float(runs)), classes)
-    hits = p * effective
-    low = float(beta.ppf(tail, hits, effective - hits + 1.0)) if hits > 0.0 else 0.0
-    high = float(beta.ppf(1.0 - tail, hits + 1.0, effective - hits)) if hits < effective else 1.0
-    return p, low, high
+    return p, *clopper_pearson(p * effective, effective, confidence)

@@ -12,7 +12,7 @@ from mvsim.run import open_run
 from mvsim.simulation.progress import Silent
 from mvsim.simulation.run_cache import kept_run
 from mvsim.sweep.cell import Cell
-from mvsim.sweep.folder import RunFolder
+from mvsim.sweep.folder import UNDECIDED, RunFolder
 
 PATIENCE = 60.0
 """Seconds to wait for a run that another process holds: a worker that was stopped may take a while to end."""
@@ -44,11 +44,27 @@ class Job:
 
 
 class Outcome(NamedTuple):
-    """What became of a job: ``done``, ``failed``, or ``busy``, if another process holds the run; and a message, of what failed the kind of error."""
+    """What became of a job.
+
+    Attributes
+    ----------
+    state : str
+        ``done``, ``failed``, or ``busy``, if another process holds the run.
+    message, kind : str
+        Of what failed: why, and the kind of error.
+    settled : bool
+        Of what is done: whether the run had settled.
+    """
 
     state: Literal["done", "failed", "busy"]
     message: str = ""
     kind: str = ""
+    settled: bool = True
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the run ended without an answer."""
+        return not self.settled or self.kind in UNDECIDED
 
 
 Telling = Callable[[dict[str, Any]], None]
@@ -98,7 +114,7 @@ def do(job: Job, tell: Telling, threads: int | None = 1, patience: float = PATIE
     deadline = time.monotonic() + patience
     while True:
         try:
-            _make(job, tell, threads)
+            settled = _make(job, tell, threads)
         except Interrupted:
             raise
         except InUseError as error:
@@ -111,15 +127,16 @@ def do(job: Job, tell: Telling, threads: int | None = 1, patience: float = PATIE
             if not isinstance(error, MvsimError | OSError | MemoryError):
                 message = f"internal error ({kind}: {message}), a bug of mvsim: please report it"
             return Outcome("failed", message, kind)
-        return Outcome("done")
+        return Outcome("done", settled=settled)
 
 
-def _make(job: Job, tell: Telling, threads: int | None) -> None:
-    """Make the run; one that has finished without settling goes on if that is asked for."""
+def _make(job: Job, tell: Telling, threads: int | None) -> bool:
+    """Make the run and return whether it has settled; one that has finished without settling goes on if that is asked for."""
     path, cell = job.folder.path, job.cell
     until = job.until if job.until is not None and is_unsettled(job.folder, cell) else None
     options = {"checkpoint_seconds": job.checkpoint_seconds, **cell.options}
-    kept_run(path, cell.parameters, cell.method, cell.seed, threads, Told(tell), until, **options)
+    run = kept_run(path, cell.parameters, cell.method, cell.seed, threads, Told(tell), until, **options)
+    return run.settled is not False
 
 
 def is_unsettled(folder: RunFolder, cell: Cell) -> bool:

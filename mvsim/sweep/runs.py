@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
+Telling = Callable[[str, int, int], None]
+
+
+def _say_nothing(what: str, before: int, of: int) -> None:
+    """Tell nobody."""
+
+
 class Runs:
     """What a sweep has made so far.
 
@@ -32,6 +39,8 @@ class Runs:
     ----------
     folder : SweepFolder
         The sweep.
+    tell : callable, optional
+        Is told what is done, before each cell, with how many were before it and how many there are: reading hundreds of runs takes a while.
 
     Examples
     --------
@@ -41,8 +50,9 @@ class Runs:
     >>> runs.run(0).dataset["max_correlation"]  # doctest: +SKIP
     """
 
-    def __init__(self, folder: SweepFolder) -> None:
+    def __init__(self, folder: SweepFolder, tell: Telling | None = None) -> None:
         self.folder = folder
+        self._tell: Telling = tell if tell is not None else _say_nothing
 
     def __repr__(self) -> str:
         return f"Runs({str(self.folder.path)!r}, {len(self.study.cells)} cells, {sum(row is not None for row in self._measured)} done)"
@@ -73,7 +83,7 @@ class Runs:
     @cached_property
     def standings(self) -> tuple[Standing, ...]:
         """How each cell stood when this was first asked for."""
-        return tuple(self.folder.standing(cell) for cell in self.study.cells)
+        return tuple(self.folder.standing(cell) for cell in self._each("checking runs"))
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -125,11 +135,17 @@ class Runs:
         names = {name for cell in self.study.cells for name in measures_of(cell.parameters)}
         return {name: measure for name, measure in MEASURES.items() if name in names}
 
+    def _each(self, what: str) -> Iterator[Cell]:
+        """Yield the cells, and tell what is done with them."""
+        for place, cell in enumerate(self.study.cells):
+            self._tell(what, place, len(self.study.cells))
+            yield cell
+
     @cached_property
     def _measured(self) -> list[Mapping[str, Any] | None]:
         """What was measured of each cell, None where it is not done."""
         rows: list[Mapping[str, Any] | None] = []
-        for cell, standing in zip(self.study.cells, self.standings, strict=True):
+        for cell, standing in zip(self._each("reading runs"), self.standings, strict=True):
             if standing.state != "done":
                 rows.append(None)
                 continue
@@ -139,13 +155,15 @@ class Runs:
         return rows
 
 
-def open_runs(path: str | os.PathLike[str]) -> Runs:
+def open_runs(path: str | os.PathLike[str], tell: Telling | None = None) -> Runs:
     """Read the runs of a sweep.
 
     Parameters
     ----------
     path : path
         Its folder; runs may still be added to it.
+    tell : callable, optional
+        See `Runs`.
 
     Returns
     -------
@@ -156,7 +174,7 @@ def open_runs(path: str | os.PathLike[str]) -> Runs:
     UsageError
         If there is no sweep in the folder.
     """
-    return Runs(SweepFolder.open(path))
+    return Runs(SweepFolder.open(path), tell)
 
 
 def _told(cell: Cell) -> dict[str, Any]:

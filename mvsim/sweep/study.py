@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from mvsim.echo import echo, shortened
+from mvsim.echo import echo, shortened, suggestion
 from mvsim.errors import UsageError
 from mvsim.options import check_choice
 from mvsim.sweep.cell import NAMES, REGIMES, Cell, cell_of, meaningless
@@ -71,7 +70,7 @@ class Study:
         """
         for name in given:
             if name not in NAMES:
-                raise UsageError(f"{shortened(name)}: is nothing that can be swept{_closest(name)}; there are {', '.join(NAMES)}")
+                raise UsageError(f"{shortened(name)}: is nothing that can be swept{suggestion(name, NAMES)}; there are {', '.join(NAMES)}")
         groups = tuple(tuple(group) for group in zips)
         beside = {name for group in groups for name in group}
         values = {name: read_values(name, given[name], repeated=name in beside) for name in NAMES if name in given}
@@ -159,8 +158,3 @@ def _check_zips(groups: Sequence[Sequence[str]], values: Mapping[str, tuple[Valu
             counts = ", ".join(f"{name} has {count}" for name, count in lengths.items())
             raise UsageError(f"zip={echo(text)}: values side by side must be equally many; {counts}")
         refuse_repeated(text, list(zip(*(values[name] for name in group), strict=True)))
-
-
-def _closest(name: str) -> str:
-    matches = difflib.get_close_matches(name, NAMES, n=1)
-    return f", did you mean {matches[0]}?" if matches else ""

@@ -93,7 +93,7 @@ def work_on(folder: SweepFolder, engine: Engine, display: Display | None = None,
     Parameters
     ----------
     folder : SweepFolder
-        The sweep.
+        The sweep; it is established when the engine begins.
     engine : Engine
         What makes the runs.
     display : Display, optional
@@ -124,9 +124,15 @@ def work_on(folder: SweepFolder, engine: Engine, display: Display | None = None,
         tally.tell(event)
         display.update(tally, event)
 
-    if jobs:
+    def begin(workers: str) -> None:
+        folder.establish()  # not before: what is refused, as a scheduler that is not there, leaves no folder behind
+        display.begin(tally, workers)
+
+    if not jobs:
+        folder.establish()  # of a study that is extended by runs that are there
+    else:
         try:
-            engine.work(jobs, lambda workers: display.begin(tally, workers), tell)
+            engine.work(jobs, begin, tell)
         except (Interrupted, KeyboardInterrupt):
             done = f"{tally.counts['done']} of {tally.cells} cells done"
             raise Interrupted(f"interrupted with {done}; what was saved is in {path_text(folder.path)}") from None
@@ -191,7 +197,7 @@ def run_sweep(
     Interrupted
         If SIGINT arrives; what was saved stays.
     """
-    folder = SweepFolder.create(out, Study.of(values, zips, regime), extend)
+    folder = SweepFolder.planned(out, Study.of(values, zips, regime), extend)
     work_on(
         folder, Serial() if engine is None else engine, display, retry=retry, until=until, checkpoint_seconds=checkpoint_seconds
     )  # fmt: skip

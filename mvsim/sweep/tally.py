@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from mvsim.sweep.engine import Event
-from mvsim.sweep.folder import Standing
+from mvsim.sweep.folder import Standing, State
 from mvsim.sweep.job import Job
 
 
@@ -36,7 +36,7 @@ class Tally:
         self.counts = Counter(standing.state for standing in standings)
         self.at_work: dict[str, AtWork] = {}
         self.busy: list[int] = []
-        self.kinds: list[str] = []
+        self._undecided = {(standing.state, index) for index, standing in enumerate(standings) if standing.undecided}
         self._before = {job.cell.index: standings[job.cell.index].state for job in jobs}
         self._left = {job.cell.index: job for job in jobs}
         self._foretold = self._taken = 0.0
@@ -45,6 +45,10 @@ class Tally:
     def left(self) -> int:
         """How many jobs have not ended."""
         return len(self._left)
+
+    def undecided(self, state: State) -> int:
+        """Return how many cells in a state ended without an answer: of those that failed the stalled and diverged, of those done the unsettled."""
+        return sum(of == state for of, _ in self._undecided)
 
     def tell(self, event: Event) -> None:
         """Take note of an event."""
@@ -65,13 +69,14 @@ class Tally:
         if self._left.pop(event.cell, None) is None:
             return
         self.counts[self._before[event.cell]] -= 1
+        self._undecided.discard((self._before[event.cell], event.cell))
         if event.outcome.state == "busy":
             self.busy.append(event.cell)
             self.counts["unfinished"] += 1
         else:
             self.counts[event.outcome.state] += 1
-            if event.outcome.state == "failed":
-                self.kinds.append(event.outcome.kind)
+            if event.outcome.undecided:
+                self._undecided.add((event.outcome.state, event.cell))
 
     def _workers_on(self, index: int) -> list[str]:
         return [name for name, one in self.at_work.items() if one.job.cell.index == index]

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from mvsim.verification.evidence.intervals import CONFIDENCE, clopper_pearson, fraction_at_least
+from mvsim.intervals import CONFIDENCE, clopper_pearson
+from mvsim.verification.evidence.intervals import fraction_at_least
 from mvsim.verification.paths import describe_path
 from mvsim.verification.run_verdicts import Judgement
 from mvsim.verification.verdict import STATUSES, Verdict, constant
@@ -176,18 +177,21 @@ def _everywhere(part: str, k: int, verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def _classes(part: str, k: int, verdicts: Sequence[Verdict], lost: int) -> Verdict:
-    """Report the fraction of classes over the decided runs. Classes of one run share a softmax, so the interval takes them for more than they are."""
-    decided = [verdict for verdict in verdicts if verdict.status != "inconclusive"]
+    """Report the fraction of classes over all runs, each as it is at the end of its run.
+
+    Classes of one run share a softmax, so the interval takes them for more than they are. Those of undecided runs are counted as they stand, because
+    runs are undecided by what is missing: without them the fraction would be that of the runs in which nothing is.
+    """
     name, statement = f"{part}, classes of all runs, k = {k}", f"fraction of classes: {verdicts[0].statement}"
-    left = len(verdicts) - len(decided) + lost
-    if not decided:
-        return constant(name, statement, None, detail="no run is decided")
-    right, n = round(sum((v.measured or 0.0) * k for v in decided)), k * len(decided)
+    undecided = sum(verdict.status == "inconclusive" for verdict in verdicts)
+    right, n = round(sum((v.measured or 0.0) * k for v in verdicts)), k * len(verdicts)
     low, high = clopper_pearson(right, n)
     exceptions = (
         f"exceptions times log k: {(1 - right / n) * math.log(k):.3g}, interval [{(1 - high) * math.log(k):.3g}, {(1 - low) * math.log(k):.3g}]"
     )
-    detail = f"{right} of {n}, 95% interval [{low:.3f}, {high:.3f}] if they were independent; {exceptions}; {left} undecided runs left out"
+    detail = f"{right} of {n}, 95% interval [{low:.3f}, {high:.3f}] if they were independent; {exceptions}"
+    detail += f"; {k * undecided} are of {_runs(undecided)} not decided, counted as they are at the end" if undecided else ""
+    detail += f"; {_runs(lost)} lost" if lost else ""
     return constant(name, statement, right / n, verdicts[0].bound, above=True, detail=detail)
 
 
@@ -211,6 +215,10 @@ def _median(part: str, k: int, verdicts: Sequence[Verdict]) -> Verdict:
         detail=f"median of {len(values)} runs{left_out}, range [{values[0]:.4g}, {values[-1]:.4g}]{worst}",
         violated_at=min(times) if times else None,
     )
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"
 
 
 def _middle(low: float, high: float) -> float:

@@ -14,12 +14,12 @@ from mvsim.parameters.models import NETWORK
 from mvsim.run import Run
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.statements.assumptions import assumption_4_3, departures, premises_of_the_proofs
-from mvsim.verification.statements.calculations import CALCULATIONS
+from mvsim.verification.statements.calculations import CALCULATIONS, calculations
 from mvsim.verification.statements.claims import CLAIMS, claims
 from mvsim.verification.statements.definition import definition_4_5, learned_features
-from mvsim.verification.statements.gaussian_maxima import gaussian_maxima
+from mvsim.verification.statements.gaussian_maxima import GAUSSIAN_MAXIMA, gaussian_maxima
 from mvsim.verification.statements.gradient_flow import gradient_flow
-from mvsim.verification.statements.permanence import permanence
+from mvsim.verification.statements.permanence import not_for_long, permanence
 from mvsim.verification.statements.records import records
 from mvsim.verification.statements.replay import replayed
 from mvsim.verification.statements.theorems import THEOREMS
@@ -40,12 +40,17 @@ def check_theorem(name: str) -> str:
     return name
 
 
-def check_step(number: str) -> str:
+def check_step(number: str, option: str = "claim") -> str:
     """Return the number of a step of the proofs that is checked, or raise `UsageError`."""
-    known = [*(f"A.{i}" for i in range(1, 11)), *dict.fromkeys(number_of(name) for name in CLAIMS)]
+    known = list(dict.fromkeys(number_of(name) for name in (*GAUSSIAN_MAXIMA, *CALCULATIONS, *CLAIMS)))
     if number not in known:
-        raise UsageError(f"claim={echo(number)}: must be one of {', '.join(known)}")
+        raise UsageError(f"{option}={echo(number)}: must be one of {', '.join(known)}")
     return number
+
+
+def check_shown(number: str) -> str:
+    """Return the number of a theorem, definition or step that there are verdicts on, or raise `UsageError`."""
+    return number if number in (*THEOREMS, "4.5", "4.3") else check_step(number, "only")
 
 
 def theorem_of(run: Run) -> str:
@@ -116,11 +121,11 @@ def _judge(run: Run, theorem: str, data: Dataset | None, everything: bool) -> Ju
     verdicts = _of_kind("theorem", THEOREMS[theorem].judge(run, learned)) if applies else [_not_applicable(theorem, run.parameters)]
     verdicts.append(definition_4_5(run, learned))
     if everything:
-        verdicts[-1:-1] = _of_kind("theorem", permanence(evidence, learned, theorem)) if applies else []
+        verdicts[:-1] = _with_permanence(evidence, verdicts[:-1], permanence(evidence, learned, theorem)) if applies else verdicts[:-1]
         verdicts += evidence_of(evidence)
     if everything and network:
         verdicts += claims(evidence) if two_views else []
-        verdicts += _of_kind("evidence", [calculation(evidence) for calculation in CALCULATIONS])
+        verdicts += _of_kind("evidence", calculations(evidence))
         verdicts += gaussian_maxima(run.parameters, run.seed)
         verdicts += [assumption_4_3(run), premises_of_the_proofs(evidence)]
     label = regime_label(departures(evidence))
@@ -130,6 +135,14 @@ def _judge(run: Run, theorem: str, data: Dataset | None, everything: bool) -> Ju
 def evidence_of(evidence: Evidence) -> list[Verdict]:
     """Return whether a run is what it says it is: its records, its balance of energy, where its saved states lead."""
     return _of_kind("evidence", [*gradient_flow(evidence), *records(evidence), *replayed(evidence)])
+
+
+def _with_permanence(evidence: Evidence, parts: list[Verdict], foretold: list[Verdict]) -> list[Verdict]:
+    """Return the parts of a theorem and what is foretold of them; a part that holds, but not for long, says so itself."""
+    soon = not_for_long(evidence, foretold)
+    if soon:
+        parts = [replace(v, detail=f"{v.detail}; not for long: {soon}") if v.status == "holds" and "features" in v.name else v for v in parts]
+    return [*parts, *_of_kind("theorem", foretold)]
 
 
 def _of_kind(kind: Kind, verdicts: list[Verdict]) -> list[Verdict]:

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from mvsim.html import fragment
+
 Status = Literal["fails", "contradicted", "inconclusive", "consistent", "established", "holds", "measured", "not applicable"]
 
 STATUSES: tuple[Status, ...] = ("fails", "contradicted", "inconclusive", "consistent", "established", "holds", "measured", "not applicable")
@@ -25,7 +27,7 @@ STATUSES: tuple[Status, ...] = ("fails", "contradicted", "inconclusive", "consis
 """
 
 Kind = Literal["theorem", "evidence", "step", "control"]
-"""What a verdict is about: a theorem; whether a run is what it says it is; a step of a proof; a check that has to turn."""
+"""What a verdict is about: a theorem; whether a run is what it says it is; a step of a proof; a check that must not pass."""
 
 BAD: frozenset[Status] = frozenset({"fails", "contradicted"})
 """What gives exit code 1."""
@@ -69,6 +71,11 @@ class Verdict:
     violated_at: float | None = None
     regime: str = ""
     kind: Kind = "step"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: a row for each field that says something."""
+        rows = [(name.replace("_", " "), value) for name, value in asdict(self).items() if name not in ("name", "status") and value not in (None, "")]
+        return fragment(f"{self.name}: {self.status}", rows)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it in JSON types; what is not finite becomes a string."""

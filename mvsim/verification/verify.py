@@ -1,4 +1,7 @@
-"""What one can ask: of given runs, of theorems over seeds and k, of results that need no runs, of the controls. Answers come section by section."""
+"""Answers, section by section: of given runs, of theorems over seeds and k, of results that need no runs, of the controls.
+
+`mvsim.verification.question` has what may be asked for together.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,8 @@ from mvsim.simulation.progress import Progress
 from mvsim.simulation.run_cache import run_name, try_kept_run
 from mvsim.verification.controls import run_controls
 from mvsim.verification.ensemble import over_k, over_seeds
-from mvsim.verification.paths import path_in_k
+from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.evidence.persistence import PATIENCE
 from mvsim.verification.result_verdicts import check_result, control_verdicts, result_over_seeds, trend_over_k
 from mvsim.verification.run_verdicts import Judgement, check_method, check_theorem, check_two_views, judge, theorem_of
 from mvsim.verification.statements.linear_regime.results import RESULTS
@@ -34,7 +38,12 @@ FOLDER = Path("mvsim-runs")
 """Where runs that verification makes are kept."""
 
 CONTROL_PARAMETERS = {"k": 4, "d": 2000}
-"""Both theorems hold there, so a control that turns does so for its own reason, and runs are short."""
+"""Both theorems hold there, so a check that does not pass has its own reason, and runs are short."""
+
+
+FOLLOWED = PATIENCE**2
+"""Factor of time, beyond the first escape in every class, to which a run is followed in which something is missing. Each change on the way begins
+the wait of `mvsim.verification.evidence.persistence.PATIENCE` anew; there may be so many that no later time decides."""
 
 
 class Section(NamedTuple):
@@ -87,7 +96,7 @@ def ask_of_theorems(
     """Judge theorems over seeds 0 .. seeds - 1 at each of several parameters, making the runs that are missing.
 
     With several k, the trend in k comes last. With ``follow``, a run in which something is missing is gone on with, ten times as long each
-    time, until that can be told for good.
+    time, until it is decided, but not beyond `FOLLOWED` times the first escapes: then it stays inconclusive.
 
     Raises
     ------
@@ -187,119 +196,27 @@ def _judgements(
                 break
             end = float(run.dataset["final_time"])
             decided = all(v.status != "inconclusive" for v in judge(run, number, everything=False).verdicts if v.kind == "theorem")
-            if decided or not follow or end >= LAST_TIME:
+            if decided or not follow or end >= _farthest(run):
                 judgements.append(judge(run, number))
                 break
             until = 10.0 * end
     return judgements, stopped
 
 
+def _farthest(run: Run) -> float:
+    """Return the time to which a run is followed at most: `FOLLOWED` times where the last class had, or is foretold to have, its first escape."""
+    evidence = Evidence(run)
+    first = np.where(np.isfinite(evidence.escape_time), evidence.escape_time, evidence.predicted_escape_time).min(axis=1)
+    return min(FOLLOWED * float(first[np.isfinite(first)].max(initial=1.0)), LAST_TIME)
+
+
 def ask_of_controls(folder: Path = FOLDER, parameters: Parameters | None = None, seed: int = 0) -> Iterator[Section]:
-    """Run the negative controls: a verdict holds if the check that it is about turned."""
+    """Run the negative controls: a verdict holds if the check that it is about says what it must."""
     p = Parameters(**CONTROL_PARAMETERS) if parameters is None else parameters
     check_two_views(p)
     make_folder(folder)
     for outcome in run_controls(folder, p, seed):
         yield Section("Controls", [outcome.verdict()])
-
-
-def verify(
-    runs: Iterable[Run | str | os.PathLike[str]] = (),
-    *,
-    theorems: Sequence[str] = (),
-    results: Sequence[str] = (),
-    k: Sequence[int] = (10,),
-    seeds: int = SEEDS,
-    controls: bool = False,
-    follow: bool = True,
-    folder: str | os.PathLike[str] = FOLDER,
-    path: str = "default",
-    **fields: Any,
-) -> list[Verdict]:
-    """Say whether the theorems hold, by how much, and over how many seeds.
-
-    Parameters
-    ----------
-    runs : iterable of Run or path
-        Existing runs to judge.
-    theorems : sequence of str
-        "4.6", "4.7". With runs, what to judge them by (default what their training loss asks for); without, what to judge over seeds.
-    results : sequence of str
-        "3.2", "3.3", "3.4", "3.5", "4.4": Section 3 and Proposition 4.4, which need no runs.
-    k : sequence of int
-        Numbers of classes, without runs.
-    seeds : int
-        Runs of each theorem, and data sets of each result, at each k.
-    controls : bool
-        Run the negative controls as well: those of the results if any are named.
-    follow : bool
-        Go on with runs in which something is missing until that can be told for good; without it they are inconclusive.
-    folder : path
-        Where runs are made and found again.
-    path : str
-        Which d belongs to each k (`mvsim.verification.paths.path_in_k`): "literal", "default" or "r0=C*k^-P".
-    **fields
-        Other fields of `mvsim.Parameters`, the same at each k; ``d`` may be a list with one for each k.
-
-    Returns
-    -------
-    list of Verdict
-
-    Raises
-    ------
-    UsageError
-        If nothing is asked, or an argument is out of its domain.
-    """
-    runs = [runs] if isinstance(runs, (Run, str, os.PathLike)) else _several("runs", runs)
-    theorems = [theorems] if isinstance(theorems, str) else _several("theorems", theorems)
-    results = [results] if isinstance(results, str) else _several("results", results)
-    if not isinstance(folder, (str, os.PathLike)) or not os.fspath(folder):
-        raise UsageError(f"folder={echo(folder)}: must be the name of a directory")
-    each: list[Any] = [k] if isinstance(k, (int, np.integer)) else _several("k", k)
-    if runs and (fields or each != [10] or path != "default"):
-        raise UsageError(f"{', '.join(['k', *fields])}: for theorems and results, without runs")
-    if runs and results:
-        raise UsageError("results: are judged without runs; ask for them by themselves")
-    if results and path != "default":
-        raise UsageError(f"path={echo(path)}: is for runs that are made, and results need none")
-    if not (runs or theorems or results or controls):
-        raise UsageError("nothing to verify: give runs, theorems, results or controls")
-    sections: list[Section] = []
-    if runs:
-        sections += ask_of_runs(runs, theorems)
-    elif theorems:
-        sections += ask_of_theorems(theorems, parameters_along(path, each, fields), seeds, Path(folder), follow=follow)
-    if results:
-        sections += ask_of_results(results, [int(one) for one in each], seeds, fields, controls)
-    elif controls:
-        sections += ask_of_controls(Path(folder))
-    return [verdict for section in sections for verdict in section.verdicts]
-
-
-def parameters_along(path: str, k: Sequence[int], fields: Mapping[str, Any]) -> list[Parameters]:
-    """Return the parameters at each k along a path; ``d`` in the fields may be a list with one for each k.
-
-    Raises
-    ------
-    UsageError
-        If there is another number of d than of k, or a value is out of its domain.
-    """
-    at, d = path_in_k(path), fields.get("d")
-    if not isinstance(d, (list, tuple)):
-        return [at(k=one, **fields) for one in k]
-    if len(d) != len(k):
-        raise UsageError(f"d={', '.join(map(str, d))}: {len(d)} values for {len(k)} numbers of classes; give one, or one for each k")
-    return [at(k=one, **{**fields, "d": of_k}) for one, of_k in zip(k, d, strict=True)]
-
-
-def _several(name: str, values: Any) -> list[Any]:
-    """Return ``values`` if there may be several of them, all of which are there."""
-    if np.ma.is_masked(values):
-        raise UsageError(f"{name}={echo(values)}: some are masked; give those that are there")
-    try:
-        return list(values)
-    except TypeError:
-        raise UsageError(f"{name}={echo(values)}: must be one of them or a list") from None
 
 
 def make_folder(folder: Path) -> None:

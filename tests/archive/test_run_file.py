@@ -11,6 +11,7 @@ from mvsim.archive.netcdf import netcdf_bytes
 from mvsim.archive.schema import FORMAT
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
+from mvsim.recording.coordinates import BESIDE, FIRST
 
 
 def test_round_trip_keeps_every_bit(tmp_path):
@@ -57,9 +58,15 @@ def test_a_long_provenance_survives(tmp_path):
 
 def test_plain_xarray_opens_a_run(saved):
     with xr.open_dataset(saved) as dataset:
-        assert list(dataset.attrs) == ["mvsim"]
+        assert dataset.attrs["k"] == 3
+        assert dataset.attrs["d"] == Parameters(k=3, m=2).d
+        assert dataset.attrs["seed"] == str(2**70)  # which no integer of NetCDF holds
+        assert json.loads(dataset.attrs["beta_law"]) == {"kind": "uniform"}
+        assert not any(str(name).startswith("resume_") for name in dataset.variables)
+        assert all(dim in dataset.coords for dim in dataset.sizes)
+        assert dataset["view"].values.tolist() == [1, 2]
         assert json.loads(dataset.attrs["mvsim"])["method"] == "midpoint"
-        assert dataset["own_correlations"].dims == ("time", "class", "neuron", "view")
+        assert dataset["own_correlations"].dims == ("time", "label", "neuron", "view")
         assert dataset["time"].attrs == {"units": "dimensionless"}
 
 
@@ -68,7 +75,7 @@ def test_coordinates_stay_coordinates(tmp_path):
     dataset = dataset.set_coords(["snapshot_time", "final_time"]).assign_coords(word=("extra", np.arange(2)))
     write_run(tmp_path / "run.nc", dataset, provenance)
     found, _ = read_run(tmp_path / "run.nc")
-    assert set(found.coords) == {"time", "class", "view", "snapshot_time", "final_time"}
+    assert set(found.coords) == {"time", *BESIDE, *FIRST, "final_time"}
     assert "word" in found.variables  # belongs to no other variable, which NetCDF cannot tell from a variable of its own
     assert_same_bits(found, dataset)
 
@@ -132,14 +139,14 @@ def test_other_variables_have_to_be_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
-        ({"class": slice(2)}, "dimension class has size 2"),
+        ({"label": slice(2)}, "dimension label has size 2"),
         ({"neuron": slice(1)}, "dimension neuron has size 1"),
         ({"feature_class": slice(2)}, "dimension feature_class has size 2"),
         ({"view": slice(1)}, "dimension view has size 1"),
         ({"time": slice(0)}, "dimension time is empty"),
         ({"snapshot": slice(0)}, "dimension snapshot is empty"),
-        ({"class": [0, 2, 1]}, "coordinate class does not count from 0"),
-        ({"view": [1, 0]}, "coordinate view does not count from 0"),
+        ({"label": [0, 2, 1]}, "coordinate label does not count from 0"),
+        ({"view": [1, 0]}, "coordinate view does not count from 1"),
     ],
 )
 def test_sizes_agree_with_the_parameters(tmp_path, sizes, message):

@@ -3,12 +3,17 @@
 import pytest
 from synthetic import saved, synthetic_run
 
+from mvsim.cli.plot import PANELS
+from mvsim.plotting import ALL_PANELS
+
 
 @pytest.fixture
 def runs(tmp_path):
     (tmp_path / "runs").mkdir()
     for method in ("erm", "midpoint"):
-        saved(synthetic_run(method, k=3, records=10), tmp_path / "runs" / f"{method}.nc")
+        run = synthetic_run(method, k=3, records=10)
+        run.dataset["snapshot_time"][:] = [0.0, 1e4]
+        saved(run, tmp_path / "runs" / f"{method}.nc")
 
 
 def pictures(directory):
@@ -47,3 +52,47 @@ def test_a_run_is_never_written_to(mvsim, runs, tmp_path):
     before = (tmp_path / "runs" / "erm.nc").read_bytes()
     assert mvsim("plot", "runs/erm.nc", "-o", "runs/erm.nc", "--force").code == 2
     assert (tmp_path / "runs" / "erm.nc").read_bytes() == before
+
+
+def test_panels_classes_and_title_are_chosen(mvsim, runs, tmp_path):
+    words = ("plot", "runs/erm.nc", "--panels", "loss, learned_classes", "--classes", "0,2", "--title", "An own title")
+    assert mvsim(*words, "-o", "a.svg").code == 0
+    assert mvsim("plot", "runs/erm.nc", "-o", "b.svg").code == 0
+    assert (tmp_path / "a.svg").stat().st_size < (tmp_path / "b.svg").stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["--panels", "los"], "panels='los': there is no such panel; must be of correlations, loss, learned-classes"),
+        (["--panels", ""], "panels='': there is no such panel"),
+        (["--classes", "3"], "classes=3: must be integers from 0 to 2, the classes of runs/erm.nc"),
+        (["--classes", "0,x"], "--classes: 'x' must be an integer"),
+        (["--classes", "1.5"], "--classes: '1.5' must be an integer"),
+        (["--classes", "0,0"], "names a class twice"),
+        (["--title", "x" * 201], "title='"),
+        (["--animate", "--panels", "loss"], "--panels: an animation has none"),
+        (["runs/midpoint.nc", "--animate"], "--animate: an animation shows one run"),
+        (["--animate", "-o", "a.png"], "a.png: the name of an animation must end in .gif, .html"),
+        (["-o", "a.gif"], "a.gif: the name of a picture must end in .png, .svg, .pdf"),
+        (["--animate", "--classes", "7"], "classes=7"),
+    ],
+)
+def test_wrong_choices_are_refused(words, named, mvsim, runs, tmp_path):
+    result = mvsim("plot", "runs/erm.nc", *words)
+    assert (result.code, result.out) == (2, "")
+    assert named in result.err
+    assert result.err.count("\n") == 1
+    assert pictures(tmp_path / "runs") == []
+
+
+def test_the_help_names_every_panel(mvsim):
+    assert ", ".join(ALL_PANELS) == PANELS
+    assert "total-correlations" in mvsim("plot", "--help").out
+
+
+def test_an_animation_lies_beside_the_run(mvsim, runs, tmp_path):
+    assert mvsim("plot", "runs/midpoint.nc", "--animate").out == "saved in runs/midpoint.gif\n"
+    assert (tmp_path / "runs" / "midpoint.gif").read_bytes().startswith(b"GIF89a")
+    assert mvsim("plot", "runs/midpoint.nc", "--animate").code == 2
+    assert mvsim("plot", "runs/midpoint.nc", "--animate", "--force").code == 0

@@ -1,15 +1,17 @@
 """What is shown while a run is under way."""
 
 import io
+import sys
 
 import pytest
 from rich.console import Console
 
 from mvsim.cli import progress
+from mvsim.simulation.pace import Awaited
 
 STATUS = {
     "step": 1200, "steps": 34000, "time": 7.2e4, "until": 2.04e6, "loss": 0.71234, "training_accuracy": 0.995,
-    "classes": {"both": 26, "one": 20, "none": 4}, "rate": 412.3, "eta_seconds": 79.6,
+    "classes": {"both": 26, "one": 20, "none": 4}, "rate": 412.3, "seconds_left": 79.6, "escapes": Awaited(12, 20, 3.4e8),
 }  # fmt: skip
 
 
@@ -20,14 +22,18 @@ def test_line_fits_a_terminal_and_says_everything():
 
 
 def test_unknown_end_and_rate():
-    unknown = {**STATUS, "steps": None, "rate": 0.0, "eta_seconds": None, "until": None}
-    assert progress.pace(unknown) == "step 1200, until training accuracy is 1 and nothing changes any more"
-    assert progress.pace({**STATUS, "steps": None, "eta_seconds": None}) == "step 1200, at least to t = 2.04e+06, 412 steps/s"
+    unknown = {**STATUS, "steps": None, "rate": 0.0, "seconds_left": None, "until": None}
+    assert progress.pace(unknown) == "step 1200, 12 of 20 features escaped, next foretold at t = 3.4e+08"
+    nothing_comes = {**unknown, "escapes": Awaited(10, 20, None)}
+    assert progress.pace(nothing_comes) == "step 1200, until training accuracy is 1 and nothing changes any more"
+    assert progress.pace({**unknown, "escapes": None}) == progress.pace(nothing_comes)
+    assert progress.pace({**STATUS, "steps": None, "seconds_left": None}) == "step 1200, ends at t = 2.04e+06 unless something changes, 412 steps/s"
+    assert progress.pace({**STATUS, "steps": None}).endswith("412 steps/s, about 1 min 20 s left")
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.2, "0 s"), (59.6, "1 min 00 s"), (3599.7, "1 h 00 min"), (90000, "25 h 00 min")])
 def test_time_left(seconds, text):
-    assert progress.pace({**STATUS, "eta_seconds": seconds}).endswith(f"{text} left")
+    assert progress.pace({**STATUS, "seconds_left": seconds}).endswith(f"{text} left")
 
 
 def test_log_gets_a_line_every_30_seconds(monkeypatch):
@@ -69,6 +75,15 @@ def test_log_says_where_a_run_is_resumed(steps, said):
     assert stream.getvalue() == said
 
 
+def test_log_says_which_steps_are_done_again_and_how_long_a_run_takes():
+    stream = io.StringIO()
+    progress.LoggedProgress(stream).start({"compiling": False, "step": 573, "repeated": 610, "steps": None})
+    progress.LoggedProgress(stream).start({"compiling": False, "step": 0, "repeated": 0, "steps": None, "seconds": (130.0, 4000.0)})
+    first, second = stream.getvalue().splitlines()
+    assert first == "mvsim: resuming at step 573; steps up to 610 are done again"
+    assert second.startswith("mvsim: this run is expected to take 2 min to 67 min (--dry-run foretells it)")
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
 def test_live_display_on_a_terminal_of_any_encoding(encoding):
     raw = io.BytesIO()
@@ -82,3 +97,32 @@ def test_live_display_on_a_terminal_of_any_encoding(encoding):
     shown = raw.getvalue().decode(encoding)
     assert "step 1200 of 34000" in shown
     assert "both 26" in shown
+
+
+def test_a_notebook_gets_a_bar_that_is_redrawn_in_place(monkeypatch):
+    import types
+
+    now, shown = [0.0], []
+    handle = types.SimpleNamespace(update=lambda one: shown.append(("redrawn", one)))
+
+    def display(one, display_id):
+        assert display_id is True
+        shown.append(("new", one))
+        return handle
+
+    monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", types.SimpleNamespace(HTML=str, display=display))
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    with progress.progress_on() as bar:
+        bar.start({"compiling": True})
+        for _ in range(10):
+            now[0] += 0.3
+            bar.update(STATUS)
+        bar.finish({"summary": "Both <features> learned.\n  more"})
+    assert [how for how, _ in shown] == ["new", *["redrawn"] * 6]  # 3 seconds, twice a second at most, and the end
+    assert progress.COMPILE_NOTICE in shown[0][1]
+    assert "<progress value='1200' max='34000'" in shown[1][1]
+    assert "step 1200 of 34000" in shown[1][1]
+    assert "Both &lt;features&gt; learned." in shown[-1][1]
+    assert "more" not in shown[-1][1]

@@ -17,12 +17,99 @@ def test_default_file_name_is_told(mvsim, tiny, tmp_path):
     result = mvsim("simulate", *tiny, "--method", "erm", "--seed", "5")
     assert result.code == 0
     assert result.err == ""
-    assert result.out.splitlines()[-1] == "saved in mvsim-k3-erm-seed5.nc"
-    assert [path.name for path in tmp_path.iterdir()] == ["mvsim-k3-erm-seed5.nc"]
-    run = package.open_run("mvsim-k3-erm-seed5.nc")
+    assert result.out.splitlines()[-1] == "saved in mvsim-k3-erm-seed5-N30.nc"
+    assert [path.name for path in tmp_path.iterdir()] == ["mvsim-k3-erm-seed5-N30.nc"]
+    run = package.open_run("mvsim-k3-erm-seed5-N30.nc")
     assert (run.method, run.seed, run.parameters.k, run.parameters.N) == ("erm", 5, 3, 30)
     assert " ".join(run.summary.split()) in " ".join(result.out.split())
     assert max(map(len, result.out.splitlines())) <= 150
+
+
+DIFFERENT = (
+    (), ("--seed", "1"), ("--d", "400"), ("--C_P", "1"), ("--method", "erm"), ("--integrator", "gd"), ("--integrator", "gd", "--eta", "3"),
+    ("--rtol", "0.01"), ("--n-test", "3"), ("--method", "mixup"), ("--method", "mixup", "--mixing", "0.3"), ("--method", "mixup", "--pairs", "9"),
+    ("--beta_law", '{"kind": "beta", "a": 2}'), ("--beta_law", '{"kind": "beta", "a": 3}'), ("--regime", "literal"), ("--model", "linear"),
+)  # fmt: skip
+"""Words of runs that differ from each other."""
+
+
+def test_runs_that_differ_have_names_that_differ(mvsim, tiny, monkeypatch):
+    names = [json.loads(mvsim("simulate", "--k", "3", *words, "--dry-run", "--json").out)["file"] for words in DIFFERENT]
+    assert len(set(names)) == len(DIFFERENT)
+    assert names[:7] == [
+        "mvsim-k3-midpoint-seed0.nc", "mvsim-k3-midpoint-seed1.nc", "mvsim-k3-midpoint-seed0-d400.nc", "mvsim-k3-midpoint-seed0-C_P1.nc",
+        "mvsim-k3-erm-seed0.nc", "mvsim-k3-midpoint-gd-seed0.nc", "mvsim-k3-midpoint-gd-seed0-eta3.0.nc",
+    ]  # fmt: skip
+    again = json.loads(mvsim("simulate", "--k", "3", "--t-end", "9", "--settled-factor", "3", "--quiet", "--dry-run", "--json").out)
+    assert again["file"] == names[0]  # a later end is the same run
+
+
+def test_a_dry_run_foretells_and_makes_nothing(mvsim, tiny, tmp_path):
+    result = mvsim("simulate", *tiny, "--integrator", "gd", "--eta", "2", "--dry-run", "--json")
+    told = json.loads(result.out)
+    assert (result.code, list(tmp_path.iterdir())) == (0, [])
+    assert told["gradients"] == [30, 30]  # 60 in steps of 2
+    assert 0.0 < told["gradient_seconds"] < told["seconds"][0] < told["seconds"][1]
+    assert told["memory_bytes"] > 2**27
+    words = mvsim("simulate", *tiny, "--integrator", "gd", "--eta", "2", "--dry-run").out
+    assert words.startswith("This run would take ")
+    assert "30 are expected" in words
+    assert "exists already" not in words
+    mvsim("simulate", *tiny, "--integrator", "gd", "--eta", "2")
+    assert "exists already" in mvsim("simulate", *tiny, "--integrator", "gd", "--eta", "2", "--dry-run").out
+    assert mvsim("simulate", "--k", "1000000", "--m", "1000000", "--dry-run").code == 2
+
+
+def test_a_flow_is_foretold_to_within_the_range(mvsim):
+    """At k = 3 with few points a run of seconds is enough to count its gradients."""
+    words = ("simulate", "--k", "3", "--N", "60", "--method", "erm", "--quiet")
+    least, most = json.loads(mvsim(*words, "--dry-run", "--json").out)["gradients"]
+    assert mvsim(*words, "--out", "run.nc").code == 0
+    assert least <= int(package.open_run("run.nc").dataset["final_evaluations"]) <= most <= 10 * least
+
+
+def test_verbose_lists_the_regime(mvsim, tiny):
+    short = mvsim("simulate", *tiny, "--out", "run.nc").out
+    run = package.open_run("run.nc")
+    assert run.regime[0].statement not in short
+    words = " ".join(mvsim("simulate", *tiny, "--out", "run.nc", "--force", "--verbose").out.split())
+    assert all(f"{deviation.name}: {deviation.statement}" in words for deviation in run.regime)
+
+
+def test_options_are_written_with_either_sign(mvsim, tiny):
+    for words in (("--signal-layout", "fixed", "--n_test", "3"), ("--signal_layout", "fixed", "--n-test", "3")):
+        assert mvsim("simulate", *tiny, *words, "--out", "run.nc", "--force").code == 0
+        run = package.open_run("run.nc")
+        assert (run.parameters.signal_layout, run.provenance["options"]["n_test"]) == ("fixed", 3)
+
+
+def test_a_finished_run_that_is_asked_to_end_earlier_is_left_and_says_so(mvsim, tiny):
+    words = ("simulate", *tiny[:4], "--integrator", "gd", "--eta", "1", "--quiet", "--out", "run.nc")
+    assert mvsim(*words, "--t-end", "60").code == 0
+    result = mvsim(*words, "--t-end", "30", "--resume")
+    assert result.code == 0
+    assert result.err == "mvsim: run.nc: has finished at t = 60, after t_end=30; left as it is\n"
+    assert mvsim(*words, "--t-end", "60", "--resume").err == ""
+    assert mvsim(*words, "--t-end", "59.5", "--resume").err == ""  # step 60 is the first that reaches it
+
+
+def test_each_command_tells_its_own_exit_codes(mvsim):
+    told = {
+        name: " ".join(mvsim(name, "--help").out.split("Exit codes:")[1].split()) for name in ("simulate", "show", "diff", "plot", "verify", "sweep")
+    }
+    assert len(set(told.values())) == 5  # show and plot have no others than all
+    assert "contradicted" in told["verify"]
+    assert not any("contradicted" in text for name, text in told.items() if name != "verify")
+    assert "they differ" in told["diff"]
+    assert all("130 interrupted" in text for text in told.values())
+
+
+def test_tab_completion_knows_commands_and_options(mvsim, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert mvsim("--install-completion", "--shell", "bash", "--output", tmp_path / "completion").code == 0
+    script = (tmp_path / "completion").read_text()
+    for word in ("simulate", "verify", "--method", "midpoint", "--dry-run", "--delta3"):
+        assert word in script
 
 
 def test_run_is_the_one_of_the_python_function(mvsim, tiny):

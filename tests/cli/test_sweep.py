@@ -9,7 +9,10 @@ import pytest
 from small_sweeps import steps
 from sweep_folder import filled
 
+from mvsim.archive import write_run
+from mvsim.run import open_run as opened
 from mvsim.sweep import job
+from mvsim.verification.contents import contents_of
 
 STUDY = """
 k = 3
@@ -36,13 +39,29 @@ def study(tmp_path):
 
 def test_a_plan_makes_nothing(mvsim, study, tmp_path):
     result = mvsim("sweep", study, "--dry-run")
-    assert (result.code, result.err) == (0, "")
+    assert (result.code, result.err) == (0, "mvsim: measuring how long a gradient takes here; compiling its kernels first may take a minute\n")
     assert result.out.count("missing") == 4
     assert "method=midpoint, seed=1" in result.out
-    assert "4 cells, 4 to do" in result.out
+    assert "in small, for all cells: k=3, " in result.out
+    assert "4 cells, 4 to do, about " in result.out
     rows = json.loads(mvsim("sweep", study, "--dry-run", "--json").out)
     assert [(row["cell"], row["method"], row["seed"]) for row in rows] == [(0, "erm", 0), (1, "erm", 1), (2, "midpoint", 0), (3, "midpoint", 1)]
     assert all(row["bytes"] > 2**20 and row["seconds"] > 0 for row in rows)
+    assert all(row["seconds_range"][0] < row["seconds"] < row["seconds_range"][1] for row in rows)
+    assert [path.name for path in tmp_path.iterdir()] == [study]
+    assert "for all cells: method=erm, k=3, " in mvsim("sweep", study, "--method", "erm", "--dry-run", "--quiet").out
+
+
+REFUSED = {
+    "a cell that is none": ["--cell", "9"],
+    "a time that is none": ["--engine", "serial", "--until", "-1"],
+    "a scheduler that is not there": ["--scheduler", "tcp://127.0.0.1:1"],
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_sweep_that_is_refused_leaves_nothing_behind(mvsim, study, tmp_path, case):
+    assert mvsim("sweep", study, *REFUSED[case]).code == 2
     assert [path.name for path in tmp_path.iterdir()] == [study]
 
 
@@ -57,7 +76,7 @@ def test_cells_of_an_array_are_counted_and_made_one_by_one(mvsim, study, tmp_pat
 def test_a_sweep_is_made_and_collected(mvsim, study, tmp_path):
     result = mvsim("sweep", study, "--engine", "serial")
     assert result.code == 0
-    assert result.out == "4 of 4 cells done; runs in small\n"
+    assert result.out == "4 of 4 cells done, 4 of them undecided (not settled); runs in small\ngo on with runs that had not settled by --until TIME\n"
     assert result.err == "mvsim: 4 of 4 cells to do; one run after another, in this process\n"
     table = pd.read_csv(io.StringIO(mvsim("collect", "small").out))
     assert list(table["steps"]) == [30] * 4
@@ -66,7 +85,8 @@ def test_a_sweep_is_made_and_collected(mvsim, study, tmp_path):
     result = mvsim("collect", "small", "--out", "table.csv")
     assert (result.code, result.out) == (2, "")
     assert "table.csv: exists already" in result.err
-    assert json.loads(mvsim("sweep", study, "--engine", "serial", "--json").out)["done"] == 4
+    answer = json.loads(mvsim("sweep", study, "--engine", "serial", "--json").out)
+    assert (answer["done"], answer["undecided"]) == (4, 4)
 
 
 def test_the_command_line_wins_over_the_study(mvsim, study):
@@ -91,7 +111,8 @@ def test_failures_are_listed_and_decide_the_exit_code(mvsim, study, monkeypatch,
     result = mvsim("sweep", study, "--engine", "serial")
     assert result.code == code
     assert "cell 1 failed: " in result.err
-    assert "3 of 4 cells done, 1 failed; runs in small" in result.out
+    assert "3 of 4 cells done, 3 of them undecided (not settled), 1 failed" in result.out
+    assert ("1 of them undecided (stalled or diverged); runs in small" in result.out) == (code == 3)
     assert "--retry" in result.out
     assert "stuck at t = 3" in mvsim("collect", "small").out
     monkeypatch.setattr(job, "kept_run", made)
@@ -116,6 +137,7 @@ BAD = {
     "threads of Dask": (["small.toml", "--threads", "2"], "threads=2: is for --cell and --engine serial"),
     "a scheduler that is not there": (["small.toml", "--scheduler", "tcp://127.0.0.1:1"], "scheduler='tcp://127.0.0.1:1': cannot be reached"),
     "another study": (["other.toml", "--out", "full"], "full: holds another study"),
+    "a plan of another study": (["other.toml", "--out", "full", "--dry-run"], "full: holds another study"),
 }
 
 
@@ -180,22 +202,31 @@ def test_parquet_needs_pyarrow(mvsim, swept, tmp_path, monkeypatch):
 def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
     verdicts = [{"name": "Theorem 4.6 (features)", "status": "holds", "statement": "exactly one", "measured": 1.0, "bound": 0.9, "margin": "inf",
                  "detail": "", "violated_at": None, "regime": "", "kind": "theorem"}]  # fmt: skip
-    answer = {"question": {"runs": ["runs"]}, "exit_code": 0, "sections": [{"title": "Theorem 4.6, k=3", "verdicts": verdicts}]}
+    answer = {"contents": contents_of(["runs"]), "exit_code": 0, "sections": [{"title": "Theorem 4.6, k=3", "verdicts": verdicts}]}
     (tmp_path / "answer.json").write_text(json.dumps(answer))
     assert mvsim("report", "runs", "--verdicts", "answer.json").out == "saved in runs/report.html\n"
     text = (tmp_path / "runs" / "report.html").read_text()
     assert "Theorem 4.6, k=3" in text
-    assert "Everything that was decided holds" in text
+    assert "What was asked for holds in what was judged" in text
     assert "exists already" in mvsim("report", "runs", "--verdicts", "answer.json").err
     (tmp_path / "strict.json").write_text(json.dumps({**answer, "exit_code": 1}))
     mvsim("report", "runs", "--verdicts", "strict.json", "--out", "strict.html")
-    assert "Something fails" in (tmp_path / "strict.html").read_text()  # as it was asked, with the steps of the proofs
+    assert (
+        "Something that was asked for fails or is contradicted" in (tmp_path / "strict.html").read_text()
+    )  # as it was asked, with the steps of the proofs
     wrong = {**answer, "sections": [{"title": "Theorem 4.6, k=3", "verdicts": [{**verdicts[0], "status": "good"}]}]}
     (tmp_path / "wrong.json").write_text(json.dumps(wrong))
     assert "is no answer of `mvsim verify`" in mvsim("report", "runs", "--verdicts", "wrong.json", "--out", "wrong.html").err
     assert "must end in .html" in mvsim("report", "runs", "--verdicts", "answer.json", "--out", "x.pdf").err
     run = next((tmp_path / "runs").glob("*.nc"))
-    assert "is about 1 other runs" in mvsim("report", run, "--verdicts", "answer.json").err
+    assert "is about 8 runs, of which 1 are among the 1 of this report as they are now" in mvsim("report", run, "--verdicts", "answer.json").err
+    (tmp_path / "runs").rename(tmp_path / "moved")
+    assert mvsim("report", "moved", "--verdicts", "answer.json", "--out", "moved.html").code == 0  # the contents count, not the names
+    (tmp_path / "moved").rename(tmp_path / "runs")
+    changed = opened(run)
+    run.unlink()
+    write_run(run, changed.dataset.assign(loss=changed.dataset["loss"] * 2.0), changed.provenance)
+    assert "is about 8 runs, of which 7 are among the 8" in mvsim("report", "runs", "--verdicts", "answer.json", "--out", "changed.html").err
     (tmp_path / "answer.json").write_text("{}")
     assert "is no answer of `mvsim verify`" in mvsim("report", run, "--verdicts", "answer.json").err
     assert "a sweep has a report of its own" in mvsim("report", "runs", run).err
@@ -203,7 +234,7 @@ def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
 
 def test_a_report_judges_runs(mvsim, run_folder, tmp_path):
     result = mvsim("report", run_folder / "erm.nc", "--out", "erm.html")
-    assert (result.code, result.out, result.err) == (0, "saved in erm.html\n", "")
+    assert (result.code, result.out, result.err) == (0, "saved in erm.html\n", f"mvsim: judging {run_folder / 'erm.nc'}\nmvsim: drawing\n")
     text = (tmp_path / "erm.html").read_text()
     assert "Theorem 4.6 (features)" in text
     assert "Claim B.8" in text

@@ -1,6 +1,7 @@
 """``mvsim verify`` from files to exit codes."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -28,12 +29,60 @@ def test_a_run_is_judged_by_its_own_theorem(mvsim, runs):
     assert sorted(path.name for path in runs.iterdir()) == ["erm.nc", "midpoint.nc"]
 
 
-def test_the_front_row_is_what_was_asked_for_and_the_rest_is_counted(mvsim, runs):
+def test_what_was_asked_for_is_shown_and_the_rest_is_counted(mvsim, runs):
     short, everything = mvsim("verify", "midpoint.nc"), mvsim("verify", "midpoint.nc", "--all")
     assert "Claim B.27" not in short.out
     assert "besides, steps of the proofs and definitions: " in short.out
     assert "Claim B.27" in everything.out
     assert "Claim B.27" in mvsim("verify", "midpoint.nc", "--claim", "B.27").out
+
+
+def test_only_shows_what_is_named(mvsim, runs):
+    result = mvsim("verify", "erm.nc", "--only", "B.10")
+    shown = [line for line in result.out.splitlines() if "Claim" in line or "Theorem" in line]
+    assert [line[15:].split(":")[0] for line in shown] == ["Claim B.10 (separation)", "Claim B.10 (winner)"]
+    assert "measured" in shown[0]
+    assert "Theorem 4.6 (features)" in mvsim("verify", "erm.nc", "--only", "4.6").out
+    assert len(json.loads(mvsim("verify", "erm.nc", "--only", "B.10", "--json").out)["sections"][0]["verdicts"]) > 30
+
+
+def test_on_a_pipe_each_verdict_is_one_plain_line(mvsim, runs):
+    lines = mvsim("verify", "erm.nc", "midpoint.nc", "--all").out.splitlines()
+    assert not any("\x1b" in line or line != line.rstrip() for line in lines)
+    assert sum(line[15:].startswith("Claim B.1 (class sizes): measured ") for line in lines) == 2
+    assert "Theorem 4.6 holds in this run: training accuracy 1, needed 1; features 1, needed 0.9" in lines
+
+
+def test_a_run_fits_on_one_screen(run_folder):
+    """80 columns and 24 lines, the prompt among them; a terminal is asked for its size, so there has to be one."""
+    import fcntl
+    import os
+    import pty
+    import struct
+    import termios
+
+    for name in ("erm.nc", "midpoint.nc"):
+        ours, its = pty.openpty()
+        fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80", "LINES": "24"}
+        command = [sys.executable, "-m", "mvsim", "verify", name, "--quiet"]
+        with subprocess.Popen(command, stdout=its, stderr=its, cwd=run_folder, env=environment) as process:
+            os.close(its)
+            text = b""
+            while True:
+                try:
+                    part = os.read(ours, 65536)
+                except OSError:  # the other end is closed
+                    break
+                if not part:
+                    break
+                text += part
+        os.close(ours)
+        lines = re.sub(rb"\x1b\[[0-9;]*m", b"", text).decode().splitlines()
+        assert process.returncode == 0
+        assert len(lines) <= 23, text.decode()
+        assert max(map(len, lines)) <= 80
+        assert b"\x1b[" in text
 
 
 def test_steps_of_the_proof_count_when_they_are_asked_for(mvsim, runs, monkeypatch):
@@ -51,7 +100,7 @@ def test_steps_of_the_proof_count_when_they_are_asked_for(mvsim, runs, monkeypat
 def test_a_step_that_is_not_about_the_run_is_not_passed(mvsim, runs):
     result = mvsim("verify", "erm.nc", "--claim", "B.26")
     assert result.code == 3
-    assert "B.26: not about what was judged" in result.out
+    assert "B.26 (not about what was judged)" in result.out
 
 
 def test_results_are_checked_before_runs_are_made(mvsim, tmp_path):
@@ -158,7 +207,7 @@ def test_a_damaged_kept_run_is_named_and_left(mvsim, tmp_path):
     ("words", "said"),
     [
         ((), "nothing to verify"),
-        (("erm.nc", "--d", "5"), "--d"),
+        (("erm.nc", "--d", "5"), "d="),
         (("missing.nc",), "missing.nc"),
         (("--theorem", "4.8"), "4.8"),
         (("--theorem", "4.6", "--seeds", "0"), "seeds=0"),
@@ -167,13 +216,18 @@ def test_a_damaged_kept_run_is_named_and_left(mvsim, tmp_path):
         (("--theorem", "4.6", "--k", "4", "--k", "4"), "each k once"),
         (("erm.nc", "--out", "midpoint.nc"), "--force"),
         (("erm.nc", "--out", "erm.nc", "--force"), "is a run that is to be judged"),
-        (("erm.nc", "--k", "7"), "--k"),
-        (("--controls", "--seeds", "3"), "--seeds"),
+        (("erm.nc", "--k", "7"), "k="),
+        (("--controls", "--seeds", "3"), "seeds=3: is for theorems and results"),
         (("erm.nc", "--claim", "B.99"), "claim='B.99'"),
         (("--theorem", "4.6", "--path", "straight"), "path='straight'"),
         (("--theorem", "4.6", "--k", "4", "--path", "literal", "--d", "5000"), "the path says what d is"),
         (("--theorem", "4.6", "--k", "4", "--k", "6", "--k", "8", "--d", "5000", "--d", "6000"), "2 values for 3 numbers of classes"),
-        (("erm.nc", "--path", "literal"), "--path"),
+        (("erm.nc", "--path", "literal"), "path='literal'"),
+        (("erm.nc", "--no-follow"), "follow=False: is for runs that are made"),
+        (("erm.nc", "--threads", "2"), "threads=2"),
+        (("erm.nc", "--runs-dir", "elsewhere"), "folder="),
+        (("erm.nc", "--only", "B.99"), "only='B.99'"),
+        (("--result", "3.2", "--path", "literal"), "path='literal'"),
     ],
 )
 def test_bad_input_is_one_line(words, said, mvsim, runs):
@@ -250,7 +304,8 @@ def test_a_flow_that_is_none_fails(mvsim, runs):
     write_run(runs / "erm.nc", dataset.assign(dissipation=1.1 * dataset["dissipation"]), provenance)
     result = mvsim("verify", "erm.nc")
     assert result.code == 1
-    assert "1 fails" in result.out
+    assert "(1 fails" in result.out
+    assert "exit code 1, something that was asked for fails or is contradicted: Gradient flow (energy balance" in result.out
     assert "Gradient flow (energy balance)" in result.out
 
 

@@ -210,7 +210,8 @@ FUNCTIONS: dict[str, Function] = {
         legal=_SMALL_NUMBERS,
     ),
     "Run": Function(mvsim.Run, lambda: {"dataset": mvsim.open_run("run.nc").dataset, "provenance": mvsim.open_run("run.nc").provenance}),
-    "run_figure": Function(run_figure, lambda: {"runs": [mvsim.open_run("run.nc")]}),
+    "run_figure": Function(run_figure, lambda: {"runs": [mvsim.open_run("run.nc")], "panels": ["loss"], "classes": [0], "title": "x"}),
+    "plot": Function(mvsim.plot, lambda: {"runs": mvsim.open_run("run.nc"), "panels": ["loss"], "classes": [0], "title": "x"}),
     "save_figure": Function(save_figure, lambda: {"figure": run_figure([mvsim.open_run("run.nc")]), "path": "a.png", "force": False}),
 }
 
@@ -283,8 +284,11 @@ _LONG = {"simulate": ("None",)}
 """What would make a long run of it."""
 
 
+_DRAWN = ("runs", "panels", "classes", "title")
+
+
 @functools.cache
 def arguments_of(name: str) -> tuple[str, ...]:
     """Return the arguments of a function; those of what is drawn need a run file and are known."""
-    known = {"Run": ("dataset", "provenance"), "run_figure": ("runs",), "save_figure": ("figure", "path", "force")}
+    known = {"Run": ("dataset", "provenance"), "run_figure": _DRAWN, "plot": _DRAWN, "save_figure": ("figure", "path", "force")}
     return known[name] if name in known else tuple(FUNCTIONS[name].good())

@@ -162,7 +162,7 @@ def files(draw: st.DrawFn) -> Damaged:
         value = draw(st.sampled_from(values))
         return Damaged(reader, f"{which} {str(value)[:20]!r}", edited("mvsim", value))
     if which == "variable":
-        name = draw(st.sampled_from(("loss", "time", "final_correlations", "class", "step", "feature_learned")))
+        name = draw(st.sampled_from(("loss", "time", "final_correlations", "label", "step", "feature_learned")))
         value = draw(st.sampled_from((None, 1.5, "x", [1.0, 2.0], [[1]], b"\xff")))
         return Damaged(reader, f"{which} {name}={value}", edited(name, value))
     if which == "title":

@@ -12,6 +12,10 @@ from mvsim.linalg.arrow_matrix import Curvature
 pytestmark = pytest.mark.usefixtures("one_blas")
 
 
+UNIMPORTANT = 1e12
+"""Tolerance of a coordinate that does not count."""
+
+
 class Linear:
     """f(y) = A y + b on n coordinates, the first s of which can be stiff, and all at which it is evaluated."""
 
@@ -43,11 +47,11 @@ class Linear:
         return np.linalg.solve(self.matrix(gamma), (gamma * (self.A @ self.predicted + self.b) - self.velocity)[:s])
 
     def solved(self, gamma, P=None, secants=None, allowed=1e-7, rate=1.0, weight=None):
-        """The solution with the preconditioner P, by default 1."""
+        """The solution with the preconditioner P, by default 1; by default it does not matter how far the other coordinates move."""
         equation = ImplicitEquation(self.f, gamma, self.predicted, self.velocity)
         near = Near(Curvature.nothing(), np.ones(len(self.predicted)), self.index, self.rate, lambda y: True)
         precondition = (lambda r: r) if P is None else (lambda r: np.linalg.solve(P, r.T).T)
-        weight = np.ones(len(self.predicted)) if weight is None else weight
+        weight = np.where(np.isin(np.arange(len(self.predicted)), self.index), 1.0, UNIMPORTANT) if weight is None else weight
         return solve_by_secants(equation, near, precondition, weight, allowed, rate, secants or Secants.none())
 
 
@@ -107,10 +111,22 @@ def test_it_goes_on_where_the_whole_has_not_converged():
 
 def test_for_the_other_coordinates_the_last_evaluation_is_the_solution():
     problem, gamma = Linear(2, size=0.5), 0.7
-    solution, _ = problem.solved(gamma)
+    weight = np.array([1.0, 1.0, UNIMPORTANT, UNIMPORTANT, UNIMPORTANT])
+    solution, _ = problem.solved(gamma, weight=weight)
     last = problem.A @ problem.whole[-1] + problem.b
     assert np.array_equal(solution.correction[2:], (gamma * last - problem.velocity)[2:])
-    assert solution.size == pytest.approx(np.sqrt(np.mean(solution.correction**2)))
+    assert solution.size == pytest.approx(np.sqrt(np.mean((solution.correction / weight) ** 2)))
+
+
+def test_where_the_other_coordinates_move_f_is_evaluated_there():
+    """They feed back: a solution is one of the whole equation, and where that would need many evaluations there is none."""
+    problem = Linear(2, size=0.1)
+    everywhere = np.eye(5) - 0.3 * problem.A
+    exact = np.linalg.solve(everywhere, 0.3 * (problem.A @ problem.predicted + problem.b) - problem.velocity)
+    solution, _ = problem.solved(0.3, problem.matrix(0.3), weight=np.ones(5), allowed=1e-1)
+    assert len(problem.whole) >= 2
+    assert np.linalg.norm(everywhere @ (solution.correction - exact)) / np.sqrt(5) <= SOLVED * 1e-1
+    assert Linear(2, size=10.0).solved(1.0, problem.matrix(1.0), weight=np.ones(5), allowed=1e-3)[0] is None
 
 
 def test_without_stiff_coordinates_the_whole_is_evaluated_once():
@@ -121,7 +137,7 @@ def test_without_stiff_coordinates_the_whole_is_evaluated_once():
 
 
 def test_the_solution_is_as_close_as_the_tolerance_of_each_coordinate_asks():
-    problem, weight = Linear(2, size=0.5), np.array([1e-3, 10.0, 1.0, 1.0, 1.0])
+    problem, weight = Linear(2, size=0.5), np.array([1e-3, 10.0, UNIMPORTANT, UNIMPORTANT, UNIMPORTANT])
     solution, _ = problem.solved(1.0, problem.matrix(1.05), weight=weight, allowed=1.0)
     defect = problem.matrix(1.0) @ (solution.correction[:2] - problem.exact(1.0))
     assert abs(defect[0]) <= 2.0 * SOLVED * np.sqrt(5.0) * 1e-3

@@ -12,6 +12,7 @@ from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
 from mvsim.kernels.shared_noise.layout import Layout, plan_pairs
 from mvsim.kernels.shared_noise.softmax_sum import SoftmaxSum
 from mvsim.kernels.shared_noise.stiff_hessian.escaped import Escaped
+from mvsim.kernels.shared_noise.stiff_hessian.of_pairs import stiff_hessian_of_pairs
 from mvsim.kernels.shared_noise.stiff_hessian.other_classes import blocks_of_other_classes
 from mvsim.kernels.shared_noise.stiff_hessian.probability import PairProbability
 from mvsim.kernels.shared_noise.stiff_hessian.rates import both_orders, pair_rates
@@ -94,6 +95,42 @@ def test_probabilities_and_derivative_come_from_one_forward_pass(lam, size):
     assert_close(probability.second, of_values.second, ROUNDOFF)
     for array, other in zip(derivative.distinct, expected, strict=True):
         assert np.array_equal(array, other)
+
+
+def arrow_by_patches(data, c, lam):
+    """(n, n): the Gauss-Newton Hessian of the outputs of the two classes of each ordered pair, by the escaped neurons' correlations with both."""
+    u, v = rates_by_patches(data, c, lam), rates_by_patches(data, c, 1.0 - lam)
+    patches, H = data.to_patches(), np.zeros((c.size, c.size))
+    for i, y in enumerate(data.labels):
+        for j, s in enumerate(data.labels):
+            z = lam * patches[i] + (1.0 - lam) * patches[j]
+            g = mvsim.smoothed_relu(np.einsum("yrsl,psl->yrp", c, z), P.rho, P.alpha).sum(axis=(1, 2))
+            phi = np.exp(g - np.logaddexp.reduce(g))
+            first, second = np.zeros_like(c), np.zeros_like(c)
+            first[y, ESCAPED, y] += u[i, j, 0]
+            first[y, ESCAPED, s] += u[i, j, 1]
+            second[s, ESCAPED, s] += v[j, i, 0]
+            second[s, ESCAPED, y] += v[j, i, 1]
+            a, b = first.ravel(), second.ravel()
+            if y == s:
+                H += phi[y] * (1.0 - phi[y]) * np.outer(a, a)
+            else:
+                H += phi[y] * (1.0 - phi[y]) * np.outer(a, a) + phi[s] * (1.0 - phi[s]) * np.outer(b, b)
+                H -= phi[y] * phi[s] * (np.outer(a, b) + np.outer(b, a))
+    return H / data.N**2
+
+
+@pytest.mark.parametrize("lam", [0.5, 0.3])
+def test_border_sides_and_blocks_are_put_together_as_the_patches_say(lam, monkeypatch):
+    """Without what other classes add, which has a test of its own."""
+    monkeypatch.setattr("mvsim.kernels.shared_noise.stiff_hessian.of_pairs.blocks_of_other_classes", lambda *rest: 0.0)
+    data, c = mvsim.sample_dataset(P, 1), state()
+    kernel = SharedNoiseKernel(P, data, 2, SmoothedRelu(P.rho, P.alpha))
+    found = stiff_hessian_of_pairs(kernel, c.reshape(P.k, P.m, -1), AllPairs(lam), c.max(axis=(2, 3)) > 1.0).dense(c.size)
+    expected = arrow_by_patches(data, c, lam)
+    assert_close(found, expected, HESSIAN_ROUNDOFF)
+    of_two_classes = np.ix_(*(np.ravel_multi_index((y, ESCAPED, 1 - y, np.arange(2)), c.shape) for y in (0, 1)))
+    assert np.abs(expected[of_two_classes]).max() > 1e-3 * np.abs(expected).max()  # c[0, e, 1, l] and c[1, e, 0, l] are coupled
 
 
 def blocks_by_patches(data, c, lam, neurons):

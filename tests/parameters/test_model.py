@@ -17,7 +17,7 @@ FIELDS |= {"model", "V", "signal_layout", "noise", "G", "beta_law", "codebook_se
 @pytest.mark.parametrize("k", [2, 3, 10, 50, 1000])
 def test_defaults_follow_the_scalings(k):
     p = Parameters(k=k)
-    assert (p.k, p.m, p.P, p.C_P, p.Q, p.N, p.alpha) == (k, k, max(k**2, 4), 2, min(2, k - 1), max(200, 10 * k), 8)
+    assert (p.k, p.m, p.P, p.C_P, p.Q, p.N, p.alpha) == (k, k, 12 * k**2, 2, min(2, k - 1), max(200, min(math.ceil(6 * k**1.5), 500), 10 * k), 8)
     assert math.isclose(p.rho, 1 / k)
     assert (p.delta1, p.delta2) == (0.1, 1.0)
     assert math.isclose(p.delta3, 0.05 * k**-1.5)
@@ -178,6 +178,7 @@ def test_literal_assumption_at_other_k(k):
 DEPARTURES = {
     "d": 50,
     "P": 200,
+    "N": 150,
     "m": 30,
     "rho": 0.3,
     "alpha": 3,
@@ -193,6 +194,14 @@ def test_each_departure_is_named_alone(name):
     assert [item.name for item in found] == [name]
     assert found[0].statement
     assert found[0].assumed
+
+
+@pytest.mark.parametrize("k", range(4, 21))
+def test_up_to_k_20_default_data_cannot_be_fitted_by_linear_models(k):
+    names = {item.name for item in Parameters(k=k).deviations()}
+    assert not names & {"P delta3", "N"}
+    assert "P delta3" in {item.name for item in Parameters(k=k, P=k**2).deviations()}
+    assert "N" in {item.name for item in Parameters(k=k, N=4 * k).deviations()}
 
 
 def test_default_parameters_say_that_d_is_not_the_literal_one():

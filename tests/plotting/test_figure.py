@@ -1,24 +1,179 @@
 """The picture of runs: what it shows, for any number of runs and records."""
 
+import itertools
+import re
+
 import numpy as np
 import pytest
 from synthetic import synthetic_run
 
 import mvsim
-from mvsim.plotting import PANELS, run_figure, save_figure
-from mvsim.plotting.panels import escapes, loss_floor, total_correlations
+from mvsim.plotting import ALL_PANELS, PANELS, run_figure, save_figure
+from mvsim.plotting.panels import escapes, total_correlations
+from mvsim.plotting.shown import Shown
+from mvsim.plotting.style import METHODS, NONE, ONE, STRONGER, WEAKER, paler
+from mvsim.plotting.trajectories import loss_floor
 
 
 def texts(figure):
-    """Return all titles of a figure as one string."""
+    """Return titles and footnote of a figure as one string, spaces that no line breaks as plain ones."""
     titles = [axes.get_title() for axes in figure.axes]
-    return " ".join([figure.get_suptitle(), *titles])
+    return " ".join([figure.get_suptitle(), *titles, figure.get_supxlabel()]).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def panels_in(figure):
+    """Return the axes of a figure, without those that only carry the label of a row."""
+    return [axes for axes in figure.axes if axes.get_label() != "row"]
 
 
 def test_one_run_has_all_panels_and_says_what_it_is():
     figure = run_figure([synthetic_run("midpoint", k=10, seed=4)])
     assert len(figure.axes) == len(PANELS)
-    assert "Midpoint Mixup, $k$ = 10, seed 4" in texts(figure)
+    assert "Midpoint Mixup learned" in texts(figure)
+    assert "$k$ = 10, seed 4" in texts(figure)
+
+
+def test_the_title_says_what_came_out():
+    erm, midpoint = synthetic_run("erm", k=4), synthetic_run("midpoint", k=4)
+    assert run_figure([erm]).get_suptitle().startswith("ERM learned both features in 1 of 4 classes, exactly one feature in 3\n")
+    both = run_figure([midpoint]).get_suptitle()
+    assert both.startswith("Midpoint Mixup learned both features in all 4 classes\n")
+    assert (
+        run_figure([midpoint, synthetic_run("midpoint", k=4, seed=1)]).get_suptitle().startswith("Both runs learned both features in all 4 classes\n")
+    )
+    three = run_figure([erm, midpoint, erm])
+    assert three.get_suptitle().startswith("What was learned, run by run\n")
+    assert "both features in 1 of 4" in " ".join(panels_in(three)[0].get_title().split())
+    going_on = run_figure([synthetic_run("erm", k=4, status="interrupted", settled=None)])
+    assert going_on.get_suptitle().startswith("ERM had learned both")
+
+
+def test_the_law_of_mixing_is_in_the_title():
+    options = {"n_test": 20, "mixing": {"distribution": "beta", "args": [1.0, 1.0]}, "nodes": 4, "pairs": None, "redraw": "once"}
+    assert r"Mixup, $\lambda\sim$ Beta(1, 1), $k$ = 3" in texts(run_figure([synthetic_run("mixup", k=3, options=options)]))
+    drawn = run_figure([synthetic_run("mixup", k=3, options=options | {"pairs": 9, "redraw": "each step"})])
+    assert "Beta(1, 1), 9 pairs drawn at each step" in texts(drawn)
+    (line,) = [line for line in drawn.axes[1].get_lines() if len(line.get_xdata()) > 2]
+    assert (line.get_linestyle(), line.get_marker()) == ("None", "."), "losses of different pairs are no curve"
+
+
+def test_a_colour_is_a_method_and_a_line_style_a_view():
+    figure = run_figure([synthetic_run("erm", k=4), synthetic_run("midpoint", k=4)], ["correlations", "total-correlations"])
+    assert len(set(METHODS.values())) == len(METHODS) >= 3
+    for axes, method in zip(panels_in(figure)[:2], ("erm", "midpoint"), strict=True):
+        lines = {line.get_label(): line for line in axes.get_lines() if line.get_label().endswith("view")}
+        assert {line.get_color() for line in lines.values()} == {METHODS[method]}
+        assert (lines["stronger view"].get_linestyle(), lines["weaker view"].get_linestyle()) == (STRONGER, "--")
+        assert WEAKER != STRONGER
+        assert {text.get_text() for text in axes.texts} >= {"stronger view", "weaker view"}
+
+
+def test_what_is_learned_before_the_first_rise_is_pale_and_called_chance():
+    run = synthetic_run("erm", k=4)
+    run.dataset["feature_learned"][:20] = [1.0, 0.0]
+    shown = Shown(run)
+    largest = run.dataset["max_correlation"].to_numpy()
+    after = int((largest >= run.parameters.rho).any(axis=(1, 2)).argmax())
+    assert shown.first_rise == run.dataset["time"].to_numpy()[after] > 0
+    axes = run_figure([run], ["learned-classes"]).axes[0]
+    assert "by chance" in {text.get_text() for text in axes.texts}
+    extent = {}
+    for band in axes.collections:
+        places = [x for path in band.get_paths() for x in path.vertices[:, 0]]
+        if places:
+            extent.setdefault(tuple(np.round(np.array(band.get_facecolor()[0][:3]) * 255).astype(int)), []).extend(places)
+    rgb = {name: tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5)) for name, colour in (("one", ONE), ("pale", paler(ONE)), ("none", NONE))}
+    assert max(extent[rgb["pale"]]) == pytest.approx(shown.first_rise)
+    assert min(extent[rgb["one"]]) >= shown.first_rise
+
+
+def test_dots_at_one_place_are_counted():
+    run = synthetic_run("midpoint", k=6)
+    run.dataset["total_correlation"][-1] = [[9.0, 9.0]] * 4 + [[9.0, 1.0], [0.0, 9.0]]
+    axes = run_figure([run], [total_correlations]).axes[0]
+    assert [text.get_text() for text in axes.texts] == [r"$\times$4"]
+
+
+def test_panels_without_anything_to_show_are_left_out():
+    run = synthetic_run("midpoint", k=4)
+    run.dataset["escape_time"][:] = np.nan
+    assert len(run_figure([run]).axes) == len(PANELS) - 1
+    run.dataset["total_correlation"][:] = 0.0
+    assert len(run_figure([run]).axes) == len(PANELS) - 2
+    assert len(panels_in(run_figure([run, synthetic_run("midpoint", k=4)]))) == 2 * len(PANELS)
+
+
+def test_a_run_that_ended_before_others_says_why():
+    long, short = synthetic_run("erm", k=4), synthetic_run("erm", k=4, status="interrupted", settled=None)
+    short = mvsim.Run(short.dataset.isel(time=slice(0, 30)), short.provenance)
+    first, second = panels_in(run_figure([long, short], ["loss"]))
+    assert "interrupted" in {text.get_text() for text in second.texts}
+    assert "interrupted" not in {text.get_text() for text in first.texts}
+
+
+def test_classes_are_chosen():
+    run = synthetic_run("erm", k=5)
+    figure = run_figure([run], ["total-correlations", "learned-classes"], classes=[0, 3])
+    dots = figure.axes[-1] if figure.axes[-1].collections[0].get_offsets().shape == (2, 2) else figure.axes[0]
+    assert np.array_equal(dots.collections[0].get_offsets(), run.dataset["total_correlation"].to_numpy()[-1, [0, 3]])
+    assert "2 classes shown" in texts(figure)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"panels": []}, r"panels=\[\]: must be a list of correlations"),
+        ({"panels": ["los"]}, "panels='los': there is no such panel; must be of correlations, loss"),
+        ({"panels": "loss"}, "panels='loss': must be a list"),
+        ({"classes": []}, r"classes=\[\]: must be a list of classes"),
+        ({"classes": [5]}, "classes=5: must be integers from 0 to 4"),
+        ({"classes": [True]}, "classes=True: must be integers"),
+        ({"classes": [1, 1]}, "names a class twice"),
+        ({"title": 3}, "title=3: must be a text of at most 200"),
+        ({"title": "x" * 201}, "must be a text of at most 200"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(options, named):
+    with pytest.raises(mvsim.UsageError, match=named):
+        run_figure([synthetic_run("erm", k=5, records=3)], **options)
+
+
+def test_a_title_is_shown_as_it_stands(tmp_path):
+    figure = run_figure([synthetic_run("erm", k=3)], ["loss"], title=r"costs 5$ or $\frac{")
+    assert r"costs 5\$ or \$" in figure.get_suptitle()
+    save_figure(figure, tmp_path / "title.png")
+    assert run_figure([synthetic_run("erm", k=3)], ["loss"], title="").get_suptitle().startswith("ERM, $k$")
+
+
+def test_from_python():
+    run = synthetic_run("erm", k=3)
+    figure = run.plot(panels=["loss"], title="mine")
+    assert figure.get_suptitle().startswith("mine")
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    assert len(mvsim.plot(run).axes) == len(mvsim.plot([run]).axes) == len(run.plot().axes)
+    with pytest.raises(mvsim.UsageError, match="runs=3"):
+        mvsim.plot(3)
+
+
+def test_every_panel_can_be_named():
+    run = synthetic_run("midpoint", k=3)
+    for name in ALL_PANELS:
+        assert len(run_figure([run], [name.replace("-", "_")]).axes) == 1
+
+
+def widths(figure):
+    """Return the extents of the titles of all columns, in pixels, from left to right."""
+    figure.draw_without_rendering()
+    return [axes.title.get_window_extent() for axes in panels_in(figure) if axes.get_title()]
+
+
+def test_titles_of_columns_do_not_collide():
+    options = {"n_test": 20, "mixing": {"distribution": "beta", "args": [1.0, 1.0]}, "nodes": 4, "pairs": None, "redraw": "once"}
+    mixed = synthetic_run("mixup", k=4, options=options, status="interrupted", settled=None)
+    boxes = widths(run_figure([synthetic_run("erm", k=4), mixed, synthetic_run("midpoint", k=5), mixed]))
+    assert len(boxes) == 4
+    for left, right in itertools.pairwise(boxes):
+        assert left.x1 < right.x0
 
 
 def test_title_lists_every_deviation_from_assumption_4_3():
@@ -35,23 +190,27 @@ def test_title_does_not_claim_deviations_that_are_not_there():
 
 
 @pytest.mark.parametrize(
-    ("entries", "remark"), [({"status": "interrupted", "settled": None}, "(interrupted)"), ({"settled": False}, "(not settled)"), ({}, "")]
+    ("entries", "remark"), [({"status": "interrupted", "settled": None}, ", interrupted at"), ({"settled": False}, ", not settled at"), ({}, "")]
 )
 def test_run_that_has_not_settled_is_marked_so(entries, remark):
-    assert texts(run_figure([synthetic_run("erm", k=5, seed=0, **entries)])).startswith(f"ERM, $k$ = 5, seed 0{remark and ' '}{remark}\n")
+    text = texts(run_figure([synthetic_run("erm", k=5, seed=0, **entries)]))
+    assert f"$k$ = 5, seed 0{remark}" in text
+    assert (" at $t$ = " in text) == bool(remark)
 
 
 def test_several_runs_are_columns_with_the_same_axes():
     runs = [synthetic_run("erm", k=5), synthetic_run("midpoint", k=5), synthetic_run("midpoint", k=7, records=30)]
     figure = run_figure(runs)
-    assert len(figure.axes) == len(PANELS) * len(runs)
-    rows = np.array(figure.axes).reshape(len(PANELS), len(runs))
+    assert len(panels_in(figure)) == len(PANELS) * len(runs)
+    rows = np.array(panels_in(figure)).reshape(len(PANELS), len(runs))
     for row in rows:
         assert len({axes.get_xlim() for axes in row}) == 1
         assert len({axes.get_ylim() for axes in row}) == 1
     assert rows[1, 0].get_ylim()[0] == 0
     assert rows[1, 0].get_ylim()[1] >= np.log(7)
-    assert rows[2, 0].get_ylim() == (0, 7)
+    assert rows[2, 0].get_ylim() == pytest.approx((0, 7))
+    labels = [axes.get_xlabel() for axes in figure.axes if axes.get_xlabel()]
+    assert len(labels) == len(set(labels)) == 3, "the label of a row stands once"
 
 
 @pytest.mark.parametrize("records", [1, 2, 3])
@@ -76,7 +235,7 @@ def test_drawn_trajectories_are_those_of_the_run():
 @pytest.mark.parametrize("methods", [["erm"], ["midpoint"], ["erm", "midpoint"]])
 def test_loss_axis_starts_at_zero(methods):
     figure = run_figure([synthetic_run(method, k=4) for method in methods], panels=PANELS[1:2])
-    for axes in figure.axes:
+    for axes in panels_in(figure):
         assert axes.get_ylim()[0] == 0
         assert axes.get_ylim()[1] > np.log(4)
 
@@ -98,6 +257,17 @@ def test_escapes_are_drawn_against_what_was_foretold():
     assert (axes.get_xscale(), axes.get_yscale(), axes.get_xlim()) == ("log", "log", axes.get_ylim())
 
 
+def test_what_was_foretold_far_away_stands_at_the_edge():
+    run = synthetic_run("erm", k=4)
+    run.dataset["predicted_escape_time"][0, 0, 0] = 1e30
+    axes = run_figure([run], panels=[escapes]).axes[-1]
+    limits = axes.get_xlim()
+    assert limits[1] < 1e10
+    dots = np.concatenate([dots.get_offsets() for dots in axes.collections])
+    assert dots[:, 0].max() == limits[1]
+    assert "foretold beyond the edge: 1" in [text.get_text() for text in axes.get_legend().get_texts()]
+
+
 def test_a_view_that_was_not_foretold_takes_the_first_place_from_no_other():
     run = synthetic_run("erm", k=4)
     measured, foretold = run.dataset["escape_time"].to_numpy(), run.dataset["predicted_escape_time"].to_numpy()
@@ -107,14 +277,15 @@ def test_a_view_that_was_not_foretold_takes_the_first_place_from_no_other():
     first, later = (len(dots.get_offsets()) for dots in axes.collections)
     each = measured[0].size
     assert (first, later) == (3 * each, each - 1)
-    assert "(1 not foretold)" in axes.get_xlabel()
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [f"first of its class: {3 * each}", f"later: {each - 1}", "not foretold: 1"]
 
 
-def test_a_run_in_which_nothing_escaped_has_an_empty_panel(tmp_path):
+def test_a_run_in_which_nothing_escaped_says_so(tmp_path):
     run = synthetic_run("erm", k=4)
     run.dataset["escape_time"][:] = np.nan
     figure = run_figure([run], panels=[escapes])
     assert not figure.axes[-1].collections
+    assert "no neuron" in figure.axes[-1].texts[0].get_text()
     save_figure(figure, tmp_path / "none.png")
     assert (tmp_path / "none.png").stat().st_size > 0
 
@@ -145,12 +316,12 @@ def test_loss_floor_is_reached_by_the_best_outputs_and_not_passed():
     targets = (np.eye(3)[labels][:, None] + np.eye(3)[labels][None]) / 2
     with np.errstate(divide="ignore", invalid="ignore"):
         best = -np.nansum(targets * np.log(targets)) / len(labels) ** 2
-    assert loss_floor(run) == pytest.approx(best, rel=1e-12)
+    assert loss_floor(Shown(run)) == pytest.approx(best, rel=1e-12)
     assert best < np.log(2)
 
 
 def test_loss_floor_of_erm_is_zero():
-    assert loss_floor(synthetic_run("erm", k=3)) == 0
+    assert loss_floor(Shown(synthetic_run("erm", k=3))) == 0
 
 
 def test_what_runs_have_in_common_is_said_once():
@@ -159,15 +330,13 @@ def test_what_runs_have_in_common_is_said_once():
     _, *shared = (entry["statement"] for entry in regime)
     regime[0]["statement"] = "d = 77 instead of k^20"
     figure = run_figure([one, synthetic_run("midpoint", k=5, regime=regime)])
-    titles = [axes.get_title() for axes in figure.axes[:2]]
-    assert shared
-    assert r"\delta_3" in figure.get_suptitle()
-    assert not any(r"\delta_3" in title for title in titles)
-    assert f"{one.parameters.d} instead of" in titles[0]
-    assert "77 instead of" in titles[1]
-    assert "instead of k" not in figure.get_suptitle()
-    same = run_figure([one, synthetic_run("midpoint", k=5)])
-    assert not any("Departs" in axes.get_title() for axes in same.axes)
+    notes = figure.get_supxlabel().replace("\N{NO-BREAK SPACE}", " ")
+    (number,) = {found[0] for statement in shared if (found := re.search(r"(?<=^delta3 = )\S+", statement))}
+    assert notes.count(number) == 1
+    assert "Moreover, ERM, $k$ = 5, seed 0: $d$ =" in notes
+    assert f"= {one.parameters.d} instead of" in notes
+    assert "= 77 instead of" in notes
+    assert "Moreover" not in run_figure([one, synthetic_run("midpoint", k=5)]).get_supxlabel()
 
 
 @pytest.mark.parametrize("statement", [r"$\frac{", "$", r"\$", "$$ k^2 $", "x" * 10**5, "a\x1b[31m\nb", r"d = 5$\undefined$", "\u6587\u5b57 $k$"])

@@ -4,8 +4,10 @@ import pytest
 from sweep_folder import filled
 
 import mvsim
+from mvsim.archive import write_run
 from mvsim.errors import UsageError
 from mvsim.plotting import save_figure
+from mvsim.plotting.labels import METHOD_NAMES
 from mvsim.plotting.sweep_figure import MOST_PANELS, sweep_figure
 from mvsim.sweep.intervals import clustered_interval
 
@@ -33,22 +35,69 @@ def test_lines_with_intervals_along_one_number(tmp_path):
                 p, low, high = clustered_interval(mine[f"classes_{outcome}"].tolist(), [6] * 3)
                 assert line.get_ydata()[place] == pytest.approx(p)
                 assert bars.get_segments()[place][:, 1] == pytest.approx([low, high])
-    assert "clustered by 3 seeds; $k$ = 6" in " ".join(figure.get_suptitle().split())
+    assert "clustered by 3 seeds; $k$ = 6" in " ".join(figure.get_supxlabel().split())
+    both = [axes.containers[0].lines[0].get_ydata() for axes in (erm, midpoint)]
+    told = [f"{100 * min(y):.0f} to {100 * max(y):.0f} % ({name})" for y, name in zip(both, ("ERM", "Midpoint Mixup"), strict=True)]
+    assert " ".join(figure.get_suptitle().split()) == f"Classes with both features learned: {', '.join(told)}"
 
 
-def test_a_map_over_two_numbers(tmp_path):
+def fields(axes):
+    """Return the words in each field of a map, by its place."""
+    return {tuple(round(x) for x in text.get_position()): text.get_text() for text in axes.texts}
+
+
+def test_a_map_over_two_numbers_has_an_interval_in_each_field(tmp_path):
     runs, figure = drawn(tmp_path, {"k": "3,4", "r0": "0.1,0.8,1.6", "method": "erm", "seed": "0:2"}, leave_out=[0, 1, 2])
     both, one, none = panels(figure)
     assert none.get_xlabel() == "$k$, number of classes"
     for axes, outcome in ((both, "both"), (one, "one"), (none, "none")):
-        shares = axes.images[0].get_array()
+        shares, words = axes.images[0].get_array(), fields(axes)
         assert shares.shape == (3, 2)
         assert bool(shares.mask[0, 0])  # no cell of k = 3, r0 = 0.1 is done
-        mine = runs.table[(runs.table["k"] == 4) & (runs.table["r0"] == 1.6)]
-        assert shares[2, 1] == pytest.approx(mine[f"classes_{outcome}"].sum() / 8)
-        alone = runs.table[(runs.table["k"] == 3) & (runs.table["r0"] == 0.8) & (runs.table["state"] == "done")]
-        assert shares[1, 0] == pytest.approx(alone[f"classes_{outcome}"].sum() / (3 * len(alone)))
-    assert "3 of 12 cells not done" in " ".join(figure.get_suptitle().split())
+        assert (0, 0) not in words
+        assert len(words) == 5
+        for i, k in enumerate((3, 4)):
+            for j, r0 in enumerate((0.1, 0.8, 1.6)):
+                mine = runs.table[(runs.table["k"] == k) & (runs.table["r0"] == r0) & (runs.table["state"] == "done")]
+                if len(mine):
+                    p, low, high = (100 * value for value in clustered_interval(mine[f"classes_{outcome}"].tolist(), [k] * len(mine)))
+                    assert shares[j, i] == pytest.approx(p)
+                    assert words[i, j] == f"{p:.0f}\n{low:.0f}\u2013{high:.0f}"
+    assert "3 of 12 cells not done" in " ".join(figure.get_supxlabel().split())
+
+
+def unsettled(folder, index):
+    """Make a run of a sweep one that had not settled."""
+    path = folder.path_of(folder.study.cells[index])
+    run = mvsim.open_run(path)
+    path.unlink()
+    write_run(path, run.dataset, run.provenance | {"settled": False})
+
+
+@pytest.mark.parametrize("over", ["k", "k and r0"])
+def test_runs_that_had_not_settled_are_marked(tmp_path, over):
+    values = {"k": "3,4", "method": "erm", "seed": "0:2", **({"r0": "0.1,0.8"} if over == "k and r0" else {})}
+    folder = filled(tmp_path / "runs", values)
+    plain = sweep_figure(mvsim.open_runs(folder.path))
+    unsettled(folder, 1)
+    figure = sweep_figure(mvsim.open_runs(folder.path))
+    assert "settled" not in plain.get_supxlabel()
+    if over == "k":
+        assert "1 run had not settled (hollow)" in " ".join(figure.get_supxlabel().split())
+        hollow = [line for line in figure.axes[0].lines if line.get_markerfacecolor() == "white"]
+        assert [list(line.get_ydata()) for line in hollow] == [list(c.lines[0].get_ydata()[:1]) for c in figure.axes[0].containers]
+    else:
+        assert "1 run had not settled (*)" in " ".join(figure.get_supxlabel().split())
+        marked = {place for place, words in fields(panels(figure)[0]).items() if "*" in words}
+        assert marked == {(0, 0)}
+        assert not any("*" in words for words in fields(panels(plain)[0]).values())
+
+
+def test_what_means_nothing_for_a_method_is_no_axis_of_it(tmp_path):
+    """The law of lambda is a number here, but ERM has none: it stands once, and not along an axis of laws."""
+    mixup = METHOD_NAMES.get("mixup", "mixup")
+    _, figure = drawn(tmp_path, {"k": "3,4", "method": "erm,mixup,midpoint", "mixing": [0.3, 0.5], "seed": "0:2"})
+    assert [axes.get_title() for axes in panels(figure)] == ["ERM", f"{mixup}, mixing = 0.3", f"{mixup}, mixing = 0.5", "Midpoint Mixup"]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +106,7 @@ def test_a_map_over_two_numbers(tmp_path):
         ({"k": 3, "method": "erm"}, (), 1),
         ({"k": 3, "method": "erm,midpoint", "seed": "0:2"}, (), 2),
         ({"k": "3,4,5", "d": "90,100,120", "seed": "0:2", "method": "erm"}, [["k", "d"]], 1),
-        ({"k": "3,4", "r0": "0.1,1.0", "N": "30,40", "method": "erm"}, (), 6),
+        ({"k": "3,4", "r0": "0.1,1.0", "N": "30,40", "method": "erm"}, (), 4),  # no class of these runs is without a feature
         ({"k": 3, "method": "mixup", "mixing": [0.3, {"distribution": "beta", "args": [2, 2]}], "seed": "0:2"}, (), 2),
     ],
 )

@@ -26,7 +26,7 @@ def simulate(steps, out=None, **options):
 
 NEW = {
     When.START: Variable(When.START, ("point",), "int64", "labels", ("objective.data.labels",), np.asarray, Values.FINITE),
-    When.RECORD: Variable(When.RECORD, ("time", "class"), "float64", "sums", ("c",), lambda c: c.sum(axis=(1, 2, 3))),
+    When.RECORD: Variable(When.RECORD, ("time", "label"), "float64", "sums", ("c",), lambda c: c.sum(axis=(1, 2, 3))),
     When.SNAPSHOT: Variable(When.SNAPSHOT, ("snapshot",), "float64", "gradients evaluated", ("evaluations",)),
     When.FINAL: Variable(When.FINAL, (), "float64", "largest", ("c",), np.max),
     When.RESUME: Variable(When.RESUME, (), "float64", "largest", ("c",), np.max),
@@ -62,7 +62,7 @@ def test_the_new_variables_may_be_optional():
 def test_an_optional_variable_that_cannot_be_missing_is_refused(change):
     wrong = NEW[When.RECORD]._replace(**change)
     check_optional({**VARIABLES, "new": wrong})
-    with pytest.raises(TypeError, match=r"variable new: is optional.* must be of float64 and Values\.ANY over .* class, .* time, view"):
+    with pytest.raises(TypeError, match=r"variable new: is optional.* must be of float64 and Values\.ANY over .* label, .* time, view"):
         check_optional({**VARIABLES, "new": wrong._replace(optional=True)})
 
 

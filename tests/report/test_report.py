@@ -12,7 +12,7 @@ from synthetic import saved, synthetic_run
 
 import mvsim
 from mvsim.errors import UsageError
-from mvsim.report.content import report_of_runs, report_of_sweep, sweep_command
+from mvsim.report.content import Report, report_of_runs, report_of_sweep, sweep_command
 from mvsim.report.page import page
 from mvsim.sweep.study import Study
 from mvsim.verification.verdict import Verdict
@@ -21,8 +21,20 @@ from mvsim.verification.verify import Section
 VOID = {"meta", "input", "br", "link", "img", "hr"}
 SVG_ONLY = {"path", "use", "g", "defs", "clippath", "rect", "style", "svg", "text", "line"}
 
+REGIME = "scaled: d, premises of the proofs"
 VERDICTS = [
-    Verdict("Theorem 4.6 (features)", "holds", "exactly one feature & no other", 0.95, 0.9, 0.0556, "19 of 20 <classes>", None, "scaled", "theorem"),
+    Verdict(
+        "Theorem 4.6 (features)",
+        "holds",
+        "exactly one feature & no other",
+        0.95,
+        0.9,
+        0.0556,
+        "19 of 20 <classes>",
+        None,
+        "scaled: d, premises of the proofs",
+        "theorem",
+    ),
     Verdict("Definition 4.5", "measured", "fraction of features", 0.5),
     Verdict("Claim B.26", "measured", "correlations do not fall", 0.4, 0.01, -39.0, "worst neuron"),
     Verdict("Replay (states)", "fails", "records are met", 0.9, 1.0, -0.1, kind="evidence"),
@@ -118,11 +130,37 @@ def test_all_checks_and_the_headline_are_there(of_runs):
     checked = Checked(of_runs)
     assert checked.rows == len(VERDICTS) + 2  # theorems and definition stand at the top too
     words = " ".join("".join(checked.text).split())
-    assert "ERM, k = 4, seed 0; Midpoint Mixup, k = 4, seed 0 Something fails (holds 1, fails 1, inconclusive 1)" in words
-    for part in ("exactly one feature & no other", "19 of 20 <classes>", "+5.56 %", "-3.9e+03 %", "measured, beyond the bound"):
+    assert (
+        "ERM, k = 4, seed 0; Midpoint Mixup, k = 4, seed 0 Something that was asked for fails or is contradicted (holds 1, fails 1, inconclusive 1)"
+        in words
+    )
+    for part in ("exactly one feature & no other", "19 of 20 <classes>", "+6%", "-3900%", "measured, beyond the bound"):
         assert part in words
     for part in ("(7 checks; <made up>)", "delta3", "mvsim simulate --k 3", "mvsim report erm.nc midpoint.nc", "revision", "numpy"):
         assert part in words
+
+
+def test_the_regime_is_that_of_the_verdicts(of_runs):
+    words = " ".join("".join(Checked(of_runs).text).split())
+    assert f"Judged as {REGIME}. Departures of the parameters from Assumption 4.3:" in words
+
+
+@pytest.mark.parametrize(
+    ("statuses", "words"),
+    [
+        (["established"], "What was asked for is established (established 1)"),
+        (["established", "consistent"], "The runs are consistent with what was asked for and do not establish it"),
+        (["holds", "holds"], "What was asked for holds in what was judged (holds 2)"),
+        (["established", "inconclusive"], "Something that was asked for is inconclusive"),
+        (["holds", "contradicted"], "Something that was asked for fails or is contradicted"),
+        (["measured"], "Nothing was decided"),
+    ],
+)
+def test_the_answer_says_no_more_than_was_shown(statuses, words):
+    theorems = [Verdict("Theorem 4.6", status, "exactly one", kind="theorem") for status in statuses]
+    assert Report("", [], [Section("", theorems)], {}).answer.startswith(words)
+    on_the_way = Verdict("Replay", "holds", "records are met", kind="evidence")
+    assert Report("", [], [Section("", [*theorems, on_the_way])], {}).answer.startswith(words.split(" (")[0])
 
 
 def test_a_sweep_says_what_is_done_and_what_failed(of_sweep):

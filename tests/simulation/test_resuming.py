@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 from example_run import assert_same_bits
@@ -11,6 +13,7 @@ from tolerances import DISSIPATED
 import mvsim
 from mvsim.archive import read_run, write_run
 from mvsim.recording.recorder import Recorder
+from mvsim.simulation.session import Session
 
 
 @pytest.mark.parametrize("case", OPTIONS)
@@ -48,6 +51,40 @@ def test_a_run_that_ended_between_a_save_and_the_record_of_its_state_is_resumed(
     assert_same_bits(simulate("midpoint", tmp_path / "run.nc", resume=True).dataset, uninterrupted("midpoint"))
 
 
+@pytest.mark.parametrize("options", [{}, {**FLOW, "t_end": 2e4}], ids=["gd", "flow"])
+def test_what_resuming_needs_is_that_of_the_uninterrupted_run_too(options, tmp_path):
+    cut, whole = tmp_path / "cut.nc", tmp_path / "whole.nc"
+    simulate("midpoint", cut, **{**options, "t_end": 0.5 * options["t_end"]} if options else {"steps": 40})
+    simulate("midpoint", cut, **options, resume=True)
+    simulate("midpoint", whole, **options)
+    (one, _), (other, _) = read_run(cut), read_run(whole)
+    assert any(str(name).startswith("resume_") for name in one.variables)
+    assert_same_bits(one, other)
+
+
+@pytest.mark.parametrize("options", [{"t_end": 180.0}, {**FLOW, "t_end": 1e5}], ids=["gd", "flow"])
+def test_slices_shorter_than_any_checkpoint_get_further(options, tmp_path, monkeypatch):
+    """Every start takes a few steps and is stopped; what was reached is kept, so that the run ends, and as it does without a stop."""
+    out, arrive, stops = tmp_path / "run.nc", Session._arrive, []
+
+    def stop_after_four(session, visit):
+        arrive(session, visit)
+        session.taken = getattr(session, "taken", 0) + 1
+        if session.taken == 4 and not (visit.mark and session._finished()):
+            stops.append(session.state.step)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Session, "_arrive", stop_after_four)
+    for _ in range(200):
+        with contextlib.suppress(mvsim.Interrupted):
+            run = simulate("midpoint", out, **options, resume=True)
+            break
+    monkeypatch.undo()
+    assert len(stops) > 5
+    assert stops == sorted(set(stops))
+    assert_same_bits(run.dataset, simulate("midpoint", **options).dataset)
+
+
 @pytest.mark.parametrize("first", [40, 45])  # 45 is a step at which runs are recorded anyway, 40 is not
 def test_a_run_extended_in_time_is_the_longer_run(first, tmp_path):
     simulate("midpoint", tmp_path / "run.nc", steps=first)
@@ -61,14 +98,14 @@ def test_a_flow_saved_by_an_earlier_version_goes_on_without_its_past(tmp_path):
     new = {str(name) for name in dataset.variables if str(name).startswith("memory_") or "dissipation" in str(name)}
     assert new >= {"memory_stepper.history.Z", "memory_chart.index", "dissipation", "log_dissipation", "resume_dissipation"}
     write_run(out, dataset.drop_vars(new), provenance)
-    assert new.isdisjoint(mvsim.open_run(out).dataset.variables)
+    assert new.isdisjoint(read_run(out)[0].variables)
 
     whole = simulate("midpoint", **FLOW, t_end=1e6)
     at = simulate("midpoint", out, **FLOW, t_end=1e5, resume=True)
     assert len(at.dataset["time"]) > len(dataset["time"])
     resumed = simulate("midpoint", out, **FLOW, t_end=1e6, resume=True)
     assert np.isnan(resumed.dataset["dissipation"]).all()  # what was lost before is not known
-    assert "memory_stepper.history.Z" in resumed.dataset
+    assert "memory_stepper.history.Z" in read_run(out)[0]
     size = np.abs(whole.final_correlations).max(axis=(2, 3), keepdims=True)
     assert np.max(np.abs(resumed.final_correlations - whole.final_correlations) / size) <= 10.0 * resumed.provenance["integrator"]["rtol"]
     assert int(resumed.dataset["final_step"]) != int(whole.dataset["final_step"])
@@ -83,14 +120,15 @@ def test_the_memory_of_an_earlier_stepper_is_left_and_the_flow_goes_on_from_its_
     assert len(new) == 5
     old = dataset.drop_vars(new).rename({name: name.replace("stepper", "progress") for name in memory - new})
     write_run(out, old, provenance)
-    at = mvsim.open_run(out).dataset
+    at = read_run(out)[0]
     assert memory.isdisjoint(at.variables)
     assert "memory_progress.history.Z" in at.variables
 
     whole = simulate("midpoint", **FLOW, t_end=1e6)
     resumed = simulate("midpoint", out, **FLOW, t_end=1e6, resume=True)
-    assert memory <= set(resumed.dataset.variables)
-    assert int(resumed.dataset["memory_stepper.steps"]) < int(resumed.dataset["final_step"])  # a stepper without a past
+    kept = read_run(out)[0]
+    assert memory <= set(kept.variables)
+    assert int(kept["memory_stepper.steps"]) < int(resumed.dataset["final_step"])  # a stepper without a past
     size = np.abs(whole.final_correlations).max(axis=(2, 3), keepdims=True)
     assert np.max(np.abs(resumed.final_correlations - whole.final_correlations) / size) <= 10.0 * resumed.provenance["integrator"]["rtol"]
     before = len(at["time"])

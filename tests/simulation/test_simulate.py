@@ -9,6 +9,7 @@ from tiny_run import FLOW, RATE, TINY, simulate
 
 import mvsim
 from mvsim import diagnostics
+from mvsim.archive import read_run
 from mvsim.objectives import OBJECTIVES
 from mvsim.recording.hessian import HESSIAN_EVERY
 from mvsim.recording.variables import When, variables_of
@@ -47,10 +48,12 @@ def test_the_run_is_literal_gradient_descent_on_the_sampled_problem(method):
     assert np.array_equal(run.dataset["correlations"].values[4], states[10])
 
 
-def test_gradient_descent_dissipates_what_nobody_follows():
-    run = simulate("erm", steps=3)
+def test_gradient_descent_dissipates_what_nobody_follows(tmp_path):
+    run = simulate("erm", tmp_path / "run.nc", steps=3)
     assert np.isnan(run.dataset["dissipation"][1:]).all()
-    assert not any(str(name).startswith("memory_") for name in run.dataset.variables)
+    kept, _ = read_run(tmp_path / "run.nc")
+    assert "resume_step" in kept
+    assert not any(str(name).startswith("memory_") for name in kept.variables)
 
 
 def test_bits_do_not_depend_on_threads():

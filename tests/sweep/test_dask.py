@@ -12,6 +12,7 @@ import time
 
 import psutil
 import pytest
+from lib.sweep_processes import start_sweep, workers_of
 from small_sweeps import assert_same_runs, steps
 
 import mvsim
@@ -33,9 +34,8 @@ def whole(tmp_path_factory):
 
 def sweep(out, *more, values=LONG, checkpoint_seconds=0.1):
     """Start ``mvsim sweep`` as a process of its own session: Dask leaves sockets to the garbage collector, which pytest takes for errors."""
-    words = [word for name, value in values.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-    command = [sys.executable, "-m", "mvsim", "sweep", *words, "--out", str(out), "--checkpoint-seconds", str(checkpoint_seconds), *more]
-    return subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return start_sweep(values, out, "--checkpoint-seconds", checkpoint_seconds, *more, start_new_session=True, **streams)
 
 
 def swept(out, *more):
@@ -43,17 +43,6 @@ def swept(out, *more):
     process = sweep(out, *more)
     _, err = process.communicate(timeout=240)
     return process.returncode, err
-
-
-def workers_of(process):
-    """Return the worker processes of a sweep."""
-    found = []
-    with contextlib.suppress(psutil.Error):
-        for child in psutil.Process(process.pid).children(recursive=True):
-            with contextlib.suppress(psutil.Error):
-                if any("spawn_main" in word for word in child.cmdline()):
-                    found.append(child)
-    return found
 
 
 def begun(out):

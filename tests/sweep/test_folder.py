@@ -104,7 +104,7 @@ def test_a_damaged_run_is_not_done(folder, place):
 def test_a_failure_is_kept_until_it_is_forgotten(folder):
     cell = folder.study.cells[3]
     folder.record_failure(cell, "StalledError", "stuck at t = 3")
-    assert folder.standing(cell) == ("failed", "stuck at t = 3")
+    assert folder.standing(cell) == ("failed", "stuck at t = 3", True)
     assert folder.failure_of(cell)["values"] == {"k": 4, "seed": 1}
     folder.forget_failure(cell)
     folder.forget_failure(cell)

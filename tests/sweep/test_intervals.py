@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from mvsim.intervals import clopper_pearson
 from mvsim.sweep.intervals import clustered_interval
-from mvsim.verification.evidence.intervals import clopper_pearson
 
 
 @pytest.mark.parametrize(("hits", "runs"), [(0, 5), (1, 5), (3, 7), (12, 40), (40, 40)])

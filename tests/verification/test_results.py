@@ -12,10 +12,11 @@ from mvsim.verification.statements.linear_regime.results import RESULTS, Result
 from mvsim.verification.verdict import Verdict
 
 
+@pytest.mark.parametrize("k", [2, 3, 5])
 @pytest.mark.parametrize("number", RESULTS)
-def test_every_control_turns(number):
+def test_every_control_turns(number, k):
     result = RESULTS[number]
-    parameters = result.parameters(5, {"P": 1000} if result.model == "network" else {})
+    parameters = result.parameters(k, {})
     verdicts = control_verdicts(result, parameters)
     assert len(verdicts) == len(result.controls) >= 2
     assert [verdict.name for verdict in verdicts if verdict.status != "holds"] == []

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from mvsim.verification.evidence.intervals import clopper_pearson, fraction_at_least, further_needed
+from mvsim.intervals import clopper_pearson
+from mvsim.verification.evidence.intervals import fraction_at_least, further_needed
 from mvsim.verification.evidence.persistence import lasts, unchanged_since
 from mvsim.verification.verdict import Verdict, asked_for, at_most, constant, exit_code, margin_above, margin_below, number_of
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,11 @@ class Figures:
 
     folder: Path
     command: str
+
+    def save_all(self, figures: Mapping[str, Figure]) -> None:
+        """Write all pictures, by their names."""
+        for name, figure in figures.items():
+            self.save(name, figure)
 
     def save(self, name: str, figure: Figure) -> None:
         """Write NAME.png, and NAME.txt with the command that makes it."""

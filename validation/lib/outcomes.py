@@ -8,9 +8,9 @@ from typing import Any
 
 import mvsim
 from mvsim import Parameters
+from mvsim.intervals import clopper_pearson
 from mvsim.recording.feature_test import count_classes
 from mvsim.simulation.run_cache import try_kept_run
-from mvsim.verification.evidence.intervals import clopper_pearson
 from mvsim.verification.evidence.persistence import unchanged_since
 
 SCALE = 1.14e5

@@ -58,6 +58,9 @@ class Study:
         ``numbers(results) -> list of Number`` (optional) returns what the passage says of runs that others may speak of too.
     quotes : callable
         ``quotes(results) -> list of str`` (optional) returns the words that the README quotes.
+    pictures : callable
+        ``pictures(results) -> dict of str to Figure`` (optional) draws what was measured, each picture with its name, from the results alone: after
+        measuring, and again with ``--draw``.
     """
 
     name: str
@@ -70,6 +73,7 @@ class Study:
     passage: Callable[[dict[str, Any]], str]
     numbers: Callable[[dict[str, Any]], list[Number]]
     quotes: Callable[[dict[str, Any]], list[str]]
+    pictures: Callable[[dict[str, Any]], dict[str, Any]]
 
     @classmethod
     def load(cls, name: str) -> Self:
@@ -86,6 +90,7 @@ class Study:
             passage=module.passage,
             numbers=getattr(module, "numbers", _nothing),
             quotes=getattr(module, "quotes", _nothing),
+            pictures=getattr(module, "pictures", _no_pictures),
         )
 
     @property
@@ -97,3 +102,8 @@ class Study:
 def _nothing(results: dict[str, Any]) -> list[Any]:
     """Return no numbers and no quotes."""
     return []
+
+
+def _no_pictures(results: dict[str, Any]) -> dict[str, Any]:
+    """Return no pictures."""
+    return {}

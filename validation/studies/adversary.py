@@ -31,7 +31,7 @@ from mvsim.recording.feature_test import count_classes
 from mvsim.simulation.run_cache import kept_run
 
 TITLE = "Beyond the theorems: worst points and worst data"
-SOURCES = (*TRAINING, "archive", "verification.evidence")
+SOURCES = (*TRAINING, "archive", "intervals", "verification.evidence")
 OUTCOMES = ("both", "one", "none")
 
 NAMING_END = 3.2e9

@@ -31,7 +31,7 @@ from mvsim.recording.feature_test import is_learned
 from mvsim.simulation.run_cache import try_kept_run
 
 TITLE = "What the definitions leave open"
-SOURCES = (*TRAINING, "archive", "verification.evidence")
+SOURCES = (*TRAINING, "archive", "intervals", "verification.evidence")
 
 R0 = 0.15
 

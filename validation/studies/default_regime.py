@@ -30,13 +30,13 @@ from lib.tables import table
 
 import mvsim
 from mvsim.diagnostics import log_signal_strength
+from mvsim.intervals import clopper_pearson
 from mvsim.parameters import default_r0
 from mvsim.random_streams import stream
 from mvsim.recording.feature_test import count_classes
-from mvsim.verification.evidence.intervals import clopper_pearson
 
 TITLE = "The default size of the initial correlations"
-SOURCES = (*TRAINING, "archive", "verification.evidence")
+SOURCES = (*TRAINING, "archive", "intervals", "verification.evidence")
 
 SHARE = 0.02
 """Share of classes that may be exceptions."""

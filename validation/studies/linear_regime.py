@@ -30,7 +30,7 @@ from mvsim.verification.result_verdicts import control_verdicts
 from mvsim.verification.statements.linear_regime.results import RESULTS
 
 TITLE = "The linear regime: Section 3 and Proposition 4.4"
-SOURCES = (*LOSS, "integrators", "simulation.field", "verification.statements.linear_regime", "verification.evidence")
+SOURCES = (*LOSS, "integrators", "simulation.field", "intervals", "verification.statements.linear_regime", "verification.evidence")
 
 POINTS = {5: 100, 10: 100, 20: 100, 50: 60, 200: 20}
 """k -> points for each class, of which Propositions 3.4 and 3.5 need many."""

@@ -26,7 +26,7 @@ from mvsim.simulation import run_cache
 from mvsim.simulation.memory import required_bytes
 
 TITLE = "The main job"
-SOURCES = (*TRAINING, "archive", "verification")
+SOURCES = (*TRAINING, "archive", "intervals", "verification")
 
 TARGET = 600.0
 """Seconds."""

@@ -1,8 +1,7 @@
-"""Theorems 4.6 and 4.7, and the steps of their proofs, along paths r0(k) that go to 0: the literal one, d = k^20, and a slower one.
+"""Theorems 4.6 and 4.7 along paths r0(k) that go to 0: the literal one, d = k^20, and a slower one.
 
-Each point is what `mvsim verify --theorem 4.6 --theorem 4.7 --path PATH` says at one k, over seeds. Of the two pictures, figures/paths.png has the
-fraction of runs in which each theorem holds, and the exceptions among the classes times log k; figures/proof-map.png has the steps of the proofs
-that have no hidden constant, and in how many runs they hold.
+Each point is what `mvsim verify --theorem 4.6 --theorem 4.7 --path PATH` says at one k, over seeds. The picture, figures/paths.png, has the
+fraction of runs in which each theorem holds, and the exceptions among the classes times log k. The steps of the proofs: study proof_map.
 
 Fails if a theorem is contradicted at any point, or a run is not the flow that it says it is.
 """
@@ -18,16 +17,15 @@ from lib.runs import add_runs_option, runs_of_present_code
 from lib.study import TRAINING
 from lib.tables import table
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
+from mvsim.intervals import clopper_pearson
 from mvsim.plotting.style import MARK, STRONG, WEAK, styled
-from mvsim.verification.evidence.intervals import clopper_pearson
 from mvsim.verification.paths import path_in_k
 from mvsim.verification.verdict import BAD
 from mvsim.verification.verify import ask_of_theorems
 
 TITLE = "Along paths of the theorems"
-SOURCES = (*TRAINING, "archive", "verification")
+SOURCES = (*TRAINING, "archive", "intervals", "verification")
 
 FALLING = "r0=0.34*k^-0.22"
 """The default r0, which goes to 0."""
@@ -98,7 +96,6 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Ask one point after another, and draw what there is."""
     results = options.file.measure_parts(options.only, lambda name: measured(name, options))
     options.figures.save("paths", picture(results))
-    options.figures.save("proof-map", proof_map(results))
     return results
 
 
@@ -160,43 +157,6 @@ def picture(results: dict[str, Any]) -> Figure:
         return figure
 
 
-def steps(results: dict[str, Any]) -> dict[str, dict[str, tuple[int, int]]]:
-    """Return of each step without a hidden constant, at each point, in how many runs it holds and in how many it applies."""
-    found: dict[str, dict[str, tuple[int, int]]] = {}
-    for point, answer in results.items():
-        for v in answer["verdicts"]:
-            name = v["name"].rsplit(", k = ", 1)[0]
-            if v["kind"] == "step" and name.startswith(("Claim", "Lemma", "Corollary")) and v["status"] not in ("measured", "not applicable"):
-                counts = v["detail"].split(",")[0].split(" of ")
-                identity = name.startswith(("Lemma", "Corollary"))  # decided by its worst run
-                right = (0 if v["status"] in BAD else answer["seeds"], answer["seeds"]) if identity else (int(counts[0]), int(counts[1]))
-                found.setdefault(name, {})[point] = right
-    return found
-
-
-def proof_map(results: dict[str, Any]) -> Figure:
-    """Draw the steps of the proofs over the points: in how many runs each holds."""
-    found, names = steps(results), list(results)
-    with styled():
-        figure = Figure(figsize=(3.2 + 0.62 * len(names), 1.5 + 0.26 * len(found)), layout="constrained")
-        axes = figure.subplots()
-        for row, cells in enumerate(found.values()):
-            for column, name in enumerate(names):
-                right, of = cells.get(name, (0, 0))
-                colour = "#f4f4f4" if not of else "#cfe8d5" if right == of else "#f2c9c4" if right == 0 else "#f6e7b8"
-                axes.add_patch(Rectangle((column - 0.48, row - 0.44), 0.96, 0.88, color=colour))
-                axes.text(column, row, f"{right}/{of}" if of else "", ha="center", va="center", fontsize=7)
-        axes.set_xlim(-0.5, len(names) - 0.5)
-        axes.set_ylim(max(len(found), 1) - 0.5, -0.5)
-        axes.set_xticks(range(len(names)), names, rotation=35, ha="left", fontsize=7)
-        axes.set_yticks(range(len(found)), list(found), fontsize=7)
-        axes.xaxis.tick_top()
-        axes.tick_params(length=0)
-        axes.spines[:].set_visible(False)
-        axes.set_xlabel("runs in which a step holds, of those to which it applies", fontsize=7)
-        return figure
-
-
 def judge(results: dict[str, Any]) -> list[str]:
     """Return which theorems are contradicted, and which runs are not what they say they are."""
     return [
@@ -215,11 +175,6 @@ def passage(results: dict[str, Any]) -> str:
             v = _features(answer, number)
             if v:
                 rows.append([f"`{answer['command']}`", f"{answer['r0']:.3g}", number, v["detail"].split(";")[0], f"**{v['status']}**"])
-    found = steps(results)
-    held = [[name, *(f"{cells[point][0]} of {cells[point][1]}" if point in cells else "" for point in results)] for name, cells in found.items()]
-    return (
-        "![Fraction of runs in which the theorems hold, and exceptions, over k](../figures/paths.png)\n\n"
-        + table(["command", "r0", "theorem", "runs in which it holds", "verdict"], rows)
-        + "\nIn how many runs the steps hold that have no hidden constant:\n\n![Steps of the proofs over k and paths](../figures/proof-map.png)\n\n"
-        + table(["step", *results], held)
+    return "![Fraction of runs in which the theorems hold, and exceptions, over k](../figures/paths.png)\n\n" + table(
+        ["command", "r0", "theorem", "runs in which it holds", "verdict"], rows
     )

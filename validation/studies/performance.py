@@ -26,6 +26,7 @@ from lib.performance.table import rows_of, targets
 from lib.stamps import processor
 from lib.study import LOSS
 from lib.tables import table
+from matplotlib.figure import Figure
 
 import mvsim
 
@@ -53,7 +54,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Time all parts and draw."""
+    """Time all parts."""
     if options.quick and options.file.folder == RESULTS:
         raise SystemExit("--quick measures small sizes and would replace the results of the full ones; give a folder with --results-dir")
     sizes = QUICK if options.quick else FULL
@@ -69,11 +70,6 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         title = name.replace("_", " ")
         measured[title] = part(sizes, options.file.folder) if name in options.only else earlier[title]
         print(f"{title}: done after {time.perf_counter() - began:.0f} s", flush=True)
-    for name, figure in {
-        "performance-comparison": comparison_figure(measured["comparison"], measured["main size"]),
-        "performance-scaling": scaling_figure(measured["scaling"], measured["memory"]),
-    }.items():
-        options.figures.save(name, figure)
     return {
         "ok": not judge(measured),
         "quick": options.quick,
@@ -85,6 +81,14 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "load_before": load,
         "versions": library_versions(),
         "seconds": round(time.perf_counter() - began, 1),
+    }
+
+
+def pictures(results: dict[str, Any]) -> dict[str, Figure]:
+    """Draw times and memory."""
+    return {
+        "performance-comparison": comparison_figure(results["comparison"], results["main size"]),
+        "performance-scaling": scaling_figure(results["scaling"], results["memory"]),
     }
 
 

@@ -66,14 +66,14 @@ def counted(results: dict[str, Any]) -> dict[str, Any]:
     """Return hits, misses, false alarms, and the errors of the hits in decades."""
     views = [view for run in results["runs"].values() for view in run["views"]]
     came = [view["came"] is not None for view in views]
-    told = [view["foretold"] is not None and view["foretold"] - view["error"] <= FAR for view in views]
+    expected = [view["foretold"] is not None and view["foretold"] - view["error"] <= FAR for view in views]
     surely = [view["foretold"] is not None and view["foretold"] + view["error"] <= FAR for view in views]
-    hits = [view for view, c, t in zip(views, came, told, strict=True) if c and t]
+    hits = [view for view, c, t in zip(views, came, expected, strict=True) if c and t]
     errors = [abs(view["foretold"] - view["came"]) for view in hits]
     return {
         "views": len(views),
         "hits": len(hits),
-        "misses": sum(c and not t for c, t in zip(came, told, strict=True)),
+        "misses": sum(c and not t for c, t in zip(came, expected, strict=True)),
         "false": sum(s and not c for c, s in zip(came, surely, strict=True)),
         "errors": errors,
         "within_its_error": sum(error <= max(view["error"], 0.05) for view, error in zip(hits, errors, strict=True)),
@@ -89,17 +89,18 @@ def picture(results: dict[str, Any]) -> Figure:
     with styled():
         figure = Figure(figsize=(3.8, 3.2), layout="constrained")
         axes = figure.subplots()
-        axes.plot([5.0, end], [5.0, end], color=MARK, linewidth=0.8)
+        axes.plot([5.0, end], [5.0, end], color=MARK, linewidth=0.8, label="as foretold")
         axes.axhline(FAR, color=MARK, linewidth=0.8, linestyle=":")
         x, error = (np.array([view[name] for view in hits]) for name in ("foretold", "error"))
         axes.errorbar(x, [view["came"] for view in hits], xerr=error, color=STRONG, fmt="o", markersize=3.5, linewidth=0.8, label="escaped")
         x = np.minimum([view["foretold"] for view in others], end)
-        axes.plot(x, np.full(len(x), FAR + 0.3), color=WEAK, marker="^", markersize=3.5, linestyle="", label="had not escaped at the end")
+        axes.plot(x, np.full(len(x), FAR + 0.3), color=WEAK, marker="^", markersize=3.5, linestyle="", label="none by the end")
         axes.set_xlim(5.0, end + 0.3)
         axes.set_ylim(5.0, FAR + 1.0)
-        axes.set_xlabel("log10 of the time foretold (later ones at the edge)")
-        axes.set_ylabel("log10 of the escape time")
-        axes.set_title("Escapes of unlearned views come when foretold")
+        axes.set_xlabel(r"$\log_{10}$ of the escape time foretold (later ones at the edge)")
+        axes.set_ylabel(r"$\log_{10}$ of the escape time")
+        found = counted(results)
+        axes.set_title(f"{found['hits']} escapes, errors up to {max(found['errors'], default=0.0):.2g} decades")
         axes.legend(loc="lower right")
         return figure
 
@@ -120,10 +121,10 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 def judge(results: dict[str, Any]) -> list[str]:
     """Return which figures are missed."""
     found = counted(results)
-    came, told = found["hits"] + found["misses"], found["hits"] + found["false"]
+    came, expected = found["hits"] + found["misses"], found["hits"] + found["false"]
     conditions = {
         f"{found['misses']} of {came} escapes were not foretold": found["misses"] <= (1.0 - FORETOLD) * came,
-        f"{found['false']} of {told} foretold escapes did not come": found["false"] <= FALSE * told,
+        f"{found['false']} of {expected} foretold escapes did not come": found["false"] <= FALSE * expected,
         f"the median error exceeds {WITHIN:g} decades": not found["errors"] or float(np.median(found["errors"])) <= WITHIN,
     }
     return [fault for fault, holds in conditions.items() if not holds]

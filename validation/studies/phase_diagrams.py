@@ -11,21 +11,25 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from lib.outcomes import last_time, tallied
 from lib.regimes import with_r0
 from lib.runs import add_runs_option, runs_of_present_code, side_by_side, swept
 from lib.study import TRAINING
 from lib.tables import table
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 import mvsim
-from mvsim.plotting.style import STRONG, WEAK, styled
+from mvsim.plotting.style import BOTH, MARK, METHODS, ONE, styled
 
 TITLE = "Beyond the theorems: one thing at a time"
-SOURCES = (*TRAINING, "archive", "verification.evidence")
+SOURCES = (*TRAINING, "archive", "intervals", "verification.evidence")
 
 R0 = 0.15
 
@@ -48,31 +52,42 @@ ENOUGH = 0.9
 
 MAPS: dict[str, dict[str, Any]] = {
     "variance": {
+        "short": r"the variance of $\beta$",
         "label": "variance of beta / that of the uniform law",
         "axis": r"variance of $\beta$ / that of the uniform law",
         "values": [0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0],
         "make": _variance,
     },
     "r0": {
+        "short": "$r_0$",
         "label": "r0, initial size over threshold",
         "axis": r"$r_0$, initial size over threshold",
         "values": [0.1, 0.15, 0.2, 0.3, 0.45, 0.7, 1.0, 1.5],
         "make": lambda r0: with_r0(4, r0),
     },
     "noise": {
+        "short": "noise",
         "label": "delta4 k^1.5 (delta3 half of it)",
         "axis": r"$\delta_4 k^{1.5}$ ($\delta_3$ half of it)",
         "values": [0.0, 0.1, 0.2, 0.4, 0.7, 1.0],
         "make": _noise,
     },
     "alpha": {
+        "short": r"$\alpha$",
         "label": "alpha, power of the activation",
         "axis": r"$\alpha$, power of the activation",
         "values": [2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0],
         "make": lambda alpha: with_r0(4, R0, alpha=alpha),
     },
-    "k": {"label": "k, number of classes", "axis": r"$k$, number of classes", "values": [3, 4, 6, 8], "make": lambda k: with_r0(k, R0)},
+    "k": {
+        "short": "$k$",
+        "label": "k, number of classes",
+        "axis": r"$k$, number of classes",
+        "values": [3, 4, 6, 8],
+        "make": lambda k: with_r0(k, R0),
+    },
     "mixing": {
+        "short": "the law of mixing",
         "label": "a of the mixing law Beta(a, a), at k = 3, N = 60, t = 2e9",
         "axis": r"$a$ of the mixing law Beta$(a, a)$",
         "values": [1e-6, 1e-5, 1e-4, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0],
@@ -121,33 +136,79 @@ def limits(seeds: int, runs: Path) -> dict[str, Any]:
     return {method: tallied(_runs_at(made, method, 0, seeds)) for method in BOTH_METHODS}
 
 
-def picture(results: dict[str, Any]) -> Figure:
-    """Draw a panel for each map."""
+THEOREMS = (
+    ("erm", "one", METHODS["erm"], "o", "ERM: exactly one feature (Theorem 4.6)"),
+    ("midpoint", "both", METHODS["midpoint"], "s", "Midpoint Mixup: both (Theorem 4.7)"),
+)
+OF_MIXING = (("mixup", "one", ONE, "o", "Mixup: one"), ("mixup", "both", BOTH, "s", "both"))
+"""What is drawn: method, outcome, colour, marker, words."""
+
+
+def clearly_fewer(results: dict[str, Any], method: str, outcome: str) -> str:
+    """Return the maps with a value at which the whole interval lies below `ENOUGH`, in words."""
+    below = []
+    for name, study in results.items():
+        shares = [row[method][outcome] for row in study["rows"] if method in row]
+        if any(share and share[2] < ENOUGH for share in shares):
+            below.append(MAPS[name]["short"])
+    return ", ".join(below) or "nothing that was tried"
+
+
+def pictures(results: dict[str, Any]) -> dict[str, Figure]:
+    """Draw a panel for each map: points with their intervals, side by side; along so few classes there is no trend that a line could follow."""
+    measured = [name for name in MAPS if name in results]
+    rows = math.ceil(len(measured) / 3)
     with styled():
-        figure = Figure(figsize=(7.0, 4.2))
-        for axes, (name, study) in zip(figure.subplots(2, 3, sharey=True).flat, MAPS.items(), strict=True):
-            rows = results[name]["rows"] if name in results else []
-            lines = [("erm", "one", WEAK, 6, "ERM: exactly one"), ("midpoint", "both", STRONG, 3, "midpoint: both")]
-            if name == "mixing":
-                lines = [("mixup", "one", WEAK, 6, "exactly one"), ("mixup", "both", STRONG, 3, "both")]
-            for method, which, colour, size, label in lines:  # where both are the same, one shows behind the other
-                shown = [(row["value"], row[method][which]) for row in rows if row[method][which]]
-                x = [value for value, _ in shown]
-                y = [fraction for _, (fraction, _, _) in shown]
-                bars = [[f - low for _, (f, low, _) in shown], [high - f for _, (f, _, high) in shown]]
-                axes.errorbar(
-                    x, y, bars, color=colour, marker="o", markersize=size, linewidth=size / 3, elinewidth=size / 4, capsize=size / 2, label=label
-                )
-            if name in ("variance", "r0", "mixing"):
-                axes.set_xscale("symlog", linthresh=0.01) if name == "variance" else axes.set_xscale("log")
-            axes.set_xlabel(study["axis"])
-            axes.set_ylim(-0.05, 1.05)
-            if name == "variance":
-                axes.legend(loc="best")
-            if name == "mixing":
-                axes.legend(loc="lower center", bbox_to_anchor=(0.5, 0.97), ncols=2)
-        figure.supylabel("fraction of classes")
-        return figure
+        figure = Figure(figsize=(6.8, 2.3 * rows + 0.8))
+        grid = figure.subplots(rows, 3, sharey=True, squeeze=False)
+        for spare in grid.flat[len(measured) :]:
+            spare.remove()
+        for axes, name in zip(grid.flat, measured, strict=False):
+            series = OF_MIXING if name == "mixing" else THEOREMS
+            _panel(axes, results[name], series)
+            axes.set_xlabel(MAPS[name]["axis"])
+            if axes is grid[0, 0] or name == "mixing":
+                _legend(axes, series)
+        for row in grid:
+            row[0].set_ylabel("fraction of classes")
+        fewer = [clearly_fewer(results, method, outcome) for method, outcome, *_ in THEOREMS]
+        title = f"The outcome of ERM changes with {fewer[0]},\nthat of Midpoint Mixup with {fewer[1]}"
+        figure.suptitle(title, fontsize=9, x=0.01, ha="left")
+        seeds = min(results[name]["seeds"] for name in measured)
+        note = (
+            f"One thing at a time changed from $k$ = 4, $r_0$ = {R0:g}; mixing at $k$ = 3, $N$ = 60. Bars: 95 % Clopper-Pearson intervals over the\n"
+            f"classes of {seeds} seeds. The title names what brings the whole interval below {ENOUGH:g} (dotted) at some value."
+        )
+        figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
+        return {"phase-diagrams": figure}
+
+
+def _panel(axes: Axes, study: dict[str, Any], series: Sequence[tuple[str, str, str, str, str]]) -> None:
+    """Draw the fractions at each value, the two outcomes beside each other."""
+    for shift, (method, outcome, colour, marker, _) in zip((-0.14, 0.14), series, strict=True):
+        there = [(place, row[method][outcome]) for place, row in enumerate(study["rows"]) if row[method][outcome]]
+        y = np.array([fraction for _, (fraction, _, _) in there])
+        low, high = (np.array([of[end] for _, of in there]) for end in (1, 2))
+        x = np.array([place + shift for place, _ in there])
+        axes.errorbar(x, y, [y - low, high - y], color=colour, marker=marker, markersize=3.5, linestyle="", elinewidth=1.0, capsize=0)
+    axes.axhline(ENOUGH, color=MARK, linewidth=0.6, linestyle=":", zorder=0)
+    values = [row["value"] for row in study["rows"]]
+    axes.set_xticks(range(len(values)), [_tick(value) for value in values], fontsize=7 if len(values) <= 8 else 6)
+    axes.tick_params(axis="x", length=0)
+    axes.set_xlim(-0.6, len(values) - 0.4)
+    axes.set_ylim(-0.05, 1.05)
+
+
+def _tick(value: float) -> str:
+    return f"{value:g}" if value == 0 or 1e-3 < value < 1e3 else f"$10^{{{round(math.log10(value))}}}$"
+
+
+def _legend(axes: Axes, series: Sequence[tuple[str, str, str, str, str]]) -> None:
+    """Name the two series above a panel."""
+    handles = [Line2D([], [], color=colour, marker=marker, linestyle="", markersize=4, label=words) for *_, colour, marker, words in series]
+    axes.set_title(" ")  # room for it; it may reach over the next panels
+    legend = axes.legend(handles=handles, ncols=2, loc="lower left", bbox_to_anchor=(-0.05, 1.0), handletextpad=0.1, columnspacing=1.0)
+    legend.set_in_layout(False)
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -159,16 +220,15 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Measure one map after another, and draw all."""
+    """Measure one map after another."""
     runs = runs_of_present_code(options.runs)
 
-    def drawn(name: str) -> dict[str, Any]:
+    def mapped(name: str) -> dict[str, Any]:
         rows = along(name, options.values or MAPS[name]["values"], options.seeds, runs)
         part = {"label": MAPS[name]["label"], "seeds": options.seeds, "rows": rows}
         return part | ({"limits": limits(options.seeds, runs)} if name == "mixing" else {})
 
-    results = options.file.measure_parts(options.only, drawn)
-    options.figures.save("phase-diagrams", picture(results))
+    results = options.file.measure_parts(options.only, mapped)
     return {name: results[name] for name in MAPS if name in results}
 
 

@@ -2,11 +2,13 @@
 
 - ``throughput``: cells of k = 6 ERM, side by side. The ideal time is what the runs themselves took, over the number of workers; the sweep, with all
   that starting, handing out, checking and saving adds, is to take at most 1.3 times that.
-- ``kills``: the same sweep, killed as a whole by SIGKILL at random instants and started again. Its table and every variable of its runs are to be
-  those of the undisturbed sweep, bit for bit.
+- ``kills``: a shorter sweep of such cells, killed as a whole by SIGKILL at random instants and started again. Its table and every variable of its
+  runs are to be those of the undisturbed sweep, bit for bit.
 - ``workers``: one sweep in which a worker is killed again and again. A kill costs what the run in its hands had not saved, at most the time since
   its last save; over all kills that is to be at most as many checkpoints. Kills before a worker had saved anything cost its start, and are counted
   apart. The runs are to be the same bits again.
+- ``foretold``: the time that ``--dry-run`` foretells is compared with the time that runs take, and the law of the number of gradients is fitted
+  again. Nine runs of ten are to take a third to three times what was foretold.
 - ``report``: the report of a settled run of k = 50, midpoint, is to have at most 3 MB and to take at most 10 s.
 """
 
@@ -24,18 +26,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 from lib.runs import add_runs_option, runs_of_present_code
 from lib.study import TRAINING
+from lib.sweep_processes import differing_runs, start_sweep, workers_of
 
 import mvsim
 from mvsim.simulation.run_cache import kept_run, run_name
+from mvsim.sweep.estimate import RANGE, Pace, count_of
 
 TITLE = "Sweeps and reports"
 SOURCES = (*TRAINING, "archive", "cli", "report", "sweep")
 
-PARTS = ("throughput", "kills", "workers", "report")
+PARTS = ("throughput", "kills", "workers", "foretold", "report")
 MOST_OVER_IDEAL, MOST_BYTES, MOST_SECONDS = 1.3, 3_000_000, 10.0
+FORETOLD = 0.9
+"""Fraction of runs that is to lie within the range that is foretold."""
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -43,11 +50,14 @@ def options(parser: argparse.ArgumentParser) -> None:
     add_runs_option(parser)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), help="parts to measure again; the others stay")
     parser.add_argument("--k", type=int, default=6, help="classes of the runs of the sweeps")
-    parser.add_argument("--cells", type=int, default=200, help="runs of a sweep")
+    parser.add_argument("--cells", type=int, default=200, help="runs of the sweep that is timed")
+    parser.add_argument("--killed-cells", type=int, default=60, help="runs of a sweep that is killed, or loses its workers")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--kills", type=int, default=10, help="how often a sweep is killed")
     parser.add_argument("--worker-kills", type=int, default=20, help="how often a worker is killed")
     parser.add_argument("--checkpoint-seconds", type=float, default=0.2)
+    parser.add_argument("--foretold-k", default="4,6,10", help="classes of the runs whose time is foretold")
+    parser.add_argument("--foretold-r0", default="0.15,0.3", help="initial sizes of the runs whose time is foretold")
     parser.add_argument("--report-k", type=int, default=50, help="classes of the run that is reported")
     parser.add_argument("--seed", type=int, default=0, help="of the instants of the kills")
 
@@ -55,7 +65,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Measure one part after another."""
     measured: dict[str, Callable[[argparse.Namespace, Path], Any]] = {
-        "throughput": throughput, "kills": kills, "workers": workers, "report": report
+        "throughput": throughput, "kills": kills, "workers": workers, "foretold": foretold, "report": report
     }  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         return options.file.measure_parts(options.only, lambda name: measured[name](options, Path(folder)))
@@ -64,9 +74,9 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 def throughput(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Return the time of an undisturbed sweep and that of its runs."""
     start = time.perf_counter()
-    _sweep(options, folder / "whole").wait()
+    _sweep(options, options.cells, folder / "timed").wait()
     seconds = time.perf_counter() - start
-    runs = mvsim.open_runs(folder / "whole")
+    runs = mvsim.open_runs(folder / "timed")
     own = sum(run.provenance["wall_seconds"] for run in runs)
     return {"cells": len(runs.study.cells), "k": options.k, "workers": options.workers, "seconds": seconds, "runs_seconds": own,
             "over_ideal": seconds * options.workers / own}  # fmt: skip
@@ -79,7 +89,7 @@ def kills(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     last = sum(run.provenance["wall_seconds"] for run in mvsim.open_runs(whole)) / options.workers
     counted = 0
     for _ in range(options.kills):
-        process = _sweep(options, folder / "killed")
+        process = _sweep(options, options.killed_cells, folder / "killed")
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(rng.uniform(2.0, 8.0 + 1.5 * last / options.kills))  # some while it starts, most while it works
         if process.poll() is None:
@@ -88,18 +98,18 @@ def kills(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
             process.wait()
             psutil.wait_procs(children, timeout=10.0)
             counted += 1
-    code = _sweep(options, folder / "killed").wait()
+    code = _sweep(options, options.killed_cells, folder / "killed").wait()
     return {"kills": counted, "exit_code": code, **_compared(whole, folder / "killed")}
 
 
 def workers(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Return what it cost to kill workers."""
     rng, lost, starting = random.Random(options.seed + 1), [], 0
-    process = _sweep(options, folder / "workers")
+    process = _sweep(options, options.killed_cells, folder / "workers")
     while process.poll() is None and len(lost) < options.worker_kills:
         time.sleep(rng.uniform(0.5, 3.0))
         with contextlib.suppress(psutil.Error, IndexError):
-            victim = rng.choice(_workers_of(process))
+            victim = rng.choice(workers_of(process))
             (lock,) = [Path(file.path) for file in victim.open_files() if file.path.endswith(".lock")] or [None]
             victim.kill()
             since = _since_save(lock)
@@ -113,6 +123,26 @@ def workers(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
             "lost_seconds": lost, **_compared(_whole(options, folder), folder / "workers")}  # fmt: skip
 
 
+def foretold(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """Return what was foretold of runs, what they took, and the law of the number of gradients that fits them best."""
+    values = {"k": options.foretold_k, "r0": options.foretold_r0, "method": "erm,midpoint"}
+    start_sweep(values, folder / "foretold", "--workers", 1, "--quiet", stdout=subprocess.DEVNULL).wait()
+    runs = mvsim.open_runs(folder / "foretold")
+    pace, rows = Pace(runs.study.cells), []
+    for cell, run in zip(runs.study.cells, runs, strict=True):
+        took = {"gradients": int(run.dataset["final_evaluations"]), "seconds": run.provenance["wall_seconds"]}
+        said = {"foretold_gradients": count_of(cell), "foretold_seconds": pace.seconds_of(cell)}
+        rows.append({"method": cell.method, "k": cell.parameters.k, "r0": cell.parameters.r0, **took, **said})
+    return {"rows": rows, "law": {method: _law([row for row in rows if row["method"] == method]) for method in ("erm", "midpoint")}}
+
+
+def _law(rows: list[dict[str, Any]]) -> list[float]:
+    """Return a and p of the law a k^p (1 + log(1 / r0)) by least squares of the logarithm."""
+    k, r0, gradients = (np.array([row[name] for row in rows]) for name in ("k", "r0", "gradients"))
+    p, log_a = np.polyfit(np.log(k), np.log(gradients / (1.0 + np.maximum(-np.log(r0), 0.0))), 1)
+    return [float(np.exp(log_a)), float(p)]
+
+
 def report(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Return the size of a report and how long it takes."""
     runs, p = runs_of_present_code(options.runs), mvsim.Parameters(k=options.report_k)
@@ -124,28 +154,16 @@ def report(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     return {"k": options.report_k, "seconds": time.perf_counter() - start, "bytes": place.stat().st_size}
 
 
-def _sweep(options: argparse.Namespace, out: Path) -> subprocess.Popen[bytes]:
-    """Start a sweep."""
-    words = ["--k", options.k, "--method", "erm", "--seed", f"0:{options.cells}", "--workers", options.workers, "--out", out]
-    words += ["--checkpoint-seconds", options.checkpoint_seconds, "--quiet"]
-    return subprocess.Popen([sys.executable, "-m", "mvsim", "sweep", *map(str, words)], stdout=subprocess.DEVNULL)
+def _sweep(options: argparse.Namespace, cells: int, out: Path) -> subprocess.Popen[Any]:
+    """Start a sweep of some cells."""
+    values = {"k": options.k, "method": "erm", "seed": f"0:{cells}", "workers": options.workers, "checkpoint_seconds": options.checkpoint_seconds}
+    return start_sweep(values, out, "--quiet", stdout=subprocess.DEVNULL)
 
 
 def _whole(options: argparse.Namespace, folder: Path) -> Path:
     """Return the folder of an undisturbed sweep."""
-    _sweep(options, folder / "whole").wait()
+    _sweep(options, options.killed_cells, folder / "whole").wait()
     return folder / "whole"
-
-
-def _workers_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
-    """Return the worker processes of a sweep."""
-    found = []
-    with contextlib.suppress(psutil.Error):
-        for child in psutil.Process(process.pid).children(recursive=True):
-            with contextlib.suppress(psutil.Error):
-                if any("spawn_main" in word for word in child.cmdline()):
-                    found.append(child)
-    return found
 
 
 def _since_save(lock: Path | None) -> float | None:
@@ -162,17 +180,9 @@ def _since_save(lock: Path | None) -> float | None:
 def _compared(one: Path, other: Path) -> dict[str, Any]:
     """Return whether two folders hold the same table and the same runs, and remove the second."""
     first, second = mvsim.open_runs(one), mvsim.open_runs(other)
-    table = first.table.to_csv() == second.table.to_csv()
-    done = [standing.state == "done" for standing in second.standings]
-    different = [index for index, there in enumerate(done) if not there or not _same(first.run(index).dataset, second.run(index).dataset)]
+    table, different = first.table.to_csv() == second.table.to_csv(), differing_runs(first, second)
     shutil.rmtree(other)
     return {"cells": len(first.study.cells), "same_table": table, "different_runs": different}
-
-
-def _same(one: Any, other: Any) -> bool:
-    return set(one.variables) == set(other.variables) and all(
-        one[name].dtype == other[name].dtype and one[name].to_numpy().tobytes() == other[name].to_numpy().tobytes() for name in one.variables
-    )
 
 
 def judge(results: dict[str, Any]) -> list[str]:
@@ -192,6 +202,10 @@ def judge(results: dict[str, Any]) -> list[str]:
         part = results["workers"]
         if sum(part["lost_seconds"]) > part["kills"] * part["checkpoint_seconds"]:
             wrong.append(f"workers: {part['kills']} kills cost {sum(part['lost_seconds']):.1f} s, more than as many checkpoints")
+    if "foretold" in results:
+        inside = _foretold(results["foretold"])
+        if sum(inside) < FORETOLD * len(inside):
+            wrong.append(f"foretold: {sum(inside)} of {len(inside)} runs take a third to three times what was foretold, fewer than {FORETOLD:.0%}")
     if "report" in results:
         part = results["report"]
         if part["bytes"] > MOST_BYTES or part["seconds"] > MOST_SECONDS:
@@ -217,10 +231,19 @@ def passage(results: dict[str, Any]) -> str:
             f"{part['kills']} kills of a worker at work cost {sum(part['lost_seconds']):.1f} s, with a save every {part['checkpoint_seconds']:g} s;\n"
             f"{_differing(part)}; {part['kills_at_start']} more met a worker that had not saved anything."
         )
+    if "foretold" in results:
+        inside, law = _foretold(results["foretold"]), results["foretold"]["law"]
+        laws = " and ".join(f"{a:.0f} k^{p:.2f} (1 + log(1 / r0)) of {method}" for method, (a, p) in law.items())
+        said.append(f"{sum(inside)} of {len(inside)} runs take a third to three times what was foretold; their gradients are about {laws}.")
     if "report" in results:
         part = results["report"]
         said.append(f"The report of the run of k = {part['k']} has {part['bytes'] / 1e6:.2f} MB and takes {part['seconds']:.1f} s.")
     return "\n".join(said) + "\n"
+
+
+def _foretold(part: dict[str, Any]) -> list[bool]:
+    """Return of each run whether it took about as long as foretold."""
+    return [1.0 / RANGE <= row["seconds"] / row["foretold_seconds"] <= RANGE for row in part["rows"]]
 
 
 def _differing(part: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ turns. k = 50 is reported with what it shows. Runs are kept and found again. The
 from __future__ import annotations
 
 import argparse
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 import mvsim
-from mvsim.plotting.style import styled
+from mvsim.plotting.style import MARK, METHODS, NONE, styled
 from mvsim.simulation.run_cache import kept_run
 from mvsim.verification import run_verdicts
 from mvsim.verification.ensemble import IDENTITIES, over_seeds
@@ -28,7 +29,7 @@ from mvsim.verification.verdict import BAD
 from mvsim.verification.verify import Section, ask_of_controls, ask_of_theorems
 
 TITLE = "Do the theorems hold?"
-SOURCES = (*TRAINING, "archive", "verification")
+SOURCES = (*TRAINING, "archive", "intervals", "verification")
 
 QUESTIONS: dict[str, tuple[list[str], mvsim.Parameters, int]] = {
     "k=10": (["4.6", "4.7"], mvsim.Parameters(k=10, d=20_000, N=200), 20),
@@ -79,29 +80,48 @@ def verdicts_of(answer: dict[str, Any]) -> list[dict[str, Any]]:
     return list({v["name"]: v for section in answer["sections"] for v in section["verdicts"]}.values())
 
 
-def picture(controls: dict[str, Any]) -> Figure:
-    """Draw the matrix of controls and checks: what each check said."""
-    cells = {}
+GOT = ("holds", "inconclusive", "fails")
+"""What a check may say, from left to right."""
+
+
+def pictures(results: dict[str, Any]) -> dict[str, Figure]:
+    """Draw what each check had to say and what it said, if the controls have been asked."""
+    return {"controls": controls_picture(results["controls"])} if "controls" in results else {}
+
+
+def controls_picture(controls: dict[str, Any]) -> Figure:
+    """Draw a row for each control, check by check: a frame around what it has to be, a dot at what it was."""
+    rows = []
     for verdict in verdicts_of(controls):
         name, check = verdict["name"].removeprefix("Control: ").removesuffix(")").split(" (")
-        cells[name, check] = verdict["detail"].split(";")[0], verdict["status"] == "holds"
-    names, checks = list(dict.fromkeys(n for n, _ in cells)), list(dict.fromkeys(c for _, c in cells))
-    colours = {"holds": "#cfe8d5", "fails": "#f2c9c4", "inconclusive": "#f6e7b8"}
+        must = re.search(r"must be (.*?),", verdict["statement"])
+        expected = tuple(must[1].split(" or ")) if must else ()
+        rows.append((check, name, expected, verdict["detail"].split(";")[0], verdict["status"] == "holds"))
+    rows.sort(key=lambda row: (not row[0].startswith("Theorem"), row[0]))  # stable: the unchanged run stays first in each group
+    wrong = sum(not right for *_, right in rows)
     with styled():
-        figure = Figure(figsize=(5.6, 0.3 * len(names) + 0.5))
+        figure = Figure(figsize=(4.6, 0.19 * len(rows) + 1.0))
         axes = figure.subplots()
-        for row, name in enumerate(names):
-            for column, check in enumerate(checks):
-                status, right = cells.get((name, check), ("", True))
-                axes.add_patch(Rectangle((column - 0.48, row - 0.44), 0.96, 0.88, color=colours.get(status, "#f4f4f4")))
-                axes.text(column, row, status if right else f"{status} (!)", ha="center", va="center")
-        axes.set_xlim(-0.5, len(checks) - 0.5)
-        axes.set_ylim(len(names) - 0.5, -0.5)
-        axes.set_xticks(range(len(checks)), checks)
-        axes.set_yticks(range(len(names)), names)
+        for place, (_, _, expected, got, right) in enumerate(rows):
+            for status in expected:
+                axes.add_patch(Rectangle((GOT.index(status) - 0.42, place - 0.36), 0.84, 0.72, facecolor="#EEEEEE", edgecolor=MARK, linewidth=0.6))
+            axes.plot(GOT.index(got), place, color="black" if right else METHODS["erm"], marker="o" if right else "X", markersize=4.5)
+        starts = [place for place, row in enumerate(rows) if place == 0 or row[0] != rows[place - 1][0]]
+        for start in starts[1:]:
+            axes.axhline(start - 0.5, color=NONE, linewidth=0.8)
+        for start in starts:
+            axes.annotate(rows[start][0], (1.0, start), xytext=(3, 0), xycoords=("axes fraction", "data"), textcoords="offset points", va="center")
+        axes.set_xlim(-0.5, len(GOT) - 0.5)
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_xticks(range(len(GOT)), GOT)
+        axes.set_yticks(range(len(rows)), [name for _, name, *_ in rows])
         axes.xaxis.tick_top()
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
+        said = "as it must" if not wrong else f"as it must but for {wrong} (crosses)"
+        title = f"Each check turns when what it needs is taken away:\n{len(rows) - wrong} of {len(rows)} say what they must"
+        figure.suptitle(title, fontsize=9, x=0.01, ha="left")
+        figure.supxlabel(f"Frame: what the check has to say. Dot: what it said, {said}.", fontsize=6, x=0.01, ha="left", color=MARK)
         return figure
 
 
@@ -121,8 +141,6 @@ def answered(name: str, options: argparse.Namespace) -> dict[str, Any]:
         "seconds": time.perf_counter() - start,
         "sections": [{"title": s.title, "verdicts": [v.as_dict() for v in s.verdicts]} for s in sections],
     }
-    if name == "controls":
-        options.figures.save("controls", picture(answer))
     for v in verdicts_of(answer):
         if v["status"] != "measured":
             print(f"{v['status']:13} {v['name']}: {v['measured']} ({v['detail']})", flush=True)

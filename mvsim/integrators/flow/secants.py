@@ -15,7 +15,7 @@ of f' alone (Anderson, J. ACM 12, 1965; Walker and Ni, SIAM J. Numer. Anal. 49, 
 
 Only some coordinates can be stiff (`mvsim.integrators.flow.near`). The iteration is about these, with their own f, at less than the price of the
 whole, until it can be expected to have converged. The last evaluation is one of the whole f: it says whether the iteration has converged, and is all
-that the other coordinates need, a = gamma f - velocity.
+that the other coordinates need, a = gamma f - velocity. Where this moves them by more than a solution may be wrong, f is evaluated once more, there.
 """
 
 from __future__ import annotations
@@ -136,6 +136,50 @@ class _Iteration:
         return self._precondition(self._gamma * responses - steps) / self._units
 
 
+class _Others:
+    """The coordinates that cannot be stiff, of which the whole f tells by one substitution where they are: a = gamma f - velocity.
+
+    Parameters
+    ----------
+    equation, weight
+        See `solve_by_secants`.
+    stiff : numpy.ndarray
+        (s,) indices of all others than these.
+
+    Attributes
+    ----------
+    correction : numpy.ndarray
+        (n,) a by the last evaluation, right for these coordinates only.
+    motion : float
+        Root mean square of its distance from where f was evaluated, over all n, in units of the tolerance.
+    have_moved : bool
+        Whether f is now evaluated elsewhere than at their prediction.
+    """
+
+    correction: np.ndarray
+    motion: float
+
+    def __init__(self, equation: ImplicitEquation, stiff: np.ndarray, weight: np.ndarray) -> None:
+        self._equation, self._stiff, self._weight = equation, stiff, weight
+        self._at = np.zeros_like(equation.predicted)
+        self.have_moved = False
+
+    def evaluated(self, y: np.ndarray) -> np.ndarray:
+        """Return f (s,) of the stiff coordinates, which are at y (s,)."""
+        place = self._equation.predicted + self._at
+        place[self._stiff] = y
+        slope = self._equation.f(place)
+        self.correction = self._equation.gamma * slope - self._equation.velocity
+        off = (self.correction - self._at) / self._weight
+        off[self._stiff] = 0.0
+        self.motion = float(np.linalg.norm(off)) / math.sqrt(len(off))
+        return slope[self._stiff]
+
+    def move(self) -> None:
+        """Go to where the last evaluation says that they are."""
+        self._at, self.have_moved = self.correction, True
+
+
 def solve_by_secants(
     equation: ImplicitEquation, near: Near, precondition: Operator, weight: np.ndarray, allowed: float, rate: float, secants: Secants
 ) -> tuple[Solution | None, Secants]:
@@ -163,25 +207,26 @@ def solve_by_secants(
         iteration = _Iteration(equation, near, precondition, weight, secants)
         iteration.arrived(near.rate(iteration.y) if len(near.index) else iteration.y)
         size = float(np.linalg.norm(iteration.r)) / root
+        others = _Others(equation, near.index, weight)
         for left in range(EVALUATIONS - 2, -1, -1):
             step = iteration.next_step()
             if not np.isfinite(step).all():
                 break
             iteration.correction = iteration.correction + step
-            everywhere = None
-            if left == 0 or size * min(rate, 1.0) <= enough:
-                y = equation.predicted.copy()
-                y[near.index] = iteration.y
-                everywhere = equation.f(y)
-            iteration.learnt(step, near.rate(iteration.y) if everywhere is None else everywhere[near.index])
+            whole = left == 0 or others.have_moved or size * min(rate, 1.0) <= enough
+            iteration.learnt(step, others.evaluated(iteration.y) if whole else near.rate(iteration.y))
             last_size, size = size, float(np.linalg.norm(iteration.r)) / root
             rate = max(FORGOTTEN * rate, size / last_size) if last_size > 0.0 else rate
-            if everywhere is not None and size <= enough:
-                correction = equation.gamma * everywhere - equation.velocity
-                correction[near.index] = iteration.correction + iteration.next_step()
-                return Solution(correction, float(np.linalg.norm(correction / weight)) / root, rate), iteration.secants
             if not size <= SLOWEST * last_size:
                 break
+            if whole and size <= enough < others.motion:
+                others.move()
+                iteration.arrived(others.evaluated(iteration.y))
+                size = float(np.linalg.norm(iteration.r)) / root
+            if whole and max(size, others.motion) <= enough:
+                correction = others.correction.copy()
+                correction[near.index] = iteration.correction + iteration.next_step()
+                return Solution(correction, float(np.linalg.norm(correction / weight)) / root, rate), iteration.secants
     return None, Secants.none()
 
 

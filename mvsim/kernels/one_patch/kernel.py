@@ -12,13 +12,12 @@ If R(z) = z the outputs are linear in z too, and the cross-entropy of all pairs 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from scipy.sparse import csr_array
 
 from mvsim.activations import Activation
 from mvsim.data import Dataset
+from mvsim.kernels.by_batches import BatchEvaluation
 from mvsim.kernels.kernel import Evaluation, Kernel
 from mvsim.kernels.one_patch.softmax import AllPairsSoftmax
 from mvsim.kernels.pieces import BATCH_BYTES
@@ -64,59 +63,23 @@ class OnePatchKernel(Kernel):
         return self._fused[points]
 
 
-class _Evaluation(Evaluation):
-    """What is wanted of the current batch only is in memory: its vectors z and pre-activations a and da."""
+class _Evaluation(BatchEvaluation):
+    """Mixed points are the rows of a sparse matrix (n, F)."""
 
     def __init__(self, kernel: OnePatchKernel, c: np.ndarray, points: Points, v: np.ndarray | None) -> None:
-        self._kernel, self._c, self._points, self._v = kernel, c, points, v
-        self._activation = kernel.activation
-        self._gradient = np.zeros_like(c)
+        self._x = kernel.x
+        super().__init__(kernel.labels, kernel.activation, c, points, v, BATCH_BYTES // (8 * kernel.k * kernel.m))
 
-    def batches(self) -> Iterator[Batch]:
-        """Yield batches and form their pre-activations."""
-        kernel = self._kernel
-        size = max(1, BATCH_BYTES // (8 * kernel.k * kernel.m))
-        for large in self._points.batches(kernel.N, size):
-            for start in range(0, len(large.first), size):
-                batch = large.part(slice(start, start + size))
-                self._z = _mixing(batch, kernel.N) @ kernel.x
-                self._a = self._pre_activations(self._c)
-                if self._v is not None:
-                    self._da = self._pre_activations(self._v)
-                yield batch
+    def _mixed(self, batch: Batch) -> csr_array:
+        return _mixing(batch, self._x.shape[0]) @ self._x
 
-    def targets(self, batch: Batch) -> np.ndarray:
-        """Return (k, n): the soft labels."""
-        return batch.soft_labels(self._kernel.labels, self._kernel.k)
-
-    def outputs(self, batch: Batch) -> np.ndarray:
-        """Return (k, n): the outputs."""
-        return self._activation.value(self._a).sum(axis=1)
-
-    def tangents(self, batch: Batch) -> np.ndarray:
-        """Return (k, n): the derivative of the outputs along v."""
-        return (self._activation.derivative(self._a) * self._da).sum(axis=1)
-
-    def pull_back(self, batch: Batch, residual: np.ndarray) -> None:
-        """Add the adjoint of `outputs` at residual (k, n)."""
-        self._add(residual[:, None] * self._activation.derivative(self._a))
-
-    def pull_back_tangent(self, batch: Batch, residual: np.ndarray, change: np.ndarray) -> None:
-        """Add the derivative of `pull_back` along (v, change)."""
-        slope, bend = self._activation.derivative(self._a), self._activation.second_derivative(self._a)
-        self._add(change[:, None] * slope + residual[:, None] * bend * self._da)
-
-    def gradient(self) -> np.ndarray:
-        """Return (k, m, F): the sum of what has been pulled back."""
-        return self._gradient
-
-    def _add(self, by_pre_activation: np.ndarray) -> None:
-        k, m, n = by_pre_activation.shape
-        self._gradient += (self._z.T @ by_pre_activation.reshape(k * m, n).T).T.reshape(self._gradient.shape)
-
-    def _pre_activations(self, weights: np.ndarray) -> np.ndarray:
+    def _pre_activations(self, z: csr_array, weights: np.ndarray) -> np.ndarray:
         k, m, F = weights.shape
-        return np.ascontiguousarray((self._z @ weights.reshape(k * m, F).T).T).reshape(k, m, -1)
+        return np.ascontiguousarray((z @ weights.reshape(k * m, F).T).T).reshape(k, m, -1, 1)
+
+    def _pulled_back(self, z: csr_array, by_pre_activation: np.ndarray) -> np.ndarray:
+        k, m, n, _ = by_pre_activation.shape
+        return np.asarray(z.T @ by_pre_activation.reshape(k * m, n).T).T.reshape(k, m, -1)
 
 
 def _mixing(batch: Batch, N: int) -> csr_array:

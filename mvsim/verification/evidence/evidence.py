@@ -11,6 +11,7 @@ import numpy as np
 
 from mvsim import diagnostics
 from mvsim.data import Dataset, sample_dataset
+from mvsim.logarithms import logarithm
 from mvsim.objectives import Objective, objective
 from mvsim.objectives import options_of as options_of_objective
 from mvsim.parameters import Parameters
@@ -158,6 +159,11 @@ class Evidence:
     def other_output_max(self) -> np.ndarray:
         """(T, k): the largest g_s(x_i) with s != y over i in N_y."""
         return self._recorded("other_output_max")
+
+    @cached_property
+    def log_loss(self) -> np.ndarray:
+        """(T,): ln J, -inf where no double holds J."""
+        return logarithm(self._recorded("loss"))
 
     @cached_property
     def training_accuracy(self) -> np.ndarray:

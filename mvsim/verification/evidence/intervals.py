@@ -1,38 +1,12 @@
-"""How sure a fraction is."""
+"""Verdicts on fractions: what the interval of a probability says of a bound."""
 
 from __future__ import annotations
 
+from mvsim.intervals import clopper_pearson
 from mvsim.verification.verdict import Status, Verdict, margin_above
-
-CONFIDENCE = 0.95
 
 MOST_FURTHER = 100_000
 """Trials beyond which it is not said how many would establish a fraction."""
-
-
-def clopper_pearson(successes: int, trials: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return the exact two-sided interval for a probability, given ``successes`` in ``trials`` independent trials.
-
-    Parameters
-    ----------
-    successes, trials : int
-        0 <= successes <= trials, trials >= 1.
-    confidence : float
-        Probability, at least, with which the interval contains the true value.
-
-    Returns
-    -------
-    tuple of float
-        Lower and upper end, dimensionless.
-
-    Source
-    ------
-    Clopper and Pearson (1934), as computed by `scipy.stats.binomtest`.
-    """
-    from scipy.stats import binomtest
-
-    interval = binomtest(int(successes), int(trials)).proportion_ci(confidence, method="exact")
-    return float(interval.low), float(interval.high)
 
 
 def further_needed(successes: int, trials: int, bound: float) -> int | None:

@@ -10,6 +10,11 @@ time, from the last escape on. K drifts: as time goes on, fewer and fewer points
 the two halves of the fitted time. Over X = ln t* / t it changes the mean slope by s' X / 2, so that ln t* has the error
 
     X (e + |s'| X / 2) / |s|,    e the standard error of s.
+
+Where that error is as large as X itself the fit does not say when the view escapes. What it does say is a time before which it does not, as long as
+the slope goes on to change as it has done: the least x > 0 at which u is 0 if it falls by (|s| + e) x + |s'| x^2 / 2,
+
+    x = 2 u / (|s| + e + sqrt((|s| + e)^2 + 2 |s'| u)).
 """
 
 from __future__ import annotations
@@ -23,6 +28,9 @@ from mvsim.verification.evidence.persistence import FACTOR
 
 FEWEST = 6
 """Records from which a trend is fitted."""
+
+SOON = 1000.0
+"""Factor of time after the end of a run within which what is foretold is said as a multiple of that end, too."""
 
 AFTER_ESCAPE = 2.0
 """Factor of time after an escape from which the others count as settled."""
@@ -55,13 +63,31 @@ class Trend(NamedTuple):
     records: int
 
     def crossing(self, level: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-        """Return ln of the time at which the value comes to a level, and its error in ln t; infinite if it does not go there beyond its error."""
+        """Return ln of the time at which the value comes to a level, and its error in ln t.
+
+        The time is infinite if the value does not go there beyond the error of the slope; the error is, too, if the slope is within its own.
+        """
         way = level - self.value
         with np.errstate(divide="ignore", invalid="ignore"):
             later = np.where((np.sign(way) * np.sign(self.slope) > 0.0) & (np.abs(self.slope) > self.error), way / self.slope, np.inf)
             later = np.where(np.isnan(self.slope), np.nan, later)
             error = np.where(np.isfinite(later), later * (self.error + 0.5 * self.drift * later) / np.abs(self.slope), 0.0)
+            error = np.where((np.abs(self.slope) <= self.error) & (self.error > 0.0), np.inf, error)
         return self.log_time + later, error
+
+    def moment(self, index: int, level: float = 0.0) -> Moment:
+        """Return when one of the values comes to a level."""
+        log_time, error = self.crossing(level)
+        return Moment(float(log_time[index]), float(error[index]), float(self.not_before(level)[index]), self.log_time)
+
+    def not_before(self, level: float = 0.0) -> np.ndarray:
+        """Return ln of a time before which the value does not come to a level if it bends no more than it has done."""
+        way = np.abs(level - self.value)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            speed = np.maximum(np.sign(level - self.value) * self.slope, 0.0) + self.error
+            # In units of the way, so that no square leaves the range of doubles.
+            relative, bend = speed / way, self.drift / way
+            return self.log_time + 2.0 / (relative + np.sqrt(relative**2 + 2.0 * bend))
 
 
 def trend(evidence: Evidence, values: np.ndarray) -> Trend:
@@ -96,8 +122,49 @@ def _line(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return slope, dy - np.outer(dx, slope)
 
 
+class Moment(NamedTuple):
+    """When something is foretold to happen.
+
+    Attributes
+    ----------
+    log_time : float
+        ln t; infinite if it is not on its way.
+    error : float
+        Of it, by the fit.
+    not_before : float
+        ln of a time before which it does not happen.
+    log_end : float
+        ln t at the end of the run.
+    """
+
+    log_time: float
+    error: float
+    not_before: float
+    log_end: float
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether the fit says when: its error is less than the time that is left."""
+        return self.error < self.log_time - self.log_end
+
+    @property
+    def known(self) -> float:
+        """The ln t up to which it does not happen: its own where that is resolved."""
+        return self.log_time if self.is_resolved else self.not_before
+
+    def __str__(self) -> str:
+        """Say when; what the fit does not resolve is no number."""
+        if self.known == np.inf:
+            return "never by its trend"
+        if not self.is_resolved:
+            return f"not before t = 10^{self.not_before / np.log(10.0):.4g}; when, the fit does not tell"
+        words = f"at t = 10^{self.log_time / np.log(10.0):.4g}, +- {self.error / np.log(10.0):.2g} decades by the fit"
+        factor = self.log_time - self.log_end
+        return f"{words}, {np.exp(factor):.3g} times its end" if factor < np.log(SOON) else words
+
+
 class Foretold(NamedTuple):
-    """When the views that have not escaped will.
+    """When the views that have not escaped will; `moment` has it of one view.
 
     Attributes
     ----------
@@ -106,13 +173,20 @@ class Foretold(NamedTuple):
         few records.
     error : numpy.ndarray
         (k, V) of it, in ln t.
+    not_before : numpy.ndarray
+        (k, V) ln of a time before which no neuron of the view escapes; as ``log_time`` where there is none to say.
     records : int
         How many records were fitted.
     """
 
     log_time: np.ndarray
     error: np.ndarray
+    not_before: np.ndarray
     records: int
+
+    def moment(self, y: int, view: int, log_end: float) -> Moment:
+        """Return when one view escapes, given ln t at the end of the run."""
+        return Moment(float(self.log_time[y, view]), float(self.error[y, view]), float(self.not_before[y, view]), log_end)
 
 
 def foretold_escapes(evidence: Evidence) -> Foretold:
@@ -126,8 +200,10 @@ def foretold_escapes(evidence: Evidence) -> Foretold:
     log_time = np.where(usable | np.isnan(log_time), log_time, np.inf)
     first = np.where(np.isnan(log_time), np.inf, log_time).argmin(axis=1)[:, None]
     of_view, of_error = (np.take_along_axis(values, first, axis=1)[:, 0] for values in (log_time, error))
+    earliest = np.where(usable, fitted.not_before(), log_time).min(axis=1)
     waiting = ~np.isfinite(evidence.escape_time)
-    return Foretold(np.where(waiting, of_view, np.nan), np.where(waiting, of_error, np.nan), fitted.records)
+    log_time, error, earliest = (np.where(waiting, values, np.nan) for values in (of_view, of_error, earliest))
+    return Foretold(log_time, error, earliest, fitted.records)
 
 
 def _window(evidence: Evidence) -> np.ndarray:

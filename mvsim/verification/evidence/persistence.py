@@ -7,7 +7,8 @@ import numpy as np
 from mvsim.verification.verdict import Status
 
 FACTOR = 10.0
-"""A state of affairs counts as lasting once it has not changed while time grew by this factor, as in the rule that ends a run."""
+"""A state of affairs counts as lasting once it has not changed while time grew by this factor, as in the rule that ends a run: once every view is
+learned, by `mvsim.recording.settling.growth_to_settle` of it."""
 
 PATIENCE = 1e4
 """What is still missing counts as missing for good only after this factor: views escape at times far apart, and the last ones very late."""
@@ -26,9 +27,12 @@ def lasts(times: np.ndarray, values: np.ndarray, factor: float = FACTOR) -> bool
     return bool(len(times) > 1 and times[-1] >= factor * since * (1.0 - 1e-12))
 
 
-def training_status(times: np.ndarray, accuracy: np.ndarray) -> Status:
-    """Say whether training accuracy (T,) is 1 from some time on: it may fail only if it has changed at all and is through with that."""
+def training_status(times: np.ndarray, accuracy: np.ndarray, growth: float = FACTOR) -> Status:
+    """Say whether training accuracy (T,) is 1 from some time on: it may fail only if it has changed at all and is through with that.
+
+    ``growth`` is the factor of time for which 1 has to last.
+    """
     if accuracy[-1] == 1.0:
-        return "holds" if lasts(times, accuracy) else "inconclusive"
+        return "holds" if lasts(times, accuracy, growth) else "inconclusive"
     has_changed = unchanged_since(times, accuracy) > times[0]
     return "fails" if has_changed and lasts(times, accuracy, PATIENCE) else "inconclusive"

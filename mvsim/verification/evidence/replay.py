@@ -4,18 +4,22 @@ What a file says of a run is tied to the flow in this way: times, parameters, la
 
 Differences are measured in the coordinates y of `mvsim.integrators.flow.chart.EscapeChart`, in which correlations on their way to an escape move at
 constant speed, and in units of the tolerance that the time-stepper allows in a single step (`mvsim.integrators.flow.system.ChartedField.tolerance`).
-An error of the clock counts for nothing where a neuron escapes, and the speed of the escape would magnify it there. So a recorded state Y at time T
-is compared with the path of the replay at times close to T:
+Two runs of the same flow differ by an error of the clock, too, and the speed of an escape magnifies it: a neuron that escapes a little later is far
+from where it should be. Where several escape at once each has an error of its own. So a recorded coordinate Y_i at time T is compared with all values
+that the path takes at times close to T, and so is the recorded loss:
 
-    min over |t - T| <= w (T - T_0) of max_i |Y_i - y_i(t)| / tolerance_i,
+    max_i dist(Y_i, {y_i(t): |t - T| <= w (T - T_0)}) / tolerance_i,        dist(ln J, {ln J(y(t)): |t - T| <= w (T - T_0)}),
 
-T_0 where the replay starts, w = `CLOCK` rtol; or within `ROUNDED` T, if that is more. The path is known at T itself, where it is continued along its
-velocity, and at the steps of the replay, between which it is taken as linear in y. On each of these lines t is the one with the least sum of squares.
+T_0 where the replay starts, w = `CLOCK` rtol; or within `ROUNDED` T, if that is more. The path is known at T itself and at the steps of the replay,
+between which it is taken as linear in y; it is continuous, so that it takes all values between the least and the largest.
+Late in training a state hardly moves while its loss falls as 1 / t: then the loss tells the time. A state at rest is the same at all later times,
+and a record of it is right at any of them to which the replay finds it at rest.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -56,6 +60,8 @@ class Replayed(NamedTuple):
     errors : tuple of float
         Largest difference between each of them and the replay, in units of the tolerance, of gradient descent relative to the largest correlation;
         infinite from where the replay went astray.
+    losses : tuple of float
+        The same of ln J, as it is.
     rise : float
         Largest rise of ln J in one step of the replay.
     steps : int
@@ -64,6 +70,7 @@ class Replayed(NamedTuple):
 
     times: tuple[float, ...]
     errors: tuple[float, ...]
+    losses: tuple[float, ...]
     rise: float
     steps: int
 
@@ -122,28 +129,39 @@ def replay_flow(evidence: Evidence, stretch: Stretch) -> Replayed:
     field, rtol = field_of(evidence.objective), evidence.run.provenance["integrator"]["rtol"]
     relative = min(CLOCK * rtol, WIDEST_CLOCK)
     start, times = stretch.snapshot, [float(evidence.times[record]) for record in stretch.records]
-    path = _Path(field, start.c, rtol)
+    path, log_losses = _Path(field, start.c, rtol), evidence.log_loss[list(stretch.records)]
     windows = [max(relative * (time - start.time), ROUNDED * time) for time in times]
-    waiting = [_Met(time, window, *recorded) for time, window, recorded in zip(times, windows, _recorded(evidence, stretch), strict=True)]
+    waiting = [
+        _Met(time, window, log_loss, *recorded)
+        for time, window, log_loss, recorded in zip(times, windows, log_losses, _recorded(evidence, stretch), strict=True)
+    ]
     integrator = GradientFlow(field, max(FINER * rtol, LEAST_RTOL))
     descent, resumable = _Descent(evidence, start.c), State(start.step, start.time, start.c)
-    before = resumable
+    before = _Point(start.time, start.c, descent.log_loss)
+    resumed = before
     try:
-        for end in (*waiting, None):
-            for visit in integrator.trajectory(resumable, times[-1] + waiting[-1].window if end is None else end.time):
-                after, resumable = visit.state, visit.state if visit.resumable else resumable
+        for end in (*(met.time for met in waiting), times[-1] + windows[-1]):
+            for visit in integrator.trajectory(resumable, end):
                 descent.look(visit)
+                after = _Point(visit.state.time, visit.state.c, descent.last_log_loss)
                 for met in waiting:
                     met.compare(path, before, after)
                 before = after
+                if visit.resumable:
+                    resumable, resumed = visit.state, after
                 if descent.steps > AT_LEAST + PER_STEP * stretch.steps:
-                    return Replayed(tuple(times), tuple(met.error for met in waiting), descent.rise, descent.steps)
-            if end is not None:
-                end.arrive(path, before)
-            before = resumable
+                    return _replayed(path, waiting, descent)
+            before = resumed
     except (DivergedError, StalledError):
         pass  # the records that were not met have infinite errors
-    return Replayed(tuple(times), tuple(met.error for met in waiting), descent.rise, descent.steps)
+    return _replayed(path, waiting, descent)
+
+
+def _replayed(path: _Path, waiting: Sequence[_Met], descent: _Descent) -> Replayed:
+    """Return what came of a stretch."""
+    found = [met.errors(path) for met in waiting]
+    times, errors, losses = tuple(met.time for met in waiting), tuple(state for state, _ in found), tuple(loss for _, loss in found)
+    return Replayed(times, errors, losses, descent.rise, descent.steps)
 
 
 def replay_descent(evidence: Evidence, stretch: Stretch) -> Replayed:
@@ -159,7 +177,7 @@ def replay_descent(evidence: Evidence, stretch: Stretch) -> Replayed:
             errors.append(float(np.abs(_completed(state.c, own, whole) - state.c).max() / max(float(np.abs(state.c).max()), 1e-300)))
     except DivergedError:
         errors += [math.inf] * (len(times) - len(errors))
-    return Replayed(tuple(times), tuple(errors), descent.rise, descent.steps)
+    return Replayed(tuple(times), tuple(errors), (0.0,) * len(times), descent.rise, descent.steps)
 
 
 class _Descent:
@@ -167,15 +185,20 @@ class _Descent:
 
     def __init__(self, evidence: Evidence, c: np.ndarray) -> None:
         self._loss = evidence.objective.loss
-        self._before = self._loss(c)
+        self.log_loss = _logarithm(self._loss(c))
+        self.last_log_loss = self.log_loss
         self.rise, self.steps = -math.inf, 0
 
     def look(self, visit: Visit) -> None:
         """Take the state after a step."""
-        after = self._loss(visit.state.c)
-        if after > 0.0 and self._before > 0.0:
-            self.rise = max(self.rise, math.log(after / self._before))
-        self._before, self.steps = after if visit.resumable else self._before, self.steps + 1
+        self.last_log_loss = _logarithm(self._loss(visit.state.c))
+        if math.isfinite(self.last_log_loss) and math.isfinite(self.log_loss):
+            self.rise = max(self.rise, self.last_log_loss - self.log_loss)
+        self.log_loss, self.steps = self.last_log_loss if visit.resumable else self.log_loss, self.steps + 1
+
+
+def _logarithm(loss: float) -> float:
+    return math.log(loss) if loss > 0.0 else -math.inf
 
 
 class _Path:
@@ -193,42 +216,85 @@ class _Path:
         """Return the tolerances at y."""
         return self._system.tolerance(y)
 
-    def velocity(self, c: np.ndarray) -> np.ndarray:
-        """Return y' at c."""
-        self._system.largest = max(self._system.largest, float(np.abs(c).max()))
-        return self._system.rate(self.coordinates(c))
+
+class _Point(NamedTuple):
+    """A state of the replay: its time, its correlations and ln J."""
+
+    time: float
+    c: np.ndarray
+    log_loss: float
 
 
 @dataclass(eq=False)
 class _Met:
-    """A record that the replay has to come to: the least difference so far."""
+    """A record that the replay has to come to, and what the path goes through at times close to it.
+
+    Attributes
+    ----------
+    time, window : float
+        Of the record, and how far from it times are close.
+    log_loss : float
+        As it was recorded.
+    own : numpy.ndarray
+        (k, m, V) recorded own correlations.
+    whole : numpy.ndarray or None
+        (k, m, k, V) all of them, of a saved state.
+    low, high : numpy.ndarray or None
+        (n,) least and largest coordinates of the path; None before there are any.
+    least, most : float
+        The same of ln J.
+    c : numpy.ndarray or None
+        Correlations of the path, the last that were close.
+    """
 
     time: float
     window: float
+    log_loss: float
     own: np.ndarray
     whole: np.ndarray | None
-    error: float = math.inf
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+    least: float = math.inf
+    most: float = -math.inf
+    c: np.ndarray | None = None
 
-    def compare(self, path: _Path, before: State, after: State) -> None:
-        """Compare the record with one step of the replay, as far as it is close in time."""
+    def compare(self, path: _Path, before: _Point, after: _Point) -> None:
+        """Take note of the part of one step that is close in time."""
         if before.time > self.time + self.window or after.time < self.time - self.window:
             return
         length = max(after.time - before.time, 1e-300)
-        least, most = ((self.time + sign * self.window - before.time) / length for sign in (-1.0, 1.0))
-        start = path.coordinates(before.c)
-        self._approach(path, after.c, start, path.coordinates(after.c) - start, max(least, 0.0), min(most, 1.0))
+        start, end = path.coordinates(before.c), path.coordinates(after.c)
+        for bound in (self.time - self.window, self.time + self.window):
+            part = min(max((bound - before.time) / length, 0.0), 1.0)
+            y, log_loss = start + part * (end - start), _between(before.log_loss, after.log_loss, part)
+            self.low = y if self.low is None else np.minimum(self.low, y)
+            self.high = y if self.high is None else np.maximum(self.high, y)
+            self.least, self.most = min(self.least, log_loss), max(self.most, log_loss)
+        self.c = after.c
 
-    def arrive(self, path: _Path, state: State) -> None:
-        """Compare the record with the replay at its time, and along its velocity."""
-        self._approach(path, state.c, path.coordinates(state.c), self.window * path.velocity(state.c), -1.0, 1.0)
+    def errors(self, path: _Path) -> tuple[float, float]:
+        """Return the largest distance of the recorded state from the path, in units of the tolerance, and that of ln J."""
+        if self.c is None or self.low is None or self.high is None:
+            return math.inf, math.inf
+        # What was not recorded is as on the path.
+        y = path.coordinates(_completed(self.c, self.own, self.whole))
+        tolerance = np.maximum(path.tolerance(y), path.tolerance(path.coordinates(self.c)))
+        known = np.ones(y.shape, dtype=bool) if self.whole is not None else _is_own(self.c).ravel()
+        apart = np.maximum(np.maximum(self.low - y, y - self.high), 0.0) / tolerance
+        loss = max(self.least - self.log_loss, self.log_loss - self.most, 0.0) if math.isfinite(self.log_loss) else 0.0
+        return float(apart[known].max(initial=0.0)), loss
 
-    def _approach(self, path: _Path, c: np.ndarray, start: np.ndarray, step: np.ndarray, least: float, most: float) -> None:
-        """Compare the record with y = start + part step, part from ``least`` to ``most``; what was not recorded is as in c."""
-        tolerance = path.tolerance(path.coordinates(c))
-        step = step / tolerance
-        away = (path.coordinates(_completed(c, self.own, self.whole)) - start) / tolerance
-        part = min(max(float(away @ step) / max(float(step @ step), 1e-300), least), most)
-        self.error = min(self.error, float(np.abs(away - part * step).max()))
+
+def _between(before: float, after: float, part: float) -> float:
+    """Return a value between two, either of which may be -inf."""
+    return before if part == 0.0 else after if part == 1.0 else before + part * (after - before)
+
+
+def _is_own(c: np.ndarray) -> np.ndarray:
+    """Return (k, m, k, V) bool: which correlations are own ones."""
+    own, classes = np.zeros(c.shape, dtype=bool), np.arange(len(c))
+    own[classes, :, classes] = True
+    return own
 
 
 def _recorded(evidence: Evidence, stretch: Stretch) -> list[tuple[np.ndarray, np.ndarray | None]]:

@@ -8,12 +8,12 @@ import numpy as np
 
 from mvsim.data import Dataset, sample_dataset
 from mvsim.diagnostics import active_neurons, active_threshold, class_mean, correct, own_correlations
+from mvsim.intervals import CONFIDENCE, clopper_pearson
 from mvsim.kernels import make_kernel
 from mvsim.kernels.finite import finite_outputs
 from mvsim.objectives import OBJECTIVES
 from mvsim.recording.feature_test import FeatureTest, count_classes, is_learned
 from mvsim.run import Run
-from mvsim.verification.evidence.intervals import CONFIDENCE, clopper_pearson
 from mvsim.verification.verdict import Verdict, constant
 
 DRAWS = 200

@@ -6,12 +6,13 @@ X_1, ..., X_m are independent N(0, sigma^2): own correlations at the start, with
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
+from mvsim.intervals import CONFIDENCE, clopper_pearson
 from mvsim.parameters import Parameters
 from mvsim.random_streams import stream
-from mvsim.verification.evidence.intervals import CONFIDENCE, clopper_pearson
 from mvsim.verification.verdict import Status, Verdict, constant, margin_below
 
 DRAWS = 20_000
@@ -47,7 +48,7 @@ def gaussian_maxima(parameters: Parameters, seed: int = 0, draws: int = DRAWS) -
     """
     m, sigma = parameters.m, parameters.d**-0.5
     maxima = drawn_maxima(m, sigma, seed, draws)
-    return [check(maxima, m, sigma) for check in (expectation, tail, lower_quantile, anti_concentration, explicit_anti_concentration)]
+    return [check(maxima, m, sigma) for check in GAUSSIAN_MAXIMA.values()]
 
 
 def drawn_maxima(m: int, sigma: float, seed: int = 0, draws: int = DRAWS) -> np.ndarray:
@@ -123,6 +124,16 @@ def anti_concentration(maxima: np.ndarray, m: int, sigma: float) -> Verdict:
 def explicit_anti_concentration(maxima: np.ndarray, m: int, sigma: float) -> Verdict:
     """A.5: the same with sqrt(2 log m) in the place of a_m."""
     return _concentration("Corollary A.5", "4 epsilon (1 + sqrt(2 log m)) / sigma", 4.0 * (1.0 + math.sqrt(2.0 * math.log(m))), maxima, m, sigma)
+
+
+GAUSSIAN_MAXIMA: dict[str, Callable[[np.ndarray, int, float], Verdict]] = {
+    "Proposition A.1": expectation,
+    "Proposition A.2": tail,
+    "Proposition A.3": lower_quantile,
+    "Proposition A.4": anti_concentration,
+    "Corollary A.5": explicit_anti_concentration,
+}
+"""By the name of the verdict."""
 
 
 def _concentration(name: str, bound: str, factor: float, maxima: np.ndarray, m: int, sigma: float) -> Verdict:

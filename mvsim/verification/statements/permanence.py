@@ -6,13 +6,19 @@ measured, and decides nothing: up to its end a run has been followed, beyond it 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.evidence.permanence import FEWEST, foretold_escapes, trend
+from mvsim.verification.evidence.permanence import FEWEST, Moment, foretold_escapes, trend
+from mvsim.verification.evidence.persistence import FACTOR
 from mvsim.verification.statements.definition import Learned
 from mvsim.verification.statements.theorems import ONE_FEATURE
 from mvsim.verification.verdict import Verdict, constant, not_applicable
+
+NEVER = Moment(np.inf, 0.0, np.inf, 0.0)
+"""Of a view that has escaped or has no neuron on its way."""
 
 
 def permanence(evidence: Evidence, learned: Learned, theorem: str) -> list[Verdict]:
@@ -24,7 +30,8 @@ def permanence(evidence: Evidence, learned: Learned, theorem: str) -> list[Verdi
 def one_feature_stays(evidence: Evidence, learned: Learned) -> Verdict:
     """Theorem 4.6: the power C of k such that exactly one feature is foretold to stay learned in (1 - o(1)) k classes up to t = k^C.
 
-    That ends when one class more than there may be has learned both. The detail has the first escape of any unlearned view.
+    That ends when one class more than there may be has learned both. The detail has the first escape of any unlearned view. Where the error of the
+    fit exceeds the time that is left, C is that of the time before which no escape is possible by the same fit.
     """
     name = "Theorem 4.6 (permanence)"
     statement = f"the power C of k such that the views that are not learned are foretold to stay so, in {ONE_FEATURE:g} k classes, up to t = k^C"
@@ -34,29 +41,35 @@ def one_feature_stays(evidence: Evidence, learned: Learned) -> Verdict:
     foretold = foretold_escapes(evidence)
     if foretold.records < FEWEST:
         return not_applicable(name, statement, f"{foretold.records} records since things settled; {FEWEST} are needed")
-    one = learned.by_definition.sum(axis=1) == 1
-    if not one.any():
-        return not_applicable(name, statement, "no class has exactly one feature")
-    waiting = np.where(~learned.by_definition & ~np.isnan(foretold.log_time), foretold.log_time, np.inf)[one].min(axis=1)
-    order, classes = np.argsort(waiting), np.flatnonzero(one)
-    allowed = int(one.sum() - np.ceil(ONE_FEATURE * p.k - 1e-9))
-    last = float(waiting[order[max(allowed, 0)]]) if allowed < len(order) else np.inf
-    first = int(classes[order[0]])
-    view = int(np.nanargmin(np.where(np.isnan(foretold.log_time[first]), np.inf, foretold.log_time[first])))
-    error = float(foretold.error[first, view]) / np.log(10.0)
-    decades = float(waiting[order[0]]) / np.log(10.0)
-    escape = f"the first escapes at t = 10^{decades:.4g}, +- {error:.2g} decades by the fit, class {first}"
-    escape = escape if np.isfinite(decades) else "none is on its way to escape"
-    detail = f"{int(one.sum())} classes have one feature; {escape}; {_reached(evidence)}; {foretold.records} records fitted"
-    return constant(name, statement, last / evidence.log_k, detail=detail)
+    one, needed = learned.by_definition.sum(axis=1) == 1, int(np.ceil(ONE_FEATURE * p.k - 1e-9))
+    if int(one.sum()) < needed:
+        return not_applicable(name, statement, f"at the end {int(one.sum())} of {p.k} classes have exactly one feature, fewer than {needed}")
+    waits = ~learned.by_definition & ~np.isnan(foretold.log_time)
+    log_end = float(np.log(evidence.times[-1]))
+    moments = [min(foretold.moment(int(y), view, log_end) if waits[y, view] else NEVER for view in range(p.V)) for y in np.flatnonzero(one)]
+    order, classes = sorted(range(len(moments)), key=lambda i: moments[i].log_time), np.flatnonzero(one)
+    first, last = moments[order[0]], moments[order[int(one.sum()) - needed]]
+    which = "no class is on its way to learn both" if first == NEVER else f"class {classes[order[0]]} is foretold to learn its second feature {first}"
+    detail = f"{which}; {int(one.sum())} of {p.k} classes have one feature now; {_reached(evidence)}; {foretold.records} records fitted"
+    return constant(name, statement, last.known / evidence.log_k, detail=detail)
+
+
+def not_for_long(evidence: Evidence, foretold: Sequence[Verdict]) -> str:
+    """Return what is foretold to end what a theorem says before time has grown by `FACTOR` after the end of a run; nothing if it lasts longer."""
+    for verdict in foretold:
+        if verdict.measured is not None and verdict.measured * evidence.log_k < np.log(FACTOR * evidence.times[-1]):
+            return verdict.detail.split(";")[0]
+    return ""
 
 
 def nothing_undoes_it(evidence: Evidence, theorem: str) -> Verdict:
     """Theorems 4.6 and 4.7: the power C of k up to which nothing is foretold to undo training accuracy.
 
+    That is until the margins are gone or the premise under which they are followed: that noise stays in the polynomial part.
+
     The least own output on a training point of a class minus the largest other output on one, the smallest of all classes, is followed in ln t. While
-    it is positive, training accuracy is 1. The detail follows V Q delta4 max c / rho, too: above 1 a patch of noise enters the linear regime and
-    speaks for its own classes, and that is what could turn the trend.
+    it is positive, training accuracy is 1. V Q delta4 max c / rho is followed, too: above 1 a patch of noise enters the linear regime and
+    speaks for its own classes, and that is what could turn the trend. Where it is above 1 already nothing is foretold.
     """
     name = f"Theorem {theorem} (what could undo it)"
     statement = "the power C of k such that outputs on training points are foretold to keep their order up to t = k^C"
@@ -69,20 +82,16 @@ def nothing_undoes_it(evidence: Evidence, theorem: str) -> Verdict:
     fitted = trend(evidence, np.stack([margin, noise], axis=1))
     if np.isnan(fitted.slope).any():
         return not_applicable(name, statement, f"{fitted.records} records since things settled; {FEWEST} are needed")
-    lost, loud = float(fitted.crossing(0.0)[0][0]), float(fitted.crossing(1.0)[0][1]) if noise[-1] < 1.0 else -np.inf
-    detail = (
-        f"least margin {margin[-1]:.4g}, changing by {fitted.slope[0]:.3g} per factor e of time, gone {_when(lost)}; "
-        f"V Q delta4 max c / rho = {noise[-1]:.3g}, changing by {fitted.slope[1]:.3g}, above 1 {_when(loud)}; {_reached(evidence)}"
-    )
-    return constant(name, statement, lost / evidence.log_k, detail=detail)
-
-
-def _when(log_time: float) -> str:
-    """Say when something is foretold, given ln t."""
-    return "already" if log_time == -np.inf else f"at t = 10^{log_time / np.log(10.0):.4g}" if np.isfinite(log_time) else "never"
+    margins = f"least margin {margin[-1]:.4g}, changing by {fitted.slope[0]:.3g} +- {fitted.error[0]:.2g} per factor e of time"
+    if noise[-1] >= 1.0:
+        why = f"V Q delta4 max c / rho = {noise[-1]:.3g} instead of << 1, so noise is in the linear regime and a trend of margins foretells nothing"
+        return not_applicable(name, statement, f"{why}; {margins}; {_reached(evidence)}")
+    lost, loud = fitted.moment(0, 0.0), fitted.moment(1, 1.0)
+    detail = f"{margins}, gone {lost}; V Q delta4 max c / rho = {noise[-1]:.3g}, above 1 {loud}; {_reached(evidence)}"
+    return constant(name, statement, min(lost.known, loud.known) / evidence.log_k, detail=detail)
 
 
 def _reached(evidence: Evidence) -> str:
     """Say how far the run was followed."""
-    decades = np.log10(max(float(evidence.times[-1]), 1e-300))
-    return f"followed to t = 10^{decades:.3g} = k^{decades * np.log(10.0) / evidence.log_k:.3g}"
+    end = np.log(max(float(evidence.times[-1]), 1e-300))
+    return f"followed to t = 10^{end / np.log(10.0):.3g} = k^{end / evidence.log_k:.3g}"

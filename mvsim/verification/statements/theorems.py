@@ -2,10 +2,11 @@
 
 It is said whether what they state holds, by what margin, and whether it stays so. Each has two parts, training accuracy and features. A part
 is decided only if what it is about has not changed while time grew by `mvsim.verification.evidence.persistence.FACTOR`, because the theorems speak of
-all later times; before that it is inconclusive. What has not been learned may still come, so that what is missing fails only after it has
-been missing while t grew by `mvsim.verification.evidence.persistence.PATIENCE`. That Theorem 4.6 holds rests on what is missing too, but on the first
-factor alone, since runs end there when they have settled: one that is followed further may still turn. What is said is about the run and up to its
-end; when an unlearned view is foretold to escape after all, says `mvsim.verification.statements.permanence`.
+all later times; before that it is inconclusive. Once every view is learned the root of it is enough (`mvsim.recording.settling.growth_to_settle`).
+What has not been learned may still come, so that what is missing fails only after it has been missing while t grew by
+`mvsim.verification.evidence.persistence.PATIENCE`. That Theorem 4.6 holds rests on what is missing too, but on the first factor alone, since runs
+end there when they have settled: one that is followed further may still turn. What is said is about the run and up to its end; when an unlearned view
+is foretold to escape after all, says `mvsim.verification.statements.permanence`.
 
 A view is learned if it suffices wherever that was looked at, and not learned if it suffices nowhere; one that suffices on a part of D only is
 neither, which for Theorem 4.7 is not enough and for Theorem 4.6 leaves its class open.
@@ -19,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mvsim.recording.feature_test import is_learned
+from mvsim.recording.settling import growth_to_settle
 from mvsim.run import Run
 from mvsim.verification.evidence.persistence import FACTOR, PATIENCE, lasts, training_status, unchanged_since
 from mvsim.verification.statements.definition import Learned
@@ -82,11 +84,12 @@ def _training_accuracy(theorem: str, run: Run, learned: Learned) -> Verdict:
     """Decide whether argmax_s g_s(x_i) = y_i on all training points from some time on."""
     times, accuracy = run.dataset["time"].to_numpy(), _accuracy(run, learned)
     since, last = unchanged_since(times, accuracy), float(accuracy[-1])
-    status = training_status(times, accuracy)
+    growth = growth_to_settle(FACTOR, learned.by_definition)
+    status = training_status(times, accuracy, growth)
     before = int(((accuracy[:-1] == 1.0) & (accuracy[1:] < 1.0)).sum())
     detail = f"{last:.4g} since t = {since:.4g}, true to t = {times[-1]:.4g}{_as_power(run, times[-1])}"
     detail += f"; reached and lost {before} times before" if before else ""
-    detail += "" if status != "inconclusive" else f"; too short to tell: it has to last while t grows {FACTOR:g}-fold"
+    detail += "" if status != "inconclusive" else f"; too short to tell: it has to last while t grows {growth:.3g}-fold"
     return Verdict(f"{theorem} (training accuracy)", status, "training accuracy is 1 from some t on", last, 1.0, margin_above(last, 1.0), detail)
 
 
@@ -97,17 +100,19 @@ def _features(theorem: str, statement: str, run: Run, learned: Learned, classes:
     accuracy = _accuracy(run, learned)
     right, bound = classes.right, classes.bound
     since, measured, possible = unchanged_since(times, record), float(right.mean()), float((right | classes.open).mean())
-    # What is learned stays so; what is not may still come.
-    missing = (learned.by_definition.sum(axis=1) < classes.wanted).sum() > (1.0 - bound) * len(right) + 1e-9
-    factor = PATIENCE if missing else FACTOR
-    lasting = training_status(times, accuracy) != "inconclusive" and lasts(times, record, factor)
+    # What is learned stays so; what is not may still come, and until then its class may become what the theorem says.
+    waiting = learned.by_definition.sum(axis=1) < classes.wanted
+    may_come = measured < bound <= float((right | classes.open | waiting).mean())
+    growth = growth_to_settle(FACTOR, learned.by_definition)
+    factor = PATIENCE if may_come or waiting.sum() > (1.0 - bound) * len(right) + 1e-9 else growth
+    lasting = training_status(times, accuracy, growth) != "inconclusive" and lasts(times, record, factor)
     status: Status = "inconclusive"
     if lasting and not measured < bound <= possible:
         status = "holds" if measured >= bound else "fails"
     detail = f"{int(right.sum())} of {len(right)} classes; unchanged since t = {since:.4g}, true to t = {times[-1]:.4g}{_as_power(run, times[-1])}"
     others = np.flatnonzero(~right)
     detail += f"; others: {', '.join(map(str, others[:10]))}{' ...' if len(others) > 10 else ''}" if len(others) else ""
-    detail += "" if lasting else f"; too short to tell: it and training accuracy have to last while t grows {factor:g}-fold"
+    detail += "" if lasting else f"; too short to tell: it and training accuracy have to last while t grows {factor:.3g}-fold"
     partly = int(learned.partly.any(axis=1).sum())
     detail += f"; classes in which a view that is not learned suffices on a part of D: {partly}" if partly else ""
     differs = int((record[-1] != learned.by_definition).any(axis=1).sum())

@@ -86,3 +86,26 @@ def test_few_records_foretell_nothing(erm):
     found = foretold_escapes(altered(late(erm).run, escape_time=escape))
     assert found.records < FEWEST
     assert np.isnan(found.log_time).all()
+
+
+def test_what_bends_downwards_is_not_gone_before_the_bound(erm):
+    """u = 1000 - 10 x - x^2 / 2 after the end, its slope 10 there and its drift 1: gone where the parabola is."""
+    x = np.log(TIMES / TIMES[-1])
+    found = trend(late(erm), 1e3 - 10.0 * x - 0.5 * x**2)
+    bend, speed = found.drift, abs(found.slope) + found.error
+    left = found.not_before() - np.log(1e8)
+    assert speed * left + 0.5 * bend * left**2 == pytest.approx(1e3, rel=1e-9)
+    assert found.not_before() < found.crossing()[0]
+    assert bend == pytest.approx(1.0, rel=0.01)
+    straight = trend(late(erm), 1e3 - 10.0 * x)
+    assert straight.not_before() == pytest.approx(np.log(1e8) + 100.0, rel=1e-6)
+
+
+def test_a_slope_within_its_error_resolves_nothing(erm):
+    x = np.log(TIMES / TIMES[-1])
+    found = trend(late(erm), 5.0 + np.cos(40.0 * x)[:, None])
+    moment = found.moment(0)
+    assert moment.error == np.inf
+    assert not moment.is_resolved
+    assert np.isfinite(moment.known)
+    assert moment.known > np.log(1e8)

@@ -10,9 +10,9 @@ from mvsim.verification.run_verdicts import Judgement, judge
 from mvsim.verification.statements.gradient_flow import gradient_flow
 
 DESCENT, BALANCE, LOG_BALANCE = "Gradient flow (descent)", "Gradient flow (energy balance)", "Gradient flow (energy balance, logarithmic)"
-RATE, LATE = "Gradient flow (recorded rate)", "Gradient flow (late law)"
+RATE, TIMES, LATE = "Gradient flow (recorded rate)", "Gradient flow (recorded times)", "Gradient flow (late law)"
 GROWTH = "Gradient flow (first growth)"
-ALL = [DESCENT, BALANCE, LOG_BALANCE, GROWTH, RATE, LATE]
+ALL = [DESCENT, BALANCE, LOG_BALANCE, GROWTH, RATE, TIMES, LATE]
 
 
 def statuses(run):
@@ -37,9 +37,9 @@ def failing(run):
 
 def test_real_runs_hold(erm, midpoint):
     assert statuses(erm) == dict.fromkeys(ALL, "holds")
-    assert statuses(midpoint) == dict.fromkeys(ALL, "holds") | {RATE: "not applicable", LATE: "not applicable"}
+    assert statuses(midpoint) == dict.fromkeys(ALL, "holds") | {RATE: "not applicable", TIMES: "not applicable", LATE: "not applicable"}
     verdicts = {verdict.name: verdict for verdict in gradient_flow(Evidence(midpoint))}
-    assert all(verdicts[name].detail for name in (RATE, LATE))
+    assert all(verdicts[name].detail for name in (RATE, TIMES, LATE))
 
 
 def test_they_are_part_of_the_judgement(erm):
@@ -66,7 +66,7 @@ def test_a_coarse_tolerance_does_not_make_everything_a_flow(erm):
 
 
 def test_a_power_of_time_breaks_the_late_law(erm):
-    assert failing(altered(erm, time=recorded(erm, "time") ** 1.5)) == {RATE, LATE, GROWTH}
+    assert failing(altered(erm, time=recorded(erm, "time") ** 1.5)) == {RATE, TIMES, LATE, GROWTH}
 
 
 @pytest.mark.parametrize("where", [5, -5])
@@ -92,7 +92,7 @@ def test_other_gradient_norms_are_found(erm, factor):
 
 
 def test_gradient_norms_far_off_break_the_late_law(erm):
-    assert failing(altered(erm, gradient_norm=1.5 * recorded(erm, "gradient_norm"))) == {RATE, LATE}
+    assert failing(altered(erm, gradient_norm=1.5 * recorded(erm, "gradient_norm"))) == {RATE, TIMES, LATE}
 
 
 @pytest.mark.parametrize("factor", [0.9, 1.1])
@@ -148,7 +148,7 @@ def test_the_late_law_waits_for_the_last_change(erm):
 def test_a_run_that_has_hardly_begun_is_judged_by_what_it_has(erm):
     found = statuses(Run(erm.dataset.isel(time=slice(1)), erm.provenance))
     there = {DESCENT: "holds", BALANCE: "holds", LOG_BALANCE: "inconclusive"}
-    assert found == there | dict.fromkeys([GROWTH, RATE, LATE], "not applicable")
+    assert found == there | dict.fromkeys([GROWTH, RATE, TIMES, LATE], "not applicable")
 
 
 def test_a_loss_that_is_not_positive_fails(erm):
@@ -171,3 +171,15 @@ def test_an_unknown_integrator_is_named(erm):
     (verdict,) = gradient_flow(Evidence(Run(erm.dataset, provenance)))
     assert verdict.status == "inconclusive"
     assert "'foo'" in verdict.detail
+
+
+@pytest.mark.parametrize("factor", [1.2, 1.65, 0.85])
+def test_another_time_of_one_record_is_found(erm, factor):
+    """The last record, and one in the late decay of the loss."""
+    for record in (-1, -4):
+        times = erm.dataset["time"].values.copy()
+        times[record] *= factor
+        if (np.diff(times) > 0.0).all():
+            moved = Run(erm.dataset.assign_coords(time=("time", times)).assign(final_time=times[-1]), erm.provenance)
+            assert statuses(moved)[TIMES] == "fails"
+    assert statuses(erm)[TIMES] == "holds"

@@ -7,6 +7,7 @@ from altered_runs import altered
 from mvsim.run import Run
 from mvsim.verification.evidence import permanence
 from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.run_verdicts import judge
 from mvsim.verification.statements import permanence as statements
 from mvsim.verification.statements.definition import Learned
 from mvsim.verification.statements.permanence import nothing_undoes_it, one_feature_stays
@@ -21,21 +22,42 @@ def learned(k, both=()):
     return Learned(features, 200, features, features >= 1.0, 1.0)
 
 
-def with_escapes(monkeypatch, decades):
-    """Views 1 are foretold to escape at these powers of ten."""
+def with_escapes(monkeypatch, decades, error=2.0, not_before=9.0):
+    """Views 1 are foretold to escape at these powers of ten, with these errors and not before that; all in decades."""
     log_time = np.stack([np.full(len(decades), np.nan), np.log(10.0) * np.array(decades)], axis=1)
-    monkeypatch.setattr(statements, "foretold_escapes", lambda evidence: permanence.Foretold(log_time, 0.1 * log_time, 20))
+    errors, earliest = np.full_like(log_time, error * np.log(10.0)), np.full_like(log_time, not_before * np.log(10.0))
+    monkeypatch.setattr(statements, "foretold_escapes", lambda evidence: permanence.Foretold(log_time, errors, earliest, 20))
 
 
 def test_the_power_is_that_of_the_class_that_is_one_too_many(erm, monkeypatch):
     with_escapes(monkeypatch, [30.0, 20.0, 50.0, 40.0])  # k = 4: 0.9 of 4 classes are all four
     verdict = one_feature_stays(Evidence(erm), learned(4))
     assert (verdict.status, verdict.measured) == ("measured", pytest.approx(20.0 * np.log(10.0) / np.log(4.0)))
-    assert "the first escapes at t = 10^20, +- 2 decades by the fit, class 1" in verdict.detail
+    assert verdict.detail.startswith("class 1 is foretold to learn its second feature at t = 10^20, +- 2 decades by the fit; 4 of 4 classes have one")
     monkeypatch.setattr(statements, "ONE_FEATURE", 0.75)
     verdict = one_feature_stays(Evidence(erm), learned(4))
     assert verdict.measured == pytest.approx(30.0 * np.log(10.0) / np.log(4.0))
     assert one_feature_stays(Evidence(erm), learned(4, both=[2])).measured == pytest.approx(20.0 * np.log(10.0) / np.log(4.0))
+    gone = one_feature_stays(Evidence(erm), learned(4, both=[2, 3]))
+    assert (gone.status, gone.measured) == ("not applicable", None)
+    assert "at the end 2 of 4 classes have exactly one feature, fewer than 3" in gone.detail
+
+
+def test_a_time_that_the_fit_does_not_resolve_is_no_number(erm, monkeypatch):
+    with_escapes(monkeypatch, [98.0] * 4, error=2.4e3)
+    verdict = one_feature_stays(Evidence(erm), learned(4))
+    assert verdict.measured == pytest.approx(9.0 * np.log(10.0) / np.log(4.0))
+    assert "not before t = 10^9; when, the fit does not tell" in verdict.detail
+    assert "98" not in verdict.detail
+    with_escapes(monkeypatch, [np.inf] * 4, error=0.0, not_before=np.inf)
+    never = one_feature_stays(Evidence(erm), learned(4))
+    assert (never.measured, never.detail.split(";")[0]) == (np.inf, "no class is on its way to learn both")
+
+
+def test_an_escape_soon_after_the_end_is_said_as_a_multiple_of_it(erm, monkeypatch):
+    end = np.log10(float(erm.dataset["final_time"]))
+    with_escapes(monkeypatch, [end + 0.25, 20.0, 30.0, 40.0], error=0.01)
+    assert "+- 0.01 decades by the fit, 1.78 times its end; " in one_feature_stays(Evidence(erm), learned(4)).detail
 
 
 def test_it_is_not_said_where_nothing_is_known(erm, midpoint, monkeypatch):
@@ -72,5 +94,24 @@ def test_a_margin_that_falls_is_followed_to_its_end(midpoint):
 def test_noise_that_becomes_linear_is_foretold(midpoint):
     p, x = midpoint.parameters, np.log(TIMES / TIMES[-1])
     scale = p.rho / (2 * p.Q * p.delta4)
-    for level, said in ((0.5 + 0.1 * x, "above 1 at t = 10^10.17"), (2.0 + 0.0 * x, "above 1 already"), (0.5 - 0.01 * x, "above 1 never")):
+    for level, said in ((0.5 + 0.1 * x, "above 1 at t = 10^10.17"), (0.5 - 0.01 * x, "above 1 never")):
         assert said in nothing_undoes_it(margins(midpoint, 6.0 + x, scale * level), "4.7").detail
+    until = nothing_undoes_it(margins(midpoint, 6.0 + x, scale * (0.5 + 0.1 * x)), "4.7")
+    assert until.measured == pytest.approx((np.log(1e8) + 5.0) / np.log(4.0), rel=1e-9)
+
+
+def test_where_noise_is_linear_already_nothing_is_foretold(midpoint):
+    p, x = midpoint.parameters, np.log(TIMES / TIMES[-1])
+    verdict = nothing_undoes_it(margins(midpoint, 6.0 + x, np.full_like(x, 2.0 * p.rho / (2 * p.Q * p.delta4))), "4.7")
+    assert (verdict.status, verdict.measured) == ("not applicable", None)
+    assert "V Q delta4 max c / rho = 2 instead of << 1" in verdict.detail
+
+
+def test_what_ends_soon_is_said_in_the_verdict_on_the_theorem(erm, monkeypatch):
+    end = np.log10(float(erm.dataset["final_time"]))
+    for decades, said in ((end + 0.25, True), (end + 1.1, False)):
+        with_escapes(monkeypatch, [decades] * 4, error=0.01)
+        verdicts = {verdict.name: verdict for verdict in judge(erm, "4.6").verdicts}
+        features = verdicts["Theorem 4.6 (features)"]
+        assert features.status == "holds"
+        assert ("; not for long: class 0 is foretold to learn its second feature at t = 10^" in features.detail) == said

@@ -34,12 +34,31 @@ def scaled(run, factor):
 
 
 def test_honest_runs_hold(run):
-    assert statuses(run) == {"(states)": "holds", "(most states)": "holds", "(descent)": "holds"}
+    assert statuses(run) == {"(states)": "holds", "(most states)": "holds", "(losses)": "holds", "(descent)": "holds"}
 
 
 @pytest.mark.parametrize("change", [lambda t: t**1.5, lambda t: 1.2 * t, lambda t: t / 1.2])
 def test_other_times_are_found(erm, change):
     assert is_found(changed_times(erm, change))
+
+
+def with_last_time(run, factor):
+    """A run whose last record is said to be later."""
+    times = run.dataset["time"].values.copy()
+    times[-1] *= factor
+    return Run(run.dataset.assign_coords(time=("time", times)).assign(final_time=times[-1]), run.provenance)
+
+
+def test_the_end_is_tied_to_its_time(erm):
+    """The last record later, its loss larger, or the correlations of an earlier one as they are at the end."""
+    whole, own, loss = 1e10, erm.dataset["own_correlations"].values.copy(), erm.dataset["loss"].values.copy()
+    assert statuses(erm, whole)["(states)"] == "holds"
+    assert is_found(with_last_time(erm, 1.2), whole)
+    own[-3], loss[-1] = own[-1], 1.05 * loss[-1]
+    assert (
+        statuses(Run(erm.dataset.assign(own_correlations=(erm.dataset["own_correlations"].dims, own)), erm.provenance), whole)["(states)"] == "fails"
+    )
+    assert statuses(Run(erm.dataset.assign(loss=("time", loss)), erm.provenance), whole)["(losses)"] == "fails"
 
 
 @pytest.mark.parametrize("changed", [{"rho": 0.125}, {"alpha": 7.0}, {"delta1": 0.15}])

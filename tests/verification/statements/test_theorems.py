@@ -25,7 +25,7 @@ def made_up(learned, accuracy, times=None):
     run = synthetic_run("erm", k=k, records=len(learned))
     times = 10.0 ** np.arange(len(learned)) if times is None else np.asarray(times, dtype=np.float64)
     dataset = run.dataset.isel(time=slice(len(learned))).assign_coords(time=times)
-    dataset["feature_learned"] = (("time", "class", "view"), learned)
+    dataset["feature_learned"] = (dataset["feature_learned"].dims, learned)
     dataset["training_accuracy"] = (("time",), np.asarray(accuracy, dtype=np.float64))
     return Run(dataset, run.provenance), Learned(learned[-1], 200, np.ones((k, 2)) * learned[-1], learned[-1] >= 1.0, float(accuracy[-1]))
 
@@ -64,6 +64,11 @@ def test_what_is_missing_may_still_come_and_what_is_learned_stays():
     missing, too_much = ([[NONE] * 10, end, end, end] for end in ([BOTH] * 9 + [ONE], [BOTH] * 10))
     assert statuses("4.7", missing, accuracy, times=times) == ["holds", "inconclusive"]
     assert statuses("4.6", too_much, accuracy, times=times) == ["holds", "fails"]
+    mixed = [[NONE] * 10, *[[ONE] * 8 + [NONE, BOTH]] * 3]  # the class without may become the ninth with one
+    assert statuses("4.6", mixed, accuracy, times=times) == ["holds", "inconclusive"]
+    assert statuses("4.6", mixed, accuracy, times=[0, 1, 10, 1e4]) == ["holds", "fails"]
+    beyond = [[NONE] * 10, *[[ONE] * 7 + [NONE, BOTH, BOTH]] * 3]  # eight at most, whatever comes
+    assert statuses("4.6", beyond, accuracy, times=times) == ["holds", "fails"]
     few = [[NONE] * 10, *[[ONE] * 9 + [NONE]] * 3]
     assert statuses("4.6", few, accuracy, times=times) == ["holds", "holds"]  # no more is missing than may be
 
@@ -220,10 +225,13 @@ def test_runs_that_were_lost_are_undecided():
     assert "4 undecided" in verdict.detail
 
 
-def test_undecided_runs_do_not_decide_about_classes():
-    found = {v.name: v for v in over_seeds("Theorem 4.7", 10, ensemble([("inconclusive", 0.3, 1.0)] * 20))}
-    classes = found["Theorem 4.7 (features), classes of all runs, k = 10"]
-    assert (classes.status, classes.measured) == ("not applicable", None)
+def test_classes_of_undecided_runs_are_counted_as_they_are():
+    """Runs are undecided by what is missing: to leave them out would leave out what is missing."""
+    runs = ensemble([("inconclusive", 0.3, 1.0)] * 2 + [("holds", 1.0, 1.0)] * 8)
+    classes = {v.name: v for v in over_seeds("Theorem 4.7", 10, runs, lost=1)}["Theorem 4.7 (features), classes of all runs, k = 10"]
+    assert (classes.status, classes.measured) == ("measured", 0.86)
+    assert classes.detail.startswith("86 of 100, ")
+    assert classes.detail.endswith("; 20 are of 2 runs not decided, counted as they are at the end; 1 run lost")
     trend = over_k("Theorem 4.7", {10: ensemble([("inconclusive", 0.3, 1.0)] * 20)}, {10: 5})[0]
     assert trend.measured == 10.0
     assert "0 of 25 runs fail, 25 are undecided" in trend.detail

@@ -10,11 +10,16 @@ import numpy as np
 
 import mvsim
 from lib.linear.starts import time_to_halve
+from mvsim.intervals import clopper_pearson
 from mvsim.random_streams import stream
-from mvsim.verification.evidence.intervals import clopper_pearson
+from mvsim.verification.result_verdicts import result_over_seeds, trend_over_k
 from mvsim.verification.statements.linear_regime import lemma_3_2, proposition_3_3, proposition_3_4, proposition_3_5, proposition_4_4
 from mvsim.verification.statements.linear_regime.orthogonal import OneClass
+from mvsim.verification.statements.linear_regime.results import RESULTS
 from mvsim.verification.statements.linear_regime.sample import Sample
+
+VERDICTS = ("3.2", "3.3", "3.4", "3.5")
+"""Results of Section 3, as `mvsim verify --result` judges them."""
 
 BREAKS = (1e-4, 1e-3, 1e-2, 0.1, 1.0)
 UNSEEN_K, UNSEEN_N, UNSEEN_DRAWS = 5, (1, 2, 4, 8, 12, 16, 20, 24), 2000
@@ -28,6 +33,20 @@ STRENGTHS = (1, 2, 3, 4, 6, 8, 20)
 def linear(k: int, points: int) -> mvsim.Parameters:
     """Return a linear model with so many points for each class."""
     return mvsim.Parameters(k=k, model="linear", N=points * k)
+
+
+def verdicts(ks: Sequence[int], seeds: int) -> list[dict[str, Any]]:
+    """Judge each statement of `VERDICTS` over seeds at each k: its status, the worst or the median measured number, and the exponent of k in it."""
+    rows: list[dict[str, Any]] = []
+    for number in VERDICTS:
+        result = RESULTS[number]
+        by_k = {k: result_over_seeds(result, result.parameters(k, {}), seeds) for k in ks}
+        exponents = {verdict.name: verdict.measured for verdict in (trend_over_k(by_k) if len(by_k) > 1 else [])}
+        for parts in zip(*by_k.values(), strict=True):
+            name = parts[0].name.rsplit(", k = ", 1)[0]
+            row = {"name": name, "status": [part.status for part in parts], "measured": [part.measured for part in parts]}
+            rows.append(row | {"k": list(ks), "exponent": exponents.get(f"{name} (trend in k)")})
+    return rows
 
 
 def breaks(ks: Sequence[int], seeds: int) -> dict[str, Any]:
@@ -76,7 +95,7 @@ def gradients(points: dict[int, int], seeds: int) -> dict[str, Any]:
             one = OneClass.of(sample, sample.largest_class)
             premise = proposition_3_4.pull_with_premise(one)
             row["lagging"].append(proposition_3_4.worst_pull(one, (0.0, 0.0), seed)[0])
-            row["alike"].append(proposition_3_4.worst_pull_if_alike(one, seed)[0])
+            row["alike"].append(proposition_3_4.worst_pull_if_alike(one)[0])
             row["range"].append(proposition_3_4.largest_lagging(one))
             row["premise"].append(None if premise is None else float(premise[1]))
             row["as_written"].append(proposition_3_4.worst_pull(one, (0.0, proposition_3_4.LARGEST), seed)[0])
@@ -109,12 +128,4 @@ def separability(ks: Sequence[int], seeds: int) -> dict[str, Any]:
         "over_k": [certified(one, 20, proposition_4_4.STRONG, seed) for one in ks for seed in range(seeds)],
         "over_strength": [certified(k, 20, times, seed) for times in STRENGTHS for seed in range(seeds)],
         "over_points": [certified(k, points, proposition_4_4.STRONG, seed) for points in (4, 6, 8, 10, 14) for seed in range(seeds)],
-        "default": [_network(k, seed, {}) for k in ks for seed in range(seeds)],
-        "strong": [_network(k, seed, {"P": proposition_4_4.STRONG * k**2}) for k in ks for seed in range(seeds)],
     }
-
-
-def _network(k: int, seed: int, fields: dict[str, Any]) -> dict[str, Any]:
-    """Decide it for the default parameters, or with others of these fields."""
-    p = mvsim.Parameters(k=k, **fields)
-    return {"k": k, "N": p.N, "strength": p.P * p.delta3 / p.delta2, "status": proposition_4_4.not_separable("", p, seed).status}

@@ -10,65 +10,82 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from mvsim.plotting.style import MARK, NONE, STRONG, WEAK, styled
+from mvsim.plotting.style import MARK, STRONG, WEAK, styled
+from mvsim.verification.evidence.intervals import clopper_pearson
 
-SHADES = ("#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#08519c", "#08306b")
-"""For several k, from the smallest to the largest."""
+SHADES = ("#B9B9B9", "#9A9A9A", "#777777", "#4F4F4F", "#1F1F1F")
+"""For several k or C, from the smallest to the largest; colours are for methods."""
 
 TIMES = 1e13
 """Times of this size and more are left out."""
 
 
 def regime_figure(results: dict[str, Any]) -> Figure:
-    """Draw Section 3 in six panels."""
+    """Draw Section 3 in six panels: medians over data sets, with the range over them where it is wider than the line."""
     with styled():
-        figure = Figure(figsize=(9.6, 5.8))
-        grid = figure.subplots(2, 3)
+        figure = Figure(figsize=(6.8, 7.2), layout="constrained")
+        grid = figure.subplots(3, 2)
         for draw, axes in zip((_breaks, _unseen, _distances, _gradients, _erm, _closing), grid.flat, strict=True):
             draw(axes, results)
         return figure
 
 
 def separability_figure(results: dict[str, Any]) -> Figure:
-    """Draw Proposition 4.4: the share of data sets on which no linear classifier is perfect, over strength and number of points."""
+    """Draw Proposition 4.4: the share of data sets that a linear classifier fits and does not fit, over strength and number of points."""
     with styled():
-        figure = Figure(figsize=(6.4, 2.6))
-        left, right = figure.subplots(1, 2, sharey=True)
+        figure = Figure(figsize=(3.3, 4.0), layout="constrained")
+        figure.suptitle("With strong noise and enough points\nno linear classifier is perfect", fontsize=9)
+        upper, lower = figure.subplots(2, 1)
         rows = results["separability"]
         k = rows["over_strength"][0]["k"]
-        _shares(left, rows["over_strength"], "strength")
-        left.set(
-            xscale="log", xlabel=r"noise over signal, $P\delta_3/\delta_2$", ylabel="share of data sets", title=f"strong noise is needed ($k$ = {k})"
-        )
-        _shares(right, rows["over_points"], "points")
-        right.set(xlabel="points for each class", title=f"and enough points ($k$ = {k})")
-        left.set_xticks([0.2, 0.5, 1.0, 2.0], ["0.2", "0.5", "1", "2"])
-        left.xaxis.set_minor_locator(NullLocator())
-        right.legend(loc="center right")
+        _shares(upper, rows["over_strength"], "strength")
+        upper.set(xscale="log", xlabel=rf"noise over signal, $P\delta_3/\delta_2$ ($k$ = {k}, 20 points each)")
+        _shares(lower, rows["over_points"], "points")
+        strength = rows["over_points"][0]["strength"]
+        lower.set(xlabel=rf"points for each class ($k$ = {k}, $P\delta_3/\delta_2$ = {strength:.2g})")
+        upper.set_xticks([0.2, 0.5, 1.0, 2.0], ["0.2", "0.5", "1", "2"])
+        upper.xaxis.set_minor_locator(NullLocator())
+        lower.legend(loc="center right")
         return figure
 
 
 def _shares(axes: Axes, rows: Sequence[dict[str, Any]], over: str) -> None:
+    """Draw shares of data sets with their 95 % intervals."""
     values = sorted({row[over] for row in rows})
-    for status, label, colour in (("holds", "proved: no linear classifier", STRONG), ("fails", "proved: there is one", WEAK)):
-        share = [np.mean([row["status"] == status for row in rows if row[over] == value]) for value in values]
-        axes.plot(values, share, color=colour, marker="o", markersize=3, label=label)
+    for status, label, colour, line in (
+        ("holds", "proved: none is perfect", "#1F1F1F", "-"),
+        ("fails", "proved: one is", "#8A8A8A", (0, (2.0, 1.2))),
+    ):
+        counts = [[row["status"] == status for row in rows if row[over] == value] for value in values]
+        share = np.array([np.mean(one) for one in counts])
+        low, high = np.array([clopper_pearson(sum(one), len(one), 0.95) for one in counts]).T
+        bars = [share - low, high - share]
+        axes.errorbar(values, share, bars, color=colour, linestyle=line, marker="o", markersize=3, elinewidth=0.6, label=label)
     axes.set_ylim(-0.03, 1.03)
+    axes.set_ylabel("share of data sets")
 
 
 def _shade(i: int, n: int) -> str:
     return SHADES[round(i * (len(SHADES) - 1) / max(n - 1, 1))]
 
 
+def _spread(axes: Axes, x: Any, values: Any, colour: str, **options: Any) -> None:
+    """Draw medians over the last axis, with a band from the least to the largest."""
+    values = np.asarray(values, dtype=np.float64)
+    axes.fill_between(x, values.min(axis=-1), values.max(axis=-1), color=colour, alpha=0.25, linewidth=0)
+    axes.plot(x, np.median(values, axis=-1), color=colour, marker="o", markersize=2.5, **options)
+
+
 def _breaks(axes: Axes, results: dict[str, Any]) -> None:
     rows = results["breaks"]
     for i, (k, values) in enumerate(rows["least"].items()):
-        axes.loglog(rows["e"], np.median(values, axis=1), color=_shade(i, len(rows["least"])), marker="o", markersize=2.5, label=f"$k$ = {k}")
+        _spread(axes, rows["e"], values, _shade(i, len(rows["least"])), label=f"$k$ = {k}")
     e = np.array(rows["e"])
-    reference = 0.3 * np.median(next(iter(rows["least"].values())), axis=1)[-1] * e**2
-    axes.loglog(e, reference, color=MARK, linewidth=0.7, linestyle="--", label=r"$\sim e^2$")
+    reference = 0.1 * np.median(next(iter(rows["least"].values())), axis=1)[-1] * e**2
+    axes.loglog(e, reference, color=MARK, linewidth=0.7, linestyle="--")
+    axes.text(e[1], 0.4 * reference[1], "$e^2$", color=MARK, va="top")
     axes.set(xlabel="break $e$ of one correlation", ylabel=r"$\min_\gamma J_{MM}(\gamma g) - \inf J_{MM}$", title="3.2: unequal features cost")
-    axes.legend(fontsize=6)
+    axes.legend()
 
 
 def _unseen(axes: Axes, results: dict[str, Any]) -> None:
@@ -77,7 +94,7 @@ def _unseen(axes: Axes, results: dict[str, Any]) -> None:
     fraction = np.array([row["fraction"] for row in rows])
     error = np.abs(np.array([[row["low"] for row in rows], [row["high"] for row in rows]]) - fraction)
     axes.semilogy(N, [row["exact"] for row in rows], color=MARK, linewidth=0.7, linestyle="--", label=r"$(1 - 1/k)^N + k^{-N}$")
-    axes.errorbar(N, fraction, error, color=STRONG, marker="o", markersize=3, linestyle="", label="data sets, $k$ = 5")
+    axes.errorbar(N, fraction, error, color="#1F1F1F", marker="o", markersize=3, linestyle="", label="data sets, $k$ = 5")
     axes.set(xlabel="number of points $N$", ylabel="share that does not show a break", title=r"3.2: necessary but for $e^{-\Theta(N)}$")
     axes.legend()
 
@@ -86,23 +103,31 @@ def _distances(axes: Axes, results: dict[str, Any]) -> None:
     rows = results["distances"]
     for i, (k, values) in enumerate(rows["beta"].items()):
         axes.loglog(rows["a"], values, color=_shade(i, len(rows["beta"])), label=f"$k$ = {k}")
-    axes.set(xlabel=r"$a$ of $\lambda \sim$ Beta$(a, a)$", ylabel=r"distance $\varepsilon_0$", title=r"3.3: 0 only for ERM and midpoint")
-    axes.legend(fontsize=6)
+    axes.text(rows["a"][0], 1.0, "ERM", color=WEAK, ha="left", transform=axes.get_xaxis_transform(), va="top")
+    axes.text(rows["a"][-1], 1.0, "Midpoint", color=STRONG, ha="right", transform=axes.get_xaxis_transform(), va="top")
+    axes.set(xlabel=r"$a$ of $\lambda \sim$ Beta$(a, a)$", ylabel=r"distance $\varepsilon_0$", title="3.3: only ERM and Midpoint come near 0")
+    axes.legend(loc="lower center")
 
 
 def _gradients(axes: Axes, results: dict[str, Any]) -> None:
     rows = results["gradients"]
     k = np.array([int(one) for one in rows])
-    for name, label, colour, sign in (
-        ("lagging", "lagging feature at 0", STRONG, 1.0),
-        ("alike", "classes alike", "#009E73", 1.0),
-        ("as_written", "as written: minus the pull", WEAK, -1.0),
+    for name, label, line, place in (
+        ("lagging", "lagging feature at 0", "-", 1.7),
+        ("alike", "all classes alike", (0, (2.0, 1.2)), 0.1),
+        ("as_written", "as written: any weights", (0, (0.8, 1.0)), 0.4),
     ):
-        medians = sign * np.array([np.median(rows[str(one)][name]) for one in k])
-        axes.loglog(k, medians, color=colour, marker="o", markersize=3, label=label)
-    axes.loglog(k, 0.02 / k.astype(float) ** 2 * k[0], color=MARK, linewidth=0.7, linestyle="--", label=r"$\sim k^{-2}$")
-    axes.set(xlabel="classes $k$", ylabel=r"least pull $-\langle\nabla J_{MM}, v_{y,2}\rangle$", title="3.4: the worst pull on a lagging feature")
-    axes.legend(fontsize=6)
+        values = k[:, None] * np.array([rows[str(one)][name] for one in k])
+        _spread(axes, k, values, STRONG, linestyle=line)
+        axes.text(k[-1], place * np.median(values[-1]), label, ha="right", va="bottom")
+    axes.plot(k, 0.01 * k[0] / k, color=MARK, linewidth=0.7, linestyle="--")
+    axes.text(k[1], 0.004 * k[0] / k[1], r"$\sim 1/k$", color=MARK, va="top")
+    axes.axhline(0.0, color=MARK, linewidth=0.6)
+    axes.set_yscale("symlog", linthresh=1e-3)
+    axes.set_ylim(-1.0, 3.0)
+    axes.set_yticks([-0.1, -0.01, 0.0, 0.01, 0.1])
+    axes.set(xscale="log", xlabel="classes $k$", ylabel=r"$k$ times the least $-\langle\nabla J_{MM}, v_{y,2}\rangle$")
+    axes.set_title("3.4: the worst pull, not positive as written")
 
 
 def _erm(axes: Axes, results: dict[str, Any]) -> None:
@@ -110,27 +135,24 @@ def _erm(axes: Axes, results: dict[str, Any]) -> None:
     k = np.array([int(one) for one in rows], dtype=float)
     constants = [C for C in next(iter(rows.values()))["erm"] if float(C) in (1.0, 10.0, 20.0, 40.0)]
     for i, C in enumerate(constants):
-        colour = _shade(i, len(constants))
-        axes.loglog(k, [np.median(row["erm"][C]) for row in rows.values()], color=colour, marker="o", markersize=3, label=f"$C$ = {float(C):g}")
-        axes.loglog(k, k ** (1.0 - 0.1 * float(C)), color=colour, linewidth=0.7, linestyle="--")
-    axes.set(xlabel="classes $k$", ylabel=r"pull of ERM at $\Delta_y = C \log k$", title=r"3.5: below $k^{-(0.1C - 1)}$ (dashed)")
-    axes.legend(fontsize=6)
+        values = np.array([row["erm"][C] for row in rows.values()])
+        _spread(axes, k, values, _shade(i + 1, len(constants) + 1))
+        axes.text(1.1 * k[-1], np.median(values[-1]), f"$C$ = {float(C):g}", va="center")
+        axes.loglog(k, k ** (1.0 - 0.1 * float(C)), color=_shade(i + 1, len(constants) + 1), linewidth=0.7, linestyle="--")
+    axes.set_xlim(k[0], 4.0 * k[-1])
+    axes.set(xlabel="classes $k$", ylabel=r"pull of ERM at $\Delta_y = C \log k$", title=r"3.5: ERM stays below $k^{-(0.1C - 1)}$ (dashed)")
 
 
 def _closing(axes: Axes, results: dict[str, Any]) -> None:
     rows = results["closing"]
-    for method, colour, name in (("erm", NONE, "ERM"), ("midpoint", STRONG, "Midpoint Mixup")):
-        shown = MARK if method == "erm" else colour
-        for style, (k, values) in zip(("-", "--", ":"), rows["times"][method].items(), strict=False):
-            medians = [np.median([np.inf if time is None else time for time in times]) for times in values]
-            axes.semilogy(
-                rows["C"],
-                [m if m < TIMES else np.nan for m in medians],
-                color=shown,
-                linestyle=style,
-                marker="o",
-                markersize=2.5,
-                label=f"{name}, $k$ = {k}",
-            )
-    axes.set(xlabel=r"start, $\Delta_y = C \log k$", ylabel="time until the gap is half", title="the gap closes under both")
-    axes.legend(fontsize=6)
+    C = np.array(rows["C"])
+    for method, colour, name in (("erm", WEAK, "ERM"), ("midpoint", STRONG, "Midpoint Mixup")):
+        for line, place, (k, values) in zip(("-", (0, (2.0, 1.2))), ("top", "bottom"), rows["times"][method].items(), strict=False):
+            times = np.array([[np.inf if time is None else time for time in one] for one in values])
+            shown = np.median(times, axis=1) < TIMES
+            _spread(axes, C[shown], times[shown], colour, linestyle=line)
+            axes.text(1.03 * C[shown][-1], np.median(times[shown][-1]), f"$k$ = {k}", va=place, color=colour)
+        axes.text(C[2], 3.0 * np.median(times[2]), name, color=colour, ha="right" if method == "erm" else "left", va="bottom")
+    axes.set_yscale("log")
+    axes.set_xlim(C[0], 1.25 * C[-1])
+    axes.set(xlabel=r"start, $\Delta_y = C \log k$", ylabel="time until the gap is half", title="Both close the gap, ERM late")

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mvsim.intervals import clopper_pearson
 from mvsim.logarithms import exponential, logarithm
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.evidence.intervals import clopper_pearson
 from mvsim.verification.verdict import Verdict, constant, not_applicable
 
 FORETOLD = 0.9

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mvsim.diagnostics import correct
+from mvsim.recording.feature_test import is_learned
+from mvsim.recording.settling import growth_to_settle
 from mvsim.verification.evidence.evidence import Evidence, Snapshot
 from mvsim.verification.evidence.persistence import FACTOR, training_status
 from mvsim.verification.statements.claims.base import exceeding, first_records, largest, least, since
@@ -80,14 +82,15 @@ def training_accuracy(evidence: Evidence) -> Verdict:
             accuracy[records] = correct(evidence.outputs(snapshot), evidence.data.labels).mean()
             states += 1
     right, last = accuracy == 1.0, float(accuracy[-1])
-    found = training_status(times, accuracy)
+    growth = growth_to_settle(FACTOR, is_learned(evidence.run.dataset["feature_learned"].to_numpy()[-1]))
+    found = training_status(times, accuracy, growth)
     status: Status = "contradicted" if found == "fails" else found
     from_when = int(np.flatnonzero(~right)[-1]) + 1 if not right.all() else 0
     lost = int((right[:-1] & ~right[1:]).sum())
     detail = f"1 from t = {times[from_when]:.4g} to {times[-1]:.4g}" if right[-1] else f"{last:.4g} at t = {times[-1]:.4g}"
     detail += f"; computed again at {states} saved states"
     detail += f"; reached and lost {lost} times before" if lost else ""
-    detail += "" if status != "inconclusive" else f"; too short to tell: it has to last while t grows {FACTOR:g}-fold"
+    detail += "" if status != "inconclusive" else f"; too short to tell: it has to last while t grows {growth:.3g}-fold"
     statement = "argmax_s g_s(x_i) = y_i for all training points from some t on"
     return Verdict("Claim B.8", status, statement, last, 1.0, margin_above(last, 1.0), detail)
 

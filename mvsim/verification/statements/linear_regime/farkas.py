@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, islice
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +35,9 @@ SUPPORT = 1e-9
 
 SIZES, TRIES = (2, 3, 4, 6, 8), 40
 """How many classes a certificate is sought on, and how many sets of more than two classes are tried. The exact solution takes minutes for more."""
+
+OPTIMAL, INFEASIBLE = 0, 2
+"""Answers of scipy's linear program; any other says that it gave up."""
 
 MARGIN = 1.0
 """Of a separating classifier in the linear program; any positive number, as weights can be scaled."""
@@ -153,6 +157,20 @@ def any_certificate(data: Dataset, sizes: Sequence[int] = SIZES) -> Certificate 
 
 def separating_classifier(data: Dataset) -> np.ndarray | None:
     """Return weights (k, F) of a linear classifier without b_y that is right on all points, checked exactly; None if none is found."""
+    found = _program(data)
+    if not found.success:
+        return None
+    weights = np.asarray(found.x).reshape(data.k, -1)
+    return weights if is_perfect(data, weights) else None
+
+
+def separable(data: Dataset) -> bool | None:
+    """Say whether a linear classifier without b_y is right on all points, as the linear program has it in floating point; None if it gives up."""
+    return {OPTIMAL: True, INFEASIBLE: False}.get(_program(data).status)
+
+
+def _program(data: Dataset) -> Any:
+    """Solve for the weights of a classifier, k F of them, right on all points with a margin: scipy's result, by the first solver that ends."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
 
@@ -168,11 +186,12 @@ def separating_classifier(data: Dataset) -> np.ndarray | None:
     columns = np.concatenate([own[row] * F + feature[:, None], others[row] * F + feature[:, None]]).ravel()
     values = np.concatenate([np.repeat(-entries[:, None], k - 1, axis=1), np.repeat(entries[:, None], k - 1, axis=1)]).ravel()
     matrix = csr_array((values, (rows, columns)), shape=(N * (k - 1), k * F))
-    found = linprog(np.zeros(k * F), A_ub=matrix, b_ub=np.full(N * (k - 1), -MARGIN), bounds=(None, None), method="highs")
-    if not found.success:
-        return None
-    weights = np.asarray(found.x).reshape(k, F)
-    return weights if is_perfect(data, weights) else None
+    right = np.full(N * (k - 1), -MARGIN)
+    for method in ("highs", "highs-ipm"):
+        found = linprog(np.zeros(k * F), A_ub=matrix, b_ub=right, bounds=(None, None), method=method)
+        if found.status in (OPTIMAL, INFEASIBLE):
+            break
+    return found
 
 
 def is_perfect(data: Dataset, weights: np.ndarray) -> bool:

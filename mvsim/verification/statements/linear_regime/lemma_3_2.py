@@ -29,9 +29,9 @@ from typing import Any
 
 import numpy as np
 
+from mvsim.intervals import clopper_pearson
 from mvsim.parameters import Parameters
 from mvsim.random_streams import stream
-from mvsim.verification.evidence.intervals import clopper_pearson
 from mvsim.verification.statements.linear_regime.deciding import positive, vanishing
 from mvsim.verification.statements.linear_regime.sample import Sample, own_only
 from mvsim.verification.verdict import Status, Verdict

@@ -71,6 +71,12 @@ class OneClass:
         within = _one_minus_share(0.5 * (h[:, None] + h), np.log(self.k - 1.0))
         return (across.sum(axis=1) @ self.beta + 2.0 * (within.sum(axis=1) @ self.beta)) / (2.0 * self.N**2)
 
+    def lagging_by_class(self, own: np.ndarray) -> np.ndarray:
+        """Return (k,): what the points of each other class add to 2N^2 times the pull of Midpoint Mixup on v_{y,2}; 0 for class y."""
+        h, h_others = self.beta @ own[self.y], (self.others * own[self.classes]).sum(axis=1)
+        each = self.beta[:, 1] @ (1.0 - 2.0 * _share(0.5 * h[:, None], _log_rest(h_others, self.k)))
+        return np.bincount(self.classes, weights=each, minlength=self.k)
+
     def midpoint_pull_of_lagging(self, own: np.ndarray) -> tuple[float, np.ndarray]:
         """Return -<grad_{w_y} J_MM, v_{y,2}> and its derivative (k, 2) by own correlations (k, 2), for a search over them."""
         h, h_others = self.beta @ own[self.y], (self.others * own[self.classes]).sum(axis=1)

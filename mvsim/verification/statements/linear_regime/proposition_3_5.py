@@ -30,12 +30,20 @@ CONSTANTS = (1.0, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 60.0)
 LEAST_BETA = 0.1
 """Of Definition 3.1, which is where the 0.1 of the exponent comes from."""
 
+SMALL = 1e-3
+"""Of the bound at one more C, so that it is small at every k: what does not fall like it is found out."""
+
 Pull = Callable[[OneClass, np.ndarray], np.ndarray]
 
 
 def erm_pull(one: OneClass, own: np.ndarray) -> np.ndarray:
     """Return (2,): the pull of ERM on both features of a class for its own correlations (2,)."""
     return one.erm_pull(own)
+
+
+def constants_at(k: int) -> tuple[float, ...]:
+    """Return `CONSTANTS`, and the C at which k^(1 - 0.1 C) = `SMALL`, which is large if k is small."""
+    return (*CONSTANTS, (1.0 - math.log(SMALL) / math.log(k)) / LEAST_BETA)
 
 
 def ratio(one: OneClass, C: float, pull: Pull = erm_pull) -> float:
@@ -45,7 +53,7 @@ def ratio(one: OneClass, C: float, pull: Pull = erm_pull) -> float:
 
 def upper_bound(one: OneClass, pull: Pull = erm_pull) -> Verdict:
     """Decide that the pull is at most k^-(0.1 C - 1), the constant being 1, for several C."""
-    ratios = {C: ratio(one, C, pull) for C in CONSTANTS}
+    ratios = {C: ratio(one, C, pull) for C in constants_at(one.k)}
     C = max(ratios, key=lambda C: ratios[C])
     statement = "k^(0.1 C - 1) times -<grad_{w_y} J, v_{y,2}> at Delta_y = C log k is at most 1: the largest over C"
     values = ", ".join(f"C = {C:g}: {value:.3g}" for C, value in ratios.items())

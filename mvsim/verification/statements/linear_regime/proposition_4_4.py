@@ -6,6 +6,9 @@ the opposite. Points of both classes with noise of the same third class need <D,
 sums of D over the two features of y and of s, the average signal C_P delta2 / 2 = q and the noise total M = (P - 2 C_P) delta, these say q a + M b
 > 0, q b + M a < 0 and a > b, so (q - M)(a - b) > 0: impossible for M >= q.
 
+With k = 2 there is no third class: the noise is always of the other class, and weights that are negative on their own features read that. So the
+proposition is about k >= 3. In the same way noise of Q = k - 1 classes tells the class.
+
 This is about a sample, though, so it is decided on the sample: `mvsim.verification.statements.linear_regime.farkas` finds and proves a certificate,
 or a classifier that is perfect. N points in R^F can be separated whatever they are if N is small: how many are needed is measured.
 """
@@ -15,7 +18,7 @@ from __future__ import annotations
 from mvsim.data import sample_dataset
 from mvsim.parameters import Parameters
 from mvsim.verification.statements.linear_regime.farkas import SIZES, any_certificate, separating_classifier
-from mvsim.verification.verdict import Verdict
+from mvsim.verification.verdict import Verdict, not_applicable
 
 NAME = "Proposition 4.4"
 
@@ -33,25 +36,30 @@ def not_separable(name: str, parameters: Parameters, seed: int) -> Verdict:
     """Decide whether a linear classifier can be perfect on the sample of a seed, by an exact proof of either answer."""
     p = parameters
     data = sample_dataset(p, seed)
-    strength = p.P * p.delta3 / p.delta2
-    statement = "no linear classifier is right on all points: P delta3 / delta2, and an exact certificate"
-    setting = f"N = {p.N}, Q = {p.Q}, noise of each {p.noise}"
+    statement = "no linear classifier is right on all points, proved by an exact certificate"
+    setting = f"P delta3 / delta2 = {p.P * p.delta3 / p.delta2:.3g}, N = {p.N}, Q = {p.Q}, noise of each {p.noise}"
     certificate = any_certificate(data, SIZES[:1])  # on two classes it is quickly found, or quickly not there
     if certificate is None and separating_classifier(data) is not None:
         detail = f"{setting}; a linear classifier is right on all points, checked with fractions; it needs larger P, delta3 or N"
-        return Verdict(name, "fails", statement, strength, detail=detail)
+        return Verdict(name, "fails", statement, detail=detail)
     certificate = certificate or any_certificate(data, SIZES[1:])
     if certificate is not None:
         classes = ", ".join(str(c) for c in certificate.classes(data))
         detail = f"{setting}; Farkas vector with {len(certificate.weights)} weights on classes {classes}, checked with fractions"
-        return Verdict(name, "holds", statement, strength, detail=detail)
+        return Verdict(name, "holds", statement, detail=detail)
     detail = f"{setting}; the linear program finds no classifier, and no certificate was made exact"
-    return Verdict(name, "inconclusive", statement, strength, detail=detail)
+    return Verdict(name, "inconclusive", statement, detail=detail)
 
 
 def proposition_4_4(parameters: Parameters, seed: int) -> list[Verdict]:
     """Judge the construction of the proof, and the data that the parameters describe, whose noise is weaker by default."""
-    return [
-        not_separable(f"{NAME} (construction)", construction(parameters), seed),
-        not_separable(f"{NAME} (these data)", parameters, seed),
-    ]
+    return [_constructed(parameters, seed), not_separable(f"{NAME} (these data)", parameters, seed)]
+
+
+def _constructed(parameters: Parameters, seed: int) -> Verdict:
+    name = f"{NAME} (construction)"
+    if parameters.k == 2:
+        return not_applicable(
+            name, "no linear classifier is right on all points, proved by an exact certificate", "with two classes the noise tells the class"
+        )
+    return not_separable(name, construction(parameters), seed)

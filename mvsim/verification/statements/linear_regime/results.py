@@ -105,9 +105,9 @@ RESULTS: dict[str, Result] = {
         "Proposition 3.4", LINEAR.name, 100, proposition_3_4.proposition_3_4,
         (
             NegativeControl("beta constant (classes alike)", "the softmax does not see which feature is learned",
-                lambda p, seed: proposition_3_4.alike(_largest(p.replace(beta_law=CONSTANT), seed), seed)),
+                lambda p, seed: proposition_3_4.alike(_largest(p.replace(beta_law=CONSTANT), seed))),
             NegativeControl("ERM (classes alike)", "its gradient vanishes with 1 - phi",
-                lambda p, seed: proposition_3_4.alike(_largest(p, seed), seed, _erm)),
+                lambda p, seed: proposition_3_4.alike(_largest(p, seed), _erm)),
         ),
     ),
     "3.5": Result(

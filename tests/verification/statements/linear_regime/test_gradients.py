@@ -1,5 +1,6 @@
 """Propositions 3.4 and 3.5: the pulls against the engine, the searches against grids, and where the statements hold and fail."""
 
+import itertools
 import math
 
 import numpy as np
@@ -101,6 +102,27 @@ def test_the_premise_of_b_24_leaves_a_pull_near_0():
     assert abs(pull[0]) <= 1e-9
     assert abs(one.k**2 * pull[1]) < 0.02
     assert proposition_3_4.pull_with_premise(one_class(3)) is None
+
+
+@pytest.mark.parametrize(("a", "gap"), [(0.0, 1.0), (1.0, 2.0), (0.3, 16.0)])
+@pytest.mark.parametrize("k", [2, 5])
+def test_no_order_of_features_is_worse_than_the_worst(k, a, gap):
+    """Against all 2^(k - 1) orders, with the gradient of the engine."""
+    one_sample = sample(k, 7)
+    one = OneClass.of(one_sample, one_sample.largest_class)
+    objective = one_sample.objective("midpoint")
+
+    def pull(own):
+        return -float(objective.gradient(own_only(own))[one.y, 0, one.y, 1])
+
+    pulls = []
+    for order in itertools.product([False, True], repeat=k - 1):
+        own = np.tile([a + gap, a], (k, 1))
+        swapped = np.insert(np.array(order), one.y, False)
+        own[swapped] = own[swapped, ::-1]
+        pulls.append(pull(own))
+    assert_close(pull(proposition_3_4.worst_order(one, a, gap)), min(pulls), ROUNDOFF, scale=1.0 / k**2)
+    assert max(pulls) > min(pulls)
 
 
 @pytest.mark.parametrize("k", [2, 5, 20])

@@ -73,6 +73,7 @@ def test_a_coefficient_changed_by_one_bit_is_noticed(data, certificate):
 def test_separable_points_have_a_classifier_and_no_certificate():
     data = mvsim.sample_dataset(mvsim.Parameters(k=4, N=60, P=16), 0)
     assert farkas.any_certificate(data) is None
+    assert farkas.separable(data) is True
     weights = farkas.separating_classifier(data)
     scores = np.einsum("nps,ys->ny", data.to_patches().reshape(data.N, data.P, -1), weights)
     assert (scores.argmax(axis=1) == data.labels).all()
@@ -82,6 +83,7 @@ def test_separable_points_have_a_classifier_and_no_certificate():
 
 def test_points_with_certificates_have_no_classifier(data):
     assert farkas.separating_classifier(data) is None
+    assert farkas.separable(data) is False
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])
@@ -113,6 +115,12 @@ def test_exact_solutions():
 def test_verdicts(k):
     assert [verdict.status for verdict in proposition_4_4(strong(k, 40 * k), 0)] == ["holds", "holds"]
     assert not_separable("Proposition 4.4", strong(k, 40 * k, delta3=1e-6, delta4=1e-6), 0).status == "fails"
+
+
+def test_two_classes_have_no_third_whose_noise_they_share():
+    construction_of_two, _ = proposition_4_4(mvsim.Parameters(k=2, N=80), 0)
+    assert (construction_of_two.status, construction_of_two.measured) == ("not applicable", None)
+    assert not_separable("Proposition 4.4", construction(mvsim.Parameters(k=2, N=80)), 0).status == "fails"
 
 
 def test_where_nothing_is_proved_nothing_is_decided(monkeypatch):

@@ -1,0 +1,62 @@
+"""``mvsim show``: what a run file holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from mvsim.cli.options import FLAG, Json
+from mvsim.cli.words import bytes_text, deviation_lines, print_wrapped
+from mvsim.run import Run, open_run
+
+
+def show(
+    file: Annotated[Path, Parameter(name="RUN", help="Run file.")],
+    /,
+    *,
+    verbose: Annotated[
+        bool, FLAG, Parameter(name=["--verbose", "-v"], help="Also list the departures from what the theorems assume, and all variables.")
+    ] = False,
+    json_: Json = False,
+) -> None:
+    """Say what a run file holds: outcome, parameters, origin."""
+    run = open_run(file)
+    if json_:
+        print(json.dumps({"file": str(file), "variables": _variables(run), **run.provenance}, default=str))
+        return
+    print_wrapped([*run.summary.splitlines(), *(deviation_lines(run.regime) if verbose else []), "", *_facts(run, file)])
+    if verbose:
+        print_wrapped(["", "Variables:", *(f"  {name} {tuple(of['dims'])}: {of['meaning']}" for name, of in _variables(run).items())])
+
+
+def _facts(run: Run, file: Path) -> list[str]:
+    """Return the lines about what was asked for and where it was made."""
+    made, p = run.provenance, run.parameters
+    usual = type(p)(k=p.k, model=p.model).model_dump(mode="json")
+    fields = p.model_dump(mode="json")
+    changed = [f"{name}={_text(value)}" for name, value in fields.items() if value != usual[name]]
+    stepping = ", ".join(f"{name}={_text(value)}" for name, value in made["integrator"].items() if name != "name" and value is not None)
+    options = ", ".join(f"{name}={_text(value)}" for name, value in made["options"].items() if name != "algorithm" and value is not None)
+    size = f"{file.stat().st_size / 2**20:.1f} MiB" if file.stat().st_size < 2**30 else bytes_text(file.stat().st_size)
+    return [
+        f"Status: {run.status}{'' if run.settled is None else ', settled' if run.settled else ', not settled'}; "
+        f"{run.dataset.sizes['time']} records, {run.dataset.sizes['snapshot']} full states, {size}",
+        "Parameters: " + ", ".join(f"{name}={_text(value)}" for name, value in fields.items()),
+        "Other than the default: " + (", ".join(changed) or "none"),
+        f"Integrator: {made['integrator']['name']} ({stepping})",
+        f"Options: {options}",
+        f"Made: {made['created']} by mvsim {made['version']}, revision {made['git_revision'] or 'unknown'}, {made['wall_seconds']:.3g} s"
+        + (f", continued {len(made['continued'])} times" if made.get("continued") else ""),
+        f"Command: {made['command']}",
+    ]
+
+
+def _variables(run: Run) -> dict[str, dict[str, Any]]:
+    return {str(name): {"dims": list(of.dims), "meaning": str(of.attrs.get("long_name", ""))} for name, of in run.dataset.variables.items()}
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value) if isinstance(value, dict | list) else f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,57 @@
+"""How results are put on a terminal: lines that fit, sizes and times with units."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+
+from mvsim.echo import escaped
+from mvsim.parameters import Deviation
+
+WIDTH = 150
+"""Columns of text where there is no terminal to ask, and at most."""
+
+
+def print_wrapped(lines: Iterable[str]) -> None:
+    """Print lines on stdout, each broken at the width of the terminal; what follows a break is indented."""
+    width = max(40, min(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH))
+    for line in lines:
+        print(*(textwrap.wrap(escaped(line), width, subsequent_indent="    ") or [""]), sep="\n")
+
+
+def note(line: str) -> None:
+    """Print a remark on stderr, where results are not."""
+    with suppress(OSError):  # nobody reads it
+        print(f"mvsim: {line}", file=sys.stderr, flush=True)
+
+
+def deviation_lines(regime: Sequence[Deviation]) -> list[str]:
+    """Return the ways in which a run departs from what the theorems assume, a line each."""
+    return [f"    {deviation.name}: {deviation.statement}" for deviation in regime]
+
+
+def bytes_text(count: float) -> str:
+    """Return a size of memory, as "1.2 GiB"."""
+    return f"{count / 2**30:.2g} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a short time with two digits, as "2.3 ms"."""
+    unit, size = next(((unit, size) for unit, size in (("s", 1.0), ("ms", 1e-3)) if seconds >= size), ("us", 1e-6))
+    return f"{seconds / size:.{1 if seconds < 10.0 * size else 0}f} {unit}"
+
+
+def span_text(seconds: tuple[float, float]) -> str:
+    """Return a range of times in words, as "2 s to 1 min"; of both ends the first one or two digits."""
+    low, high = (_rough(each) for each in seconds)
+    return low if low == high else f"{low} to {high}"
+
+
+def _rough(seconds: float) -> str:
+    for unit, size in (("days", 86400.0), ("hours", 3600.0), ("min", 60.0)):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:.1g} {unit}" if seconds < 10.0 * size else f"{seconds / size:.0f} {unit}"
+    return f"{max(seconds, 1.0):.0f} s"

@@ -1,0 +1,55 @@
+"""What a user calls from Python: one function for a run, several, or a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mvsim.echo import echo
+from mvsim.errors import UsageError
+from mvsim.plotting.figure import run_figure
+from mvsim.plotting.sweep_figure import sweep_figure
+from mvsim.run import Run
+from mvsim.sweep.runs import Runs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def plot(
+    runs: Run | Sequence[Run] | Runs,
+    *,
+    panels: Sequence[str] | None = None,
+    classes: Sequence[int] | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Draw a run, several side by side, or a sweep.
+
+    Parameters
+    ----------
+    runs : Run, sequence of Run, or Runs
+        What `mvsim.simulate`, `mvsim.open_run` or `mvsim.open_runs` returns.
+    panels : sequence of str, optional
+        Which panels to draw, from top to bottom: correlations, loss, learned-classes, total-correlations, escapes, gaps. By default those that have
+        something to show.
+    classes : sequence of int, optional
+        Classes to show, counted from 0; by default all.
+    title : str, optional
+        What stands above the picture; by default what came out. An empty text leaves it out.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Shows itself in a notebook; ``figure.savefig("run.pdf")`` writes it, `mvsim.plotting.save_figure` with the same bytes every time.
+
+    Raises
+    ------
+    UsageError
+        If there is nothing to draw, no such panel or class, or panels, classes or a title are given for a sweep.
+    """
+    if not isinstance(runs, Runs):
+        return run_figure([runs] if isinstance(runs, Run) else runs, panels, classes, title)
+    for name, value in (("panels", panels), ("classes", classes), ("title", title)):
+        if value is not None:
+            raise UsageError(f"{name}={echo(value)}: the picture of a sweep has no such choice; leave it out, or draw single runs of the sweep")
+    return sweep_figure(runs)

@@ -1,0 +1,113 @@
+"""Square panels, with the diagonal where both axes are equal: total correlations at the end, and entries into B against those foretold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mvsim.plotting.dots import count_dots
+from mvsim.plotting.panel import Limits, Panel, linear_limits
+from mvsim.plotting.shown import Shown
+from mvsim.plotting.style import MARK
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FAR = 30.0
+"""What was foretold beyond this factor of all that was measured stands at the edge: drawn in place, it would squeeze everything else."""
+
+
+def _totals(shown: Shown) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the total correlations of the two views of each class; unless views are two, the largest and the least."""
+    final = shown.at_end("total_correlation")
+    return (final[:, 0], final[:, 1]) if final.shape[1] == 2 else (final.max(axis=1), final.min(axis=1))
+
+
+def _total_limits(runs: Sequence[Shown]) -> Limits:
+    return linear_limits(value for shown in runs for values in _totals(shown) for value in values)
+
+
+def _draw_totals(axes: Axes, shown: Shown, limits: Limits) -> None:
+    """Draw the total correlations at the end, C_{y,1} against C_{y,2}, one dot per class."""
+    first, second = _totals(shown)
+    names = ("C_{y,1}", "C_{y,2}") if shown.run.parameters.V == 2 else (r"\max_\ell C_{y,\ell}", r"\min_\ell C_{y,\ell}")
+    axes.axline((0, 0), slope=1, color=MARK, linewidth=0.7, linestyle=":", zorder=1)
+    axes.scatter(first, second, s=14, color=shown.colour, alpha=0.6, linewidths=0, zorder=2, clip_on=False)
+    count_dots(axes, first, second, lambda values: values / limits[1], shown.colour)
+    axes.set_xlabel(f"total correlation ${names[0]}$ at the end")
+    axes.set_ylabel(f"total correlation\n${names[1]}$ at the end")
+
+
+def _entries(shown: Shown) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_], int]:
+    """Return when neurons entered B and when that was foretold, which of them are the first of their class, and how many were not foretold."""
+    measured, foretold = shown.of_classes("escape_time"), shown.of_classes("predicted_escape_time")
+    entered = np.isfinite(measured) & (measured > 0)
+    both = entered & np.isfinite(foretold)
+    first = both & (measured == np.min(np.where(np.isnan(measured), np.inf, measured), axis=(1, 2), keepdims=True))
+    return measured[both], foretold[both], first[both], int((entered & ~both).sum())
+
+
+def _entry_limits(runs: Sequence[Shown]) -> Limits:
+    """Return limits around all entries, and around what was foretold unless that is far away."""
+    all_of = [_entries(shown) for shown in runs]
+    measured = np.concatenate([entries[0] for entries in all_of])
+    if not len(measured):
+        return 0.1, 10.0
+    foretold = np.concatenate([entries[1] for entries in all_of])
+    near = foretold[(foretold > measured.min() / FAR) & (foretold < measured.max() * FAR)]
+    ends = np.concatenate([measured, near])
+    return float(ends.min() / 2), float(ends.max() * 2)
+
+
+def _draw_entries(axes: Axes, shown: Shown, limits: Limits) -> None:
+    """Draw when neurons entered B_{y,l} against when the initial state foretells it: on the diagonal it was right.
+
+    The first view of a class enters as foretold; what comes after it has been held up or helped by it.
+    """
+    from matplotlib.lines import Line2D
+
+    measured, foretold, first, unforeseen = _entries(shown)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel(r"foretold time of entry into $B_{y,\ell}$")
+    axes.set_ylabel("time of entry")
+    axes.axline((limits[0], limits[0]), (limits[1], limits[1]), color=MARK, linewidth=0.7, linestyle=":", zorder=1)
+    if not len(measured):
+        axes.text(0.5, 0.5, "no neuron\nhas entered", transform=axes.transAxes, ha="center", va="center", fontsize=6.5, color=MARK)
+        return
+    seen = np.clip(foretold, *limits)
+    for chosen, face, name in ((first, shown.colour, "first of its class"), (~first, "none", "later")):
+        for inside, shape in ((foretold == seen, "o"), (foretold > seen, ">"), (foretold < seen, "<")):
+            dots: dict[str, Any] = {
+                "s": 13,
+                "marker": shape,
+                "facecolor": face,
+                "edgecolor": shown.colour,
+                "linewidths": 0.6,
+                "clip_on": False,
+                "zorder": 2,
+            }
+            if not (chosen & inside).any():
+                continue
+            axes.scatter(seen[chosen & inside], measured[chosen & inside], **dots, label=f"{name}: {chosen.sum()}" if shape == "o" else None)
+    remarks = [f"foretold beyond the edge: {(foretold != seen).sum()}"] if (foretold != seen).any() else []
+    remarks += [f"not foretold: {unforeseen}"] if unforeseen else []
+    handles, labels = axes.get_legend_handles_labels()
+    edge = Line2D([], [], linestyle="", marker=">", color=MARK, markersize=3.5)
+    nothing = Line2D([], [], linestyle="")
+    handles += [edge if remark.startswith("foretold") else nothing for remark in remarks]
+    axes.legend(handles, [*labels, *remarks], loc="lower center", bbox_to_anchor=(0.5, 1.0), borderaxespad=0.2, fontsize=6.5, handletextpad=0.3)
+
+
+total_correlations = Panel(
+    "total-correlations",
+    _draw_totals,
+    _total_limits,
+    over_time=False,
+    notes=lambda shown: r"Total correlations: dots are classes; $\times n$: $n$ dots at one place.",
+    is_empty=lambda shown: not any(values.any() for values in _totals(shown)),
+)
+escapes = Panel("escapes", _draw_entries, _entry_limits, over_time=False, is_empty=lambda shown: not len(_entries(shown)[0]))

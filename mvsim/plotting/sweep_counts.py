@@ -1,0 +1,105 @@
+"""What a picture of a sweep counts: classes by what they have learned, in the runs that share their swept values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mvsim.plotting.labels import METHOD_NAMES
+from mvsim.sweep.intervals import clustered_interval
+from mvsim.sweep.measures import CLASSES
+from mvsim.sweep.runs import Runs
+from mvsim.sweep.study import Axis
+
+LETTERS = {"alpha": r"$\alpha$", "rho": r"$\rho$", "r0": r"$r_0$", "eta": r"$\eta$", **{f"delta{i}": rf"$\delta_{i}$" for i in range(1, 5)}}
+
+
+class Case(NamedTuple):
+    """The values of one swept name or several that go side by side."""
+
+    axis: Axis
+    place: int
+
+
+class Column(NamedTuple):
+    """Cases that have a panel of their own, and in words what tells their runs from those of other panels."""
+
+    cases: tuple[Case, ...]
+    words: str
+
+
+class Counts(NamedTuple):
+    """Classes of each run, by what they have learned, and all of them; and how many of the runs had not settled."""
+
+    of: dict[str, NDArray[np.int64]]
+    classes: NDArray[np.int64]
+    unsettled: int
+
+    def interval(self, outcome: str) -> tuple[float, float, float]:
+        """Return the fraction of classes with an outcome, and its interval over seeds; NaN if there is no run."""
+        return clustered_interval(self.of[outcome].tolist(), self.classes.tolist()) if len(self.classes) else (math.nan,) * 3
+
+
+def numbers_of(runs: Runs, axes: Sequence[Axis]) -> list[Axis]:
+    """Return the swept numbers along which fractions are drawn, at most two: k first, then those with the most values.
+
+    A number that means nothing for some of the runs, as the law of lambda for ERM, is not among them: it tells panels apart.
+    """
+    swept = [cell.swept.keys() for cell in runs.study.cells]
+    numbers = [axis for axis in axes if is_number(axis) and all(axis.label in names for names in swept)]
+    return sorted(numbers, key=lambda axis: (axis.label != "k", -len(axis.values)))[:2]
+
+
+def columns_of(runs: Runs, axes: Sequence[Axis]) -> list[Column]:
+    """Return the combinations of values along some axes; those that the same runs stand at, because a value means nothing for them, once."""
+    columns: dict[tuple[int, ...], Column] = {}
+    for cases in product(*([Case(axis, place) for place in range(len(axis.values))] for axis in axes)):
+        cells = _cells_at(runs, cases)
+        swept = runs.study.cells[cells[0]].swept
+        named = [(name, value) for case in cases for name, value in zip(case.axis.names, case.axis.values[case.place], strict=True) if name in swept]
+        columns.setdefault(cells, Column(cases, ", ".join(words_for(name, value) for name, value in named)))
+    return list(columns.values())
+
+
+def counts_at(runs: Runs, cases: Sequence[Case]) -> Counts:
+    """Return the classes of all runs that are done and have some values."""
+    rows = [row for index in _cells_at(runs, cases) if (row := runs.table.iloc[index])["state"] == "done"]
+    of = {name: np.array([int(row[f"{CLASSES}{name}"]) for row in rows], dtype=np.int64) for name in outcomes_of(runs)}
+    classes = np.array([runs.study.cells[int(row["cell"])].parameters.k for row in rows], dtype=np.int64)
+    return Counts(of, classes, sum(not row["settled"] for row in rows))
+
+
+def outcomes_of(runs: Runs) -> list[str]:
+    """Return what a class can have learned, from all to none."""
+    return [name.removeprefix(CLASSES) for name in runs.measures if name.startswith(CLASSES)]
+
+
+def is_number(axis: Axis) -> bool:
+    """Whether the first name of an axis has numbers for values."""
+    return all(isinstance(value[0], int | float) and not isinstance(value[0], bool) for value in axis.values)
+
+
+def words_for(name: str, value: Any) -> str:
+    """Return a value with its name, for a title."""
+    if name == "method":
+        return METHOD_NAMES.get(value, str(value))
+    if name == "mixing" and isinstance(value, dict) and "distribution" in value:
+        return f"mixing {value['distribution']}({', '.join(f'{one:g}' for one in value.get('args', ()))})"
+    text = f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value).replace("$", r"\$")
+    return f"{letter_of(name)} = {text}"
+
+
+def letter_of(name: str) -> str:
+    """Return a name as mathematics has it."""
+    return LETTERS.get(name, f"${name}$" if len(name) == 1 else name.replace("_", " "))
+
+
+def _cells_at(runs: Runs, cases: Sequence[Case]) -> tuple[int, ...]:
+    """Return the numbers of the cells that have some values, each once."""
+    chosen = runs.dataset["cell"].isel({case.axis.label: case.place for case in cases})
+    return tuple(sorted({int(index) for index in chosen.to_numpy().ravel()}))

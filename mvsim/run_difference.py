@@ -1,0 +1,100 @@
+"""In what two runs differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mvsim.echo import shortened
+from mvsim.run import Run
+
+ORIGIN = ("version", "git_revision", "command", "versions", "platform", "created", "wall_seconds", "continued")
+"""Entries of the provenance that say where a run was made, and not what it is."""
+
+_DERIVED = {"summary", "sha256", "format", "regime", "faithful_eta"}
+"""Entries that follow from the others and from what came out."""
+
+
+class Difference(NamedTuple):
+    """One thing in which two runs differ.
+
+    Attributes
+    ----------
+    kind : str
+        "asked for", "made" (where and by what, which need not matter) or "came out".
+    name : str
+        What differs.
+    first, second : str
+        Its values, in words.
+    """
+
+    kind: str
+    name: str
+    first: str
+    second: str
+
+    @property
+    def matters(self) -> bool:
+        """Whether the runs are not the same run, made twice."""
+        return self.kind != "made"
+
+
+def differences(first: Run, second: Run) -> list[Difference]:
+    """Return in what two runs differ, in the order: what was asked for, what came out, where they were made.
+
+    Arrays are compared bit for bit, and NaN equals NaN.
+    """
+    return [*_asked(first, second), *_came_out(first, second), *_made(first, second)]
+
+
+def _asked(first: Run, second: Run) -> Iterator[Difference]:
+    one, two = (_flat(run.provenance) for run in (first, second))
+    return _entries("asked for", one, two)
+
+
+def _made(first: Run, second: Run) -> Iterator[Difference]:
+    one, two = ({name: run.provenance[name] for name in ORIGIN if name in run.provenance} for run in (first, second))
+    return _entries("made", one, two)
+
+
+def _entries(kind: str, one: Mapping[str, Any], two: Mapping[str, Any]) -> Iterator[Difference]:
+    for name in dict.fromkeys([*one, *two]):
+        if one.get(name) != two.get(name):
+            yield Difference(kind, name, shortened(str(one.get(name))), shortened(str(two.get(name))))
+
+
+def _flat(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was asked for, with the entries of parameters, integrator and options by their own names."""
+    found: dict[str, Any] = {}
+    for name, value in provenance.items():
+        if name in ORIGIN or name in _DERIVED or name in ("status", "settled"):
+            continue
+        found |= {f"{name}.{key}": of for key, of in value.items()} if isinstance(value, dict) else {name: value}
+    return found
+
+
+def _came_out(first: Run, second: Run) -> Iterator[Difference]:
+    for name in ("status", "settled"):
+        if first.provenance[name] != second.provenance[name]:
+            yield Difference("came out", name, str(first.provenance[name]), str(second.provenance[name]))
+    one, two = first.dataset.variables, second.dataset.variables
+    for name in dict.fromkeys([*map(str, one), *map(str, two)]):
+        if name not in one or name not in two:
+            yield Difference("came out", name, *("is there" if name in of else "is not there" for of in (one, two)))
+        elif one[name].shape != two[name].shape:
+            yield Difference("came out", name, f"shape {one[name].shape}", f"shape {two[name].shape}")
+        else:
+            a, b = one[name].values, two[name].values
+            if not np.array_equal(a, b, equal_nan=a.dtype.kind == "f" and b.dtype.kind == "f"):
+                yield _values(name, a, b)
+
+
+def _values(name: str, a: np.ndarray, b: np.ndarray) -> Difference:
+    """Say of two arrays, or numbers, of one shape how far they are apart."""
+    if a.ndim == 0:
+        return Difference("came out", name, f"{a.item():.10g}", f"{b.item():.10g}")
+    differ = ~((a == b) | ((a != a) & (b != b)))
+    place = tuple(int(i) for i in np.argwhere(differ)[0])
+    return Difference("came out", f"{name}{list(place)}", f"{a[place].item():.10g}", f"{b[place].item():.10g}, in {differ.sum()} of {a.size} entries")

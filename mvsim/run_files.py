@@ -1,0 +1,172 @@
+"""`mvsim.open_runs`: many runs as one."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mvsim.echo import echo, path_text, shortened
+from mvsim.errors import UsageError
+from mvsim.run import Run, open_run
+from mvsim.sweep.measures import measures_of
+from mvsim.sweep.runs import Runs
+from mvsim.sweep.runs import open_runs as open_sweep
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+
+class RunFiles:
+    """Runs from any files, in the order of their names.
+
+    Parameters
+    ----------
+    runs : iterable of Run
+        The runs, each with its file.
+
+    Raises
+    ------
+    UsageError
+        If there are none.
+
+    Examples
+    --------
+    >>> runs = mvsim.open_runs("*.nc")  # doctest: +SKIP
+    >>> runs.dataset["classes_both"].sel({"method": "erm"}).mean("seed")  # doctest: +SKIP
+    """
+
+    def __init__(self, runs: Iterable[Run]) -> None:
+        self._runs = list(runs)
+        if not self._runs:
+            raise UsageError("runs: there are none; give the names of run files")
+
+    def __repr__(self) -> str:
+        return f"RunFiles({len(self)} runs; they differ in {', '.join(self.differing) or 'nothing'})"
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self._runs)
+
+    def __getitem__(self, index: int) -> Run:
+        return self._runs[index]
+
+    @cached_property
+    def differing(self) -> tuple[str, ...]:
+        """Names of the parameters and options in which the runs differ."""
+        told = [_told(run) for run in self._runs]
+        names = dict.fromkeys(name for row in told for name in row)
+        return tuple(name for name in names if len({json.dumps(row.get(name)) for row in told}) > 1)
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """A row for each run: in what the runs differ, how it ended, what was measured, and the file."""
+        import pandas as pd
+
+        rows = []
+        for run in self._runs:
+            told = _told(run)
+            values = {name: _scalar(told.get(name)) for name in self.differing}
+            rows.append(values | {"status": run.status} | _measured(run) | {"file": str(run.path)})
+        return pd.DataFrame(rows)
+
+    @cached_property
+    def dataset(self) -> xr.Dataset:
+        """What was measured at the end of each run, with a dimension for each name in which the runs differ; NaN where there is no such run.
+
+        Counts are floats too. ``file`` is empty where there is no run.
+
+        Raises
+        ------
+        UsageError
+            If two runs are the same, so that they would stand at one place.
+        """
+        import xarray as xr
+
+        axes = {name: _sorted({_scalar(_told(run).get(name)) for run in self._runs}) for name in self.differing}
+        shape = tuple(len(values) for values in axes.values())
+        names = dict.fromkeys(name for run in self._runs for name in _measured(run))
+        arrays = {name: np.full(shape, np.nan) for name in names}
+        files = np.full(shape, "", dtype=object)
+        for run in self._runs:
+            told, measured = _told(run), _measured(run)
+            place = tuple(values.index(_scalar(told.get(name))) for name, values in axes.items())
+            if files[place]:
+                raise UsageError(f"{path_text(str(run.path))}: is the same run as {path_text(files[place])}; leave out one of them")
+            files[place] = str(run.path)
+            for name, value in measured.items():
+                arrays[name][place] = np.nan if value is None else float(value)
+        meanings = {name: measure.meaning for run in self._runs for name, measure in measures_of(run.parameters).items()}
+        dims = tuple(axes)
+        variables: dict[str, Any] = {name: (dims, values, {"long_name": meanings[name]}) for name, values in arrays.items()}
+        variables["file"] = (dims, files, {"long_name": "run file"})
+        return xr.Dataset(variables, {name: (name, np.array(values, dtype=_dtype(values))) for name, values in axes.items()})
+
+
+def open_runs(where: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Runs | RunFiles:
+    """Read many runs as one.
+
+    Parameters
+    ----------
+    where : path or iterable of paths
+        The folder of a sweep; or a pattern of file names, as ``"*.nc"``; or the files themselves.
+
+    Returns
+    -------
+    Runs or RunFiles
+        Both have ``table``, a data frame with a row for each run, and ``dataset``, an xarray.Dataset with a dimension for each parameter in which the
+        runs differ, and yield the runs.
+
+    Raises
+    ------
+    UsageError
+        If there is no sweep in the folder, or no file of that name, or one is not a run.
+    """
+    if isinstance(where, str | os.PathLike):
+        if Path(where).is_dir():
+            return open_sweep(where)
+        found = [os.fspath(where)] if Path(where).exists() else sorted(glob.glob(os.fspath(where)))
+        if not found:
+            raise UsageError(f"{shortened(os.fspath(where))}: no such file; give the folder of a sweep, or a pattern of run files as '*.nc'")
+        return RunFiles(open_run(path) for path in found)
+    if not isinstance(where, Iterable):
+        raise UsageError(f"where={echo(where)}: must be a folder, a pattern of file names, or names of files")
+    return RunFiles(open_run(path) for path in where)
+
+
+def _told(run: Run) -> dict[str, Any]:
+    """Return all that says which run it is: parameters, method, seed, integrator and options, in JSON types."""
+    made = run.provenance
+    stepping = {("integrator" if name == "name" else name): value for name, value in made["integrator"].items()}
+    options = {name: value for name, value in made["options"].items() if name != "algorithm"}
+    return run.parameters.model_dump(mode="json") | {"method": run.method, "seed": run.seed} | stepping | options
+
+
+def _measured(run: Run) -> dict[str, Any]:
+    return {name: measure.of(run) for name, measure in measures_of(run.parameters).items()}
+
+
+def _scalar(value: Any) -> Any:
+    """Return a value that can be a coordinate: a number, or text; a law as JSON, "none" for what a run does not have."""
+    if value is None:
+        return "none"
+    return value if isinstance(value, int | float | str) and not isinstance(value, bool) else json.dumps(value)
+
+
+def _sorted(values: set[Any]) -> list[Any]:
+    return sorted(values, key=lambda value: (isinstance(value, str), value))
+
+
+def _dtype(values: list[Any]) -> Any:
+    if all(isinstance(value, int) and -(2**63) <= value < 2**63 for value in values):
+        return np.int64
+    return np.float64 if all(isinstance(value, int | float) for value in values) else object

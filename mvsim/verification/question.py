@@ -1,0 +1,262 @@
+"""A question to `verify`: what is asked, whether it can be asked, and its answer. The command line and Python ask the same way."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from mvsim.echo import echo, path_text
+from mvsim.errors import UsageError
+from mvsim.parameters import Parameters
+from mvsim.run import Run
+from mvsim.simulation.progress import Progress
+from mvsim.sweep.runs import Runs, open_runs
+from mvsim.verification.paths import path_in_k
+from mvsim.verification.run_verdicts import check_step, check_theorem
+from mvsim.verification.sweeps import ask_of_sweep
+from mvsim.verification.verdict import Verdict, asked_for, exit_code, number_of
+from mvsim.verification.verify import FOLDER, SEEDS, Section, ask_of_controls, ask_of_results, ask_of_runs, ask_of_theorems
+
+DEFAULT_K = (10,)
+
+Announce = Callable[[Run, int, int], None]
+"""Is told of a run before it is judged: how many were before it, and how many there are (0 and 0 where that is not counted)."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked; None stands for an option that is not given.
+
+    Attributes
+    ----------
+    runs, theorems, results, controls, k, seeds, follow, folder, path, threads
+        See `verify`.
+    claims : tuple of str
+        Numbers of steps of the proofs that are asked for by name.
+    strict : bool
+        Whether all of them are.
+    fields : mapping
+        Fields of `mvsim.Parameters`.
+    """
+
+    runs: tuple[Run | str | os.PathLike[str], ...] = ()
+    theorems: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
+    strict: bool = False
+    controls: bool = False
+    k: tuple[int, ...] | None = None
+    seeds: int | None = None
+    follow: bool | None = None
+    path: str | None = None
+    folder: Path | None = None
+    threads: int | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def each_k(self) -> tuple[int, ...]:
+        """Numbers of classes, the default if none are given."""
+        return DEFAULT_K if self.k is None else self.k
+
+    @property
+    def place(self) -> Path:
+        """Where runs are made and found again."""
+        return FOLDER if self.folder is None else self.folder
+
+    @property
+    def makes_runs(self) -> bool:
+        """Whether runs are made for it, or data sets drawn."""
+        return bool(self.controls or ((self.theorems or self.results) and not self.runs))
+
+    def check(self) -> None:
+        """Raise `UsageError` if nothing is asked, an argument is out of its domain, or one is given that would change nothing."""
+        if not (self.runs or self.theorems or self.results or self.controls):
+            raise UsageError("nothing to verify: give runs, theorems, results or controls")
+        for number in self.theorems:
+            check_theorem(number)
+        for number in self.claims:
+            check_step(number)
+        if self.runs and self.results:
+            raise UsageError(f"results={', '.join(self.results)}: are judged without runs; ask for them by themselves")
+        over_seeds = {"k": self.k, "seeds": self.seeds, **self.fields}
+        if self.runs or not (self.theorems or self.results):
+            self._refuse(over_seeds, "is for theorems and results without runs; a run has parameters of its own")
+        if self.runs or not self.theorems:
+            self._refuse({"path": self.path, "follow": self.follow, "threads": self.threads}, "is for runs that are made for a theorem")
+        if not self.makes_runs:
+            self._refuse({"folder": self.folder}, "is for runs that are made")
+        folders = [run for run in self.runs if _is_folder(run)]
+        if folders and (len(self.runs) > 1 or self.theorems):
+            raise UsageError(
+                f"{path_text(folders[0])}: the folder of a sweep is judged alone, by the theorems about its runs; give nothing beside it"
+            )
+
+    @staticmethod
+    def _refuse(given: Mapping[str, Any], why: str) -> None:
+        unused = [f"{name}={echo(value)}" for name, value in given.items() if value is not None]
+        if unused:
+            raise UsageError(f"{', '.join(unused)}: {why}; remove {'it' if len(unused) == 1 else 'them'}")
+
+    def sections(
+        self,
+        announce: Announce | None = None,
+        progress: Callable[[], AbstractContextManager[Progress]] | None = None,
+    ) -> Iterator[Section]:
+        """Return the answer section by section; everything that can be checked is checked before the first.
+
+        Parameters
+        ----------
+        announce : callable, optional
+            Is told of existing runs before they are judged.
+        progress : callable, optional
+            Shows how runs go that are made.
+        """
+        self.check()
+        seeds, follow = SEEDS if self.seeds is None else self.seeds, True if self.follow is None else self.follow
+        sweep = self._sweep()
+        parts: list[Iterator[Section]] = []
+        if sweep is not None:
+            parts.append(ask_of_sweep(sweep, announce))
+        elif self.runs:
+            parts.append(ask_of_runs(self.runs, self.theorems, None if announce is None else lambda run: announce(run, 0, 0)))
+        elif self.theorems:
+            parameters = parameters_along(self.path or "default", self.each_k, self.fields)
+            parts.append(ask_of_theorems(self.theorems, parameters, seeds, self.place, self.threads, progress, follow))
+        if self.results:
+            parts.append(ask_of_results(self.results, [int(one) for one in self.each_k], seeds, self.fields, self.controls))
+        elif self.controls:
+            parts.append(ask_of_controls(self.place))
+        return (section for part in parts for section in part)
+
+    def _sweep(self) -> Runs | None:
+        """Return the sweep in a folder, None if runs are given."""
+        return open_runs(self.runs[0]) if self.runs and _is_folder(self.runs[0]) else None
+
+    def asked_for(self, verdicts: Iterable[Verdict]) -> list[Verdict]:
+        """Return the verdicts that the exit code is about."""
+        return asked_for(verdicts, theorems=bool(self.theorems or self.results) or not self.claims, claims=self.claims, strict=self.strict)
+
+    def unanswered(self, verdicts: Sequence[Verdict]) -> list[str]:
+        """Return the steps that are asked for by name and are not about what was judged."""
+        return [number for number in self.claims if not any(number_of(verdict.name) == number for verdict in verdicts)]
+
+    def code(self, verdicts: Sequence[Verdict]) -> int:
+        """Return the exit code of the answer."""
+        return exit_code(self.asked_for(verdicts)) or (3 if self.unanswered(verdicts) else 0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it in JSON types, defaults filled in; the same question is the same dictionary."""
+        words: dict[str, Any] = {"runs": [str(run) for run in self.runs], "theorems": list(self.theorems), "controls": self.controls}
+        optional = {"claims": list(self.claims), "strict": self.strict, "results": list(self.results)}
+        words |= {name: value for name, value in optional.items() if value}
+        if self.runs or not (self.theorems or self.results):
+            return words
+        follow, seeds = self.follow is not False, SEEDS if self.seeds is None else self.seeds
+        fields = dict(self.fields) | ({"path": self.path} if self.path not in (None, "default") else {})
+        return words | {"k": list(self.each_k), "seeds": seeds, "follow": follow, "parameters": fields}
+
+
+def verify(
+    runs: Iterable[Run | str | os.PathLike[str]] = (),
+    *,
+    theorems: Sequence[str] = (),
+    results: Sequence[str] = (),
+    k: int | Sequence[int] | None = None,
+    seeds: int | None = None,
+    controls: bool = False,
+    follow: bool | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    path: str | None = None,
+    threads: int | None = None,
+    **fields: Any,
+) -> list[Verdict]:
+    """Say whether the theorems hold, by how much, and over how many seeds.
+
+    Parameters
+    ----------
+    runs : iterable of Run or path
+        Existing runs to judge, or the folder of one sweep.
+    theorems : sequence of str
+        "4.6", "4.7". With runs, what to judge them by (default what their training loss asks for); without, what to judge over seeds.
+    results : sequence of str
+        "3.2", "3.3", "3.4", "3.5", "4.4": Section 3 and Proposition 4.4, which need no runs.
+    k : int or sequence of int, optional
+        Numbers of classes, without runs; default 10.
+    seeds : int, optional
+        Runs of each theorem, and data sets of each result, at each k; default 20.
+    controls : bool
+        Run the negative controls as well: those of the results if any are named.
+    follow : bool, optional
+        Go on with runs in which something is missing until that is decided, which is the default: to `mvsim.verification.verify.FOLLOWED` times the
+        first escapes at most. False leaves them inconclusive.
+    folder : path, optional
+        Where runs are made and found again; default mvsim-runs.
+    path : str, optional
+        Which d belongs to each k (`mvsim.verification.paths.path_in_k`): "literal", "default" or "r0=C*k^-P".
+    threads : int, optional
+        Threads of the runs that are made.
+    **fields
+        Other fields of `mvsim.Parameters`, the same at each k; ``d`` may be a list with one for each k.
+
+    Returns
+    -------
+    list of Verdict
+
+    Raises
+    ------
+    UsageError
+        If nothing is asked, an argument is out of its domain, or one is given that would change nothing: those about runs that are made, beside
+        existing runs.
+    """
+    if folder is not None and (not isinstance(folder, (str, os.PathLike)) or not os.fspath(folder)):
+        raise UsageError(f"folder={echo(folder)}: must be the name of a directory")
+    question = Question(
+        runs=tuple([runs] if isinstance(runs, (Run, str, os.PathLike)) else several("runs", runs)),
+        theorems=tuple([theorems] if isinstance(theorems, str) else several("theorems", theorems)),
+        results=tuple([results] if isinstance(results, str) else several("results", results)),
+        controls=controls,
+        k=None if k is None else tuple([k] if isinstance(k, (int, np.integer)) else several("k", k)),
+        seeds=seeds,
+        follow=follow,
+        path=path,
+        folder=None if folder is None else Path(folder),
+        threads=threads,
+        fields=fields,
+    )
+    return [verdict for section in question.sections() for verdict in section.verdicts]
+
+
+def _is_folder(run: Any) -> TypeGuard[str | os.PathLike[str]]:
+    return isinstance(run, (str, os.PathLike)) and Path(run).is_dir()
+
+
+def parameters_along(path: str, k: Sequence[int], fields: Mapping[str, Any]) -> list[Parameters]:
+    """Return the parameters at each k along a path; ``d`` in the fields may be a list with one for each k.
+
+    Raises
+    ------
+    UsageError
+        If there is another number of d than of k, or a value is out of its domain.
+    """
+    at, d = path_in_k(path), fields.get("d")
+    if not isinstance(d, (list, tuple)):
+        return [at(k=one, **fields) for one in k]
+    if len(d) != len(k):
+        raise UsageError(f"d={', '.join(map(str, d))}: {len(d)} values for {len(k)} numbers of classes; give one, or one for each k")
+    return [at(k=one, **{**fields, "d": of_k}) for one, of_k in zip(k, d, strict=True)]
+
+
+def several(name: str, values: Any) -> list[Any]:
+    """Return ``values`` if there may be several of them, all of which are there."""
+    if np.ma.is_masked(values):
+        raise UsageError(f"{name}={echo(values)}: some are masked; give those that are there")
+    try:
+        return list(values)
+    except TypeError:
+        raise UsageError(f"{name}={echo(values)}: must be one of them or a list") from None

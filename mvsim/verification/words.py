@@ -1,0 +1,59 @@
+"""Verdicts in words: what several of them say together, and their numbers as a table shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from mvsim.verification.verdict import Verdict
+
+UNFAVOURABLE = {1: "something that was asked for fails or is contradicted", 3: "something that was asked for is inconclusive"}
+"""What an exit code of `mvsim verify` says if it is not 0."""
+
+ANSWERED = (0, *UNFAVOURABLE)
+"""The exit codes that are an answer."""
+
+
+def conclusion(code: int, verdicts: Collection[Verdict]) -> str:
+    """Return the answer to what was asked, in words.
+
+    Exit code 0 says only that nothing speaks against a theorem. Whether its probability is established, or only consistent with the runs, or whether
+    single runs were judged, which show no probability, is told by the statuses of the theorems.
+
+    Parameters
+    ----------
+    code : int
+        One of `ANSWERED`; see `mvsim.verification.verdict.exit_code`.
+    verdicts : collection of Verdict
+        Those that were asked for.
+    """
+    if code in UNFAVOURABLE:
+        return UNFAVOURABLE[code]
+    statuses = {verdict.status for verdict in verdicts if verdict.kind == "theorem"} or {verdict.status for verdict in verdicts}
+    if "consistent" in statuses:
+        return "the runs are consistent with what was asked for and do not establish it"
+    if "established" in statuses:
+        return "what was asked for is established"
+    if "holds" in statuses:
+        return "what was asked for holds in what was judged"
+    return "nothing was decided"
+
+
+def number_text(value: float | None) -> str:
+    """Return a measured number, or a bound, for a table."""
+    return "" if value is None else f"{value:.4g}"
+
+
+def margin_text(verdict: Verdict) -> str:
+    """Return how far inside the bound what was measured lies, in per cent of the bound; as a number where the bound is 0."""
+    if verdict.margin is None:
+        return ""
+    percent = 100.0 * verdict.margin
+    if verdict.bound == 0.0:
+        return f"{verdict.margin:+.2g}"
+    return f"{percent:+.0f}%" if abs(percent) >= 0.5 or percent == 0.0 else f"{percent:+.1g}%"
+
+
+def status_text(verdict: Verdict) -> str:
+    """Return the status in words: what is only measured and lies beyond the constant of a proof is neither contradicted nor confirmed."""
+    beyond = verdict.status == "measured" and verdict.margin is not None and verdict.margin < 0.0
+    return "measured, beyond the bound" if beyond else verdict.status

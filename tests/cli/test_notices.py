@@ -1,0 +1,36 @@
+"""What long work says on stderr while it goes on."""
+
+import pytest
+from sweep_folder import filled
+
+import mvsim
+from mvsim.cli.notices import LOG_INTERVAL, Notices
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that goes on by 10 seconds each time it is read."""
+    times = iter(range(0, 100_000, 10))
+    monkeypatch.setattr("mvsim.cli.notices.time.monotonic", lambda: float(next(times)))
+
+
+def test_how_far_work_is_is_said_now_and_then(clock, capsys):
+    notices = Notices()
+    for place in range(8):
+        notices.count("reading runs", place, 8)
+    assert LOG_INTERVAL == 30.0
+    assert capsys.readouterr().err.splitlines() == ["mvsim: reading runs, 3 of 8", "mvsim: reading runs, 6 of 8"]
+
+
+def test_what_begins_is_said_at_once_but_not_if_nobody_wants_to_know(clock, capsys):
+    Notices().begin("drawing \x1b[31m")
+    Notices(quiet=True).begin("drawing")
+    Notices(quiet=True).count("reading runs", 7, 8)
+    assert capsys.readouterr().err == "mvsim: drawing \\x1b[31m\n"
+
+
+def test_reading_a_sweep_tells_how_far_it_is(tmp_path):
+    folder, told = filled(tmp_path / "runs", {"k": 3, "method": "erm", "seed": "0:3"}, leave_out=[1]), []
+    mvsim.open_runs(folder.path, lambda *words: told.append(words)).table  # noqa: B018 - reads it
+    assert [words for words in told if words[0] == "reading runs"] == [("reading runs", place, 3) for place in range(3)]
+    assert [words for words in told if words[0] == "checking runs"] == [("checking runs", place, 3) for place in range(3)]

@@ -1,0 +1,69 @@
+"""``mvsim show`` and ``mvsim diff``: what run files hold, and in what they differ."""
+
+import json
+
+import mvsim as package
+
+
+def test_show_says_outcome_parameters_and_origin(mvsim, tiny):
+    assert mvsim("simulate", *tiny, "--signal_layout", "fixed", "--out", "run.nc").code == 0
+    run = package.open_run("run.nc")
+    shown = mvsim("show", "run.nc")
+    words = " ".join(shown.out.split())
+    assert (shown.code, shown.err) == (0, "")
+    assert words.startswith(run.summary.splitlines()[0])
+    assert "Other than the default: N=30, signal_layout=fixed" in words
+    assert "Integrator: flow (rtol=0.001, t_end=60, settled_factor=10)" in words
+    assert f"revision {run.provenance['git_revision'] or 'unknown'}" in words
+    assert run.regime[0].statement not in words
+    verbose = " ".join(mvsim("show", "run.nc", "--verbose").out.split())
+    assert all(deviation.statement in verbose for deviation in run.regime)
+    assert all(str(name) in verbose for name in run.dataset.variables)
+
+
+def test_show_for_machines_is_the_provenance(mvsim, tiny):
+    mvsim("simulate", *tiny, "--out", "run.nc")
+    told = json.loads(mvsim("show", "run.nc", "--json").out)
+    assert told["parameters"] == package.open_run("run.nc").provenance["parameters"]
+    assert told["variables"]["loss"] == {"dims": ["time"], "meaning": "training loss"}
+
+
+def test_show_of_what_is_no_run(mvsim, tmp_path):
+    (tmp_path / "no.nc").write_text("no")
+    result = mvsim("show", "no.nc")
+    assert (result.code, result.out) == (2, "")
+    assert "no.nc: not a NetCDF4 file" in result.err
+
+
+def test_the_same_run_made_twice_does_not_differ(mvsim, tiny):
+    for name in ("one.nc", "two.nc"):
+        assert mvsim("simulate", *tiny, "--out", name).code == 0
+    result = mvsim("diff", "one.nc", "two.nc")
+    assert result.code == 0
+    assert "the same, bit for bit" in result.out
+    assert mvsim("diff", "one.nc", "one.nc").out == "The runs do not differ, bit for bit.\n"
+
+
+def test_other_runs_differ_in_what_was_asked_for_and_in_what_came_out(mvsim, tiny):
+    mvsim("simulate", *tiny, "--out", "one.nc")
+    mvsim("simulate", *tiny, "--delta3", "0.001", "--out", "two.nc")
+    result = mvsim("diff", "one.nc", "two.nc")
+    assert result.code == 1
+    asked, came_out = result.out.split("came out:")
+    assert "parameters.delta3" in asked
+    assert "0.001" in asked
+    assert "parameters.delta4" not in asked
+    assert "final_correlations" in came_out
+    rows = json.loads(mvsim("diff", "one.nc", "two.nc", "--json").out)
+    assert {"kind": "asked for", "name": "parameters.delta3"}.items() <= next(row for row in rows if row["name"] == "parameters.delta3").items()
+    a, b = (package.open_run(name).dataset["loss"].to_numpy() for name in ("one.nc", "two.nc"))
+    loss = next(row for row in rows if row["name"].startswith("loss["))
+    assert f"in {(a != b).sum()} of {len(a)} entries" in loss["second"]
+
+
+def test_runs_of_other_sizes_are_compared_by_their_shapes(mvsim, tiny):
+    mvsim("simulate", *tiny, "--out", "one.nc")
+    mvsim("simulate", *tiny, "--m", "2", "--out", "two.nc")
+    result = mvsim("diff", "one.nc", "two.nc")
+    assert result.code == 1
+    assert "shape (3, 3, 3, 2)  ->  shape (3, 2, 3, 2)" in result.out

@@ -1,0 +1,115 @@
+"""The default P and N: the least at which Proposition 4.4 holds on the sampled data, that is, no linear classifier is right on all points.
+
+For each k up to 14, over seeds: with default parameters but P = t k^2, the least t of `CONSTANTS` at which no data set can be separated, and with
+P = 12 k^2 the least number of points for each class, of `EACH`. For each k up to 20 the same question at the defaults. A linear program (HiGHS) over
+all weights of the classifier decides: infeasible means that the points cannot be separated. Where it ends with numerical trouble nothing was
+decided, and the data set does not count. Up to k = 10 the answer for the defaults is proved by a Farkas vector in exact arithmetic, as `mvsim verify
+--result 4.4` does; for larger k that takes too long.
+
+Fails if at the default P and N of a k up to 20 a data set can be separated or was not decided, or if a proof is missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from lib.tables import table
+
+import mvsim
+from mvsim.parameters.defaults import PATCHES
+from mvsim.verification.statements.linear_regime.farkas import any_certificate, separable
+
+TITLE = "The default P and N: where no linear classifier is perfect"
+SOURCES = ("data", "parameters", "random_streams", "verification.statements.linear_regime.farkas")
+
+CONSTANTS = (1, 4, 6, 8, 10, 12, 20)
+"""P over k^2, beside the default N."""
+
+EACH = (10, 15, 20, 30)
+"""Points for each class, beside the default P."""
+
+PROVED = 10
+"""Largest k for which the answers for the defaults are proved."""
+
+DETAILED = 14
+"""Largest k for which the least sizes are sought: near them a linear program takes minutes for more classes."""
+
+PROMISED = 20
+"""Largest k for which the defaults are to be such that no data set can be separated."""
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the sizes."""
+    parser.add_argument("--k", type=int, nargs="+", default=[4, 5, 6, 8, 10, 14, 20], help="numbers of classes (default %(default)s)")
+    parser.add_argument("--seeds", type=int, default=10, help="data sets of each kind (default %(default)s)")
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Count, for each k and each of the sizes, the data sets that can and that cannot be separated."""
+    return {
+        "seeds": options.seeds,
+        "default": {str(k): _counted(mvsim.Parameters(k=k), options.seeds) for k in options.k},
+        "proved": {str(k): _proved(mvsim.Parameters(k=k), options.seeds) for k in options.k if k <= PROVED},
+        "patches": {str(k): [_counted(mvsim.Parameters(k=k, P=t * k**2), options.seeds) for t in CONSTANTS] for k in options.k if k <= DETAILED},
+        "points": {str(k): [_counted(mvsim.Parameters(k=k, N=n * k), options.seeds) for n in EACH] for k in options.k if k <= DETAILED},
+    }
+
+
+def _counted(parameters: mvsim.Parameters, seeds: int) -> dict[str, int | float]:
+    p = parameters
+    answers = [separable(mvsim.sample_dataset(p, seed)) for seed in range(seeds)]
+    return {"N": p.N, "P": p.P, "strength": p.P * p.delta3 / p.delta2, "separable": answers.count(True), "not": answers.count(False)}
+
+
+def _proved(parameters: mvsim.Parameters, seeds: int) -> int:
+    return sum(any_certificate(mvsim.sample_dataset(parameters, seed)) is not None for seed in range(seeds))
+
+
+def judge(results: dict[str, Any]) -> list[str]:
+    """Return what is wrong."""
+    seeds = results["seeds"]
+    missing = [f"k = {k}: {seeds - proved} of {seeds} proofs are missing" for k, proved in results["proved"].items() if proved < seeds]
+    return missing + [
+        f"k = {k}: with the default P and N {row['not']} of {seeds} data sets cannot be separated"
+        for k, row in results["default"].items()
+        if int(k) <= PROMISED and row["not"] < seeds
+    ]
+
+
+def passage(results: dict[str, Any]) -> str:
+    """Say what came out."""
+    seeds = results["seeds"]
+    rows = [
+        (
+            k,
+            f"{default['N']}",
+            f"{default['P']}",
+            f"{default['strength']:.2g}",
+            f"{default['not']} of {seeds}",
+            f"{results['proved'][k]} of {seeds}" if k in results["proved"] else "",
+            *_least(CONSTANTS, results["patches"].get(k, []), seeds),
+            *_least(EACH, results["points"].get(k, []), seeds)[:1],
+        )
+        for k, default in results["default"].items()
+    ]
+    heads = ("k", "N", "P", "P delta3 / delta2", "not separable", "proved exactly", "least P / k^2", "P delta3 / delta2 there", "least N / k")
+    return (
+        f"By default P = {PATCHES} k^2, and N = 6 k^1.5 between 200 and 500. The least P / k^2 is that of {_words(CONSTANTS)} from which "
+        f"on none of the {seeds} data sets with the default N can be separated; the least N / k is that of {_words(EACH)}, with the default P.\n\n"
+        f"{table(heads, rows)}"
+    )
+
+
+def _least(sizes: tuple[int, ...], rows: list[dict[str, Any]], seeds: int) -> tuple[str, str]:
+    """Return the least size from which on no data set can be separated, and the strength of the noise there; nothing where none was sought."""
+    if not rows:
+        return "", ""
+    enough = len(rows)
+    while enough and rows[enough - 1]["not"] == seeds:
+        enough -= 1
+    return (str(sizes[enough]), f"{rows[enough]['strength']:.2g}") if enough < len(rows) else ("none", "")
+
+
+def _words(sizes: tuple[int, ...]) -> str:
+    return f"{', '.join(str(size) for size in sizes[:-1])} and {sizes[-1]}"

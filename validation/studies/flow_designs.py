@@ -1,0 +1,192 @@
+"""The time-stepper with one design decision changed at a time: steps, evaluations and the error of the time between the escapes of two views.
+
+Midpoint Mixup, k = 10, d = 20000, P = 100, seed 0, followed to a fixed time at which all views have escaped. Between the escapes of the two views of
+a class, the second one may stay near its threshold for long; steppers that err by many tolerances in that one coordinate get this time wrong by
+factors and still end with the right features. The reference is the stepper itself at rtol 1e-6; the tests compare it with another integrator.
+A design that needs more evaluations than the budget is stopped; the time that it reached is the result. Fails if the stepper as it is gets a time
+between escapes wrong by more than a half, or misses 4,500 evaluations.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from lib.flow_problems import Problem
+from lib.study import FLOW
+from lib.tables import table
+
+import mvsim
+from mvsim.errors import StalledError
+from mvsim.integrators import GradientFlow, State
+from mvsim.integrators.flow import flow, secants, stepper, system
+from mvsim.integrators.flow.secants import Secants
+from mvsim.kernels.shared_noise.stiff_hessian import of_pairs
+from mvsim.recording.entries import EscapeLog
+
+TITLE = "Designs of the time-stepper"
+SOURCES = FLOW
+
+RTOL, FINE = 1e-3, 1e-6
+BOUND = 0.5
+"""Largest error of a time between escapes, over that time."""
+
+TARGET = 4500
+"""Evaluations of the stepper as it is."""
+
+
+def problem() -> Problem:
+    """Return what is followed."""
+    return Problem("midpoint", "midpoint", mvsim.Parameters(k=10, d=20000, P=100), 6e8)
+
+
+Design = Callable[[], AbstractContextManager[Any]]
+
+
+def _constant(module: Any, name: str, value: float) -> Design:
+    return lambda: patch.object(module, name, value)
+
+
+@contextmanager
+def _without_memory() -> Iterator[None]:
+    """Forget the directions of one step before the next."""
+    solve = stepper.solve_by_secants
+
+    def forgetful(*arguments: Any) -> Any:
+        return solve(*arguments[:-1], Secants.none())
+
+    with patch.object(stepper, "solve_by_secants", forgetful):
+        yield
+
+
+@contextmanager
+def _whole_evaluations() -> Iterator[None]:
+    """Evaluate all neurons each time."""
+    near = system.ChartedField.near
+
+    def whole(self: system.ChartedField, y: np.ndarray) -> Any:
+        known = near(self, y)
+        if known is None:
+            return None
+
+        def rate(part: np.ndarray) -> np.ndarray:
+            place = y.copy()
+            place[known.index] = part
+            return self.rate(place)[known.index]
+
+        return replace(known, rate=rate)
+
+    with patch.object(system.ChartedField, "near", whole):
+        yield
+
+
+DESIGNS: dict[str, Design] = {
+    "as it is": nullcontext,
+    "directions forgotten after each step": _without_memory,
+    "4 directions instead of 8": _constant(secants, "KEPT", 4),
+    "16 directions": _constant(secants, "KEPT", 16),
+    "at most 4 evaluations a step instead of 6": _constant(secants, "EVALUATIONS", 4),
+    "at most 10 evaluations a step": _constant(secants, "EVALUATIONS", 10),
+    "equations solved to 0.3 of the tolerance instead of 0.1": _constant(secants, "SOLVED", 0.3),
+    "coordinates that are not stiff by one substitution, unchecked": lambda: patch.object(
+        secants._Others, "motion", property(lambda self: 0.0, lambda self, value: None), create=True
+    ),
+    "all neurons evaluated each time": _whole_evaluations,
+    "steps in t: no logarithm of the time since an escape": lambda: patch.object(stepper, "wound", lambda history, clock, weight: (history, clock)),
+    "no frame that moves with dormant correlations": lambda: patch.object(system.ChartedField, "steady", lambda self, y: np.zeros(0, dtype=np.int64)),
+    "Hessian without pairs of two other classes": lambda: patch.object(of_pairs, "blocks_of_other_classes", lambda *rest: 0.0),
+    "70 % of the way to an escape in a step instead of 50 %": _constant(flow, "APPROACH", 0.7),
+    "steps may grow by 3 instead of 1.5": _constant(flow, "GROWTH_THAT_SEES_NOISE", 3.0),
+    "error aimed at: half of what is allowed instead of a sixth": _constant(stepper, "SAFETY_SAME", 2.0),
+    "order at most 3 instead of 5": _constant(stepper, "MAX_ORDER", 3),
+}
+
+
+def escapes(rtol: float, budget: int) -> dict[str, Any]:
+    """Follow the problem and return what it took, and the escape times of the two views of each class."""
+    asked = problem()
+    c = asked.start()
+    own = c[np.arange(len(c)), :, np.arange(len(c))]
+    log = EscapeLog.started(own, asked.parameters.rho)
+    before, start, outcome = State(0, 0.0, c), time.perf_counter(), "reached the end"
+    try:
+        for visit in GradientFlow(asked.field(), rtol).trajectory(before, asked.t_end):
+            log.observe(before, visit.state)
+            before = visit.state
+            if before.evaluations > budget:
+                outcome = f"stopped at t = {before.time:.3g}"
+                break
+    except StalledError as error:
+        outcome = f"stalled: {error}"
+    first = np.where(np.isnan(log.time), np.inf, log.time).min(axis=1)
+    return {
+        "steps": before.step,
+        "evaluations": before.evaluations,
+        "seconds": time.perf_counter() - start,
+        "outcome": outcome,
+        "first": first.tolist(),
+    }
+
+
+def worst(first: list[list[float]], reference: list[list[float]]) -> float | None:
+    """Return the largest error of the time between the escapes of the two views of a class, over that time; None if one is missing."""
+    found, right = np.array(first), np.array(reference)
+    if not np.isfinite(found).all():
+        return None
+    gap, expected = found[:, 1] - found[:, 0], right[:, 1] - right[:, 0]
+    return float(np.max(np.abs(gap - expected) / np.abs(expected)))
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the study."""
+    parser.add_argument("--budget", type=int, default=20_000, help="most evaluations of one design")
+    parser.add_argument("--only", nargs="+", choices=list(DESIGNS), default=list(DESIGNS), metavar="DESIGN", help="designs to try")
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Follow the reference once, and the problem with every design."""
+    reference = escapes(FINE, 10**9)
+    print(f"reference: {reference['evaluations']} evaluations", flush=True)
+    rows = []
+    for name in options.only:
+        with DESIGNS[name]():
+            row = escapes(RTOL, options.budget)
+        row = {"design": name, **row, "worst": worst(row["first"], reference["first"])}
+        rows.append(row)
+        print(f"{name:64} {row['steps']:6} steps {row['evaluations']:6} evaluations {row['seconds']:6.1f} s, error {row['worst']}", flush=True)
+    return {"rtol": RTOL, "fine": FINE, "budget": options.budget, "reference": reference, "rows": rows}
+
+
+def judge(results: dict[str, Any]) -> list[str]:
+    """Return what is wrong with the stepper as it is."""
+    ours = results["rows"][0]
+    wrong = [] if ours["worst"] is not None and ours["worst"] <= BOUND else [f"times between escapes are wrong by {ours['worst']} of themselves"]
+    return wrong + ([] if ours["evaluations"] <= TARGET else [f"{ours['evaluations']} evaluations instead of {TARGET}"])
+
+
+def passage(results: dict[str, Any]) -> str:
+    """Put the designs into a table."""
+    first = results["rows"][0]["seconds"]
+    rows = [
+        [
+            row["design"],
+            row["steps"],
+            row["evaluations"],
+            f"{row['seconds'] / first:.2f}",
+            "not all escaped" if row["worst"] is None else f"{100 * row['worst']:.2g} %",
+            row["outcome"],
+        ]
+        for row in results["rows"]
+    ]
+    return (
+        f"Midpoint Mixup, k = 10, d = 20000, P = 100, seed 0, rtol {results['rtol']:g}, to a fixed time; each row changes one thing. The error is "
+        "the largest of a time between the escapes of the two views of a class, over that time, against "
+        f"rtol {results['fine']:g} ({results['reference']['evaluations']} evaluations):\n\n"
+        + table(["design", "steps", "evaluations", "seconds, over the first row", "error", "outcome"], rows)
+    )

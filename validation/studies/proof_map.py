@@ -1,0 +1,172 @@
+"""The steps of the proofs over k and over both regimes: which hold, which are contradicted, which are measured and which do not apply.
+
+Kept runs of the scaled regime (the default r0) and of the literal one (d = k^20) are judged by their theorem, with everything that is claimed on the
+way. A step without a hidden constant holds in a run or is contradicted by it; of the others the constant is measured, with a bound where the proof
+has one. The question is whether what is contradicted at the default r0 still is at d = k^20. The picture is figures/proof-map.png.
+
+Fails if a calculation is contradicted anywhere, or a run is not the flow that it says it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+from lib.runs import add_runs_option, runs_of_present_code
+from lib.study import TRAINING
+from lib.tables import table
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch, Rectangle
+
+from mvsim.plotting.style import styled
+from mvsim.simulation.run_cache import kept_run
+from mvsim.verification import run_verdicts
+from mvsim.verification.paths import path_in_k
+from mvsim.verification.statements.theorems import THEOREMS
+from mvsim.verification.verdict import BAD
+
+TITLE = "Which steps of the proofs hold"
+SOURCES = (*TRAINING, "archive", "verification")
+
+REGIMES = {"scaled": "default", "literal": "literal"}
+"""By name the path on which d lies (`mvsim.verification.paths.path_in_k`)."""
+
+COLOURS = {"holds": "#cfe8d5", "partly": "#f6e7b8", "contradicted": "#f2c9c4", "measured": "#dbe6f2", "none": "#f4f4f4"}
+HATCHES = {"contradicted": "////", "partly": ".."}
+"""So that the map can be read without colours."""
+
+
+class Point(NamedTuple):
+    """One k in one regime, and the loss: "4.6" for ERM, "4.7" for midpoint."""
+
+    regime: str
+    k: int
+    theorem: str
+    seeds: int
+
+
+def points() -> dict[str, Point]:
+    """Return all points by name. Literal runs of midpoint take minutes each, so there are few."""
+    found = [Point("scaled", k, theorem, 3) for theorem in THEOREMS for k in (4, 6, 10)]
+    found += [Point("literal", 4, "4.6", 3), Point("literal", 6, "4.6", 3), Point("literal", 10, "4.6", 1), Point("literal", 6, "4.7", 2)]
+    found = sorted(found, key=lambda p: (p.theorem, list(REGIMES).index(p.regime), p.k))
+    return {f"{THEOREMS[p.theorem].method} {p.regime} k={p.k}": p for p in found}
+
+
+def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Judge the runs of one point; of each step keep its statuses, its numbers and what the first run says of it."""
+    point, start = points()[name], time.perf_counter()
+    p, folder = path_in_k(REGIMES[point.regime])(k=point.k), runs_of_present_code(options.runs)
+    steps: dict[str, dict[str, Any]] = {}
+    broken = []
+    for seed in range(point.seeds if options.seeds is None else min(options.seeds, point.seeds)):
+        for v in run_verdicts.judge(kept_run(folder, p, THEOREMS[point.theorem].method, seed), point.theorem).verdicts:
+            if v.kind == "evidence" and v.status in BAD:
+                broken.append(f"seed {seed}: {v.name}")
+            if v.name.startswith(("Claim", "Lemma", "Calculation")):
+                step = steps.setdefault(v.name, {"statuses": [], "measured": [], "bound": v.bound, "inside": [], "detail": v.detail})
+                step["statuses"].append(v.status)
+                step["measured"].append(v.measured if v.measured is not None and math.isfinite(v.measured) else None)
+                step["inside"].append(None if v.margin is None else v.margin >= 0.0)
+    answer = {"k": p.k, "regime": point.regime, "theorem": point.theorem, "r0": p.r0, "N": p.N, "steps": steps, "broken": broken}
+    print(f"{name}: {len(steps)} steps, {time.perf_counter() - start:.0f} s", flush=True)
+    return answer | {"seconds": time.perf_counter() - start}
+
+
+def outcome(step: dict[str, Any]) -> tuple[str, str]:
+    """Return what a step came to at one point, and what is written in its cell."""
+    statuses = step["statuses"]
+    held, against = statuses.count("holds"), sum(status in BAD for status in statuses)
+    if held + against:
+        kind = "holds" if not against else "contradicted" if not held else "partly"
+        return kind, f"{held}/{held + against}"
+    values = [value for value in step["measured"] if value is not None]
+    if "measured" in statuses and values:
+        outside = sum(inside is False for inside in step["inside"])
+        return "measured", f"{np.median(values):.2g}" + ("" if step["bound"] is None else " >" if outside else " ok")
+    return "none", ""
+
+
+def picture(results: dict[str, Any]) -> Figure:
+    """Draw the map: a row for each step that is about any of the runs, a column for each point."""
+    rows = list(dict.fromkeys(step for answer in results.values() for step in answer["steps"]))
+    rows = sorted(rows, key=_order)
+    columns = [name for name in points() if name in results]
+    with styled():
+        figure = Figure(figsize=(6.8, 1.2 + 0.19 * len(rows)), layout="constrained")
+        axes = figure.subplots()
+        for x, column in enumerate(columns):
+            for y, row in enumerate(rows):
+                kind, words = outcome(results[column]["steps"][row]) if row in results[column]["steps"] else ("none", "")
+                look = {"facecolor": COLOURS[kind], "hatch": HATCHES.get(kind), "edgecolor": "white", "linewidth": 0}
+                axes.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, **look))
+                axes.text(x, y, words, ha="center", va="center", fontsize=6)
+        axes.set_xlim(-0.5, len(columns) - 0.5)
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_xticks(range(len(columns)), [name.replace(" ", "\n") for name in columns], fontsize=6)
+        axes.set_yticks(range(len(rows)), rows, fontsize=6)
+        axes.xaxis.tick_top()
+        axes.tick_params(length=0)
+        axes.spines[:].set_visible(False)
+        names = {"holds": "holds in all runs", "partly": "in some", "contradicted": "contradicted in all", "measured": "constant, median"}
+        look = {"edgecolor": "#999999", "linewidth": 0.4}
+        handles = [Patch(facecolor=COLOURS[kind], hatch=HATCHES.get(kind), label=text, **look) for kind, text in names.items()]
+        figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=6)
+        return figure
+
+
+def _order(name: str) -> tuple[str, int, str]:
+    """Return what sorts steps by their numbers."""
+    letter, number = name.split()[1].split(".")
+    return letter, int(number), name
+
+
+def contradicted(results: dict[str, Any]) -> dict[str, dict[str, tuple[int, int]]]:
+    """Return the steps that are contradicted somewhere: at each point in how many runs, and in how many they are decided."""
+    found: dict[str, dict[str, tuple[int, int]]] = {}
+    for column, answer in results.items():
+        for row, step in answer["steps"].items():
+            against, held = sum(status in BAD for status in step["statuses"]), step["statuses"].count("holds")
+            if against + held:
+                found.setdefault(row, {})[column] = (against, against + held)
+    return {row: cells for row, cells in found.items() if any(against for against, _ in cells.values())}
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the study."""
+    add_runs_option(parser)
+    parser.add_argument("--only", nargs="+", choices=list(points()), default=list(points()), metavar="POINT", help=f"of {', '.join(points())}")
+    parser.add_argument("--seeds", type=int, help="most runs of a point")
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Judge one point after another, and draw what there is."""
+    results = options.file.measure_parts(options.only, lambda name: measured(name, options))
+    options.figures.save("proof-map", picture(results))
+    return results
+
+
+def judge(results: dict[str, Any]) -> list[str]:
+    """Return which runs are no flows, and which calculations are contradicted."""
+    faults = [f"{name}: {fault}" for name, answer in results.items() for fault in answer["broken"]]
+    return faults + [f"{row} is contradicted" for row in contradicted(results) if row.startswith("Calculation")]
+
+
+def passage(results: dict[str, Any]) -> str:
+    """Show the map, and put into a table what is contradicted, and where."""
+    columns = [name for name in points() if name in results]
+    found = contradicted(results)
+    rows = [
+        [row, *(f"{cells[column][0]} of {cells[column][1]}" if column in cells else "" for column in columns)]
+        for row, cells in sorted(found.items(), key=lambda one: _order(one[0]))
+    ]
+    return (
+        "![Steps of the proofs over k, both regimes and both losses](../figures/proof-map.png)\n\n"
+        'A fraction: in how many of the runs that decide a step it holds. A number: the median of a constant; "ok" if no run leaves the bound of the '
+        'proof, ">" if one does. Empty: what the step supposes does not occur, or it is about the other loss.\n\n'
+        "Runs that contradict a step, of those that decide it; steps that are contradicted nowhere are left out:\n\n"
+        + table(["step", *columns], rows)
+    )
