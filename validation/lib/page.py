@@ -11,7 +11,7 @@ from lib.study import Study
 ORDER = (
     "main_job", "readme_figure", "flow_runs", "flow_literal", "theorems", "paths", "permanence", "exceptions", "default_regime",
     "default_separability", "choices", "phase_diagrams", "adversary", "flow_accuracy", "flow_candidates", "gd_limit", "linear_regime",
-    "linear_in_network", "invariants", "exactness", "crash_safety", "sweeps", "fuzz", "startup", "performance",
+    "linear_verdicts", "linear_in_network", "invariants", "exactness", "crash_safety", "sweeps", "fuzz", "startup", "performance",
 )  # fmt: skip
 """The studies as a reader wants them: what came out first, then what it rests on."""
 
