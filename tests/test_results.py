@@ -126,6 +126,7 @@ SPOILED = {
     "gpu": _set("exactness", "rows", 0, "gradient", 1e-9),
     "gd_limit": _set("erm", "slope", 2.0),
     "linear_in_network": _set("lost", 1),
+    "linear_verdicts": _set("rows", 0, "status", 1, "fails"),
     "linear_regime": _set("separability", "over_k", 0, "status", "inconclusive"),
     "main_job": _set("seconds", 601.0),
     "performance": _set("general", "checks", 0, "ok", False),
@@ -148,6 +149,7 @@ SMALL = {
     "midpoint_escapes": {"k=10": {"runs": [{"foretold": [6.0, 7.0], "came": [6.1, 7.1], "tau": 1.0}]}},
     "proof_map": {"erm scaled k=4": {"steps": {}, "broken": []}},
     "paths": {"literal k=4": {"verdicts": [{"name": "Theorem 4.6 (features), k = 4", "kind": "theorem", "status": "consistent"}]}},
+    "linear_verdicts": {"k": [5, 8], "rows": [{"name": "Proposition 3.5", "status": ["holds", "holds"]}]},
     "permanence": {"runs": {"0": {"views": [{"foretold": 7.0, "error": 0.1, "came": 7.1}]}}},
     "flow_designs": {"rows": [{"evaluations": 4000, "worst": 0.1}]},
     "flow_runs": {

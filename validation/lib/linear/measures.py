@@ -12,14 +12,9 @@ import mvsim
 from lib.linear.starts import time_to_halve
 from mvsim.intervals import clopper_pearson
 from mvsim.random_streams import stream
-from mvsim.verification.result_verdicts import result_over_seeds, trend_over_k
 from mvsim.verification.statements.linear_regime import lemma_3_2, proposition_3_3, proposition_3_4, proposition_3_5, proposition_4_4
 from mvsim.verification.statements.linear_regime.orthogonal import OneClass
-from mvsim.verification.statements.linear_regime.results import RESULTS
 from mvsim.verification.statements.linear_regime.sample import Sample
-
-VERDICTS = ("3.2", "3.3", "3.4", "3.5")
-"""Results of Section 3, as `mvsim verify --result` judges them."""
 
 BREAKS = (1e-4, 1e-3, 1e-2, 0.1, 1.0)
 UNSEEN_K, UNSEEN_N, UNSEEN_DRAWS = 5, (1, 2, 4, 8, 12, 16, 20, 24), 2000
@@ -33,20 +28,6 @@ STRENGTHS = (1, 2, 3, 4, 6, 8, 20)
 def linear(k: int, points: int) -> mvsim.Parameters:
     """Return a linear model with so many points for each class."""
     return mvsim.Parameters(k=k, model="linear", N=points * k)
-
-
-def verdicts(ks: Sequence[int], seeds: int) -> list[dict[str, Any]]:
-    """Judge each statement of `VERDICTS` over seeds at each k: its status, the worst or the median measured number, and the exponent of k in it."""
-    rows: list[dict[str, Any]] = []
-    for number in VERDICTS:
-        result = RESULTS[number]
-        by_k = {k: result_over_seeds(result, result.parameters(k, {}), seeds) for k in ks}
-        exponents = {verdict.name: verdict.measured for verdict in (trend_over_k(by_k) if len(by_k) > 1 else [])}
-        for parts in zip(*by_k.values(), strict=True):
-            name = parts[0].name.rsplit(", k = ", 1)[0]
-            row = {"name": name, "status": [part.status for part in parts], "measured": [part.measured for part in parts]}
-            rows.append(row | {"k": list(ks), "exponent": exponents.get(f"{name} (trend in k)")})
-    return rows
 
 
 def breaks(ks: Sequence[int], seeds: int) -> dict[str, Any]:

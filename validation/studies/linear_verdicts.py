@@ -1,0 +1,72 @@
+"""The verdicts of `mvsim verify --result` on Section 3, over five k and ten seeds: each with its measured number and the exponent of k in it.
+
+The number is the worst over data sets where something is decided, and the median where nothing is.
+
+Fails if a verdict is another one than `docs/linear-regime.md` says: "fails" for the statements as written, which have counterexamples, "holds" for
+all others that are decided.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from lib.study import LOSS
+from lib.tables import table
+
+from mvsim.verification.result_verdicts import result_over_seeds, trend_over_k
+from mvsim.verification.statements.linear_regime.results import RESULTS
+
+TITLE = "The verdicts on the linear regime"
+SOURCES = (*LOSS, "verification.statements.linear_regime", "verification.evidence", "verification.result_verdicts")
+
+NUMBERS = ("3.2", "3.3", "3.4", "3.5")
+"""Of the results; `linear_regime` has the certificates of Proposition 4.4."""
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the sizes."""
+    parser.add_argument("--k", type=int, nargs="+", default=[5, 8, 10, 14, 20], help="numbers of classes (default %(default)s)")
+    parser.add_argument("--seeds", type=int, default=10, help="data sets at each k (default %(default)s)")
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Judge each statement over seeds at each k."""
+    return {"seeds": options.seeds, "k": options.k, "rows": [row for number in NUMBERS for row in _rows(number, options.k, options.seeds)]}
+
+
+def _rows(number: str, ks: list[int], seeds: int) -> list[dict[str, Any]]:
+    result = RESULTS[number]
+    by_k = {k: result_over_seeds(result, result.parameters(k, {}), seeds) for k in ks}
+    exponents = {verdict.name: verdict.measured for verdict in (trend_over_k(by_k) if len(ks) > 1 else [])}
+    rows = []
+    for parts in zip(*by_k.values(), strict=True):
+        name = parts[0].name.rsplit(", k = ", 1)[0]
+        measured = {"status": [part.status for part in parts], "measured": [part.measured for part in parts]}
+        rows.append({"name": name} | measured | {"exponent": exponents.get(f"{name} (trend in k)")})
+    return rows
+
+
+def judge(results: dict[str, Any]) -> list[str]:
+    """Return what is wrong."""
+    wrong = []
+    for row in results["rows"]:
+        expected = "fails" if row["name"].endswith("as written)") else "holds"
+        for k, status in zip(results["k"], row["status"], strict=True):
+            if status not in (expected, "measured"):
+                wrong.append(f"k = {k}: {row['name']} {status}")
+    return wrong
+
+
+def passage(results: dict[str, Any]) -> str:
+    """Say what came out."""
+    lines = []
+    for row in results["rows"]:
+        numbers = ("" if value is None else f"{value:.2g}" for value in row["measured"])
+        exponent = "" if row["exponent"] is None else f"{row['exponent']:.2f}"
+        lines.append((row["name"], ", ".join(dict.fromkeys(row["status"])), *numbers, exponent))
+    heads = ("statement", "verdict", *(f"k = {k}" for k in results["k"]), "exponent of k")
+    return (
+        f"{results['seeds']} data sets at each k: the worst measured number, and the median of what is measured only. What the numbers are, "
+        f"`mvsim verify --result` says with each verdict.\n\n{table(heads, lines)}"
+    )
