@@ -158,10 +158,10 @@ def test_round_off_of_a_pre_activation_that_cancels_is_no_error(run):
     noise = patches[patches[:, drawn.labels[0]].sum(axis=1) == 0.0][0]
     c, used = np.zeros((3, 4, 3, 2)), np.argwhere(noise > 0.0)
     c[0, 0] = -400.0
-    for (s, l), value in zip(used, np.random.default_rng(0).uniform(-400.0, 400.0, len(used)), strict=True):
-        c[0, 0, s, l] = value
-    s, l = used[0]
-    c[0, 0, s, l] -= ((noise * c[0, 0]).sum() - 1e-7) / noise[s, l]
+    for (s, view), value in zip(used, np.random.default_rng(0).uniform(-400.0, 400.0, len(used)), strict=True):
+        c[0, 0, s, view] = value
+    s, view = used[0]
+    c[0, 0, s, view] -= ((noise * c[0, 0]).sum() - 1e-7) / noise[s, view]
     evidence = Evidence(with_final(run, c), point)
     assert network_gradient(evidence).status == "holds"
     assert Sample(evidence, c, point.labels, point.to_patches()).network_gradient(point.to_patches()[0], smoothed_relu_derivative)[1].max() > 0.0
