@@ -54,7 +54,7 @@ def test_the_end_is_tied_to_its_time(erm):
     whole, own, loss = 1e10, erm.dataset["own_correlations"].values.copy(), erm.dataset["loss"].values.copy()
     assert statuses(erm, whole)["(states)"] == "holds"
     assert is_found(with_last_time(erm, 1.2), whole)
-    own[-3], loss[-1] = own[-1], 1.05 * loss[-1]
+    own[-3], loss[-1] = own[-1], 1.2 * loss[-1]
     assert (
         statuses(Run(erm.dataset.assign(own_correlations=(erm.dataset["own_correlations"].dims, own)), erm.provenance), whole)["(states)"] == "fails"
     )
