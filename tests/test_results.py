@@ -132,7 +132,6 @@ SPOILED = {
 SMALL = {
     "choices": {"N": {"k": 3, "seeds": 1, "rows": [{"value": 100, "erm": {"lost": 0}, "midpoint": {"lost": 0}}]}},
     "exceptions": {"k": {"50": {"classes": 10, "right": 10, "base": 9}}},
-    "midpoint_escapes": {"k=10": {"runs": [{"foretold": [6.0, 7.0], "came": [6.1, 7.1], "tau": 1.0}]}},
     "paths": {"literal k=4": {"verdicts": [{"name": "Theorem 4.6 (features), k = 4", "kind": "theorem", "status": "consistent"}]}},
     "permanence": {"runs": {"0": {"views": [{"foretold": 7.0, "error": 0.1, "came": 7.1}]}}},
     "fuzz": {"total": 1, "failures": []},
