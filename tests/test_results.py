@@ -146,8 +146,6 @@ SMALL = {
     "default_separability": {"seeds": 10, "proved": {}, "default": {"10": {"not": 10}, "30": {"not": 0}}},
     "choices": {"N": {"k": 3, "seeds": 1, "rows": [{"value": 100, "erm": {"lost": 0}, "midpoint": {"lost": 0}}]}},
     "exceptions": {"k": {"50": {"classes": 10, "right": 10, "base": 9}}},
-    "midpoint_escapes": {"k=10": {"runs": [{"foretold": [6.0, 7.0], "came": [6.1, 7.1], "tau": 1.0}]}},
-    "proof_map": {"erm scaled k=4": {"steps": {}, "broken": []}},
     "paths": {"literal k=4": {"verdicts": [{"name": "Theorem 4.6 (features), k = 4", "kind": "theorem", "status": "consistent"}]}},
     "linear_verdicts": {"k": [5, 8], "rows": [{"name": "Proposition 3.5", "status": ["holds", "holds"]}]},
     "permanence": {"runs": {"0": {"views": [{"foretold": 7.0, "error": 0.1, "came": 7.1}]}}},

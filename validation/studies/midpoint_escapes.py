@@ -92,8 +92,9 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
 def picture(results: dict[str, Any]) -> Figure:
     """Draw when views escaped over when they were foretold to, for signals at random and at fixed places."""
     with styled():
-        figure = Figure(figsize=(6.8, 3.1), layout="constrained")
-        for axes, layout in zip(figure.subplots(1, 2, sharey=True), ("random", "fixed"), strict=True):
+        layouts = list(dict.fromkeys(answer["layout"] for answer in results.values()))
+        figure = Figure(figsize=(0.4 + 3.2 * len(layouts), 3.1), layout="constrained")
+        for axes, layout in zip(figure.subplots(1, len(layouts), sharey=True, squeeze=False)[0], layouts, strict=True):
             ends = []
             for answer, marker in ((a, "s" if a["k"] == 6 else "o") for a in results.values() if a["layout"] == layout):
                 foretold, came, shared = (np.concatenate([run[key] for run in answer["runs"]]) for key in ("foretold", "came", "shared"))

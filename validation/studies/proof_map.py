@@ -91,9 +91,9 @@ def outcome(step: dict[str, Any]) -> tuple[str, str]:
 
 
 def picture(results: dict[str, Any]) -> Figure:
-    """Draw the map: a row for each step that is about any of the runs, a column for each point."""
-    rows = list(dict.fromkeys(step for answer in results.values() for step in answer["steps"]))
-    rows = sorted(rows, key=_order)
+    """Draw the map: a row for each step that is decided or measured anywhere, a column for each point."""
+    said = [(row, outcome(step)[0]) for answer in results.values() for row, step in answer["steps"].items()]
+    rows = sorted({row for row, kind in said if kind != "none"}, key=_order)
     columns = [name for name in points() if name in results]
     with styled():
         figure = Figure(figsize=(6.8, 1.2 + 0.19 * len(rows)), layout="constrained")

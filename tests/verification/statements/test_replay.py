@@ -6,8 +6,8 @@ from tiny_run import simulate
 
 from mvsim.run import Run
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.evidence.replay import stretches
-from mvsim.verification.statements.replay import WORK, replayed
+from mvsim.verification.evidence.replay import replay_flow, stretches
+from mvsim.verification.statements.replay import LARGEST, LOSS, WORK, replayed
 
 QUICK = 3e8
 """Exponentials: some ten steps for each saved state."""
@@ -49,16 +49,24 @@ def with_last_time(run, factor):
     return Run(run.dataset.assign_coords(time=("time", times)).assign(final_time=times[-1]), run.provenance)
 
 
+def end_of(run):
+    """The replay of what follows the last saved state but one: errors and losses at the records."""
+    evidence = Evidence(run)
+    return replay_flow(evidence, stretches(evidence, 1e9)[-1])
+
+
 def test_the_end_is_tied_to_its_time(erm):
     """The last record later, its loss larger, or the correlations of an earlier one as they are at the end."""
-    whole, own, loss = 1e10, erm.dataset["own_correlations"].values.copy(), erm.dataset["loss"].values.copy()
-    assert statuses(erm, whole)["(states)"] == "holds"
-    assert is_found(with_last_time(erm, 1.2), whole)
-    own[-3], loss[-1] = own[-1], 1.05 * loss[-1]
-    assert (
-        statuses(Run(erm.dataset.assign(own_correlations=(erm.dataset["own_correlations"].dims, own)), erm.provenance), whole)["(states)"] == "fails"
-    )
-    assert statuses(Run(erm.dataset.assign(loss=("time", loss)), erm.provenance), whole)["(losses)"] == "fails"
+    rtol, dims = erm.provenance["integrator"]["rtol"], erm.dataset["own_correlations"].dims
+    own, loss = erm.dataset["own_correlations"].values.copy(), erm.dataset["loss"].values.copy()
+    own[-3], loss[-1] = own[-1], 1.2 * loss[-1]
+    honest, late = end_of(erm), end_of(with_last_time(erm, 1.2))
+    assert max(honest.errors) < 1.0
+    assert max(honest.losses) < rtol
+    assert late.errors[-1] > LARGEST
+    assert late.losses[-1] > LOSS * rtol
+    assert end_of(Run(erm.dataset.assign(own_correlations=(dims, own)), erm.provenance)).errors[-3] > LARGEST
+    assert end_of(Run(erm.dataset.assign(loss=("time", loss)), erm.provenance)).losses[-1] > LOSS * rtol
 
 
 @pytest.mark.parametrize("changed", [{"rho": 0.125}, {"alpha": 7.0}, {"delta1": 0.15}])
