@@ -66,13 +66,16 @@ def smoothed_relu_second_derivative(z: ArrayLike, rho: float, alpha: float) -> n
 
 
 def smoothed_relu_elementwise(xp: Any, rho: float, alpha: float) -> Elementwise:
-    """Return R, R' and R'' for float64 arrays of a namespace of the array API standard; rho > 0 and alpha >= 1 are not checked."""
+    """Return R, R' and R'' for float64 arrays of a namespace of the array API standard; rho > 0 and alpha >= 1 are not checked.
+
+    ``xp.clip`` is avoided: for CuPy `array_api_compat` writes it by masks, for which the processor waits.
+    """
 
     def part(z: Any) -> Any:
-        return xp.clip(z, 0.0, rho) / rho  # clipped first: z / rho may be too large for a double
+        return xp.minimum(xp.maximum(z, 0.0), rho) / rho  # cut first: z / rho may be too large for a double
 
     def value(z: Any) -> Any:
-        return (rho / alpha) * _power(xp, part(z), alpha) + xp.clip(z - rho, 0.0, None)
+        return (rho / alpha) * _power(xp, part(z), alpha) + xp.maximum(z - rho, 0.0)
 
     def slope(z: Any) -> Any:
         u = part(z)
@@ -80,7 +83,7 @@ def smoothed_relu_elementwise(xp: Any, rho: float, alpha: float) -> Elementwise:
 
     def bend(z: Any) -> Any:
         inside, u = (z > 0.0) & (z < rho), part(z)
-        least = xp.clip(xp.where(inside, u, xp.ones_like(u)), _TINY, None)  # below it 1 / u, of which alpha = 1 leaves nothing, is infinite
+        least = xp.maximum(xp.where(inside, u, xp.ones_like(u)), _TINY)  # below it 1 / u, of which alpha = 1 leaves nothing, is infinite
         return xp.where(inside, (alpha - 1.0) * _power(xp, least, alpha - 2.0) / rho, xp.zeros_like(u))
 
     return Elementwise(value, slope, bend)

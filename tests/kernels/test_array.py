@@ -35,6 +35,9 @@ STRICT = Device("array-api-strict", array_api_strict, PLACE, fetched, 2**13)
 """With so small pieces that these problems take several."""
 
 
+STEPS = mvsim.Parameters(k=3, m=2, N=12, P=9, d=60, G=6)
+
+
 @pytest.fixture
 def strict(monkeypatch):
     """Put the arrays of the backend on ``device1``."""
@@ -162,6 +165,17 @@ def test_the_stiff_hessian_is_that_of_the_compiled_kernel():
     escaped = objective("midpoint", problem, "array").escaped(c)
     assert escaped.any()
     np.testing.assert_array_equal(curvature.dense(c.size), expected.curvature(c, AllPairs(0.5), CrossEntropy(), escaped).dense(c.size))
+
+
+def test_whole_steps_of_the_flow_are_the_same_on_the_strict_device(monkeypatch):
+    """The stepper is on the host; its gradients come from the device."""
+    here = mvsim.simulate(STEPS, "midpoint", t_end=1e4, n_test=2, backend="array")
+    monkeypatch.setattr(ArrayPatchesKernel, "device", property(lambda kernel: STRICT))
+    there = mvsim.simulate(STEPS, "midpoint", t_end=1e4, n_test=2, backend="array")
+    assert int(there.dataset["final_step"]) > 10
+    assert there.provenance["options"]["algorithm"].startswith("array-api-strict: ")
+    size = np.abs(here.final_correlations).max(axis=(2, 3), keepdims=True)
+    assert np.max(np.abs(there.final_correlations - here.final_correlations) / size) <= 10.0 * there.provenance["integrator"]["rtol"]
 
 
 def test_a_gpu_that_is_missing_is_named_in_one_line(monkeypatch):

@@ -43,12 +43,12 @@ CASES = [pytest.param(*problem, id=f"{kind} {number}") for kind, problems in PRO
 ON_THE_HOST = [backend for backend in BACKENDS if not any(entry.device_needs for entry in KERNELS if entry.backend == backend)]
 
 
-def peak_of_a_run(parameters, method):
+def peak_of_a_run(parameters, method, backend="auto"):
     """The most bytes that Python and NumPy hold at once while a run takes two steps; kernels and libraries have been loaded before."""
-    mvsim.simulate(mvsim.Parameters(k=3, N=3, noise=parameters.noise), method, t_end=2.0, integrator="gd", eta=1.0)
+    mvsim.simulate(mvsim.Parameters(k=3, N=3, noise=parameters.noise), method, t_end=2.0, integrator="gd", eta=1.0, backend=backend)
     tracemalloc.start(1)
     try:
-        mvsim.simulate(parameters, method, t_end=2.0, integrator="gd", eta=1.0)
+        mvsim.simulate(parameters, method, t_end=2.0, integrator="gd", eta=1.0, backend=backend)
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -65,6 +65,23 @@ def test_predicted_memory_of_the_arrays_is_what_a_run_takes(fields, method):
     predicted = array_bytes(parameters, OBJECTIVES[method].mixes)
     assert agrees(predicted, measured), f"predicted {predicted / 2**20:.1f} MiB, measured {measured / 2**20:.1f} MiB"
     assert not agrees(1.5 * predicted, measured)
+
+
+@pytest.mark.parametrize(
+    ("fields", "method"),
+    [
+        ({"k": 10, "N": 300}, "midpoint"),
+        ({"k": 20, "m": 5, "N": 400, "G": 10}, "midpoint"),
+        ({"k": 6, "m": 2, "N": 100, "P": 20, "noise": "patch"}, "midpoint"),
+        ({"k": 20, "m": 20, "N": 1000}, "erm"),
+    ],
+)
+def test_predicted_memory_of_the_array_kernel_is_what_a_run_takes(fields, method):
+    """On NumPy; a GPU takes larger pieces (tests/kernels/test_gpu.py)."""
+    parameters = mvsim.Parameters(**fields)
+    measured = peak_of_a_run(parameters, method, "array")
+    predicted = array_bytes(parameters, OBJECTIVES[method].mixes, "array")
+    assert agrees(predicted, measured), f"predicted {predicted / 2**20:.1f} MiB, measured {measured / 2**20:.1f} MiB"
 
 
 def test_a_run_needs_the_libraries_besides_its_arrays():

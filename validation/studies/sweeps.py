@@ -35,6 +35,7 @@ from lib.sweep_processes import differing_runs, start_sweep, workers_of
 import mvsim
 from mvsim.simulation.run_cache import kept_run, run_name
 from mvsim.sweep.estimate import RANGE, Pace, count_of
+from mvsim.sweep.folder import STUDY_FILE
 
 TITLE = "Sweeps and reports"
 SOURCES = (*TRAINING, "archive", "cli", "report", "sweep")
@@ -106,6 +107,8 @@ def workers(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Return what it cost to kill workers."""
     rng, lost, starting = random.Random(options.seed + 1), [], 0
     process = _sweep(options, options.killed_cells, folder / "workers")
+    while process.poll() is None and not (folder / "workers" / STUDY_FILE).exists():
+        time.sleep(0.1)  # workers that are still being started have nothing in their hands
     while process.poll() is None and len(lost) < options.worker_kills:
         time.sleep(rng.uniform(0.5, 3.0))
         with contextlib.suppress(psutil.Error, IndexError):

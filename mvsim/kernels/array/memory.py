@@ -17,6 +17,9 @@ from mvsim.parameters import Parameters
 _OF_PAIRS, _OF_TERMS, _OF_PATCHES = 4, 6, 5
 """Arrays of the size of a piece that are there at once while an activation or a loss is evaluated."""
 
+_UNEVEN = 1.2
+"""The largest number of terms of a column over their mean."""
+
 
 def needs(p: Parameters, mixes: bool, tile_bytes: int = TILE_BYTES) -> Needs:
     """Return what a run takes on points that share noise patterns, where arrays are in the memory of the machine.
@@ -26,12 +29,13 @@ def needs(p: Parameters, mixes: bool, tile_bytes: int = TILE_BYTES) -> Needs:
     stiff = sum(of_compiled.needs(p, mixes))
     columns = p.k * p.m * (p.features + used_patterns(p, p.N))
     if not mixes:
-        return Needs(_points(p, p.N), 8 * columns + min(tile_bytes // 8, _OF_TERMS * _terms(p) * p.m * p.k), stiff)
+        return Needs(_points(p, p.N), 8 * columns + min(tile_bytes // 16, _OF_TERMS * _terms(p) * p.m * p.k), stiff)
     slots = used_patterns(p, p.N) * _width(p)
     table = p.k * used_patterns(p, p.N) * slots
     pairs = (slots + _width(p)) * slots // 2
-    one_class = p.m * p.N * p.signal_patches * used_patterns(p, p.N)
-    pieces = _OF_PAIRS * min(tile_bytes // 8, max(one_class, p.k * pairs)) + _OF_TERMS * p.m * 4 * _meetings(p)[1]
+    one_class = p.m * p.k * _most(p.N, p.k) * p.signal_patches * used_patterns(p, p.N)
+    terms, by_column = _terms_of_pairs(p)
+    pieces = max(min(_OF_PAIRS * tile_bytes // 8, 2 * _OF_PAIRS * max(one_class, p.k * pairs)), p.m * (_OF_TERMS * terms + by_column))
     # Weights, once without the pairs that are written out, and places of corrections; soft labels. Of tables: values and tangents, residuals and
     # their changes, and as much while they are laid out by class.
     return Needs(_points(p, p.N) + 3 * pairs + table + _extra(p), 7 * table + 8 * columns + pieces, stiff)
@@ -66,19 +70,26 @@ def needs_of_patches_beside_gpu(p: Parameters, mixes: bool) -> Needs:
 
 def needs_of_test(p: Parameters, points: int) -> NeedsOfTest:
     """Return what outputs on fresh draws take."""
-    return NeedsOfTest(p.V * _points(p, points), 2 * p.k * p.m * (p.features + used_patterns(p, points)) + 2 * TILE_BYTES // 8)
+    terms = points * (p.signal_patches + 1)
+    pieces = min(TILE_BYTES // 8, _OF_TERMS * terms * p.m * p.k)
+    return NeedsOfTest(p.V * _points(p, points), 2 * p.k * p.m * (p.features + used_patterns(p, points)) + pieces)
 
 
 def needs_of_test_of_patches(p: Parameters, points: int) -> NeedsOfTest:
     """Return what outputs on fresh draws of any patches take: explicit patches of each view alone."""
-    explicit = p.features * points * p.P
-    return NeedsOfTest(p.V * explicit + stored(p, points), explicit + _OF_PATCHES * min(TILE_BYTES // 8, points * p.P * (p.features + p.k * p.m)))
+    pieces = (_OF_PATCHES - 1) * min(TILE_BYTES // 8, points * p.P * (p.features + p.k * p.m))  # outputs alone
+    return NeedsOfTest(p.V * p.features * points * p.P, max(2 * stored(p, points), pieces))
 
 
 def _width(p: Parameters) -> int:
-    """Return about how many points share the pattern that most share: points fall on patterns at random."""
-    mean = p.N / used_patterns(p, p.N)
-    return 1 if p.noise == "point" else math.ceil(mean + math.sqrt(2.0 * mean * math.log(max(used_patterns(p, p.N), 2))))
+    """Return about how many points share the pattern that most share."""
+    return 1 if p.noise == "point" else _most(p.N, used_patterns(p, p.N))
+
+
+def _most(points: int, kinds: int) -> int:
+    """Return about how many points are of the most frequent of so many kinds, on which they fall at random."""
+    mean = points / kinds
+    return math.ceil(mean + math.sqrt(2.0 * mean * math.log(max(kinds, 2))))
 
 
 def _terms(p: Parameters) -> int:
@@ -96,9 +107,10 @@ def _points(p: Parameters, points: int) -> int:
 
 def _extra(p: Parameters) -> int:
     """Return the doubles of the pairs with coinciding signal patches: terms of every meeting, and the tables by which they are summed."""
-    pairs, meetings = _meetings(p)
+    pairs = _meetings(p)[0]
+    terms, by_column = _terms_of_pairs(p)
     per_slot = 2 if p.signal_layout == "random" else _width(p)
-    return 40 * meetings + (2 * p.k + 8) * pairs + 2 * per_slot * used_patterns(p, p.N) ** 2 * _width(p)
+    return 8 * terms + by_column + (2 * p.k + 8) * pairs + 2 * per_slot * used_patterns(p, p.N) ** 2 * _width(p)
 
 
 def _meetings(p: Parameters) -> tuple[int, int]:
@@ -107,3 +119,10 @@ def _meetings(p: Parameters) -> tuple[int, int]:
     share, met = (min(1.0, S**2 / p.P), S**2 / p.P) if p.signal_layout == "random" else (1.0, S)
     others = p.N * (p.N - 1) // 2
     return p.N + int(others * share), p.N * S + int(others * met)
+
+
+def _terms_of_pairs(p: Parameters) -> tuple[int, int]:
+    """Return how many terms the blocks and meetings of all pairs have, and the entries of the table by which they are summed by column."""
+    patterns = used_patterns(p, p.N)
+    terms = 4 * _meetings(p)[1] + patterns * (patterns + 1) // 2
+    return terms, int(_UNEVEN * terms * (p.features + patterns) / min(p.features, patterns))

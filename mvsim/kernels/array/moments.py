@@ -174,7 +174,7 @@ class MomentTable(DirectTable):
         are cut so that their powers are finite.
         """
         xp = self._device.xp
-        base = xp.clip(base, -1.0, 1.0) if where is None else xp.where(where, base, xp.zeros_like(base))
+        base = xp.minimum(xp.maximum(base, -1.0), 1.0) if where is None else xp.where(where, base, xp.zeros_like(base))
         powers = [xp.ones_like(base) if where is None else xp.astype(where, xp.float64)]
         for _ in range(self._order):
             powers.append(powers[-1] * base)

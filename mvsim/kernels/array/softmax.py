@@ -47,9 +47,9 @@ class PairSoftmax:
         """Whether exponentials of all outputs fit into a double; not so where a value is not finite."""
         xp, blocks = self._device.xp, len(self._pairs.plan.blocks)
         noise, corrections = self._pairs.plan.repeats * values.terms[:, :blocks], values.terms[:, blocks:]
-        largest = xp.max(values.U, axis=(1, 2)) + xp.max(values.V, axis=(1, 2)) + xp.clip(xp.max(noise, axis=1), 0.0, None)
+        largest = xp.max(values.U, axis=(1, 2)) + xp.max(values.V, axis=(1, 2)) + xp.maximum(xp.max(noise, axis=1), 0.0)
         if corrections.shape[1]:
-            largest = largest + xp.clip(xp.max(corrections, axis=1), 0.0, None)
+            largest = largest + xp.maximum(xp.max(corrections, axis=1), 0.0)
         return bool(xp.all(largest < LARGEST_OUTPUT))
 
     def loss_and_derivative(self, values: Values) -> tuple[float, Values]:
