@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -183,14 +184,14 @@ def _load(path: str | os.PathLike[str], file: IO[bytes]) -> tuple[xr.Dataset, di
             "decode_times": False,
             "decode_timedelta": False,
         }
-        with xr.open_dataset(file, **reading) as stored:
+        with ExitStack() as opened:
+            stored = opened.enter_context(xr.open_dataset(file, **reading))
+            if has_group:
+                stored = stored.assign(opened.enter_context(xr.open_dataset(file, group=GROUP, **reading)).data_vars)
+            problem = find_wrong_shape(_of_today(stored, provenance), provenance)
+            if problem:
+                raise UsageError(f"{path_text(path)}: not a complete run: {problem}; {_RESTORE}")
             dataset = stored.load().drop_encoding()
-        if has_group:
-            with xr.open_dataset(file, group=GROUP, **reading) as stored:
-                dataset = dataset.assign(stored.load().drop_encoding().data_vars)
-        problem = find_wrong_shape(_of_today(dataset, provenance), provenance)
-        if problem:
-            raise UsageError(f"{path_text(path)}: not a complete run: {problem}; {_RESTORE}")
     except UsageError:
         raise
     except Exception as error:  # damaged files make h5py and xarray raise nearly anything
