@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from mvsim.parameters.models import model_named
-from mvsim.parameters.numbers import MOST_CLASSES, MOST_VIEWS, usable_number
+from mvsim.parameters.numbers import MOST, MOST_CLASSES, MOST_VIEWS, usable_number
 
 PATCHES = 12
 """P over k^2."""
@@ -47,7 +47,7 @@ def needed_N(k: int) -> int:
 
 def literal(k: int, fields: dict[str, Any]) -> dict[str, Any]:
     """Return what Assumption 4.3 asks for with every hidden constant 1, and N large enough for Proposition 4.4."""
-    return {"d": k**20, "P": max(k**2, signal_patches(fields)), "N": max(ENOUGH, wanted_N(k)), "delta3": k**-1.5, "delta4": k**-1.5}
+    return {"d": k**20, "P": max(k**2, signal_patches(fields)), "N": min(max(ENOUGH, wanted_N(k)), MOST), "delta3": k**-1.5, "delta4": k**-1.5}
 
 
 def signal_patches(fields: dict[str, Any]) -> int:
