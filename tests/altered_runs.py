@@ -24,7 +24,7 @@ def at_state(run, c, data=None, **values):
     dataset = run.dataset.drop_vars([name for name, v in run.dataset.variables.items() if "snapshot" in v.dims])
     kept = {"snapshot_step": [0], "snapshot_time": [0.0]}
     dataset = dataset.assign({name: ("snapshot", v) for name, v in kept.items()})
-    dataset = dataset.assign(correlations=(dataset["correlations"].dims, start))
+    dataset = dataset.assign(correlations=(run.dataset["correlations"].dims, start))
     dataset = dataset.assign(final_correlations=(run.dataset["final_correlations"].dims, c))
     return altered(Run(dataset, run.provenance), data, escape_time=np.zeros(run.dataset["escape_time"].shape), **values)
 

@@ -81,6 +81,10 @@ def readable_name(parameters: Parameters, method: str, seed: int, options: Mappi
     return f"{'-'.join(parts)}{rest}.nc"
 
 
+LARGEST_INTEGER = 10**300
+"""Integers up to this have a float."""
+
+
 def _plain(value: Any) -> Any:
     """Return a value in JSON types; within laws 1 and 1.0 are the same number."""
     if hasattr(value, "dist"):  # a frozen distribution of scipy.stats
@@ -91,4 +95,6 @@ def _plain(value: Any) -> Any:
 
 
 def _inner(value: Any) -> Any:
+    if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
+        return value  # of no use in any law; whoever checks it will say so
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else _plain(value)

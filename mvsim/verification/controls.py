@@ -161,7 +161,12 @@ def _constant_beta(folder: Path, p: Parameters, seed: int) -> list[Verdict]:
 
 def _large_start(p: Parameters) -> Parameters:
     """Set d so that the largest initial correlation is at the threshold, r0 = 1."""
-    return p.replace(d=max(1, int(p.d * p.r0**2)))
+    return _faint_noise(p).replace(d=max(1, int(p.d * p.r0**2)))
+
+
+def _faint_noise(p: Parameters) -> Parameters:
+    """Set P = k^2, so that noise is below the signal: with more, a neuron without a threshold may come to rest where its slope jumps."""
+    return p.replace(P=max(p.k**2, p.V * p.C_P))
 
 
 CONTROLS = (
@@ -171,7 +176,7 @@ CONTROLS = (
     Control("beta constant", "Theorem 4.7", ("fails",), "without variance the softmax at midpoints does not see which view is learned, "
             "and with fixed places no patch holds both", _constant_beta),
     Control("alpha = 1", "Theorem 4.6", ("fails",), "linear neurons have no threshold, so neither view falls behind",
-            _trained("4.6", "erm", lambda p: p.replace(alpha=1.0), t_end=LAST)),
+            _trained("4.6", "erm", lambda p: _faint_noise(p).replace(alpha=1.0), t_end=LAST)),
     Control("large start, r0 = 1", "Theorem 4.6", ("fails",), "both views begin at the threshold", _trained("4.6", "erm", _large_start, t_end=LAST)),
     Control("labels shuffled", "Theorem 4.6", ("fails",), "labels say nothing about features", _shuffled),
     Control("lambda = 1, which is ERM", "Theorem 4.7", ("fails",), "nothing is mixed", _trained("4.7", "mixup", mixing=1.0, t_end=LAST)),

@@ -3,8 +3,8 @@
 import pytest
 from sweep_folder import filled
 
-import mvsim
 from mvsim.cli.notices import LOG_INTERVAL, Notices
+from mvsim.sweep.runs import open_runs
 
 
 @pytest.fixture
@@ -31,6 +31,6 @@ def test_what_begins_is_said_at_once_but_not_if_nobody_wants_to_know(clock, caps
 
 def test_reading_a_sweep_tells_how_far_it_is(tmp_path):
     folder, told = filled(tmp_path / "runs", {"k": 3, "method": "erm", "seed": "0:3"}, leave_out=[1]), []
-    mvsim.open_runs(folder.path, lambda *words: told.append(words)).table  # noqa: B018 - reads it
+    open_runs(folder.path, lambda *words: told.append(words)).table  # noqa: B018 - reads it
     assert [words for words in told if words[0] == "reading runs"] == [("reading runs", place, 3) for place in range(3)]
     assert [words for words in told if words[0] == "checking runs"] == [("checking runs", place, 3) for place in range(3)]

@@ -93,7 +93,7 @@ def test_reader_that_leaves_costs_nothing_but_lines(tmp_path):
     answer = subprocess.run([*COMMAND, *words], cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE, check=False)
     os.close(writing)
     assert (answer.returncode, answer.stderr) == (0, b"")
-    assert mvsim.open_run(tmp_path / "mvsim-k3-midpoint-seed0.nc").status == "finished"
+    assert mvsim.open_run(tmp_path / "mvsim-k3-midpoint-seed0-N30.nc").status == "finished"
 
 
 @pytest.mark.parametrize("words", [["--help"], ["simulate", "--help"], ["--version"]])
@@ -115,13 +115,13 @@ def test_stdout_that_cannot_be_written():
 def test_closed_streams(tmp_path):
     command = shlex.join([*COMMAND, "simulate", "--k", "3", "--N", "30", "--t-end", "60"])
     assert subprocess.run(f"{command} >&- 2>&-", shell=True, cwd=tmp_path, check=False).returncode == 0
-    assert [path.name for path in tmp_path.iterdir()] == ["mvsim-k3-midpoint-seed0.nc"]
+    assert [path.name for path in tmp_path.iterdir()] == ["mvsim-k3-midpoint-seed0-N30.nc"]
 
 
 def test_bare_environment(tmp_path):
     """No HOME, no terminal, a locale and streams that know only ASCII, nowhere to keep caches."""
     environment = {"PATH": os.environ["PATH"], "LC_ALL": "C", "PYTHONIOENCODING": "ascii", "NO_COLOR": "1"}
-    for words in (["--help"], ["simulate", "--k", "3", "--N", "30", "--t-end", "60"], ["plot", "mvsim-k3-midpoint-seed0.nc"]):
+    for words in (["--help"], ["simulate", "--k", "3", "--N", "30", "--t-end", "60"], ["plot", "mvsim-k3-midpoint-seed0-N30.nc"]):
         answer = subprocess.run([*COMMAND, *words], cwd=tmp_path, env=environment, capture_output=True, check=False, stdin=subprocess.DEVNULL)
         assert answer.returncode == 0, answer.stderr
         assert (answer.stdout + answer.stderr).isascii()

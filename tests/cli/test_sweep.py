@@ -9,8 +9,7 @@ import pytest
 from small_sweeps import steps
 from sweep_folder import filled
 
-from mvsim.archive import write_run
-from mvsim.run import open_run as opened
+from mvsim.archive import read_run, write_run
 from mvsim.sweep import job
 from mvsim.verification.contents import contents_of
 
@@ -223,9 +222,9 @@ def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
     (tmp_path / "runs").rename(tmp_path / "moved")
     assert mvsim("report", "moved", "--verdicts", "answer.json", "--out", "moved.html").code == 0  # the contents count, not the names
     (tmp_path / "moved").rename(tmp_path / "runs")
-    changed = opened(run)
+    dataset, provenance = read_run(run)
     run.unlink()
-    write_run(run, changed.dataset.assign(loss=changed.dataset["loss"] * 2.0), changed.provenance)
+    write_run(run, dataset.assign(loss=dataset["loss"] * 2.0), provenance)
     assert "is about 8 runs, of which 7 are among the 8" in mvsim("report", "runs", "--verdicts", "answer.json", "--out", "changed.html").err
     (tmp_path / "answer.json").write_text("{}")
     assert "is no answer of `mvsim verify`" in mvsim("report", run, "--verdicts", "answer.json").err

@@ -311,4 +311,4 @@ def test_a_flow_that_is_none_fails(mvsim, runs):
 
 def test_titles_are_escaped(capsys):
     print_section("r\x1b[31m.nc", [Verdict("Claim", "holds", "it holds", regime="literal")])
-    assert capsys.readouterr().out.startswith("r\\x1b[31m.nc  [literal]")
+    assert capsys.readouterr().out.startswith("r\\x1b[31m.nc [literal]")

@@ -155,5 +155,5 @@ def laws(draw: st.DrawFn) -> Command:
     name, values = draw(st.sampled_from((("beta_law", beta_laws()), ("mixing", mixing_laws()))))
     text = draw(values.map(dumps).filter(lambda text: not text.startswith("--")))
     run = (("k", "3"), ("N", "6"), ("m", "2"), ("t-end", "5"), ("quiet", None), *((("method", "mixup"), ("nodes", "3")) if name == "mixing" else ()))
-    made = "mvsim-k3-mixup-seed0.nc" if name == "mixing" else "mvsim-k3-midpoint-seed0.nc"
+    made = "mvsim-k3-mixup-seed0*.nc" if name == "mixing" else "mvsim-k3-midpoint-seed0*.nc"
     return Command(("simulate", *words_of(run), f"--{name}={text}"), f"{name} odd", (name,), makes=(made,))

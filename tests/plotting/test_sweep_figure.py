@@ -4,7 +4,7 @@ import pytest
 from sweep_folder import filled
 
 import mvsim
-from mvsim.archive import write_run
+from mvsim.archive import read_run, write_run
 from mvsim.errors import UsageError
 from mvsim.plotting import save_figure
 from mvsim.plotting.labels import METHOD_NAMES
@@ -69,9 +69,9 @@ def test_a_map_over_two_numbers_has_an_interval_in_each_field(tmp_path):
 def unsettled(folder, index):
     """Make a run of a sweep one that had not settled."""
     path = folder.path_of(folder.study.cells[index])
-    run = mvsim.open_run(path)
+    dataset, provenance = read_run(path)
     path.unlink()
-    write_run(path, run.dataset, run.provenance | {"settled": False})
+    write_run(path, dataset, provenance | {"settled": False})
 
 
 @pytest.mark.parametrize("over", ["k", "k and r0"])

@@ -69,7 +69,7 @@ def test_a_run_whose_fresh_draws_overflow_has_diverged_and_not_settled(tmp_path,
 @pytest.mark.filterwarnings("ignore:eta=")
 def test_what_is_finite_is_computed_however_large_it_is(backend):
     """Steps of 1e40 lead to correlations of 1e39, whose 8th power is no double; outputs are as large, and every kernel says the same."""
-    run = mvsim.simulate(mvsim.Parameters(k=3, N=20), "erm", integrator="gd", eta=1e40, t_end=4e40, backend=backend)
+    run = mvsim.simulate(mvsim.Parameters(k=3, N=20, P=9), "erm", integrator="gd", eta=1e40, t_end=4e40, backend=backend)
     outputs = run.dataset["own_output_max"].to_numpy()
     assert np.isfinite(outputs).all()
     assert outputs.max() > 1e38

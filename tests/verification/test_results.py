@@ -68,7 +68,7 @@ def test_from_python():
         ({"results": "3.2", "seeds": 0}, r"^seeds=0: must be an integer >= 1"),
         ({"results": "3.2", "k": (5, 5)}, r"^k=5, 5: give at least one number of classes, each once$"),
         ({"results": "3.2", "rho": 0.1}, r"^rho=0\.1: is always 1\.0 with model='?linear'?; leave it out$"),
-        ({"results": "3.2", "runs": "x.nc"}, r"^results: are judged without runs; ask for them by themselves$"),
+        ({"results": "3.2", "runs": "x.nc"}, r"^results=3\.2: are judged without runs; ask for them by themselves$"),
     ],
 )
 def test_bad_questions(question, message):
@@ -88,4 +88,4 @@ def test_from_the_command_line(tmp_path, capsys, monkeypatch):
     assert main(["verify", "--result", "3.3", "--k", "3", "--seeds", "1"]) == 1  # as written it fails
     assert main(["verify", "--result", "7"]) == 2
     assert main(["verify", "run.nc", "--result", "3.2"]) == 2
-    assert "is judged without run files" in capsys.readouterr().err.splitlines()[-1]
+    assert "are judged without runs" in capsys.readouterr().err.splitlines()[-1]

@@ -117,10 +117,15 @@ def test_without_records_there_is_nothing_to_meet(erm):
     assert statuses(start) == {"(states)": "not applicable"}
 
 
-def test_a_replay_that_leads_nowhere_is_given_up(erm):
-    """Correlations a thousand times larger at a saved state: everything relaxes at once."""
+def test_a_replay_that_leads_elsewhere_or_nowhere_fails(erm, monkeypatch):
+    """Correlations a million times larger at a saved state; and a replay that may take no steps."""
     c = erm.dataset["correlations"].values.copy()
-    c[3] *= 1e3
+    c[3] *= 1e6
     run = Run(erm.dataset.assign(correlations=(erm.dataset["correlations"].dims, c)), erm.provenance)
     (states, *_) = replayed(Evidence(run), QUICK)
+    assert states.status == "fails"
+    assert states.measured > 1e6
+    monkeypatch.setattr("mvsim.verification.evidence.replay.AT_LEAST", 0)
+    monkeypatch.setattr("mvsim.verification.evidence.replay.PER_STEP", 0)
+    (states, *_) = replayed(Evidence(erm), QUICK)
     assert (states.status, states.measured) == ("fails", np.inf)
