@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import mvsim
+from lib.runs import over_seeds
 from mvsim import Parameters
 from mvsim.intervals import clopper_pearson
 from mvsim.recording.feature_test import count_classes
-from mvsim.simulation.run_cache import try_kept_run
 from mvsim.verification.evidence.persistence import unchanged_since
 
 SCALE = 1.14e5
@@ -24,9 +24,8 @@ def last_time(parameters: Parameters) -> float:
 
 
 def counted(folder: Path, parameters: Parameters, method: str, seeds: int, **options: Any) -> dict[str, Any]:
-    """Return what `tallied` does, of runs that are made one after another."""
-    options = {"t_end": last_time(parameters), **options}
-    return tallied([try_kept_run(folder, parameters, method, seed, **options) for seed in range(seeds)])
+    """Return what `tallied` does, of the runs of some seeds."""
+    return tallied(over_seeds(folder, parameters, method, seeds, **{"t_end": last_time(parameters), **options}))
 
 
 def tallied(runs: Sequence[Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 import mvsim
 from lib.sources import digest_of_sources
 from lib.study import TRAINING
+from mvsim.simulation.run_cache import run_name
 from mvsim.sweep.dask_engine import Dask
 
 
@@ -39,6 +40,33 @@ def swept(folder: Path, name: str, values: Mapping[str, Any], zips: Sequence[Seq
         As for `mvsim.run_sweep`.
     """
     return mvsim.open_runs(mvsim.run_sweep(values, folder / name, zips=zips, extend=True, engine=Dask()).path)
+
+
+def over_seeds(folder: Path, parameters: mvsim.Parameters, method: str, seeds: int, **options: Any) -> list[mvsim.Run | None]:
+    """Return the runs of the first seeds, made side by side as one sweep, None for one that stalled or diverged.
+
+    Parameters
+    ----------
+    folder : Path
+        Where runs are kept.
+    parameters, method, options
+        Of all runs; an option that is None is not given.
+    seeds : int
+        How many.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    name = Path(run_name(parameters, method, 0, given)).stem
+    made = swept(folder, f"sweep-{name}", {**parameters.model_dump(mode="json"), "method": method, "seed": f"0:{seeds}", **given})
+    return [made.run(cell.index) if made.standings[cell.index].state == "done" else None for cell in made.study.cells[:seeds]]
+
+
+def all_over_seeds(folder: Path, parameters: mvsim.Parameters, method: str, seeds: int, **options: Any) -> list[mvsim.Run]:
+    """Return what `over_seeds` does; raise `RuntimeError` if a run is lost."""
+    runs = over_seeds(folder, parameters, method, seeds, **options)
+    there = [run for run in runs if run is not None]
+    if len(there) < len(runs):
+        raise RuntimeError(f"{method}, {parameters}: {len(runs) - len(there)} of {len(runs)} runs stalled or diverged")
+    return there
 
 
 def side_by_side(parameters: Sequence[mvsim.Parameters]) -> tuple[dict[str, list[Any]], list[str]]:

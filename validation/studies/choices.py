@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from lib.outcomes import counted
 from lib.regimes import with_r0
-from lib.runs import add_runs_option, runs_of_present_code
+from lib.runs import add_runs_option, over_seeds, runs_of_present_code, swept
 from lib.study import TRAINING
 from lib.tables import table
 from matplotlib.figure import Figure
@@ -28,7 +28,6 @@ from matplotlib.figure import Figure
 import mvsim
 from mvsim.plotting.style import STRONG, WEAK, styled
 from mvsim.recording.feature_test import is_learned
-from mvsim.simulation.run_cache import try_kept_run
 
 TITLE = "What the definitions leave open"
 SOURCES = (*TRAINING, "archive", "intervals", "verification.evidence")
@@ -105,28 +104,33 @@ def pairs(options: argparse.Namespace, runs: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def descended(runs: Path, p: mvsim.Parameters, flows: Sequence[mvsim.Run], factor: float) -> list[mvsim.Run | None]:
+    """Follow gradient descent to the end of each flow, with steps of ``factor`` times 2 / lambda_max of that flow; None for what is lost."""
+    steps = [float(f"{2.0 * factor / float(np.nanmax(flow.dataset['sharpness'])):.4g}") for flow in flows]
+    ends = [float(flow.dataset["final_time"]) for flow in flows]
+    beside = {"seed": [flow.seed for flow in flows], "eta": steps, "t_end": ends}
+    values = {**p.model_dump(mode="json"), "method": "erm", "integrator": "gd", **beside}
+    made = swept(runs, f"steps-{factor:g}-{len(flows)}", values, [list(beside)] if len(flows) > 1 else [])
+    return [made.run(cell.index) if made.standings[cell.index].state == "done" else None for cell in made.study.cells]
+
+
 def finite_steps(options: argparse.Namespace, runs: Path) -> list[dict[str, Any]]:
     """Return in how many classes gradient descent ends with the features that the flow learns, for each size of the steps."""
     rows = []
     p = with_r0(options.k, options.gd_r0)
+    flows = [run for run in over_seeds(runs, p, "erm", options.seeds) if run is not None]
     for factor in STEPS:
-        same = classes = lost = risen = 0
-        for seed in range(options.seeds):
-            flow = try_kept_run(runs, p, "erm", seed)
-            if not isinstance(flow, mvsim.Run):
-                lost += 1
-                continue
-            eta = 2.0 * factor / float(np.nanmax(flow.dataset["sharpness"]))
-            end = float(flow.dataset["final_time"])
-            descent = try_kept_run(runs, p, "erm", seed, integrator="gd", eta=float(f"{eta:.4g}"), t_end=end)
-            if not isinstance(descent, mvsim.Run):
-                lost += 1
+        same = classes = risen = 0
+        descents = descended(runs, p, flows, factor)
+        for flow, descent in zip(flows, descents, strict=True):
+            if descent is None:
                 continue
             learned = [is_learned(run.dataset["feature_learned"].to_numpy()[-1]) for run in (flow, descent)]
             same += int((learned[0] == learned[1]).all(axis=1).sum())
             classes += p.k
             loss = descent.dataset["loss"].to_numpy()
             risen += bool((loss[1:] > loss[:-1] * 1.01).any())
+        lost = options.seeds - sum(descent is not None for descent in descents)
         rows.append({"value": factor, "same": same, "classes": classes, "lost": lost, "runs_that_rise": risen})
         print(f"eta lambda_max / 2 = {factor}: {same} of {classes} classes as the flow, {risen} runs rise", flush=True)
     return rows

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from lib.midpoint_escapes import ReducedMidpoint
-from lib.runs import add_runs_option, runs_of_present_code
+from lib.runs import add_runs_option, all_over_seeds, runs_of_present_code
 from lib.study import TRAINING
 from lib.tables import table
 from matplotlib.figure import Figure
@@ -25,7 +25,6 @@ from scipy.stats import kendalltau
 
 import mvsim
 from mvsim.plotting.style import MARK, STRONG, WEAK, styled
-from mvsim.simulation.run_cache import kept_run
 
 TITLE = "When every view escapes under Midpoint Mixup"
 SOURCES = (*TRAINING, "archive")
@@ -82,7 +81,7 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """Compare the runs of one point."""
     k, layout, seeds = POINTS[name]
     p, folder = mvsim.Parameters(k=k, signal_layout=layout), runs_of_present_code(options.runs)
-    found = [compared(kept_run(folder, p, "midpoint", seed)) for seed in range(seeds if options.seeds is None else min(options.seeds, seeds))]
+    found = [compared(run) for run in all_over_seeds(folder, p, "midpoint", seeds if options.seeds is None else min(options.seeds, seeds))]
     for seed, one in enumerate(found):
         errors = np.abs(np.array(one["foretold"]) - one["came"])
         print(f"{name}, seed {seed}: errors median {np.median(errors):.2g}, largest {errors.max():.2g}; tau {one['tau']:.2f}", flush=True)

@@ -15,14 +15,13 @@ import argparse
 from typing import Any
 
 import numpy as np
-from lib.runs import add_runs_option, runs_of_present_code
+from lib.runs import add_runs_option, all_over_seeds, runs_of_present_code
 from lib.study import TRAINING
 from lib.tables import table
 from matplotlib.figure import Figure
 
 import mvsim
 from mvsim.plotting.style import MARK, STRONG, WEAK, styled
-from mvsim.simulation.run_cache import kept_run
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.evidence.permanence import foretold_escapes
 from mvsim.verification.paths import path_in_k
@@ -41,11 +40,8 @@ def parameters() -> mvsim.Parameters:
     return path_in_k(f"r0={R0:g}")(k=10, N=200)
 
 
-def followed(options: argparse.Namespace, seed: int) -> dict[str, Any]:
-    """Foretell the escapes of one settled run, and follow it."""
-    p, runs = parameters(), runs_of_present_code(options.runs)
-    settled = Evidence(kept_run(runs, p, "erm", seed))
-    far = Evidence(kept_run(runs, p, "erm", seed, t_end=10.0**FAR))
+def compared(seed: int, settled: Evidence, far: Evidence) -> dict[str, Any]:
+    """Foretell the escapes of one settled run, and say what came of them in the same run followed further."""
     foretold = foretold_escapes(settled)
     views = []
     for y, view in np.argwhere(~np.isfinite(settled.escape_time)):
@@ -112,8 +108,11 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Follow one run after another."""
-    results = {"runs": {str(seed): followed(options, seed) for seed in range(options.seeds)}}
+    """Follow the runs until they have settled, and again further."""
+    p, folder = parameters(), runs_of_present_code(options.runs)
+    settled = all_over_seeds(folder, p, "erm", options.seeds)
+    far = all_over_seeds(folder, p, "erm", options.seeds, t_end=10.0**FAR)
+    results = {"runs": {str(seed): compared(seed, *map(Evidence, pair)) for seed, pair in enumerate(zip(settled, far, strict=True))}}
     options.figures.save("permanence", picture(results))
     return results
 

@@ -15,14 +15,13 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
-from lib.runs import add_runs_option, runs_of_present_code
+from lib.runs import add_runs_option, all_over_seeds, runs_of_present_code
 from lib.study import TRAINING
 from lib.tables import table
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from mvsim.plotting.style import styled
-from mvsim.simulation.run_cache import kept_run
 from mvsim.verification import run_verdicts
 from mvsim.verification.paths import path_in_k
 from mvsim.verification.statements.theorems import THEOREMS
@@ -62,8 +61,9 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
     p, folder = path_in_k(REGIMES[point.regime])(k=point.k), runs_of_present_code(options.runs)
     steps: dict[str, dict[str, Any]] = {}
     broken = []
-    for seed in range(point.seeds if options.seeds is None else min(options.seeds, point.seeds)):
-        for v in run_verdicts.judge(kept_run(folder, p, THEOREMS[point.theorem].method, seed), point.theorem).verdicts:
+    seeds = point.seeds if options.seeds is None else min(options.seeds, point.seeds)
+    for seed, run in enumerate(all_over_seeds(folder, p, THEOREMS[point.theorem].method, seeds)):
+        for v in run_verdicts.judge(run, point.theorem).verdicts:
             if v.kind == "evidence" and v.status in BAD:
                 broken.append(f"seed {seed}: {v.name}")
             if v.name.startswith(("Claim", "Lemma", "Calculation")):

@@ -33,7 +33,7 @@ from lib.study import TRAINING
 from lib.sweep_processes import differing_runs, start_sweep, workers_of
 
 import mvsim
-from mvsim.simulation.run_cache import kept_run, run_name
+from mvsim.simulation.run_cache import kept_run
 from mvsim.sweep.estimate import RANGE, Pace, count_of
 from mvsim.sweep.folder import STUDY_FILE
 
@@ -60,6 +60,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--foretold-k", default="4,6,10", help="classes of the runs whose time is foretold")
     parser.add_argument("--foretold-r0", default="0.15,0.3", help="initial sizes of the runs whose time is foretold")
     parser.add_argument("--report-k", type=int, default=50, help="classes of the run that is reported")
+    parser.add_argument("--report-t-end", type=float, help="time at which that run ends; by default when it has settled")
     parser.add_argument("--seed", type=int, default=0, help="of the instants of the kills")
 
 
@@ -149,12 +150,11 @@ def _law(rows: list[dict[str, Any]]) -> list[float]:
 def report(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Return the size of a report and how long it takes."""
     runs, p = runs_of_present_code(options.runs), mvsim.Parameters(k=options.report_k)
-    kept_run(runs, p, "midpoint", 0)
-    place = folder / "report.html"
+    run, place = kept_run(runs, p, "midpoint", 0, t_end=options.report_t_end), folder / "report.html"
     start = time.perf_counter()
-    command = [sys.executable, "-m", "mvsim", "report", runs / run_name(p, "midpoint", 0, {}), "--out", place, "--quiet"]
+    command = [sys.executable, "-m", "mvsim", "report", run.path, "--out", place, "--quiet"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return {"k": options.report_k, "seconds": time.perf_counter() - start, "bytes": place.stat().st_size}
+    return {"k": options.report_k, "t_end": options.report_t_end, "seconds": time.perf_counter() - start, "bytes": place.stat().st_size}
 
 
 def _sweep(options: argparse.Namespace, cells: int, out: Path) -> subprocess.Popen[Any]:
@@ -240,7 +240,8 @@ def passage(results: dict[str, Any]) -> str:
         said.append(f"{sum(inside)} of {len(inside)} runs take a third to three times what was foretold; their gradients are about {laws}.")
     if "report" in results:
         part = results["report"]
-        said.append(f"The report of the run of k = {part['k']} has {part['bytes'] / 1e6:.2f} MB and takes {part['seconds']:.1f} s.")
+        end = "" if part["t_end"] is None else f" to t = {part['t_end']:g}"
+        said.append(f"The report of the run of k = {part['k']}{end} has {part['bytes'] / 1e6:.2f} MB and takes {part['seconds']:.1f} s.")
     return "\n".join(said) + "\n"
 
 

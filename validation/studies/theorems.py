@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lib.agreement import Number, run_name
-from lib.runs import add_runs_option, runs_of_present_code
+from lib.runs import add_runs_option, all_over_seeds, runs_of_present_code
 from lib.study import TRAINING
 from lib.tables import table
 from matplotlib.figure import Figure
@@ -22,7 +22,6 @@ from matplotlib.patches import Rectangle
 
 import mvsim
 from mvsim.plotting.style import MARK, METHODS, NONE, styled
-from mvsim.simulation.run_cache import kept_run
 from mvsim.verification import run_verdicts
 from mvsim.verification.ensemble import IDENTITIES, over_seeds
 from mvsim.verification.verdict import BAD
@@ -47,7 +46,7 @@ LATER, AT_LATER = 1e12, "k=10, t=1e12"
 def for_all_later_times(runs: Path) -> list[Section]:
     """Judge Theorem 4.6 at k = 10 again at `LATER`: what is unlearned when a run has settled has to stay so."""
     _, p, seeds = QUESTIONS["k=10"]
-    judged = [run_verdicts.judge(kept_run(runs, p, "erm", seed, t_end=LATER), "4.6", everything=False) for seed in range(seeds)]
+    judged = [run_verdicts.judge(run, "4.6", everything=False) for run in all_over_seeds(runs, p, "erm", seeds, t_end=LATER)]
     return [Section(f"Theorem 4.6, k = 10, {seeds} seeds, t = {LATER:g}", over_seeds("Theorem 4.6", 10, judged))]
 
 
