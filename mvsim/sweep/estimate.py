@@ -24,7 +24,7 @@ from mvsim.sweep.cell import Cell
 SECONDS_AT_LEAST = 0.3
 """Of any run: recording, testing and saving."""
 
-GRADIENTS = {False: (230.0, 0.5), True: (330.0, 0.77)}
+GRADIENTS = {False: (295.0, 0.39), True: (1500.0, 0.35)}
 """Gradients of a flow until it settles, a k^p (1 + log(1 / r0)): (a, p) without and with sums over pairs, fitted by
 `validation/run.py sweeps --only foretold`."""
 
