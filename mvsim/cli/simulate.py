@@ -60,7 +60,7 @@ def simulate(
 def default_path(parameters: Parameters, options: dict[str, Any]) -> Path:
     """Return where a run goes if nobody says."""
     asked = DEFAULTS.model_copy(update=options)
-    rest = {name: value for name, value in options.items() if name not in ("method", "seed")}
+    rest = {name: value for name, value in options.items() if name not in ("method", "seed", "resume", "force")}
     return Path(readable_name(parameters, asked.method, asked.seed, rest))
 
 

@@ -53,5 +53,5 @@ def span_text(seconds: tuple[float, float]) -> str:
 def _rough(seconds: float) -> str:
     for unit, size in (("days", 86400.0), ("hours", 3600.0), ("min", 60.0)):
         if seconds >= 1.5 * size:
-            return f"{seconds / size:.1g} {unit}" if seconds < 10.0 * size else f"{seconds / size:.0f} {unit}"
+            return f"{seconds / size:.0f} {unit}"
     return f"{max(seconds, 1.0):.0f} s"

@@ -64,12 +64,20 @@ def _of_network(p: Parameters) -> list[Deviation]:
         deviations.append(Deviation("V", str(p.V), "2", f"V = {p.V} instead of 2 views of a class{share}"))
     if p.signal_patches == p.P:
         deviations.append(Deviation("P", str(p.P), f"P - {p.V} C_P noise patches", "no patch is left for feature noise"))
-    elif p.P * p.delta3 < p.delta2:
-        ratio = p.P * p.delta3 / p.delta2
-        statement = f"P delta3 = {ratio:.3g} delta2 instead of >> delta2, so linear models can fit the data (Proposition 4.4)"
-        deviations.append(Deviation("P delta3", f"{p.P * p.delta3:.3g}", ">> delta2", statement))
+    elif p.P * p.delta3 < 0.5 * p.C_P * p.delta2:
+        ratio, signal = p.P * p.delta3 / p.delta2, 0.5 * p.C_P
+        above = "delta2" if signal == 1.0 else f"{signal:g} delta2 = C_P delta2 / 2"
+        statement = f"P delta3 = {ratio:.3g} delta2 instead of >> {above}, so linear models can fit the data (Proposition 4.4)"
+        deviations.append(Deviation("P delta3", f"{p.P * p.delta3:.3g}", f">> {above}", statement))
+    if k < 2 * p.Q:
+        statement = (
+            f"Q = {p.Q} of {k} classes in the noise of a point: it may tell the class, so that linear models can fit the data (Proposition 4.4)"
+        )
+        deviations.append(Deviation("Q", str(p.Q), "<< k", statement))
     if (needed := needed_N(k)) > p.N:
-        statement = f"N = {p.N} instead of {needed} = 5 k^1.5 or more, so linear models may fit so few points (Proposition 4.4)"
+        statement = (
+            f"N = {p.N} instead of {needed} = 5 k^1.5 or more (measured up to k = 20), so linear models may fit so few points (Proposition 4.4)"
+        )
         deviations.append(Deviation("N", str(p.N), "large", statement))
     deviations += _concentration(p)
     return deviations

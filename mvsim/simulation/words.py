@@ -107,7 +107,8 @@ def _since(recorder: Recorder, settled_factor: float) -> str:
         return "Training accuracy is below 1, or the loss of a class has hardly fallen."
     unchanged = f"the learned features have not changed since t = {since:.4g}"
     if recorder.settling.reached(settled_factor):
-        return f"Settled: training accuracy is 1, and {unchanged}, while time grew by the factor {number(settled_factor)}."
+        growth = f", while time grew by the factor {recorder.times[-1] / since:.2g}" if since > 0.0 else ""
+        return f"Settled: training accuracy is 1, and {unchanged}{growth}."
     return f"{unchanged[0].upper()}{unchanged[1:]}; without another change the run settles at t = {recorder.settling.settles_at(settled_factor):.4g}."
 
 

@@ -41,13 +41,13 @@ def one_feature_stays(evidence: Evidence, learned: Learned) -> Verdict:
     foretold = foretold_escapes(evidence)
     if foretold.records < FEWEST:
         return not_applicable(name, statement, f"{foretold.records} records since things settled; {FEWEST} are needed")
-    one, needed = learned.by_definition.sum(axis=1) == 1, int(np.ceil(ONE_FEATURE * p.k - 1e-9))
+    one, needed = (learned.by_definition.sum(axis=1) == 1) & ~learned.partly.any(axis=1), int(np.ceil(ONE_FEATURE * p.k - 1e-9))
     if int(one.sum()) < needed:
         return not_applicable(name, statement, f"at the end {int(one.sum())} of {p.k} classes have exactly one feature, fewer than {needed}")
     waits = ~learned.by_definition & ~np.isnan(foretold.log_time)
     log_end = float(np.log(evidence.times[-1]))
     moments = [min(foretold.moment(int(y), view, log_end) if waits[y, view] else NEVER for view in range(p.V)) for y in np.flatnonzero(one)]
-    order, classes = sorted(range(len(moments)), key=lambda i: moments[i].log_time), np.flatnonzero(one)
+    order, classes = sorted(range(len(moments)), key=lambda i: moments[i].known), np.flatnonzero(one)
     first, last = moments[order[0]], moments[order[int(one.sum()) - needed]]
     which = "no class is on its way to learn both" if first == NEVER else f"class {classes[order[0]]} is foretold to learn its second feature {first}"
     detail = f"{which}; {int(one.sum())} of {p.k} classes have one feature now; {_reached(evidence)}; {foretold.records} records fitted"
@@ -78,7 +78,8 @@ def nothing_undoes_it(evidence: Evidence, theorem: str) -> Verdict:
     largest = np.maximum(evidence.max_correlation.max(axis=(1, 2)), evidence.off_diagonal_max.max(axis=1))
     noise = p.V * p.Q * p.delta4 * largest / p.rho
     if not margin[-1] > 0.0:
-        return not_applicable(name, statement, f"they do not have it now: the least margin is {margin[-1]:.4g}")
+        below = f"the least own output of a class is {-margin[-1]:.4g} below the largest other one on its points"
+        return not_applicable(name, statement, f"{below}, so that trends tell nothing")
     fitted = trend(evidence, np.stack([margin, noise], axis=1))
     if np.isnan(fitted.slope).any():
         return not_applicable(name, statement, f"{fitted.records} records since things settled; {FEWEST} are needed")
