@@ -24,8 +24,12 @@ def made_up(cell):
     values = run.dataset["feature_learned"].to_numpy().copy()
     values[-1] = learned
     dataset = run.dataset.assign(feature_learned=(run.dataset["feature_learned"].dims, values))
-    mixup = {"mixing": 0.3, "nodes": 16, "pairs": None, "redraw": "once"} | cell.options if cell.method == "mixup" else {}
-    provenance = run.provenance | {"options": run.provenance["options"] | mixup}
+    uniform = {"distribution": "beta", "args": [1.0, 1.0], "kwds": {}}
+    mixup = {"mixing": uniform, "nodes": 16, "pairs": None, "redraw": "once"} if cell.method == "mixup" else {}
+    stepping = {name: value for name, value in cell.options.items() if name in ("t_end", "rtol")}
+    others = {name: value for name, value in cell.options.items() if name not in stepping}
+    provenance = run.provenance | {"options": run.provenance["options"] | {"n_test": 20, "backend": "auto"} | mixup | others}
+    provenance |= {"integrator": {"name": "flow", "rtol": 1e-3, "t_end": None, "settled_factor": 10.0} | stepping}
     provenance |= {"parameters": p.model_dump(mode="json"), "regime": [deviation.as_dict() for deviation in p.deviations()]}
     return Run(dataset, provenance)
 

@@ -81,6 +81,49 @@ def readable_name(parameters: Parameters, method: str, seed: int, options: Mappi
     return f"{'-'.join(parts)}{rest}.nc"
 
 
+def what_differs(provenance: Mapping[str, Any], parameters: Parameters, method: str, seed: int, options: Mapping[str, Any]) -> str | None:
+    """Return in what a run file differs from what is asked for, or None if it holds this run, or goes on from it to a later end.
+
+    The name of a file alone does not show it.
+
+    Parameters
+    ----------
+    provenance : mapping
+        Of the file.
+    parameters, method, seed, options
+        As for `run_name`. What has no value, such as a step size that follows from k, may be anything in the file.
+
+    Returns
+    -------
+    str or None
+        The name of an option, or ``parameters``.
+    """
+    asked, stepping = canonical_options(method, seed, options), provenance["integrator"]
+    chosen = INTEGRATORS.get(stepping["name"])
+    if chosen is None or chosen.name != asked.get("integrator", DEFAULTS.integrator):
+        return "integrator"
+    kept = {**provenance["options"], chosen.letter: stepping.get(chosen.option)}
+    wanted = {name: asked.get(name, getattr(DEFAULTS, name)) for name in AllRunOptions.model_fields if name in kept and name not in FREE}
+    pairs = {
+        "parameters": (Parameters(**provenance["parameters"]), parameters),
+        "method": (provenance["method"], method),
+        "seed": (provenance["seed"], seed),
+        "data": (kept.get("data"), asked.get("data")),
+        **{name: (_written(kept[name]), _written(value)) for name, value in wanted.items() if value is not None},
+    }
+    for name, (held, sought) in pairs.items():
+        if held != sought:
+            return name
+    end, until = stepping.get("t_end"), asked.get("t_end")
+    return None if until is None or (end is not None and end >= until) else "t_end"
+
+
+def _written(value: Any) -> Any:
+    """Return an option in the one form in which it is compared."""
+    plain = _plain(value)
+    return {name: inner for name, inner in plain.items() if inner != {}} if isinstance(plain, dict) else plain
+
+
 LARGEST_INTEGER = 10**300
 """Integers up to this have a float."""
 

@@ -9,9 +9,8 @@ from mvsim.echo import path_text, shortened
 from mvsim.errors import DivergedError, MvsimError, StalledError, UsageError
 from mvsim.parameters import Parameters
 from mvsim.run import Run, open_run
-from mvsim.simulation.all_options import DEFAULTS
 from mvsim.simulation.entry import simulate
-from mvsim.simulation.identity import run_name
+from mvsim.simulation.identity import run_name, what_differs
 from mvsim.simulation.progress import Progress
 from mvsim.version import __version__
 
@@ -39,10 +38,8 @@ def kept_run(
     path = folder / run_name(parameters, method, seed, options)
     if path.exists():
         run = open_run(path)  # its content is checked against its hash
-        if (run.parameters, run.method, run.seed) != (parameters, method, seed):
-            raise UsageError(f"{path_text(path)}: holds another run than its name says; move it away")
-        if run.provenance["integrator"]["name"] != options.get("integrator", DEFAULTS.integrator):
-            raise UsageError(f"{path_text(path)}: was made with another integrator than is asked for here; move it away")
+        if other := what_differs(run.provenance, parameters, method, seed, options):
+            raise UsageError(f"{path_text(path)}: holds another run than its name says: other {other}; move it away")
         if run.provenance["version"] != __version__:
             maker = shortened(run.provenance["version"])
             raise UsageError(f"{path_text(path)}: was made by mvsim {maker}, this is {__version__}; move it away, and it is made again")

@@ -13,7 +13,7 @@ from mvsim.archive import ensure_writable, read_provenance
 from mvsim.archive.atomic import write_atomically
 from mvsim.echo import path_text, shortened
 from mvsim.errors import UsageError
-from mvsim.parameters import Parameters
+from mvsim.simulation.identity import what_differs
 from mvsim.sweep.cell import Cell
 from mvsim.sweep.study import Study
 from mvsim.version import __version__
@@ -76,9 +76,9 @@ class RunFolder:
         if provenance["version"] != __version__:
             maker = shortened(provenance["version"])
             return Standing("failed", f"was made by mvsim {maker}, this is {__version__}; move it away, and the run is made again")
-        held = Parameters(**provenance["parameters"]), provenance["method"], provenance["seed"]
-        if held != (cell.parameters, cell.method, cell.seed):
-            return Standing("failed", f"{path_text(path)}: holds another run than its name says; move it away, and the run is made again")
+        if other := what_differs(provenance, cell.parameters, cell.method, cell.seed, cell.options):
+            told = f"{path_text(path)}: holds another run than its name says: other {other}; move it away, and the run is made again"
+            return Standing("failed", told)
         if provenance["status"] in ("diverged", "stalled"):  # made by another command
             return Standing("failed", " ".join(str(provenance["summary"]).split()), True)
         if provenance["status"] != "finished":
