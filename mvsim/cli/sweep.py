@@ -22,9 +22,10 @@ from mvsim.errors import UsageError
 from mvsim.options import choices_of
 from mvsim.parameters import Parameters
 from mvsim.simulation.all_options import AllRunOptions
+from mvsim.simulation.cost import RANGE
 from mvsim.sweep.cell import NAMES, R0, Cell
 from mvsim.sweep.engine import Engine, Serial
-from mvsim.sweep.estimate import RANGE, Pace, bytes_of
+from mvsim.sweep.estimate import Pace, bytes_of
 from mvsim.sweep.folder import UNDECIDED, Standing, SweepFolder
 from mvsim.sweep.study import Study
 from mvsim.sweep.sweep import CHECKPOINT_SECONDS, work_on

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 
 from mvsim.data import Dataset, SharedNoiseDataset
 from mvsim.kernels.any_patches import memory as any_patches_memory
@@ -43,15 +44,15 @@ class KernelEntry:
         (parameters, mixes) -> the memory that it takes for a run.
     needs_of_test : callable
         (parameters, points) -> the memory that it takes for outputs on that many fresh draws with each view alone.
-    load : callable
-        Returns the class, which is imported only then.
+    path : str
+        Where its class is, as ``module:name``.
     """
 
     backend: str
     compiled: bool
     needs: Callable[[Parameters, bool], Needs]
     needs_of_test: Callable[[Parameters, int], NeedsOfTest]
-    load: Callable[[], type[Kernel]]
+    path: str
     pays: Callable[[Parameters], bool] = lambda parameters: True
     device_needs: Callable[[Parameters, bool], Needs] | None = None
     check: Callable[[], object] = lambda: None
@@ -59,53 +60,11 @@ class KernelEntry:
     serves: Callable[[Dataset], bool] = lambda data: True
     serves_draws: Callable[[Parameters], bool] = lambda parameters: True
 
-
-def _shared_noise() -> type[Kernel]:
-    from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
-
-    return SharedNoiseKernel
-
-
-def _one_patch() -> type[Kernel]:
-    from mvsim.kernels.one_patch.kernel import OnePatchKernel
-
-    return OnePatchKernel
-
-
-def _any_patches() -> type[Kernel]:
-    from mvsim.kernels.any_patches.kernel import AnyPatchesKernel
-
-    return AnyPatchesKernel
-
-
-def _array() -> type[Kernel]:
-    from mvsim.kernels.array.kernel import ArrayKernel
-
-    return ArrayKernel
-
-
-def _array_of_patches() -> type[Kernel]:
-    from mvsim.kernels.array.kernel import ArrayPatchesKernel
-
-    return ArrayPatchesKernel
-
-
-def _gpu() -> type[Kernel]:
-    from mvsim.kernels.array.kernel import GpuKernel
-
-    return GpuKernel
-
-
-def _gpu_of_patches() -> type[Kernel]:
-    from mvsim.kernels.array.kernel import GpuPatchesKernel
-
-    return GpuPatchesKernel
-
-
-def _oracle() -> type[Kernel]:
-    from mvsim.kernels.oracle import OracleKernel
-
-    return OracleKernel
+    def load(self) -> type[Kernel]:
+        """Return the class, which is imported only now: what compiles or needs a GPU is not loaded before it is used."""
+        module, name = self.path.split(":")
+        loaded: type[Kernel] = getattr(import_module(module), name)
+        return loaded
 
 
 ORACLE = KernelEntry(
@@ -113,7 +72,7 @@ ORACLE = KernelEntry(
     compiled=False,
     needs=any_patches_memory.needs_of_readable,
     needs_of_test=any_patches_memory.needs_of_test_of_readable,
-    load=_oracle,
+    path="mvsim.kernels.oracle:OracleKernel",
 )
 """The readable kernel. The others are tested against it, and ``auto`` is this one where nothing can be compiled."""
 
@@ -142,7 +101,7 @@ KERNELS = (
         needs=array_memory.needs_beside_gpu,
         device_needs=array_memory.needs_on_gpu,
         needs_of_test=array_memory.needs_of_test,
-        load=_gpu,
+        path="mvsim.kernels.array.kernel:GpuKernel",
     ),
     KernelEntry(
         backend="cupy",
@@ -153,7 +112,7 @@ KERNELS = (
         needs=array_memory.needs_of_patches_beside_gpu,
         device_needs=array_memory.needs_of_patches_on_gpu,
         needs_of_test=array_memory.needs_of_test_of_patches,
-        load=_gpu_of_patches,
+        path="mvsim.kernels.array.kernel:GpuPatchesKernel",
     ),
     KernelEntry(
         backend="array",
@@ -163,7 +122,7 @@ KERNELS = (
         serves_draws=lambda p: p.noise != "patch",
         needs=array_memory.needs,
         needs_of_test=array_memory.needs_of_test,
-        load=_array,
+        path="mvsim.kernels.array.kernel:ArrayKernel",
     ),
     KernelEntry(
         backend="array",
@@ -171,7 +130,7 @@ KERNELS = (
         pays=_never,
         needs=array_memory.needs_of_patches,
         needs_of_test=array_memory.needs_of_test_of_patches,
-        load=_array_of_patches,
+        path="mvsim.kernels.array.kernel:ArrayPatchesKernel",
     ),
     KernelEntry(
         backend="numba",
@@ -180,7 +139,7 @@ KERNELS = (
         serves_draws=lambda p: p.noise != "patch",
         needs=shared_noise_memory.needs,
         needs_of_test=shared_noise_memory.needs_of_test,
-        load=_shared_noise,
+        path="mvsim.kernels.shared_noise.kernel:SharedNoiseKernel",
     ),
     KernelEntry(
         backend="auto",
@@ -189,14 +148,14 @@ KERNELS = (
         serves_draws=lambda p: p.P == 1,
         needs=one_patch_memory.needs,
         needs_of_test=one_patch_memory.needs_of_test,
-        load=_one_patch,
+        path="mvsim.kernels.one_patch.kernel:OnePatchKernel",
     ),
     KernelEntry(
         backend="numba",
         compiled=True,
         needs=any_patches_memory.needs,
         needs_of_test=any_patches_memory.needs_of_test,
-        load=_any_patches,
+        path="mvsim.kernels.any_patches.kernel:AnyPatchesKernel",
     ),
     ORACLE,
 )

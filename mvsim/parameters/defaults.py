@@ -8,8 +8,8 @@ from typing import Any
 from mvsim.parameters.models import model_named
 from mvsim.parameters.numbers import MOST, MOST_CLASSES, MOST_VIEWS, usable_number
 
-PATCHES = 12
-"""P over k^2."""
+PATCHES, MOST_PATCHES = 12, 4800
+"""P over k^2, and the P up to which it is more than 1: that of k = 20."""
 
 NEEDED, POINTS = 5.0, 6.0
 """N over k^1.5 at which noise above the signal keeps linear classifiers from being perfect: just enough, and the default."""
@@ -30,14 +30,15 @@ def default_r0(k: int) -> float:
 
 
 def default_P(k: int, least: int) -> int:
-    """Return the default number of patches, 12 k^2, and at least as many as hold the signal.
+    """Return the default number of patches, 12 k^2 up to 4800, k^2 where that is more, and at least as many as hold the signal.
 
     Assumption 4.3 has P = Theta(k^2); the constant is such that Proposition 4.4 holds on the sampled points, that is, no linear classifier is
     right on all of them. The noise of a point adds up to about 1.5 P delta3, which has to be above C_P delta2 / 2. The table in
-    ``validation/studies/default_separability.py`` has the least constant at which ten of ten data sets cannot be separated. A larger one makes
-    runs of Midpoint Mixup longer, although a gradient costs the same.
+    ``validation/studies/default_separability.py`` has the least constant at which ten of ten data sets cannot be separated. It takes as many points
+    as `default_N` affords up to k = 20. Beyond, where linear classifiers fit the points anyway, a larger constant would only make runs of Midpoint
+    Mixup longer, although a gradient costs the same; `mvsim.Parameters.deviations` then lists ``P delta3``.
     """
-    return max(PATCHES * k**2, least)
+    return max(k**2, min(PATCHES * k**2, MOST_PATCHES), least)
 
 
 def needed_N(k: int) -> int:

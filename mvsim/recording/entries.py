@@ -56,6 +56,10 @@ class EscapeLog:
             self.time[new] = before.time + (self.threshold - was) / (now - was) * (after.time - before.time)
             self.step[new] = after.step
 
+    def views(self) -> np.ndarray:
+        """Return (k, V) whether any neuron has passed the threshold with its correlation with that view."""
+        return np.asarray((self.step >= 0).any(axis=1))
+
     def has_new_view(self, step: int) -> bool:
         """Whether the first neuron of any view has passed the threshold after a step."""
         first = np.where(self.step < 0, np.iinfo(np.int64).max, self.step).min(axis=1)

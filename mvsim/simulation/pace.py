@@ -62,7 +62,7 @@ def awaited(recorder: Recorder, now: float) -> Awaited | None:
     """Return which escapes have been and what is to come; None for a model without escapes."""
     if not recorder.objective.has_escapes:
         return None
-    escaped = (recorder.escapes.step >= 0).any(axis=1)
+    escaped = recorder.escapes.views()
     foretold = np.min(recorder.start_values["predicted_escape_time"], axis=1)[~escaped]
     later = foretold[np.isfinite(foretold) & (foretold > now)]
     return Awaited(int(escaped.sum()), escaped.size, float(later.min()) if later.size else None)

@@ -1,14 +1,12 @@
-"""How long a run may take and how much memory it needs, foretold for a plan; only the memory is exact to a few per cent.
+"""How long the runs of a plan may take and how much memory they need; only the memory is exact to a few per cent.
 
-The time of a run is that of its gradients. Their number depends on the run, not on the machine: a flow grows from r0 to the threshold, which takes a
-time of about log(1 / r0) in units of its growth, and then follows one class after another. `count_of` has the law that was fitted to measured
-runs. The time of one gradient depends on the machine too: `Pace` measures it where the plan is made.
+`mvsim.simulation.cost` has the number of gradients of a run and the formula for its time. The time of one gradient depends on the machine: `Pace`
+measures it where the plan is made.
 """
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,22 +15,10 @@ from mvsim.initialisation import initial_correlations
 from mvsim.integrators import INTEGRATORS
 from mvsim.objectives import OBJECTIVES
 from mvsim.simulation.all_options import AllRunOptions
+from mvsim.simulation.cost import gradients_of_flow, seconds_of_run, time_of_gradient
 from mvsim.simulation.memory import required_bytes
 from mvsim.simulation.plan import AFFORDABLE_GRADIENTS, AFFORDABLE_PAIR_GRADIENTS, LEARNING_RATE_PER_CLASS
 from mvsim.sweep.cell import Cell
-
-SECONDS_AT_LEAST = 0.3
-"""Of any run: recording, testing and saving."""
-
-GRADIENTS = {False: (295.0, 0.39), True: (1500.0, 0.35)}
-"""Gradients of a flow until it settles, a k^p (1 + log(1 / r0)): (a, p) without and with sums over pairs, fitted by
-`validation/run.py sweeps --only foretold`."""
-
-BESIDE, BESIDE_EACH = 1e-3, 4e-8
-"""Seconds beside each gradient, and of these for each correlation: linear algebra, records and tests, on a core that does nothing else."""
-
-RANGE = 3.0
-"""Factor, up and down, within which the times of nine runs of ten are to lie."""
 
 _ANY, _NETWORK, _PAIRS, _PAIR = 8e-5, 2.1e-9, 5e-8, 3e-9
 """Seconds of a gradient: of any, for each of N k m outputs of neurons, for each of N^2 pairs, and for each of N^2 k outputs of pairs. They only
@@ -79,8 +65,7 @@ def seconds_of(cell: Cell, factor: float = 1.0) -> float:
     factor : float
         Time of a gradient over the one that is assumed; `Pace` measures it.
     """
-    p = cell.parameters
-    return SECONDS_AT_LEAST + count_of(cell) * (factor * _gradient(cell) + BESIDE + BESIDE_EACH * p.k * p.m * p.features)
+    return seconds_of_run(count_of(cell), factor * _gradient(cell), cell.parameters)
 
 
 def count_of(cell: Cell) -> float:
@@ -93,26 +78,18 @@ def count_of(cell: Cell) -> float:
     mixes = asked.sums_all_pairs()
     if not INTEGRATORS[asked.integrator].follows_flow:
         if asked.t_end is not None:
-            return float(math.ceil(asked.t_end / (asked.integrator_option() or LEARNING_RATE_PER_CLASS * p.k)))
+            steps = asked.t_end / (asked.integrator_option() or LEARNING_RATE_PER_CLASS * p.k)
+            return float(math.ceil(steps)) if math.isfinite(steps) else steps
         return float(AFFORDABLE_PAIR_GRADIENTS if mixes else AFFORDABLE_GRADIENTS)
-    first, power = GRADIENTS[mixes]
-    return first * float(p.k) ** power * (1.0 + max(-math.log(p.r0), 0.0))
+    return gradients_of_flow(p, mixes)
 
 
 def measured_gradient(cell: Cell, seconds: float = MEASURING) -> float:
-    """Return how long a gradient of a cell's loss takes on one thread here, in seconds: the shortest of those tried within some time."""
+    """Return how long a gradient of a cell's loss takes on one thread here, in seconds."""
     asked = _asked(cell)
     data = sample_dataset(cell.parameters, cell.seed)
     objective = OBJECTIVES[asked.method](cell.parameters, data, asked.backend, 1, **asked.objective_options())
-    c = initial_correlations(cell.parameters, cell.seed)
-    objective.loss_and_gradient(c)  # kernels are compiled or loaded, and tables made
-    began, best = time.perf_counter(), math.inf
-    while True:
-        start = time.perf_counter()
-        objective.loss_and_gradient(c)
-        best = min(best, time.perf_counter() - start)
-        if time.perf_counter() - began > seconds:
-            return best
+    return time_of_gradient(objective, initial_correlations(cell.parameters, cell.seed), seconds)
 
 
 def bytes_of(cell: Cell) -> int:

@@ -17,7 +17,9 @@ FIELDS |= {"model", "V", "signal_layout", "noise", "G", "beta_law", "codebook_se
 @pytest.mark.parametrize("k", [2, 3, 10, 50, 1000])
 def test_defaults_follow_the_scalings(k):
     p = Parameters(k=k)
-    assert (p.k, p.m, p.P, p.C_P, p.Q, p.N, p.alpha) == (k, k, 12 * k**2, 2, min(2, k - 1), max(200, min(math.ceil(6 * k**1.5), 500), 10 * k), 8)
+    assert (p.k, p.m, p.C_P, p.Q, p.alpha) == (k, k, 2, min(2, k - 1), 8)
+    assert max(k**2, min(12 * k**2, 4800)) == p.P
+    assert max(200, min(math.ceil(6 * k**1.5), 500), 10 * k) == p.N
     assert math.isclose(p.rho, 1 / k)
     assert (p.delta1, p.delta2) == (0.1, 1.0)
     assert math.isclose(p.delta3, 0.05 * k**-1.5)

@@ -1,8 +1,11 @@
 """How long a plan may take: the number of gradients follows runs, and their time the machine."""
 
+import math
+
 import pytest
 
 import mvsim
+from mvsim.simulation import cost
 from mvsim.sweep import estimate
 from mvsim.sweep.estimate import Pace, count_of, seconds_of
 from mvsim.sweep.study import Study
@@ -15,6 +18,7 @@ def cell_of(**values):
 def test_gradient_descent_takes_the_steps_that_fit():
     assert count_of(cell_of(k=3, method="erm", integrator="gd", eta=3.0, t_end=90.0)) == 30.0
     assert count_of(cell_of(k=3, method="erm", integrator="gd", eta=3.0, t_end=91.0)) == 31.0
+    assert count_of(cell_of(k=3, method="erm", integrator="gd", eta=1e-300, t_end=1e50)) == math.inf
 
 
 def test_a_flow_takes_about_as_many_gradients_as_foretold():
@@ -27,7 +31,7 @@ def test_a_flow_takes_about_as_many_gradients_as_foretold():
 def test_smaller_starts_and_more_classes_take_longer():
     counts = [count_of(cell_of(k=k, r0=r0, method="erm")) for k, r0 in ((4, 0.4), (4, 0.1), (10, 0.1))]
     assert counts == sorted(counts)
-    assert counts[2] == pytest.approx(counts[1] * (10 / 4) ** estimate.GRADIENTS[False][1], rel=0.02)  # r0 is rounded with d
+    assert counts[2] == pytest.approx(counts[1] * (10 / 4) ** cost.GRADIENTS[False][1], rel=0.02)  # r0 is rounded with d
     assert count_of(cell_of(k=4, d=4**20, method="erm")) > 4 * counts[0]
 
 

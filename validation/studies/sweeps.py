@@ -33,8 +33,9 @@ from lib.study import TRAINING
 from lib.sweep_processes import differing_runs, start_sweep, workers_of
 
 import mvsim
+from mvsim.simulation.cost import RANGE
 from mvsim.simulation.run_cache import kept_run
-from mvsim.sweep.estimate import RANGE, Pace, count_of
+from mvsim.sweep.estimate import Pace, count_of
 from mvsim.sweep.folder import STUDY_FILE
 
 TITLE = "Sweeps and reports"

@@ -1,0 +1,70 @@
+"""What a run costs: how many gradients it evaluates, and how long it takes then.
+
+    seconds = A + G (T + a + b n),        n = F k m correlations,
+
+where T is the time of one gradient, measured on the machine, and G how many are evaluated. A is spent on starting and saving, a + b n on the work of
+the integrator itself.
+
+Gradient descent evaluates one gradient for each step. The gradient flow grows from r0 to the threshold, which takes a time of about log(1 / r0) in
+units of its growth, and then follows one class after another:
+
+    G = g k^p (1 + log(1 / r0)),
+
+with (g, p) fitted to runs that settled at k = 4 to 10 with r0 = 0.15 and 0.3 (``python validation/run.py sweeps --only foretold``). Where nothing
+escapes, as in a linear model, it is too large by a factor of three.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+
+from mvsim.objectives import Objective
+from mvsim.parameters import Parameters
+
+SECONDS_AT_LEAST = 0.3
+"""A."""
+
+SECONDS_OF_A_STEP, SECONDS_OF_A_CORRELATION = 1e-3, 4e-8
+"""a and b, on a core that does nothing else."""
+
+GRADIENTS = {False: (295.0, 0.39), True: (1500.0, 0.35)}
+"""(g, p) without and with sums over pairs."""
+
+RANGE = 3.0
+"""Factor, up and down, within which the times of nine runs of ten are to lie."""
+
+
+def gradients_of_flow(p: Parameters, mixes: bool) -> float:
+    """Return about how many gradients a flow evaluates until it settles.
+
+    Parameters
+    ----------
+    p : Parameters
+        The problem.
+    mixes : bool
+        Whether the loss sums over pairs.
+    """
+    factor, power = GRADIENTS[mixes]
+    return factor * float(p.k) ** power * (1.0 + max(-math.log(p.r0), 0.0))
+
+
+def seconds_of_run(gradients: float, gradient_seconds: float, p: Parameters) -> float:
+    """Return how long a run takes that evaluates so many gradients of so many seconds each; the formula stands at the top of this file."""
+    return SECONDS_AT_LEAST + gradients * (gradient_seconds + SECONDS_OF_A_STEP + SECONDS_OF_A_CORRELATION * p.k * p.m * p.features)
+
+
+def time_of_gradient(objective: Objective, c: np.ndarray, within: float) -> float:
+    """Return the seconds of one gradient at c, the least of those tried within some seconds; kernels are compiled first."""
+    objective.begin_step(0)
+    objective.loss_and_gradient(c)
+    best, begun = math.inf, time.perf_counter()
+    while True:
+        start = time.perf_counter()
+        objective.loss_and_gradient(c)
+        now = time.perf_counter()
+        best = min(best, now - start)
+        if now - begun > within:
+            return best
