@@ -114,15 +114,14 @@ def faithful_eta(recorder: Recorder) -> float | None:
 
 def _since(recorder: Recorder, settled_factor: float) -> str:
     """Say since when the learned features have not changed, and when that is enough."""
-    since = recorder.settling.since()
-    if since is None:
+    since, settles_at = recorder.settling.since(), recorder.settling.settles_at(settled_factor)
+    if since is None or settles_at is None:
         return "Training accuracy is below 1, or the loss of a class has hardly fallen."
     unchanged = "the learned features have not changed"
     if recorder.settling.reached(settled_factor):
         growth = f" while time grew by the factor {recorder.times[-1] / since:.2g}" if since > 0.0 else ""
         return f"Settled: training accuracy is 1, and {unchanged}{growth}."
-    settles = number(recorder.settling.settles_at(settled_factor))
-    return f"{unchanged.capitalize()} since t = {number(since)}; without another change the run settles at t = {settles}."
+    return f"{unchanged.capitalize()} since t = {number(since)}; without another change the run settles at t = {number(settles_at)}."
 
 
 def _limit(integrator: Integrator, horizon: float, t_end: float | None) -> str:
