@@ -4,6 +4,7 @@ import argparse
 import copy
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,7 @@ def test_pictures_exist_and_name_a_command_that_exists():
     captions = [path.read_text(encoding="utf-8") for path in FIGURES.glob("*.txt")]
     assert len(captions) == len(list(FIGURES.glob("*.png"))) >= 6
     for caption in captions:
-        study, *arguments = caption.split(": python validation/run.py ")[1].split()
+        study, *arguments = shlex.split(caption.split(": python validation/run.py ")[1])
         parser = argparse.ArgumentParser(exit_on_error=False)
         Study.load(study).options(parser)
         parser.parse_args(arguments)

@@ -10,6 +10,8 @@ features learned     one green: the darker, the more; grey: none
 stronger view        solid line
 weaker views         dashed line
 grey                 thresholds, bounds, diagonals, remarks
+black, orange        two kinds of anything else
+blue to yellow       a number, such as k, that has an order: the lighter, the larger
 ===================  ==========================================================================================
 
 The hues are those of Okabe and Ito, which colour-blind readers can tell apart; what matters differs in lightness, line style or label too, so that it
@@ -25,8 +27,8 @@ from pathlib import Path
 METHODS = {"erm": "#D55E00", "midpoint": "#0072B2", "mixup": "#CC79A7"}
 """Colours of the methods, by their names."""
 
-STRONG, WEAK = METHODS["midpoint"], METHODS["erm"]
-"""Two colours that are easily told apart, for a picture in which no method is compared."""
+FIRST, SECOND = "#222222", "#E69F00"
+"""Two colours that are easily told apart, in greyscale too, for a picture in which no method is compared."""
 
 BOTH, ONE, NONE = "#00664B", "#5CB893", "#D9D9D9"
 """Colours of classes with both, exactly one and no feature learned."""
@@ -42,6 +44,14 @@ MARK = "#555555"
 
 PALE = 0.35
 """How much is left of a colour where what it shows is due to chance."""
+
+
+def ramp(count: int) -> list[str]:
+    """Return colours for ``count`` values in their order, from dark to light."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    return [to_hex(colormaps["cividis"](0.9 * place / max(count - 1, 1))) for place in range(count)]
 
 
 def paler(colour: str, share: float = PALE) -> str:

@@ -26,7 +26,7 @@ from lib.tables import table
 from matplotlib.figure import Figure
 
 import mvsim
-from mvsim.plotting.style import STRONG, WEAK, styled
+from mvsim.plotting.style import FIRST, METHODS, styled
 from mvsim.recording.feature_test import is_learned
 
 TITLE = "What the definitions leave open"
@@ -143,15 +143,22 @@ def picture(results: dict[str, Any]) -> Figure:
         for axes, name in zip(figure.subplots(2, 3, sharey=True).flat, [*CHOICES, "steps"], strict=True):
             rows = results.get(name, {}).get("rows", [])
             if name == "steps":
-                axes.plot([r["value"] for r in rows], [r["same"] / max(r["classes"], 1) for r in rows], color=STRONG, marker="o", markersize=3.5)
+                axes.plot([r["value"] for r in rows], [r["same"] / max(r["classes"], 1) for r in rows], color=FIRST, marker="o", markersize=3.5)
                 axes.set_xlabel("eta lambda_max / 2, ERM: as the flow")
             else:
-                for method, which, colour in (("erm", "one", WEAK), ("midpoint", "both", STRONG)):
+                for method, which in (("erm", "one"), ("midpoint", "both")):
                     known = [(r["value"], *r[method][which]) for r in rows if r[method][which]]
                     y = [row[1] for row in known]
                     bars = [[row[1] - row[2] for row in known], [row[3] - row[1] for row in known]]
                     axes.errorbar(
-                        [row[0] for row in known], y, bars, color=colour, marker="o", markersize=3.5, linewidth=0.8, label=f"{method}: {which}"
+                        [row[0] for row in known],
+                        y,
+                        bars,
+                        color=METHODS[method],
+                        marker="o",
+                        markersize=3.5,
+                        linewidth=0.8,
+                        label=f"{method}: {which}",
                     )
                 axes.set_xlabel(CHOICES[name].label)
                 axes.set_xscale("log")
@@ -163,6 +170,11 @@ def picture(results: dict[str, Any]) -> Figure:
                 axes.legend(loc="lower right")
         figure.supylabel("fraction of classes")
         return figure
+
+
+def pictures(results: dict[str, Any]) -> dict[str, Figure]:
+    """Draw what was measured."""
+    return {"choices": picture(results)}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -185,7 +197,6 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         return {"k": options.k, "seeds": options.seeds, "rows": rows}
 
     results = options.file.measure_parts(options.only, part)
-    options.figures.save("choices", picture(results))
     return results
 
 

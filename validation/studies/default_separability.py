@@ -96,7 +96,8 @@ def passage(results: dict[str, Any]) -> str:
     heads = ("k", "N", "P", "P delta3 / delta2", "not separable", "proved exactly", "least P / k^2", "P delta3 / delta2 there", "least N / k")
     return (
         f"By default, up to k = {PROMISED}, P = {PATCHES} k^2, and N = 6 k^1.5 between 200 and 500. The least P / k^2 is that of {_words(CONSTANTS)} "
-        f"from which on none of the {seeds} data sets with the default N can be separated; the least N / k is that of {_words(EACH)}, with the default P.\n\n"
+        f"from which on none of the {seeds} data sets with the default N can be separated; the least N / k is that of {_words(EACH)}, with the "
+        "default P.\n\n"
         f"{table(heads, rows)}"
     )
 

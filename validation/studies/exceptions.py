@@ -29,7 +29,7 @@ from scipy.optimize import minimize
 
 import mvsim
 from mvsim.intervals import clopper_pearson
-from mvsim.plotting.style import MARK, STRONG, WEAK, styled
+from mvsim.plotting.style import FIRST, MARK, SECOND, ramp, styled
 
 TITLE = "Which classes are exceptions to Theorem 4.6"
 SOURCES = ("intervals", "parameters")
@@ -134,7 +134,6 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     ]
     results["rates"] = {"r0": source["rates"]["r0"], "rows": [{"k": row["k"], "shares": row["shares"]} for row in source["rates"]["rows"]]}
     options.figures.save("exceptions", picture(results, everything))
-    options.figures.save("exception-rates", rates_picture(results))
     return results
 
 
@@ -147,8 +146,8 @@ def picture(results: dict[str, Any], classes: Classes) -> Figure:
         axes.plot(np.exp(x), 1.0 / (1.0 + np.exp(results["s"] * (x - results["log_x0"]))), color=MARK, label="logistic law")
         axes.axvspan(*np.exp(results["interval"]), color=MARK, alpha=0.15, linewidth=0)
         for some, colour, marker, label in (
-            (np.isin(classes.k, FIT), STRONG, "o", "k = 6, 10, 20, fitted"),
-            (classes.k == HELD_OUT, WEAK, "s", "k = 50, held out"),
+            (np.isin(classes.k, FIT), FIRST, "o", "k = 6, 10, 20, fitted"),
+            (classes.k == HELD_OUT, SECOND, "s", "k = 50, held out"),
         ):
             chosen = classes.where(some)
             for low in np.arange(results["log_x0"] - 4.0, results["log_x0"] + 4.0, 0.5):
@@ -163,7 +162,7 @@ def picture(results: dict[str, Any], classes: Classes) -> Figure:
         axes.set_xlabel(r"lead of the first view, $(T_\ell - T_w) / k$")
         axes.set_ylabel("share of classes that learn both")
         axes.set_ylim(-0.05, 1.05)
-        axes.set_title("The lead at the start decides about the second view")
+        figure.suptitle("The lead at the start decides about the second view", fontsize=9)
         axes.legend(loc="upper right")
         return figure
 
@@ -174,7 +173,7 @@ def rates_picture(results: dict[str, Any]) -> Figure:
     with styled():
         figure = Figure(figsize=(5.0, 2.8), layout="constrained")
         axes = figure.subplots()
-        colours = dict(zip(shown, ("#1b4f72", "#2e86c1", "#48a999", "#d4a017", "#b03a2e"), strict=True))
+        colours = dict(zip(shown, ramp(len(shown)), strict=True))
         for row in results["rates"]["rows"]:
             if row["k"] in shown:
                 axes.plot(results["rates"]["r0"], np.maximum(row["shares"], 1e-6), color=colours[row["k"]], label=f"k = {row['k']}, foretold")
@@ -196,9 +195,14 @@ def rates_picture(results: dict[str, Any]) -> Figure:
         axes.set_ylabel("share of classes that learn both")
         axes.set_xticks([0.05, 0.1, 0.2, 0.4], ["0.05", "0.1", "0.2", "0.4"])
         axes.minorticks_off()
-        axes.set_title("Exceptions to Theorem 4.6 die out as $r_0$ falls")
+        figure.suptitle("Exceptions to Theorem 4.6 die out as $r_0$ falls", fontsize=9)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
         return figure
+
+
+def pictures(results: dict[str, Any]) -> dict[str, Figure]:
+    """Draw what follows from the results alone."""
+    return {"exception-rates": rates_picture(results)}
 
 
 def judge(results: dict[str, Any]) -> list[str]:

@@ -25,7 +25,7 @@ from lib.tables import table
 from matplotlib.figure import Figure
 
 import mvsim
-from mvsim.plotting.style import MARK, STRONG, WEAK, styled
+from mvsim.plotting.style import MARK, METHODS, styled
 
 TITLE = "The linear picture inside a network"
 SOURCES = (*TRAINING, "verification.statements.linear_regime.sample")
@@ -33,6 +33,11 @@ SOURCES = (*TRAINING, "verification.statements.linear_regime.sample")
 T_END = 1e6
 CLOSED, APART, LATER = 0.1, 2.0, 100.0
 """Part of the gap that counts as closed, largest ratio of the two half-times, and how much later ERM is looked at."""
+
+
+def pictures(results: dict[str, Any]) -> dict[str, Figure]:
+    """Draw what was measured."""
+    return {"linear-in-network": picture(results)}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +53,6 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         runs = [branches(mvsim.Parameters(k=k), seed, float(np.log(k)), T_END) for seed in range(options.seeds)]
         results["runs"][str(k)] = [run for run in runs if run is not None]
     results["lost"] = sum(options.seeds - len(runs) for runs in results["runs"].values())
-    options.figures.save("linear-in-network", picture(results))
     return results
 
 
@@ -109,7 +113,8 @@ def picture(results: dict[str, Any]) -> Figure:
         panels = figure.subplots(len(results["runs"]), 1, sharex=True, squeeze=False)[:, 0]
         grid = np.geomspace(1.0, T_END, 200)
         for axes, (k, runs) in zip(panels, results["runs"].items(), strict=True):
-            for method, colour in (("erm", WEAK), ("midpoint", STRONG)):
+            for method in ("erm", "midpoint"):
+                colour = METHODS[method]
                 for where, style in (("network", "-"), ("linear", (0, (2.0, 1.2)))):
                     curves = [np.interp(grid, times, np.median(part, axis=1)) for times, part in (left(run, method, where) for run in runs)]
                     if curves:
@@ -119,8 +124,8 @@ def picture(results: dict[str, Any]) -> Figure:
             axes.set_ylabel("part of the gap left")
             axes.text(0.03, 0.06, f"$k$ = {k}", transform=axes.transAxes)
         first = panels[0]
-        first.text(0.75 * T_END, 0.95, "ERM", color=WEAK, ha="right")
-        first.text(450.0, 0.42, "Midpoint\nMixup", color=STRONG)
+        first.text(0.75 * T_END, 0.95, "ERM", color=METHODS["erm"], ha="right")
+        first.text(450.0, 0.42, "Midpoint\nMixup", color=METHODS["midpoint"])
         for style, name in (("-", "network"), ((0, (2.0, 1.2)), "linear model")):
             panels[-1].plot([], [], color=MARK, linestyle=style, label=name)
         panels[-1].legend(loc="center right", bbox_to_anchor=(1.0, 0.3), handlelength=1.8)

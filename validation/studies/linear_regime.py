@@ -25,6 +25,7 @@ from lib.linear import measures
 from lib.linear.pictures import regime_figure, separability_figure
 from lib.study import LOSS
 from lib.tables import table
+from matplotlib.figure import Figure
 
 from mvsim.verification.result_verdicts import control_verdicts
 from mvsim.verification.statements.linear_regime.results import RESULTS
@@ -48,6 +49,11 @@ SLOWER = 10.0
 """Factor by which ERM is slower than Midpoint Mixup at the largest gap."""
 
 
+def pictures(results: dict[str, Any]) -> dict[str, Figure]:
+    """Draw what was measured."""
+    return {"linear-regime": regime_figure(results), "linear-separability": separability_figure(results)}
+
+
 def options(parser: argparse.ArgumentParser) -> None:
     """Add the sizes."""
     parser.add_argument("--k", type=int, nargs="+", default=list(POINTS), help="numbers of classes (default %(default)s)")
@@ -69,8 +75,6 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "separability": measures.separability(options.separable_k, options.seeds),
         "controls": controls(),
     }
-    options.figures.save("linear-regime", regime_figure(results))
-    options.figures.save("linear-separability", separability_figure(results))
     return results | {"seconds": time.monotonic() - begun}
 
 

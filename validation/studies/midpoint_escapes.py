@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 from scipy.stats import kendalltau
 
 import mvsim
-from mvsim.plotting.style import MARK, STRONG, WEAK, styled
+from mvsim.plotting.style import FIRST, MARK, SECOND, styled
 
 TITLE = "When every view escapes under Midpoint Mixup"
 SOURCES = (*TRAINING, "archive")
@@ -98,18 +98,25 @@ def picture(results: dict[str, Any]) -> Figure:
             for answer, marker in ((a, "s" if a["k"] == 6 else "o") for a in results.values() if a["layout"] == layout):
                 foretold, came, shared = (np.concatenate([run[key] for run in answer["runs"]]) for key in ("foretold", "came", "shared"))
                 ends += [*foretold, *came]
-                for chosen, colour, label in ((~shared.astype(bool), STRONG, "dormant neuron"), (shared.astype(bool), WEAK, "shared patches")):
+                for chosen, colour, label in ((~shared.astype(bool), FIRST, "by its own neuron"), (shared.astype(bool), SECOND, "by shared patches")):
                     if chosen.any():
-                        look = {"marker": marker, "markersize": 4, "linestyle": "", "markerfacecolor": "none" if colour == WEAK else colour}
-                        axes.plot(foretold[chosen], came[chosen], color=colour, label=f"k = {answer['k']}, {label}", **look)
+                        is_open = colour == SECOND  # above those of the first views, which often escape at nearly the same time
+                        look = {"marker": marker, "markersize": 4, "linestyle": "", "markerfacecolor": "none" if is_open else colour}
+                        axes.plot(foretold[chosen], came[chosen], color=colour, label=f"k = {answer['k']}, {label}", zorder=2 + is_open, **look)
             if ends:
                 low, high = min(ends) - 0.3, max(ends) + 0.3
                 axes.plot([low, high], [low, high], color=MARK, linewidth=0.8, zorder=0)
                 axes.legend(loc="lower right")
             axes.set_xlabel(r"$\log_{10}$ of the escape time foretold")
             axes.set_title(f"signals at {layout} places")
+        figure.suptitle("When views escape under Midpoint Mixup", fontsize=9)
         figure.axes[0].set_ylabel(r"$\log_{10}$ of the escape time")
         return figure
+
+
+def pictures(results: dict[str, Any]) -> dict[str, Figure]:
+    """Draw what was measured."""
+    return {"midpoint-escapes": picture(results)}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -122,7 +129,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Compare one point after another, and draw what there is."""
     results = options.file.measure_parts(options.only, lambda name: measured(name, options))
-    options.figures.save("midpoint-escapes", picture(results))
     return results
 
 

@@ -19,7 +19,7 @@ from lib.tables import table
 from matplotlib.figure import Figure
 
 from mvsim.intervals import clopper_pearson
-from mvsim.plotting.style import MARK, STRONG, WEAK, styled
+from mvsim.plotting.style import FIRST, MARK, SECOND, styled
 from mvsim.verification.paths import path_in_k
 from mvsim.verification.verdict import BAD
 from mvsim.verification.verify import ask_of_theorems
@@ -83,6 +83,11 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
     return answer
 
 
+def pictures(results: dict[str, Any]) -> dict[str, Figure]:
+    """Draw what was measured."""
+    return {"paths": picture(results)}
+
+
 def options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the study."""
     add_runs_option(parser)
@@ -95,7 +100,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Ask one point after another, and draw what there is."""
     results = options.file.measure_parts(options.only, lambda name: measured(name, options))
-    options.figures.save("paths", picture(results))
     return results
 
 
@@ -121,7 +125,7 @@ def picture(results: dict[str, Any]) -> Figure:
         left, right = figure.subplots(1, 2)
         paths = list(dict.fromkeys(answer["path"] for answer in results.values()))
         for number, marker in (("4.6", "o"), ("4.7", "s")):
-            for path, colour in zip(paths, (STRONG, WEAK), strict=False):
+            for path, colour in zip(paths, (FIRST, SECOND), strict=False):
                 rows = [(a["k"], a["seeds"], v["measured"]) for a in results.values() if a["path"] == path and (v := _features(a, number))]
                 if rows:
                     rows.sort()
@@ -138,7 +142,7 @@ def picture(results: dict[str, Any]) -> Figure:
         left.set_ylim(0.0, 1.05)
         left.set_title("Fraction of runs in which a theorem holds")
         left.legend()
-        for path, colour in zip(paths, (STRONG, WEAK), strict=False):
+        for path, colour in zip(paths, (FIRST, SECOND), strict=False):
             rows = sorted((a["k"], *found) for a in results.values() if a["path"] == path and (found := _exceptions(a)))
             if rows:
                 error = [[row[1] - row[2] for row in rows], [row[3] - row[1] for row in rows]]

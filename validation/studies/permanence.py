@@ -21,7 +21,7 @@ from lib.tables import table
 from matplotlib.figure import Figure
 
 import mvsim
-from mvsim.plotting.style import MARK, STRONG, WEAK, styled
+from mvsim.plotting.style import FIRST, MARK, SECOND, styled
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.evidence.permanence import foretold_escapes
 from mvsim.verification.paths import path_in_k
@@ -88,17 +88,22 @@ def picture(results: dict[str, Any]) -> Figure:
         axes.plot([5.0, end], [5.0, end], color=MARK, linewidth=0.8, label="as foretold")
         axes.axhline(FAR, color=MARK, linewidth=0.8, linestyle=":")
         x, error = (np.array([view[name] for view in hits]) for name in ("foretold", "error"))
-        axes.errorbar(x, [view["came"] for view in hits], xerr=error, color=STRONG, fmt="o", markersize=3.5, linewidth=0.8, label="escaped")
+        axes.errorbar(x, [view["came"] for view in hits], xerr=error, color=FIRST, fmt="o", markersize=3.5, linewidth=0.8, label="escaped")
         x = np.minimum([view["foretold"] for view in others], end)
-        axes.plot(x, np.full(len(x), FAR + 0.3), color=WEAK, marker="^", markersize=3.5, linestyle="", label="none by the end")
+        axes.plot(x, np.full(len(x), FAR + 0.3), color=SECOND, marker="^", markersize=3.5, linestyle="", label="none by the end")
         axes.set_xlim(5.0, end + 0.3)
         axes.set_ylim(5.0, FAR + 1.0)
         axes.set_xlabel(r"$\log_{10}$ of the escape time foretold (later ones at the edge)")
         axes.set_ylabel(r"$\log_{10}$ of the escape time")
         found = counted(results)
-        axes.set_title(f"{found['hits']} escapes, errors up to {max(found['errors'], default=0.0):.2g} decades")
+        figure.suptitle(f"{found['hits']} escapes, errors up to {max(found['errors'], default=0.0):.2g} decades", fontsize=9)
         axes.legend(loc="lower right")
         return figure
+
+
+def pictures(results: dict[str, Any]) -> dict[str, Figure]:
+    """Draw what was measured."""
+    return {"permanence": picture(results)}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -113,7 +118,6 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     settled = all_over_seeds(folder, p, "erm", options.seeds)
     far = all_over_seeds(folder, p, "erm", options.seeds, t_end=10.0**FAR)
     results = {"runs": {str(seed): compared(seed, *map(Evidence, pair)) for seed, pair in enumerate(zip(settled, far, strict=True))}}
-    options.figures.save("permanence", picture(results))
     return results
 
 

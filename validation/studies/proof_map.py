@@ -22,6 +22,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from mvsim.plotting.style import styled
+from mvsim.simulation.words import number
 from mvsim.verification import run_verdicts
 from mvsim.verification.paths import path_in_k
 from mvsim.verification.statements.theorems import THEOREMS
@@ -33,8 +34,16 @@ SOURCES = (*TRAINING, "archive", "verification")
 REGIMES = {"scaled": "default", "literal": "literal"}
 """By name the path on which d lies (`mvsim.verification.paths.path_in_k`)."""
 
-COLOURS = {"holds": "#cfe8d5", "partly": "#f6e7b8", "contradicted": "#f2c9c4", "measured": "#dbe6f2", "none": "#f4f4f4"}
-HATCHES = {"contradicted": "////", "partly": ".."}
+COLOURS = {
+    "holds": "#cfe8d5",
+    "partly": "#f6e7b8",
+    "contradicted": "#f2c9c4",
+    "measured": "#eef2f7",
+    "within": "#cbdcec",
+    "beyond": "#e3d3e8",
+    "none": "#f8f8f8",
+}
+HATCHES = {"contradicted": "////", "partly": "..", "beyond": "\\\\\\\\"}
 """So that the map can be read without colours."""
 
 
@@ -86,7 +95,7 @@ def outcome(step: dict[str, Any]) -> tuple[str, str]:
     values = [value for value in step["measured"] if value is not None]
     if "measured" in statuses and values:
         outside = sum(inside is False for inside in step["inside"])
-        return "measured", f"{np.median(values):.2g}" + ("" if step["bound"] is None else " >" if outside else " ok")
+        return "measured" if step["bound"] is None else "beyond" if outside else "within", number(float(f"{np.median(values):.2g}"))
     return "none", ""
 
 
@@ -96,7 +105,7 @@ def picture(results: dict[str, Any]) -> Figure:
     rows = sorted({row for row, kind in said if kind != "none"}, key=_order)
     columns = [name for name in points() if name in results]
     with styled():
-        figure = Figure(figsize=(6.8, 1.2 + 0.19 * len(rows)), layout="constrained")
+        figure = Figure(figsize=(6.8, 1.4 + 0.155 * len(rows)), layout="constrained")
         axes = figure.subplots()
         for x, column in enumerate(columns):
             for y, row in enumerate(rows):
@@ -111,10 +120,18 @@ def picture(results: dict[str, Any]) -> Figure:
         axes.xaxis.tick_top()
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
-        names = {"holds": "holds in all runs", "partly": "in some", "contradicted": "contradicted in all", "measured": "constant, median"}
+        names = {
+            "holds": "holds in all runs",
+            "partly": "in some",
+            "contradicted": "contradicted in all",
+            "measured": "hidden constant, median",
+            "within": "within the bound of the proof",
+            "beyond": "beyond it in a run",
+        }
         look = {"edgecolor": "#999999", "linewidth": 0.4}
         handles = [Patch(facecolor=COLOURS[kind], hatch=HATCHES.get(kind), label=text, **look) for kind, text in names.items()]
-        figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=6)
+        figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=6)
+        figure.suptitle(f"{len(contradicted(results))} of {len(rows)} steps of the proofs are contradicted by some run", fontsize=9)
         return figure
 
 
@@ -135,6 +152,11 @@ def contradicted(results: dict[str, Any]) -> dict[str, dict[str, tuple[int, int]
     return {row: cells for row, cells in found.items() if any(against for against, _ in cells.values())}
 
 
+def pictures(results: dict[str, Any]) -> dict[str, Figure]:
+    """Draw what was measured."""
+    return {"proof-map": picture(results)}
+
+
 def options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the study."""
     add_runs_option(parser)
@@ -145,7 +167,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Judge one point after another, and draw what there is."""
     results = options.file.measure_parts(options.only, lambda name: measured(name, options))
-    options.figures.save("proof-map", picture(results))
     return results
 
 
@@ -165,8 +186,8 @@ def passage(results: dict[str, Any]) -> str:
     ]
     return (
         "![Steps of the proofs over k, both regimes and both losses](../figures/proof-map.png)\n\n"
-        'A fraction: in how many of the runs that decide a step it holds. A number: the median of a constant; "ok" if no run leaves the bound of the '
-        'proof, ">" if one does. Empty: what the step supposes does not occur, or it is about the other loss.\n\n'
+        "A fraction: in how many of the runs that decide a step it holds. A number: the median of a constant that the proof hides, or bounds. Empty: "
+        "what the step supposes does not occur, or it is about the other loss.\n\n"
         "Runs that contradict a step, of those that decide it; steps that are contradicted nowhere are left out:\n\n"
         + table(["step", *columns], rows)
     )

@@ -10,11 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from mvsim.plotting.style import MARK, STRONG, WEAK, styled
+from mvsim.plotting.style import MARK, METHODS, ramp, styled
 from mvsim.verification.evidence.intervals import clopper_pearson
-
-SHADES = ("#B9B9B9", "#9A9A9A", "#777777", "#4F4F4F", "#1F1F1F")
-"""For several k or C, from the smallest to the largest; colours are for methods."""
 
 TIMES = 1e13
 """Times of this size and more are left out."""
@@ -23,7 +20,8 @@ TIMES = 1e13
 def regime_figure(results: dict[str, Any]) -> Figure:
     """Draw Section 3 in six panels: medians over data sets, with the range over them where it is wider than the line."""
     with styled():
-        figure = Figure(figsize=(6.8, 7.2), layout="constrained")
+        figure = Figure(figsize=(6.8, 7.4), layout="constrained")
+        figure.suptitle("Section 3: how Midpoint Mixup makes linear models learn both features, and where the statements fail as written", fontsize=9)
         grid = figure.subplots(3, 2)
         for draw, axes in zip((_breaks, _unseen, _distances, _gradients, _erm, _closing), grid.flat, strict=True):
             draw(axes, results)
@@ -65,10 +63,6 @@ def _shares(axes: Axes, rows: Sequence[dict[str, Any]], over: str) -> None:
     axes.set_ylabel("share of data sets")
 
 
-def _shade(i: int, n: int) -> str:
-    return SHADES[round(i * (len(SHADES) - 1) / max(n - 1, 1))]
-
-
 def _spread(axes: Axes, x: Any, values: Any, colour: str, **options: Any) -> None:
     """Draw medians over the last axis, with a band from the least to the largest."""
     values = np.asarray(values, dtype=np.float64)
@@ -79,7 +73,7 @@ def _spread(axes: Axes, x: Any, values: Any, colour: str, **options: Any) -> Non
 def _breaks(axes: Axes, results: dict[str, Any]) -> None:
     rows = results["breaks"]
     for i, (k, values) in enumerate(rows["least"].items()):
-        _spread(axes, rows["e"], values, _shade(i, len(rows["least"])), label=f"$k$ = {k}")
+        _spread(axes, rows["e"], values, ramp(len(rows["least"]))[i], label=f"$k$ = {k}")
     e = np.array(rows["e"])
     reference = 0.1 * np.median(next(iter(rows["least"].values())), axis=1)[-1] * e**2
     axes.loglog(e, reference, color=MARK, linewidth=0.7, linestyle="--")
@@ -102,9 +96,9 @@ def _unseen(axes: Axes, results: dict[str, Any]) -> None:
 def _distances(axes: Axes, results: dict[str, Any]) -> None:
     rows = results["distances"]
     for i, (k, values) in enumerate(rows["beta"].items()):
-        axes.loglog(rows["a"], values, color=_shade(i, len(rows["beta"])), label=f"$k$ = {k}")
-    axes.text(rows["a"][0], 1.0, "ERM", color=WEAK, ha="left", transform=axes.get_xaxis_transform(), va="top")
-    axes.text(rows["a"][-1], 1.0, "Midpoint", color=STRONG, ha="right", transform=axes.get_xaxis_transform(), va="top")
+        axes.loglog(rows["a"], values, color=ramp(len(rows["beta"]))[i], label=f"$k$ = {k}")
+    axes.text(rows["a"][0], 1.0, "ERM", color=METHODS["erm"], ha="left", transform=axes.get_xaxis_transform(), va="top")
+    axes.text(rows["a"][-1], 1.0, "Midpoint", color=METHODS["midpoint"], ha="right", transform=axes.get_xaxis_transform(), va="top")
     axes.set(xlabel=r"$a$ of $\lambda \sim$ Beta$(a, a)$", ylabel=r"distance $\varepsilon_0$", title="3.3: only ERM and Midpoint come near 0")
     axes.legend(loc="lower center")
 
@@ -118,7 +112,7 @@ def _gradients(axes: Axes, results: dict[str, Any]) -> None:
         ("as_written", "as written: any weights", (0, (0.8, 1.0)), 0.4),
     ):
         values = k[:, None] * np.array([rows[str(one)][name] for one in k])
-        _spread(axes, k, values, STRONG, linestyle=line)
+        _spread(axes, k, values, METHODS["midpoint"], linestyle=line)
         axes.text(k[-1], place * np.median(values[-1]), label, ha="right", va="bottom")
     axes.plot(k, 0.01 * k[0] / k, color=MARK, linewidth=0.7, linestyle="--")
     axes.text(k[1], 0.004 * k[0] / k[1], r"$\sim 1/k$", color=MARK, va="top")
@@ -136,9 +130,9 @@ def _erm(axes: Axes, results: dict[str, Any]) -> None:
     constants = [C for C in next(iter(rows.values()))["erm"] if float(C) in (1.0, 10.0, 20.0, 40.0)]
     for i, C in enumerate(constants):
         values = np.array([row["erm"][C] for row in rows.values()])
-        _spread(axes, k, values, _shade(i + 1, len(constants) + 1))
+        _spread(axes, k, values, ramp(len(constants))[i])
         axes.text(1.1 * k[-1], np.median(values[-1]), f"$C$ = {float(C):g}", va="center")
-        axes.loglog(k, k ** (1.0 - 0.1 * float(C)), color=_shade(i + 1, len(constants) + 1), linewidth=0.7, linestyle="--")
+        axes.loglog(k, k ** (1.0 - 0.1 * float(C)), color=ramp(len(constants))[i], linewidth=0.7, linestyle="--")
     axes.set_xlim(k[0], 4.0 * k[-1])
     axes.set(xlabel="classes $k$", ylabel=r"pull of ERM at $\Delta_y = C \log k$", title=r"3.5: ERM stays below $k^{-(0.1C - 1)}$ (dashed)")
 
@@ -146,7 +140,8 @@ def _erm(axes: Axes, results: dict[str, Any]) -> None:
 def _closing(axes: Axes, results: dict[str, Any]) -> None:
     rows = results["closing"]
     C = np.array(rows["C"])
-    for method, colour, name in (("erm", WEAK, "ERM"), ("midpoint", STRONG, "Midpoint Mixup")):
+    for method, name in (("erm", "ERM"), ("midpoint", "Midpoint Mixup")):
+        colour = METHODS[method]
         for line, place, (k, values) in zip(("-", (0, (2.0, 1.2))), ("top", "bottom"), rows["times"][method].items(), strict=False):
             times = np.array([[np.inf if time is None else time for time in one] for one in values])
             shown = np.median(times, axis=1) < TIMES
