@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
 from mvsim.echo import escaped
 from mvsim.verification.verdict import BAD, STATUSES, Status, Verdict, number_of
-from mvsim.verification.words import margin_text, number_text
+from mvsim.verification.words import SOON, is_beyond, margin_text, number_text, side_text
 
 STYLES: dict[Status, str] = {
     "fails": "bold red",
@@ -27,7 +27,12 @@ STYLES: dict[Status, str] = {
 INDENT = 15
 """Columns of the status; the words stand beside it."""
 
-GROUPS = {"evidence": "whether the run is what it says it is", "step": "steps of the proofs and definitions", "control": "controls"}
+GROUPS = {
+    "theorem": "other parts of theorems",
+    "evidence": "whether the run is what it says it is",
+    "step": "steps of the proofs and definitions",
+    "control": "controls",
+}
 """What the verdicts are called that are only counted."""
 
 
@@ -56,20 +61,23 @@ def print_section(title: str, verdicts: Iterable[Verdict], everything: bool = Fa
             lines += _lines(v, full=True)
         print("\n".join(lines))
         return
-    front = [v for v in verdicts if _in_front(v, claims)]
-    rest = [v for v in verdicts if not _in_front(v, claims)]
+    decided = {number_of(v.name) for v in verdicts if v.kind == "theorem" and v.status != "not applicable"}
+    front = [v for v in verdicts if _in_front(v, claims, decided)]
+    rest = [v for v in verdicts if v not in front]
     for sentence in headlines(verdicts):
         lines += wrapped(sentence, 0)
     for v in front:
         lines += _lines(v, full=everything or number_of(v.name) in claims or v.kind == "evidence")
     for v in rest if everything else ():
         lines += _lines(v, full=True)
-    for kind, what in GROUPS.items():
-        some = [v for v in rest if v.kind == kind]
-        if some and not everything:
-            lines += wrapped(f"besides, {what}: {counts(some)}", 0)
+    beyond = [v for v in rest if is_beyond(v) and not v.name.startswith("Theorem")]
+    if beyond and not everything:
+        said = ", ".join(f"{v.name.split(', k =')[0]} {side_text(v)}" for v in beyond)
+        lines += wrapped(f"beyond the constant of a proof, which decides nothing at one k: {said}", 0)
+    groups = {what: [v for v in rest if v.kind == kind and v not in beyond] for kind, what in GROUPS.items()}
     if rest and not everything:
-        lines.append("--all shows them, --only B.10 one")
+        hidden = "; ".join(f"{what}: {counts(some)}" for what, some in groups.items() if some)
+        lines += wrapped(f"not shown ({hidden}); --all shows them, --only B.10 one", 0)
     print("\n".join(lines))
 
 
@@ -84,8 +92,8 @@ def headlines(verdicts: Sequence[Verdict]) -> list[str]:
     for number, parts in found.items():
         worst = next(status for status in STATUSES if any(v.status == status for v in parts))
         numbers = "; ".join(f"{v.name.split('(')[1].rstrip(')')} {number_text(v.measured)}, needed {number_text(v.bound)}" for v in parts)
-        soon = next((v.detail.split("; not for long: ")[1] for v in parts if "; not for long: " in v.detail), "")
-        sentences.append(f"Theorem {number} {said.get(worst, worst)}: {numbers}" + (f"; not for long: {soon}" if soon else ""))
+        soon = next((v.detail.split(SOON)[1] for v in parts if SOON in v.detail), "")
+        sentences.append(f"Theorem {number} {said.get(worst, worst)}: {numbers}" + (SOON + soon if soon else ""))
     return sentences
 
 
@@ -95,19 +103,23 @@ def counts(verdicts: Iterable[Verdict]) -> str:
     return ", ".join(f"{statuses.count(status)} {status}" for status in STATUSES if status in statuses)
 
 
-def _in_front(v: Verdict, claims: Sequence[str]) -> bool:
-    """Whether a verdict is shown without being asked for."""
-    return v.kind in ("theorem", "control") or v.status in BAD or (v.status == "inconclusive" and v.kind == "evidence") or number_of(v.name) in claims
+def _in_front(v: Verdict, claims: Sequence[str], decided: Collection[str]) -> bool:
+    """Whether a verdict is shown without being asked for; a part of a theorem that is not applicable is not if another part is decided."""
+    if v.kind == "theorem":
+        return v.status != "not applicable" or number_of(v.name) not in decided
+    return v.kind == "control" or v.status in BAD or (v.status == "inconclusive" and v.kind == "evidence") or number_of(v.name) in claims
 
 
 def _lines(v: Verdict, full: bool) -> list[str]:
-    """Return a verdict in words: in full its numbers and statement, else what a reader wants to know next, of a step the first of it."""
+    """Return a verdict in words: in full with its numbers, else what a reader wants to know next, of a step its statement and the first of that."""
     if full:
         values = ("measured", number_text(v.measured)), ("bound", number_text(v.bound)), ("margin", margin_text(v))
         numbers = [f"{name} {value}" for name, value in values if value]
         words = f"{v.name}: {', '.join([*numbers, v.statement])}" + (f": {v.detail}" if v.detail else "")
     else:
-        words = f"{v.name}: {(v.detail if v.kind in ('theorem', 'control') else v.detail.split(';')[0]) or v.statement}"
+        said, first = v.detail.split(SOON)[0], v.detail.split(";")[0]
+        told = [said] if v.kind in ("theorem", "control") and v.detail else [v.statement.split(": ")[0], first]
+        words = ": ".join([v.name, *filter(None, told)])
     first, *others = wrapped(words, INDENT)
     return [f"{_styled(v.status)}{first[INDENT:]}", *others]
 

@@ -92,7 +92,9 @@ def _draw_entries(axes: Axes, shown: Shown, limits: Limits) -> None:
             }
             if not (chosen & inside).any():
                 continue
-            axes.scatter(seen[chosen & inside], measured[chosen & inside], **dots, label=f"{name}: {chosen.sum()}" if shape == "o" else None)
+            axes.scatter(
+                seen[chosen & inside], measured[chosen & inside], **dots, label=f"{name}: {(chosen & inside).sum()}" if shape == "o" else None
+            )
     remarks = [f"foretold beyond the edge: {(foretold != seen).sum()}"] if (foretold != seen).any() else []
     remarks += [f"not foretold: {unforeseen}"] if unforeseen else []
     handles, labels = axes.get_legend_handles_labels()

@@ -24,6 +24,7 @@ from mvsim.verification.statements.records import records
 from mvsim.verification.statements.replay import replayed
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import Kind, Verdict, not_applicable, number_of
+from mvsim.verification.words import SOON
 
 
 class Judgement(NamedTuple):
@@ -141,7 +142,7 @@ def _with_permanence(evidence: Evidence, parts: list[Verdict], foretold: list[Ve
     """Return the parts of a theorem and what is foretold of them; a part that holds, but not for long, says so itself."""
     soon = not_for_long(evidence, foretold)
     if soon:
-        parts = [replace(v, detail=f"{v.detail}; not for long: {soon}") if v.status == "holds" and "features" in v.name else v for v in parts]
+        parts = [replace(v, detail=f"{v.detail}{SOON}{soon}") if v.status == "holds" and "features" in v.name else v for v in parts]
     return [*parts, *_of_kind("theorem", foretold)]
 
 

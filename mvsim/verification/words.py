@@ -13,6 +13,10 @@ ANSWERED = (0, *UNFAVOURABLE)
 """The exit codes that are an answer."""
 
 
+SOON = "; not for long: "
+"""Stands between what holds of a run and what is foretold to end it."""
+
+
 def conclusion(code: int, verdicts: Collection[Verdict]) -> str:
     """Return the answer to what was asked, in words.
 
@@ -33,6 +37,8 @@ def conclusion(code: int, verdicts: Collection[Verdict]) -> str:
         return "the runs are consistent with what was asked for and do not establish it"
     if "established" in statuses:
         return "what was asked for is established"
+    if "holds" in statuses and all(verdict.kind == "evidence" for verdict in verdicts):
+        return "no theorem was judged; what was checked says that the runs are what they say they are"
     if "holds" in statuses:
         return "what was asked for holds in what was judged"
     return "nothing was decided"
@@ -53,7 +59,18 @@ def margin_text(verdict: Verdict) -> str:
     return f"{percent:+.0f}%" if abs(percent) >= 0.5 or percent == 0.0 else f"{percent:+.1g}%"
 
 
+def is_beyond(verdict: Verdict) -> bool:
+    """Whether a verdict only measures and lies beyond the constant of a proof: it is neither contradicted nor confirmed."""
+    return verdict.status == "measured" and verdict.margin is not None and verdict.margin < 0.0
+
+
+def side_text(verdict: Verdict) -> str:
+    """Return a number that lies beyond the constant of a proof, and the constant: "31 > 1"."""
+    if verdict.measured is None or verdict.bound is None:
+        return ""
+    return f"{verdict.measured:.3g} {'>' if verdict.measured > verdict.bound else '<'} {verdict.bound:.3g}"
+
+
 def status_text(verdict: Verdict) -> str:
-    """Return the status in words: what is only measured and lies beyond the constant of a proof is neither contradicted nor confirmed."""
-    beyond = verdict.status == "measured" and verdict.margin is not None and verdict.margin < 0.0
-    return "measured, beyond the bound" if beyond else verdict.status
+    """Return the status in words."""
+    return "measured, beyond the bound" if is_beyond(verdict) else verdict.status

@@ -32,7 +32,7 @@ def test_a_run_is_judged_by_its_own_theorem(mvsim, runs):
 def test_what_was_asked_for_is_shown_and_the_rest_is_counted(mvsim, runs):
     short, everything = mvsim("verify", "midpoint.nc"), mvsim("verify", "midpoint.nc", "--all")
     assert "Claim B.27" not in short.out
-    assert "besides, steps of the proofs and definitions: " in short.out
+    assert "; steps of the proofs and definitions: " in short.out
     assert "Claim B.27" in everything.out
     assert "Claim B.27" in mvsim("verify", "midpoint.nc", "--claim", "B.27").out
 

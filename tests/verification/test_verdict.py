@@ -9,6 +9,7 @@ from mvsim.intervals import clopper_pearson
 from mvsim.verification.evidence.intervals import fraction_at_least, further_needed
 from mvsim.verification.evidence.persistence import lasts, unchanged_since
 from mvsim.verification.verdict import Verdict, asked_for, at_most, constant, exit_code, margin_above, margin_below, number_of
+from mvsim.verification.words import conclusion, is_beyond, side_text
 
 
 def binomial_tail(n, x, p):
@@ -138,3 +139,19 @@ def test_what_lasts_has_not_changed_for_a_decade():
     assert not lasts(times[:4], np.ones(4))  # since the first step, which counts as the least time
     assert not lasts(times[:1], np.ones(1))
     assert not lasts(times, np.array([[1, 1], [1, 1], [1, 1], [1, 0], [1, 1]]))
+
+
+def test_what_is_concluded_without_a_theorem_is_about_the_runs():
+    evidence, theorem = (Verdict("Replay", "holds", "", kind=kind) for kind in ("evidence", "theorem"))
+    assert conclusion(0, [evidence]).startswith("no theorem was judged")
+    assert conclusion(0, [evidence, theorem]) == "what was asked for holds in what was judged"
+    assert conclusion(0, []) == "nothing was decided"
+
+
+@pytest.mark.parametrize(
+    ("measured", "bound", "above", "said"), [(31.0, 18.0, False, "31 > 18"), (-0.5, 0.0, True, "-0.5 < 0"), (0.1, 0.2, False, None)]
+)
+def test_numbers_beyond_the_constant_of_a_proof_say_on_which_side(measured, bound, above, said):
+    verdict = constant("Claim B.19", "", measured, bound, above)
+    assert is_beyond(verdict) == (said is not None)
+    assert said is None or side_text(verdict) == said
