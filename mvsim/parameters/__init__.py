@@ -2,6 +2,6 @@
 
 from mvsim.parameters.defaults import default_r0, dimension
 from mvsim.parameters.model import Parameters, check_parameters
-from mvsim.parameters.regime import Deviation, regime_label, regime_word
+from mvsim.parameters.regime import Deviation, assumption_of, regime_label, regime_word
 
-__all__ = ["Deviation", "Parameters", "check_parameters", "default_r0", "dimension", "regime_label", "regime_word"]
+__all__ = ["Deviation", "Parameters", "assumption_of", "check_parameters", "default_r0", "dimension", "regime_label", "regime_word"]

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mvsim.parameters.model import Parameters
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,11 @@ class Deviation:
     def as_dict(self) -> dict[str, str]:
         """Return the four fields as a plain dict."""
         return asdict(self)
+
+
+def assumption_of(problems: Iterable[Parameters]) -> str:
+    """Return what the regime of these problems is compared with, in words: that of each model among them once."""
+    return " and ".join(dict.fromkeys(parameters.described.assumption for parameters in problems))
 
 
 def regime_word(regime: Iterable[Deviation]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from mvsim.echo import echo, shortened
 from mvsim.errors import UsageError
 from mvsim.objectives.mixing import law_from
+from mvsim.parameters import assumption_of
 from mvsim.plotting.panel import Panel
 from mvsim.plotting.shown import Shown
 
@@ -153,7 +154,7 @@ def footnote(runs: Sequence[Shown], panels: Sequence[Panel], width: int) -> str:
     lines = [wrapped(" ".join(notes), width)] if notes else []
     told = [statements(shown) for shown in runs]
     common = [statement for statement in told[0] if all(statement in others for others in told)]
-    assumption = " and ".join(dict.fromkeys(shown.run.parameters.described.assumption for shown in runs))
+    assumption = assumption_of(shown.run.parameters for shown in runs)
     if not any(told):
         return "\n".join([*lines, f"As in {assumption}, all hidden constants 1."])
     if common:

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mvsim.parameters import Parameters, regime_label
+from mvsim.parameters import Parameters, assumption_of, regime_label
+from mvsim.parameters.models import NETWORK
 from mvsim.plotting import run_figure
 from mvsim.plotting.labels import METHOD_NAMES
 from mvsim.plotting.sweep_figure import sweep_figure
@@ -50,7 +51,9 @@ class Report:
     sections : list of Section
         All verdicts.
     regime : dict
-        Departures of the parameters from Assumption 4.3, in words, each with the runs that have it; without runs it is common to all.
+        Departures of the parameters from what is assumed, in words, each with the runs that have it; without runs it is common to all.
+    assumption : str
+        What is assumed.
     figures : list of str
         SVG elements.
     tables : list of Table
@@ -67,6 +70,7 @@ class Report:
     summary: list[str]
     sections: list[Section]
     regime: dict[str, str]
+    assumption: str = NETWORK.assumption
     figures: list[str] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     provenance: list[Table] = field(default_factory=list)
@@ -119,6 +123,7 @@ def report_of_runs(runs: Sequence[Run], sections: Iterable[Section], command: st
         summary=[_without_regime(run.summary) for run in runs],
         sections=list(sections),
         regime=_regime(runs),
+        assumption=assumption_of(run.parameters for run in runs),
         figures=[inline_svg(run_figure(list(runs)), "runs", "Correlations, loss and learned classes over time")],
         provenance=[_provenance(run) for run in runs],
         commands=[*dict.fromkeys(run.provenance["command"] for run in runs), command],
@@ -138,6 +143,7 @@ def report_of_sweep(runs: Runs, sections: Iterable[Section], command: str) -> Re
         summary=[f"{state}. {swept}."],
         sections=list(sections),
         regime=_regime_of_sweep(runs),
+        assumption=assumption_of(cell.parameters for cell in study.cells),
         figures=[inline_svg(sweep_figure(runs), "sweep", "Fractions of classes by what they have learned")],
         tables=[_cells(runs)],
         provenance=[_provenance(first, f"The first run, {done[0].file}")] if first is not None else [],
@@ -166,7 +172,7 @@ def _without_regime(summary: str) -> str:
 
 
 def _regime(runs: Sequence[Run]) -> dict[str, str]:
-    """Return the departures from Assumption 4.3 with the runs that have them."""
+    """Return the departures from what is assumed with the runs that have them."""
     stated: dict[str, list[Run]] = {}
     for run in runs:
         for deviation in run.regime:
