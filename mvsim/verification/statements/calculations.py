@@ -197,18 +197,18 @@ class Sample:
         A pre-activation is a sum, too. Where its terms nearly cancel, its round-off moves R' by more than R' has of its own; then R' counts with as
         much as it moves if the terms are off by `CANCELLED`, in units of `IDENTITY`.
         """
-        p, patches = self.evidence.parameters, csr_array(x.reshape(len(x), -1))
+        p, (patches, times) = self.evidence.parameters, _distinct(x)
         magnitudes = abs(patches)
         step, size = np.empty((2, *self.c.shape))
         for y, z in enumerate(self._pre_activations(patches)):
             slopes, error = slope(z, p.rho, p.alpha), CANCELLED * (magnitudes @ np.abs(self.c[y].reshape(len(self.c[y]), -1)).T)
             moved = 0.5 * np.abs(slope(z + error, p.rho, p.alpha) - slope(z - error, p.rho, p.alpha))
-            step[y] = (patches.T @ slopes).T.reshape(step[y].shape)
-            size[y] = (magnitudes.T @ np.maximum(np.abs(slopes), moved / IDENTITY)).T.reshape(size[y].shape)
+            step[y] = (patches.T @ (times * slopes)).T.reshape(step[y].shape)
+            size[y] = (magnitudes.T @ (times * np.maximum(np.abs(slopes), moved / IDENTITY))).T.reshape(size[y].shape)
         return step, size
 
     def _pre_activations(self, patches: csr_array) -> Iterator[np.ndarray]:
-        """Yield (P, m) <w_{y,r}, x^(p)> of each class: one fits the caches, all do not. A patch has few features, so that most of it is zeros."""
+        """Yield (u, m) <w_{y,r}, x^(p)> of each class: one fits the caches, all do not. A patch has few features, so that most of it is zeros."""
         return (patches @ weights.reshape(len(weights), -1).T for weights in self.c)
 
     def soft_gap(self, x: np.ndarray, one: int, other: int, sums: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -221,8 +221,8 @@ class Sample:
         d phi_y = phi_y sum_s phi_s (dg_y - dg_s), the terms s = y being 0, phi_y has the error u phi_y sum_{s != y} phi_s (g_y + g_s) besides its
         own round-off. In units of u phi_y is counted with just that, which is as much as it moves if every output is off by u.
         """
-        p = self.evidence.parameters
-        g = np.array([smoothed_relu(z, p.rho, p.alpha).sum() for z in self._pre_activations(csr_array(x.reshape(len(x), -1)))])
+        p, (patches, times) = self.evidence.parameters, _distinct(x)
+        g = np.array([(times * smoothed_relu(z, p.rho, p.alpha)).sum() for z in self._pre_activations(patches)])
         weights = np.exp(g - g.max())
         phi = weights / weights.sum()
         error = np.array([phi[y] * (1.0 + (np.delete(phi, y) * (g[y] + np.delete(g, y))).sum()) for y in range(len(g))])
@@ -256,6 +256,14 @@ class Sample:
             names = ("labels", "signal_coefficients", "signal_patches", "pattern_index")
             forms.append(replace(data, **{name: getattr(data, name)[points] for name in names}))
         return forms
+
+
+def _distinct(x: np.ndarray) -> tuple[csr_array, np.ndarray]:
+    """Return the different patches (u, k V) among x (P, k, V), and how often each stands there, (u, 1): noise patches of a point are often alike."""
+    rows = np.ascontiguousarray(x.reshape(len(x), -1))
+    as_bytes = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()  # rows as numbers would be sorted a hundred times more slowly
+    _, first, times = np.unique(as_bytes, return_index=True, return_counts=True)
+    return csr_array(rows[first]), times[:, None]
 
 
 def _cases(evidence: Evidence) -> Iterator[Sample]:
