@@ -91,16 +91,18 @@ def kills(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     whole = _whole(options, folder)
     last = sum(run.provenance["wall_seconds"] for run in mvsim.open_runs(whole)) / options.workers
     counted = 0
-    for _ in range(options.kills):
+    while counted < options.kills:
         process = _sweep(options, options.killed_cells, folder / "killed")
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(rng.uniform(2.0, 8.0 + 1.5 * last / options.kills))  # some while it starts, most while it works
-        if process.poll() is None:
-            children = psutil.Process(process.pid).children(recursive=True)
-            process.kill()
-            process.wait()
-            psutil.wait_procs(children, timeout=10.0)
-            counted += 1
+        if process.poll() is not None:  # it came to its end first
+            shutil.rmtree(folder / "killed")
+            continue
+        children = psutil.Process(process.pid).children(recursive=True)
+        process.kill()
+        process.wait()
+        psutil.wait_procs(children, timeout=10.0)
+        counted += 1
     code = _sweep(options, options.killed_cells, folder / "killed").wait()
     return {"kills": counted, "exit_code": code, **_compared(whole, folder / "killed")}
 
