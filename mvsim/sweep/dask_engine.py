@@ -7,6 +7,7 @@ having changed meanwhile counts as failed: it would kill any worker, for want of
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import logging
 import os
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 DEATHS = 3
 """How often a worker may die of a job without the run getting any further."""
 
-CONNECTING, RETURNING = 8.0, 600.0
+CONNECTING, RETURNING = 6.0, 600.0
 """Seconds that connecting may take, and seconds that a scheduler that was lost has to come back."""
 
 STARTS, ALONE = 5, 30.0
@@ -275,11 +276,11 @@ def _client(address: str, patience: float) -> Iterator[Client]:
             _knock(address)
             client = Client(address, timeout=CONNECTING, set_as_default=False)
             break
-        except (OSError, ValueError, KeyError, ImportError) as error:  # the last three of a malformed address
+        except Exception as error:  # an address that is none, or a port where something else listens, makes Dask raise nearly anything
             if isinstance(error, OSError) and time.monotonic() < deadline:
                 time.sleep(0.5)
                 continue
-            reason = shortened(" ".join(str(error).split()), 120)
+            reason = shortened(" ".join(str(error).split()), 120) or f"no answer within {CONNECTING:.0f} s"
             advice = "start one with `dask scheduler`, or correct the address, as in tcp://HOST:8786"
             raise UsageError(f"scheduler={echo(address)}: cannot be reached ({reason}); {advice}") from None
     try:
@@ -290,11 +291,19 @@ def _client(address: str, patience: float) -> Iterator[Client]:
 
 
 def _knock(address: str) -> None:
-    """Raise `OSError` if nothing listens at an address: a client of Dask that cannot connect leaves threads behind that complain."""
-    from distributed.comm import get_address_host_port, parse_address
+    """Raise an error if no scheduler answers at an address: a client of Dask that cannot connect leaves threads behind that complain."""
+    from distributed.comm import connect, get_address_host_port, parse_address
+    from distributed.security import Security
+    from distributed.utils import LoopRunner
 
-    if parse_address(address, strict=True)[0] in ("tcp", "tls"):
+    async def shake_hands() -> None:
+        async with asyncio.timeout(CONNECTING):
+            comm = await connect(address, **Security().get_connection_args("client"))
+        await comm.close()
+
+    if parse_address(address, strict=True)[0] in ("tcp", "tls"):  # that nothing listens is known at once
         socket.create_connection(get_address_host_port(address, strict=True), timeout=CONNECTING).close()
+    LoopRunner().run_sync(shake_hands)
 
 
 def _dashboard(client: Client) -> str:
