@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,10 +23,9 @@ from mvsim.report.content import report_of_runs, report_of_sweep
 from mvsim.report.page import page
 from mvsim.run import Run, open_run
 from mvsim.sweep.runs import Runs, open_runs
-from mvsim.verification.contents import contents_of
-from mvsim.verification.run_verdicts import theorem_about
+from mvsim.verification.contents import contents_of, contents_of_sweep
 from mvsim.verification.statements.theorems import THEOREMS
-from mvsim.verification.sweeps import ask_of_sweep
+from mvsim.verification.sweeps import ask_of_sweep, cells_to_judge
 from mvsim.verification.verdict import STATUSES, Verdict
 from mvsim.verification.verify import Section, ask_of_runs
 from mvsim.verification.words import ANSWERED
@@ -50,16 +50,20 @@ def report(
     if len(runs) > MOST_RUNS:
         raise UsageError(f"{len(runs)} runs: a report has at most {MOST_RUNS} side by side; give fewer, or the folder of a sweep")
     place = _place(out, runs, bool(folders), force)
-    given, code = (None, None) if verdicts is None else _answer(verdicts, runs)
+    given, code = None, None
     notices = Notices(quiet)
     command = shlex.join(["mvsim", "report", *map(str, runs)])
     if folders:
         swept = open_runs(folders[0], notices.count)
+        if verdicts is not None:
+            given, code = _answer(verdicts, contents_of_sweep(swept))
         sections = _judged_sweep(swept, notices) if given is None else given
         notices.begin("drawing")
         contents = report_of_sweep(swept, sections, command)
     else:
         read = [open_run(path) for path in runs]
+        if verdicts is not None:
+            given, code = _answer(verdicts, contents_of(read))
         sections = _judged_runs(read, notices) if given is None else given
         notices.begin("drawing")
         contents = report_of_runs(read, sections, command)
@@ -87,15 +91,12 @@ def _judged_runs(runs: list[Run], notices: Notices) -> list[Section]:
 
 def _judged_sweep(runs: Runs, notices: Notices) -> list[Section]:
     """Return the verdicts on a sweep, none if no theorem is about its runs."""
-    judged = any(
-        standing.state == "done" and theorem_about(cell.method, cell.parameters) is not None
-        for cell, standing in zip(runs.study.cells, runs.standings, strict=True)
-    )
+    judged = any(standing.state == "done" for _, standing in cells_to_judge(runs))
     return list(ask_of_sweep(runs, lambda run, before, of: notices.count(f"judging {run.path}", before, of))) if judged else []
 
 
-def _answer(path: Path, runs: tuple[Path, ...]) -> tuple[list[Section], int]:
-    """Return the verdicts in an answer of ``mvsim verify``, and its exit code."""
+def _answer(path: Path, contents: Mapping[str, str]) -> tuple[list[Section], int]:
+    """Return the verdicts in an answer of ``mvsim verify`` about runs with some contents, and its exit code."""
     try:
         answer = json.loads(path.read_text(encoding="utf-8"))
         hashes, code = sorted(answer["contents"].values()), answer["exit_code"]
@@ -106,7 +107,7 @@ def _answer(path: Path, runs: tuple[Path, ...]) -> tuple[list[Section], int]:
         raise UsageError(f"verdicts={path_text(path)}: {error.strerror}; give a file that `mvsim verify --out` wrote") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise UsageError(f"verdicts={path_text(path)}: is no answer of `mvsim verify`; give a file that `mvsim verify --out` wrote") from None
-    there = sorted(contents_of(runs).values())
+    there = sorted(contents.values())
     if hashes != there:
         what = f"is about {len(hashes)} runs, of which {len({*hashes} & {*there})} are among the {len(there)} of this report as they are now"
         raise UsageError(f"verdicts={path_text(path)}: {what}; ask `mvsim verify` about the runs of this report")

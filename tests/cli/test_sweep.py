@@ -11,7 +11,11 @@ from sweep_folder import filled
 
 from mvsim.archive import read_run, write_run
 from mvsim.sweep import job
-from mvsim.verification.contents import contents_of
+from mvsim.sweep.runs import open_runs
+from mvsim.verification import sweeps
+from mvsim.verification.contents import contents_of_sweep
+from mvsim.verification.run_verdicts import Judgement
+from mvsim.verification.verdict import Verdict
 
 STUDY = """
 k = 3
@@ -201,7 +205,7 @@ def test_parquet_needs_pyarrow(mvsim, swept, tmp_path, monkeypatch):
 def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
     verdicts = [{"name": "Theorem 4.6 (features)", "status": "holds", "statement": "exactly one", "measured": 1.0, "bound": 0.9, "margin": "inf",
                  "detail": "", "violated_at": None, "regime": "", "kind": "theorem"}]  # fmt: skip
-    answer = {"contents": contents_of(["runs"]), "exit_code": 0, "sections": [{"title": "Theorem 4.6, k=3", "verdicts": verdicts}]}
+    answer = {"contents": contents_of_sweep(open_runs("runs")), "exit_code": 0, "sections": [{"title": "Theorem 4.6, k=3", "verdicts": verdicts}]}
     (tmp_path / "answer.json").write_text(json.dumps(answer))
     assert mvsim("report", "runs", "--verdicts", "answer.json").out == "saved in runs/report.html\n"
     text = (tmp_path / "runs" / "report.html").read_text()
@@ -229,6 +233,23 @@ def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
     (tmp_path / "answer.json").write_text("{}")
     assert "is no answer of `mvsim verify`" in mvsim("report", run, "--verdicts", "answer.json").err
     assert "a sweep has a report of its own" in mvsim("report", "runs", run).err
+
+
+def test_an_answer_is_about_the_contents_that_were_judged(mvsim, tmp_path, monkeypatch):
+    filled(tmp_path / "runs", {"k": 3, "method": "erm,mixup", "seed": "0:2"})
+    before = contents_of_sweep(open_runs("runs"))
+    assert len(before) == 2  # no theorem is about mixup
+
+    def judge_and_change(run, theorem):
+        dataset, provenance = read_run(run.path)
+        run.path.unlink()
+        write_run(run.path, dataset.assign(loss=dataset["loss"] * 2.0), provenance)
+        return Judgement(run, [Verdict(f"Theorem {theorem} (features)", "holds", "s", 1.0, 0.9, kind="theorem")])
+
+    monkeypatch.setattr(sweeps, "judge", judge_and_change)
+    assert mvsim("verify", "runs", "--quiet", "--out", "answer.json").code == 0
+    assert json.loads((tmp_path / "answer.json").read_text())["contents"] == before
+    assert "is about 2 runs, of which 0 are among the 2" in mvsim("report", "runs", "--verdicts", "answer.json").err
 
 
 def test_a_report_judges_runs(mvsim, run_folder, tmp_path):
