@@ -134,12 +134,16 @@ def describe_invalid(item: Any, path: str) -> str:
     """Turn one error of pydantic into ``path=value: what is allowed``, or only what is wrong if there is no path."""
     if item["type"] == "missing":
         return f"{path}: is required; it is missing in {echo(item.get('input'))}"
+    if item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        return f"{shortened(path)}: is not known there"
     message = shortened(item["msg"].removeprefix("Value error, "), 200)
     return f"{path}={echo(item.get('input'))}: {_allowed(item) or message[0].lower() + message[1:]}" if path else message
 
 
 def _allowed(item: Any) -> str | None:
-    """Say which bound a value exceeds, if it is that; pydantic writes 1e-30 with all its digits."""
+    """Say which bound a value exceeds, as pydantic writes 1e-30 with all its digits, or that it is no table, for which pydantic names a class."""
+    if item["type"] in ("model_type", "dataclass_type", "dict_type"):
+        return "must be a table of names and values"
     if item["type"] == "too_short":
         return f"must have at least {item['ctx']['min_length']} entries" if item["ctx"]["min_length"] > 1 else "must not be empty"
     for name, words in (("ge", "at least"), ("gt", "more than"), ("le", "at most"), ("lt", "less than")):

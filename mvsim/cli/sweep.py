@@ -201,7 +201,7 @@ def _exit_code(folder: SweepFolder, tally: Tally, cell: int | None) -> int:
     """Return 0 if all that was asked for is done, 1 if a run failed, 3 if runs that failed only stalled or diverged, or others work on them."""
     asked = folder.study.cells if cell is None else [folder.study.cells[cell]]
     failures = [folder.failure_of(one) for one in asked]
-    kinds = {str(failure.get("kind")) for failure in failures if failure is not None}
+    kinds = {failure.kind for failure in failures if failure is not None}
     if kinds - UNDECIDED:
         return FAILED
     undone = any(folder.standing(one).state != "done" for one in asked)

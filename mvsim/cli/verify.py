@@ -22,6 +22,7 @@ from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
 from mvsim.run import Run
 from mvsim.simulation.options import RunOptions
+from mvsim.verification.answer import Answer, AnsweredSection, read_answer
 from mvsim.verification.contents import contents_of
 from mvsim.verification.paths import PATHS
 from mvsim.verification.question import Question
@@ -156,9 +157,8 @@ def verify(
             print(escaped(f"mvsim: {section.title}{origin}: {counts(section.verdicts)}"), file=sys.stderr, flush=True)
     verdicts = [verdict for section in sections for verdict in section.verdicts]
     code = question.code(verdicts)
-    text = json.dumps({"version": __version__, "question": question.as_dict(), "contents": contents, "exit_code": code, "sections": [
-        {"title": section.title, "verdicts": [verdict.as_dict() for verdict in section.verdicts]} for section in sections
-    ]}, indent=1)  # fmt: skip
+    answered = [AnsweredSection(title=section.title, verdicts=section.verdicts) for section in sections]
+    text = Answer(version=__version__, question=question.as_dict(), contents=contents, exit_code=code, sections=answered).text()
     if answer is not None:  # before anything is printed: whoever reads may leave
         write_atomically(answer, f"{text}\n".encode())
     try:
@@ -199,8 +199,8 @@ def _check_replaceable(path: Path, question: Question) -> None:
     if not path.exists():
         return
     try:
-        asked = json.loads(path.read_text(encoding="utf-8"))["question"]
-    except (OSError, ValueError, KeyError, TypeError):
+        asked = read_answer(path).question
+    except UsageError:
         asked = None
     if asked != question.as_dict():
         advice = "move it away, or give another file with --out"

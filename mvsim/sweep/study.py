@@ -109,6 +109,11 @@ class Study:
         """The runs, each once."""
         return tuple(self._grid[1].values())
 
+    @property
+    def files(self) -> list[str]:
+        """The names of the run files, in the order of the cells."""
+        return [cell.file for cell in self.cells]
+
     def places(self) -> Iterator[tuple[dict[str, Value], Cell]]:
         """Yield all combinations of values, each with its run; where a value means nothing for a run, several have the same."""
         assigned, cells = self._grid

@@ -2,6 +2,8 @@
 
 import io
 import json
+import math
+import os
 import sys
 
 import pandas as pd
@@ -13,6 +15,7 @@ from mvsim.archive import read_run, write_run
 from mvsim.sweep import job
 from mvsim.sweep.runs import open_runs
 from mvsim.verification import sweeps
+from mvsim.verification.answer import Answer, AnsweredSection, read_answer
 from mvsim.verification.contents import contents_of_sweep
 from mvsim.verification.run_verdicts import Judgement
 from mvsim.verification.verdict import Verdict
@@ -205,7 +208,8 @@ def test_parquet_needs_pyarrow(mvsim, swept, tmp_path, monkeypatch):
 def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
     verdicts = [{"name": "Theorem 4.6 (features)", "status": "holds", "statement": "exactly one", "measured": 1.0, "bound": 0.9, "margin": "inf",
                  "detail": "", "violated_at": None, "regime": "", "kind": "theorem"}]  # fmt: skip
-    answer = {"contents": contents_of_sweep(open_runs("runs")), "exit_code": 0, "sections": [{"title": "Theorem 4.6, k=3", "verdicts": verdicts}]}
+    sections = [{"title": "Theorem 4.6, k=3", "verdicts": verdicts}]
+    answer = {"version": "0.1.0", "question": {}, "contents": contents_of_sweep(open_runs("runs")), "exit_code": 0, "sections": sections}
     (tmp_path / "answer.json").write_text(json.dumps(answer))
     assert mvsim("report", "runs", "--verdicts", "answer.json").out == "saved in runs/report.html\n"
     text = (tmp_path / "runs" / "report.html").read_text()
@@ -219,7 +223,7 @@ def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
     )  # as it was asked, with the steps of the proofs
     wrong = {**answer, "sections": [{"title": "Theorem 4.6, k=3", "verdicts": [{**verdicts[0], "status": "good"}]}]}
     (tmp_path / "wrong.json").write_text(json.dumps(wrong))
-    assert "is no answer of `mvsim verify`" in mvsim("report", "runs", "--verdicts", "wrong.json", "--out", "wrong.html").err
+    assert "is not an answer of `mvsim verify`" in mvsim("report", "runs", "--verdicts", "wrong.json", "--out", "wrong.html").err
     assert "must end in .html" in mvsim("report", "runs", "--verdicts", "answer.json", "--out", "x.pdf").err
     run = next((tmp_path / "runs").glob("*.nc"))
     assert "is about 8 runs, of which 1 are among the 1 of this report as they are now" in mvsim("report", run, "--verdicts", "answer.json").err
@@ -231,8 +235,42 @@ def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
     write_run(run, dataset.assign(loss=dataset["loss"] * 2.0), provenance)
     assert "is about 8 runs, of which 7 are among the 8" in mvsim("report", "runs", "--verdicts", "answer.json", "--out", "changed.html").err
     (tmp_path / "answer.json").write_text("{}")
-    assert "is no answer of `mvsim verify`" in mvsim("report", run, "--verdicts", "answer.json").err
+    assert "is not an answer of `mvsim verify`" in mvsim("report", run, "--verdicts", "answer.json").err
     assert "a sweep has a report of its own" in mvsim("report", "runs", run).err
+
+
+ALTERED = {
+    "a status that there is not": (["sections", 0, "verdicts", 0, "status"], "good", "sections.0.verdicts.0.status='good': input should be"),
+    "an unknown field": (["sections", 0, "verdicts", 0, "colour"], "red", "sections.0.verdicts.0.colour: is not known there"),
+    "a number that is none": (["sections", 0, "verdicts", 0, "measured"], [], "sections.0.verdicts.0.measured=[]: input should be"),
+    "a statement that is no text": (["sections", 0, "verdicts", 0, "statement"], 3, "sections.0.verdicts.0.statement=3: input should be"),
+    "an exit code that is none": (["exit_code"], 2, "exit_code=2: input should be"),
+    "contents that are no table": (["contents"], [], "contents=[]: must be a table"),
+}
+
+
+@pytest.mark.parametrize("case", ALTERED)
+def test_an_answer_that_was_edited_is_refused_by_the_field(mvsim, swept, tmp_path, case):
+    (*place, name), value, fault = ALTERED[case]
+    verdict = Verdict("Theorem 4.6", "holds", "s", 1.0, math.inf, kind="theorem")
+    whole = Answer(version="0.1.0", question={}, contents={}, exit_code=0, sections=[AnsweredSection(title="t", verdicts=[verdict])])
+    (tmp_path / "answer.json").write_text(whole.text())
+    assert read_answer("answer.json") == whole
+    answer = altered = json.loads(whole.text())
+    for part in place:
+        altered = altered[part]
+    altered[name] = value
+    (tmp_path / "answer.json").write_text(json.dumps(answer))
+    result = mvsim("report", "runs", "--verdicts", "answer.json")
+    assert (result.code, result.out) == (2, "")
+    assert f"verdicts=answer.json: is not an answer of `mvsim verify`, or was edited ({fault}" in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_verdicts_that_are_no_ordinary_file_are_not_waited_for(mvsim, swept, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    result = mvsim("report", "runs", "--verdicts", "pipe")
+    assert (result.code, "verdicts=pipe: not an ordinary file; give a file that `mvsim verify --out` wrote" in result.err) == (2, True)
 
 
 def test_an_answer_is_about_the_contents_that_were_judged(mvsim, tmp_path, monkeypatch):

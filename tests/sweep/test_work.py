@@ -46,7 +46,7 @@ def test_runs_are_made_once(tmp_path):
     assert states(folder) == ["done"] * 4
     assert display.begun == [(4, 4, "one run after another, in this process")]
     assert sorted(cell for cell, state in display.events if state == "done") == [0, 1, 2, 3]
-    assert sorted(path.name for path in folder.path.iterdir()) == sorted([*folder.files, "sweep.json"])
+    assert sorted(path.name for path in folder.path.iterdir()) == sorted([*folder.study.files, "sweep.json"])
     before = changed(folder)
     again = Record()
     run_sweep(STUDY, tmp_path / "runs", display=again)
