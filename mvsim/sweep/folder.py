@@ -42,11 +42,14 @@ class Standing(NamedTuple):
         Why it failed.
     undecided : bool
         Whether its run ended without an answer: it stalled, diverged, or is done without having settled.
+    blocked : bool
+        Whether its run cannot be made before a file is moved away: one that is damaged, or holds something else.
     """
 
     state: State
     message: str = ""
     undecided: bool = False
+    blocked: bool = False
 
 
 class Failure(Record):
@@ -101,13 +104,13 @@ class RunFolder:
         try:
             provenance = read_provenance(path)
         except UsageError as error:
-            return Standing("failed", f"{error}; move it away, and the run is made again")
+            return Standing("failed", f"{error}; move it away, and the run is made again", blocked=True)
         if provenance["version"] != __version__:
             maker = shortened(provenance["version"])
-            return Standing("failed", f"was made by mvsim {maker}, this is {__version__}; move it away, and the run is made again")
+            return Standing("failed", f"was made by mvsim {maker}, this is {__version__}; move it away, and the run is made again", blocked=True)
         if other := what_differs(provenance, cell.parameters, cell.method, cell.seed, cell.options):
             told = f"{path_text(path)}: holds another run than its name says: other {other}; move it away, and the run is made again"
-            return Standing("failed", told)
+            return Standing("failed", told, blocked=True)
         if provenance["status"] in ("diverged", "stalled"):  # made by another command
             return Standing("failed", " ".join(str(provenance["summary"]).split()), True)
         if provenance["status"] != "finished":

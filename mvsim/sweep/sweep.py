@@ -80,7 +80,7 @@ def jobs_of(
             raise UsageError(f"cell={echo(index)}: must be an integer from 0 to {len(cells) - 1}, the number of a cell")
     jobs, place = [], RunFolder(Path(os.path.abspath(folder.path)))  # workers may have other working directories
     for cell, standing in zip(cells, standings, strict=True):
-        due = standing.state in ("missing", "unfinished") or (standing.state == "failed" and retry)
+        due = standing.state in ("missing", "unfinished") or (standing.state == "failed" and retry and not standing.blocked)
         due = due or (standing.state == "done" and until is not None and is_unsettled(folder, cell))
         if due and (only is None or cell.index in only):
             jobs.append(Job(place, cell, seconds_of(cell), until, checkpoint_seconds))

@@ -4,6 +4,7 @@ import io
 import json
 import math
 import os
+import re
 import sys
 
 import pandas as pd
@@ -124,6 +125,38 @@ def test_failures_are_listed_and_decide_the_exit_code(mvsim, study, monkeypatch,
     monkeypatch.setattr(job, "kept_run", made)
     assert mvsim("sweep", study, "--engine", "serial").code == code
     assert mvsim("sweep", study, "--engine", "serial", "--retry").code == 0
+
+
+def test_a_damaged_run_is_a_failure_that_is_named_and_left(mvsim, study, tmp_path):
+    assert mvsim("sweep", study, "--engine", "serial", "--quiet").code == 0
+    first, second, *_ = sorted((tmp_path / "small").glob("erm*.nc"))
+    whole = first.read_bytes()
+    first.write_bytes(whole[:3000])
+    for more in ([], ["--retry"]):
+        result = mvsim("sweep", study, "--engine", "serial", "--quiet", *more)
+        assert result.code == 1
+        assert "3 of 4 cells done, 3 of them undecided (not settled), 1 failed" in result.out
+        line = next(line for line in result.out.splitlines() if "move it away" in line)
+        assert re.fullmatch(r"cell \d \(method=erm, seed=\d\): failed: .* truncated or damaged .*; move it away, and the run is made again", line)
+        assert "--retry" not in result.out
+    assert first.read_bytes() == whole[:3000]
+    assert not list((tmp_path / "small").glob("*.failed.json"))
+    second.write_bytes(b"")
+    assert "; and 1 more such cells, which `mvsim collect` lists" in mvsim("sweep", study, "--engine", "serial").out
+    second.unlink()
+    first.unlink()
+    assert mvsim("sweep", study, "--engine", "serial").code == 0
+
+
+def test_a_plan_says_which_cells_cannot_be_made(mvsim, study, tmp_path, monkeypatch):
+    assert mvsim("sweep", study, "--method", "erm", "--seed", "0,1", "--out", "small", "--cell", 0).code == 0
+    next((tmp_path / "small").glob("*.nc")).write_bytes(b"damaged")
+    monkeypatch.setattr("mvsim.cli.sweep.available_bytes", lambda: 2**20)
+    result = mvsim("sweep", study, "--method", "erm", "--seed", "0,1", "--out", "small", "--dry-run", "--quiet")
+    assert result.code == 0
+    damaged, large = result.out.splitlines()[2:4]
+    assert damaged.endswith("move it away, and the run is made again")
+    assert large.endswith("needs more memory than the 1 MiB there are here")
 
 
 BAD = {
