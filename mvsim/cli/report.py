@@ -61,7 +61,8 @@ def report(
         sections = _judged_runs(read, notices) if answer is None else _given(answer, contents_of(read), verdicts)
         notices.begin("drawing")
         contents = report_of_runs(read, sections, command)
-    write_atomically(place, page(replace(contents, code=None if answer is None else answer.exit_code)).encode())
+    text = page(replace(contents, code=None if answer is None else answer.exit_code))
+    write_atomically(place, text.encode(errors="backslashreplace"))  # the name of a file need not be text
     print(f"saved in {escaped(str(place))}")
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mvsim.echo import escaped
 from mvsim.errors import UsageError
 from mvsim.run import Run, open_run
 from mvsim.simulation.all_options import DEFAULTS
@@ -102,7 +103,7 @@ class Runs:
         for name in dict.fromkeys(name for row in told for name in row):
             columns.setdefault(name, _column([row.get(name) for row in told]))
         columns["file"] = [cell.file for cell in cells]
-        columns["message"] = [standing.message for standing in self.standings]
+        columns["message"] = [escaped(standing.message) for standing in self.standings]
         return pd.DataFrame(columns)
 
     @cached_property

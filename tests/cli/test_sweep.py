@@ -220,6 +220,17 @@ def test_a_sweep_is_drawn(mvsim, swept, tmp_path):
     assert "empty: is a directory without sweep.json" in mvsim("plot", "empty").err
 
 
+def test_names_that_are_no_text_are_escaped(mvsim, tmp_path):
+    name = os.fsdecode(b"b\xffd")
+    folder = filled(tmp_path / name, {"k": 3, "method": "mixup", "seed": "0:2"}, leave_out=[1])
+    folder.record_failure(folder.study.cells[1], "StalledError", "stuck in \ud800")
+    assert mvsim("report", name).out == "saved in b\\udcffd/report.html\n"
+    assert "b\\udcffd" in (tmp_path / name / "report.html").read_text(encoding="utf-8")
+    assert mvsim("collect", name, "--out", f"{name}.csv").code == 0
+    assert "stuck in \\ud800" in (tmp_path / f"{name}.csv").read_text(encoding="utf-8")
+    assert "stuck in \\ud800" in mvsim("collect", name).out
+
+
 def test_a_folder_is_judged_alone(mvsim, swept, tmp_path):
     assert "runs: the folder of a sweep is judged alone" in mvsim("verify", "runs", "--theorem", "4.6").err
     (tmp_path / "empty").mkdir()
