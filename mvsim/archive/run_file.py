@@ -18,6 +18,7 @@ from mvsim.archive.seal import is_broken, is_intact, seal
 from mvsim.archive.unbacked import find_unbacked
 from mvsim.echo import echo, path_text, shortened
 from mvsim.errors import UsageError
+from mvsim.inputs import check_path
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -146,9 +147,7 @@ def read_provenance(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def _open(path: str | os.PathLike[str]) -> IO[bytes]:
     give = "give a run made by `mvsim simulate`"
-    if not isinstance(path, (str, os.PathLike)) or not os.fspath(path) or "\0" in os.fsdecode(path):
-        raise UsageError(f"path={echo(path)}: must be the name of a file; {give}")
-    return open_ordinary(path, give)
+    return open_ordinary(check_path("path", path, f"a file; {give}"), give)
 
 
 def _load(path: str | os.PathLike[str], file: IO[bytes]) -> tuple[xr.Dataset, dict[str, Any]]:

@@ -14,6 +14,7 @@ from mvsim.archive.atomic import write_atomically
 from mvsim.archive.record import Record, read_record
 from mvsim.echo import path_text, shortened
 from mvsim.errors import UsageError
+from mvsim.inputs import check_path
 from mvsim.simulation.identity import what_differs
 from mvsim.sweep.cell import Cell
 from mvsim.sweep.study import Study
@@ -174,7 +175,7 @@ class SweepFolder(RunFolder):
         UsageError
             If it holds another study.
         """
-        folder = cls(Path(path), study, extend)
+        folder = cls(check_path("out", path, "a folder"), study, extend)
         folder._is_established()
         return folder
 
@@ -231,7 +232,7 @@ class SweepFolder(RunFolder):
         UsageError
             If there is no study, or it cannot be read.
         """
-        if not is_sweep(path):
+        if not is_sweep(check_path("path", path, "the folder of a sweep")):
             what = f"is a directory without {STUDY_FILE}, so no sweep" if Path(path).is_dir() else "is no directory, so no sweep"
             raise UsageError(f"{path_text(path)}: {what}; give a run file, or the folder of `mvsim sweep`")
         place = Path(path) / STUDY_FILE

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mvsim.echo import escaped
-from mvsim.errors import UsageError
+from mvsim.inputs import check_integer, check_kind
 from mvsim.run import Run, open_run
 from mvsim.simulation.all_options import DEFAULTS
 from mvsim.sweep.cell import Cell
@@ -71,9 +71,8 @@ class Runs:
         UsageError
             If there is none.
         """
-        if not 0 <= index < len(self.study.cells):
-            raise UsageError(f"index={index}: must be an integer from 0 to {len(self.study.cells) - 1}, the number of a cell")
-        return open_run(self.folder.path_of(self.study.cells[index]))
+        place = check_integer("index", index, 0, "(the number of a cell)", len(self.study.cells) - 1)
+        return open_run(self.folder.path_of(self.study.cells[place]))
 
     def __iter__(self) -> Iterator[Run]:
         """Yield the runs that are done, in the order of the cells."""
@@ -175,6 +174,7 @@ def open_runs(path: str | os.PathLike[str], tell: Telling | None = None) -> Runs
     UsageError
         If there is no sweep in the folder.
     """
+    check_kind("tell", tell, Callable | None, "a function or None")
     return Runs(SweepFolder.open(path), tell)
 
 

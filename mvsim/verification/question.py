@@ -13,6 +13,7 @@ import numpy as np
 
 from mvsim.echo import echo, path_text
 from mvsim.errors import UsageError
+from mvsim.inputs import check_path
 from mvsim.parameters import Parameters
 from mvsim.run import Run
 from mvsim.simulation.progress import Progress
@@ -214,8 +215,6 @@ def verify(
         If nothing is asked, an argument is out of its domain, or one is given that would change nothing: those about runs that are made, beside
         existing runs.
     """
-    if folder is not None and (not isinstance(folder, (str, os.PathLike)) or not os.fspath(folder)):
-        raise UsageError(f"folder={echo(folder)}: must be the name of a directory")
     question = Question(
         runs=tuple([runs] if isinstance(runs, (Run, str, os.PathLike)) else several("runs", runs)),
         theorems=tuple([theorems] if isinstance(theorems, str) else several("theorems", theorems)),
@@ -225,7 +224,7 @@ def verify(
         seeds=seeds,
         follow=follow,
         path=path,
-        folder=None if folder is None else Path(folder),
+        folder=None if folder is None else check_path("folder", folder, "a directory"),
         threads=threads,
         fields=fields,
     )

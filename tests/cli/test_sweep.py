@@ -285,7 +285,7 @@ def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
 
 ALTERED = {
     "a status that there is not": (["sections", 0, "verdicts", 0, "status"], "good", "sections.0.verdicts.0.status='good': input should be"),
-    "an unknown field": (["sections", 0, "verdicts", 0, "colour"], "red", "sections.0.verdicts.0.colour: is not known there"),
+    "an unknown field": (["sections", 0, "verdicts", 0, "colour"], "red", "sections.0.verdicts.0.colour='red': is not known there"),
     "a number that is none": (["sections", 0, "verdicts", 0, "measured"], [], "sections.0.verdicts.0.measured=[]: input should be"),
     "a statement that is no text": (["sections", 0, "verdicts", 0, "statement"], 3, "sections.0.verdicts.0.statement=3: input should be"),
     "an exit code that is none": (["exit_code"], 2, "exit_code=2: input should be"),

@@ -64,7 +64,7 @@ def test_a_file_that_holds_another_run_is_not_the_cells(folder):
 
 WRONG = {
     "values": ({"values": 5}, r"study\.values=5"), "zip": ({"zip": 3}, r"study\.zip=3"), "zips": ({"zip": ["k"]}, r"study\.zip\.0='k'"),
-    "regime": ({"regime": 1}, r"study\.regime=1"), "an unknown field": ({"k": 3}, r"study\.k: is not known there"),
+    "regime": ({"regime": 1}, r"study\.regime=1"), "an unknown field": ({"k": 3}, r"study\.k=3: is not known there"),
     "a value": ({"values": {"k": [None]}}, "k=None"), "a deep value": ({"values": {"k": [json.loads("[" * 500 + "]" * 500)]}}, "k="),
     "an unknown name": ({"values": {"sed": [3]}}, "sed: is nothing that can be swept"),
 }  # fmt: skip
