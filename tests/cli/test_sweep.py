@@ -211,7 +211,8 @@ def swept(tmp_path):
 
 
 def test_a_sweep_is_drawn(mvsim, swept, tmp_path):
-    assert mvsim("plot", "runs").out == "saved in runs/sweep.png\n"
+    result = mvsim("plot", "runs")
+    assert (result.out, result.err) == ("saved in runs/sweep.png\n", "mvsim: drawing\n")
     assert mvsim("plot", "runs", "-o", "map.svg").code == 0
     assert "exists already" in mvsim("plot", "runs").err
     result = mvsim("plot", "runs", next((tmp_path / "runs").glob("*.nc")))
