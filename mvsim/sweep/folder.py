@@ -173,9 +173,11 @@ class SweepFolder(RunFolder):
         Raises
         ------
         UsageError
-            If it holds another study.
+            If it is a file, or holds another study.
         """
         folder = cls(check_path("out", path, "a folder"), study, extend)
+        if folder.path.exists() and not folder.path.is_dir():
+            raise UsageError(f"out={path_text(folder.path)}: is a file, where the folder of the runs would be; give another, as --out DIR")
         folder._is_established()
         return folder
 

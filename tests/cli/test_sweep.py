@@ -167,6 +167,8 @@ BAD = {
     "an empty value": (["--k", "", "--out", "x"], "k='': is empty"),
     "the same cell twice": (["--k", "3,3", "--out", "x"], "k=3: is given twice"),
     "a zip that is none": (["zip.toml"], "zip.toml: zip must be a list of names"),
+    "one key in two spellings": (["twice.toml"], "study=twice.toml: C-P and C_P are two spellings of one key; keep one of them"),
+    "a study file where its folder would be": (["study", "--dry-run"], "out=study: is a file, where the folder of the runs would be; give another"),
     "a regime that is none": (["regime.toml"], "regime.toml: regime='real': must be one of scaled, literal"),
     "no such file": (["nowhere.toml"], "study=nowhere.toml: No such file"),
     "no TOML": (["broken.toml"], "study=broken.toml: not a TOML file"),
@@ -187,6 +189,8 @@ def test_bad_input_is_one_line_that_names_it(mvsim, study, tmp_path, case):
     (tmp_path / "zip.toml").write_text("k = 3\nzip = 4\n")
     (tmp_path / "regime.toml").write_text("k = 3\nregime = 'real'\n")
     (tmp_path / "broken.toml").write_text("k = [")
+    (tmp_path / "twice.toml").write_text("k = 3\nC-P = 2\nC_P = 3\n")
+    (tmp_path / "study").write_text("k = 3\n")
     (tmp_path / "other.toml").write_text("k = 5\n")
     filled(tmp_path / "full", {"k": 3, "method": "erm"})
     words, expected = BAD[case]

@@ -189,5 +189,5 @@ def test_what_is_no_folder_of_a_sweep_is_named(tmp_path):
     for name in ("file", "nothing"):
         with pytest.raises(UsageError, match=f"{name}: is no directory, so no sweep"):
             SweepFolder.open(tmp_path / name)
-    with pytest.raises(UsageError, match="is no folder and none can be created"):
+    with pytest.raises(UsageError, match="is a file, where the folder of the runs would be"):
         SweepFolder.create(tmp_path / "file", Study.of(VALUES))
