@@ -19,7 +19,7 @@ from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
 from mvsim.plotting.figure import MOST_RUNS
 from mvsim.report.content import report_of_runs, report_of_sweep
-from mvsim.report.page import page
+from mvsim.report.page import page, template_engine
 from mvsim.run import Run, open_run
 from mvsim.sweep.runs import Runs, open_runs
 from mvsim.verification.answer import Answer, read_answer
@@ -42,6 +42,7 @@ def report(
 ) -> None:
     """Write what came out of runs, or of a sweep, as one HTML file that needs nothing else."""
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it tells where it keeps its fonts if there is no home
+    template_engine()  # before there is any work that would be lost
     folders = [path for path in runs if path.is_dir()]
     if folders and len(runs) > 1:
         raise UsageError(f"{path_text(folders[0])}: a sweep has a report of its own; give run files only, or this folder only")

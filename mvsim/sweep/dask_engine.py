@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from mvsim.echo import echo, shortened
 from mvsim.errors import Interrupted, UsageError
+from mvsim.extras import load_extra
 from mvsim.free_memory import available_bytes
 from mvsim.inputs import check_integer
 from mvsim.sweep import worker_setup
@@ -68,11 +69,7 @@ class Dask:
     """
 
     def __init__(self, scheduler: str | None = None, workers: int | None = None) -> None:
-        try:
-            import distributed  # noqa: F401
-        except ImportError:
-            advice = 'install it with `pip install "mvsim[sweep]"`, or make one run after another with --engine serial'
-            raise UsageError(f"engine='dask': needs Dask, which is not installed; {advice}") from None
+        load_extra("distributed", "Dask", "sweep", "engine='dask'", "make one run after another with --engine serial")
         if workers is not None:
             check_integer("workers", workers, 1, most=MOST_WORKERS)
             if scheduler is not None:

@@ -204,7 +204,7 @@ def test_without_dask_the_extra_is_named(mvsim, study, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     result = mvsim("sweep", study)
     assert (result.code, result.out) == (2, "")
-    assert 'pip install "mvsim[sweep]"' in result.err
+    assert 'pip install ".[sweep]"' in result.err
     assert mvsim("sweep", study, "--cell", 0, "--quiet").code == 0
 
 
@@ -286,6 +286,14 @@ def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
     (tmp_path / "answer.json").write_text("{}")
     assert "is not an answer of `mvsim verify`" in mvsim("report", run, "--verdicts", "answer.json").err
     assert "a sweep has a report of its own" in mvsim("report", "runs", run).err
+
+
+def test_without_jinja_a_report_is_refused_before_any_work(mvsim, swept, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    monkeypatch.setattr("mvsim.cli.report.open_runs", None)
+    result = mvsim("report", "runs")
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert 'report: needs Jinja2, which is not installed; install it with `pip install ".[report]"`' in result.err
 
 
 ALTERED = {

@@ -221,6 +221,6 @@ def test_what_contradicts_is_refused():
 
 def test_without_dask_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(UsageError, match=r"needs Dask, which is not installed; install it with `pip install \"mvsim\[sweep\]\"`"):
+    with pytest.raises(UsageError, match=r"needs Dask, which is not installed; install it with `pip install \"\.\[sweep\]\"` where"):
         Dask()
     assert mvsim.run_sweep(steps(3), tmp_path / "runs")  # one after another needs none of it
