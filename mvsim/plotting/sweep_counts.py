@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +16,7 @@ from mvsim.sweep.intervals import clustered_interval
 from mvsim.sweep.measures import CLASSES
 from mvsim.sweep.runs import Runs
 from mvsim.sweep.study import Axis
+from mvsim.sweep.values import Value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,6 +52,16 @@ class Counts(NamedTuple):
     def interval(self, outcome: str) -> tuple[float, float, float]:
         """Return the fraction of classes with an outcome, and its interval over seeds; NaN if there is no run."""
         return clustered_interval(self.of[outcome].tolist(), self.classes.tolist()) if len(self.classes) else (math.nan,) * 3
+
+
+def axes_of(runs: Runs) -> list[Axis]:
+    """Return what a picture shows of what is swept, which is all but seeds; of values that go side by side with seeds each once."""
+    shown = []
+    for axis in runs.study.axes:
+        names = tuple(name for name in axis.names if name != "seed")
+        if names:
+            shown.append(Axis(names, tuple(_each_once(value[: len(names)] for value in axis.values))))  # the seed is the last name
+    return shown
 
 
 def numbers_of(runs: Runs, axes: Sequence[Axis]) -> list[Axis]:
@@ -118,5 +129,20 @@ def letter_of(name: str) -> str:
 
 def _cells_at(runs: Runs, cases: Sequence[Case]) -> tuple[int, ...]:
     """Return the numbers of the cells that have some values, each once."""
-    chosen = runs.dataset["cell"].isel({case.axis.label: case.place for case in cases})
+    axes = {axis.label: axis for axis in runs.study.axes}
+    chosen = runs.dataset["cell"].isel({case.axis.label: _places(axes[case.axis.label], case) for case in cases})
     return tuple(sorted({int(index) for index in chosen.to_numpy().ravel()}))
+
+
+def _places(axis: Axis, case: Case) -> list[int]:
+    """Return where the values of a case stand along an axis of the study, which may have the seed too."""
+    wanted = case.axis.values[case.place]
+    return [place for place, value in enumerate(axis.values) if value[: len(wanted)] == wanted]
+
+
+def _each_once(values: Iterable[tuple[Value, ...]]) -> list[tuple[Value, ...]]:
+    found: list[tuple[Value, ...]] = []
+    for value in values:
+        if value not in found:
+            found.append(value)
+    return found

@@ -44,6 +44,18 @@ def test_lines_with_intervals_along_one_number(tmp_path):
     assert " ".join(figure.get_suptitle().split()) == f"Classes with both features learned: {', '.join(told)}"
 
 
+def test_what_goes_beside_the_seed_is_shown(tmp_path):
+    runs, figure = drawn(tmp_path, {"k": 3, "r0": [0.1, 0.1, 0.8, 0.8], "method": "erm,midpoint", "seed": "0:4"}, [["r0", "seed"]])
+    erm, _ = panels(figure)
+    assert erm.get_xlabel() == "$r_0$, initial size over threshold"
+    table = runs.table[runs.table["method"] == "erm"]
+    for place, r0 in enumerate((0.1, 0.8)):
+        mine = table[table["r0"] == r0]
+        assert len(mine) == 2
+        assert erm.containers[0].lines[0].get_ydata()[place] == pytest.approx(mine["classes_both"].sum() / 6)
+    assert "over classes clustered by seed; " in " ".join(figure.get_supxlabel().split())
+
+
 @pytest.mark.parametrize("V", ["2,3", "1,3", "1,2"])
 def test_a_sweep_over_the_number_of_views(tmp_path, V):
     runs = mvsim.open_runs(run_sweep(steps(2, V=V, P=12, method="erm", eta=0.1), tmp_path / "runs").path)
