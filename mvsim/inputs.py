@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,32 @@ from numpy.typing import ArrayLike
 
 from mvsim.echo import echo, shortened
 from mvsim.errors import NotFiniteError, UsageError
+
+
+def check_kind(name: str, value: Any, kind: Any, allowed: str) -> Any:
+    """Return a value of some type, or of one of several.
+
+    Raises
+    ------
+    UsageError
+        If it is of another type; the message says what is ``allowed``.
+    """
+    if not isinstance(value, kind):
+        raise UsageError(f"{name}={echo(value)}: must be {allowed}")
+    return value
+
+
+def check_path(name: str, value: Any, what: str) -> Path:
+    """Return the name of a file or directory as a path.
+
+    Raises
+    ------
+    UsageError
+        If it can be none; the message says of ``what`` it has to be.
+    """
+    if not isinstance(value, (str, os.PathLike)) or not os.fspath(value) or "\0" in os.fsdecode(value):
+        raise UsageError(f"{name}={echo(value)}: must be the name of {what}")
+    return Path(os.fsdecode(value))
 
 
 def check_positive(name: str, value: Any, most: float = 1e100) -> float:
@@ -134,12 +162,16 @@ def describe_invalid(item: Any, path: str) -> str:
     """Turn one error of pydantic into ``path=value: what is allowed``, or only what is wrong if there is no path."""
     if item["type"] == "missing":
         return f"{path}: is required; it is missing in {echo(item.get('input'))}"
+    if item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        return f"{shortened(path)}={echo(item.get('input'))}: is not known there"
     message = shortened(item["msg"].removeprefix("Value error, "), 200)
     return f"{path}={echo(item.get('input'))}: {_allowed(item) or message[0].lower() + message[1:]}" if path else message
 
 
 def _allowed(item: Any) -> str | None:
-    """Say which bound a value exceeds, if it is that; pydantic writes 1e-30 with all its digits."""
+    """Say which bound a value exceeds, as pydantic writes 1e-30 with all its digits, or that it is no table, for which pydantic names a class."""
+    if item["type"] in ("model_type", "dataclass_type", "dict_type"):
+        return "must be a table of names and values"
     if item["type"] == "too_short":
         return f"must have at least {item['ctx']['min_length']} entries" if item["ctx"]["min_length"] > 1 else "must not be empty"
     for name, words in (("ge", "at least"), ("gt", "more than"), ("le", "at most"), ("lt", "less than")):

@@ -44,7 +44,7 @@ class Difference(NamedTuple):
 def differences(first: Run, second: Run) -> list[Difference]:
     """Return in what two runs differ, in the order: what was asked for, what came out, where they were made.
 
-    Arrays are compared bit for bit, and NaN equals NaN.
+    Arrays are compared bit for bit.
     """
     return [*_asked(first, second), *_came_out(first, second), *_made(first, second)]
 
@@ -85,16 +85,30 @@ def _came_out(first: Run, second: Run) -> Iterator[Difference]:
             yield Difference("came out", name, *("is there" if name in of else "is not there" for of in (one, two)))
         elif one[name].shape != two[name].shape:
             yield Difference("came out", name, f"shape {one[name].shape}", f"shape {two[name].shape}")
-        else:
-            a, b = one[name].values, two[name].values
-            if not np.array_equal(a, b, equal_nan=a.dtype.kind == "f" and b.dtype.kind == "f"):
-                yield _values(name, a, b)
+        elif one[name].dtype != two[name].dtype:
+            yield Difference("came out", name, f"type {one[name].dtype}", f"type {two[name].dtype}")
+        elif (differ := _differ(one[name].values, two[name].values)).any():
+            yield _values(name, one[name].values, two[name].values, differ)
 
 
-def _values(name: str, a: np.ndarray, b: np.ndarray) -> Difference:
+def _differ(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return which entries of two arrays, of one shape and type, differ in any bit: 0.0 and -0.0 do, NaN and the same NaN do not."""
+    bits = [np.ascontiguousarray(array).view(np.uint8).reshape(*array.shape, array.itemsize) for array in (a, b)]
+    return (bits[0] != bits[1]).any(axis=-1)
+
+
+def _values(name: str, a: np.ndarray, b: np.ndarray, differ: np.ndarray) -> Difference:
     """Say of two arrays, or numbers, of one shape how far they are apart."""
-    if a.ndim == 0:
-        return Difference("came out", name, f"{a.item():.10g}", f"{b.item():.10g}")
-    differ = ~((a == b) | ((a != a) & (b != b)))
     place = tuple(int(i) for i in np.argwhere(differ)[0])
-    return Difference("came out", f"{name}{list(place)}", f"{a[place].item():.10g}", f"{b[place].item():.10g}, in {differ.sum()} of {a.size} entries")
+    first, second = _told_apart(a[place], b[place])
+    where = f"{list(place)}" if place else ""
+    return Difference("came out", f"{name}{where}", first, f"{second}, in {differ.sum()} of {a.size} entries" if place else second)
+
+
+def _told_apart(a: np.generic, b: np.generic) -> tuple[str, str]:
+    """Return two numbers with as many digits as tell them apart; those that no digits do, two NaN, as their bytes."""
+    for digits in (10, 17):
+        first, second = (f"{one.item():.{digits}g}" for one in (a, b))
+        if first != second:
+            return first, second
+    return f"{first} ({a.tobytes().hex()})", f"{second} ({b.tobytes().hex()})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,10 @@ from mvsim.sweep.runs import open_runs as open_sweep
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
+
+
+ASKED = ("k", "method", "seed")
+"""Names that are always dimensions where runs differ in them."""
 
 
 class RunFiles:
@@ -63,9 +67,18 @@ class RunFiles:
     @cached_property
     def differing(self) -> tuple[str, ...]:
         """Names of the parameters and options in which the runs differ."""
-        told = [_told(run) for run in self._runs]
-        names = dict.fromkeys(name for row in told for name in row)
-        return tuple(name for name in names if len({json.dumps(row.get(name)) for row in told}) > 1)
+        names = dict.fromkeys(name for row in self._asked for name in row)
+        return tuple(name for name in names if len({_scalar(row.get(name)) for row in self._asked}) > 1)
+
+    @cached_property
+    def _asked(self) -> list[dict[str, Any]]:
+        """All that says which run it is, of each."""
+        return [_told(run) for run in self._runs]
+
+    @cached_property
+    def _columns(self) -> dict[str, list[Any]]:
+        """The values, of each run, of the names in which the runs differ."""
+        return {name: [_scalar(row.get(name)) for row in self._asked] for name in self.differing}
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -73,9 +86,8 @@ class RunFiles:
         import pandas as pd
 
         rows = []
-        for run in self._runs:
-            told = _told(run)
-            values = {name: _scalar(told.get(name)) for name in self.differing}
+        for index, run in enumerate(self._runs):
+            values = {name: column[index] for name, column in self._columns.items()}
             rows.append(values | {"status": run.status} | _measured(run) | {"file": str(run.path)})
         return pd.DataFrame(rows)
 
@@ -83,7 +95,8 @@ class RunFiles:
     def dataset(self) -> xr.Dataset:
         """What was measured at the end of each run, with a dimension for each name in which the runs differ; NaN where there is no such run.
 
-        Counts are floats too. ``file`` is empty where there is no run.
+        What follows from other names, as the default d and N from k, is a coordinate along these. Counts are floats too. ``file`` is empty where
+        there is no run.
 
         Raises
         ------
@@ -92,14 +105,15 @@ class RunFiles:
         """
         import xarray as xr
 
-        axes = {name: _sorted({_scalar(_told(run).get(name)) for run in self._runs}) for name in self.differing}
+        followed = following(self._columns)
+        axes = {name: _sorted(set(column)) for name, column in self._columns.items() if name not in followed}
         shape = tuple(len(values) for values in axes.values())
         names = dict.fromkeys(name for run in self._runs for name in _measured(run))
         arrays = {name: np.full(shape, np.nan) for name in names}
         files = np.full(shape, "", dtype=object)
-        for run in self._runs:
-            told, measured = _told(run), _measured(run)
-            place = tuple(values.index(_scalar(told.get(name))) for name, values in axes.items())
+        for index, run in enumerate(self._runs):
+            measured = _measured(run)
+            place = tuple(values.index(self._columns[name][index]) for name, values in axes.items())
             if files[place]:
                 raise UsageError(f"{path_text(str(run.path))}: is the same run as {path_text(files[place])}; leave out one of them")
             files[place] = str(run.path)
@@ -109,7 +123,18 @@ class RunFiles:
         dims = tuple(axes)
         variables: dict[str, Any] = {name: (dims, values, {"long_name": meanings[name]}) for name, values in arrays.items()}
         variables["file"] = (dims, files, {"long_name": "run file"})
-        return xr.Dataset(variables, {name: (name, np.array(values, dtype=_dtype(values))) for name, values in axes.items()})
+        coords: dict[str, Any] = {name: (name, np.array(values, dtype=_dtype(values))) for name, values in axes.items()}
+        for name, others in followed.items():
+            coords[name] = (others, self._along(name, {other: axes[other] for other in others}))
+        return xr.Dataset(variables, coords)
+
+    def _along(self, name: str, axes: Mapping[str, list[Any]]) -> np.ndarray:
+        """Return the values of a name at the values of those that it follows from: NaN, or no text, where there is no run."""
+        column = self._columns[name]
+        values = np.full(tuple(map(len, axes.values())), np.nan if _dtype(column) is not object else "", dtype=object)
+        for index, value in enumerate(column):
+            values[tuple(along.index(self._columns[other][index]) for other, along in axes.items())] = value
+        return values.astype(_dtype(list(values.flat)))
 
 
 def open_runs(where: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Runs | RunFiles:
@@ -124,7 +149,7 @@ def open_runs(where: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) 
     -------
     Runs or RunFiles
         Both have ``table``, a data frame with a row for each run, and ``dataset``, an xarray.Dataset with a dimension for each parameter in which the
-        runs differ, and yield the runs.
+        runs differ and that does not follow from others, and yield the runs.
 
     Raises
     ------
@@ -141,6 +166,37 @@ def open_runs(where: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) 
     if not isinstance(where, Iterable):
         raise UsageError(f"where={echo(where)}: must be a folder, a pattern of file names, or names of files")
     return RunFiles(open_run(path) for path in where)
+
+
+def following(columns: Mapping[str, Sequence[Any]]) -> dict[str, tuple[str, ...]]:
+    """Return the names that follow from others, each with those: runs that agree in these agree in it too.
+
+    Parameters
+    ----------
+    columns : mapping
+        From names to their values, one for each run. `ASKED` follow from nothing, and nothing follows from a seed.
+    """
+    kept = list(columns)
+    found = []
+    for name in reversed(list(columns)):
+        if name not in ASKED and _follows(columns, name, [other for other in kept if other not in (name, "seed")]):
+            kept.remove(name)
+            found.append(name)
+    from_what = {}
+    for name in reversed(found):
+        needed = [other for other in kept if other != "seed"]
+        for other in reversed(needed):
+            fewer = [one for one in needed if one != other]
+            needed = fewer if _follows(columns, name, fewer) else needed
+        from_what[name] = tuple(needed)
+    return from_what
+
+
+def _follows(columns: Mapping[str, Sequence[Any]], name: str, others: Sequence[str]) -> bool:
+    """Tell whether runs that agree in some names agree in another one."""
+    seen: dict[tuple[Any, ...], Any] = {}
+    places = zip(*(columns[other] for other in others), strict=True) if others else [()] * len(columns[name])
+    return all(seen.setdefault(place, value) == value for place, value in zip(places, columns[name], strict=True))
 
 
 def _told(run: Run) -> dict[str, Any]:

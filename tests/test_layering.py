@@ -8,7 +8,7 @@ import pytest
 import mvsim
 
 LAYERS = [
-    ["errors", "echo", "html", "logarithms", "signals", "version"],
+    ["errors", "echo", "extras", "html", "logarithms", "signals", "version"],
     ["inputs", "intervals", "options", "random_streams", "linalg"],
     ["parameters"],
     ["free_memory"],

@@ -5,7 +5,7 @@ import pytest
 from tiny_run import simulate
 
 import mvsim
-from mvsim.run_files import RunFiles
+from mvsim.run_files import RunFiles, following
 from mvsim.sweep.runs import Runs
 
 
@@ -32,6 +32,27 @@ def test_the_dataset_has_a_dimension_for_each_name_in_which_the_runs_differ(fold
     missing = runs.dataset.sel({"d": 70, "method": "midpoint"})
     assert np.isnan(float(missing["loss"]))
     assert missing["file"].item() == ""
+
+
+def test_what_follows_from_other_names_is_a_coordinate_along_them(tmp_path):
+    """The default d, P and rho follow from k, and that there is a mixing law from the method."""
+    for k in (3, 4, 5):
+        for method in ("erm", "mixup"):
+            for seed in (0, 1):
+                p = mvsim.Parameters(k=k, m=2, G=8)
+                mvsim.simulate(p, method, seed, out=tmp_path / f"{method}-{k}-{seed}.nc", integrator="gd", eta=0.1, t_end=0.2, n_test=2)
+    data = mvsim.open_runs(str(tmp_path / "*.nc")).dataset
+    assert dict(data.sizes) == {"k": 3, "method": 2, "seed": 2}
+    assert data["d"].dims == data["P"].dims == data["rho"].dims == ("k",)
+    assert data["d"].values.tolist() == [mvsim.Parameters(k=k, m=2).d for k in (3, 4, 5)]
+    assert data["mixing"].dims == ("method",)
+    assert not np.isnan(data["loss"].values).any()
+
+
+def test_a_name_follows_from_the_fewest_others():
+    columns = {"k": [3, 3, 4], "d": [60, 70, 60], "rho": [0.1, 0.1, 0.2], "r0": [1.0, 2.0, 3.0], "seed": [0, 1, 2]}
+    assert following(columns) == {"rho": ("k",), "r0": ("k", "d")}
+    assert following({"d": [60, 70], "seed": [0, 1]}) == {}
 
 
 def test_the_table_has_a_row_for_each_run(folder):

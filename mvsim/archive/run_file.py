@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import stat
 from contextlib import ExitStack
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from mvsim.archive import format_3
@@ -13,12 +11,14 @@ from mvsim.archive.atomic import write_atomically
 from mvsim.archive.attributes import plain_attributes
 from mvsim.archive.content_hash import content_hash
 from mvsim.archive.netcdf import netcdf_bytes
+from mvsim.archive.ordinary_file import open_ordinary
 from mvsim.archive.provenance_json import provenance_from_text, provenance_text
 from mvsim.archive.schema import FORMAT, find_problem, find_wrong_shape
 from mvsim.archive.seal import is_broken, is_intact, seal
 from mvsim.archive.unbacked import find_unbacked
 from mvsim.echo import echo, path_text, shortened
 from mvsim.errors import UsageError
+from mvsim.inputs import check_path
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -147,21 +147,7 @@ def read_provenance(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def _open(path: str | os.PathLike[str]) -> IO[bytes]:
     give = "give a run made by `mvsim simulate`"
-    if not isinstance(path, (str, os.PathLike)) or not os.fspath(path) or "\0" in os.fsdecode(path):
-        raise UsageError(f"path={echo(path)}: must be the name of a file; {give}")
-    try:
-        mode = Path(path).stat().st_mode
-        if stat.S_ISDIR(mode):
-            raise UsageError(f"{path_text(path)}: is a directory; {give}")
-        if not stat.S_ISREG(mode):  # opening a pipe would wait for ever
-            raise UsageError(f"{path_text(path)}: not an ordinary file; {give}")
-        return Path(path).open("rb")
-    except UsageError:
-        raise
-    except FileNotFoundError:
-        raise UsageError(f"{path_text(path)}: no such file; {give}") from None
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path_text(path)}: cannot be opened: {getattr(error, 'strerror', None) or shortened(str(error))}; {give}") from None
+    return open_ordinary(check_path("path", path, f"a file; {give}"), give)
 
 
 def _load(path: str | os.PathLike[str], file: IO[bytes]) -> tuple[xr.Dataset, dict[str, Any]]:

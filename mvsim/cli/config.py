@@ -44,18 +44,24 @@ def read_toml(path: str | os.PathLike[str], name: str) -> dict[str, Any]:
     Raises
     ------
     UsageError
-        If it cannot be read or is not TOML.
+        If it cannot be read, is not TOML, or has one key in two spellings, with - and with _.
     """
     if Path(path).exists() and not Path(path).is_file():  # a device may be without end, and a pipe without a beginning
         raise UsageError(f"{name}={path_text(path)}: is not a file; give the name of a readable TOML file")
     try:
         with open(path, "rb") as file:
-            return tomllib.load(file)
+            values = tomllib.load(file)
     except OSError as error:
         raise UsageError(f"{name}={path_text(path)}: {error.strerror}; give the name of a readable TOML file") from None
     except (ValueError, RecursionError) as error:  # of TOML, of its encoding, of an integer too long to read
         reason = shortened(" ".join(str(error).split()))
         raise UsageError(f"{name}={path_text(path)}: not a TOML file that can be read ({reason}); correct the file") from None
+    spellings: dict[str, str] = {}
+    for key in values:
+        other = spellings.setdefault(key.replace("-", "_"), key)
+        if other != key:
+            raise UsageError(f"{name}={path_text(path)}: {shortened(other)} and {shortened(key)} are two spellings of one key; keep one of them")
+    return values
 
 
 def _text(path: str, key: str, value: Any) -> Any:

@@ -16,6 +16,8 @@ from mvsim.errors import UsageError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from mvsim.sweep.runs import Runs
+
 PANELS = "correlations, loss, learned-classes, total-correlations, escapes, gaps"
 
 
@@ -66,10 +68,20 @@ def plot(
 def _figure(runs: tuple[Path, ...], panels: list[str] | None, classes: list[int] | None, title: str | None) -> Figure:
     from mvsim.plotting.plot import plot as drawn
     from mvsim.run import open_run
+
+    read = _sweep(runs[0]) if runs[0].is_dir() else [open_run(path) for path in runs]
+    return drawn(read, panels=panels, classes=classes, title=title)
+
+
+def _sweep(folder: Path) -> Runs:
+    """Return the runs of a sweep, read; a picture of many takes a while after that."""
     from mvsim.sweep.runs import open_runs
 
-    read = open_runs(runs[0], Notices().count) if runs[0].is_dir() else [open_run(path) for path in runs]
-    return drawn(read, panels=panels, classes=classes, title=title)
+    notices = Notices()
+    runs = open_runs(folder, notices.count)
+    runs.table  # noqa: B018 - reads them
+    notices.begin("drawing")
+    return runs
 
 
 def _classes(text: str | None) -> list[int] | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -19,16 +19,14 @@ from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
 from mvsim.plotting.figure import MOST_RUNS
 from mvsim.report.content import report_of_runs, report_of_sweep
-from mvsim.report.page import page
+from mvsim.report.page import page, template_engine
 from mvsim.run import Run, open_run
 from mvsim.sweep.runs import Runs, open_runs
-from mvsim.verification.contents import contents_of
-from mvsim.verification.run_verdicts import theorem_about
+from mvsim.verification.answer import Answer, read_answer
+from mvsim.verification.contents import contents_of, contents_of_sweep
 from mvsim.verification.statements.theorems import THEOREMS
-from mvsim.verification.sweeps import ask_of_sweep
-from mvsim.verification.verdict import STATUSES, Verdict
+from mvsim.verification.sweeps import ask_of_sweep, cells_to_judge
 from mvsim.verification.verify import Section, ask_of_runs
-from mvsim.verification.words import ANSWERED
 
 
 def report(
@@ -44,26 +42,28 @@ def report(
 ) -> None:
     """Write what came out of runs, or of a sweep, as one HTML file that needs nothing else."""
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it tells where it keeps its fonts if there is no home
+    template_engine()  # before there is any work that would be lost
     folders = [path for path in runs if path.is_dir()]
     if folders and len(runs) > 1:
         raise UsageError(f"{path_text(folders[0])}: a sweep has a report of its own; give run files only, or this folder only")
     if len(runs) > MOST_RUNS:
         raise UsageError(f"{len(runs)} runs: a report has at most {MOST_RUNS} side by side; give fewer, or the folder of a sweep")
     place = _place(out, runs, bool(folders), force)
-    given, code = (None, None) if verdicts is None else _answer(verdicts, runs)
+    answer = None if verdicts is None else read_answer(verdicts, "verdicts")
     notices = Notices(quiet)
     command = shlex.join(["mvsim", "report", *map(str, runs)])
     if folders:
         swept = open_runs(folders[0], notices.count)
-        sections = _judged_sweep(swept, notices) if given is None else given
+        sections = _judged_sweep(swept, notices) if answer is None else _given(answer, contents_of_sweep(swept), verdicts)
         notices.begin("drawing")
         contents = report_of_sweep(swept, sections, command)
     else:
         read = [open_run(path) for path in runs]
-        sections = _judged_runs(read, notices) if given is None else given
+        sections = _judged_runs(read, notices) if answer is None else _given(answer, contents_of(read), verdicts)
         notices.begin("drawing")
         contents = report_of_runs(read, sections, command)
-    write_atomically(place, page(replace(contents, code=code)).encode())
+    text = page(replace(contents, code=None if answer is None else answer.exit_code))
+    write_atomically(place, text.encode(errors="backslashreplace"))  # the name of a file need not be text
     print(f"saved in {escaped(str(place))}")
 
 
@@ -87,39 +87,14 @@ def _judged_runs(runs: list[Run], notices: Notices) -> list[Section]:
 
 def _judged_sweep(runs: Runs, notices: Notices) -> list[Section]:
     """Return the verdicts on a sweep, none if no theorem is about its runs."""
-    judged = any(
-        standing.state == "done" and theorem_about(cell.method, cell.parameters) is not None
-        for cell, standing in zip(runs.study.cells, runs.standings, strict=True)
-    )
+    judged = any(standing.state == "done" for _, standing in cells_to_judge(runs))
     return list(ask_of_sweep(runs, lambda run, before, of: notices.count(f"judging {run.path}", before, of))) if judged else []
 
 
-def _answer(path: Path, runs: tuple[Path, ...]) -> tuple[list[Section], int]:
-    """Return the verdicts in an answer of ``mvsim verify``, and its exit code."""
-    try:
-        answer = json.loads(path.read_text(encoding="utf-8"))
-        hashes, code = sorted(answer["contents"].values()), answer["exit_code"]
-        if code not in ANSWERED:
-            raise ValueError(code)
-        sections = [Section(part["title"], [_verdict(one) for one in part["verdicts"]]) for part in answer["sections"]]
-    except OSError as error:
-        raise UsageError(f"verdicts={path_text(path)}: {error.strerror}; give a file that `mvsim verify --out` wrote") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise UsageError(f"verdicts={path_text(path)}: is no answer of `mvsim verify`; give a file that `mvsim verify --out` wrote") from None
-    there = sorted(contents_of(runs).values())
+def _given(answer: Answer, contents: Mapping[str, str], path: Path | None) -> list[Section]:
+    """Return the verdicts of an answer, or raise `UsageError` if it is about runs with other contents."""
+    hashes, there = sorted(answer.contents.values()), sorted(contents.values())
     if hashes != there:
         what = f"is about {len(hashes)} runs, of which {len({*hashes} & {*there})} are among the {len(there)} of this report as they are now"
-        raise UsageError(f"verdicts={path_text(path)}: {what}; ask `mvsim verify` about the runs of this report")
-    return sections, code
-
-
-def _verdict(plain: dict[str, Any]) -> Verdict:
-    """Return a verdict from its JSON form; raise `ValueError` if it has a status that there is not."""
-    if plain["status"] not in STATUSES:
-        raise ValueError(plain["status"])
-    return Verdict(**{**plain, **_numbers(plain)})
-
-
-def _numbers(verdict: dict[str, Any]) -> dict[str, float | None]:
-    """Return the numbers of a verdict; those that are not finite are text in JSON."""
-    return {name: None if verdict[name] is None else float(verdict[name]) for name in ("measured", "bound", "margin", "violated_at")}
+        raise UsageError(f"verdicts={path_text(str(path))}: {what}; ask `mvsim verify` about the runs of this report")
+    return [Section(section.title, section.verdicts) for section in answer.sections]

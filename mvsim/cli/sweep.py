@@ -19,6 +19,7 @@ from mvsim.cli.progress import duration
 from mvsim.cli.sweep_progress import SweepDisplay, summary
 from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
+from mvsim.free_memory import available_bytes
 from mvsim.options import choices_of
 from mvsim.parameters import Parameters
 from mvsim.simulation.all_options import AllRunOptions
@@ -26,13 +27,15 @@ from mvsim.simulation.cost import RANGE
 from mvsim.sweep.cell import NAMES, R0, Cell
 from mvsim.sweep.engine import Engine, Serial
 from mvsim.sweep.estimate import Pace, bytes_of
-from mvsim.sweep.folder import UNDECIDED, Standing, SweepFolder
+from mvsim.sweep.folder import Standing, SweepFolder
 from mvsim.sweep.study import Study
 from mvsim.sweep.sweep import CHECKPOINT_SECONDS, work_on
 from mvsim.sweep.tally import Tally
 from mvsim.sweep.values import told
 
 FAILED = 1
+
+Standings = Sequence[tuple[Cell, Standing]]
 
 
 def value_flags() -> Flags:
@@ -96,13 +99,14 @@ def sweep(
     which = {"retry": retry, "until": until, "checkpoint_seconds": checkpoint_seconds, "only": None if cell is None else [cell]}
     with nullcontext() if quiet else SweepDisplay() as display:
         tally = work_on(folder, chosen, display, **which)
+    standings = [(one, folder.standing(one)) for one in asked.cells if cell in (None, one.index)]
     if json_:
         states = {state: tally.counts[state] for state in ("done", "failed", "unfinished", "missing")}
         undecided = tally.undecided("done") + tally.undecided("failed")
         print(json.dumps({"folder": str(place), "cells": tally.cells, **states, "undecided": undecided}))
     else:
-        print(_ending(folder, tally, cell))
-    return _exit_code(folder, tally, cell)
+        print(_ending(folder, tally, standings, cell is not None))
+    return _exit_code(standings)
 
 
 def _study(file: Path | None, given: dict[str, str], zips: Sequence[str], regime: str | None) -> Study:
@@ -156,14 +160,17 @@ def _print_plan(folder: SweepFolder, as_json: bool, quiet: bool) -> None:
         print("mvsim: measuring how long a gradient takes here; compiling its kernels first may take a minute", file=sys.stderr, flush=True)
     pace = Pace(cells)
     rows = [(cell, folder.standing(cell), pace.seconds_of(cell), bytes_of(cell)) for cell in cells]
+    free = available_bytes()
     if as_json:
-        print(json.dumps([_plan_row(*row) for row in rows]))
+        print(json.dumps([_plan_row(*row, free) for row in rows]))
         return
     width = max(len(cell.label) for cell, *_ in rows)
     print(escaped(f"in {folder.path}{_common(folder.study)}"))
     print(f"{'cell':>6}  {'values':<{width}}  {'state':<10}  {'about':>12}  memory")
     for cell, standing, seconds, size in rows:
-        print(escaped(f"{cell.index:>6}  {cell.label:<{width}}  {standing.state:<10}  {duration(seconds):>12}  {size / 2**20:.0f} MiB"))
+        line = f"{cell.index:>6}  {cell.label:<{width}}  {standing.state:<10}  {duration(seconds):>12}  {size / 2**20:.0f} MiB"
+        hindrance = _hindrance(standing, size, free)
+        print(escaped(f"{line}  {hindrance}" if hindrance else line))
     left = [seconds for _, standing, seconds, _ in rows if standing.state in ("missing", "unfinished")]
     least, likely, most = (duration(factor * sum(left)) for factor in (1.0 / RANGE, 1.0, RANGE))
     print(f"{len(rows)} cells, {len(left)} to do, about {likely} on one thread in all ({least} to {most})")
@@ -177,33 +184,44 @@ def _common(study: Study) -> str:
     return f", for all cells: {common}" if common else ""
 
 
-def _plan_row(cell: Cell, standing: Standing, seconds: float, size: int) -> dict[str, Any]:
+def _hindrance(standing: Standing, size: int, free: int | None) -> str:
+    """Say why a cell cannot be made, or could not when it was tried; nothing if nothing speaks against it."""
+    if standing.state in ("missing", "unfinished") and free is not None and size > free:
+        return f"needs more memory than the {free / 2**20:.0f} MiB there are here"
+    return standing.message
+
+
+def _plan_row(cell: Cell, standing: Standing, seconds: float, size: int, free: int | None) -> dict[str, Any]:
     about = {"cell": cell.index, "method": cell.method, **cell.swept, "file": cell.file, "state": standing.state}
+    about["hindrance"] = _hindrance(standing, size, free)
     return {**about, "seconds": seconds, "seconds_range": [seconds / RANGE, seconds * RANGE], "bytes": size}
 
 
-def _ending(folder: SweepFolder, tally: Tally, cell: int | None) -> str:
-    """Say what has become of the cells, and what can be done next."""
-    place = escaped(str(folder.path))
-    if cell is not None:
-        standing = folder.standing(folder.study.cells[cell])
-        return f"cell {cell} ({folder.study.cells[cell].label}): {standing.state}" + (f": {standing.message}" if standing.message else "")
-    lines = [f"{summary(tally)}; runs in {place}"]
+def _ending(folder: SweepFolder, tally: Tally, asked: Standings, one: bool) -> str:
+    """Say what has become of the cells, or of the ``one`` that was asked for, and what can be done next."""
+    if one:
+        return _told(*asked[0])
+    lines = [f"{summary(tally)}; runs in {escaped(str(folder.path))}"]
     if tally.undecided("done"):
         lines.append("go on with runs that had not settled by --until TIME")
-    if tally.counts["failed"]:
+    blocked = [(cell, standing) for cell, standing in asked if standing.blocked]
+    if blocked:
+        more = f"; and {len(blocked) - 1} more such cells, which `mvsim collect` lists" if len(blocked) > 1 else ""
+        lines.append(f"{_told(*blocked[0])}{more}")
+    if tally.counts["failed"] > len(blocked):
         lines.append("try failed cells again with --retry; `mvsim collect` lists why they failed")
     if tally.busy:
         lines.append(f"{len(tally.busy)} cells are in the hands of another process; repeat the command when it has ended")
     return "\n".join(lines)
 
 
-def _exit_code(folder: SweepFolder, tally: Tally, cell: int | None) -> int:
-    """Return 0 if all that was asked for is done, 1 if a run failed, 3 if runs that failed only stalled or diverged, or others work on them."""
-    asked = folder.study.cells if cell is None else [folder.study.cells[cell]]
-    failures = [folder.failure_of(one) for one in asked]
-    kinds = {str(failure.get("kind")) for failure in failures if failure is not None}
-    if kinds - UNDECIDED:
+def _told(cell: Cell, standing: Standing) -> str:
+    """Say how a cell stands, and why."""
+    return escaped(f"cell {cell.index} ({cell.label}): {standing.state}" + (f": {standing.message}" if standing.message else ""))
+
+
+def _exit_code(asked: Standings) -> int:
+    """Return 0 if all that was asked for is done, 1 if a cell failed, 3 if cells that failed only stalled or diverged, or others work on them."""
+    if any(standing.state == "failed" and not standing.undecided for _, standing in asked):
         return FAILED
-    undone = any(folder.standing(one).state != "done" for one in asked)
-    return INCONCLUSIVE if kinds or undone else DONE
+    return DONE if all(standing.state == "done" for _, standing in asked) else INCONCLUSIVE

@@ -22,6 +22,7 @@ from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
 from mvsim.run import Run
 from mvsim.simulation.options import RunOptions
+from mvsim.verification.answer import Answer, AnsweredSection, read_answer
 from mvsim.verification.contents import contents_of
 from mvsim.verification.paths import PATHS
 from mvsim.verification.question import Question
@@ -141,17 +142,23 @@ def verify(
         _check_replaceable(answer, question)
 
     swept = len(runs) == 1 and runs[0].is_dir()
+    contents: dict[str, str] = {}
+
+    def judging(run: Run, before: int, of: int) -> None:
+        contents.update(contents_of([run]))  # of what is judged: its file may be another one by the time of the answer
+        if not quiet:
+            _say_judging(run, before, of)
+
     sections = []
-    for section in question.sections(None if quiet else _judging, None if quiet else progress_on):
+    for section in question.sections(judging, None if quiet else progress_on):
         sections.append(section)
         if not quiet and (swept or not runs):  # it may take hours until the answer is complete
             origin = f" ({section.origin})" if section.origin else ""
             print(escaped(f"mvsim: {section.title}{origin}: {counts(section.verdicts)}"), file=sys.stderr, flush=True)
     verdicts = [verdict for section in sections for verdict in section.verdicts]
     code = question.code(verdicts)
-    text = json.dumps({"version": __version__, "question": question.as_dict(), "contents": contents_of(runs), "exit_code": code, "sections": [
-        {"title": section.title, "verdicts": [verdict.as_dict() for verdict in section.verdicts]} for section in sections
-    ]}, indent=1)  # fmt: skip
+    answered = [AnsweredSection(title=section.title, verdicts=section.verdicts) for section in sections]
+    text = Answer(version=__version__, question=question.as_dict(), contents=contents, exit_code=code, sections=answered).text()
     if answer is not None:  # before anything is printed: whoever reads may leave
         write_atomically(answer, f"{text}\n".encode())
     try:
@@ -192,15 +199,15 @@ def _check_replaceable(path: Path, question: Question) -> None:
     if not path.exists():
         return
     try:
-        asked = json.loads(path.read_text(encoding="utf-8"))["question"]
-    except (OSError, ValueError, KeyError, TypeError):
+        asked = read_answer(path).question
+    except UsageError:
         asked = None
     if asked != question.as_dict():
         advice = "move it away, or give another file with --out"
         raise UsageError(f"{path_text(path)}: is not an answer to this question and would be replaced; {advice}")
 
 
-def _judging(run: Run, before: int, runs: int) -> None:
+def _say_judging(run: Run, before: int, runs: int) -> None:
     """Say which run is looked at: on a terminal each, of a large one it takes a while; elsewhere every tenth of a sweep."""
     if sys.stderr.isatty() or (runs and before % 10 == 0):
         counted = f", {before + 1} of {runs}" if runs else ""

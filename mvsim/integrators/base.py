@@ -212,6 +212,11 @@ class Integrator(ABC):
     def is_mark(self, state: State) -> bool:
         """Whether a resumable ``state`` lies on a mark, and not where a t_end happened to cut."""
 
+    @staticmethod
+    def check_steps(t_end: float, value: float) -> float:
+        """Return a time to end at, or raise `UsageError` if it is known that more steps lead there, with a value of the option, than can be made."""
+        return t_end
+
     def steps_until(self, t_end: float) -> int | None:
         """Return the number of steps from 0 to t_end, or None if it is not known beforehand."""
         return None

@@ -62,8 +62,13 @@ class GradientDescent(Integrator):
         """Return the time to stop at, by default that of the last step that the field says is affordable; refuse more than `MOST_STEPS`."""
         if t_end is None:
             return self.field.affordable * self.learning_rate
-        if t_end / self.learning_rate > MOST_STEPS:
-            raise UsageError(f"eta={self.learning_rate:g}, t_end={t_end:g}: more than {MOST_STEPS:g} steps; use a larger eta or a smaller t_end")
+        return self.check_steps(t_end, self.learning_rate)
+
+    @staticmethod
+    def check_steps(t_end: float, value: float) -> float:
+        """Return a time to end at, or raise `UsageError` if a step size takes more than `MOST_STEPS` to it."""
+        if t_end / value > MOST_STEPS:
+            raise UsageError(f"eta={value:g}, t_end={t_end:g}: more than {MOST_STEPS:g} steps; use a larger eta or a smaller t_end")
         return t_end
 
     def steps_until(self, t_end: float) -> int:

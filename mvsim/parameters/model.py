@@ -203,7 +203,6 @@ def _describe(item: Any) -> str:
     field = Parameters.model_fields.get(str(item["loc"][0])) if item["loc"] else None
     if item["type"] == "missing" and field and len(item["loc"]) == 1:
         return f"{path}: is required, the {field.description}"
-    if item["type"] == "extra_forbidden":
-        known = "is not a parameter; the parameters are " + ", ".join(Parameters.model_fields)
-        return f"{shortened(path)}: {known if field is None else 'is not known there'}"
+    if item["type"] == "extra_forbidden" and field is None:
+        return f"{shortened(path)}: is not a parameter; the parameters are {', '.join(Parameters.model_fields)}"
     return describe_invalid(item, path)

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mvsim.plotting.labels import METHOD_NAMES
+from mvsim.plotting.style import OUTCOMES
 from mvsim.sweep.intervals import clustered_interval
 from mvsim.sweep.measures import CLASSES
 from mvsim.sweep.runs import Runs
 from mvsim.sweep.study import Axis
+from mvsim.sweep.values import Value
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LETTERS = {"alpha": r"$\alpha$", "rho": r"$\rho$", "r0": r"$r_0$", "eta": r"$\eta$", **{f"delta{i}": rf"$\delta_{i}$" for i in range(1, 5)}}
+
+
+SAME = {"both": "all", "one": "some"}
+"""What outcomes of two views are called among those of any number of views."""
 
 
 class Case(NamedTuple):
@@ -45,6 +54,16 @@ class Counts(NamedTuple):
         return clustered_interval(self.of[outcome].tolist(), self.classes.tolist()) if len(self.classes) else (math.nan,) * 3
 
 
+def axes_of(runs: Runs) -> list[Axis]:
+    """Return what a picture shows of what is swept, which is all but seeds; of values that go side by side with seeds each once."""
+    shown = []
+    for axis in runs.study.axes:
+        names = tuple(name for name in axis.names if name != "seed")
+        if names:
+            shown.append(Axis(names, tuple(_each_once(value[: len(names)] for value in axis.values))))  # the seed is the last name
+    return shown
+
+
 def numbers_of(runs: Runs, axes: Sequence[Axis]) -> list[Axis]:
     """Return the swept numbers along which fractions are drawn, at most two: k first, then those with the most values.
 
@@ -69,14 +88,23 @@ def columns_of(runs: Runs, axes: Sequence[Axis]) -> list[Column]:
 def counts_at(runs: Runs, cases: Sequence[Case]) -> Counts:
     """Return the classes of all runs that are done and have some values."""
     rows = [row for index in _cells_at(runs, cases) if (row := runs.table.iloc[index])["state"] == "done"]
-    of = {name: np.array([int(row[f"{CLASSES}{name}"]) for row in rows], dtype=np.int64) for name in outcomes_of(runs)}
+    of = {name: np.array([_count(row, name) for row in rows], dtype=np.int64) for name in outcomes_of(runs)}
     classes = np.array([runs.study.cells[int(row["cell"])].parameters.k for row in rows], dtype=np.int64)
     return Counts(of, classes, sum(not row["settled"] for row in rows))
 
 
 def outcomes_of(runs: Runs) -> list[str]:
-    """Return what a class can have learned, from all to none."""
-    return [name.removeprefix(CLASSES) for name in runs.measures if name.startswith(CLASSES)]
+    """Return what a class can have learned, from all to none; where runs have different numbers of views, under the names for any number."""
+    names = {name.removeprefix(CLASSES) for name in runs.measures if name.startswith(CLASSES)}
+    if {"both", "all"} <= names:
+        names = {SAME.get(name, name) for name in names}
+    return [name for name in OUTCOMES if name in names]
+
+
+def _count(row: pd.Series, outcome: str) -> int:
+    """Return how many classes of a run have an outcome, whatever its name is for their number of views; none if there is no such outcome for them."""
+    names = [outcome, *(name for name, same in SAME.items() if same == outcome)]
+    return int(row.reindex([f"{CLASSES}{name}" for name in names]).dropna().sum())
 
 
 def is_number(axis: Axis) -> bool:
@@ -101,5 +129,20 @@ def letter_of(name: str) -> str:
 
 def _cells_at(runs: Runs, cases: Sequence[Case]) -> tuple[int, ...]:
     """Return the numbers of the cells that have some values, each once."""
-    chosen = runs.dataset["cell"].isel({case.axis.label: case.place for case in cases})
+    axes = {axis.label: axis for axis in runs.study.axes}
+    chosen = runs.dataset["cell"].isel({case.axis.label: _places(axes[case.axis.label], case) for case in cases})
     return tuple(sorted({int(index) for index in chosen.to_numpy().ravel()}))
+
+
+def _places(axis: Axis, case: Case) -> list[int]:
+    """Return where the values of a case stand along an axis of the study, which may have the seed too."""
+    wanted = case.axis.values[case.place]
+    return [place for place, value in enumerate(axis.values) if value[: len(wanted)] == wanted]
+
+
+def _each_once(values: Iterable[tuple[Value, ...]]) -> list[tuple[Value, ...]]:
+    found: list[tuple[Value, ...]] = []
+    for value in values:
+        if value not in found:
+            found.append(value)
+    return found

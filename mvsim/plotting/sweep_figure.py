@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mvsim.errors import UsageError
 from mvsim.plotting.style import OUTCOMES, styled
-from mvsim.plotting.sweep_counts import Case, Column, Counts, columns_of, counts_at, letter_of, numbers_of, outcomes_of, words_for
+from mvsim.plotting.sweep_counts import Case, Column, Counts, axes_of, columns_of, counts_at, letter_of, numbers_of, outcomes_of, words_for
 from mvsim.sweep.runs import Runs
 from mvsim.sweep.study import Axis
 
@@ -83,7 +83,7 @@ def sweep_figure(runs: Runs) -> Figure:
     """
     if not any(standing.state == "done" for standing in runs.standings):
         raise UsageError(f"{runs.folder.path}: no cell is done; make the runs with `mvsim sweep` first")
-    axes = [axis for axis in runs.study.axes if "seed" not in axis.names]
+    axes = axes_of(runs)
     numbers = numbers_of(runs, axes)
     columns = columns_of(runs, [axis for axis in axes if axis not in numbers])
     outcomes = outcomes_of(runs)
@@ -230,10 +230,12 @@ def _caption(runs: Runs, panels: Sequence[Panel], maps: bool) -> str:
     """Say what is common to all panels, and what is missing."""
     left = sum(standing.state != "done" for standing in runs.standings)
     seeds = len(runs.study.values.get("seed", (0,)))
+    beside = any("seed" in group for group in runs.study.zips)  # then not every place has them all
     unsettled = sum(counts.unsettled for panel in panels for counts in panel.counts.flat)
     fixed = [words_for(name, values[0]) for name, values in runs.study.values.items() if len(values) == 1 and name != "seed"]
     what = "Below each number its 95 % interval" if maps else "Bars: 95 % intervals"
-    parts = [f"{what} over classes clustered by {seeds} seeds" if seeds > 1 else f"{what} over classes of one seed", *fixed]
+    clustered = "of one seed" if seeds == 1 else "clustered by seed" if beside else f"clustered by {seeds} seeds"
+    parts = [f"{what} over classes {clustered}", *fixed]
     parts += [f"{left} of {len(runs.standings)} cells not done" + (" (hatched where no run is)" if maps else "")] if left else []
     parts += [f"{unsettled} {'run' if unsettled == 1 else 'runs'} had not settled ({'*' if maps else 'hollow'})"] if unsettled else []
     return "; ".join(parts)

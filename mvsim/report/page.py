@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from mvsim.errors import UsageError
+from mvsim.extras import load_extra
 from mvsim.report.content import Report
 from mvsim.verification.words import margin_text, number_text, status_text
 from mvsim.version import __version__
@@ -22,6 +23,11 @@ MARKS = {
 """Signs of the statuses, so that colour is not all that tells them apart."""
 
 
+def template_engine() -> Any:
+    """Return Jinja2, or raise `UsageError` if it is not installed."""
+    return load_extra("jinja2", "Jinja2", "report", "report")
+
+
 def page(report: Report) -> str:
     """Return a report as one HTML document that refers to nothing outside itself.
 
@@ -30,10 +36,7 @@ def page(report: Report) -> str:
     UsageError
         If Jinja2 is not installed.
     """
-    try:
-        import jinja2
-    except ImportError:
-        raise UsageError('report: needs Jinja2, which is not installed; install it with `pip install "mvsim[report]"`') from None
+    jinja2 = template_engine()
     folder = Path(__file__).with_name("templates")
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True

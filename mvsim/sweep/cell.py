@@ -17,6 +17,7 @@ from mvsim.parameters import Parameters, dimension
 from mvsim.simulation.all_options import DEFAULTS, AllRunOptions
 from mvsim.simulation.identity import run_name
 from mvsim.simulation.options import RunOptions, marks
+from mvsim.simulation.plan import LEARNING_RATE_PER_CLASS
 from mvsim.sweep.values import Value, told
 
 R0 = "r0"
@@ -102,8 +103,11 @@ def cell_of(index: int, values: Mapping[str, Value], swept: Mapping[str, Value],
         asked = {name: values[name] for name in _OPTIONS if name in values}
         parameters = _parameters(fields, values.get(R0), regime)
         checked = AllRunOptions(**asked)
-        if checked.integrator_option() is not None:
-            INTEGRATORS[checked.integrator].check_option(checked.integrator_option())
+        integrator, option = INTEGRATORS[checked.integrator], checked.integrator_option()
+        if option is not None:
+            integrator.check_option(option)
+        if checked.t_end is not None:
+            integrator.check_steps(checked.t_end, option or LEARNING_RATE_PER_CLASS * parameters.k)
         checked.sums_all_pairs()  # whoever owns an option of a method checks it
         method, seed = asked.pop("method", DEFAULTS.method), asked.pop("seed", DEFAULTS.seed)
         return Cell(index, dict(swept), parameters, method, seed, asked)

@@ -7,6 +7,7 @@ having changed meanwhile counts as failed: it would kill any worker, for want of
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import logging
 import os
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from mvsim.echo import echo, shortened
 from mvsim.errors import Interrupted, UsageError
+from mvsim.extras import load_extra
 from mvsim.free_memory import available_bytes
 from mvsim.inputs import check_integer
 from mvsim.sweep import worker_setup
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 DEATHS = 3
 """How often a worker may die of a job without the run getting any further."""
 
-CONNECTING, RETURNING = 8.0, 600.0
+CONNECTING, RETURNING = 6.0, 600.0
 """Seconds that connecting may take, and seconds that a scheduler that was lost has to come back."""
 
 STARTS, ALONE = 5, 30.0
@@ -67,11 +69,7 @@ class Dask:
     """
 
     def __init__(self, scheduler: str | None = None, workers: int | None = None) -> None:
-        try:
-            import distributed  # noqa: F401
-        except ImportError:
-            advice = 'install it with `pip install "mvsim[sweep]"`, or make one run after another with --engine serial'
-            raise UsageError(f"engine='dask': needs Dask, which is not installed; {advice}") from None
+        load_extra("distributed", "Dask", "sweep", "engine='dask'", "make one run after another with --engine serial")
         if workers is not None:
             check_integer("workers", workers, 1, most=MOST_WORKERS)
             if scheduler is not None:
@@ -275,11 +273,11 @@ def _client(address: str, patience: float) -> Iterator[Client]:
             _knock(address)
             client = Client(address, timeout=CONNECTING, set_as_default=False)
             break
-        except (OSError, ValueError, KeyError, ImportError) as error:  # the last three of a malformed address
+        except Exception as error:  # an address that is none, or a port where something else listens, makes Dask raise nearly anything
             if isinstance(error, OSError) and time.monotonic() < deadline:
                 time.sleep(0.5)
                 continue
-            reason = shortened(" ".join(str(error).split()), 120)
+            reason = shortened(" ".join(str(error).split()), 120) or f"no answer within {CONNECTING:.0f} s"
             advice = "start one with `dask scheduler`, or correct the address, as in tcp://HOST:8786"
             raise UsageError(f"scheduler={echo(address)}: cannot be reached ({reason}); {advice}") from None
     try:
@@ -290,11 +288,19 @@ def _client(address: str, patience: float) -> Iterator[Client]:
 
 
 def _knock(address: str) -> None:
-    """Raise `OSError` if nothing listens at an address: a client of Dask that cannot connect leaves threads behind that complain."""
-    from distributed.comm import get_address_host_port, parse_address
+    """Raise an error if no scheduler answers at an address: a client of Dask that cannot connect leaves threads behind that complain."""
+    from distributed.comm import connect, get_address_host_port, parse_address
+    from distributed.security import Security
+    from distributed.utils import LoopRunner
 
-    if parse_address(address, strict=True)[0] in ("tcp", "tls"):
+    async def shake_hands() -> None:
+        async with asyncio.timeout(CONNECTING):
+            comm = await connect(address, **Security().get_connection_args("client"))
+        await comm.close()
+
+    if parse_address(address, strict=True)[0] in ("tcp", "tls"):  # that nothing listens is known at once
         socket.create_connection(get_address_host_port(address, strict=True), timeout=CONNECTING).close()
+    LoopRunner().run_sync(shake_hands)
 
 
 def _dashboard(client: Client) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from mvsim.inputs import check_threads
 from mvsim.sweep.job import Job, Outcome, do
@@ -30,6 +30,7 @@ class Event(NamedTuple):
     outcome: Outcome | None = None
 
 
+@runtime_checkable
 class Engine(Protocol):
     """What makes runs. It holds nothing that would be lost with it: whatever ends it, the folder says what is left to do."""
 

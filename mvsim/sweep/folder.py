@@ -7,15 +7,18 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from mvsim.archive import ensure_writable, read_provenance
 from mvsim.archive.atomic import write_atomically
+from mvsim.archive.record import Record, read_record
 from mvsim.echo import path_text, shortened
 from mvsim.errors import UsageError
+from mvsim.inputs import check_path
 from mvsim.simulation.identity import what_differs
 from mvsim.sweep.cell import Cell
 from mvsim.sweep.study import Study
+from mvsim.sweep.values import Value
 from mvsim.version import __version__
 
 STUDY_FILE = "sweep.json"
@@ -23,6 +26,8 @@ STUDY_FILE = "sweep.json"
 
 UNDECIDED = frozenset({"DivergedError", "NotFiniteError", "StalledError"})
 """Kinds of failure that are an outcome of the run, not a fault."""
+
+_STUDY, _AWAY = "the study of a sweep", "move it away: runs are found again"
 
 State = Literal["missing", "unfinished", "done", "failed"]
 
@@ -38,11 +43,39 @@ class Standing(NamedTuple):
         Why it failed.
     undecided : bool
         Whether its run ended without an answer: it stalled, diverged, or is done without having settled.
+    blocked : bool
+        Whether its run cannot be made before a file is moved away: one that is damaged, or holds something else.
     """
 
     state: State
     message: str = ""
     undecided: bool = False
+    blocked: bool = False
+
+
+class Failure(Record):
+    """What is kept of the failure of a cell."""
+
+    cell: int
+    values: dict[str, Value]
+    kind: str
+    message: str
+
+
+class PlainStudy(Record):
+    """What `Study.plain` returns."""
+
+    values: dict[str, list[Value]]
+    zip: list[list[str]]
+    regime: str
+
+
+class Saved(Record):
+    """What a study file holds."""
+
+    mvsim: str
+    study: PlainStudy
+    cells: list[str]
 
 
 class RunFolder:
@@ -65,40 +98,38 @@ class RunFolder:
         """Tell how a cell stands; its file is checked against its checksum."""
         failure = self.failure_of(cell)
         if failure is not None:
-            return Standing("failed", str(failure.get("message")), failure.get("kind") in UNDECIDED)
+            return Standing("failed", failure.message, failure.kind in UNDECIDED)
         path = self.path_of(cell)
         if not path.exists():
             return Standing("missing")
         try:
             provenance = read_provenance(path)
         except UsageError as error:
-            return Standing("failed", f"{error}; move it away, and the run is made again")
+            return Standing("failed", f"{error}; move it away, and the run is made again", blocked=True)
         if provenance["version"] != __version__:
             maker = shortened(provenance["version"])
-            return Standing("failed", f"was made by mvsim {maker}, this is {__version__}; move it away, and the run is made again")
+            return Standing("failed", f"was made by mvsim {maker}, this is {__version__}; move it away, and the run is made again", blocked=True)
         if other := what_differs(provenance, cell.parameters, cell.method, cell.seed, cell.options):
             told = f"{path_text(path)}: holds another run than its name says: other {other}; move it away, and the run is made again"
-            return Standing("failed", told)
+            return Standing("failed", told, blocked=True)
         if provenance["status"] in ("diverged", "stalled"):  # made by another command
             return Standing("failed", " ".join(str(provenance["summary"]).split()), True)
         if provenance["status"] != "finished":
             return Standing("unfinished")
         return Standing("done", undecided=provenance["settled"] is False)
 
-    def failure_of(self, cell: Cell) -> dict[str, Any] | None:
+    def failure_of(self, cell: Cell) -> Failure | None:
         """Return what is recorded about the failure of a cell, None if it has not failed."""
+        place = self._failure_file(cell)
         try:
-            failure = json.loads(self._failure_file(cell).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError):
-            return {"message": f"{self._failure_file(cell).name} cannot be read"}
-        return failure if isinstance(failure, dict) else {"message": f"{self._failure_file(cell).name} cannot be read"}
+            return read_record(place, Failure, "the note of a failed run", "move it away, and the run is made again")
+        except UsageError as error:
+            return Failure(cell=cell.index, values=cell.swept, kind="", message=str(error)) if place.exists() else None
 
     def record_failure(self, cell: Cell, kind: str, message: str) -> None:
         """Keep why a cell failed, beside its run file."""
-        failure = {"cell": cell.index, "values": cell.swept, "kind": kind, "message": message}
-        write_atomically(self._failure_file(cell), f"{json.dumps(failure, indent=1)}\n".encode())
+        failure = Failure(cell=cell.index, values=cell.swept, kind=kind, message=message)
+        write_atomically(self._failure_file(cell), _bytes(failure))
 
     def forget_failure(self, cell: Cell) -> None:
         """Remove what was kept of an earlier failure."""
@@ -142,9 +173,11 @@ class SweepFolder(RunFolder):
         Raises
         ------
         UsageError
-            If it holds another study.
+            If it is a file, or holds another study.
         """
-        folder = cls(Path(path), study, extend)
+        folder = cls(check_path("out", path, "a folder"), study, extend)
+        if folder.path.exists() and not folder.path.is_dir():
+            raise UsageError(f"out={path_text(folder.path)}: is a file, where the folder of the runs would be; give another, as --out DIR")
         folder._is_established()
         return folder
 
@@ -171,18 +204,25 @@ class SweepFolder(RunFolder):
             return
         place = self.path / STUDY_FILE
         ensure_writable(place, force=True)
-        plain = {"mvsim": __version__, "study": self.study.plain(), "cells": self.files}
-        write_atomically(place, f"{json.dumps(plain, indent=1)}\n".encode())
+        write_atomically(place, _bytes(Saved(mvsim=__version__, study=PlainStudy(**self.study.plain()), cells=self.study.files)))
 
     def _is_established(self) -> bool:
-        """Whether the folder holds this study; raise `UsageError` if it holds another one that this does not extend."""
+        """Whether the folder holds this study; raise `UsageError` if it holds another one that this does not extend.
+
+        Of a study file whose cells are not those of its study one of the two is taken, if it is as it should be: the file is written anew.
+        """
         place = self.path / STUDY_FILE
         if not place.exists():
             return False
         saved = _read(place)
-        if sorted(saved["cells"]) == sorted(self.files):
-            return True
-        _refuse_other(place, saved, self.files, self.extend)
+        same_cells = sorted(saved.cells) == sorted(self.study.files)
+        if saved.study.model_dump() == self.study.plain():
+            return same_cells
+        if not same_cells:
+            _refuse_other(place, saved.cells, self.study.files, self.extend)
+            return False
+        with suppress(UsageError):
+            return sorted(_study_of(place, saved).files) == sorted(self.study.files)
         return False
 
     @classmethod
@@ -194,21 +234,16 @@ class SweepFolder(RunFolder):
         UsageError
             If there is no study, or it cannot be read.
         """
-        if not is_sweep(path):
+        if not is_sweep(check_path("path", path, "the folder of a sweep")):
             what = f"is a directory without {STUDY_FILE}, so no sweep" if Path(path).is_dir() else "is no directory, so no sweep"
             raise UsageError(f"{path_text(path)}: {what}; give a run file, or the folder of `mvsim sweep`")
         place = Path(path) / STUDY_FILE
         saved = _read(place)
-        folder = cls(Path(path), Study.from_plain(saved["study"]))
-        if sorted(saved["cells"]) != sorted(folder.files):
-            maker = shortened(str(saved["mvsim"]))
+        folder = cls(Path(path), _study_of(place, saved))
+        if sorted(saved.cells) != sorted(folder.study.files):
+            maker = shortened(saved.mvsim)
             raise UsageError(f"{path_text(place)}: does not name the runs of its study: mvsim {maker} made it, or it was edited; sweep again")
         return folder
-
-    @property
-    def files(self) -> list[str]:
-        """The names of the run files, in the order of the cells."""
-        return [cell.file for cell in self.study.cells]
 
 
 def is_sweep(path: str | os.PathLike[str]) -> bool:
@@ -216,26 +251,29 @@ def is_sweep(path: str | os.PathLike[str]) -> bool:
     return (Path(path) / STUDY_FILE).is_file()
 
 
-def _read(place: Path) -> dict[str, Any]:
+def _read(place: Path) -> Saved:
     """Return what a study file says."""
+    return read_record(place, Saved, _STUDY, _AWAY)
+
+
+def _study_of(place: Path, saved: Saved) -> Study:
+    """Return the study in a study file."""
     try:
-        saved = json.loads(place.read_text(encoding="utf-8"))
-        study = saved["study"]
-        parts = study["values"], study["zip"], study["regime"], saved["mvsim"], saved["cells"]
-        if tuple(type(part) for part in parts) != (dict, list, str, str, list) or not all(isinstance(cell, str) for cell in saved["cells"]):
-            raise TypeError("not of the types that are written")
-    except OSError as error:
-        raise UsageError(f"{path_text(place)}: cannot be read: {error.strerror}; choose another folder") from None
-    except (ValueError, KeyError, TypeError):
-        raise UsageError(f"{path_text(place)}: is not the study of a sweep, or was edited; move it away: runs are found again") from None
-    return saved
+        return Study.from_plain(saved.study.model_dump())
+    except UsageError as error:
+        raise UsageError(f"{path_text(place)}: is not {_STUDY}, or was edited ({error}); {_AWAY}") from None
 
 
-def _refuse_other(place: Path, saved: dict[str, Any], files: Sequence[str], extend: bool) -> None:
+def _bytes(record: Record) -> bytes:
+    """Return what a file says that holds a record."""
+    return f"{json.dumps(record.model_dump(), indent=1)}\n".encode()
+
+
+def _refuse_other(place: Path, saved: Sequence[str], files: Sequence[str], extend: bool) -> None:
     """Raise `UsageError` if a folder holds a study that the new one does not extend, or may not."""
-    lost = len(set(saved["cells"]) - set(files))
+    lost = len(set(saved) - set(files))
     if extend and not lost:
         return
-    shared = len(set(saved["cells"]) & set(files))
-    what = f"{path_text(place.parent)}: holds another study, of {len(saved['cells'])} cells, {shared} of which are among these {len(files)}"
+    shared = len(set(saved) & set(files))
+    what = f"{path_text(place.parent)}: holds another study, of {len(saved)} cells, {shared} of which are among these {len(files)}"
     raise UsageError(f"{what}; choose another folder" + ("" if lost or extend else ", or add the new cells to it with --extend"))

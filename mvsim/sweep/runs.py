@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mvsim.errors import UsageError
+from mvsim.echo import escaped
+from mvsim.inputs import check_integer, check_kind
 from mvsim.run import Run, open_run
 from mvsim.simulation.all_options import DEFAULTS
 from mvsim.sweep.cell import Cell
@@ -70,9 +71,8 @@ class Runs:
         UsageError
             If there is none.
         """
-        if not 0 <= index < len(self.study.cells):
-            raise UsageError(f"index={index}: must be an integer from 0 to {len(self.study.cells) - 1}, the number of a cell")
-        return open_run(self.folder.path_of(self.study.cells[index]))
+        place = check_integer("index", index, 0, "(the number of a cell)", len(self.study.cells) - 1)
+        return open_run(self.folder.path_of(self.study.cells[place]))
 
     def __iter__(self) -> Iterator[Run]:
         """Yield the runs that are done, in the order of the cells."""
@@ -102,7 +102,7 @@ class Runs:
         for name in dict.fromkeys(name for row in told for name in row):
             columns.setdefault(name, _column([row.get(name) for row in told]))
         columns["file"] = [cell.file for cell in cells]
-        columns["message"] = [standing.message for standing in self.standings]
+        columns["message"] = [escaped(standing.message) for standing in self.standings]
         return pd.DataFrame(columns)
 
     @cached_property
@@ -174,6 +174,7 @@ def open_runs(path: str | os.PathLike[str], tell: Telling | None = None) -> Runs
     UsageError
         If there is no sweep in the folder.
     """
+    check_kind("tell", tell, Callable | None, "a function or None")
     return Runs(SweepFolder.open(path), tell)
 
 

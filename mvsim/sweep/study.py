@@ -11,6 +11,7 @@ from typing import Any
 
 from mvsim.echo import echo, shortened, suggestion
 from mvsim.errors import UsageError
+from mvsim.inputs import check_kind
 from mvsim.options import check_choice
 from mvsim.sweep.cell import NAMES, REGIMES, Cell, cell_of, meaningless
 from mvsim.sweep.values import Value, read_values, refuse_repeated, told
@@ -68,9 +69,13 @@ class Study:
         UsageError
             If a name is not known, has no values, or a group is wrong; the message names the first fault.
         """
+        check_kind("values", given, Mapping, "a mapping from names to values")
         for name in given:
             if name not in NAMES:
+                check_kind("values", name, str, "a mapping whose keys are names")
                 raise UsageError(f"{shortened(name)}: is nothing that can be swept{suggestion(name, NAMES)}; there are {', '.join(NAMES)}")
+        if not _are_groups(zips):
+            raise UsageError(f"zips={echo(zips)}: must be a list of lists of names")
         groups = tuple(tuple(group) for group in zips)
         beside = {name for group in groups for name in group}
         values = {name: read_values(name, given[name], repeated=name in beside) for name in NAMES if name in given}
@@ -109,6 +114,11 @@ class Study:
         """The runs, each once."""
         return tuple(self._grid[1].values())
 
+    @property
+    def files(self) -> list[str]:
+        """The names of the run files, in the order of the cells."""
+        return [cell.file for cell in self.cells]
+
     def places(self) -> Iterator[tuple[dict[str, Value], Cell]]:
         """Yield all combinations of values, each with its run; where a value means nothing for a run, several have the same."""
         assigned, cells = self._grid
@@ -139,6 +149,11 @@ class Study:
         if unused:
             raise UsageError(f"{unused[0]}={echo(self.values[unused[0]][0])}: belongs to another method or integrator than any cell has")
         return assigned, cells
+
+
+def _are_groups(zips: Any) -> bool:
+    """Tell whether these are lists of names."""
+    return isinstance(zips, list | tuple) and all(isinstance(group, list | tuple) and all(isinstance(one, str) for one in group) for group in zips)
 
 
 def _check_zips(groups: Sequence[Sequence[str]], values: Mapping[str, tuple[Value, ...]]) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from mvsim.echo import echo, path_text
 from mvsim.errors import Interrupted, UsageError
-from mvsim.inputs import check_positive
+from mvsim.inputs import check_kind, check_positive
 from mvsim.sweep.cell import REGIMES, Cell
 from mvsim.sweep.engine import Engine, Event, Serial
 from mvsim.sweep.estimate import seconds_of
@@ -21,6 +21,7 @@ from mvsim.sweep.tally import Tally
 CHECKPOINT_SECONDS = 10.0
 
 
+@runtime_checkable
 class Display(Protocol):
     """What a sweep tells of itself."""
 
@@ -80,7 +81,7 @@ def jobs_of(
             raise UsageError(f"cell={echo(index)}: must be an integer from 0 to {len(cells) - 1}, the number of a cell")
     jobs, place = [], RunFolder(Path(os.path.abspath(folder.path)))  # workers may have other working directories
     for cell, standing in zip(cells, standings, strict=True):
-        due = standing.state in ("missing", "unfinished") or (standing.state == "failed" and retry)
+        due = standing.state in ("missing", "unfinished") or (standing.state == "failed" and retry and not standing.blocked)
         due = due or (standing.state == "done" and until is not None and is_unsettled(folder, cell))
         if due and (only is None or cell.index in only):
             jobs.append(Job(place, cell, seconds_of(cell), until, checkpoint_seconds))
@@ -197,6 +198,10 @@ def run_sweep(
     Interrupted
         If SIGINT arrives; what was saved stays.
     """
+    for name, flag in (("extend", extend), ("retry", retry)):
+        check_kind(name, flag, bool, "True or False")
+    check_kind("engine", engine, Engine | None, "an engine, as mvsim.sweep.dask_engine.Dask(), or None")
+    check_kind("display", display, Display | None, "a display, as mvsim.sweep.sweep.NoDisplay(), or None")
     folder = SweepFolder.planned(out, Study.of(values, zips, regime), extend)
     work_on(
         folder, Serial() if engine is None else engine, display, retry=retry, until=until, checkpoint_seconds=checkpoint_seconds

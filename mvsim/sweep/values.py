@@ -20,6 +20,9 @@ MOST_VALUES = 100_000
 MOST_DIGITS = 4300
 """Python writes no longer integers."""
 
+DEEPEST = 8
+"""Levels of lists and tables in a value; laws have at most three."""
+
 _RANGE = re.compile(r"(-?\d{1,30}):(-?\d{1,30})(?::(\d{1,30}))?")
 
 
@@ -51,18 +54,18 @@ def read_values(name: str, given: Any, repeated: bool = False) -> tuple[Value, .
         raise UsageError(f"{name}={echo(given)}: is empty; give at least one value")
     for value in values:
         if not _is_plain(value):
-            raise UsageError(f"{name}={echo(value)}: must be a finite number, a word, or a law made of these")
+            raise UsageError(f"{name}={echo(value)}: must be a finite number, a word, or a law made of these, not more than {DEEPEST} levels deep")
     if not repeated:
         refuse_repeated(name, values)
     return tuple(values)
 
 
-def _is_plain(value: Any) -> bool:
-    """Whether a value is made of what JSON holds: finite numbers of no more digits than Python writes, words, lists and tables."""
+def _is_plain(value: Any, levels: int = DEEPEST) -> bool:
+    """Whether a value is made of what JSON holds: finite numbers of no more digits than Python writes, words, lists and tables, some levels deep."""
     if isinstance(value, dict):
-        return all(isinstance(name, str) for name in value) and _is_plain(list(value.values()))
+        return all(isinstance(name, str) for name in value) and _is_plain(list(value.values()), levels)
     if isinstance(value, list | tuple):
-        return all(one is None or _is_plain(one) for one in value)
+        return levels > 0 and all(one is None or _is_plain(one, levels - 1) for one in value)
     if isinstance(value, float):
         return math.isfinite(value)
     return isinstance(value, str | bool) or (isinstance(value, int) and abs(value) < 10**MOST_DIGITS)

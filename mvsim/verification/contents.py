@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from pathlib import Path
 
 from mvsim.archive import read_provenance
-from mvsim.sweep.folder import SweepFolder
+from mvsim.run import Run
+from mvsim.sweep.runs import Runs
+from mvsim.verification.sweeps import cells_to_judge
 
 
-def contents_of(runs: Iterable[str | os.PathLike[str]]) -> dict[str, str]:
-    """Return the content hashes of runs, and of those of sweeps that are done, by file.
+def contents_of(runs: Iterable[Run]) -> dict[str, str]:
+    """Return the content hashes of runs as they were read, by file."""
+    return {str(run.path): run.provenance["sha256"] for run in runs}
 
-    Parameters
-    ----------
-    runs : iterable of path
-        Run files, and folders of sweeps.
+
+def contents_of_sweep(runs: Runs) -> dict[str, str]:
+    """Return the content hashes of the runs of a sweep that are judged, by file.
 
     Raises
     ------
     UsageError
         If one cannot be read.
     """
-    files: list[Path] = []
-    for run in map(Path, runs):
-        if run.is_dir():
-            folder = SweepFolder.open(run)
-            files += [folder.path_of(cell) for cell in folder.study.cells if folder.standing(cell).state == "done"]
-        else:
-            files.append(run)
+    files = [runs.folder.path_of(cell) for cell, standing in cells_to_judge(runs) if standing.state == "done"]
     return {str(file): read_provenance(file)["sha256"] for file in files}

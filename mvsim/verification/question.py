@@ -13,6 +13,7 @@ import numpy as np
 
 from mvsim.echo import echo, path_text
 from mvsim.errors import UsageError
+from mvsim.inputs import check_path
 from mvsim.parameters import Parameters
 from mvsim.run import Run
 from mvsim.simulation.progress import Progress
@@ -20,7 +21,7 @@ from mvsim.sweep.runs import Runs, open_runs
 from mvsim.verification.paths import path_in_k
 from mvsim.verification.run_verdicts import check_step, check_theorem
 from mvsim.verification.sweeps import ask_of_sweep
-from mvsim.verification.verdict import Verdict, asked_for, exit_code, number_of
+from mvsim.verification.verdict import ExitCode, Verdict, asked_for, exit_code, number_of
 from mvsim.verification.verify import FOLDER, SEEDS, Section, ask_of_controls, ask_of_results, ask_of_runs, ask_of_theorems
 
 DEFAULT_K = (10,)
@@ -146,7 +147,7 @@ class Question:
         """Return the steps that are asked for by name and are not about what was judged."""
         return [number for number in self.claims if not any(number_of(verdict.name) == number for verdict in verdicts)]
 
-    def code(self, verdicts: Sequence[Verdict]) -> int:
+    def code(self, verdicts: Sequence[Verdict]) -> ExitCode:
         """Return the exit code of the answer."""
         return exit_code(self.asked_for(verdicts)) or (3 if self.unanswered(verdicts) else 0)
 
@@ -214,8 +215,6 @@ def verify(
         If nothing is asked, an argument is out of its domain, or one is given that would change nothing: those about runs that are made, beside
         existing runs.
     """
-    if folder is not None and (not isinstance(folder, (str, os.PathLike)) or not os.fspath(folder)):
-        raise UsageError(f"folder={echo(folder)}: must be the name of a directory")
     question = Question(
         runs=tuple([runs] if isinstance(runs, (Run, str, os.PathLike)) else several("runs", runs)),
         theorems=tuple([theorems] if isinstance(theorems, str) else several("theorems", theorems)),
@@ -225,7 +224,7 @@ def verify(
         seeds=seeds,
         follow=follow,
         path=path,
-        folder=None if folder is None else Path(folder),
+        folder=None if folder is None else check_path("folder", folder, "a directory"),
         threads=threads,
         fields=fields,
     )

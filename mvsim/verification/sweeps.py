@@ -40,8 +40,7 @@ def ask_of_sweep(runs: Runs, begin: Callable[[Run, int, int], None] | None = Non
         If no run is done, or none has a theorem.
     """
     number_of = {theorem.method: number for number, theorem in THEOREMS.items()}
-    standings = zip(runs.study.cells, runs.standings, strict=True)
-    asked = [(cell, standing) for cell, standing in standings if theorem_about(cell.method, cell.parameters) is not None]
+    asked = cells_to_judge(runs)
     to_judge = sum(standing.state == "done" for _, standing in asked)
     if not to_judge:
         about = ", ".join(f"{number} about {method}" for method, number in number_of.items())
@@ -73,6 +72,12 @@ def ask_of_sweep(runs: Runs, begin: Callable[[Run, int, int], None] | None = Non
         if len(of_k) > 1:
             title = f"Theorem {theorem}, trend in k" + (f", {rest}" if rest else "")
             yield Section(title, over_k(f"Theorem {theorem}", of_k, lost_at[theorem, rest]))
+
+
+def cells_to_judge(runs: Runs) -> list[tuple[Cell, Standing]]:
+    """Return the cells that have a theorem, whether they are done or not."""
+    standings = zip(runs.study.cells, runs.standings, strict=True)
+    return [(cell, standing) for cell, standing in standings if theorem_about(cell.method, cell.parameters) is not None]
 
 
 def _section(name: str, cell: Cell, judgements: list[Judgement], lost: list[str], waiting: int) -> Section:

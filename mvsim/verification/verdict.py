@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
+
+from pydantic import ConfigDict
 
 from mvsim.html import fragment
 
@@ -28,6 +30,9 @@ STATUSES: tuple[Status, ...] = ("fails", "contradicted", "inconclusive", "consis
 
 Kind = Literal["theorem", "evidence", "step", "control"]
 """What a verdict is about: a theorem; whether a run is what it says it is; a step of a proof; a check that must not pass."""
+
+ExitCode = Literal[0, 1, 3]
+"""What ``mvsim verify`` ends with if it has an answer."""
 
 BAD: frozenset[Status] = frozenset({"fails", "contradicted"})
 """What gives exit code 1."""
@@ -60,6 +65,8 @@ class Verdict:
     kind : str
         What it is about: "theorem", "evidence" (whether the run is what it says it is), "step" (of a proof) or "control".
     """
+
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid")  # where it is read from a file
 
     name: str
     status: Status
@@ -163,7 +170,7 @@ def number_of(name: str) -> str:
     return words[1] if len(words) > 1 else ""
 
 
-def exit_code(verdicts: Iterable[Verdict]) -> int:
+def exit_code(verdicts: Iterable[Verdict]) -> ExitCode:
     """Return 1 if any fails or is contradicted, else 3 if any is inconclusive, else 0."""
     statuses = {verdict.status for verdict in verdicts}
     return 1 if statuses & BAD else 3 if "inconclusive" in statuses else 0

@@ -9,9 +9,6 @@ from mvsim.verification.verdict import Verdict
 UNFAVOURABLE = {1: "something that was asked for fails or is contradicted", 3: "something that was asked for is inconclusive"}
 """What an exit code of `mvsim verify` says if it is not 0."""
 
-ANSWERED = (0, *UNFAVOURABLE)
-"""The exit codes that are an answer."""
-
 
 SOON = "; not for long: "
 """Stands between what holds of a run and what is foretold to end it."""
@@ -26,7 +23,7 @@ def conclusion(code: int, verdicts: Collection[Verdict]) -> str:
     Parameters
     ----------
     code : int
-        One of `ANSWERED`; see `mvsim.verification.verdict.exit_code`.
+        See `mvsim.verification.verdict.exit_code`.
     verdicts : collection of Verdict
         Those that were asked for.
     """

@@ -101,7 +101,7 @@ def test_an_integrator_whose_library_is_missing_says_what_to_install(mvsim, monk
     done = mvsim("simulate", *TINY, "--integrator", "cvode")
     assert (done.code, done.out) == (2, "")
     assert done.err.count("\n") == 1
-    assert "install mvsim[cvode], or use integrator flow" in done.err
+    assert 'install it with `pip install ".[cvode]"` where the source of mvsim is, or use integrator flow' in done.err
 
 
 def test_unknown_command(mvsim):

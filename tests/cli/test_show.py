@@ -2,7 +2,12 @@
 
 import json
 
+import numpy as np
+import pytest
+from example_run import example_run
+
 import mvsim as package
+from mvsim.archive import write_run
 
 
 def test_show_says_outcome_parameters_and_origin(mvsim, tiny):
@@ -67,3 +72,24 @@ def test_runs_of_other_sizes_are_compared_by_their_shapes(mvsim, tiny):
     result = mvsim("diff", "one.nc", "two.nc")
     assert result.code == 1
     assert "shape (3, 3, 3, 2)  ->  shape (3, 2, 3, 2)" in result.out
+
+
+NEARLY = {
+    "a sign of zero": (0.0, -0.0, "0  ->  -0"),
+    "a last bit": (0.1, np.nextafter(0.1, 1.0), "0.10000000000000001  ->  0.10000000000000002"),
+    "other NaN": (np.nan, -np.nan, "nan (000000000000f87f)  ->  nan (000000000000f8ff)"),
+}
+
+
+@pytest.mark.parametrize("case", NEARLY)
+def test_values_that_differ_in_a_bit_differ(mvsim, tmp_path, case):
+    first, second, told = NEARLY[case]
+    dataset, provenance = example_run()
+    for name, value in (("one.nc", first), ("same.nc", first), ("two.nc", second)):
+        times = dataset["escape_time"].copy()
+        times[1, 0, 1] = value
+        write_run(tmp_path / name, dataset.assign(escape_time=times), provenance)
+    assert mvsim("diff", "one.nc", "same.nc").out == "The runs do not differ, bit for bit.\n"
+    result = mvsim("diff", "one.nc", "two.nc")
+    assert result.code == 1
+    assert f"escape_time[1, 0, 1] {told.replace('  ', ' ')}, in 1 of " in " ".join(result.out.split())

@@ -2,6 +2,9 @@
 
 import io
 import json
+import math
+import os
+import re
 import sys
 
 import pandas as pd
@@ -11,7 +14,12 @@ from sweep_folder import filled
 
 from mvsim.archive import read_run, write_run
 from mvsim.sweep import job
-from mvsim.verification.contents import contents_of
+from mvsim.sweep.runs import open_runs
+from mvsim.verification import sweeps
+from mvsim.verification.answer import Answer, AnsweredSection, read_answer
+from mvsim.verification.contents import contents_of_sweep
+from mvsim.verification.run_verdicts import Judgement
+from mvsim.verification.verdict import Verdict
 
 STUDY = """
 k = 3
@@ -119,6 +127,38 @@ def test_failures_are_listed_and_decide_the_exit_code(mvsim, study, monkeypatch,
     assert mvsim("sweep", study, "--engine", "serial", "--retry").code == 0
 
 
+def test_a_damaged_run_is_a_failure_that_is_named_and_left(mvsim, study, tmp_path):
+    assert mvsim("sweep", study, "--engine", "serial", "--quiet").code == 0
+    first, second, *_ = sorted((tmp_path / "small").glob("erm*.nc"))
+    whole = first.read_bytes()
+    first.write_bytes(whole[:3000])
+    for more in ([], ["--retry"]):
+        result = mvsim("sweep", study, "--engine", "serial", "--quiet", *more)
+        assert result.code == 1
+        assert "3 of 4 cells done, 3 of them undecided (not settled), 1 failed" in result.out
+        line = next(line for line in result.out.splitlines() if "move it away" in line)
+        assert re.fullmatch(r"cell \d \(method=erm, seed=\d\): failed: .* truncated or damaged .*; move it away, and the run is made again", line)
+        assert "--retry" not in result.out
+    assert first.read_bytes() == whole[:3000]
+    assert not list((tmp_path / "small").glob("*.failed.json"))
+    second.write_bytes(b"")
+    assert "; and 1 more such cells, which `mvsim collect` lists" in mvsim("sweep", study, "--engine", "serial").out
+    second.unlink()
+    first.unlink()
+    assert mvsim("sweep", study, "--engine", "serial").code == 0
+
+
+def test_a_plan_says_which_cells_cannot_be_made(mvsim, study, tmp_path, monkeypatch):
+    assert mvsim("sweep", study, "--method", "erm", "--seed", "0,1", "--out", "small", "--cell", 0).code == 0
+    next((tmp_path / "small").glob("*.nc")).write_bytes(b"damaged")
+    monkeypatch.setattr("mvsim.cli.sweep.available_bytes", lambda: 2**20)
+    result = mvsim("sweep", study, "--method", "erm", "--seed", "0,1", "--out", "small", "--dry-run", "--quiet")
+    assert result.code == 0
+    damaged, large = result.out.splitlines()[2:4]
+    assert damaged.endswith("move it away, and the run is made again")
+    assert large.endswith("needs more memory than the 1 MiB there are here")
+
+
 BAD = {
     "nothing": ([], "nothing to sweep: give a study file, or values"),
     "no folder": (["--k", "3"], "out: is required without a study file"),
@@ -127,6 +167,8 @@ BAD = {
     "an empty value": (["--k", "", "--out", "x"], "k='': is empty"),
     "the same cell twice": (["--k", "3,3", "--out", "x"], "k=3: is given twice"),
     "a zip that is none": (["zip.toml"], "zip.toml: zip must be a list of names"),
+    "one key in two spellings": (["twice.toml"], "study=twice.toml: C-P and C_P are two spellings of one key; keep one of them"),
+    "a study file where its folder would be": (["study", "--dry-run"], "out=study: is a file, where the folder of the runs would be; give another"),
     "a regime that is none": (["regime.toml"], "regime.toml: regime='real': must be one of scaled, literal"),
     "no such file": (["nowhere.toml"], "study=nowhere.toml: No such file"),
     "no TOML": (["broken.toml"], "study=broken.toml: not a TOML file"),
@@ -147,6 +189,8 @@ def test_bad_input_is_one_line_that_names_it(mvsim, study, tmp_path, case):
     (tmp_path / "zip.toml").write_text("k = 3\nzip = 4\n")
     (tmp_path / "regime.toml").write_text("k = 3\nregime = 'real'\n")
     (tmp_path / "broken.toml").write_text("k = [")
+    (tmp_path / "twice.toml").write_text("k = 3\nC-P = 2\nC_P = 3\n")
+    (tmp_path / "study").write_text("k = 3\n")
     (tmp_path / "other.toml").write_text("k = 5\n")
     filled(tmp_path / "full", {"k": 3, "method": "erm"})
     words, expected = BAD[case]
@@ -160,7 +204,7 @@ def test_without_dask_the_extra_is_named(mvsim, study, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     result = mvsim("sweep", study)
     assert (result.code, result.out) == (2, "")
-    assert 'pip install "mvsim[sweep]"' in result.err
+    assert 'pip install ".[sweep]"' in result.err
     assert mvsim("sweep", study, "--cell", 0, "--quiet").code == 0
 
 
@@ -171,13 +215,25 @@ def swept(tmp_path):
 
 
 def test_a_sweep_is_drawn(mvsim, swept, tmp_path):
-    assert mvsim("plot", "runs").out == "saved in runs/sweep.png\n"
+    result = mvsim("plot", "runs")
+    assert (result.out, result.err) == ("saved in runs/sweep.png\n", "mvsim: drawing\n")
     assert mvsim("plot", "runs", "-o", "map.svg").code == 0
     assert "exists already" in mvsim("plot", "runs").err
     result = mvsim("plot", "runs", next((tmp_path / "runs").glob("*.nc")))
     assert (result.code, "runs: the folder of a sweep is drawn alone" in result.err) == (2, True)
     (tmp_path / "empty").mkdir()
     assert "empty: is a directory without sweep.json" in mvsim("plot", "empty").err
+
+
+def test_names_that_are_no_text_are_escaped(mvsim, tmp_path):
+    name = os.fsdecode(b"b\xffd")
+    folder = filled(tmp_path / name, {"k": 3, "method": "mixup", "seed": "0:2"}, leave_out=[1])
+    folder.record_failure(folder.study.cells[1], "StalledError", "stuck in \ud800")
+    assert mvsim("report", name).out == "saved in b\\udcffd/report.html\n"
+    assert "b\\udcffd" in (tmp_path / name / "report.html").read_text(encoding="utf-8")
+    assert mvsim("collect", name, "--out", f"{name}.csv").code == 0
+    assert "stuck in \\ud800" in (tmp_path / f"{name}.csv").read_text(encoding="utf-8")
+    assert "stuck in \\ud800" in mvsim("collect", name).out
 
 
 def test_a_folder_is_judged_alone(mvsim, swept, tmp_path):
@@ -201,7 +257,8 @@ def test_parquet_needs_pyarrow(mvsim, swept, tmp_path, monkeypatch):
 def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
     verdicts = [{"name": "Theorem 4.6 (features)", "status": "holds", "statement": "exactly one", "measured": 1.0, "bound": 0.9, "margin": "inf",
                  "detail": "", "violated_at": None, "regime": "", "kind": "theorem"}]  # fmt: skip
-    answer = {"contents": contents_of(["runs"]), "exit_code": 0, "sections": [{"title": "Theorem 4.6, k=3", "verdicts": verdicts}]}
+    sections = [{"title": "Theorem 4.6, k=3", "verdicts": verdicts}]
+    answer = {"version": "0.1.0", "question": {}, "contents": contents_of_sweep(open_runs("runs")), "exit_code": 0, "sections": sections}
     (tmp_path / "answer.json").write_text(json.dumps(answer))
     assert mvsim("report", "runs", "--verdicts", "answer.json").out == "saved in runs/report.html\n"
     text = (tmp_path / "runs" / "report.html").read_text()
@@ -215,7 +272,7 @@ def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
     )  # as it was asked, with the steps of the proofs
     wrong = {**answer, "sections": [{"title": "Theorem 4.6, k=3", "verdicts": [{**verdicts[0], "status": "good"}]}]}
     (tmp_path / "wrong.json").write_text(json.dumps(wrong))
-    assert "is no answer of `mvsim verify`" in mvsim("report", "runs", "--verdicts", "wrong.json", "--out", "wrong.html").err
+    assert "is not an answer of `mvsim verify`" in mvsim("report", "runs", "--verdicts", "wrong.json", "--out", "wrong.html").err
     assert "must end in .html" in mvsim("report", "runs", "--verdicts", "answer.json", "--out", "x.pdf").err
     run = next((tmp_path / "runs").glob("*.nc"))
     assert "is about 8 runs, of which 1 are among the 1 of this report as they are now" in mvsim("report", run, "--verdicts", "answer.json").err
@@ -227,8 +284,67 @@ def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
     write_run(run, dataset.assign(loss=dataset["loss"] * 2.0), provenance)
     assert "is about 8 runs, of which 7 are among the 8" in mvsim("report", "runs", "--verdicts", "answer.json", "--out", "changed.html").err
     (tmp_path / "answer.json").write_text("{}")
-    assert "is no answer of `mvsim verify`" in mvsim("report", run, "--verdicts", "answer.json").err
+    assert "is not an answer of `mvsim verify`" in mvsim("report", run, "--verdicts", "answer.json").err
     assert "a sweep has a report of its own" in mvsim("report", "runs", run).err
+
+
+def test_without_jinja_a_report_is_refused_before_any_work(mvsim, swept, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    monkeypatch.setattr("mvsim.cli.report.open_runs", None)
+    result = mvsim("report", "runs")
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert 'report: needs Jinja2, which is not installed; install it with `pip install ".[report]"`' in result.err
+
+
+ALTERED = {
+    "a status that there is not": (["sections", 0, "verdicts", 0, "status"], "good", "sections.0.verdicts.0.status='good': input should be"),
+    "an unknown field": (["sections", 0, "verdicts", 0, "colour"], "red", "sections.0.verdicts.0.colour='red': is not known there"),
+    "a number that is none": (["sections", 0, "verdicts", 0, "measured"], [], "sections.0.verdicts.0.measured=[]: input should be"),
+    "a statement that is no text": (["sections", 0, "verdicts", 0, "statement"], 3, "sections.0.verdicts.0.statement=3: input should be"),
+    "an exit code that is none": (["exit_code"], 2, "exit_code=2: input should be"),
+    "contents that are no table": (["contents"], [], "contents=[]: must be a table"),
+}
+
+
+@pytest.mark.parametrize("case", ALTERED)
+def test_an_answer_that_was_edited_is_refused_by_the_field(mvsim, swept, tmp_path, case):
+    (*place, name), value, fault = ALTERED[case]
+    verdict = Verdict("Theorem 4.6", "holds", "s", 1.0, math.inf, kind="theorem")
+    whole = Answer(version="0.1.0", question={}, contents={}, exit_code=0, sections=[AnsweredSection(title="t", verdicts=[verdict])])
+    (tmp_path / "answer.json").write_text(whole.text())
+    assert read_answer("answer.json") == whole
+    answer = altered = json.loads(whole.text())
+    for part in place:
+        altered = altered[part]
+    altered[name] = value
+    (tmp_path / "answer.json").write_text(json.dumps(answer))
+    result = mvsim("report", "runs", "--verdicts", "answer.json")
+    assert (result.code, result.out) == (2, "")
+    assert f"verdicts=answer.json: is not an answer of `mvsim verify`, or was edited ({fault}" in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_verdicts_that_are_no_ordinary_file_are_not_waited_for(mvsim, swept, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    result = mvsim("report", "runs", "--verdicts", "pipe")
+    assert (result.code, "verdicts=pipe: not an ordinary file; give a file that `mvsim verify --out` wrote" in result.err) == (2, True)
+
+
+def test_an_answer_is_about_the_contents_that_were_judged(mvsim, tmp_path, monkeypatch):
+    filled(tmp_path / "runs", {"k": 3, "method": "erm,mixup", "seed": "0:2"})
+    before = contents_of_sweep(open_runs("runs"))
+    assert len(before) == 2  # no theorem is about mixup
+
+    def judge_and_change(run, theorem):
+        dataset, provenance = read_run(run.path)
+        run.path.unlink()
+        write_run(run.path, dataset.assign(loss=dataset["loss"] * 2.0), provenance)
+        return Judgement(run, [Verdict(f"Theorem {theorem} (features)", "holds", "s", 1.0, 0.9, kind="theorem")])
+
+    monkeypatch.setattr(sweeps, "judge", judge_and_change)
+    assert mvsim("verify", "runs", "--quiet", "--out", "answer.json").code == 0
+    assert json.loads((tmp_path / "answer.json").read_text())["contents"] == before
+    assert "is about 2 runs, of which 0 are among the 2" in mvsim("report", "runs", "--verdicts", "answer.json").err
 
 
 def test_a_report_judges_runs(mvsim, run_folder, tmp_path):

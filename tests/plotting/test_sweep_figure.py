@@ -1,6 +1,7 @@
 """The picture of a sweep: what it shows is what was counted."""
 
 import pytest
+from small_sweeps import steps
 from sweep_folder import filled
 
 import mvsim
@@ -9,7 +10,9 @@ from mvsim.errors import UsageError
 from mvsim.plotting import save_figure
 from mvsim.plotting.labels import METHOD_NAMES
 from mvsim.plotting.sweep_figure import MOST_PANELS, sweep_figure
+from mvsim.recording.feature_test import count_classes
 from mvsim.sweep.intervals import clustered_interval
+from mvsim.sweep.sweep import run_sweep
 
 
 def drawn(path, values, zips=(), leave_out=()):
@@ -39,6 +42,30 @@ def test_lines_with_intervals_along_one_number(tmp_path):
     both = [axes.containers[0].lines[0].get_ydata() for axes in (erm, midpoint)]
     told = [f"{100 * min(y):.0f} to {100 * max(y):.0f} % ({name})" for y, name in zip(both, ("ERM", "Midpoint Mixup"), strict=True)]
     assert " ".join(figure.get_suptitle().split()) == f"Classes with both features learned: {', '.join(told)}"
+
+
+def test_what_goes_beside_the_seed_is_shown(tmp_path):
+    runs, figure = drawn(tmp_path, {"k": 3, "r0": [0.1, 0.1, 0.8, 0.8], "method": "erm,midpoint", "seed": "0:4"}, [["r0", "seed"]])
+    erm, _ = panels(figure)
+    assert erm.get_xlabel() == "$r_0$, initial size over threshold"
+    table = runs.table[runs.table["method"] == "erm"]
+    for place, r0 in enumerate((0.1, 0.8)):
+        mine = table[table["r0"] == r0]
+        assert len(mine) == 2
+        assert erm.containers[0].lines[0].get_ydata()[place] == pytest.approx(mine["classes_both"].sum() / 6)
+    assert "over classes clustered by seed; " in " ".join(figure.get_supxlabel().split())
+
+
+@pytest.mark.parametrize("V", ["2,3", "1,3", "1,2"])
+def test_a_sweep_over_the_number_of_views(tmp_path, V):
+    runs = mvsim.open_runs(run_sweep(steps(2, V=V, P=12, method="erm", eta=0.1), tmp_path / "runs").path)
+    (axes,) = panels(sweep_figure(runs))
+    learned = [count_classes(run.dataset["feature_learned"][-1].to_numpy()) for run in runs]
+    assert [container.get_label() for container in axes.containers] == ["all", "some", "none"]
+    names = {"all": ("all", "both"), "some": ("some", "one"), "none": ("none",)}
+    for container in axes.containers:
+        shares = [sum(one.get(name, 0) for name in names[container.get_label()]) / 3 for one in learned]
+        assert container.lines[0].get_ydata() == pytest.approx([sum(shares[:2]) / 2, sum(shares[2:]) / 2])
 
 
 def fields(axes):

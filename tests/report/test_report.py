@@ -207,7 +207,7 @@ def test_without_verdicts_it_says_so(runs):
 
 def test_without_jinja_the_extra_is_named(runs, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(UsageError, match=r"report: needs Jinja2, which is not installed; install it with `pip install \"mvsim\[report\]\"`"):
+    with pytest.raises(UsageError, match=r"report: needs Jinja2, which is not installed; install it with `pip install \"\.\[report\]\"` where"):
         page(report_of_runs(runs, [], "mvsim report"))
 
 

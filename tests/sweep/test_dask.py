@@ -183,9 +183,19 @@ def test_a_scheduler_that_is_not_there_is_named_within_ten_seconds(tmp_path):
     with pytest.raises(UsageError, match=r"scheduler='tcp://127\.0\.0\.1:\d+': cannot be reached .*; start one with `dask scheduler`"):
         run_sweep(LONG, tmp_path / "runs", engine=Dask(f"tcp://127.0.0.1:{free_port()}"))
     assert time.monotonic() - start < 10.0
-    for address in ("nowhere", "tcp://127.0.0.1", "tcp://127.0.0.1:seven", ""):
+    for address in ("nowhere", "tcp://127.0.0.1", "tcp://127.0.0.1:seven", "", "ucx://127.0.0.1:1", "http://127.0.0.1:1"):
         with pytest.raises(UsageError, match="cannot be reached"):
             run_sweep(LONG, tmp_path / "runs", engine=Dask(address))
+
+
+def test_a_port_that_never_answers_is_named_within_ten_seconds(tmp_path):
+    start = time.monotonic()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(UsageError, match=r"cannot be reached \(no answer within 6 s\); start one with `dask scheduler`"):
+            run_sweep(LONG, tmp_path / "runs", engine=Dask(address))
+    assert time.monotonic() - start < 10.0
+    assert not (tmp_path / "runs").exists()
 
 
 def test_no_more_workers_than_fit_in_memory(tmp_path, monkeypatch):
@@ -211,6 +221,6 @@ def test_what_contradicts_is_refused():
 
 def test_without_dask_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(UsageError, match=r"needs Dask, which is not installed; install it with `pip install \"mvsim\[sweep\]\"`"):
+    with pytest.raises(UsageError, match=r"needs Dask, which is not installed; install it with `pip install \"\.\[sweep\]\"` where"):
         Dask()
     assert mvsim.run_sweep(steps(3), tmp_path / "runs")  # one after another needs none of it

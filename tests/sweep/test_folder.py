@@ -1,6 +1,7 @@
 """The folder of a sweep: made once, recognised, never mixed with another, and honest about each cell."""
 
 import json
+import os
 
 import pytest
 from sweep_folder import filled, made_up
@@ -61,12 +62,21 @@ def test_a_file_that_holds_another_run_is_not_the_cells(folder):
     assert "holds another run than its name says" in standing.message
 
 
-@pytest.mark.parametrize("wrong", [{"values": 5}, {"zip": 3}, {"regime": 1}])
-def test_a_study_file_with_values_of_other_types_is_named(folder, wrong):
+WRONG = {
+    "values": ({"values": 5}, r"study\.values=5"), "zip": ({"zip": 3}, r"study\.zip=3"), "zips": ({"zip": ["k"]}, r"study\.zip\.0='k'"),
+    "regime": ({"regime": 1}, r"study\.regime=1"), "an unknown field": ({"k": 3}, r"study\.k=3: is not known there"),
+    "a value": ({"values": {"k": [None]}}, "k=None"), "a deep value": ({"values": {"k": [json.loads("[" * 500 + "]" * 500)]}}, "k="),
+    "an unknown name": ({"values": {"sed": [3]}}, "sed: is nothing that can be swept"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_study_file_with_something_wrong_names_it(folder, case):
+    wrong, fault = WRONG[case]
     place = folder.path / STUDY_FILE
     saved = json.loads(place.read_text())
     place.write_text(json.dumps({**saved, "study": {**saved["study"], **wrong}}))
-    with pytest.raises(UsageError, match=r"sweep\.json: is not the study of a sweep, or was edited"):
+    with pytest.raises(UsageError, match=rf"sweep\.json: is not the study of a sweep, or was edited \({fault}.*; move it away: runs are found"):
         SweepFolder.open(folder.path)
 
 
@@ -105,7 +115,7 @@ def test_a_failure_is_kept_until_it_is_forgotten(folder):
     cell = folder.study.cells[3]
     folder.record_failure(cell, "StalledError", "stuck at t = 3")
     assert folder.standing(cell) == ("failed", "stuck at t = 3", True)
-    assert folder.failure_of(cell)["values"] == {"k": 4, "seed": 1}
+    assert folder.failure_of(cell).values == {"k": 4, "seed": 1}
     folder.forget_failure(cell)
     folder.forget_failure(cell)
     assert states(folder)[3] == "missing"
@@ -115,11 +125,29 @@ def test_a_note_of_a_failure_that_was_damaged_still_says_that_it_failed(folder):
     cell = folder.study.cells[3]
     folder.record_failure(cell, "StalledError", "stuck")
     (note,) = folder.path.glob("*.failed.json")
-    note.write_text("[")
-    assert folder.standing(cell).state == "failed"
+    edited = {**json.loads(note.read_text()), "kind": 3}
+    wrong = {"[": "not JSON", "[" * 100_000: "not JSON", "[]": "all of it=[]: must be a table", json.dumps(edited): "kind=3: input should be"}
+    for text, fault in wrong.items():
+        note.write_text(text)
+        standing = folder.standing(cell)
+        assert (standing.state, standing.undecided) == ("failed", False)
+        assert standing.message.startswith(f"{note}: is not the note of a failed run, or was edited ({fault}")
+        assert standing.message.endswith("move it away, and the run is made again")
 
 
-BROKEN = {"no JSON": "{", "a list": "[]", "a part is missing": '{"mvsim": "0.1.0", "cells": []}', "no text": b"\xff\xfe"}
+def test_what_is_no_ordinary_file_is_not_waited_for(folder):
+    cell = folder.study.cells[3]
+    os.mkfifo(folder.path_of(cell).with_suffix(".failed.json"))
+    assert "not an ordinary file; move it away" in folder.standing(cell).message
+    (folder.path / STUDY_FILE).unlink()
+    os.mkfifo(folder.path / STUDY_FILE)
+    with pytest.raises(UsageError, match=r"sweep\.json: not an ordinary file; move it away"):
+        SweepFolder.planned(folder.path, folder.study)
+    with pytest.raises(UsageError, match=r"is a directory without sweep\.json"):
+        SweepFolder.open(folder.path)
+
+
+BROKEN = {"no JSON": "{", "a list": "[]", "a part is missing": '{"mvsim": "0.1.0", "cells": []}', "no text": b"\xff\xfe", "deep": "[" * 100_000}
 
 
 @pytest.mark.parametrize("case", BROKEN)
@@ -139,6 +167,19 @@ def test_a_study_file_whose_cells_are_not_those_of_its_study_is_named(folder):
     place.write_text(json.dumps(saved))
     with pytest.raises(UsageError, match="does not name the runs of its study"):
         SweepFolder.open(folder.path)
+    SweepFolder.create(folder.path, folder.study)
+    assert states(SweepFolder.open(folder.path)) == states(folder)
+
+
+@pytest.mark.parametrize("edited", [{"cells": []}, {"study": {"values": {"sed": [1]}, "zip": [], "regime": "scaled"}}])
+def test_a_study_file_is_written_anew_by_the_same_command(folder, edited):
+    place = folder.path / STUDY_FILE
+    before = place.read_text()
+    place.write_text(json.dumps({**json.loads(before), **edited}))
+    with pytest.raises(UsageError, match=r"sweep\.json: "):
+        SweepFolder.open(folder.path)
+    SweepFolder.create(folder.path, folder.study)
+    assert place.read_text() == before
 
 
 def test_what_is_no_folder_of_a_sweep_is_named(tmp_path):
@@ -148,5 +189,5 @@ def test_what_is_no_folder_of_a_sweep_is_named(tmp_path):
     for name in ("file", "nothing"):
         with pytest.raises(UsageError, match=f"{name}: is no directory, so no sweep"):
             SweepFolder.open(tmp_path / name)
-    with pytest.raises(UsageError, match="is no folder and none can be created"):
+    with pytest.raises(UsageError, match="is a file, where the folder of the runs would be"):
         SweepFolder.create(tmp_path / "file", Study.of(VALUES))

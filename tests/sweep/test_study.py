@@ -96,6 +96,11 @@ BAD = {
     "a seed that is none": ({"k": 3, "seed": "-1"}, (), "seed=-1"),
     "a mixing law that is none": ({"k": 3, "method": "mixup", "mixing": ["a"]}, (), "mixing='a'"),
     "an eta out of its domain": ({"k": 3, "integrator": "gd", "eta": -1}, (), "eta=-1: must be a finite number > 0"),
+    "more steps than can be made": (
+        {"k": 3, "integrator": "gd", "eta": "3,1e-300", "t_end": 1e50}, (), r"cell 0 \(eta=3\): eta=3, t_end=1e\+50: more than 1e\+15 steps"
+    ),
+    "more steps of the default size": ({"k": 3, "integrator": "gd", "t_end": 1e50}, (), r"eta=18, t_end=1e\+50: more than 1e\+15 steps"),
+    "a value that is too deep": ({"k": "[" * 500 + "]" * 500}, (), r"k=\[.*: must be a finite number, .* not more than 8 levels deep"),
     "an option that no cell has": ({"k": 3, "method": "erm", "mixing": 0.3}, (), "mixing=0.3: belongs to another method or integrator"),
     "two ways to one dimension": ({"k": 3, "d": 100, "r0": 0.1}, (), "each follows from the other"),
     "r0 that is too small": ({"k": 3, "r0": 1e-300}, (), "r0=1e-300"),

@@ -13,6 +13,7 @@ from mvsim.sweep import job
 from mvsim.sweep.engine import Serial
 from mvsim.sweep.folder import SweepFolder
 from mvsim.sweep.job import do
+from mvsim.sweep.runs import open_runs
 from mvsim.sweep.study import Study
 from mvsim.sweep.sweep import jobs_of, run_sweep, work_on
 
@@ -46,7 +47,7 @@ def test_runs_are_made_once(tmp_path):
     assert states(folder) == ["done"] * 4
     assert display.begun == [(4, 4, "one run after another, in this process")]
     assert sorted(cell for cell, state in display.events if state == "done") == [0, 1, 2, 3]
-    assert sorted(path.name for path in folder.path.iterdir()) == sorted([*folder.files, "sweep.json"])
+    assert sorted(path.name for path in folder.path.iterdir()) == sorted([*folder.study.files, "sweep.json"])
     before = changed(folder)
     again = Record()
     run_sweep(STUDY, tmp_path / "runs", display=again)
@@ -187,3 +188,31 @@ def test_the_result_is_a_run_of_mvsim(tmp_path):
     runs = mvsim.open_runs(mvsim.run_sweep(STUDY, tmp_path / "runs").path)
     assert all(isinstance(run, Run) for run in runs)
     assert list(runs.table["steps"]) == [30] * 4
+
+
+WRONG_TYPES = [
+    ("values", 3), ("values", {3: 1}), ("out", None), ("out", ""), ("out", "a\0b"), ("zips", 3), ("zips", ["k,d"]), ("regime", 3), ("extend", 1),
+    ("engine", "serial"), ("retry", "yes"), ("until", "x"), ("checkpoint_seconds", None), ("display", 3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG_TYPES)
+def test_an_argument_of_a_wrong_type_is_named(tmp_path, name, value):
+    with pytest.raises(UsageError, match=f"^{name}=.*: must be "):
+        run_sweep(**{"values": steps(1), "out": tmp_path / "runs", name: value})
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("where", [None, 3, "", b"x"])
+def test_a_folder_that_is_none_is_named(where):
+    with pytest.raises(UsageError, match=r"^path=.*: must be the name of the folder of a sweep"):
+        open_runs(where)
+
+
+def test_a_cell_is_asked_for_by_an_integer(tmp_path):
+    runs = open_runs(run_sweep(steps(1), tmp_path / "runs").path)
+    for index in (4, -1, "1", None, 1.0):
+        with pytest.raises(UsageError, match=r"^index=.*: must be an integer from 0 to 3"):
+            runs.run(index)
+    with pytest.raises(UsageError, match=r"^tell=3: must be a function"):
+        open_runs(tmp_path / "runs", 3)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mvsim.errors import UsageError
+from mvsim.extras import load_extra
 from mvsim.integrators.cvode.muted import this_thread_muted
 from mvsim.integrators.flow.system import ChartedField
 from mvsim.linalg.arrow_matrix import Curvature, Shifted
@@ -35,12 +35,7 @@ def library() -> Any:
     UsageError
         If it is not installed.
     """
-    try:
-        import sksundae.cvode
-    except ImportError as error:
-        needs = "needs the package scikit-sundae, which is not installed" if isinstance(error, ModuleNotFoundError) else f"cannot load it ({error})"
-        raise UsageError(f"integrator='cvode': {needs}; install mvsim[cvode], or use integrator flow") from None
-    return sksundae.cvode
+    return load_extra("sksundae.cvode", "scikit-sundae", "cvode", "integrator='cvode'", "use integrator flow")
 
 
 class SolverFailedError(Exception):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mvsim.errors import UsageError
+from mvsim.extras import load_extra
 
 TILE_BYTES = 2**23
 """Bytes that an array takes in a step that is done in pieces, on the host: it is to stay near the caches."""
@@ -78,11 +79,7 @@ def gpu() -> Device:
     UsageError
         If CuPy is not installed, or finds no GPU.
     """
-    try:
-        import cupy
-    except ImportError:
-        advice = 'install it with `pip install "mvsim[cupy12x]"` (or cupy13x, for CUDA 13), or give backend=auto'
-        raise UsageError(f"backend='cupy': needs CuPy, which is not installed; {advice}") from None
+    cupy = load_extra("cupy", "CuPy", "cupy12x", "backend='cupy'", "cupy13x in its place for CUDA 13, or give backend=auto")
     try:
         found, why = cupy.cuda.runtime.getDeviceCount(), "no GPU was found"
     except cupy.cuda.runtime.CUDARuntimeError as error:
