@@ -19,6 +19,7 @@ from mvsim.verification.statements.claims import CLAIMS, claims
 from mvsim.verification.statements.definition import definition_4_5, learned_features
 from mvsim.verification.statements.gaussian_maxima import GAUSSIAN_MAXIMA, gaussian_maxima
 from mvsim.verification.statements.gradient_flow import gradient_flow
+from mvsim.verification.statements.origin import origin
 from mvsim.verification.statements.permanence import not_for_long, permanence
 from mvsim.verification.statements.records import records
 from mvsim.verification.statements.replay import replayed
@@ -127,14 +128,14 @@ def _judge(run: Run, theorem: str, data: Dataset | None, everything: bool) -> Ju
         verdicts += claims(evidence) if two_views else []
         verdicts += _of_kind("evidence", calculations(evidence))
         verdicts += gaussian_maxima(run.parameters, run.seed)
-        verdicts += [assumption_4_3(run), premises_of_the_proofs(evidence)]
+        verdicts += [assumption_4_3(evidence), premises_of_the_proofs(evidence)]
     label = regime_label(departures(evidence))
     return Judgement(run, [replace(verdict, regime=label) for verdict in verdicts])
 
 
 def evidence_of(evidence: Evidence) -> list[Verdict]:
-    """Return whether a run is what it says it is: its records, its balance of energy, where its saved states lead."""
-    return _of_kind("evidence", [*gradient_flow(evidence), *records(evidence), *replayed(evidence)])
+    """Return whether a run is what it says it is: where it comes from, its records, its balance of energy, where its saved states lead."""
+    return _of_kind("evidence", [*origin(evidence), *gradient_flow(evidence), *records(evidence), *replayed(evidence)])
 
 
 def _with_permanence(evidence: Evidence, parts: list[Verdict], foretold: list[Verdict]) -> list[Verdict]:

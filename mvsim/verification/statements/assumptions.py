@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from mvsim.parameters import Deviation
-from mvsim.run import Run
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.verdict import Verdict, constant
 
@@ -28,16 +27,16 @@ ASSUMED = {
 """Assumption 4.3, entry by entry."""
 
 
-def assumption_4_3(run: Run) -> Verdict:
+def assumption_4_3(evidence: Evidence) -> Verdict:
     """Report which entries hold with constant 1, and say of the others by how much they differ.
 
     Where Theta(1) is assumed any value is literal; for the number of points and the step size there is no scale to compare with, so they are
     listed with their value.
     """
-    different = {deviation.name: deviation for deviation in run.regime}
+    different = {deviation.name: deviation for deviation in evidence.regime}
     literal = [name for name in ASSUMED if name not in different]
-    statements = "; ".join(deviation.statement for deviation in run.regime) or "nothing"
-    detail = f"literal: {', '.join(literal)} (N = {run.parameters.N}); different: {statements}"
+    statements = "; ".join(deviation.statement for deviation in evidence.regime) or "nothing"
+    detail = f"literal: {', '.join(literal)} (N = {evidence.parameters.N}); different: {statements}"
     return constant("Assumption 4.3", f"fraction of its {len(ASSUMED)} entries that hold literally", len(literal) / len(ASSUMED), detail=detail)
 
 
@@ -101,8 +100,8 @@ def _premise(name: str, value: str, assumed: str, statement: str, holds: bool) -
 
 
 def departures(evidence: Evidence) -> list[Deviation]:
-    """Return all ways in which a run departs from what the theorems and their proofs use: those of its file and those that are measured."""
-    return [*evidence.run.regime, *(premise.deviation for premise in premises(evidence) if not premise.holds)]
+    """Return all ways in which a run departs from what the theorems and their proofs use: those before it and those measured on it."""
+    return [*evidence.regime, *(premise.deviation for premise in premises(evidence) if not premise.holds)]
 
 
 def premises_of_the_proofs(evidence: Evidence) -> Verdict:
