@@ -82,13 +82,18 @@ def theorem_about(method: str, parameters: Parameters) -> str | None:
     return numbers[0] if numbers and parameters.V == 2 and parameters.model == NETWORK.name else None
 
 
-def check_two_views(parameters: Parameters, where: str = "") -> None:
+def check_model(parameters: Parameters, where: str = "") -> None:
     """Raise `UsageError` if the theorems do not speak of the model, or classes have another number of views than they speak of."""
     if parameters.model != NETWORK.name:
         advice = "judge it without a theorem, or ask for the results of Section 3"
         raise UsageError(f"{where}model={parameters.model}: Theorems {' and '.join(THEOREMS)} are about the network; {advice}")
+    check_two_views(parameters, f"Theorems {' and '.join(THEOREMS)} are", where)
+
+
+def check_two_views(parameters: Parameters, what: str, where: str = "") -> None:
+    """Raise `UsageError` if classes have another number of views than ``what``, a subject with its verb, is about."""
     if parameters.V != 2:
-        raise UsageError(f"{where}V={parameters.V}: Theorems {' and '.join(THEOREMS)} are about two views of a class, V=2")
+        raise UsageError(f"{where}V={parameters.V}: {what} about two views of a class, V=2")
 
 
 def judge(run: Run, theorem: str, data: Dataset | None = None, everything: bool = True) -> Judgement:

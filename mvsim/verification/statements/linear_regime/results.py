@@ -12,6 +12,7 @@ from mvsim.parameters import Parameters
 from mvsim.parameters.models import LINEAR, NETWORK
 from mvsim.verification.statements.linear_regime import lemma_3_2, proposition_3_3, proposition_3_4, proposition_3_5, proposition_4_4
 from mvsim.verification.statements.linear_regime.orthogonal import OneClass
+from mvsim.verification.statements.linear_regime.premises import points_of_definition_3_1
 from mvsim.verification.statements.linear_regime.sample import Sample
 from mvsim.verification.verdict import Verdict
 
@@ -54,6 +55,8 @@ class Result:
         (parameters, seed) -> verdicts.
     controls : tuple of NegativeControl
         What must fail.
+    lacks : callable
+        (parameters, seed) -> in what the data are not those that it speaks of, in words; nothing if they are.
     """
 
     name: str
@@ -61,6 +64,7 @@ class Result:
     points: int
     judge: Callable[[Parameters, int], list[Verdict]]
     controls: tuple[NegativeControl, ...]
+    lacks: Callable[[Parameters, int], str] = lambda parameters, seed: ""
 
     def parameters(self, k: int, fields: dict[str, Any]) -> Parameters:
         """Return parameters with k classes, with the default number of points unless N is given."""
@@ -93,6 +97,7 @@ RESULTS: dict[str, Result] = {
             NegativeControl("beta constant, own correlations 1.1 and 0.9 (necessity)", "no point shows that they differ",
                 lambda p, seed: lemma_3_2.necessity(Sample(p.replace(beta_law=CONSTANT), seed), (lemma_3_2.BREAK, -lemma_3_2.BREAK))),
         ),
+        points_of_definition_3_1,
     ),
     "3.3": Result(
         "Proposition 3.3", LINEAR.name, 10, proposition_3_3.proposition_3_3,
@@ -100,6 +105,7 @@ RESULTS: dict[str, Result] = {
             NegativeControl("lambda = 1/2", "Midpoint Mixup reaches its infimum", lambda p, seed: proposition_3_3.as_written(Sample(p, seed), 0.5)),
             NegativeControl("lambda = 1", "ERM reaches its infimum", lambda p, seed: proposition_3_3.as_written(Sample(p, seed), 1.0)),
         ),
+        points_of_definition_3_1,
     ),
     "3.4": Result(
         "Proposition 3.4", LINEAR.name, 100, proposition_3_4.proposition_3_4,
@@ -109,6 +115,7 @@ RESULTS: dict[str, Result] = {
             NegativeControl("ERM (classes alike)", "its gradient vanishes with 1 - phi",
                 lambda p, seed: proposition_3_4.alike(_largest(p, seed), _erm)),
         ),
+        points_of_definition_3_1,
     ),
     "3.5": Result(
         "Proposition 3.5", LINEAR.name, 100, proposition_3_5.proposition_3_5,
@@ -118,6 +125,7 @@ RESULTS: dict[str, Result] = {
             NegativeControl("Midpoint Mixup", "its gradient does not vanish",
                 lambda p, seed: proposition_3_5.upper_bound(_largest(p, seed), _midpoint)),
         ),
+        points_of_definition_3_1,
     ),
     "4.4": Result(
         "Proposition 4.4", NETWORK.name, 40, proposition_4_4.proposition_4_4,
