@@ -73,7 +73,7 @@ def test_outside_its_premises_a_result_of_section_3_says_nothing(number, fields,
 
 
 def test_a_data_set_without_a_point_of_some_class_is_left_out():
-    (verdict,) = mvsim.verify(results="3.5", k=4, seeds=10, N=12)
+    verdict, _ = mvsim.verify(results="3.5", k=4, seeds=10, N=12)
     assert verdict.status == "holds"
     assert "1 of 10 data sets are left out: N is to be large, and of N = 12 points" in verdict.detail
 
@@ -108,9 +108,10 @@ def test_a_control_that_does_not_turn_fails():
 def test_from_python():
     verdicts = mvsim.verify(results="3.5", k=(5, 6), seeds=2, controls=True)
     names = [verdict.name for verdict in verdicts]
-    assert names[:3] == ["Proposition 3.5, k = 5", "Proposition 3.5, k = 6", "Proposition 3.5 (trend in k)"]
-    assert all(name.startswith("Control: ") for name in names[3:])
-    assert len(names) == 5
+    assert names[:5:2] == ["Proposition 3.5, k = 5", "Proposition 3.5, k = 6", "Proposition 3.5 (trend in k)"]
+    assert names[1:6:2] == ["Proposition 3.5 (one class), k = 5", "Proposition 3.5 (one class), k = 6", "Proposition 3.5 (one class) (trend in k)"]
+    assert all(name.startswith("Control: ") for name in names[6:])
+    assert len(names) == 8
 
 
 @pytest.mark.parametrize(

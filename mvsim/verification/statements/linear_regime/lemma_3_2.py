@@ -33,7 +33,7 @@ from mvsim.intervals import clopper_pearson
 from mvsim.parameters import Parameters
 from mvsim.random_streams import stream
 from mvsim.verification.statements.linear_regime.deciding import positive, vanishing
-from mvsim.verification.statements.linear_regime.sample import Sample, own_only
+from mvsim.verification.statements.linear_regime.sample import ONE, Sample, own_only
 from mvsim.verification.verdict import Status, Verdict
 
 SCALES = tuple(2.0**i for i in range(9))
@@ -103,8 +103,8 @@ def sufficiency(sample: Sample, direction: np.ndarray | None = None, method: str
 
 
 def necessity(sample: Sample, change: tuple[float, float] = (BREAK, 0.0)) -> Verdict:
-    """Break one equality, with orthogonality: the least loss over gamma has to stay above the infimum."""
-    y = sample.largest_class
+    """Break one equality of class `ONE`, with orthogonality: the least loss over gamma has to stay above the infimum."""
+    y = ONE
     least = least_excess(excess(sample, broken_direction(sample.k, y, change)))
     affected = float(np.mean(sample.labels == y)) * float(np.mean(sample.labels != y)) * 2.0
     size = max(abs(value) for value in change)
@@ -132,8 +132,7 @@ def unseen(parameters: Parameters, seed: int) -> Verdict:
 
 def sufficiency_as_written(sample: Sample) -> Verdict:
     """Give one pair of classes a negative correlation, which <= 0 allows: the loss does not reach its infimum."""
-    y = sample.largest_class
-    s = int(np.bincount(np.where(sample.labels == y, sample.k, sample.labels), minlength=sample.k)[: sample.k].argmax())
+    y, s = ONE, ONE + 1
     direction = optimal_direction(sample.k)
     direction[y, 0, s] = -BREAK
     least = least_excess(excess(sample, direction))
@@ -144,7 +143,7 @@ def sufficiency_as_written(sample: Sample) -> Verdict:
 
 def necessity_as_written(sample: Sample) -> Verdict:
     """Subtract e v_{y,1} from every weight vector: own correlations are unequal, and the loss reaches its infimum all the same."""
-    y = sample.largest_class
+    y = ONE
     direction = optimal_direction(sample.k)
     direction[:, 0, y, 0] -= BREAK
     far = excess(sample, direction)(FAR)

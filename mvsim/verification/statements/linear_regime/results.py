@@ -13,7 +13,7 @@ from mvsim.parameters.models import LINEAR, NETWORK
 from mvsim.verification.statements.linear_regime import lemma_3_2, proposition_3_3, proposition_3_4, proposition_3_5, proposition_4_4
 from mvsim.verification.statements.linear_regime.orthogonal import OneClass
 from mvsim.verification.statements.linear_regime.premises import points_of_definition_3_1
-from mvsim.verification.statements.linear_regime.sample import Sample
+from mvsim.verification.statements.linear_regime.sample import ONE, Sample
 from mvsim.verification.verdict import Verdict
 
 CONSTANT = {"kind": "discrete", "atoms": [0.5]}
@@ -71,9 +71,8 @@ class Result:
         return Parameters(**{"k": k, "model": self.model, "N": self.points * k} | fields)
 
 
-def _largest(parameters: Parameters, seed: int) -> OneClass:
-    sample = Sample(parameters, seed)
-    return OneClass.of(sample, sample.largest_class)
+def _classes(parameters: Parameters, seed: int) -> list[OneClass]:
+    return OneClass.each_of(Sample(parameters, seed))
 
 
 def _erm(one: OneClass, own: np.ndarray) -> np.ndarray:
@@ -91,7 +90,7 @@ RESULTS: dict[str, Result] = {
         "Lemma 3.2", LINEAR.name, 10, lemma_3_2.lemma_3_2,
         (
             NegativeControl("one own correlation is 1.1 (sufficiency)", "the direction is not optimal",
-                lambda p, seed: lemma_3_2.sufficiency(Sample(p, seed), lemma_3_2.broken_direction(p.k, Sample(p, seed).largest_class))),
+                lambda p, seed: lemma_3_2.sufficiency(Sample(p, seed), lemma_3_2.broken_direction(p.k, ONE))),
             NegativeControl("lambda = 0.3 (sufficiency)", "points are not mixed half and half",
                 lambda p, seed: lemma_3_2.sufficiency(Sample(p, seed), method="mixup", mixing=0.3)),
             NegativeControl("beta constant, own correlations 1.1 and 0.9 (necessity)", "no point shows that they differ",
@@ -111,9 +110,9 @@ RESULTS: dict[str, Result] = {
         "Proposition 3.4", LINEAR.name, 100, proposition_3_4.proposition_3_4,
         (
             NegativeControl("beta constant (classes alike)", "the softmax does not see which feature is learned",
-                lambda p, seed: proposition_3_4.alike(_largest(p.replace(beta_law=CONSTANT), seed))),
+                lambda p, seed: proposition_3_4.alike(_classes(p.replace(beta_law=CONSTANT), seed))),
             NegativeControl("ERM (classes alike)", "its gradient vanishes with 1 - phi",
-                lambda p, seed: proposition_3_4.alike(_largest(p, seed), _erm)),
+                lambda p, seed: proposition_3_4.alike(_classes(p, seed), _erm)),
         ),
         points_of_definition_3_1,
     ),
@@ -121,9 +120,9 @@ RESULTS: dict[str, Result] = {
         "Proposition 3.5", LINEAR.name, 100, proposition_3_5.proposition_3_5,
         (
             NegativeControl("beta from 0.001 on", "points that have nearly none of the leading feature are not fitted",
-                lambda p, seed: proposition_3_5.upper_bound(_largest(p.replace(delta1=0.001), seed))),
+                lambda p, seed: proposition_3_5.upper_bound(_classes(p.replace(delta1=0.001), seed))),
             NegativeControl("Midpoint Mixup", "its gradient does not vanish",
-                lambda p, seed: proposition_3_5.upper_bound(_largest(p, seed), _midpoint)),
+                lambda p, seed: proposition_3_5.upper_bound(_classes(p, seed), _midpoint)),
         ),
         points_of_definition_3_1,
     ),
