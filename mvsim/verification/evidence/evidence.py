@@ -171,6 +171,12 @@ class Evidence:
         return self._recorded("other_output_max")
 
     @cached_property
+    def least_margin(self) -> np.ndarray:
+        """(T, k): the least g_y(x_i) - max_{s != y} g_s(x_i) over i in N_y; NaN at records of versions that did not keep it."""
+        known = "margin_min" in self.run.dataset
+        return self._recorded("margin_min") if known else np.full_like(self.own_output_min, np.nan)
+
+    @cached_property
     def log_loss(self) -> np.ndarray:
         """(T,): ln J, -inf where no double holds J."""
         return logarithm(self._recorded("loss"))

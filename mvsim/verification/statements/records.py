@@ -5,7 +5,7 @@ A run has many records and few saved states. What is looked at, and where:
 =========================  =====================================================================================================================
 at saved states            everything recorded of them is evaluated again from their correlations, with the parameters and the seed of the file
 at every record            what is a function of the own correlations that it has; between which records escapes lie; how the training accuracy stands
-                           to the outputs and softmax gaps beside it
+                           to the margins and softmax gaps beside it
 where a replay comes by    own correlations and the loss (`mvsim.verification.statements.replay`)
 =========================  =====================================================================================================================
 
@@ -20,7 +20,8 @@ import numpy as np
 from mvsim.integrators import State
 from mvsim.recording.feature_test import FeatureTest
 from mvsim.recording.observation import Observation
-from mvsim.recording.variables import When, variables_of
+from mvsim.recording.variables import Variable, When, variables_of
+from mvsim.run import Run
 from mvsim.verification.evidence.differences import relative_difference
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.statements.origin import ROUND_OFF
@@ -52,8 +53,9 @@ def recomputed(evidence: Evidence) -> list[Verdict]:
         evidence.objective.begin_step(snapshot.step)
         observation = Observation(State(snapshot.step, snapshot.time, snapshot.c), evidence.objective, test, evidence.threshold, None)
         size = {"view_gap": evidence.total_at(snapshot).max(axis=1)}  # a difference of these
-        again = {name: variable.measured(observation) for name, variable in variables.items()}
-        found.append({name: relative_difference(run.dataset[name].values[record], value, size.get(name)) for name, value in again.items()})
+        kept = {name: run.dataset[name].values[record] for name, variable in variables.items() if _is_kept(run, name, variable, record)}
+        again = {name: variables[name].measured(observation) for name in kept}
+        found.append({name: relative_difference(kept[name], value, size.get(name)) for name, value in again.items()})
         times.append(snapshot.time)
     return [
         _worst("Records (correlations)", "functions of saved correlations", exact, found, times, len(steps), ROUND_OFF),
@@ -61,12 +63,17 @@ def recomputed(evidence: Evidence) -> list[Verdict]:
     ]
 
 
+def _is_kept(run: Run, name: str, variable: Variable, record: int) -> bool:
+    """Whether a record has a variable: what is optional is missing, or not a number, in records of versions that did not keep it."""
+    return not variable.optional or (name in run.dataset and not np.isnan(run.dataset[name].values[record]).all())
+
+
 def _worst(name: str, what: str, of: set[str], found: list[dict[str, float]], times: list[float], records: int, bound: float) -> Verdict:
     """Return the largest difference at the records of saved states, and the first time at which one is beyond the bound."""
     statement = f"{what}, recorded of saved states, evaluated again: largest relative difference"
     if not found:
         return not_applicable(name, statement, "no saved state has a record", bound)
-    largest = [max((differences[one], one) for one in sorted(of)) for differences in found]
+    largest = [max((differences[one], one) for one in sorted(of & differences.keys())) for differences in found]
     difference, variable = max(largest)
     beyond = [time for (value, _), time in zip(largest, times, strict=True) if not value <= bound]
     detail = f"{len(of)} variables at {len(found)} of {records} records, the others have no saved state; largest in {variable}"
@@ -90,24 +97,21 @@ def consistent(evidence: Evidence) -> Verdict:
 
 
 def accuracy_bounds(evidence: Evidence) -> Verdict:
-    """Compare the training accuracy at every record with what the outputs and softmax gaps of the record say of it.
+    """Compare the training accuracy at every record with what the margins and softmax gaps of the record say of it.
 
     Of the n_y points of class y the part a_y is right, and the accuracy is (1/N) sum_y n_y a_y. At a wrong point some other output is g_y or more, so
     that 1 - phi_y >= 1/2; at a right one g_y is the largest of k, so that phi_y > 1/k. With gap_y the mean of 1 - phi_y,
 
-        1 - 2 gap_y <= a_y <= k (1 - gap_y),    a_y = 1 if min g_y > max g_s,    a_y <= 1 - 1/n_y if max g_y <= max g_s,
-
-    minima and maxima over the points of the class and s != y.
+        1 - 2 gap_y <= a_y <= k (1 - gap_y),    a_y = 1 if the least margin of its points is positive,    a_y <= 1 - 1/n_y otherwise.
     """
     p, sizes = evidence.parameters, evidence.class_sizes
     there = sizes > 0
-    n, gap = sizes[there], evidence.softmax_gap[:, there]
-    least, most, others = (values[:, there] for values in (evidence.own_output_min, evidence.own_output_max, evidence.other_output_max))
-    low = np.where(least > others, 1.0, np.clip(1.0 - 2.0 * gap, 0.0, 1.0)) @ n / n.sum()
-    high = np.minimum(np.clip(p.k * (1.0 - gap), 0.0, 1.0), np.where(most > others, 1.0, 1.0 - 1.0 / n)) @ n / n.sum()
+    n, gap, margin = sizes[there], evidence.softmax_gap[:, there], evidence.least_margin[:, there]
+    low = np.where(margin > 0.0, 1.0, np.clip(1.0 - 2.0 * gap, 0.0, 1.0)) @ n / n.sum()
+    high = np.minimum(np.clip(p.k * (1.0 - gap), 0.0, 1.0), np.where(margin <= 0.0, 1.0 - 1.0 / n, 1.0)) @ n / n.sum()
     beyond = np.maximum(low - evidence.training_accuracy, evidence.training_accuracy - high)
     wrong = evidence.times[beyond > ROUND_OFF]
-    statement = "training accuracy at every record lies between the bounds that its outputs and softmax gaps set: how far outside, at most"
+    statement = "training accuracy at every record lies between the bounds that its margins and softmax gaps set: how far outside, at most"
     detail = f"the bounds are {float(np.median(high - low)):.3g} apart at the median record"
     return at_most("Records (training accuracy)", statement, float(beyond.max()), ROUND_OFF, detail, float(wrong[0]) if len(wrong) else None)
 

@@ -103,7 +103,7 @@ def test_an_escape_that_no_record_shows_is_found(erm):
     assert failing(Run(erm.dataset.assign(escape_time=(dims, times), escape_step=(dims, steps)), erm.provenance)) == {"Records (escapes)"}
 
 
-def test_training_accuracy_between_saved_states_has_to_fit_outputs_and_softmax_gaps(erm):
+def test_training_accuracy_between_saved_states_has_to_fit_margins_and_softmax_gaps(erm):
     """Where all points are right, one fewer; where no class can be, all of them."""
     accuracy, steps = erm.dataset["training_accuracy"].to_numpy(), erm.dataset["step"].to_numpy()
     between = ~np.isin(steps, [*erm.dataset["snapshot_step"].to_numpy(), steps[-1]])
@@ -120,6 +120,14 @@ def test_other_parameters_are_found(run, changed):
 
 def test_another_seed_is_found(run):
     assert "Records (recomputed)" in failing(Run(run.dataset, run.provenance | {"seed": 1}))
+
+
+def test_files_without_margins_of_points_hold_all_the_same(erm):
+    """Versions that did not record them; and a run of such a version that goes on, which has them from there on."""
+    some = erm.dataset["margin_min"].to_numpy().copy()
+    some[:40] = np.nan
+    for dataset in (erm.dataset.drop_vars("margin_min"), erm.dataset.assign(margin_min=(erm.dataset["margin_min"].dims, some))):
+        assert failing(Run(dataset, erm.provenance)) == set()
 
 
 def test_a_value_that_was_not_recorded_is_a_difference():
