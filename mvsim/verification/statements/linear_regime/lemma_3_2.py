@@ -114,7 +114,10 @@ def necessity(sample: Sample, change: tuple[float, float] = (BREAK, 0.0)) -> Ver
 
 
 def unseen(parameters: Parameters, seed: int) -> Verdict:
-    """Count on how many small data sets a break of class 0 does not show, beside the probability that class 0 or every other class has no point."""
+    """Count on how many small data sets a break of class 0 does not show, beside the probability that class 0 or every other class has no point.
+
+    A count of draws proves no probability: it is consistent with it if its interval contains it, and contradicts it otherwise.
+    """
     k = parameters.k
     N = 2 * k
     small = parameters.replace(N=N)
@@ -123,7 +126,7 @@ def unseen(parameters: Parameters, seed: int) -> Verdict:
     count = sum(abs(excess(Sample(small, int(one)), direction)(FAR)) <= 1e-9 for one in seeds)
     exact = (1.0 - 1.0 / k) ** N + k ** -float(N)
     low, high = clopper_pearson(count, DRAWS, 0.999)
-    status: Status = "holds" if low <= exact <= high else "fails"
+    status: Status = "consistent" if low <= exact <= high else "contradicted"
     rate = f"-log(fraction) / N = {-math.log(count / DRAWS) / N:.4g}" if count else "none"
     statement = "fraction of data sets on which a break is unseen; it is (1 - 1/k)^N + k^-N = exp(-Theta(N))"
     detail = f"N = {N}, {DRAWS} data sets, 99.9% interval [{low:.3g}, {high:.3g}]; {rate}, log(k / (k - 1)) = {math.log(k / (k - 1)):.4g}"

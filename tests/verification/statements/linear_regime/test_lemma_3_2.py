@@ -56,7 +56,7 @@ def test_both_directions_hold_with_orthogonality_and_fail_as_written(k):
     assert statuses == {
         "Lemma 3.2 (sufficiency)": "holds",
         "Lemma 3.2 (necessity)": "holds",
-        "Lemma 3.2 (unseen breaks)": "holds",
+        "Lemma 3.2 (unseen breaks)": "consistent",
         "Lemma 3.2 (sufficiency as written)": "fails",
         "Lemma 3.2 (necessity as written)": "fails",
     }
@@ -78,6 +78,12 @@ def test_a_break_grows_the_loss_as_its_square():
     y = ONE
     large, small = (lemma.least_excess(lemma.excess(one, lemma.broken_direction(5, y, (e, 0.0)))) for e in (0.02, 0.01))
     assert 2.5 < large / small < 4.0
+
+
+def test_breaks_that_are_unseen_too_often_contradict_the_probability(monkeypatch):
+    monkeypatch.setattr(lemma, "broken_direction", lambda k, y: lemma.optimal_direction(k))
+    verdict = lemma.unseen(mvsim.Parameters(k=3, model="linear", N=30), 0)
+    assert (verdict.status, verdict.measured) == ("contradicted", 1.0)
 
 
 def test_a_break_is_unseen_where_the_class_has_no_point():
