@@ -95,17 +95,24 @@ class OutputRanges(NamedTuple):
     min: np.ndarray
     max: np.ndarray
     others_max: np.ndarray
+    margin_min: np.ndarray
 
 
 def output_ranges(outputs: np.ndarray, labels: np.ndarray) -> OutputRanges:
-    """Return the least and largest g_y(x_i), and the largest g_s(x_i) with s != y, over i in N_y for outputs (k, N)."""
+    """Return the least and largest g_y(x_i), the largest g_s(x_i) with s != y, and the least margin, over i in N_y for outputs (k, N).
+
+    The margin of a point is g_y(x_i) - max_{s != y} g_s(x_i): it is right if and only if that is positive. The least margin is not less than the
+    least g_y minus the largest g_s, which may be of two points.
+    """
     points = np.arange(len(labels))
     others = outputs.copy()
     others[labels, points] = -np.inf
-    ranges = OutputRanges(*(np.full(len(outputs), np.nan) for _ in range(3)))
-    np.fmin.at(ranges.min, labels, outputs[labels, points])
-    np.fmax.at(ranges.max, labels, outputs[labels, points])
-    np.fmax.at(ranges.others_max, labels, others.max(axis=0))
+    ranges = OutputRanges(*(np.full(len(outputs), np.nan) for _ in range(4)))
+    own, largest_other = outputs[labels, points], others.max(axis=0)
+    np.fmin.at(ranges.min, labels, own)
+    np.fmax.at(ranges.max, labels, own)
+    np.fmax.at(ranges.others_max, labels, largest_other)
+    np.fmin.at(ranges.margin_min, labels, own - largest_other)
     return ranges
 
 

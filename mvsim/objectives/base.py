@@ -206,6 +206,11 @@ class Objective(ABC):
         return self.parameters.rho / max(float(np.maximum(points.lam, 1.0 - points.lam).max()) for _, points in self.points)
 
     @property
+    def escapes_at(self) -> float:
+        """The own correlation at which a neuron escapes, `linear_from`; infinite where neurons have no threshold."""
+        return self.linear_from if self.has_escapes else np.inf
+
+    @property
     def stiff_from(self) -> float:
         """The own correlation from which on a neuron counts as stiff, for the preconditioner; where it is makes no difference to results.
 

@@ -14,6 +14,9 @@ PATCHES, MOST_PATCHES = 12, 4800
 NEEDED, POINTS = 5.0, 6.0
 """N over k^1.5 at which noise above the signal keeps linear classifiers from being perfect: just enough, and the default."""
 
+PATTERNS, SPARE_PATTERNS = 25, 4
+"""G by default, and how many patterns beyond k do not yet keep linear classifiers from being perfect."""
+
 ENOUGH, MOST_POINTS = 200, 500
 """N is not less by default, and not more for the sake of Proposition 4.4."""
 
@@ -46,9 +49,15 @@ def needed_N(k: int) -> int:
     return math.ceil(NEEDED * k**1.5)
 
 
+def needed_G(k: int) -> int:
+    """Return k + 5: with fewer noise patterns than that a linear classifier may be right on all points."""
+    return k + SPARE_PATTERNS + 1
+
+
 def literal(k: int, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return what Assumption 4.3 asks for with every hidden constant 1, and N large enough for Proposition 4.4."""
-    return {"d": k**20, "P": max(k**2, signal_patches(fields)), "N": min(max(ENOUGH, wanted_N(k)), MOST), "delta3": k**-1.5, "delta4": k**-1.5}
+    """Return what Assumption 4.3 asks for with every hidden constant 1, and N and G large enough for Proposition 4.4."""
+    enough = {"N": min(max(ENOUGH, wanted_N(k)), MOST), "G": max(PATTERNS, needed_G(k))}
+    return {"d": k**20, "P": max(k**2, signal_patches(fields)), "delta3": k**-1.5, "delta4": k**-1.5} | enough
 
 
 def signal_patches(fields: dict[str, Any]) -> int:

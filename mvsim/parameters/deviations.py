@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mvsim.parameters.beta_laws import UniformLaw
-from mvsim.parameters.defaults import needed_N
+from mvsim.parameters.defaults import needed_G, needed_N
 from mvsim.parameters.models import LINEAR, NETWORK
 from mvsim.parameters.regime import Deviation
 
@@ -38,8 +38,8 @@ def _of_network(p: Parameters) -> list[Deviation]:
 
     A Theta that holds with constant 1 is not listed; one that holds with another constant is, with that constant, because at one k
     nothing but the constant can be seen. C_P, Q, delta1 and delta2 are Theta(1) at any value; of these only what takes away a part of the
-    model is listed: no noise patches, a constant or nearly constant beta. N, which is to be large, is listed below 5 k^1.5, where linear models
-    may fit the sampled data although the noise is above the signal (Proposition 4.4); that was measured up to k = 20.
+    model is listed: no noise patches, a constant or nearly constant beta. Of N, which is to be large, and of the noise is listed what lets linear
+    models fit the data.
     """
     k = p.k
     deviations = []
@@ -62,6 +62,19 @@ def _of_network(p: Parameters) -> list[Deviation]:
     if p.V != 2:
         share = "" if p.V > 1 else ", with the constant coefficient delta2"
         deviations.append(Deviation("V", str(p.V), "2", f"V = {p.V} instead of 2 views of a class{share}"))
+    deviations += fitted_by_linear_models(p)
+    deviations += _concentration(p)
+    return deviations
+
+
+def fitted_by_linear_models(p: Parameters) -> list[Deviation]:
+    """List why linear models may fit the data of a network: what Proposition 4.4 needs that Assumption 4.3 leaves open.
+
+    Noise has to be above the signal, of few classes among many, and in enough points. In a codebook it must have enough patterns, too: weights that
+    are orthogonal to all G of them do not see the noise, and 2k - G dimensions are left to tell the classes by. Tried at k = 4 to 20, every data set
+    could be separated at G = 3 and 4; at G = k to k + 4 all could for some k and none for others; beyond, few could, the last at G = k + 8.
+    """
+    deviations = []
     if p.signal_patches == p.P:
         deviations.append(Deviation("P", str(p.P), f"P - {p.V} C_P noise patches", "no patch is left for feature noise"))
     elif p.P * p.delta3 < 0.5 * p.C_P * p.delta2:
@@ -69,17 +82,19 @@ def _of_network(p: Parameters) -> list[Deviation]:
         above = "delta2" if signal == 1.0 else f"{signal:g} delta2 = C_P delta2 / 2"
         statement = f"P delta3 = {ratio:.3g} delta2 instead of >> {above}, so linear models can fit the data (Proposition 4.4)"
         deviations.append(Deviation("P delta3", f"{p.P * p.delta3:.3g}", f">> {above}", statement))
-    if k < 2 * p.Q:
+    if p.k < 2 * p.Q:
         statement = (
-            f"Q = {p.Q} of {k} classes in the noise of a point: it may tell the class, so that linear models can fit the data (Proposition 4.4)"
+            f"Q = {p.Q} of {p.k} classes in the noise of a point: it may tell the class, so that linear models can fit the data (Proposition 4.4)"
         )
         deviations.append(Deviation("Q", str(p.Q), "<< k", statement))
-    if (needed := needed_N(k)) > p.N:
+    if p.noise == "codebook" and needed_G(p.k) > p.G:
+        statement = f"G = {p.G} noise patterns for {p.k} classes: weights may not see them, so that linear models may fit the data (Proposition 4.4)"
+        deviations.append(Deviation("G", str(p.G), "well above k", statement))
+    if (needed := needed_N(p.k)) > p.N:
         statement = (
             f"N = {p.N} instead of {needed} = 5 k^1.5 or more (measured up to k = 20), so linear models may fit so few points (Proposition 4.4)"
         )
         deviations.append(Deviation("N", str(p.N), "large", statement))
-    deviations += _concentration(p)
     return deviations
 
 

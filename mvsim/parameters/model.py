@@ -13,7 +13,7 @@ from mvsim.html import fragment
 from mvsim.inputs import describe_invalid, joined
 from mvsim.parameters.beta_laws import BetaLaw, UniformLaw
 from mvsim.parameters.contradictions import contradictions
-from mvsim.parameters.defaults import literal, with_defaults
+from mvsim.parameters.defaults import PATTERNS, literal, with_defaults
 from mvsim.parameters.deviations import deviations_of
 from mvsim.parameters.models import MODELS, NETWORK, Model
 from mvsim.parameters.numbers import MOST, MOST_CLASSES, MOST_VIEWS, usable_number
@@ -99,7 +99,7 @@ class Parameters(BaseModel):
             "point = drawn for each point, shared by its patches; patch = classes drawn for each point, coefficients for each patch"
         ),
     ] = "codebook"
-    G: Annotated[int, Field(ge=1, le=MOST, description="patterns in the noise codebook (used when noise = codebook); default 25")] = 25
+    G: Annotated[int, Field(ge=1, le=MOST, description="patterns in the noise codebook (used when noise = codebook); default 25")] = PATTERNS
     beta_law: Annotated[
         _BetaLaws,
         Field(
@@ -138,7 +138,8 @@ class Parameters(BaseModel):
     def assumption_4_3(cls, k: int, **fields: Any) -> Parameters:
         """Return the literal Assumption 4.3 with every hidden constant 1: d = k^20, P = k^2, delta3 = delta4 = k^-1.5, rho = 1/k, alpha = 8.
 
-        C_P = 2, Q = 2 (1 if k = 2), delta1 = 0.1 and delta2 = 1 are constants as assumed, N = max(200, 6 k^1.5). Any field can be overridden.
+        C_P = 2, Q = 2 (1 if k = 2), delta1 = 0.1 and delta2 = 1 are constants as assumed, N = max(200, 6 k^1.5),
+        G = max(25, k + 5). Any field can be overridden.
         """
         if isinstance(k, bool) or not isinstance(k, int) or not 2 <= k <= MOST_CLASSES:
             raise UsageError(f"k={echo(k)}: must be an integer from 2 to {MOST_CLASSES}")

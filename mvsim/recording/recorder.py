@@ -53,7 +53,7 @@ class Recorder:
         self.objective = objective
         self.feature_test = feature_test
         self.threshold = diagnostics.active_threshold(objective.parameters, objective.mixes)
-        self.linear_from = objective.linear_from if objective.has_escapes else np.inf
+        self.linear_from = objective.escapes_at
         self.records: dict[str, list[Any]] = {name: [] for name in variables_of(When.RECORD)}
         self.snapshots = Snapshots(objective.parameters.k)
         self._seed = seed

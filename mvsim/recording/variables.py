@@ -184,6 +184,10 @@ VARIABLES: dict[str, Variable] = {
         When.RECORD, _TIME_CLASS, "float64", "largest g_s(x_i) with s != y over the training points of class y",
         ("output_ranges.others_max",),
     ),
+    "margin_min": Variable(
+        When.RECORD, _TIME_CLASS, "float64", "least g_y(x_i) - max_{s != y} g_s(x_i) over the training points of class y, each point with its own s",
+        ("output_ranges.margin_min",), optional=True,
+    ),
     "off_diagonal_max": Variable(
         When.RECORD, _TIME_CLASS, "float64", "largest <w_{y,r}, v_{s,l}> with s != y", ("off_diagonal",), _largest, Values.FINITE
     ),

@@ -78,8 +78,7 @@ def count_of(cell: Cell) -> float:
     mixes = asked.sums_all_pairs()
     if not INTEGRATORS[asked.integrator].follows_flow:
         if asked.t_end is not None:
-            steps = asked.t_end / (asked.integrator_option() or LEARNING_RATE_PER_CLASS * p.k)
-            return float(math.ceil(steps)) if math.isfinite(steps) else steps
+            return float(math.ceil(asked.t_end / (asked.integrator_option() or LEARNING_RATE_PER_CLASS * p.k)))
         return float(AFFORDABLE_PAIR_GRADIENTS if mixes else AFFORDABLE_GRADIENTS)
     return gradients_of_flow(p, mixes)
 

@@ -186,6 +186,7 @@ CONTROLS = (
     Control("times t^1.5", "Evidence", ("fails",), "the clock is that of the flow", _tampered(with_times)),
     Control("rho halved", "Evidence", ("fails",), "another activation leads elsewhere", _tampered(with_parameters(rho=lambda p: p.rho / 2.0))),
     Control("alpha - 1", "Evidence", ("fails",), "another activation leads elsewhere", _tampered(with_parameters(alpha=lambda p: p.alpha - 1.0))),
+    Control("d doubled", "Evidence", ("fails",), "the first state is drawn with the d of the run", _tampered(with_parameters(d=lambda p: 2 * p.d))),
     Control("correlations / 5", "Evidence", ("fails",), "smaller correlations lead elsewhere", _tampered(with_smaller_correlations)),
     Control("dead final network", "Evidence", ("fails",), "the flow does not lead there", _tampered(with_dead_network)),
     Control("labels shuffled", "Evidence", ("fails",), "other labels lead elsewhere", _tampered(lambda run: run, shuffled=True)),

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from mvsim.intervals import CONFIDENCE, clopper_pearson
+from mvsim.sweep.intervals import clustered_interval
 from mvsim.verification.evidence.intervals import fraction_at_least
 from mvsim.verification.paths import describe_path
 from mvsim.verification.run_verdicts import Judgement
@@ -179,17 +180,18 @@ def _everywhere(part: str, k: int, verdicts: Sequence[Verdict]) -> Verdict:
 def _classes(part: str, k: int, verdicts: Sequence[Verdict], lost: int) -> Verdict:
     """Report the fraction of classes over all runs, each as it is at the end of its run.
 
-    Classes of one run share a softmax, so the interval takes them for more than they are. Those of undecided runs are counted as they stand, because
-    runs are undecided by what is missing: without them the fraction would be that of the runs in which nothing is.
+    Classes of one run share a softmax: the interval is that of `mvsim.sweep.intervals.clustered_interval`. Those of undecided runs are counted as
+    they stand, because runs are undecided by what is missing: without them the fraction would be that of the runs in which nothing is.
     """
     name, statement = f"{part}, classes of all runs, k = {k}", f"fraction of classes: {verdicts[0].statement}"
     undecided = sum(verdict.status == "inconclusive" for verdict in verdicts)
-    right, n = round(sum((v.measured or 0.0) * k for v in verdicts)), k * len(verdicts)
-    low, high = clopper_pearson(right, n)
+    of_runs = [round((v.measured or 0.0) * k) for v in verdicts]
+    right, n = sum(of_runs), k * len(verdicts)
+    _, low, high = clustered_interval(of_runs, [k] * len(verdicts))
     exceptions = (
         f"exceptions times log k: {(1 - right / n) * math.log(k):.3g}, interval [{(1 - high) * math.log(k):.3g}, {(1 - low) * math.log(k):.3g}]"
     )
-    detail = f"{right} of {n}, 95% interval [{low:.3f}, {high:.3f}] if they were independent; {exceptions}"
+    detail = f"{right} of {n}, 95% interval [{low:.3f}, {high:.3f}] over runs; {exceptions}"
     detail += f"; {k * undecided} are of {_runs(undecided)} not decided, counted as they are at the end" if undecided else ""
     detail += f"; {_runs(lost)} lost" if lost else ""
     return constant(name, statement, right / n, verdicts[0].bound, above=True, detail=detail)

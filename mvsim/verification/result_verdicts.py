@@ -12,7 +12,7 @@ from mvsim.echo import echo
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters, regime_label
 from mvsim.verification.statements.linear_regime.results import RESULTS, Result
-from mvsim.verification.verdict import STATUSES, Verdict, constant
+from mvsim.verification.verdict import STATUSES, Verdict, constant, not_applicable
 
 ROUNDOFF = 1e-9
 """Numbers up to this have no exponent."""
@@ -40,19 +40,31 @@ def result_over_seeds(result: Result, parameters: Parameters, seeds: int) -> lis
     Returns
     -------
     list of Verdict
-        Of each statement that is decided the worst over the seeds, since one counterexample is enough; of each constant the median.
+        Of each statement that is decided the worst over the seeds, since one counterexample is enough; of each constant the median. Data sets of
+        which the result does not speak are left out; if none is left, that is the one verdict.
     """
-    judged = [result.judge(parameters, seed) for seed in range(seeds)]
+    lacking = {seed: lack for seed in range(seeds) if (lack := result.lacks(parameters, seed))}
+    judged = [result.judge(parameters, seed) for seed in range(seeds) if seed not in lacking]
     label = regime_label(parameters.deviations())
     together = [_together(parts) for parts in zip(*judged, strict=True)]
+    if lacking:
+        left_out = f"{len(lacking)} of {seeds} data sets are left out: {next(iter(lacking.values()))}"
+        nothing = [not_applicable(result.name, f"{result.name}, on data that it speaks of", left_out)]
+        together = [replace(one, detail=f"{one.detail}; {left_out}") for one in together] or nothing
     return [
         replace(one, name=f"{one.name}, k = {parameters.k}", regime=label, kind="step" if one.status == "measured" else "theorem") for one in together
     ]
 
 
 def trend_over_k(verdicts: Mapping[int, Sequence[Verdict]]) -> list[Verdict]:
-    """Report the exponent of k in each measured number that is above round-off at all k: the slope of its logarithm over log k, least squares."""
-    trends = []
+    """Report the exponent of k in each measured number that is above round-off at all k: the slope of its logarithm over log k, least squares.
+
+    Of one k, or of those at which the result does not speak of the data, there is none.
+    """
+    verdicts = {k: of_k for k, of_k in verdicts.items() if any(one.status != "not applicable" for one in of_k)}
+    trends: list[Verdict] = []
+    if len(verdicts) < 2:
+        return trends
     for parts in zip(*(verdicts[k] for k in sorted(verdicts)), strict=True):
         measured = [part.measured for part in parts]
         if all(value is not None and math.isfinite(value) and value > ROUNDOFF for value in measured):
@@ -67,6 +79,9 @@ def control_verdicts(result: Result, parameters: Parameters, seed: int = 0) -> l
     """Run the negative controls of a result: each verdict holds if the check that it is about fails, as it must."""
     verdicts = []
     for control in result.controls:
+        if lack := result.lacks(parameters, seed):
+            verdicts.append(replace(not_applicable(f"Control: {control.name} ({result.name})", control.why, lack), kind="control"))
+            continue
         verdict = control.judge(parameters, seed)
         turned = verdict.status == "fails"
         statement = f"{result.name} with {control.name}: must fail, {control.why}"

@@ -19,6 +19,7 @@ from mvsim.verification.statements.claims import CLAIMS, claims
 from mvsim.verification.statements.definition import definition_4_5, learned_features
 from mvsim.verification.statements.gaussian_maxima import GAUSSIAN_MAXIMA, gaussian_maxima
 from mvsim.verification.statements.gradient_flow import gradient_flow
+from mvsim.verification.statements.origin import origin
 from mvsim.verification.statements.permanence import not_for_long, permanence
 from mvsim.verification.statements.records import records
 from mvsim.verification.statements.replay import replayed
@@ -82,13 +83,18 @@ def theorem_about(method: str, parameters: Parameters) -> str | None:
     return numbers[0] if numbers and parameters.V == 2 and parameters.model == NETWORK.name else None
 
 
-def check_two_views(parameters: Parameters, where: str = "") -> None:
+def check_model(parameters: Parameters, where: str = "") -> None:
     """Raise `UsageError` if the theorems do not speak of the model, or classes have another number of views than they speak of."""
     if parameters.model != NETWORK.name:
         advice = "judge it without a theorem, or ask for the results of Section 3"
         raise UsageError(f"{where}model={parameters.model}: Theorems {' and '.join(THEOREMS)} are about the network; {advice}")
+    check_two_views(parameters, f"Theorems {' and '.join(THEOREMS)} are", where)
+
+
+def check_two_views(parameters: Parameters, what: str, where: str = "") -> None:
+    """Raise `UsageError` if classes have another number of views than ``what``, a subject with its verb, is about."""
     if parameters.V != 2:
-        raise UsageError(f"{where}V={parameters.V}: Theorems {' and '.join(THEOREMS)} are about two views of a class, V=2")
+        raise UsageError(f"{where}V={parameters.V}: {what} about two views of a class, V=2")
 
 
 def judge(run: Run, theorem: str, data: Dataset | None = None, everything: bool = True) -> Judgement:
@@ -128,14 +134,14 @@ def _judge(run: Run, theorem: str, data: Dataset | None, everything: bool) -> Ju
         verdicts += claims(evidence) if two_views else []
         verdicts += _of_kind("evidence", calculations(evidence))
         verdicts += gaussian_maxima(run.parameters, run.seed)
-        verdicts += [assumption_4_3(run), premises_of_the_proofs(evidence)]
+        verdicts += [assumption_4_3(evidence), premises_of_the_proofs(evidence)]
     label = regime_label(departures(evidence))
     return Judgement(run, [replace(verdict, regime=label) for verdict in verdicts])
 
 
 def evidence_of(evidence: Evidence) -> list[Verdict]:
-    """Return whether a run is what it says it is: its records, its balance of energy, where its saved states lead."""
-    return _of_kind("evidence", [*gradient_flow(evidence), *records(evidence), *replayed(evidence)])
+    """Return whether a run is what it says it is: where it comes from, its records, its balance of energy, where its saved states lead."""
+    return _of_kind("evidence", [*origin(evidence), *gradient_flow(evidence), *records(evidence), *replayed(evidence)])
 
 
 def _with_permanence(evidence: Evidence, parts: list[Verdict], foretold: list[Verdict]) -> list[Verdict]:

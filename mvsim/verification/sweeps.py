@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from mvsim.errors import UsageError
 from mvsim.run import Run, open_run
@@ -14,7 +15,7 @@ from mvsim.sweep.values import told
 from mvsim.verification.ensemble import over_k, over_seeds
 from mvsim.verification.run_verdicts import Judgement, judge, theorem_about
 from mvsim.verification.statements.theorems import THEOREMS
-from mvsim.verification.verdict import Verdict
+from mvsim.verification.verdict import Verdict, not_applicable
 from mvsim.verification.verify import Section
 
 
@@ -31,8 +32,9 @@ def ask_of_sweep(runs: Runs, begin: Callable[[Run, int, int], None] | None = Non
     Yields
     ------
     Section
-        The theorem over the seeds of each combination of swept values; then, for each combination apart from k, how that goes with k. Runs that
-        failed count as undecided, cells that are not done are left out and named.
+        The theorem over the seeds of each combination of swept values; then, for each combination apart from k, how that goes with k. What is swept
+        side by side with k may differ from one k to the next; where one k has several values of it, there is no one trend, and that is said. Runs
+        that failed count as undecided, cells that are not done are left out and named.
 
     Raises
     ------
@@ -46,8 +48,7 @@ def ask_of_sweep(runs: Runs, begin: Callable[[Run, int, int], None] | None = Non
         about = ", ".join(f"{number} about {method}" for method, number in number_of.items())
         raise UsageError(f"{runs.folder.path}: no run is done that has a theorem ({about}, networks with two views); make runs with `mvsim sweep`")
     judged = 0
-    by_k: dict[tuple[str, str], dict[int, list[Judgement]]] = {}
-    lost_at: dict[tuple[str, str], dict[int, int]] = {}
+    paths: dict[tuple[str, str], list[_AtK]] = {}
     beside_k = {name for axis in runs.study.axes if "k" in axis.names for name in axis.names}
     for group in _groups(asked, {"seed"}).values():
         cell = group[0][0]
@@ -65,13 +66,29 @@ def ask_of_sweep(runs: Runs, begin: Callable[[Run, int, int], None] | None = Non
         waiting = sum(standing.state in ("missing", "unfinished") for _, standing in group)
         yield _section(f"Theorem {number}", cell, judgements, lost, waiting)
         if judgements:
-            path = (number, _key(cell, {"seed", "method"} | beside_k))
-            by_k.setdefault(path, {})[k] = judgements
-            lost_at.setdefault(path, {})[k] = len(lost)
-    for (theorem, rest), of_k in by_k.items():
-        if len(of_k) > 1:
-            title = f"Theorem {theorem}, trend in k" + (f", {rest}" if rest else "")
-            yield Section(title, over_k(f"Theorem {theorem}", of_k, lost_at[theorem, rest]))
+            apart = _key(cell, {"seed", "method"} | beside_k)
+            paths.setdefault((number, apart), []).append(_AtK(k, _key(cell, cell.swept.keys() - beside_k), judgements, len(lost)))
+    for (theorem, rest), path in paths.items():
+        if len({at.k for at in path}) > 1:
+            yield Section(f"Theorem {theorem}, trend in k" + (f", {rest}" if rest else ""), _trend(f"Theorem {theorem}", path))
+
+
+class _AtK(NamedTuple):
+    """The judged runs at one k and one value of what is swept side by side with it, which ``where`` has in words; and how many failed."""
+
+    k: int
+    where: str
+    judgements: list[Judgement]
+    lost: int
+
+
+def _trend(name: str, path: list[_AtK]) -> list[Verdict]:
+    """Return how a theorem goes with k, if each k has one set of runs."""
+    several = [at.where for at in path if sum(other.k == at.k for other in path) > 1]
+    if several:
+        why = f"one k has several values of what goes with it, so that there is no one path in k: {'; '.join(several)}"
+        return [replace(not_applicable(f"{name} (trend in k)", "how it goes with k, one set of runs at each", why), kind="theorem")]
+    return over_k(name, {at.k: at.judgements for at in path}, {at.k: at.lost for at in path})
 
 
 def cells_to_judge(runs: Runs) -> list[tuple[Cell, Standing]]:

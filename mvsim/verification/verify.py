@@ -26,7 +26,7 @@ from mvsim.verification.ensemble import over_k, over_seeds
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.evidence.persistence import PATIENCE
 from mvsim.verification.result_verdicts import check_result, control_verdicts, result_over_seeds, trend_over_k
-from mvsim.verification.run_verdicts import Judgement, check_method, check_theorem, check_two_views, judge, theorem_of
+from mvsim.verification.run_verdicts import Judgement, check_method, check_model, check_theorem, check_two_views, judge, theorem_of
 from mvsim.verification.statements.linear_regime.results import RESULTS
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import Verdict
@@ -72,7 +72,7 @@ def ask_of_runs(
         for number in numbers:
             check_method(run, number)
             if theorems:
-                check_two_views(run.parameters, f"{path_text(run.path or 'a run')}: ")
+                check_model(run.parameters, f"{path_text(run.path or 'a run')}: ")
             if "data" in run.provenance["options"]:
                 name = path_text(run.path or "a run")
                 raise UsageError(f"{name}: was trained on data of its own, which the file does not keep; judge it from Python, with data=...")
@@ -108,7 +108,7 @@ def ask_of_theorems(
         raise UsageError("k=(): give at least one number of classes")
     _check_seeds(seeds)
     for p in parameters:
-        check_two_views(p)
+        check_model(p)
     check_threads(threads)  # before runs that are all there make it pass unseen
     if len({p.k for p in parameters}) < len(parameters):
         raise UsageError(f"k={', '.join(str(p.k) for p in parameters)}: each k once")
@@ -141,13 +141,16 @@ def ask_of_results(
     Raises
     ------
     UsageError
-        If an argument is out of its domain, or ``fields`` are no parameters of the model that a result is about.
+        If an argument is out of its domain, ``fields`` are no parameters of the model that a result is about, or classes have not two views.
     """
     numbers = [check_result(number) for number in results]
     if not each_k or len(set(each_k)) < len(each_k):
         raise UsageError(f"k={', '.join(str(k) for k in each_k) or '()'}: give at least one number of classes, each once")
     _check_seeds(seeds)
     asked = {number: [RESULTS[number].parameters(k, dict(fields or {})) for k in each_k] for number in numbers}
+    for number, parameters in asked.items():
+        for p in parameters:
+            check_two_views(p, f"{RESULTS[number].name} is")
     return _results(asked, seeds, controls)
 
 
@@ -158,8 +161,8 @@ def _results(asked: Mapping[str, Sequence[Parameters]], seeds: int, controls: bo
         for p in parameters:
             by_k[p.k] = result_over_seeds(result, p, seeds)
             yield Section(f"{result.name}, k = {p.k}, {seeds} seeds", by_k[p.k], f"N = {p.N}")
-        if len(by_k) > 1:
-            yield Section(f"{result.name}, trend in k", trend_over_k(by_k))
+        if trends := trend_over_k(by_k):
+            yield Section(f"{result.name}, trend in k", trends)
         if controls:
             yield Section(f"{result.name}, controls", control_verdicts(result, parameters[0]))
 
@@ -213,7 +216,7 @@ def _farthest(run: Run) -> float:
 def ask_of_controls(folder: Path = FOLDER, parameters: Parameters | None = None, seed: int = 0) -> Iterator[Section]:
     """Run the negative controls: a verdict holds if the check that it is about says what it must."""
     p = Parameters(**CONTROL_PARAMETERS) if parameters is None else parameters
-    check_two_views(p)
+    check_model(p)
     make_folder(folder)
     for outcome in run_controls(folder, p, seed):
         yield Section("Controls", [outcome.verdict()])

@@ -181,6 +181,7 @@ DEPARTURES = {
     "d": 50,
     "P": 200,
     "N": 150,
+    "G": 14,
     "m": 30,
     "rho": 0.3,
     "alpha": 3,
@@ -201,9 +202,11 @@ def test_each_departure_is_named_alone(name):
 @pytest.mark.parametrize("k", range(4, 21))
 def test_up_to_k_20_default_data_cannot_be_fitted_by_linear_models(k):
     names = {item.name for item in Parameters(k=k).deviations()}
-    assert not names & {"P delta3", "N"}
+    assert not names & {"P delta3", "N", "G"}
     assert "P delta3" in {item.name for item in Parameters(k=k, P=k**2).deviations()}
     assert "N" in {item.name for item in Parameters(k=k, N=4 * k).deviations()}
+    assert "G" in {item.name for item in Parameters(k=k, G=k + 4).deviations()}
+    assert "G" not in {item.name for item in Parameters(k=k, G=k + 4, noise="point").deviations()}  # it has no codebook
 
 
 def test_default_parameters_say_that_d_is_not_the_literal_one():

@@ -129,6 +129,7 @@ OF_CLASS = {
     "own_output_min": lambda y: min(g[y] for g in outputs_of_class(y)),
     "own_output_max": lambda y: max(g[y] for g in outputs_of_class(y)),
     "other_output_max": lambda y: max(g[s] for g in outputs_of_class(y) for s in range(TINY.k) if s != y),
+    "margin_min": lambda y: min(g[y] - max(g[s] for s in range(TINY.k) if s != y) for g in outputs_of_class(y)),
     "off_diagonal_max": lambda y: max(off_diagonal(y)),
     "off_diagonal_min": lambda y: min(off_diagonal(y)),
     "off_diagonal_rms": lambda y: mean([a**2 for a in off_diagonal(y)]) ** 0.5,

@@ -1,7 +1,5 @@
 """How long a plan may take: the number of gradients follows runs, and their time the machine."""
 
-import math
-
 import pytest
 
 import mvsim
@@ -18,7 +16,6 @@ def cell_of(**values):
 def test_gradient_descent_takes_the_steps_that_fit():
     assert count_of(cell_of(k=3, method="erm", integrator="gd", eta=3.0, t_end=90.0)) == 30.0
     assert count_of(cell_of(k=3, method="erm", integrator="gd", eta=3.0, t_end=91.0)) == 31.0
-    assert count_of(cell_of(k=3, method="erm", integrator="gd", eta=1e-300, t_end=1e50)) == math.inf
 
 
 def test_a_flow_takes_about_as_many_gradients_as_foretold():

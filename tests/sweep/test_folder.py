@@ -8,7 +8,7 @@ from sweep_folder import filled, made_up
 
 from mvsim.archive import write_run
 from mvsim.errors import UsageError
-from mvsim.sweep.folder import STUDY_FILE, SweepFolder
+from mvsim.sweep.folder import STUDY_FILE, Standing, SweepFolder
 from mvsim.sweep.study import Study
 
 VALUES = {"k": "3,4", "seed": "0:2", "method": "erm"}
@@ -114,7 +114,7 @@ def test_a_damaged_run_is_not_done(folder, place):
 def test_a_failure_is_kept_until_it_is_forgotten(folder):
     cell = folder.study.cells[3]
     folder.record_failure(cell, "StalledError", "stuck at t = 3")
-    assert folder.standing(cell) == ("failed", "stuck at t = 3", True)
+    assert folder.standing(cell) == Standing("failed", "stuck at t = 3", undecided=True)
     assert folder.failure_of(cell).values == {"k": 4, "seed": 1}
     folder.forget_failure(cell)
     folder.forget_failure(cell)

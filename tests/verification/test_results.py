@@ -9,7 +9,7 @@ from mvsim.cli import main
 from mvsim.errors import UsageError
 from mvsim.verification.result_verdicts import control_verdicts, result_over_seeds, trend_over_k
 from mvsim.verification.statements.linear_regime.results import RESULTS, Result
-from mvsim.verification.verdict import Verdict
+from mvsim.verification.verdict import Verdict, not_applicable
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
@@ -46,6 +46,58 @@ def test_trends_are_exponents():
     assert abs(trend.measured + 2.0) < 1e-12
 
 
+def test_a_k_at_which_the_result_does_not_speak_of_the_data_has_no_part_in_a_trend():
+    verdicts = {k: [Verdict(f"Lemma 0, k = {k}", "holds", "s", 7.0 * k**-2)] for k in (4, 9)} | {2: [not_applicable("Lemma 0, k = 2", "s", "why")]}
+    (trend,) = trend_over_k(verdicts)
+    assert abs(trend.measured + 2.0) < 1e-12
+    assert trend_over_k({k: verdicts[k] for k in (2, 4)}) == []
+
+
+@pytest.mark.parametrize("number", ["3.2", "3.3", "3.4", "3.5"])
+@pytest.mark.parametrize(
+    ("fields", "premise"),
+    [
+        ({"delta2": 2.0}, "coefficients that add up to delta2 = 2 instead of 1"),
+        ({"delta2": 1e6}, "coefficients that add up to delta2 = 1e+06 instead of 1"),
+        ({"delta1": 0.01}, "beta on [0.01, 0.99] instead of [0.1, 0.9]"),
+        ({"beta_law": {"kind": "discrete", "atoms": [0.5]}}, "not the uniform one"),
+        ({"N": 1}, "of N = 1 points 3 of 4 classes have none"),
+    ],
+)
+def test_outside_its_premises_a_result_of_section_3_says_nothing(number, fields, premise):
+    """Nothing fails, nothing holds, and what is missing is named; the controls say nothing either."""
+    verdicts = mvsim.verify(results=number, k=4, seeds=2, controls=True, **fields)
+    assert {verdict.status for verdict in verdicts} == {"not applicable"}
+    assert all(premise in verdict.detail for verdict in verdicts)
+    assert {verdict.kind for verdict in verdicts} == {"theorem", "control"}
+
+
+def test_a_data_set_without_a_point_of_some_class_is_left_out():
+    verdict, _ = mvsim.verify(results="3.5", k=4, seeds=10, N=12)
+    assert verdict.status == "holds"
+    assert "1 of 10 data sets are left out: N is to be large, and of N = 12 points" in verdict.detail
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [({"delta2": 1e6}, "P delta3 ="), ({"N": 1}, "N = 1 instead of"), ({"G": 4}, "G = 4 noise patterns for 4 classes"), ({"P": 16}, "P delta3 =")],
+)
+def test_data_of_which_proposition_4_4_does_not_speak_do_not_refute_it(fields, named):
+    verdicts = {verdict.name.split(",")[0]: verdict for verdict in mvsim.verify(results="4.4", k=4, seeds=1, **fields)}
+    data, construction = verdicts["Proposition 4.4 (these data)"], verdicts["Proposition 4.4 (construction)"]
+    assert data.status == "not applicable"
+    assert named in data.detail
+    assert construction.status == ("holds" if "G" in fields or "P" in fields else "not applicable")  # it has a P and noise of its own
+
+
+@pytest.mark.parametrize("number", RESULTS)
+@pytest.mark.parametrize("V", [1, 3])
+def test_results_are_about_two_views(number, V, capsys):
+    assert main(["verify", "--result", number, "--k", "4", "--V", str(V)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"V={V}: {RESULTS[number].name} is about two views of a class, V=2" in line
+
+
 def test_a_control_that_does_not_turn_fails():
     control = RESULTS["3.3"].controls[0]
     blind = type(control)(control.name, control.why, lambda parameters, seed: Verdict("x", "holds", "s"))
@@ -56,9 +108,10 @@ def test_a_control_that_does_not_turn_fails():
 def test_from_python():
     verdicts = mvsim.verify(results="3.5", k=(5, 6), seeds=2, controls=True)
     names = [verdict.name for verdict in verdicts]
-    assert names[:3] == ["Proposition 3.5, k = 5", "Proposition 3.5, k = 6", "Proposition 3.5 (trend in k)"]
-    assert all(name.startswith("Control: ") for name in names[3:])
-    assert len(names) == 5
+    assert names[:5:2] == ["Proposition 3.5, k = 5", "Proposition 3.5, k = 6", "Proposition 3.5 (trend in k)"]
+    assert names[1:6:2] == ["Proposition 3.5 (one class), k = 5", "Proposition 3.5 (one class), k = 6", "Proposition 3.5 (one class) (trend in k)"]
+    assert all(name.startswith("Control: ") for name in names[6:])
+    assert len(names) == 8
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,14 @@ def test_what_goes_beside_k_is_part_of_its_trend(tmp_path, quickly):
     assert titles == ["Theorem 4.6, k=3, d=90, 2 runs", "Theorem 4.6, k=4, d=400, 2 runs", "Theorem 4.6, trend in k"]
 
 
+def test_two_values_that_go_with_one_k_make_no_trend(tmp_path, quickly):
+    """The second would stand in the place of the first."""
+    values = {"k": "3,3,4,4", "d": "90,400,90,400", "method": "erm", "seed": "0:2"}
+    *_, trend = sweeps.ask_of_sweep(mvsim.open_runs(filled(tmp_path / "runs", values, [["k", "d"]]).path))
+    assert (trend.title, [verdict.status for verdict in trend.verdicts]) == ("Theorem 4.6, trend in k", ["not applicable"])
+    assert trend.verdicts[0].detail.endswith("no one path in k: k=3, d=90; k=3, d=400; k=4, d=90; k=4, d=400")
+
+
 def test_a_combination_whose_runs_all_failed_is_undecided(tmp_path, quickly):
     runs = runs_of(tmp_path, {"k": "3,4", "method": "erm"}, failed=[0])
     (lost, *_) = sweeps.ask_of_sweep(runs)

@@ -13,7 +13,8 @@ rates  The share of exceptions, foretold without a run: own correlations at the 
 check  ERM at the r0 of the rule, with seeds that no other part has seen.
 
 Fails if a run is lost or does not settle, if the outcome is foretold in less than 95 % of the held-out classes, if the share foretold at the rule
-exceeds `SHARE` at any k, or if the share of exceptions of the runs at the rule is above `SHARE` with 95 % confidence.
+exceeds `SHARE` at any k, or if the share of exceptions of the runs at the rule is above `SHARE` with 95 % confidence, classes of a run not counted as
+independent.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ from lib.tables import table
 
 import mvsim
 from mvsim.diagnostics import log_signal_strength
-from mvsim.intervals import clopper_pearson
 from mvsim.parameters import default_r0
 from mvsim.random_streams import stream
 from mvsim.recording.feature_test import count_classes
+from mvsim.sweep.intervals import clustered_interval
 
 TITLE = "The default size of the initial correlations"
-SOURCES = (*TRAINING, "archive", "intervals", "verification.evidence")
+SOURCES = (*TRAINING, "archive", "intervals", "sweep.intervals", "verification.evidence")
 
 SHARE = 0.02
 """Share of classes that may be exceptions."""
@@ -213,7 +214,7 @@ def checked(options: argparse.Namespace, k: int) -> dict[str, Any]:
     study = {"k": k, "r0": default_r0(k), "method": "erm", "seed": seeds}
     rows = followed(swept(runs_of_present_code(options.runs), f"check-k{k}", study))
     whole = [row for row in rows if "classes" in row]
-    exceptions, classes = sum(is_exception(one) for row in whole for one in row["classes"]), k * len(whole)
+    exceptions = [sum(map(is_exception, row["classes"])) for row in whole]
     return {
         "k": k,
         "r0": default_r0(k),
@@ -221,8 +222,8 @@ def checked(options: argparse.Namespace, k: int) -> dict[str, Any]:
         "lost": len(rows) - len(whole),
         "unsettled": sum(not row["settled"] for row in whole),
         "counts": {name: sum(row["counts"][name] for row in whole) for name in ("both", "one", "none")},
-        "exceptions": exceptions,
-        "interval": clopper_pearson(exceptions, classes),
+        "exceptions": sum(exceptions),
+        "interval": clustered_interval(exceptions, [k] * len(whole))[1:],
         "gradients": float(np.median([row["gradients"] for row in whole])),
         "time": float(np.median([row["time"] for row in whole])),
     }

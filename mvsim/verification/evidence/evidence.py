@@ -11,13 +11,15 @@ import numpy as np
 
 from mvsim import diagnostics
 from mvsim.data import Dataset, sample_dataset
+from mvsim.integrators import INTEGRATORS
 from mvsim.logarithms import logarithm
 from mvsim.objectives import Objective, objective
 from mvsim.objectives import options_of as options_of_objective
-from mvsim.parameters import Parameters
+from mvsim.parameters import Deviation, Parameters
 from mvsim.random_streams import stream
 from mvsim.recording.entries import first_views
 from mvsim.run import Run
+from mvsim.simulation.field import field_of
 from mvsim.verification.evidence.mixed_points import MixedPoints, all_mixed_points, listed_mixed_points
 
 FEWEST_SNAPSHOTS, MOST_SNAPSHOTS = 3, 12
@@ -82,6 +84,14 @@ class Evidence:
         if "seed" in names:
             options["seed"] = self.run.seed
         return objective(self.run.method, self.parameters, self.data, "auto", self.threads, **options)
+
+    @cached_property
+    def regime(self) -> list[Deviation]:
+        """The departures of the parameters, the training loss and the stepping from what the theorems assume, formed again."""
+        saved = self.run.provenance["integrator"]
+        integrator = INTEGRATORS.get(saved["name"])
+        stepping = [] if integrator is None else integrator(field_of(self.objective), saved[integrator.option]).deviations()
+        return self.parameters.deviations() + self.objective.deviations() + stepping
 
     @property
     def mixes(self) -> bool:
@@ -159,6 +169,12 @@ class Evidence:
     def other_output_max(self) -> np.ndarray:
         """(T, k): the largest g_s(x_i) with s != y over i in N_y."""
         return self._recorded("other_output_max")
+
+    @cached_property
+    def least_margin(self) -> np.ndarray:
+        """(T, k): the least g_y(x_i) - max_{s != y} g_s(x_i) over i in N_y; NaN at records of versions that did not keep it."""
+        known = "margin_min" in self.run.dataset
+        return self._recorded("margin_min") if known else np.full_like(self.own_output_min, np.nan)
 
     @cached_property
     def log_loss(self) -> np.ndarray:

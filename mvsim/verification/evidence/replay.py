@@ -1,6 +1,8 @@
 """A run made again in parts: from a saved state to records that follow it, with a tolerance that is ten times finer.
 
-What a file says of a run is tied to the flow in this way: times, parameters, labels or correlations that do not belong together lead elsewhere.
+What a file says of a run is tied to the flow in this way: times, parameters, labels or correlations that do not belong together lead elsewhere. It is
+the whole run only where that is affordable (`stretches`). Of a record between two saved states the own correlations and the loss are compared, of a
+saved state all correlations and the loss; nothing else that is recorded is.
 
 Differences are measured in the coordinates y of `mvsim.integrators.flow.chart.EscapeChart`, in which correlations on their way to an escape move at
 constant speed, and in units of the tolerance that the time-stepper allows in a single step (`mvsim.integrators.flow.system.ChartedField.tolerance`).
@@ -9,6 +11,10 @@ from where it should be. Where several escape at once each has an error of its o
 that the path takes at times close to T, and so is the recorded loss:
 
     max_i dist(Y_i, {y_i(t): |t - T| <= w (T - T_0)}) / tolerance_i,        dist(ln J, {ln J(y(t)): |t - T| <= w (T - T_0)}),
+
+own correlations C_i that are dormant besides relative to their own size, because their tolerance can be as large as a third of it,
+
+    max_i dist(C_i, {c_i(t): |t - T| <= w (T - T_0)}) / max(|c_i(T)|, s),        s = `SIZE` / sqrt(d),  a part of the size at which they start,
 
 T_0 where the replay starts, w = `CLOCK` rtol; or within `ROUNDED` T, if that is more. The path is known at T itself and at the steps of the replay,
 between which it is taken as linear in y; it is continuous, so that it takes all values between the least and the largest.
@@ -46,6 +52,13 @@ CLOCK, WIDEST_CLOCK = 50.0, 0.1
 """Error of the clock that is allowed, in units of rtol and relative to the time that is replayed; and the most of it."""
 
 
+DORMANT = 0.5
+"""Part of the threshold of escape below which an own correlation is dormant, as recorded and on the path at all times close to the record."""
+
+SIZE = 0.3
+"""Part of 1 / sqrt(d), the standard deviation of the initial correlations, below which a difference is not measured relative to the correlation: one
+that passes through 0 has no size of its own."""
+
 ROUNDED = 8.0 * float(np.finfo(float).eps)
 """The same relative to the time itself, which rounding does not resolve: at t = 10^30 an escape is over within one unit of it."""
 
@@ -60,6 +73,8 @@ class Replayed(NamedTuple):
     errors : tuple of float
         Largest difference between each of them and the replay, in units of the tolerance, of gradient descent relative to the largest correlation;
         infinite from where the replay went astray.
+    sizes : tuple of float
+        The same of the dormant own correlations, each relative to its own size.
     losses : tuple of float
         The same of ln J, as it is.
     rise : float
@@ -70,6 +85,7 @@ class Replayed(NamedTuple):
 
     times: tuple[float, ...]
     errors: tuple[float, ...]
+    sizes: tuple[float, ...]
     losses: tuple[float, ...]
     rise: float
     steps: int
@@ -96,6 +112,9 @@ class Stretch:
 
 def stretches(evidence: Evidence, most_steps: float) -> list[Stretch]:
     """Return what is to be replayed: from every saved state to the next one, or as far as a number of steps allows in all.
+
+    That is seldom all: with the work that verdicts allow, of a settled run at k = 4 a quarter to a half of the steps, of the default runs at k = 10 a
+    third (ERM) and a tenth (midpoint). Verdicts say how many steps and how many records it was.
 
     First the end: from the last saved state but one to the last, on which verdicts rest. Then from each saved state to the record that follows, those
     at the start before the others; then, in the same order, on to the next saved state. The first is there in any case.
@@ -129,7 +148,7 @@ def replay_flow(evidence: Evidence, stretch: Stretch) -> Replayed:
     field, rtol = field_of(evidence.objective), evidence.run.provenance["integrator"]["rtol"]
     relative = min(CLOCK * rtol, WIDEST_CLOCK)
     start, times = stretch.snapshot, [float(evidence.times[record]) for record in stretch.records]
-    path, log_losses = _Path(field, start.c, rtol), evidence.log_loss[list(stretch.records)]
+    path, log_losses = _Path(field, start.c, rtol, evidence.parameters.d), evidence.log_loss[list(stretch.records)]
     windows = [max(relative * (time - start.time), ROUNDED * time) for time in times]
     waiting = [
         _Met(time, window, log_loss, *recorded)
@@ -159,9 +178,8 @@ def replay_flow(evidence: Evidence, stretch: Stretch) -> Replayed:
 
 def _replayed(path: _Path, waiting: Sequence[_Met], descent: _Descent) -> Replayed:
     """Return what came of a stretch."""
-    found = [met.errors(path) for met in waiting]
-    times, errors, losses = tuple(met.time for met in waiting), tuple(state for state, _ in found), tuple(loss for _, loss in found)
-    return Replayed(times, errors, losses, descent.rise, descent.steps)
+    errors, sizes, losses = zip(*(met.errors(path) for met in waiting), strict=True)
+    return Replayed(tuple(met.time for met in waiting), errors, sizes, losses, descent.rise, descent.steps)
 
 
 def replay_descent(evidence: Evidence, stretch: Stretch) -> Replayed:
@@ -177,7 +195,7 @@ def replay_descent(evidence: Evidence, stretch: Stretch) -> Replayed:
             errors.append(float(np.abs(_completed(state.c, own, whole) - state.c).max() / max(float(np.abs(state.c).max()), 1e-300)))
     except DivergedError:
         errors += [math.inf] * (len(times) - len(errors))
-    return Replayed(tuple(times), tuple(errors), (0.0,) * len(times), descent.rise, descent.steps)
+    return Replayed(tuple(times), tuple(errors), (0.0,) * len(times), (0.0,) * len(times), descent.rise, descent.steps)
 
 
 class _Descent:
@@ -202,15 +220,25 @@ def _logarithm(loss: float) -> float:
 
 
 class _Path:
-    """The coordinates in which states are compared, and the tolerances there."""
+    """The coordinates in which states are compared, and the tolerances there; and which correlations are dormant, and how large at least."""
 
-    def __init__(self, field: Field, c: np.ndarray, rtol: float) -> None:
+    def __init__(self, field: Field, c: np.ndarray, rtol: float, d: int) -> None:
+        index, thresholds, alpha = field.escaping
+        self._dormant_below = np.full(c.size, -np.inf)
+        self._dormant_below[index] = DORMANT * thresholds if alpha >= 2.0 else -np.inf  # without a blow-up nothing is dormant
+        self._least_size = SIZE / math.sqrt(d)
         self._chart = EscapeChart.at(c.ravel(), *field.escaping)
         self._system = ChartedField(field, self._chart, c.shape, rtol, float(np.abs(c).max()))
 
     def coordinates(self, c: np.ndarray) -> np.ndarray:
         """Return y of c."""
         return self._chart.to_y(c.ravel())
+
+    def dormant_apart(self, y: np.ndarray, low: np.ndarray, high: np.ndarray, c: np.ndarray) -> float:
+        """Return how far dormant correlations at y lie outside those from ``low`` to ``high``, at most, relative to their size at c."""
+        recorded, least, most = (self._chart.to_c(at) for at in (y, low, high))
+        apart = np.maximum(np.maximum(least - recorded, recorded - most), 0.0) / np.maximum(np.abs(c), self._least_size)
+        return float(apart[np.maximum(recorded, most) < self._dormant_below].max(initial=0.0))
 
     def tolerance(self, y: np.ndarray) -> np.ndarray:
         """Return the tolerances at y."""
@@ -272,17 +300,17 @@ class _Met:
             self.least, self.most = min(self.least, log_loss), max(self.most, log_loss)
         self.c = after.c
 
-    def errors(self, path: _Path) -> tuple[float, float]:
-        """Return the largest distance of the recorded state from the path, in units of the tolerance, and that of ln J."""
+    def errors(self, path: _Path) -> tuple[float, float, float]:
+        """Return the largest distance of the recorded state from the path, in units of the tolerance; that of dormant correlations; that of ln J."""
         if self.c is None or self.low is None or self.high is None:
-            return math.inf, math.inf
+            return math.inf, math.inf, math.inf
         # What was not recorded is as on the path.
         y = path.coordinates(_completed(self.c, self.own, self.whole))
         tolerance = np.maximum(path.tolerance(y), path.tolerance(path.coordinates(self.c)))
         known = np.ones(y.shape, dtype=bool) if self.whole is not None else _is_own(self.c).ravel()
         apart = np.maximum(np.maximum(self.low - y, y - self.high), 0.0) / tolerance
         loss = max(self.least - self.log_loss, self.log_loss - self.most, 0.0) if math.isfinite(self.log_loss) else 0.0
-        return float(apart[known].max(initial=0.0)), loss
+        return float(apart[known].max(initial=0.0)), path.dormant_apart(y, self.low, self.high, self.c.ravel()), loss
 
 
 def _between(before: float, after: float, part: float) -> float:

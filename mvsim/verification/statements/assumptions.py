@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from mvsim.parameters import Deviation
-from mvsim.run import Run
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.verdict import Verdict, constant
 
@@ -28,16 +27,16 @@ ASSUMED = {
 """Assumption 4.3, entry by entry."""
 
 
-def assumption_4_3(run: Run) -> Verdict:
+def assumption_4_3(evidence: Evidence) -> Verdict:
     """Report which entries hold with constant 1, and say of the others by how much they differ.
 
     Where Theta(1) is assumed any value is literal; for the number of points and the step size there is no scale to compare with, so they are
     listed with their value.
     """
-    different = {deviation.name: deviation for deviation in run.regime}
+    different = {deviation.name: deviation for deviation in evidence.regime}
     literal = [name for name in ASSUMED if name not in different]
-    statements = "; ".join(deviation.statement for deviation in run.regime) or "nothing"
-    detail = f"literal: {', '.join(literal)} (N = {run.parameters.N}); different: {statements}"
+    statements = "; ".join(deviation.statement for deviation in evidence.regime) or "nothing"
+    detail = f"literal: {', '.join(literal)} (N = {evidence.parameters.N}); different: {statements}"
     return constant("Assumption 4.3", f"fraction of its {len(ASSUMED)} entries that hold literally", len(literal) / len(ASSUMED), detail=detail)
 
 
@@ -66,9 +65,13 @@ class Premise(NamedTuple):
 def premises(evidence: Evidence) -> list[Premise]:
     """Return what the proofs use of a run besides the entries of Assumption 4.3, measured on it.
 
+    `mvsim.Parameters.deviations` lists what parameters alone tell, under names of its own: how they depart from Assumption 4.3 and Definition
+    4.1, and why linear models may fit the data ("P delta3", "Q", "G", "N"; Proposition 4.4). None of that is repeated here. What is listed here
+    takes the data or the trajectory, except ``r0``: that is what the proofs need of d, rho and m together, and d alone may be smaller than
+    assumed.
+
     =============  ==================================================================================================================
-    ``noise``      V Q delta4 max c / rho << 1 at all t: a patch of noise stays in the polynomial part of every neuron
-    ``P delta3``   P delta3 >> delta2: noise outweighs the signal for linear models
+    ``noise``      V Q delta4 max c / rho << 1 at all t: a patch of noise stays in the polynomial part of every neuron (not the parameter ``noise``)
     ``N_y``        every class has points enough for averages over them
     ``r0``         r0^(alpha-2) << rho / log k: a view that is behind has not moved when the first one has been learned
     ``eta``        eta lambda_max << 2: gradient descent follows its flow; a flow has eta = 0
@@ -79,7 +82,6 @@ def premises(evidence: Evidence) -> list[Premise]:
     noise = p.V * p.Q * p.delta4 * largest / p.rho
     beyond = np.flatnonzero(noise > 1.0)
     when = f", above 1 from t = {evidence.times[beyond[0]]:.3g}" if len(beyond) else ""
-    signal = p.P * p.delta3 / p.delta2
     points = int(evidence.class_sizes.min())
     start = p.r0 ** (p.alpha - 2.0) * evidence.log_k / p.rho
     eta = float(evidence.run.provenance["integrator"].get("learning_rate") or 0.0)
@@ -89,7 +91,6 @@ def premises(evidence: Evidence) -> list[Premise]:
         _premise(
             "noise", f"{noise.max():.3g}", "<< 1", f"V Q delta4 max c / rho reaches {noise.max():.3g} instead of << 1{when}", noise.max() <= SMALL
         ),
-        _premise("P delta3", f"{signal:.3g} delta2", ">> delta2", f"P delta3 = {signal:.3g} delta2 instead of >> delta2", SMALL * signal >= 1.0),
         _premise("N_y", f"{points}", "large", f"the smallest class has {points} of {p.N} points", points >= FEW_POINTS),
         _premise("r0", f"{start:.3g}", "<< 1", f"r0^(alpha-2) log k / rho = {start:.3g} instead of << 1 (r0 = {p.r0:.3g})", start <= SMALL),
         _premise("eta", f"{stiffness:.3g}", "<< 2", f"eta lambda_max reaches {stiffness:.3g} instead of << 2", stiffness <= 2.0 * SMALL),
@@ -101,8 +102,8 @@ def _premise(name: str, value: str, assumed: str, statement: str, holds: bool) -
 
 
 def departures(evidence: Evidence) -> list[Deviation]:
-    """Return all ways in which a run departs from what the theorems and their proofs use: those of its file and those that are measured."""
-    return [*evidence.run.regime, *(premise.deviation for premise in premises(evidence) if not premise.holds)]
+    """Return all ways in which a run departs from what the theorems and their proofs use: those before it and those measured on it."""
+    return [*evidence.regime, *(premise.deviation for premise in premises(evidence) if not premise.holds)]
 
 
 def premises_of_the_proofs(evidence: Evidence) -> Verdict:

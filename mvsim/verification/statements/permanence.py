@@ -67,19 +67,20 @@ def nothing_undoes_it(evidence: Evidence, theorem: str) -> Verdict:
 
     That is until the margins are gone or the premise under which they are followed: that noise stays in the polynomial part.
 
-    The least own output on a training point of a class minus the largest other output on one, the smallest of all classes, is followed in ln t. While
-    it is positive, training accuracy is 1. V Q delta4 max c / rho is followed, too: above 1 a patch of noise enters the linear regime and
-    speaks for its own classes, and that is what could turn the trend. Where it is above 1 already nothing is foretold.
+    The margin of a training point is its own output minus the largest other one on the same point. The least of all points is followed in ln t;
+    training accuracy is 1 if and only if it is positive. V Q delta4 max c / rho is followed, too: above 1 a patch of noise enters the linear
+    regime and speaks for its own classes, and that is what could turn the trend. Where it is above 1 already nothing is foretold.
     """
     name = f"Theorem {theorem} (what could undo it)"
     statement = "the power C of k such that outputs on training points are foretold to keep their order up to t = k^C"
     p = evidence.parameters
-    margin = np.nanmin(evidence.own_output_min - evidence.other_output_max, axis=1)
+    margin = evidence.least_margin[:, evidence.class_sizes > 0].min(axis=1)
     largest = np.maximum(evidence.max_correlation.max(axis=(1, 2)), evidence.off_diagonal_max.max(axis=1))
     noise = p.V * p.Q * p.delta4 * largest / p.rho
+    if np.isnan(margin[-1]):
+        return not_applicable(name, statement, "the file is of a version that did not record margins")
     if not margin[-1] > 0.0:
-        below = f"the least own output of a class is {-margin[-1]:.4g} below the largest other one on its points"
-        return not_applicable(name, statement, f"{below}, so that trends tell nothing")
+        return not_applicable(name, statement, f"the least margin of a training point is {margin[-1]:.4g}: it is not right, and trends tell nothing")
     fitted = trend(evidence, np.stack([margin, noise], axis=1))
     if np.isnan(fitted.slope).any():
         return not_applicable(name, statement, f"{fitted.records} records since things settled; {FEWEST} are needed")

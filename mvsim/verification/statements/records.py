@@ -1,7 +1,16 @@
 """Records that belong to each other and to the states that were saved.
 
-What is recorded of a saved state is evaluated again from its correlations, with the parameters and the seed of the file. What is a function of own
-correlations, which every record has, is formed again at every record.
+A run has many records and few saved states. What is looked at, and where:
+
+=========================  =====================================================================================================================
+at saved states            everything recorded of them is evaluated again from their correlations, with the parameters and the seed of the file
+at every record            what is a function of the own correlations that it has; between which records escapes lie; how the training accuracy stands
+                           to the margins and softmax gaps beside it
+where a replay comes by    own correlations and the loss (`mvsim.verification.statements.replay`)
+=========================  =====================================================================================================================
+
+So outputs, softmax gaps and learned features at a record between two saved states are as the file has them: since when something has been learned
+rests on these. Every comparison is relative to the size of the number itself.
 """
 
 from __future__ import annotations
@@ -11,77 +20,134 @@ import numpy as np
 from mvsim.integrators import State
 from mvsim.recording.feature_test import FeatureTest
 from mvsim.recording.observation import Observation
-from mvsim.recording.variables import When, variables_of
+from mvsim.recording.variables import Variable, When, variables_of
+from mvsim.run import Run
+from mvsim.verification.evidence.differences import relative_difference
 from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.statements.origin import ROUND_OFF
 from mvsim.verification.verdict import Verdict, at_most, not_applicable
 
 RECOMPUTED = 1e-4
-"""Most relative difference between what is recorded and what is evaluated again. Another kernel or number of threads changes round-off alone, which
-cancellation in the gradient of mixed points raises to 1e-7 at most in what was seen."""
-
-ROUND_OFF = 1e-12
-"""The same of sums and maxima of recorded own correlations."""
+"""Most relative difference between what is recorded and what is evaluated again on points. Another kernel or number of threads changes round-off
+alone, which cancellation in the gradient of mixed points raises to 1e-7 at most in what was seen."""
 
 NOT_OF_THE_STATE = ("time", "step", "dissipation", "log_dissipation", "sharpness", "turning_rate")
 """What a state alone does not tell, or only with many products with the Hessian."""
 
+OF_CORRELATIONS = ("c", "threshold", "off_diagonal")
+"""What variables are measured of that are functions of the correlations alone."""
 
-def recomputed(evidence: Evidence) -> Verdict:
-    """Evaluate all that was recorded of saved states again: the largest difference, relative to the largest value, at most `RECOMPUTED`."""
+
+def recomputed(evidence: Evidence) -> list[Verdict]:
+    """Evaluate all that was recorded of saved states again: functions of the correlations to round-off, what takes points to `RECOMPUTED`."""
     run, p = evidence.run, evidence.parameters
-    name, statement = "Records (recomputed)", "what was recorded of saved states, evaluated again: largest relative difference"
     steps = run.dataset["step"].to_numpy()
     test = FeatureTest(p, run.provenance["options"]["n_test"], run.seed, evidence.threads)
     variables = {name: variable for name, variable in variables_of(When.RECORD).items() if name not in NOT_OF_THE_STATE}
-    worst, count, broken = (0.0, "loss", 0.0), 0, []
+    exact = {name for name, variable in variables.items() if set(variable.of) <= set(OF_CORRELATIONS)}
+    found, times = [], []
     for snapshot in evidence.snapshots:
         if not (steps == snapshot.step).any():
             continue
-        record, count = int(np.argmax(steps == snapshot.step)), count + 1
+        record = int(np.argmax(steps == snapshot.step))
         evidence.objective.begin_step(snapshot.step)
         observation = Observation(State(snapshot.step, snapshot.time, snapshot.c), evidence.objective, test, evidence.threshold, None)
-        found = [(_difference(run.dataset[of].values[record], variable.measured(observation)), of) for of, variable in variables.items()]
-        difference, of = max(found)
-        worst = max(worst, (difference, of, snapshot.time))
-        if not difference <= RECOMPUTED:
-            broken.append(snapshot.time)
-    if not count:
-        return not_applicable(name, statement, "no saved state has a record", RECOMPUTED)
-    detail = f"{len(variables)} variables at {count} states; largest in {worst[1]} at t = {worst[2]:.4g}"
-    return at_most(name, statement, worst[0], RECOMPUTED, detail, broken[0] if broken else None)
+        size = {"view_gap": evidence.total_at(snapshot).max(axis=1)}  # a difference of these
+        kept = {name: run.dataset[name].values[record] for name, variable in variables.items() if _is_kept(run, name, variable, record)}
+        again = {name: variables[name].measured(observation) for name in kept}
+        found.append({name: relative_difference(kept[name], value, size.get(name)) for name, value in again.items()})
+        times.append(snapshot.time)
+    return [
+        _worst("Records (correlations)", "functions of saved correlations", exact, found, times, len(steps), ROUND_OFF),
+        _worst("Records (recomputed)", "what takes points", variables.keys() - exact, found, times, len(steps), RECOMPUTED),
+    ]
+
+
+def _is_kept(run: Run, name: str, variable: Variable, record: int) -> bool:
+    """Whether a record has a variable: what is optional is missing, or not a number, in records of versions that did not keep it."""
+    return not variable.optional or (name in run.dataset and not np.isnan(run.dataset[name].values[record]).all())
+
+
+def _worst(name: str, what: str, of: set[str], found: list[dict[str, float]], times: list[float], records: int, bound: float) -> Verdict:
+    """Return the largest difference at the records of saved states, and the first time at which one is beyond the bound."""
+    statement = f"{what}, recorded of saved states, evaluated again: largest relative difference"
+    if not found:
+        return not_applicable(name, statement, "no saved state has a record", bound)
+    largest = [max((differences[one], one) for one in sorted(of & differences.keys())) for differences in found]
+    difference, variable = max(largest)
+    beyond = [time for (value, _), time in zip(largest, times, strict=True) if not value <= bound]
+    detail = f"{len(of)} variables at {len(found)} of {records} records, the others have no saved state; largest in {variable}"
+    return at_most(name, statement, difference, bound, detail, beyond[0] if beyond else None)
 
 
 def consistent(evidence: Evidence) -> Verdict:
-    """Form all that follows from own correlations again at every record, and look whether escapes lie between the right records."""
-    own, threshold, dataset = evidence.own, evidence.threshold, evidence.run.dataset
-    active = own >= threshold
+    """Form all that follows from own correlations again at every record."""
+    own, dataset = evidence.own, evidence.run.dataset
+    active = own >= evidence.threshold
     totals = np.where(active, own, 0.0).sum(axis=2)
-    formed = {
-        "max_correlation": own.max(axis=2),
-        "total_correlation": totals,
-        "active_neurons": active.sum(axis=2),
-        "view_gap": totals.max(axis=2) - totals.min(axis=2),
-    }
-    found = [(_difference(dataset[name].values, values), name) for name, values in formed.items()]
-    steps, escaped = dataset["step"].to_numpy()[:, None, None, None], dataset["escape_step"].to_numpy()
-    wrong = active & ((escaped < 0) | (steps < escaped))
-    found.append((float(wrong.any()) + float((~active & (steps == escaped)).any()), "escape_step"))
+    found = [
+        (relative_difference(dataset["max_correlation"].values, own.max(axis=2)), "max_correlation"),
+        (relative_difference(dataset["total_correlation"].values, totals), "total_correlation"),
+        (relative_difference(dataset["active_neurons"].values, active.sum(axis=2)), "active_neurons"),
+        (relative_difference(dataset["view_gap"].values, totals.max(axis=2) - totals.min(axis=2), totals.max(axis=2)), "view_gap"),
+    ]
     difference, name = max(found)
     statement = "what follows from recorded own correlations, formed again at every record: largest relative difference"
     return at_most("Records (consistent)", statement, difference, ROUND_OFF, f"{len(found)} variables at {len(own)} records; largest in {name}")
 
 
+def accuracy_bounds(evidence: Evidence) -> Verdict:
+    """Compare the training accuracy at every record with what the margins and softmax gaps of the record say of it.
+
+    Of the n_y points of class y the part a_y is right, and the accuracy is (1/N) sum_y n_y a_y. At a wrong point some other output is g_y or more, so
+    that 1 - phi_y >= 1/2; at a right one g_y is the largest of k, so that phi_y > 1/k. With gap_y the mean of 1 - phi_y,
+
+        1 - 2 gap_y <= a_y <= k (1 - gap_y),    a_y = 1 if the least margin of its points is positive,    a_y <= 1 - 1/n_y otherwise.
+    """
+    p, sizes = evidence.parameters, evidence.class_sizes
+    there = sizes > 0
+    n, gap, margin = sizes[there], evidence.softmax_gap[:, there], evidence.least_margin[:, there]
+    low = np.where(margin > 0.0, 1.0, np.clip(1.0 - 2.0 * gap, 0.0, 1.0)) @ n / n.sum()
+    high = np.minimum(np.clip(p.k * (1.0 - gap), 0.0, 1.0), np.where(margin <= 0.0, 1.0 - 1.0 / n, 1.0)) @ n / n.sum()
+    beyond = np.maximum(low - evidence.training_accuracy, evidence.training_accuracy - high)
+    wrong = evidence.times[beyond > ROUND_OFF]
+    statement = "training accuracy at every record lies between the bounds that its margins and softmax gaps set: how far outside, at most"
+    detail = f"the bounds are {float(np.median(high - low)):.3g} apart at the median record"
+    return at_most("Records (training accuracy)", statement, float(beyond.max()), ROUND_OFF, detail, float(wrong[0]) if len(wrong) else None)
+
+
+def escapes(evidence: Evidence) -> Verdict:
+    """Look whether every escape lies between the records that show it: below the threshold before, at it or beyond in the first record from it on.
+
+    Two thresholds are passed: that of B_{y,l} and that of escape (`mvsim.recording.entries`). The time lies between those of the two records, and is
+    0 for a neuron that starts beyond. A neuron that falls back between its escape and the next record counts as wrong; none has been seen to.
+    """
+    dataset, wrong, count = evidence.run.dataset, 0, 0
+    thresholds = {"escape": evidence.threshold, "linear": evidence.objective.escapes_at}
+    for name, threshold in thresholds.items():
+        if f"{name}_time" in dataset:
+            times, steps = dataset[f"{name}_time"].to_numpy(), dataset[f"{name}_step"].to_numpy()
+            wrong, count = wrong + int(_misplaced(evidence, times, steps, threshold).sum()), count + int((steps >= 0).sum())
+    statement = "own correlations that pass a threshold at another time than between the records around it"
+    return at_most("Records (escapes)", statement, float(wrong), 0.0, f"{count} escapes")
+
+
+def _misplaced(evidence: Evidence, times: np.ndarray, steps: np.ndarray, threshold: float) -> np.ndarray:
+    """Return (k, m, V) bool: whether an escape, or that there is none, is not what the records show."""
+    recorded, passed = evidence.run.dataset["step"].to_numpy(), evidence.own >= threshold
+    escaped = steps >= 0
+    after = np.searchsorted(recorded, steps)  # the first record from the escape on
+    before = np.maximum(after - 1, 0)
+    shown = np.append(passed, passed[-1:], axis=0)  # an escape after the last record is not shown by any
+    shown[-1] = True
+    until = np.append(evidence.times, float(evidence.run.dataset["final_time"]))
+    too_soon = (passed & (recorded[:, None, None, None] < steps)).any(axis=0)
+    unseen = ~np.take_along_axis(shown, after[None], axis=0)[0]
+    earliest, latest = evidence.times[before] * (1.0 - ROUND_OFF), until[after] * (1.0 + ROUND_OFF)
+    elsewhere = ~((times >= earliest) & (times <= latest)) | ((steps == 0) & (times != 0.0))
+    return np.where(escaped, too_soon | unseen | elsewhere, passed.any(axis=0) | ~np.isnan(times))
+
+
 def records(evidence: Evidence) -> list[Verdict]:
     """Return whether records belong to each other and to the saved states."""
-    return [recomputed(evidence), consistent(evidence)]
-
-
-def _difference(recorded: np.ndarray, again: np.ndarray) -> float:
-    """Return the largest difference relative to the largest value; infinite where only one of them is a number."""
-    one, other = np.asarray(recorded, dtype=np.float64), np.asarray(again, dtype=np.float64)
-    known = ~np.isnan(one) & ~np.isnan(other)
-    if (np.isnan(one) != np.isnan(other)).any():
-        return float("inf")
-    largest = float(np.abs(other[known]).max(initial=0.0))
-    difference = float(np.abs(one[known] - other[known]).max(initial=0.0))
-    return 0.0 if difference == 0.0 else difference / max(largest, 1e-300)
+    return [*recomputed(evidence), consistent(evidence), accuracy_bounds(evidence), escapes(evidence)]

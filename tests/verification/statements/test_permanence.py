@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from altered_runs import altered
 
+from mvsim.diagnostics import output_ranges
 from mvsim.run import Run
 from mvsim.verification.evidence import permanence
 from mvsim.verification.evidence.evidence import Evidence
@@ -75,11 +76,11 @@ def test_on_a_settled_run_it_is_later_than_its_end(erm):
 
 
 def margins(run, own, largest=1.0):
-    """A run whose least own output is ``own`` (T,), beside other outputs of 1."""
+    """A run whose least own output is ``own`` (T,), beside other outputs of 1, on the same point."""
     dataset = run.dataset.isel(time=np.zeros(len(TIMES), dtype=int)).assign_coords(time=("time", TIMES))
     each, escape = np.ones((len(TIMES), 4)), np.full(run.dataset["escape_time"].shape, np.nan)
     correlations = np.broadcast_to(np.asarray(largest, dtype=float).reshape(-1, 1, 1), (len(TIMES), 4, 2))
-    values = {"own_output_min": own[:, None] * each, "other_output_max": each, "max_correlation": correlations, "off_diagonal_max": 0.0 * each}
+    values = {"margin_min": own[:, None] * each - each, "max_correlation": correlations, "off_diagonal_max": 0.0 * each}
     return altered(Run(dataset, run.provenance), escape_time=escape, **values)
 
 
@@ -89,6 +90,23 @@ def test_a_margin_that_falls_is_followed_to_its_end(midpoint):
     assert verdict.measured == pytest.approx((np.log(1e8) + 5.0 / 0.25) / np.log(4.0), rel=1e-9)
     assert nothing_undoes_it(margins(midpoint, 6.0 + 0.25 * x), "4.7").measured == np.inf
     assert nothing_undoes_it(margins(midpoint, 0.0 * x), "4.7").status == "not applicable"
+
+
+def test_a_margin_is_that_of_one_point(midpoint):
+    """The least own output is below the largest other one, of another point: all points are right, and a trend is followed."""
+    run = margins(midpoint, np.full(len(TIMES), 3.0)).run
+    low, high = (np.full(run.dataset["own_output_min"].shape, value) for value in (4.0, 5.0))
+    verdict = nothing_undoes_it(altered(run, own_output_min=low, other_output_max=high), "4.7")
+    assert (verdict.status, verdict.measured) == ("measured", np.inf)
+    assert "least margin 2, " in verdict.detail
+    outputs, labels = np.array([[9.0, 4.0, 0.0], [5.0, 1.0, 7.0]]), np.array([0, 0, 1])
+    assert output_ranges(outputs, labels).margin_min.tolist() == [3.0, 7.0]
+
+
+def test_files_without_margins_foretell_nothing(midpoint):
+    run = margins(midpoint, np.full(len(TIMES), 3.0)).run
+    verdict = nothing_undoes_it(Evidence(Run(run.dataset.drop_vars("margin_min"), run.provenance)), "4.7")
+    assert (verdict.status, verdict.detail) == ("not applicable", "the file is of a version that did not record margins")
 
 
 def test_noise_that_becomes_linear_is_foretold(midpoint):

@@ -5,8 +5,8 @@ import pytest
 
 from mvsim.recording.variables import When, variables_of
 from mvsim.run import Run
+from mvsim.verification.evidence.differences import relative_difference
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.statements import records as records_module
 from mvsim.verification.statements.records import NOT_OF_THE_STATE, records
 
 CHECKED = [name for name in variables_of(When.RECORD) if name not in NOT_OF_THE_STATE]
@@ -28,21 +28,48 @@ def record_of_snapshot(run, number):
 
 
 def test_honest_runs_hold(run):
-    assert [verdict.status for verdict in records(Evidence(run))] == ["holds", "holds"]
+    assert {verdict.status for verdict in records(Evidence(run))} == {"holds"}
 
 
 @pytest.mark.parametrize("name", CHECKED)
 def test_one_record_of_a_saved_state_that_is_off_by_a_thousandth_is_found(midpoint, name):
     record = record_of_snapshot(midpoint, -1)
     changed = with_record(midpoint, name, record, lambda value: value + 1 if value.dtype == np.int64 else value * 1.001 + 1e-3)
-    assert "Records (recomputed)" in failing(changed)
+    assert failing(changed) & {"Records (recomputed)", "Records (correlations)"}
+
+
+@pytest.mark.parametrize("name", [name for name in CHECKED if name != "active_neurons"])
+def test_the_least_number_of_a_saved_state_may_not_change_either(midpoint, name):
+    """By a thousandth of its own size, however small that is beside others of the same variable: dormant correlations are 10^-3 of the largest."""
+
+    def change(value):
+        changed = np.atleast_1d(np.array(value))
+        changed[np.unravel_index(np.where(changed == 0.0, np.inf, np.abs(changed)).argmin(), changed.shape)] *= 1.001
+        return changed.reshape(np.shape(value))
+
+    assert failing(with_record(midpoint, name, record_of_snapshot(midpoint, -1), change)) & {"Records (recomputed)", "Records (correlations)"}
+
+
+def test_any_correlation_of_a_saved_state_that_is_off_by_a_twentieth_is_found(midpoint):
+    """Its records say otherwise: of an own one the correlation itself, of all others their root mean square."""
+    c = midpoint.dataset["correlations"].to_numpy()
+    for flat in np.random.default_rng(0).choice(c[-1].size, 20, replace=False):
+        changed = c.copy()
+        changed[-1].flat[flat] *= 1.05
+        run = Run(midpoint.dataset.assign(correlations=(midpoint.dataset["correlations"].dims, changed)), midpoint.provenance)
+        assert "Records (correlations)" in failing(run), np.unravel_index(flat, c[-1].shape)
+
+
+def test_the_verdict_says_at_how_many_records_it_looked(midpoint):
+    details = [verdict.detail for verdict in records(Evidence(midpoint)) if verdict.name == "Records (recomputed)"]
+    assert f"at {len(midpoint.dataset.snapshot) + 1} of {len(midpoint.dataset.time)} records, the others have no saved state" in details[0]
 
 
 @pytest.mark.parametrize("name", FROM_OWN)
 def test_a_record_between_saved_states_has_to_fit_the_others(erm, name):
     between = next(i for i in range(40, len(erm.dataset.time)) if erm.dataset["step"].values[i] not in erm.dataset["snapshot_step"].values)
     changed = with_record(erm, name, between, lambda value: value + 1 if value.dtype == np.int64 else 1.001 * value + 1e-6)
-    assert failing(changed) == {"Records (consistent)"}
+    assert "Records (consistent)" in failing(changed)
 
 
 def test_escapes_have_to_lie_between_the_right_records(erm):
@@ -52,7 +79,38 @@ def test_escapes_have_to_lie_between_the_right_records(erm):
         changed = steps.copy()
         changed[y, r, view] = moved
         run = Run(erm.dataset.assign(escape_step=(erm.dataset["escape_step"].dims, changed)), erm.provenance)
-        assert failing(run) == {"Records (consistent)"}, moved
+        assert failing(run) == {"Records (escapes)"}, moved
+
+
+@pytest.mark.parametrize("name", ["escape", "linear"])
+def test_the_time_of_an_escape_lies_between_the_records_around_it(run, name):
+    times, recorded = run.dataset[f"{name}_time"].to_numpy(), run.dataset["time"].to_numpy()
+    escape = tuple(np.argwhere(times > 0.0)[0])
+    after = np.searchsorted(recorded, times[escape])
+    for moved in (recorded[after] * 1.001, recorded[after - 1] * 0.999, np.nan, 0.0):
+        changed = times.copy()
+        changed[escape] = moved
+        assert failing(Run(run.dataset.assign({f"{name}_time": (run.dataset[f"{name}_time"].dims, changed)}), run.provenance)) == {
+            "Records (escapes)"
+        }
+
+
+def test_an_escape_that_no_record_shows_is_found(erm):
+    times, steps = erm.dataset["escape_time"].to_numpy().copy(), erm.dataset["escape_step"].to_numpy().copy()
+    neuron = tuple(np.argwhere(steps < 0)[0])
+    times[neuron], steps[neuron] = erm.dataset["time"].values[50], erm.dataset["step"].values[50]
+    dims = erm.dataset["escape_time"].dims
+    assert failing(Run(erm.dataset.assign(escape_time=(dims, times), escape_step=(dims, steps)), erm.provenance)) == {"Records (escapes)"}
+
+
+def test_training_accuracy_between_saved_states_has_to_fit_margins_and_softmax_gaps(erm):
+    """Where all points are right, one fewer; where no class can be, all of them."""
+    accuracy, steps = erm.dataset["training_accuracy"].to_numpy(), erm.dataset["step"].to_numpy()
+    between = ~np.isin(steps, [*erm.dataset["snapshot_step"].to_numpy(), steps[-1]])
+    right = int(np.flatnonzero(between & (accuracy == 1.0))[-1])
+    wrong = int(np.flatnonzero(between & (accuracy < 0.6))[-1])
+    for record, value in ((right, 1.0 - 1.0 / erm.parameters.N), (wrong, 1.0)):
+        assert failing(with_record(erm, "training_accuracy", record, lambda _, value=value: value)) == {"Records (training accuracy)"}
 
 
 @pytest.mark.parametrize("changed", [{"rho": 0.1}, {"alpha": 3.0}, {"delta1": 0.2}])
@@ -64,6 +122,17 @@ def test_another_seed_is_found(run):
     assert "Records (recomputed)" in failing(Run(run.dataset, run.provenance | {"seed": 1}))
 
 
+def test_files_without_margins_of_points_hold_all_the_same(erm):
+    """Versions that did not record them; and a run of such a version that goes on, which has them from there on."""
+    some = erm.dataset["margin_min"].to_numpy().copy()
+    some[:40] = np.nan
+    for dataset in (erm.dataset.drop_vars("margin_min"), erm.dataset.assign(margin_min=(erm.dataset["margin_min"].dims, some))):
+        assert failing(Run(dataset, erm.provenance)) == set()
+
+
 def test_a_value_that_was_not_recorded_is_a_difference():
-    assert records_module._difference(np.array([1.0, np.nan]), np.array([1.0, 2.0])) == np.inf
-    assert records_module._difference(np.array([1.0, np.nan]), np.array([1.1, np.nan])) == pytest.approx(0.1 / 1.1)
+    assert relative_difference([1.0, np.nan], [1.0, 2.0]) == np.inf
+    assert relative_difference([1.0, np.nan, np.inf], [1.1, np.nan, np.inf]) == pytest.approx(0.1 / 1.1)
+    assert relative_difference([1.0, 1e-300], [1.0, 0.0]) == np.inf
+    assert relative_difference([1.0, 1e-9], [1.0, 2e-9]) == pytest.approx(0.5)
+    assert relative_difference([1.0, 1e-9], [1.0, 2e-9], [1.0, 1.0]) == pytest.approx(1e-9)

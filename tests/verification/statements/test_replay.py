@@ -6,7 +6,8 @@ from tiny_run import simulate
 
 from mvsim.run import Run
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.evidence.replay import replay_flow, stretches
+from mvsim.verification.evidence.replay import SIZE, replay_flow, stretches
+from mvsim.verification.statements.records import records
 from mvsim.verification.statements.replay import LARGEST, LOSS, WORK, replayed
 
 QUICK = 3e8
@@ -34,7 +35,33 @@ def scaled(run, factor):
 
 
 def test_honest_runs_hold(run):
-    assert statuses(run) == {"(states)": "holds", "(most states)": "holds", "(losses)": "holds", "(descent)": "holds"}
+    assert statuses(run) == {"(states)": "holds", "(most states)": "holds", "(dormant)": "holds", "(losses)": "holds", "(descent)": "holds"}
+
+
+@pytest.mark.parametrize("factor", [0.945, 1.055])
+def test_a_dormant_correlation_that_is_off_by_a_twentieth_is_found(run, factor):
+    """Of a neuron that is not the largest of its view, in a record between two saved states: the records alone do not show it."""
+    evidence, own = Evidence(run), run.dataset["own_correlations"].to_numpy().copy()
+    record = next(
+        i for s in stretches(evidence, 50)[1:] for i in s.records if run.dataset["step"].values[i] not in run.dataset["snapshot_step"].values
+    )
+    size = np.abs(own[record])
+    here = (
+        (size > SIZE / np.sqrt(run.parameters.d))
+        & (own[record] < 0.2 * evidence.objective.linear_from)
+        & (own[record] < own[record].max(axis=1)[:, None])
+    )
+    own[record][tuple(np.argwhere(here)[0])] *= factor
+    changed = Run(run.dataset.assign(own_correlations=(run.dataset["own_correlations"].dims, own)), run.provenance)
+    assert {name for name, status in statuses(changed).items() if status == "fails"} == {"(dormant)"}
+    assert {verdict.status for verdict in records(Evidence(changed))} == {"holds"}
+
+
+def test_the_verdict_says_how_much_was_replayed(erm):
+    (states, *_) = replayed(Evidence(erm), QUICK)
+    covered = sum(stretch.steps for stretch in stretches(Evidence(erm), QUICK / 6e6))
+    assert f"{len(erm.dataset.time) - 1} records, after" in states.detail
+    assert int(states.detail.split(" steps;")[0].split()[-3]) <= covered < int(erm.dataset["final_step"])
 
 
 @pytest.mark.parametrize("change", [lambda t: t**1.5, lambda t: 1.2 * t, lambda t: t / 1.2])

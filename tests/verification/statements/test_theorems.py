@@ -1,5 +1,6 @@
 """Theorems 4.6 and 4.7 on one run, and over seeds and k."""
 
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -7,7 +8,9 @@ import numpy as np
 import pytest
 
 import mvsim
+from mvsim.intervals import clopper_pearson
 from mvsim.run import Run
+from mvsim.sweep.intervals import clustered_interval
 from mvsim.verification.ensemble import exponent_of_k, over_k, over_seeds
 from mvsim.verification.paths import path_in_k
 from mvsim.verification.run_verdicts import Judgement, judge
@@ -180,6 +183,11 @@ def test_over_seeds_counts_runs_and_classes():
     assert (runs.status, runs.measured, runs.bound) == ("consistent", 0.95, 0.9)
     classes = by_name["Theorem 4.7 (features), classes of all runs, k = 10"]
     assert classes.measured == pytest.approx(198 / 200)
+    low, high = (float(end) for end in re.search(r"interval \[(.*?), (.*?)\]", classes.detail).groups())
+    assert (low, high) == pytest.approx(clustered_interval([10] * 19 + [8], [10] * 20)[1:], abs=1e-3)
+    independent = clopper_pearson(198, 200)
+    assert low < independent[0] - 0.01, "both exceptions are in one run: it counts as less than ten independent classes"
+    assert high > independent[1]
     assert (by_name["Claim B.27, k = 10"].status, by_name["Claim B.27, k = 10"].measured) == ("measured", 2.0)
     assert "[2, 4]" in by_name["Claim B.27, k = 10"].detail
     assert {verdict.regime for verdict in found} == {"scaled"}

@@ -14,7 +14,7 @@ from mvsim.intervals import clopper_pearson
 from mvsim.random_streams import stream
 from mvsim.verification.statements.linear_regime import lemma_3_2, proposition_3_3, proposition_3_4, proposition_3_5, proposition_4_4
 from mvsim.verification.statements.linear_regime.orthogonal import OneClass
-from mvsim.verification.statements.linear_regime.sample import Sample
+from mvsim.verification.statements.linear_regime.sample import ONE, Sample
 
 BREAKS = (1e-4, 1e-3, 1e-2, 0.1, 1.0)
 UNSEEN_K, UNSEEN_N, UNSEEN_DRAWS = 5, (1, 2, 4, 8, 12, 16, 20, 24), 2000
@@ -36,8 +36,7 @@ def breaks(ks: Sequence[int], seeds: int) -> dict[str, Any]:
     for k in ks:
         samples = [Sample(linear(k, 10), seed) for seed in range(seeds)]
         measured[str(k)] = [
-            [lemma_3_2.least_excess(lemma_3_2.excess(one, lemma_3_2.broken_direction(k, one.largest_class, (e, 0.0)))) for one in samples]
-            for e in BREAKS
+            [lemma_3_2.least_excess(lemma_3_2.excess(one, lemma_3_2.broken_direction(k, ONE, (e, 0.0)))) for one in samples] for e in BREAKS
         ]
     return {"e": BREAKS, "least": measured}
 
@@ -73,7 +72,7 @@ def gradients(points: dict[int, int], seeds: int) -> dict[str, Any]:
         row["erm"] = {str(C): [] for C in proposition_3_5.CONSTANTS}
         for seed in range(seeds):
             sample = Sample(linear(k, each), seed)
-            one = OneClass.of(sample, sample.largest_class)
+            one = OneClass.of(sample, ONE)
             premise = proposition_3_4.pull_with_premise(one)
             row["lagging"].append(proposition_3_4.worst_pull(one, (0.0, 0.0), seed)[0])
             row["alike"].append(proposition_3_4.worst_pull_if_alike(one)[0])

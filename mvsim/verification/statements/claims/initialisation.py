@@ -119,7 +119,14 @@ def _winner_fraction(evidence: Evidence, name: str, bound: float | None) -> Verd
     if not of:
         return not_applicable(name, statement, f"no separated class has a view that escaped; {of_all}", bound)
     low, high = clopper_pearson(right, of)
-    return constant(name, statement, right / of, bound, above=True, detail=f"{right} of {of}, 95% interval [{low:.3f}, {high:.3f}]; {of_all}")
+    return constant(
+        name,
+        statement,
+        right / of,
+        bound,
+        above=True,
+        detail=f"{right} of {of}, 95% interval [{low:.3f}, {high:.3f}] if classes were independent; {of_all}",
+    )
 
 
 def _winners(evidence: Evidence) -> tuple[int, int, str]:

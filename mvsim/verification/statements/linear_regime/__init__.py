@@ -7,6 +7,7 @@
 `proposition_3_4`     the gradient of Midpoint Mixup on a lagging feature, in the worst case
 `proposition_3_5`     the gradient of ERM on it
 `proposition_4_4`     data on which no linear classifier is perfect
+`premises`            what the results suppose of their points
 `sample`              points of Definition 3.1
 `orthogonal`          both gradients under cross-class orthogonality
 `farkas`              linear separability, proved in exact arithmetic either way

@@ -33,7 +33,7 @@ from mvsim.intervals import clopper_pearson
 from mvsim.parameters import Parameters
 from mvsim.random_streams import stream
 from mvsim.verification.statements.linear_regime.deciding import positive, vanishing
-from mvsim.verification.statements.linear_regime.sample import Sample, own_only
+from mvsim.verification.statements.linear_regime.sample import ONE, Sample, own_only
 from mvsim.verification.verdict import Status, Verdict
 
 SCALES = tuple(2.0**i for i in range(9))
@@ -103,8 +103,8 @@ def sufficiency(sample: Sample, direction: np.ndarray | None = None, method: str
 
 
 def necessity(sample: Sample, change: tuple[float, float] = (BREAK, 0.0)) -> Verdict:
-    """Break one equality, with orthogonality: the least loss over gamma has to stay above the infimum."""
-    y = sample.largest_class
+    """Break one equality of class `ONE`, with orthogonality: the least loss over gamma has to stay above the infimum."""
+    y = ONE
     least = least_excess(excess(sample, broken_direction(sample.k, y, change)))
     affected = float(np.mean(sample.labels == y)) * float(np.mean(sample.labels != y)) * 2.0
     size = max(abs(value) for value in change)
@@ -114,7 +114,10 @@ def necessity(sample: Sample, change: tuple[float, float] = (BREAK, 0.0)) -> Ver
 
 
 def unseen(parameters: Parameters, seed: int) -> Verdict:
-    """Count on how many small data sets a break of class 0 does not show, beside the probability that class 0 or every other class has no point."""
+    """Count on how many small data sets a break of class 0 does not show, beside the probability that class 0 or every other class has no point.
+
+    A count of draws proves no probability: it is consistent with it if its interval contains it, and contradicts it otherwise.
+    """
     k = parameters.k
     N = 2 * k
     small = parameters.replace(N=N)
@@ -123,7 +126,7 @@ def unseen(parameters: Parameters, seed: int) -> Verdict:
     count = sum(abs(excess(Sample(small, int(one)), direction)(FAR)) <= 1e-9 for one in seeds)
     exact = (1.0 - 1.0 / k) ** N + k ** -float(N)
     low, high = clopper_pearson(count, DRAWS, 0.999)
-    status: Status = "holds" if low <= exact <= high else "fails"
+    status: Status = "consistent" if low <= exact <= high else "contradicted"
     rate = f"-log(fraction) / N = {-math.log(count / DRAWS) / N:.4g}" if count else "none"
     statement = "fraction of data sets on which a break is unseen; it is (1 - 1/k)^N + k^-N = exp(-Theta(N))"
     detail = f"N = {N}, {DRAWS} data sets, 99.9% interval [{low:.3g}, {high:.3g}]; {rate}, log(k / (k - 1)) = {math.log(k / (k - 1)):.4g}"
@@ -132,8 +135,7 @@ def unseen(parameters: Parameters, seed: int) -> Verdict:
 
 def sufficiency_as_written(sample: Sample) -> Verdict:
     """Give one pair of classes a negative correlation, which <= 0 allows: the loss does not reach its infimum."""
-    y = sample.largest_class
-    s = int(np.bincount(np.where(sample.labels == y, sample.k, sample.labels), minlength=sample.k)[: sample.k].argmax())
+    y, s = ONE, ONE + 1
     direction = optimal_direction(sample.k)
     direction[y, 0, s] = -BREAK
     least = least_excess(excess(sample, direction))
@@ -144,7 +146,7 @@ def sufficiency_as_written(sample: Sample) -> Verdict:
 
 def necessity_as_written(sample: Sample) -> Verdict:
     """Subtract e v_{y,1} from every weight vector: own correlations are unequal, and the loss reaches its infimum all the same."""
-    y = sample.largest_class
+    y = ONE
     direction = optimal_direction(sample.k)
     direction[:, 0, y, 0] -= BREAK
     far = excess(sample, direction)(FAR)

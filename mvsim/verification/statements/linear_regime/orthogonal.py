@@ -54,6 +54,11 @@ class OneClass:
         own = sample.labels == y
         return cls(sample.k, len(own), y, sample.beta[own], sample.beta[~own], sample.labels[~own])
 
+    @classmethod
+    def each_of(cls, sample: Sample) -> list[OneClass]:
+        """Return all classes of a sample: a bound for any class is judged on the worst."""
+        return [cls.of(sample, y) for y in range(sample.k)]
+
     @cached_property
     def share(self) -> float:
         """N_y / N."""
@@ -72,9 +77,12 @@ class OneClass:
         return (across.sum(axis=1) @ self.beta + 2.0 * (within.sum(axis=1) @ self.beta)) / (2.0 * self.N**2)
 
     def lagging_by_class(self, own: np.ndarray) -> np.ndarray:
-        """Return (k,): what the points of each other class add to 2N^2 times the pull of Midpoint Mixup on v_{y,2}; 0 for class y."""
+        """Return (k,): what the points of each other class add to 2N^2 times the pull of Midpoint Mixup on v_{y,2}; 0 for class y.
+
+        1 - 2 phi_ij = tanh((b_j - h_i / 2) / 2) with e^b_j = e^(h_j/2) + k - 2.
+        """
         h, h_others = self.beta @ own[self.y], (self.others * own[self.classes]).sum(axis=1)
-        each = self.beta[:, 1] @ (1.0 - 2.0 * _share(0.5 * h[:, None], _log_rest(h_others, self.k)))
+        each = self.beta[:, 1] @ np.tanh(0.5 * _log_rest(h_others, self.k) - 0.25 * h[:, None])
         return np.bincount(self.classes, weights=each, minlength=self.k)
 
     def midpoint_pull_of_lagging(self, own: np.ndarray) -> tuple[float, np.ndarray]:

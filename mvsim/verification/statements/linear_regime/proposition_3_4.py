@@ -17,12 +17,15 @@ one half and 1 for the other, whatever beta is, and both components of the gradi
 the pull is about 1/(4k), whatever the other classes do. (b) All classes are alike: the own correlations of each are a + Delta and a, in some order,
 with any a >= 0 and Delta >= log k. Then the pull is Theta(1/k),
 whatever the order is in which class; the worst is found exactly (`worst_order`). (a) extends to a up to a* = Theta(log k), which is measured.
+
+**Which class.** The statement is one for every y, so (a) and (b) are judged on the class of a sample with the least pull. The pull is about N_y / N
+times a number, and the least N_y of k falls with k by itself: exponents of k are those of class 0, which is chosen before the points are drawn.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -30,7 +33,7 @@ from mvsim.parameters import Parameters
 from mvsim.random_streams import stream
 from mvsim.verification.statements.linear_regime.deciding import positive
 from mvsim.verification.statements.linear_regime.orthogonal import OneClass
-from mvsim.verification.statements.linear_regime.sample import Sample
+from mvsim.verification.statements.linear_regime.sample import ONE, Sample
 from mvsim.verification.verdict import Verdict
 
 NAME = "Proposition 3.4"
@@ -169,25 +172,54 @@ def largest_lagging(one: OneClass) -> float:
     return float(brentq(pull, 0.0, LARGEST)) if pull(0.0) > 0.0 else 0.0
 
 
-def lagging_feature(one: OneClass, seed: int) -> Verdict:
-    """Decide that the worst pull is positive while the lagging feature has correlation 0."""
-    pull, own = worst_pull(one, (0.0, 0.0), seed)
+def lagging_feature(classes: Sequence[OneClass], seed: int) -> Verdict:
+    """Decide that the worst pull on any class is positive while the lagging feature has correlation 0.
+
+    The worst weights of other classes are 0, which tells the worst class; the search goes on from there.
+    """
+    worst = min(classes, key=lagging_pull)
+    pull, own = worst_pull(worst, (0.0, 0.0), seed)
     statement = (
-        "k^2 times the least -<grad_{w_y} J_MM, v_{y,2}> over the weights of other classes, with <w_y, v_{y,2}> = 0 and Delta_y = log k, is positive"
+        "k^2 times the least -<grad_{w_y} J_MM, v_{y,2}> over y and the weights of other classes, with <w_y, v_{y,2}> = 0 and Delta_y = log k, "
+        "is positive"
     )
-    others = np.delete(own, one.y, axis=0).max()
-    detail = f"worst of {STARTS} searches, where the largest correlation of another class is {others:.3g}; k times it is {one.k * pull:.4g}"
-    return positive(f"{NAME} (lagging feature)", statement, one.k**2 * pull, LEAST, detail)
+    others = np.delete(own, worst.y, axis=0).max()
+    detail = (
+        f"{_which(worst)}; worst of {STARTS} searches, where the largest correlation of another class is {others:.3g}; "
+        f"k times it is {worst.k * pull:.4g}"
+    )
+    return positive(f"{NAME} (lagging feature)", statement, worst.k**2 * pull, LEAST, detail)
 
 
-def alike(one: OneClass, pull_of: Pull = midpoint_pull) -> Verdict:
-    """Decide that the worst pull is positive while all classes are alike; another pull is a control."""
-    pull, a, gap = worst_pull_if_alike(one, pull_of)
+def lagging_pull(one: OneClass) -> float:
+    """Return the pull on v_{y,2} with <w_y, v_{y,2}> = 0 and Delta_y = log k at the worst weights of other classes, which are 0."""
+    own = np.zeros((one.k, 2))
+    own[one.y, 0] = math.log(one.k)
+    return float(one.midpoint_pull(own)[1])
+
+
+def alike(classes: Sequence[OneClass], pull_of: Pull = midpoint_pull) -> Verdict:
+    """Decide that the worst pull on any class is positive while all classes are alike; another pull is a control."""
+    (pull, a, gap), worst = min(((worst_pull_if_alike(one, pull_of), one) for one in classes), key=lambda found: found[0])
     statement = (
-        "k^2 times the least -<grad_{w_y} J_MM, v_{y,2}> with the own correlations a + Delta and a in all classes, Delta >= log k, is positive"
+        "k^2 times the least -<grad_{w_y} J_MM, v_{y,2}> over y with the own correlations a + Delta and a in all classes, Delta >= log k, is positive"
     )
-    detail = f"least at a = {a:g} log k, Delta = {gap:g} log k; k times it is {one.k * pull:.4g}"
-    return positive(f"{NAME} (classes alike)", statement, one.k**2 * pull, LEAST, detail)
+    detail = f"{_which(worst)}; least at a = {a:g} log k, Delta = {gap:g} log k; k times it is {worst.k * pull:.4g}"
+    return positive(f"{NAME} (classes alike)", statement, worst.k**2 * pull, LEAST, detail)
+
+
+def _which(one: OneClass) -> str:
+    return f"class {one.y} with {len(one.beta)} of {one.N} points"
+
+
+def of_one_class(one: OneClass) -> list[Verdict]:
+    """Report both pulls on a class that was chosen before the points: the least over classes has an extreme number of points in it."""
+    statement = "k^2 times the same pull on class {y} alone, whichever points it has"
+    pulls = {"lagging feature": lagging_pull(one), "classes alike": worst_pull_if_alike(one)[0]}
+    return [
+        Verdict(f"{NAME} ({name}, one class)", "measured", f"{name}: {statement.format(y=one.y)}", one.k**2 * pull, detail=_which(one))
+        for name, pull in pulls.items()
+    ]
 
 
 def threshold(one: OneClass) -> Verdict:
@@ -217,7 +249,7 @@ def as_written(one: OneClass, seed: int) -> Verdict:
 
 
 def proposition_3_4(parameters: Parameters, seed: int) -> list[Verdict]:
-    """Judge the pull on the lagging feature in the worst case, where it holds and as written."""
-    sample = Sample(parameters, seed)
-    one = OneClass.of(sample, sample.largest_class)
-    return [lagging_feature(one, seed), alike(one), threshold(one), with_premise(one), as_written(one, seed)]
+    """Judge the pull on the lagging feature in the worst case, where it holds on the worst class, and as written."""
+    classes = OneClass.each_of(Sample(parameters, seed))
+    one = classes[ONE]
+    return [lagging_feature(classes, seed), alike(classes), *of_one_class(one), threshold(one), with_premise(one), as_written(one, seed)]

@@ -9,6 +9,9 @@ sums of D over the two features of y and of s, the average signal C_P delta2 / 2
 With k = 2 there is no third class: the noise is always of the other class, and weights that are negative on their own features read that. So the
 proposition is about k >= 3. In the same way noise of Q = k - 1 classes tells the class.
 
+It says that there are such data inside Definition 4.1, not that all data there are such. Where linear models fit data because the noise is too
+weak, or too simple, or the points too few (`mvsim.parameters.deviations.fitted_by_linear_models`), the proposition says nothing of them.
+
 This is about a sample, though, so it is decided on the sample: `mvsim.verification.statements.linear_regime.farkas` finds and proves a certificate,
 or a classifier that is perfect. N points in R^F can be separated whatever they are if N is small: how many are needed is measured.
 """
@@ -17,6 +20,7 @@ from __future__ import annotations
 
 from mvsim.data import sample_dataset
 from mvsim.parameters import Parameters
+from mvsim.parameters.deviations import fitted_by_linear_models
 from mvsim.verification.statements.linear_regime.farkas import SIZES, any_certificate, separating_classifier
 from mvsim.verification.verdict import Verdict, not_applicable
 
@@ -53,7 +57,16 @@ def not_separable(name: str, parameters: Parameters, seed: int) -> Verdict:
 
 def proposition_4_4(parameters: Parameters, seed: int) -> list[Verdict]:
     """Judge the construction of the proof, and the data that the parameters describe, whose noise is weaker by default."""
-    return [_constructed(parameters, seed), not_separable(f"{NAME} (these data)", parameters, seed)]
+    return [_constructed(parameters, seed), _where_it_applies(f"{NAME} (these data)", parameters, seed)]
+
+
+def _where_it_applies(name: str, parameters: Parameters, seed: int) -> Verdict:
+    """Return the answer of `not_separable`; a classifier that is right says nothing where something is missing that the proposition needs."""
+    verdict, missing = not_separable(name, parameters, seed), fitted_by_linear_models(parameters)
+    if verdict.status != "fails" or not missing:
+        return verdict
+    why = "; ".join(deviation.statement for deviation in missing)
+    return not_applicable(name, verdict.statement, f"{verdict.detail}; it is about other data: {why}")
 
 
 def _constructed(parameters: Parameters, seed: int) -> Verdict:
@@ -62,4 +75,4 @@ def _constructed(parameters: Parameters, seed: int) -> Verdict:
         return not_applicable(
             name, "no linear classifier is right on all points, proved by an exact certificate", "with two classes the noise tells the class"
         )
-    return not_separable(name, construction(parameters), seed)
+    return _where_it_applies(name, construction(parameters), seed)

@@ -12,7 +12,8 @@ from mvsim.parameters import Parameters
 from mvsim.parameters.models import LINEAR, NETWORK
 from mvsim.verification.statements.linear_regime import lemma_3_2, proposition_3_3, proposition_3_4, proposition_3_5, proposition_4_4
 from mvsim.verification.statements.linear_regime.orthogonal import OneClass
-from mvsim.verification.statements.linear_regime.sample import Sample
+from mvsim.verification.statements.linear_regime.premises import points_of_definition_3_1
+from mvsim.verification.statements.linear_regime.sample import ONE, Sample
 from mvsim.verification.verdict import Verdict
 
 CONSTANT = {"kind": "discrete", "atoms": [0.5]}
@@ -54,6 +55,8 @@ class Result:
         (parameters, seed) -> verdicts.
     controls : tuple of NegativeControl
         What must fail.
+    lacks : callable
+        (parameters, seed) -> in what the data are not those that it speaks of, in words; nothing if they are.
     """
 
     name: str
@@ -61,15 +64,15 @@ class Result:
     points: int
     judge: Callable[[Parameters, int], list[Verdict]]
     controls: tuple[NegativeControl, ...]
+    lacks: Callable[[Parameters, int], str] = lambda parameters, seed: ""
 
     def parameters(self, k: int, fields: dict[str, Any]) -> Parameters:
         """Return parameters with k classes, with the default number of points unless N is given."""
         return Parameters(**{"k": k, "model": self.model, "N": self.points * k} | fields)
 
 
-def _largest(parameters: Parameters, seed: int) -> OneClass:
-    sample = Sample(parameters, seed)
-    return OneClass.of(sample, sample.largest_class)
+def _classes(parameters: Parameters, seed: int) -> list[OneClass]:
+    return OneClass.each_of(Sample(parameters, seed))
 
 
 def _erm(one: OneClass, own: np.ndarray) -> np.ndarray:
@@ -87,12 +90,13 @@ RESULTS: dict[str, Result] = {
         "Lemma 3.2", LINEAR.name, 10, lemma_3_2.lemma_3_2,
         (
             NegativeControl("one own correlation is 1.1 (sufficiency)", "the direction is not optimal",
-                lambda p, seed: lemma_3_2.sufficiency(Sample(p, seed), lemma_3_2.broken_direction(p.k, Sample(p, seed).largest_class))),
+                lambda p, seed: lemma_3_2.sufficiency(Sample(p, seed), lemma_3_2.broken_direction(p.k, ONE))),
             NegativeControl("lambda = 0.3 (sufficiency)", "points are not mixed half and half",
                 lambda p, seed: lemma_3_2.sufficiency(Sample(p, seed), method="mixup", mixing=0.3)),
             NegativeControl("beta constant, own correlations 1.1 and 0.9 (necessity)", "no point shows that they differ",
                 lambda p, seed: lemma_3_2.necessity(Sample(p.replace(beta_law=CONSTANT), seed), (lemma_3_2.BREAK, -lemma_3_2.BREAK))),
         ),
+        points_of_definition_3_1,
     ),
     "3.3": Result(
         "Proposition 3.3", LINEAR.name, 10, proposition_3_3.proposition_3_3,
@@ -100,24 +104,27 @@ RESULTS: dict[str, Result] = {
             NegativeControl("lambda = 1/2", "Midpoint Mixup reaches its infimum", lambda p, seed: proposition_3_3.as_written(Sample(p, seed), 0.5)),
             NegativeControl("lambda = 1", "ERM reaches its infimum", lambda p, seed: proposition_3_3.as_written(Sample(p, seed), 1.0)),
         ),
+        points_of_definition_3_1,
     ),
     "3.4": Result(
         "Proposition 3.4", LINEAR.name, 100, proposition_3_4.proposition_3_4,
         (
             NegativeControl("beta constant (classes alike)", "the softmax does not see which feature is learned",
-                lambda p, seed: proposition_3_4.alike(_largest(p.replace(beta_law=CONSTANT), seed))),
+                lambda p, seed: proposition_3_4.alike(_classes(p.replace(beta_law=CONSTANT), seed))),
             NegativeControl("ERM (classes alike)", "its gradient vanishes with 1 - phi",
-                lambda p, seed: proposition_3_4.alike(_largest(p, seed), _erm)),
+                lambda p, seed: proposition_3_4.alike(_classes(p, seed), _erm)),
         ),
+        points_of_definition_3_1,
     ),
     "3.5": Result(
         "Proposition 3.5", LINEAR.name, 100, proposition_3_5.proposition_3_5,
         (
             NegativeControl("beta from 0.001 on", "points that have nearly none of the leading feature are not fitted",
-                lambda p, seed: proposition_3_5.upper_bound(_largest(p.replace(delta1=0.001), seed))),
+                lambda p, seed: proposition_3_5.upper_bound(_classes(p.replace(delta1=0.001), seed))),
             NegativeControl("Midpoint Mixup", "its gradient does not vanish",
-                lambda p, seed: proposition_3_5.upper_bound(_largest(p, seed), _midpoint)),
+                lambda p, seed: proposition_3_5.upper_bound(_classes(p, seed), _midpoint)),
         ),
+        points_of_definition_3_1,
     ),
     "4.4": Result(
         "Proposition 4.4", NETWORK.name, 40, proposition_4_4.proposition_4_4,

@@ -12,6 +12,10 @@ from mvsim.data import Dataset, sample_dataset
 from mvsim.objectives import Objective, objective
 from mvsim.parameters import Parameters
 
+ONE = 0
+"""The class about which statements on one class are made. All classes have one law, and this one is chosen before the points are drawn: the largest
+or the smallest class of a sample would bring its extreme number of points into a trend in k."""
+
 
 @dataclass(frozen=True, eq=False)
 class Sample:
@@ -53,11 +57,6 @@ class Sample:
         """The fraction of the N^2 ordered pairs whose points have the same class."""
         share = np.bincount(self.labels, minlength=self.k) / len(self.labels)
         return float(share @ share)
-
-    @cached_property
-    def largest_class(self) -> int:
-        """The class with the most points, about which statements on one class are made."""
-        return int(np.bincount(self.labels, minlength=self.k).argmax())
 
     def objective(self, method: str, **options: Any) -> Objective:
         """Return a training loss on these points."""

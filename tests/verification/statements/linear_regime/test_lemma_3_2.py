@@ -10,7 +10,7 @@ from tolerances import ROUNDOFF
 
 import mvsim
 from mvsim.verification.statements.linear_regime import lemma_3_2 as lemma
-from mvsim.verification.statements.linear_regime.sample import Sample, own_only
+from mvsim.verification.statements.linear_regime.sample import ONE, Sample, own_only
 
 
 def sample(k=3, N=8, seed=0, **fields):
@@ -43,7 +43,7 @@ def test_the_infimum_is_not_undercut():
 
 def test_the_least_over_gamma_is_the_least_of_a_fine_grid():
     one = sample(4, 12)
-    above = lemma.excess(one, lemma.broken_direction(4, one.largest_class))
+    above = lemma.excess(one, lemma.broken_direction(4, ONE))
     grid = min(above(gamma) for gamma in np.geomspace(0.1, lemma.FAR, 2000))
     least = lemma.least_excess(above)
     assert least <= grid
@@ -56,7 +56,7 @@ def test_both_directions_hold_with_orthogonality_and_fail_as_written(k):
     assert statuses == {
         "Lemma 3.2 (sufficiency)": "holds",
         "Lemma 3.2 (necessity)": "holds",
-        "Lemma 3.2 (unseen breaks)": "holds",
+        "Lemma 3.2 (unseen breaks)": "consistent",
         "Lemma 3.2 (sufficiency as written)": "fails",
         "Lemma 3.2 (necessity as written)": "fails",
     }
@@ -75,16 +75,22 @@ def test_a_vector_added_to_all_weights_changes_no_loss():
 def test_a_break_grows_the_loss_as_its_square():
     """Halving a small break divides the least excess by 4, but for a logarithm squared."""
     one = sample(5, 50)
-    y = one.largest_class
+    y = ONE
     large, small = (lemma.least_excess(lemma.excess(one, lemma.broken_direction(5, y, (e, 0.0)))) for e in (0.02, 0.01))
     assert 2.5 < large / small < 4.0
+
+
+def test_breaks_that_are_unseen_too_often_contradict_the_probability(monkeypatch):
+    monkeypatch.setattr(lemma, "broken_direction", lambda k, y: lemma.optimal_direction(k))
+    verdict = lemma.unseen(mvsim.Parameters(k=3, model="linear", N=30), 0)
+    assert (verdict.status, verdict.measured) == ("contradicted", 1.0)
 
 
 def test_a_break_is_unseen_where_the_class_has_no_point():
     one = Sample(mvsim.Parameters(k=9, model="linear", N=6), 0)
     empty = int(np.flatnonzero(np.bincount(one.labels, minlength=9) == 0)[0])
     assert abs(lemma.excess(one, lemma.broken_direction(9, empty))(lemma.FAR)) <= lemma.ROUNDOFF
-    assert lemma.excess(one, lemma.broken_direction(9, one.largest_class))(lemma.FAR) > 1.0
+    assert lemma.excess(one, lemma.broken_direction(9, ONE))(lemma.FAR) > 1.0
 
 
 def test_a_constant_beta_hides_that_correlations_differ():

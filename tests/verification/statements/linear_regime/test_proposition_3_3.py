@@ -1,13 +1,17 @@
 """Proposition 3.3: the closed form against loops and against entropies in closed form, and where the distance vanishes."""
 
+import itertools
+
 import linear_loops
 import numpy as np
 import pytest
 from compare import assert_close
-from scipy.special import digamma
+from scipy.integrate import quad
+from scipy.special import betaln, xlogy
 from tolerances import ROUNDOFF
 
 import mvsim
+from mvsim.objectives.mixing import law_from
 from mvsim.verification.statements.linear_regime import proposition_3_3 as proposition
 from mvsim.verification.statements.linear_regime.lemma_3_2 import optimal_direction
 from mvsim.verification.statements.linear_regime.sample import Sample
@@ -18,7 +22,7 @@ def sample(k=3, N=8, seed=0):
 
 
 def entropy(lam):
-    return -lam * np.log(lam) - (1.0 - lam) * np.log(1.0 - lam)
+    return -xlogy(lam, lam) - xlogy(1.0 - lam, 1.0 - lam)
 
 
 @pytest.mark.parametrize("C", [0.0, 1.0, 5.0, 40.0])
@@ -32,11 +36,35 @@ def test_the_closed_form_is_that_of_the_loops(k, C):
     assert abs(form(C) - expected) <= ROUNDOFF * max(1.0, loss)
 
 
-@pytest.mark.parametrize("a", [0.3, 1.0, 20.0])
-def test_entropies_of_beta_laws_are_those_in_closed_form(a):
-    """At C = 0 the loss is log k, so that what is left of it tells E[H], which is digamma(2a + 1) - digamma(a + 1)."""
-    form = proposition.ClosedForm({"distribution": "beta", "args": [a, a]}, 2, 0.0)
-    assert_close(np.log(2.0) - form(0.0), digamma(2.0 * a + 1.0) - digamma(a + 1.0), 1e-4)  # a quadrature of what is not smooth at 0 and 1
+def adaptive(f, a):
+    """E f of Beta(a, a) for an even f, by adaptive quadrature over v = (1 - lambda)^a, in which the density is not singular at 1."""
+    edges = 0.5**a * np.array([0.0, 1e-6, 1e-4, 1e-2, 0.1, 0.3, 0.6, 1.0])
+
+    def integrand(v):
+        s = v ** (1.0 / a)
+        return 2.0 * f(1.0 - s) * (1.0 - s) ** (a - 1.0) * np.exp(-betaln(a, a)) / a
+
+    return sum(quad(integrand, *ends, epsabs=1e-15, epsrel=1e-12, limit=400)[0] for ends in itertools.pairwise(edges))
+
+
+@pytest.mark.parametrize("a", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("k", [3, 50])
+def test_the_quadrature_is_far_finer_than_the_bound(a, k):
+    """Next to 0 and 1 the entropy is not smooth, and a sum over nodes would be off by 10^-6, as much as the bound."""
+    form = proposition.ClosedForm({"distribution": "beta", "args": [a, a]}, k, 0.0)
+    for C in (0.0, 2.0, 20.0):
+        exact = adaptive(lambda lam, C=C: np.log(np.exp(lam * C) + np.exp((1 - lam) * C) + k - 2) - C * (lam**2 + (1 - lam) ** 2) - entropy(lam), a)
+        assert abs(form(C) - exact) <= 1e-12
+    law = law_from({"distribution": "beta", "args": [a, a]}, proposition.NODES)
+    assert abs(proposition.mean_entropy(law) - adaptive(entropy, a)) <= 1e-12
+
+
+def test_the_entropy_of_other_laws_is_that_of_their_quadrature():
+    for law, expected in ((0.3, entropy(0.3)), ({"atoms": [0.0, 0.4], "probabilities": [0.25, 0.75]}, 0.75 * entropy(0.4))):
+        assert_close(proposition.mean_entropy(law_from(law, 10)), expected, ROUNDOFF)
+    skew = law_from({"distribution": "beta", "args": [2.0, 5.0]}, 400)
+    lam, weight = np.array(skew.folded_quadrature()).T
+    assert_close(proposition.mean_entropy(skew), float(weight @ entropy(lam)), 1e-9)
 
 
 def test_two_atoms_leave_what_pairs_of_one_class_leave():
