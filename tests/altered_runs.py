@@ -26,7 +26,7 @@ def at_state(run, c, data=None, **values):
     dataset = dataset.assign({name: ("snapshot", v) for name, v in kept.items()})
     dataset = dataset.assign(correlations=(run.dataset["correlations"].dims, start))
     dataset = dataset.assign(final_correlations=(run.dataset["final_correlations"].dims, c))
-    return altered(Run(dataset, run.provenance), data, escape_time=np.zeros(run.dataset["escape_time"].shape), **values)
+    return altered(Run(dataset, run.provenance), data, entry_time=np.zeros(run.dataset["entry_time"].shape), **values)
 
 
 def without_noise(run):

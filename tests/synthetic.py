@@ -46,8 +46,8 @@ def synthetic_run(method: str = "midpoint", k: int = 10, seed: int = 0, records:
         total_correlation=(views, np.where(active, strongest, 0.0)),
         active_neurons=(views, active.astype(np.int64)),
         feature_learned=(views, active.astype(float)),
-        escape_time=(own, np.where(np.isinf(escape), np.nan, escape)[:, None].repeat(dataset.sizes["neuron"], axis=1)),
-        predicted_escape_time=(own, escape[:, None].repeat(dataset.sizes["neuron"], axis=1) * 1.2),
+        entry_time=(own, np.where(np.isinf(escape), np.nan, escape)[:, None].repeat(dataset.sizes["neuron"], axis=1)),
+        predicted_entry_time=(own, escape[:, None].repeat(dataset.sizes["neuron"], axis=1) * 1.2),
     )
     return Run(made_up, provenance)
 

@@ -1,4 +1,4 @@
-"""Run files of format 3, read as those of today.
+"""Run files of format 3, read as those of format 4.
 
 There the dimension of classes was called ``class``, which is a keyword of Python, views counted from 0, and the dimensions ``neuron``,
 ``feature_class`` and ``snapshot`` had no coordinates. What only resuming needs stood beside the rest.
@@ -20,7 +20,7 @@ NAMES = {"class": "label"}
 
 
 def upgraded(dataset: xr.Dataset) -> xr.Dataset:
-    """Return the variables of a run of format 3 under the names of today."""
+    """Return the variables of a run of format 3 under the names of format 4."""
     if not {"class", "view"} <= set(dataset.sizes):
         return dataset  # something is missing, which will be named
     views = dataset["view"].copy(data=dataset["view"].values + FIRST_VIEW)

@@ -6,7 +6,7 @@ import os
 from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, Any
 
-from mvsim.archive import format_3
+from mvsim.archive import format_3, format_4
 from mvsim.archive.atomic import write_atomically
 from mvsim.archive.attributes import plain_attributes
 from mvsim.archive.content_hash import content_hash
@@ -31,6 +31,9 @@ GROUP, RESUMING = "resume", ("resume_", "memory_")
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _RESTORE = "restore it from a copy, or make the run again"
+
+OLDER = (format_3, format_4)
+"""Older formats that are read, each by what makes the next one of it."""
 
 
 def write_run(path: str | os.PathLike[str], dataset: xr.Dataset, provenance: dict[str, Any]) -> None:
@@ -115,7 +118,10 @@ def _of_resuming(dataset: xr.Dataset) -> list[str]:
 
 def _of_today(stored: xr.Dataset, provenance: dict[str, Any]) -> xr.Dataset:
     """Return what a file holds under the names of the present format."""
-    return format_3.upgraded(stored) if provenance["format"] == format_3.NUMBER else stored
+    for older in OLDER:
+        if provenance["format"] <= older.NUMBER:
+            stored = older.upgraded(stored)
+    return stored
 
 
 def read_provenance(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -147,7 +153,8 @@ def read_provenance(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def _open(path: str | os.PathLike[str]) -> IO[bytes]:
     give = "give a run made by `mvsim simulate`"
-    return open_ordinary(check_path("path", path, f"a file; {give}"), give)
+    check_path("path", path, f"a file; {give}")
+    return open_ordinary(path, give)  # as it is written, for messages: a path would take one slash of two away
 
 
 def _load(path: str | os.PathLike[str], file: IO[bytes]) -> tuple[xr.Dataset, dict[str, Any]]:
@@ -198,7 +205,7 @@ def _provenance(path: str | os.PathLike[str], text: object) -> dict[str, Any]:
         raise UsageError(f"{path_text(path)}: its provenance has no valid format number: it was edited or damaged; {_RESTORE}")
     if version > FORMAT:
         raise UsageError(f"{path_text(path)}: has format {echo(version)}, made by a newer mvsim; this version reads {FORMAT}: install a newer mvsim")
-    if version < format_3.NUMBER:
-        readable = f"formats {format_3.NUMBER} and {FORMAT}"
+    if version < OLDER[0].NUMBER:
+        readable = f"formats {OLDER[0].NUMBER} to {FORMAT}"
         raise UsageError(f"{path_text(path)}: has format {echo(version)}, made by an older mvsim; this version reads {readable}: make the run again")
     return provenance

@@ -14,7 +14,7 @@ from mvsim.recording.variables import VARIABLES, Values, When
 if TYPE_CHECKING:
     import xarray as xr
 
-FORMAT = 4
+FORMAT = 5
 """Number of the layout described here; a change that older versions cannot read adds one."""
 
 STATUSES = ("running", "finished", "interrupted", "diverged", "stalled")

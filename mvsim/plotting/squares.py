@@ -43,7 +43,7 @@ def _draw_totals(axes: Axes, shown: Shown, limits: Limits) -> None:
 
 def _entries(shown: Shown) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_], int]:
     """Return when neurons entered B and when that was foretold, which of them are the first of their class, and how many were not foretold."""
-    measured, foretold = shown.of_classes("escape_time"), shown.of_classes("predicted_escape_time")
+    measured, foretold = shown.of_classes("entry_time"), shown.of_classes("predicted_entry_time")
     entered = np.isfinite(measured) & (measured > 0)
     both = entered & np.isfinite(foretold)
     first = both & (measured == np.min(np.where(np.isnan(measured), np.inf, measured), axis=(1, 2), keepdims=True))
@@ -112,4 +112,4 @@ total_correlations = Panel(
     notes=lambda shown: r"Total correlations: dots are classes; $\times n$: $n$ dots at one place.",
     is_empty=lambda shown: not any(values.any() for values in _totals(shown)),
 )
-escapes = Panel("escapes", _draw_entries, _entry_limits, over_time=False, is_empty=lambda shown: not len(_entries(shown)[0]))
+entries = Panel("entries", _draw_entries, _entry_limits, over_time=False, is_empty=lambda shown: not len(_entries(shown)[0]))

@@ -34,7 +34,7 @@ class Start:
     threshold: float
 
     @property
-    def predicted_escape_time(self) -> np.ndarray:
+    def predicted_entry_time(self) -> np.ndarray:
         """(k, m, V): when own correlations enter B_{y,l}, foretold from here."""
         p, own = self.objective.parameters, diagnostics.own_correlations(self.c)
         return predicted_escape_times(own, self.objective.log_growth_rates(), p.rho, p.alpha, self.threshold)

@@ -23,7 +23,7 @@ class Snapshots:
         self.states: list[State] = []
         self._opened = np.zeros(k, dtype=bool)  # classes in which Delta_y has been log k or more
 
-    def consider(self, state: State, view_gap: np.ndarray, escape_step: np.ndarray, previous_step: int | None) -> None:
+    def consider(self, state: State, view_gap: np.ndarray, entry_step: np.ndarray, previous_step: int | None) -> None:
         """Keep a state that is recorded if it is worth it.
 
         Parameters
@@ -32,13 +32,13 @@ class Snapshots:
             The state.
         view_gap : numpy.ndarray
             (k,) Delta_y there.
-        escape_step : numpy.ndarray
+        entry_step : numpy.ndarray
             (k, m, V) see `mvsim.recording.entries.EscapeLog`.
         previous_step : int, optional
             Step of the record before, if there is one.
         """
         opened = self._opened | is_open(view_gap)
-        views_escaped = previous_step is not None and _escapes_doubled(escape_step, previous_step, state.step)
+        views_escaped = previous_step is not None and _escapes_doubled(entry_step, previous_step, state.step)
         if _is_snapshot(state.step) or views_escaped or _doubled(self._opened, opened):
             self.states.append(state)
         self._opened = opened
@@ -54,9 +54,9 @@ def _is_snapshot(step: int) -> bool:
     return step == 0 or str(step).rstrip("0") in ("1", "2", "5")
 
 
-def _escapes_doubled(escape_step: np.ndarray, before: int, now: int) -> bool:
+def _escapes_doubled(entry_step: np.ndarray, before: int, now: int) -> bool:
     """Whether the number of views that have escaped has passed a power of two since the last record: those are the times to look at."""
-    steps = np.where(escape_step < 0, np.iinfo(np.int64).max, escape_step).min(axis=1)
+    steps = np.where(entry_step < 0, np.iinfo(np.int64).max, entry_step).min(axis=1)
     return _doubled(steps <= before, steps <= now)
 
 

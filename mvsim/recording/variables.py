@@ -201,23 +201,23 @@ VARIABLES: dict[str, Variable] = {
         When.START, _FEATURE, "float64", "S_{y,l} = (1/N) sum over own points and patches of beta^alpha",
         ("objective.parameters", "objective.data"), diagnostics.signal_strength, Values.FINITE,
     ),
-    "predicted_escape_time": Variable(
+    "predicted_entry_time": Variable(
         When.START, _OWN, "float64",
         "time at which the own correlation enters B_{y,l}, foretold from the initial state; infinite if it never grows or no double holds it",
-        ("predicted_escape_time",),
+        ("predicted_entry_time",),
     ),
     "correlations": Variable(
         When.SNAPSHOT, ("snapshot", *_ALL), "float64", "<w_{y,r}, v_{s,l}> at a few times", ("c",), values=Values.FINITE
     ),
     "snapshot_time": Variable(When.SNAPSHOT, ("snapshot",), "float64", "time of each of these", ("time",)),
     "snapshot_step": Variable(When.SNAPSHOT, ("snapshot",), "int64", "step of each of these", ("step",)),
-    "escape_time": Variable(When.ENTRIES, _OWN, "float64", "time at which the own correlation entered B_{y,l}, NaN if it has not", ("time",)),
-    "escape_step": Variable(When.ENTRIES, _OWN, "int64", "step of it, -1 if it has not", ("step",)),
-    "linear_time": Variable(
+    "entry_time": Variable(When.ENTRIES, _OWN, "float64", "time at which the own correlation entered B_{y,l}, NaN if it has not", ("time",)),
+    "entry_step": Variable(When.ENTRIES, _OWN, "int64", "step of it, -1 if it has not", ("step",)),
+    "escape_time": Variable(
         When.ESCAPES, _OWN, "float64", "time at which the own correlation passed rho / lambda and so escaped to the linear regime; NaN if it has not",
         ("time",), optional=True,
     ),
-    "linear_step": Variable(When.ESCAPES, _OWN, "int64", "step of it, -1 if it has not", ("step",), optional=True),
+    "escape_step": Variable(When.ESCAPES, _OWN, "int64", "step of it, -1 if it has not", ("step",), optional=True),
     "final_correlations": Variable(When.FINAL, _ALL, "float64", "<w_{y,r}, v_{s,l}> at the last save", ("c",), values=Values.FINITE),
     "final_step": Variable(When.FINAL, (), "int64", "step of the last save", ("step",)),
     "final_time": Variable(When.FINAL, (), "float64", "time of the last save", ("time",)),

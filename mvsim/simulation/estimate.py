@@ -104,5 +104,5 @@ def _decades(t: float) -> float:
 
 def last_escape(plan: Plan, c: np.ndarray) -> float:
     """Return when the first neuron of the slowest feature escapes, foretold at c; features that never do do not count; at least 1."""
-    times = Start(plan.objective, c, plan.recorder.threshold).predicted_escape_time.min(axis=1)
+    times = Start(plan.objective, c, plan.recorder.threshold).predicted_entry_time.min(axis=1)
     return float(np.max(times, initial=1.0, where=np.isfinite(times)))

@@ -63,6 +63,6 @@ def awaited(recorder: Recorder, now: float) -> Awaited | None:
     if not recorder.objective.has_escapes:
         return None
     escaped = recorder.escapes.views()
-    foretold = np.min(recorder.start_values["predicted_escape_time"], axis=1)[~escaped]
+    foretold = np.min(recorder.start_values["predicted_entry_time"], axis=1)[~escaped]
     later = foretold[np.isfinite(foretold) & (foretold > now)]
     return Awaited(int(escaped.sum()), escaped.size, float(later.min()) if later.size else None)

@@ -136,7 +136,7 @@ def _foretold(recorder: Recorder) -> list[str]:
     """Say how well the initial state foretold which view of each class escapes first, where there is more than one and they escape at all."""
     if recorder.objective.parameters.V == 1 or not recorder.objective.has_escapes:
         return []
-    right, classes = count_foretold(recorder.escapes, recorder.start_values["predicted_escape_time"])
+    right, classes = count_foretold(recorder.escapes, recorder.start_values["predicted_entry_time"])
     return [f"The initial state foretold which feature of a class escapes first in {right} of {classes} classes."] if classes else []
 
 

@@ -43,13 +43,15 @@ def _views(reduce: Callable[..., np.ndarray]) -> Callable[[np.ndarray], float]:
 
 
 def _escape(reduce: Callable[[np.ndarray], Any]) -> Callable[[Run], float | None]:
-    """Return the first or last of the times at which the first neuron of each view entered."""
+    """Return the first or last of the times at which the first neuron of each view escaped; None for a run without, or saved before they were."""
 
     def of(run: Run) -> float | None:
+        if "escape_time" not in run.dataset:
+            return None
         times = run.dataset["escape_time"].to_numpy()
-        entered = np.isfinite(times).any(axis=1)
+        escaped = np.isfinite(times).any(axis=1)
         first = np.min(np.where(np.isnan(times), np.inf, times), axis=1)
-        return float(reduce(first[entered])) if entered.any() else None
+        return float(reduce(first[escaped])) if escaped.any() else None
 
     return of
 
@@ -68,8 +70,8 @@ MEASURES: dict[str, Measure] = {
     "time": Measure("time at the end", "float64", lambda run: float(run.dataset["final_time"])),
     "steps": Measure("steps taken", "Int64", lambda run: int(run.dataset["final_step"])),
     "gradients": Measure("gradients evaluated", "Int64", lambda run: int(run.dataset["final_evaluations"])),
-    "first_escape": Measure("time at which the first view entered B_{y,l}", "float64", _escape(np.min)),
-    "last_escape": Measure("time at which the last view that did entered B_{y,l}", "float64", _escape(np.max)),
+    "first_escape": Measure("time at which the first view escaped, by its first neuron", "float64", _escape(np.min)),
+    "last_escape": Measure("time at which the last view that did escaped, by its first neuron", "float64", _escape(np.max)),
     "stronger_view": Measure("mean over classes of the larger max correlation at the end", "float64", _last("max_correlation", _views(np.max))),
     "weaker_view": Measure("mean over classes of the smaller max correlation at the end", "float64", _last("max_correlation", _views(np.min))),
     "view_gap": Measure("mean over classes of the largest minus the least C_{y,l} at the end", "float64", _last("view_gap", np.mean)),

@@ -86,10 +86,10 @@ def test_values_that_differ_in_a_bit_differ(mvsim, tmp_path, case):
     first, second, told = NEARLY[case]
     dataset, provenance = example_run()
     for name, value in (("one.nc", first), ("same.nc", first), ("two.nc", second)):
-        times = dataset["escape_time"].copy()
+        times = dataset["entry_time"].copy()
         times[1, 0, 1] = value
-        write_run(tmp_path / name, dataset.assign(escape_time=times), provenance)
+        write_run(tmp_path / name, dataset.assign(entry_time=times), provenance)
     assert mvsim("diff", "one.nc", "same.nc").out == "The runs do not differ, bit for bit.\n"
     result = mvsim("diff", "one.nc", "two.nc")
     assert result.code == 1
-    assert f"escape_time[1, 0, 1] {told.replace('  ', ' ')}, in 1 of " in " ".join(result.out.split())
+    assert f"entry_time[1, 0, 1] {told.replace('  ', ' ')}, in 1 of " in " ".join(result.out.split())

@@ -362,7 +362,7 @@ def test_it_settles_and_escapes_are_recorded():
     run = mvsim.simulate(SMALL, "erm", n_test=4)
     assert run.settled
     assert "gradients of the gradient flow" in run.summary
-    escaped = run.dataset["escape_time"].values
+    escaped = run.dataset["entry_time"].values
     inside = own_correlations(run.final_correlations) >= SMALL.rho / SMALL.delta1
     assert np.array_equal(np.isfinite(escaped), inside)
     assert inside.any()

@@ -145,7 +145,7 @@ def test_the_summary_of_a_flow_bounds_the_steps_of_gradient_descent():
     """At the first record after an escape it is known how fast the gradient turns."""
     run = learned_run()
     rates, step = run.dataset["turning_rate"].to_numpy(), run.dataset["step"].to_numpy()
-    escaped = run.dataset["linear_step"].to_numpy()
+    escaped = run.dataset["escape_step"].to_numpy()
     after = np.unique(np.searchsorted(step, np.where(escaped < 0, 10**9, escaped).min(axis=1)))
     after = after[(after > 0) & (after < len(step))]
     assert len(after)

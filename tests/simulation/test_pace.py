@@ -64,7 +64,7 @@ def test_a_run_waits_for_the_next_foretold_escape(monkeypatch):
 
     monkeypatch.setattr(Session, "_arrive", arrived)
     run = mvsim.simulate(mvsim.Parameters(k=2, m=2, N=30, P=8, d=40), "erm", n_test=4, t_end=1e5)
-    foretold = run.dataset["predicted_escape_time"].to_numpy().min(axis=1)
+    foretold = run.dataset["predicted_entry_time"].to_numpy().min(axis=1)
     counts = []
     for _, found, time, escaped in recorders:
         later = [foretold[place] for place in np.ndindex(2, 2) if not escaped[place] and np.isfinite(foretold[place]) and foretold[place] > time]

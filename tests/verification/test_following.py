@@ -25,7 +25,7 @@ def test_a_run_that_is_never_decided_is_followed_so_far_and_no_further(follow, e
     monkeypatch.setattr(module, "try_kept_run", kept)
     monkeypatch.setattr(module, "judge", lambda run, number, everything=True: Judgement(run, undecided))
     judgements, stopped = module._judgements("4.6", erm.parameters, 1, tmp_path, None, None, follow)
-    limit = module.FOLLOWED * Evidence(erm).escape_time.min(axis=1).max()
+    limit = module.FOLLOWED * Evidence(erm).entry_time.min(axis=1).max()
     assert (len(judgements), stopped) == (1, [])
     if follow:
         assert ends[-1] >= limit > ends[-2]
@@ -34,9 +34,9 @@ def test_a_run_that_is_never_decided_is_followed_so_far_and_no_further(follow, e
 
 
 def test_where_a_class_has_no_escape_the_foretold_one_counts(erm):
-    escapes = erm.dataset["escape_time"].copy(data=erm.dataset["escape_time"].values * float("nan"))
-    foretold = Evidence(erm).predicted_escape_time.min(axis=1).max()
-    assert module._farthest(Run(erm.dataset.assign(escape_time=escapes), erm.provenance)) == pytest.approx(module.FOLLOWED * foretold)
+    escapes = erm.dataset["entry_time"].copy(data=erm.dataset["entry_time"].values * float("nan"))
+    foretold = Evidence(erm).predicted_entry_time.min(axis=1).max()
+    assert module._farthest(Run(erm.dataset.assign(entry_time=escapes), erm.provenance)) == pytest.approx(module.FOLLOWED * foretold)
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def _what_became(run: mvsim.Run, p: mvsim.Parameters, r0: float, seed: int) -> d
     k = p.k
     last = run.dataset.isel(time=-1)
     learned, end = last["feature_learned"].to_numpy(), float(last["time"])
-    entered = run.dataset["escape_time"].min("neuron").to_numpy()  # NaN where none has
+    entered = run.dataset["entry_time"].min("neuron").to_numpy()  # NaN where none has
     leaders, data = run.dataset["max_correlation"].to_numpy()[0], mvsim.sample_dataset(p, seed)
     times = tensor_power_times(p, log_signal_strength(p, data), leaders)
     first = follow_first_view(p, data, times)

@@ -94,7 +94,7 @@ def follow(asked: Asked, limit: float) -> dict[str, Any]:
         run = mvsim.open_run(out)
         run.dataset.load()
     last = run.dataset.isel(time=-1)
-    escaped = run.dataset["escape_time"].to_numpy()
+    escaped = run.dataset["entry_time"].to_numpy()
     order = [[int(i) for i in place] for place in np.argwhere(np.isfinite(escaped))[np.argsort(escaped[np.isfinite(escaped)], kind="stable")]]
     evaluations = int(run.dataset["final_evaluations"])
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -40,11 +40,11 @@ def compare(method: str) -> dict[str, Any]:
     descents = [final(method, integrator="gd", eta=eta).final_correlations for eta in ETAS]
     errors, slope = _convergence(descents, reference)
     control = _convergence(descents, 1.01 * reference)[1]
-    escaped = int(np.isfinite(flow.dataset["escape_time"]).sum())
+    escaped = int(np.isfinite(flow.dataset["entry_time"]).sum())
     estimate = float(flow.provenance["faithful_eta"])
-    first = float(np.nanmin(flow.dataset["escape_time"]))
+    first = float(np.nanmin(flow.dataset["entry_time"]))
     descent = final(method, integrator="gd", eta=T_END[method] / np.ceil(T_END[method] / estimate))
-    relative = abs(float(np.nanmin(descent.dataset["escape_time"])) / first - 1.0)
+    relative = abs(float(np.nanmin(descent.dataset["entry_time"])) / first - 1.0)
     row = {
         "t_end": T_END[method],
         "escaped": escaped,

@@ -57,7 +57,7 @@ def compared(run: mvsim.Run) -> dict[str, Any]:
     for escape in ReducedMidpoint(p, mvsim.sample_dataset(p, run.seed)).escapes(own):
         foretold[escape.y, escape.view], shared[escape.y, escape.view] = escape.time, escape.shared
         factors[escape.y, escape.view] = escape.factor
-    came, alone = crossing_times(run), run.dataset["predicted_escape_time"].min("neuron").to_numpy()
+    came, alone = crossing_times(run), run.dataset["predicted_entry_time"].min("neuron").to_numpy()
     both = np.isfinite(came) & np.isfinite(foretold)
     has = np.einsum("yryl->yrl", run.final_correlations).argmax(axis=1)  # (k, 2): the neuron that has each view at the end
     second = came.argmax(axis=1)

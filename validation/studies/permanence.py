@@ -44,8 +44,8 @@ def compared(seed: int, settled: Evidence, far: Evidence) -> dict[str, Any]:
     """Foretell the escapes of one settled run, and say what came of them in the same run followed further."""
     foretold = foretold_escapes(settled)
     views = []
-    for y, view in np.argwhere(~np.isfinite(settled.escape_time)):
-        came = float(far.escape_time[y, view])
+    for y, view in np.argwhere(~np.isfinite(settled.entry_time)):
+        came = float(far.entry_time[y, view])
         log_time, error = float(foretold.log_time[y, view]), float(foretold.error[y, view])
         views.append(
             {

@@ -197,19 +197,19 @@ class Evidence:
         return self._recorded("sharpness")
 
     @cached_property
-    def escape_time(self) -> np.ndarray:
+    def entry_time(self) -> np.ndarray:
         """(k, V): when the first neuron of a class entered B_{y,l}, infinite if none has."""
-        return _first_of_neurons(self._recorded("escape_time"))
+        return _first_of_neurons(self._recorded("entry_time"))
 
     @cached_property
     def first_views(self) -> tuple[np.ndarray, np.ndarray]:
         """(k,) which view of each class escaped first, and (k,) whether any did."""
-        return first_views(self._recorded("escape_time"), self._recorded("escape_step"))
+        return first_views(self._recorded("entry_time"), self._recorded("entry_step"))
 
     @cached_property
-    def predicted_escape_time(self) -> np.ndarray:
+    def predicted_entry_time(self) -> np.ndarray:
         """(k, V): the same foretold from the start."""
-        return _first_of_neurons(self._recorded("predicted_escape_time"))
+        return _first_of_neurons(self._recorded("predicted_entry_time"))
 
     # ---- Full states ---------------------------------------------------------------------------------------------------------------
 
@@ -226,7 +226,7 @@ class Evidence:
     @cached_property
     def late_snapshots(self) -> list[Snapshot]:
         """Some of those after the first escape, evenly chosen, `most_snapshots` at most; the final one is always among them."""
-        return _evenly([s for s in self.snapshots[:-1] if s.time >= self.escape_time.min()] + self.snapshots[-1:], self.most_snapshots)
+        return _evenly([s for s in self.snapshots[:-1] if s.time >= self.entry_time.min()] + self.snapshots[-1:], self.most_snapshots)
 
     @cached_property
     def open_snapshots(self) -> list[Snapshot]:

@@ -93,7 +93,7 @@ class Trend(NamedTuple):
 def trend(evidence: Evidence, values: np.ndarray) -> Trend:
     """Fit values (T, ...) over the last factor `FACTOR` of time, from `AFTER_ESCAPE` times the last escape on."""
     times = evidence.times
-    escapes = evidence.escape_time[np.isfinite(evidence.escape_time)]
+    escapes = evidence.entry_time[np.isfinite(evidence.entry_time)]
     start = max(times[-1] / FACTOR, AFTER_ESCAPE * float(escapes.max(initial=0.0)))
     chosen = np.flatnonzero((times >= start * (1.0 - 1e-12)) & (times > 0.0))
     log_times = np.log(times[chosen])
@@ -201,7 +201,7 @@ def foretold_escapes(evidence: Evidence) -> Foretold:
     first = np.where(np.isnan(log_time), np.inf, log_time).argmin(axis=1)[:, None]
     of_view, of_error = (np.take_along_axis(values, first, axis=1)[:, 0] for values in (log_time, error))
     earliest = np.where(usable, fitted.not_before(), log_time).min(axis=1)
-    waiting = ~np.isfinite(evidence.escape_time)
+    waiting = ~np.isfinite(evidence.entry_time)
     log_time, error, earliest = (np.where(waiting, values, np.nan) for values in (of_view, of_error, earliest))
     return Foretold(log_time, error, earliest, fitted.records)
 

@@ -210,7 +210,7 @@ def _rate_differences(records: FlowRecords) -> tuple[np.ndarray, np.ndarray]:
         steady = np.maximum(before, after) <= MOST_CHANGE * np.minimum(before, after)
         right = records.evidence.training_accuracy == 1.0
         compared = right[:-1] & right[1:] & (grown >= SHORTEST) & (records.falls >= LEAST_FALL) & steady & (rule > 0.0) & np.isfinite(rule)
-    compared &= ~_escapes_between(records.dataset["escape_time"].to_numpy(), records.times)
+    compared &= ~_escapes_between(records.dataset["entry_time"].to_numpy(), records.times)
     return records.times[1:][compared], np.abs(records.falls[compared] / rule[compared] - 1.0)
 
 
@@ -226,7 +226,7 @@ def late_law(records: FlowRecords) -> Verdict:
     if records.evidence.mixes or not small[-1]:
         which = "mixed points keep a loss" if records.evidence.mixes else f"the loss is not below {SMALL_LOSS:g} at training accuracy 1"
         return not_applicable(name, statement, f"{which}")
-    escapes = run.dataset["escape_time"].to_numpy()
+    escapes = run.dataset["entry_time"].to_numpy()
     changed = [unchanged_since(times, small), unchanged_since(times, is_learned(run.dataset["feature_learned"].to_numpy()))]
     since = max(*changed, float(np.nanmax(escapes, initial=0.0)))
     if not times[-1] >= FACTOR * since or times[-1] <= 0.0:
@@ -272,7 +272,7 @@ def _unrecorded(name: str, statement: str, variable: str) -> Verdict:
     return Verdict(name, "inconclusive", statement, detail=detail)
 
 
-def _escapes_between(escape_time: np.ndarray, times: np.ndarray) -> np.ndarray:
+def _escapes_between(entry_time: np.ndarray, times: np.ndarray) -> np.ndarray:
     """Return (T - 1,) bool: whether a neuron escaped between two records."""
-    escapes = np.sort(escape_time[np.isfinite(escape_time)])
+    escapes = np.sort(entry_time[np.isfinite(entry_time)])
     return np.asarray(np.diff(np.searchsorted(escapes, times, side="right")) > 0)

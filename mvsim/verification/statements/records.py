@@ -123,7 +123,7 @@ def escapes(evidence: Evidence) -> Verdict:
     0 for a neuron that starts beyond. A neuron that falls back between its escape and the next record counts as wrong; none has been seen to.
     """
     dataset, wrong, count = evidence.run.dataset, 0, 0
-    thresholds = {"escape": evidence.threshold, "linear": evidence.objective.escapes_at}
+    thresholds = {"entry": evidence.threshold, "escape": evidence.objective.escapes_at}
     for name, threshold in thresholds.items():
         if f"{name}_time" in dataset:
             times, steps = dataset[f"{name}_time"].to_numpy(), dataset[f"{name}_step"].to_numpy()

@@ -28,13 +28,13 @@ def test_few_late_states_and_the_final_one_always(run, monkeypatch):
     monkeypatch.setattr(evidence_module, "MOST_SNAPSHOTS", 5)
     evidence = Evidence(run)
     assert evidence.late_snapshots[-1] is evidence.snapshots[-1]
-    everything = altered(run, escape_time=np.zeros(run.dataset["escape_time"].shape))
+    everything = altered(run, entry_time=np.zeros(run.dataset["entry_time"].shape))
     assert len(everything.snapshots) > evidence_module.MOST_SNAPSHOTS
     assert len(everything.late_snapshots) == evidence_module.MOST_SNAPSHOTS
     monkeypatch.setattr(evidence_module, "PAIR_OUTPUTS", 1.0)
-    costly = altered(run, escape_time=np.zeros(run.dataset["escape_time"].shape))
+    costly = altered(run, entry_time=np.zeros(run.dataset["entry_time"].shape))
     assert len(costly.late_snapshots) == evidence_module.FEWEST_SNAPSHOTS
-    never = altered(run, escape_time=np.full(run.dataset["escape_time"].shape, np.nan))
+    never = altered(run, entry_time=np.full(run.dataset["entry_time"].shape, np.nan))
     assert never.late_snapshots == never.snapshots[-1:]
 
 

@@ -13,10 +13,10 @@ TIMES = np.geomspace(1e4, 1e8, 81)
 def late(run, times=TIMES, escaped=((0, 0, 0), (1, 1, 1), (2, 0, 0), (3, 2, 1)), **values):
     """A run with these records, of which some neurons escaped at t = 1e5."""
     dataset = run.dataset.isel(time=np.zeros(len(times), dtype=int)).assign_coords(time=("time", times))
-    escape = np.full(run.dataset["escape_time"].shape, np.nan)
+    escape = np.full(run.dataset["entry_time"].shape, np.nan)
     for index in escaped:
         escape[index] = 1e5
-    return altered(Run(dataset, run.provenance), escape_time=escape, **values)
+    return altered(Run(dataset, run.provenance), entry_time=escape, **values)
 
 
 def potentials(run, times, at_end, slope):
@@ -26,7 +26,7 @@ def potentials(run, times, at_end, slope):
 
 
 def test_a_linear_potential_foretells_its_zero(erm):
-    shape = erm.dataset["escape_time"].shape
+    shape = erm.dataset["entry_time"].shape
     at_end, slope = np.full(shape, 1e6), np.full(shape, 1.0)
     slope[0, 2, 1] = 1e6 / 30.0  # ln t* = ln t + 30
     slope[1, 3, 0] = -5.0  # never
@@ -38,7 +38,7 @@ def test_a_linear_potential_foretells_its_zero(erm):
 
 
 def test_neurons_that_shrink_or_are_dead_never_escape(erm):
-    shape = erm.dataset["escape_time"].shape
+    shape = erm.dataset["entry_time"].shape
     own = potentials(erm, TIMES, np.full(shape, 1e6), np.full(shape, -5.0))
     own[:, :, 1] = -0.1
     found = foretold_escapes(late(erm, own_correlations=own))
@@ -48,7 +48,7 @@ def test_neurons_that_shrink_or_are_dead_never_escape(erm):
 
 
 def test_what_bends_has_an_error(erm):
-    shape = erm.dataset["escape_time"].shape
+    shape = erm.dataset["entry_time"].shape
     own = potentials(erm, TIMES, np.full(shape, 1e3), np.full(shape, 10.0))
     x = np.log(TIMES / TIMES[-1])[:, None, None, None]
     bent = np.broadcast_to(erm.parameters.rho * (1e3 - 10.0 * x + 1.0 * x**2) ** (-1.0 / 6.0), own.shape)
@@ -64,9 +64,9 @@ def test_only_what_follows_the_last_escape_is_fitted(erm):
     evidence = late(erm)
     wrong = trend(evidence, values)
     later = late(erm, escaped=())
-    escape = np.full(erm.dataset["escape_time"].shape, np.nan)
+    escape = np.full(erm.dataset["entry_time"].shape, np.nan)
     escape[0, 0, 0] = 1.1e7
-    right = trend(altered(later.run, escape_time=escape), values)
+    right = trend(altered(later.run, entry_time=escape), values)
     assert right.slope == pytest.approx(1.0, rel=1e-9)
     assert wrong.slope != pytest.approx(1.0, rel=0.1)
     assert right.crossing(np.log(1e10))[0] == pytest.approx(np.log(1e10), rel=1e-9)
@@ -81,9 +81,9 @@ def test_potentials_beyond_the_square_root_of_the_largest_double(erm):
 
 
 def test_few_records_foretell_nothing(erm):
-    escape = np.full(erm.dataset["escape_time"].shape, np.nan)
+    escape = np.full(erm.dataset["entry_time"].shape, np.nan)
     escape[0, 0, 0] = 4.5e7
-    found = foretold_escapes(altered(late(erm).run, escape_time=escape))
+    found = foretold_escapes(altered(late(erm).run, entry_time=escape))
     assert found.records < FEWEST
     assert np.isnan(found.log_time).all()
 

@@ -132,13 +132,13 @@ def test_the_late_law_waits_for_the_last_change(erm):
     """A neuron that escaped, a feature that changed or a loss that was large when time was a fifth of the end: the premise is not met."""
     times = recorded(erm, "time")
     recent = times >= times[-1] / 5.0
-    escapes = erm.dataset["escape_time"].copy()
+    escapes = erm.dataset["entry_time"].copy()
     escapes[0, 0, 0] = times[-1] / 5.0
     learned = erm.dataset["feature_learned"].copy()
     learned[~recent, 0, 0] = 1.0 - learned[-1, 0, 0]
     loss = np.where(recent, recorded(erm, "loss"), 1.0)
     for run in (
-        Run(erm.dataset.assign(escape_time=escapes), erm.provenance),
+        Run(erm.dataset.assign(entry_time=escapes), erm.provenance),
         Run(erm.dataset.assign(feature_learned=learned), erm.provenance),
         altered(erm, loss=loss),
     ):

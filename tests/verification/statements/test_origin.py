@@ -45,7 +45,7 @@ def test_another_seed_is_found_whatever_the_data(erm):
     assert statuses(erm, data)["Records (start)"] == "holds"
 
 
-@pytest.mark.parametrize("name", ["correlations", "signal_strength", "predicted_escape_time"])
+@pytest.mark.parametrize("name", ["correlations", "signal_strength", "predicted_entry_time"])
 def test_one_number_of_the_start_that_is_off_by_a_millionth_is_found(midpoint, name):
     values = midpoint.dataset[name].to_numpy().copy()
     smallest = np.unravel_index(np.abs(values[:1] if name == "correlations" else values).argmin(), values.shape)

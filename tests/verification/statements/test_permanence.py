@@ -78,10 +78,10 @@ def test_on_a_settled_run_it_is_later_than_its_end(erm):
 def margins(run, own, largest=1.0):
     """A run whose least own output is ``own`` (T,), beside other outputs of 1, on the same point."""
     dataset = run.dataset.isel(time=np.zeros(len(TIMES), dtype=int)).assign_coords(time=("time", TIMES))
-    each, escape = np.ones((len(TIMES), 4)), np.full(run.dataset["escape_time"].shape, np.nan)
+    each, escape = np.ones((len(TIMES), 4)), np.full(run.dataset["entry_time"].shape, np.nan)
     correlations = np.broadcast_to(np.asarray(largest, dtype=float).reshape(-1, 1, 1), (len(TIMES), 4, 2))
     values = {"margin_min": own[:, None] * each - each, "max_correlation": correlations, "off_diagonal_max": 0.0 * each}
-    return altered(Run(dataset, run.provenance), escape_time=escape, **values)
+    return altered(Run(dataset, run.provenance), entry_time=escape, **values)
 
 
 def test_a_margin_that_falls_is_followed_to_its_end(midpoint):

@@ -73,16 +73,16 @@ def test_a_record_between_saved_states_has_to_fit_the_others(erm, name):
 
 
 def test_escapes_have_to_lie_between_the_right_records(erm):
-    steps = erm.dataset["escape_step"].to_numpy()
+    steps = erm.dataset["entry_step"].to_numpy()
     y, r, view = np.argwhere(steps >= 0)[0]
     for moved in (-1, int(erm.dataset["final_step"]), 1):
         changed = steps.copy()
         changed[y, r, view] = moved
-        run = Run(erm.dataset.assign(escape_step=(erm.dataset["escape_step"].dims, changed)), erm.provenance)
+        run = Run(erm.dataset.assign(entry_step=(erm.dataset["entry_step"].dims, changed)), erm.provenance)
         assert failing(run) == {"Records (escapes)"}, moved
 
 
-@pytest.mark.parametrize("name", ["escape", "linear"])
+@pytest.mark.parametrize("name", ["entry", "escape"])
 def test_the_time_of_an_escape_lies_between_the_records_around_it(run, name):
     times, recorded = run.dataset[f"{name}_time"].to_numpy(), run.dataset["time"].to_numpy()
     escape = tuple(np.argwhere(times > 0.0)[0])
@@ -96,11 +96,11 @@ def test_the_time_of_an_escape_lies_between_the_records_around_it(run, name):
 
 
 def test_an_escape_that_no_record_shows_is_found(erm):
-    times, steps = erm.dataset["escape_time"].to_numpy().copy(), erm.dataset["escape_step"].to_numpy().copy()
+    times, steps = erm.dataset["entry_time"].to_numpy().copy(), erm.dataset["entry_step"].to_numpy().copy()
     neuron = tuple(np.argwhere(steps < 0)[0])
     times[neuron], steps[neuron] = erm.dataset["time"].values[50], erm.dataset["step"].values[50]
-    dims = erm.dataset["escape_time"].dims
-    assert failing(Run(erm.dataset.assign(escape_time=(dims, times), escape_step=(dims, steps)), erm.provenance)) == {"Records (escapes)"}
+    dims = erm.dataset["entry_time"].dims
+    assert failing(Run(erm.dataset.assign(entry_time=(dims, times), entry_step=(dims, steps)), erm.provenance)) == {"Records (escapes)"}
 
 
 def test_training_accuracy_between_saved_states_has_to_fit_margins_and_softmax_gaps(erm):

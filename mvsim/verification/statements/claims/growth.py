@@ -34,7 +34,7 @@ def escape_time_scale(evidence: Evidence) -> Verdict:
     reached = first_records(_leaders(evidence) >= evidence.poly_end)
     times = np.append(evidence.times, np.nan)[reached]
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = times / evidence.predicted_escape_time.min(axis=1)
+        ratio = times / evidence.predicted_entry_time.min(axis=1)
     last = largest(times)
     as_power = "" if last is None or last <= 0.0 else f"; the last T_A = {last:.4g} = k^{np.log(last) / evidence.log_k:.3g}"
     return constant(name, statement, largest(np.where(np.isfinite(ratio), ratio, np.nan)), detail=_reached(evidence) + as_power)

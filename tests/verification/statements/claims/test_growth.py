@@ -15,7 +15,7 @@ def growing(run, off, time=(0.0, 1.0, 10.0, 100.0)):
     for y in range(3):
         leaders[y + 1 :, y, y % 2] = A * np.arange(1.0, 4.0)[: 3 - y]
     dataset = run.dataset.isel(time=slice(0, 4)).assign_coords(time=("time", np.array(time)))
-    return altered(Run(dataset, run.provenance), max_correlation=leaders, off_diagonal_max=off, predicted_escape_time=np.full((4, 4, 2), 2.0)), A
+    return altered(Run(dataset, run.provenance), max_correlation=leaders, off_diagonal_max=off, predicted_entry_time=np.full((4, 4, 2), 2.0)), A
 
 
 def test_off_diagonal_correlations_at_escape(erm):
@@ -72,6 +72,6 @@ def test_neurons_are_compared_one_by_one(midpoint):
         c[y, 0, y, 1], c[y, 0, (y + 1) % 4, 0] = 0.8, 0.2
         c[y, 1, y, 0], c[y, 1, (y + 2) % 4, 1] = 0.4, 0.3
     shape = midpoint.dataset["correlations"].shape
-    values = {name: evidence.run.dataset[name].values for name in ("max_correlation", "off_diagonal_max", "predicted_escape_time")}
+    values = {name: evidence.run.dataset[name].values for name in ("max_correlation", "off_diagonal_max", "predicted_entry_time")}
     changed = altered(Run(evidence.run.dataset, midpoint.provenance), correlations=np.broadcast_to(c, shape), final_correlations=c, **values)
     assert "of single neurons median 2, largest 3, 6 without a positive own correlation" in check("Claim B.17 (off-diagonal)", changed).detail

@@ -69,7 +69,7 @@ def test_the_view_that_is_ahead_has_to_win(run):
         first[y, 1, view], first[y, 2, 1 - view] = 5.0, 7.0
 
     def verdict_on(time, step):
-        return check(name, with_leaders(run, leaders, escape_time=time, escape_step=np.where(np.isnan(step), -1, step).astype(np.int64)))
+        return check(name, with_leaders(run, leaders, entry_time=time, entry_step=np.where(np.isnan(step), -1, step).astype(np.int64)))
 
     verdict = verdict_on(first, first)
     assert (verdict.status, verdict.measured) == ("measured", 1.0)

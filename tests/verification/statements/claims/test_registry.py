@@ -51,7 +51,7 @@ def test_every_claim_can_be_asked_of_a_run_that_never_left_its_start(name, metho
     dataset = runs[method].dataset.isel(time=slice(0, 1), snapshot=slice(0, 1))
     start = dataset["correlations"].values[0]
     dataset = dataset.assign(final_correlations=(dataset["final_correlations"].dims, start), final_step=0, final_time=0.0)
-    dataset = dataset.assign(escape_time=dataset["escape_time"] * np.nan)
+    dataset = dataset.assign(entry_time=dataset["entry_time"] * np.nan)
     verdict = check(name, Evidence(Run(dataset, runs[method].provenance)))
     assert_well_formed(name, verdict)
     assert (verdict.measured is None) == (name in NOT_YET[method])
