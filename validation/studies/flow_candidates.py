@@ -18,6 +18,7 @@ import numpy as np
 from lib.flow_problems import Problem, error, follow, small_problems
 from lib.projective import projective
 from lib.study import FLOW
+from lib.tables import table
 from scipy.integrate import DOP853, LSODA, RK45, Radau
 from sksundae.cvode import CVODE
 from threadpoolctl import threadpool_limits
@@ -167,8 +168,11 @@ def judge(results: dict[str, Any]) -> list[str]:
 def passage(results: dict[str, Any]) -> str:
     """Say what other time-steppers need."""
     rows = {row["candidate"]: row for row in results["rows"] if row["problem"] == "midpoint"}
-    ours, *others = (
-        f"{name}: " + (row["outcome"] if row["error"] is None else f"{row['evaluations']} gradients, error {row['error']:.0e}")
-        for name, row in rows.items()
-    )
-    return f"k = 4, midpoint, to both features learned, rtol {results['rtol']:g}. {ours}. {'; '.join(others)}.\n"
+    cells = [[name, *_cells(row)] for name, row in rows.items()]
+    heads = ["time-stepper", "gradients", "error"]
+    return f"k = 4, Midpoint Mixup, to both features learned, rtol {results['rtol']:g}:\n\n" + table(heads, cells)
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, str]:
+    """Return what a time-stepper took and its error; where it did not come to the end, why."""
+    return (row["outcome"], "") if row["error"] is None else (str(row["evaluations"]), f"{row['error']:.0e}")

@@ -284,12 +284,12 @@ def _values(rows: list[dict[str, Any]], method: str, outcome: str) -> list[str]:
 def _mixing_passage(mixing: dict[str, Any]) -> str:
     """Say what becomes of the classes in the limits of the mixing law, and since when both features were there."""
     erm, midpoint = mixing["limits"]["erm"]["one"][0], mixing["limits"]["midpoint"]["both"][0]
-    lines = []
+    rows = []
     for row in mixing["rows"]:
-        since = [math.inf if t is None else t for t in row["mixup"]["complete_since"]]
-        missing = since.count(math.inf)
-        lines.append(f"{f'no time in {missing} of {len(since)} runs' if missing else f't = {max(since):.1e}'} (a = {row['value']:g})")
+        since = [t for t in row["mixup"]["complete_since"] if t is not None]
+        rows.append([f"{row['value']:g}", f"{len(since)} of {len(row['mixup']['complete_since'])}", f"{max(since):.1e}" if since else ""])
     return (
         f"\nOf the data of the last row ERM learns exactly one feature in {erm:.0%} of the classes, Midpoint Mixup both in {midpoint:.0%}.\n"
-        "With mixing laws both features of every class were there, in the latest run, since\n" + ",\n".join(lines) + ".\n"
+        "Runs with a mixing law Beta(a, a) in which both features of every class were there at the end, and since when in the latest of them:\n\n"
+        + table(["a", "runs with both everywhere", "since t"], rows)
     )

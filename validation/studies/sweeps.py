@@ -31,6 +31,7 @@ import psutil
 from lib.runs import add_runs_option, runs_of_present_code
 from lib.study import TRAINING
 from lib.sweep_processes import differing_runs, start_sweep, workers_of
+from lib.tables import table
 
 import mvsim
 from mvsim.simulation.cost import RANGE
@@ -221,31 +222,46 @@ def judge(results: dict[str, Any]) -> list[str]:
 
 def passage(results: dict[str, Any]) -> str:
     """Say what came out."""
-    said = []
-    if "throughput" in results:
-        part = results["throughput"]
-        said.append(
-            f"{part['cells']} runs of k = {part['k']}, ERM, on {part['workers']} workers take {part['seconds']:.0f} s,\n"
-            f"{part['over_ideal']:.2f} times what the runs themselves take over the workers."
-        )
-    if "kills" in results:
-        part = results["kills"]
-        said.append(f"Killed {part['kills']} times, the sweep has {'the same' if part['same_table'] else 'ANOTHER'} table, and {_differing(part)}.")
-    if "workers" in results:
-        part = results["workers"]
-        said.append(
-            f"{part['kills']} kills of a worker at work cost {sum(part['lost_seconds']):.1f} s, with a save every {part['checkpoint_seconds']:g} s;\n"
-            f"{_differing(part)}; {part['kills_at_start']} more met a worker that had not saved anything."
-        )
-    if "foretold" in results:
-        inside, law = _foretold(results["foretold"]), results["foretold"]["law"]
-        laws = " and ".join(f"{a:.0f} k^{p:.2f} (1 + log(1 / r0)) of {method}" for method, (a, p) in law.items())
-        said.append(f"{sum(inside)} of {len(inside)} runs take a third to three times what was foretold; their gradients are about {laws}.")
-    if "report" in results:
-        part = results["report"]
-        end = "" if part["t_end"] is None else f" to t = {part['t_end']:g}"
-        said.append(f"The report of the run of k = {part['k']}{end} has {part['bytes'] / 1e6:.2f} MB and takes {part['seconds']:.1f} s.")
-    return "\n".join(said) + "\n"
+    rows = [row for part, told in _TOLD.items() if part in results for row in told(results[part])]
+    return table(["what", "measured", "allowed"], rows)
+
+
+def _told_throughput(part: dict[str, Any]) -> list[tuple[str, str, str]]:
+    what = f"{part['cells']} runs of k = {part['k']}, ERM, on {part['workers']} workers: time over that of the runs themselves, shared out"
+    return [(what, f"{part['over_ideal']:.2f} ({part['seconds']:.0f} s)", f"{MOST_OVER_IDEAL:g}")]
+
+
+def _told_kills(part: dict[str, Any]) -> list[tuple[str, str, str]]:
+    table_is = "the same table" if part["same_table"] else "ANOTHER TABLE"
+    return [(f"SIGKILL of the whole sweep, {part['kills']} times: what is different", f"{table_is}, {_differing(part)}", "nothing")]
+
+
+def _told_workers(part: dict[str, Any]) -> list[tuple[str, str, str]]:
+    every, lost, kills = part["checkpoint_seconds"], sum(part["lost_seconds"]), part["kills"]
+    what = f"SIGKILL of a worker at work, {kills} times, with a save every {every:g} s: work lost, and what is different"
+    early = f"; {part['kills_at_start']} more had saved nothing yet" if part["kills_at_start"] else ""
+    return [(what, f"{lost:.1f} s, {_differing(part)}{early}", f"{kills} saves of work, nothing")]
+
+
+def _told_foretold(part: dict[str, Any]) -> list[tuple[str, str, str]]:
+    inside = _foretold(part)
+    rows = [("runs that take a third to three times what was foretold", f"{sum(inside)} of {len(inside)}", f"{FORETOLD:.0%} or more")]
+    return rows + [(f"gradients of {method}, fitted", f"{a:.0f} k^{p:.2f} (1 + log(1 / r0))", "") for method, (a, p) in part["law"].items()]
+
+
+def _told_report(part: dict[str, Any]) -> list[tuple[str, str, str]]:
+    end = "" if part["t_end"] is None else f" to t = {part['t_end']:g}"
+    measured = f"{part['bytes'] / 1e6:.2f} MB, {part['seconds']:.1f} s"
+    return [(f"the report of the run of k = {part['k']}{end}", measured, f"{MOST_BYTES / 1e6:g} MB, {MOST_SECONDS:g} s")]
+
+
+_TOLD: dict[str, Callable[[dict[str, Any]], list[tuple[str, str, str]]]] = {
+    "throughput": _told_throughput,
+    "kills": _told_kills,
+    "workers": _told_workers,
+    "foretold": _told_foretold,
+    "report": _told_report,
+}
 
 
 def _foretold(part: dict[str, Any]) -> list[bool]:
