@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 CONFIDENCE = 0.95
-"""Probability, at least, with which the intervals of verdicts, tables and pictures contain the true value."""
+"""Probability with which the intervals of verdicts and pictures contain the true value: at least, if trials are independent; about, for classes
+clustered by run (`mvsim.sweep.intervals`) and for the bootstrap over runs."""
 
 
 def clopper_pearson(successes: float, trials: float, confidence: float = CONFIDENCE) -> tuple[float, float]:

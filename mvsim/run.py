@@ -100,7 +100,7 @@ class Run:
 
     @property
     def settled(self) -> bool | None:
-        """Whether what is measured had stopped changing at the end; None if that was not asked."""
+        """Whether what is measured had stopped changing at the end; None if it has not finished."""
         return self.provenance["settled"]
 
     @property

@@ -1,4 +1,4 @@
-"""What happened, as one line on stderr and an exit code; nothing else in mvsim knows exit codes."""
+"""What happened, as one line on stderr and an exit code."""
 
 from __future__ import annotations
 

@@ -62,7 +62,9 @@ def report(
         sections = _judged_runs(read, notices) if answer is None else _given(answer, contents_of(read), verdicts)
         notices.begin("drawing")
         contents = report_of_runs(read, sections, command)
-    text = page(replace(contents, code=None if answer is None else answer.exit_code))
+    if answer is not None:
+        contents = replace(contents, question=answer.question, code=answer.exit_code)
+    text = page(contents)
     write_atomically(place, text.encode(errors="backslashreplace"))  # the name of a file need not be text
     print(f"saved in {escaped(str(place))}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,8 @@ from mvsim.report.svg import inline_svg
 from mvsim.run import Run
 from mvsim.sweep.runs import Runs
 from mvsim.sweep.values import told
-from mvsim.verification.verdict import Verdict, asked_for, exit_code
+from mvsim.verification.question import asked_of
+from mvsim.verification.verdict import Verdict, exit_code
 from mvsim.verification.verify import Section
 from mvsim.verification.words import conclusion
 
@@ -62,8 +63,10 @@ class Report:
         Where the runs come from.
     commands : list of str
         What makes the runs and this report again.
+    question : mapping
+        What was asked, as `mvsim.verification.question.Question.as_dict` has it; by default the theorems.
     code : int, optional
-        Exit code of ``mvsim verify`` on what it was asked, if these are its verdicts; by default that about theorems and the runs themselves.
+        Exit code of the answer, if it is given; by default that of the verdicts.
     """
 
     title: str
@@ -75,12 +78,13 @@ class Report:
     tables: list[Table] = field(default_factory=list)
     provenance: list[Table] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
+    question: Mapping[str, Any] = field(default_factory=dict)
     code: int | None = None
 
     @property
     def answer(self) -> str:
-        """The answer on theorems and on whether runs are what they say they are, in words and numbers; empty if nothing was judged."""
-        verdicts = asked_for(verdict for section in self.sections for verdict in section.verdicts)
+        """The answer on what was asked, and on whether runs are what they say they are, in words and numbers; empty if nothing was judged."""
+        verdicts = asked_of(self.question, [verdict for section in self.sections for verdict in section.verdicts])
         if not verdicts:
             return ""
         counts: Counter[str] = Counter(verdict.status for verdict in verdicts)

@@ -96,12 +96,14 @@ class RunFolder:
 
     def standing(self, cell: Cell) -> Standing:
         """Tell how a cell stands; its file is checked against its checksum."""
-        failure = self.failure_of(cell)
-        if failure is not None:
+        path, failure = self.path_of(cell), self.failure_of(cell)
+        found = self._standing_of_file(cell, path) if path.exists() else Standing("missing")
+        if failure is not None and found.state != "done":  # another command may have finished it since
             return Standing("failed", failure.message, failure.kind in UNDECIDED)
-        path = self.path_of(cell)
-        if not path.exists():
-            return Standing("missing")
+        return found
+
+    def _standing_of_file(self, cell: Cell, path: Path) -> Standing:
+        """Tell how a cell stands by its file."""
         try:
             provenance = read_provenance(path)
         except UsageError as error:

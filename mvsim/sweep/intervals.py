@@ -19,7 +19,12 @@ def clustered_interval(successes: Sequence[int], trials: Sequence[int], confiden
 
     p (1 - p) / v independent trials would leave p as uncertain as it is. That number is estimated from n runs only; the squared ratio of the
     quantiles of Student's t with sum m_i - 1 and n - 1 degrees of freedom makes up for it. No fewer trials than runs are counted, since runs are
-    independent, and no more than classes. Where p is 0 or 1, or there is one run only, runs show no variance and are the trials.
+    independent, and no more than classes. Where p is 0 or 1, or there is one run only, runs show no variance and are the trials. Where all runs
+    have the same fraction between 0 and 1, they vary less than independent classes would, and the classes are. So the interval may widen where one
+    more class succeeds.
+
+    The interval is approximate: where classes of a run agree strongly and p is near 1, it contains the true fraction somewhat less often than it
+    says.
 
     Parameters
     ----------

@@ -6,6 +6,8 @@ import json
 import os
 from typing import Any
 
+from pydantic import field_validator
+
 from mvsim.archive.record import Record, read_record
 from mvsim.verification.verdict import ExitCode, Verdict
 
@@ -39,6 +41,14 @@ class Answer(Record):
     contents: dict[str, str]
     exit_code: ExitCode
     sections: list[AnsweredSection]
+
+    @field_validator("question")
+    @classmethod
+    def _names_claims(cls, question: dict[str, Any]) -> dict[str, Any]:
+        claims = question.get("claims", [])
+        if not isinstance(claims, list) or not all(isinstance(claim, str) for claim in claims):
+            raise ValueError("claims must be a list of numbers of statements, such as B.26, as text")
+        return question
 
     def text(self) -> str:
         """Return it in JSON; numbers that are not finite are text."""

@@ -73,7 +73,7 @@ def over_k(name: str, judgements: Mapping[int, Sequence[Judgement]], lost: Mappi
     name : str
         Of the theorem.
     judgements : mapping
-        From k to the judgements of its runs.
+        From k to the judgements of its runs, none where no run came to an end; there are some at one k at least.
     lost : mapping, optional
         From k to the number of runs that could not be followed to an end.
 
@@ -94,18 +94,12 @@ def over_k(name: str, judgements: Mapping[int, Sequence[Judgement]], lost: Mappi
         worst = max(worst, k * (failing + undecided) / n)
         rows.append(f"k = {k}: {failing} of {n} runs fail, {undecided} are undecided, k times that [{k * low:.2g}, {k * high:.2g}]")
     statement = "largest k times the fraction of runs in which it does not hold; 1 - O(1/k) keeps it bounded"
-    path = describe_path({k: mine[0].run.parameters for k, mine in judgements.items()})
+    path = describe_path({k: mine[0].run.parameters for k, mine in judgements.items() if mine})
     verdicts = [replace(constant(f"{name} (trend in k)", statement, worst, detail="; ".join([*rows, path])), kind="theorem")]
-    if len(judgements) > 1:
-        for part in _names([judgement for mine in judgements.values() for judgement in mine]):
-            values = {k: of_k for k, mine in sorted(judgements.items()) if (of_k := _values(part, mine))}
-            if len(values) > 1 and all(min(of_k) > 0.0 for of_k in values.values()):
-                exponent, low, high = exponent_of_k(values)
-                medians = ", ".join(f"{np.median(of_k):.4g} at k = {k} ({len(of_k)} runs)" for k, of_k in values.items())
-                few = "; two k fix a line, whatever the law" if len(values) == 2 else ""
-                alone = "; one run at a k has no spread" if min(map(len, values.values())) == 1 else ""
-                detail = f"95% interval [{low:.3g}, {high:.3g}] over seeds{alone}{few}; medians {medians}; {path}"
-                verdicts.append(constant(f"{part} (trend in k)", "exponent of k in the measured constant", exponent, detail=detail))
+    for part in _names([judgement for mine in judgements.values() for judgement in mine]):
+        values = {k: of_k for k, mine in sorted(judgements.items()) if (of_k := _values(part, mine))}
+        if len(values) > 1 and all(min(of_k) > 0.0 for of_k in values.values()):
+            verdicts.append(_exponent(part, values, path))
     labels = _common([judgement.verdicts[0].regime for mine in judgements.values() for judgement in mine])
     return [replace(verdict, regime=labels) for verdict in verdicts]
 
@@ -134,6 +128,20 @@ def exponent_of_k(values: Mapping[int, Sequence[float]], resamples: int = RESAMP
     return float(x @ np.array([np.median(of_k) for of_k in logs]) / (x @ x)), float(low), float(high)
 
 
+def _exponent(part: str, values: Mapping[int, Sequence[float]], path: str) -> Verdict:
+    """Report the exponent of k in a measured constant; none if it is infinite, "never", in some run, which a power of k never is."""
+    name, statement = f"{part} (trend in k)", "exponent of k in the measured constant"
+    never = {k: sum(map(math.isinf, of_k)) for k, of_k in values.items() if any(map(math.isinf, of_k))}
+    if never:
+        where = ", ".join(f"in {count} of {_runs(len(values[k]))} at k = {k}" for k, count in never.items())
+        return constant(name, statement, None, detail=f"it is infinite {where}; {path}")
+    exponent, low, high = exponent_of_k(values)
+    medians = ", ".join(f"{np.median(of_k):.4g} at k = {k} ({_runs(len(of_k))})" for k, of_k in values.items())
+    few = "; two k fix a line, whatever the law" if len(values) == 2 else ""
+    alone = "; one run at a k has no spread" if min(map(len, values.values())) == 1 else ""
+    return constant(name, statement, exponent, detail=f"95% interval [{low:.3g}, {high:.3g}] over seeds{alone}{few}; medians {medians}; {path}")
+
+
 def _together(name: str, k: int, judgements: Sequence[Judgement], lost: int) -> list[Verdict]:
     """Judge all parts of a theorem together, if there are several: it holds in a run in which all of them do."""
     of_runs = [[v for v in judgement.verdicts if v.name.startswith(f"{name} (") and v.status in DECIDED] for judgement in judgements]
@@ -150,7 +158,7 @@ def _names(judgements: Sequence[Judgement]) -> list[str]:
 
 def _values(part: str, judgements: Sequence[Judgement]) -> list[float]:
     measured = [v.measured for judgement in judgements for v in judgement.verdicts if v.name == part and v.status == "measured"]
-    return [value for value in measured if value is not None and math.isfinite(value)]
+    return [value for value in measured if value is not None and not math.isnan(value)]
 
 
 def _common(labels: Sequence[str]) -> str:

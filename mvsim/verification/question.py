@@ -141,7 +141,7 @@ class Question:
 
     def asked_for(self, verdicts: Iterable[Verdict]) -> list[Verdict]:
         """Return the verdicts that the exit code is about."""
-        return asked_for(verdicts, theorems=bool(self.theorems or self.results) or not self.claims, claims=self.claims, strict=self.strict)
+        return asked_of(self.as_dict(), verdicts)
 
     def unanswered(self, verdicts: Sequence[Verdict]) -> list[str]:
         """Return the steps that are asked for by name and are not about what was judged."""
@@ -161,6 +161,13 @@ class Question:
         follow, seeds = self.follow is not False, SEEDS if self.seeds is None else self.seeds
         fields = dict(self.fields) | ({"path": self.path} if self.path not in (None, "default") else {})
         return words | {"k": list(self.each_k), "seeds": seeds, "follow": follow, "parameters": fields}
+
+
+def asked_of(question: Mapping[str, Any], verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """Return the verdicts that a question is about, which is given by `Question.as_dict`."""
+    claims = question.get("claims", [])
+    theorems = bool(question.get("theorems") or question.get("results")) or not claims
+    return asked_for(verdicts, theorems=theorems, claims=claims, strict=question.get("strict", False))
 
 
 def verify(

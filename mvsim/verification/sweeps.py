@@ -34,7 +34,7 @@ def ask_of_sweep(runs: Runs, begin: Callable[[Run, int, int], None] | None = Non
     Section
         The theorem over the seeds of each combination of swept values; then, for each combination apart from k, how that goes with k. What is swept
         side by side with k may differ from one k to the next; where one k has several values of it, there is no one trend, and that is said. Runs
-        that failed count as undecided, cells that are not done are left out and named.
+        that failed count as undecided; cells that are not done are left out, and the verdict says how many.
 
     Raises
     ------
@@ -65,11 +65,11 @@ def ask_of_sweep(runs: Runs, begin: Callable[[Run, int, int], None] | None = Non
         lost = [f"seed {one.seed} failed: {standing.message}" for one, standing in group if standing.state == "failed"]
         waiting = sum(standing.state in ("missing", "unfinished") for _, standing in group)
         yield _section(f"Theorem {number}", cell, judgements, lost, waiting)
-        if judgements:
+        if judgements or lost:
             apart = _key(cell, {"seed", "method"} | beside_k)
             paths.setdefault((number, apart), []).append(_AtK(k, _key(cell, cell.swept.keys() - beside_k), judgements, len(lost)))
     for (theorem, rest), path in paths.items():
-        if len({at.k for at in path}) > 1:
+        if len({at.k for at in path}) > 1 and any(at.judgements for at in path):
             yield Section(f"Theorem {theorem}, trend in k" + (f", {rest}" if rest else ""), _trend(f"Theorem {theorem}", path))
 
 
@@ -100,11 +100,13 @@ def cells_to_judge(runs: Runs) -> list[tuple[Cell, Standing]]:
 def _section(name: str, cell: Cell, judgements: list[Judgement], lost: list[str], waiting: int) -> Section:
     """Return the verdicts over the seeds of one combination."""
     where = _key(cell, {"seed", "method"})
-    title = f"{name}, {where if 'k=' in where else ', '.join(part for part in (f'k={cell.parameters.k}', where) if part)}"
+    title = f"{name}, {where if 'k' in cell.swept else ', '.join(part for part in (f'k={cell.parameters.k}', where) if part)}"
     runs = f"{len(judgements)} {'run' if len(judgements) == 1 else 'runs'}"
     origin = "; ".join([*([f"{waiting} {'cell is' if waiting == 1 else 'cells are'} not done"] if waiting else []), *lost])
     if judgements:
-        return Section(f"{title}, {runs}", over_seeds(name, cell.parameters.k, judgements, len(lost)), origin)
+        first, *others = over_seeds(name, cell.parameters.k, judgements, len(lost))
+        left_out = f"; {waiting} of {len(judgements) + len(lost) + waiting} cells are not done and not counted" if waiting else ""
+        return Section(f"{title}, {runs}", [replace(first, detail=f"{first.detail}{left_out}"), *others], origin)
     detail = lost[0] if lost else "no run is done"
     return Section(title, [Verdict(f"{name}, k = {cell.parameters.k}", "inconclusive", name, detail=detail, kind="theorem")], origin)
 

@@ -126,8 +126,7 @@ def ask_of_theorems(
             else:
                 yield Section(title, over_seeds(name, p.k, judgements, len(stopped)), "; ".join([origin, *stopped]))
             missing[p.k] = len(stopped)
-        by_k = {k: judgements for k, judgements in by_k.items() if judgements}
-        if len(by_k) > 1:
+        if len(by_k) > 1 and any(by_k.values()):
             yield Section(f"{name}, trend in k", over_k(name, by_k, missing))
 
 

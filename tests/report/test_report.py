@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -161,6 +162,15 @@ def test_the_answer_says_no_more_than_was_shown(statuses, words):
     assert Report("", [], [Section("", theorems)], {}).answer.startswith(words)
     on_the_way = Verdict("Replay", "holds", "records are met", kind="evidence")
     assert Report("", [], [Section("", [*theorems, on_the_way])], {}).answer.startswith(words.split(" (")[0])
+
+
+def test_the_answer_is_about_what_was_asked():
+    verdicts = [Verdict("Theorem 4.6", "contradicted", "one", kind="theorem"), Verdict("Claim B.26", "holds", "sign")]
+    asked_by_name = Report("", [], [Section("", verdicts)], {}, question={"theorems": [], "claims": ["B.26"]}, code=0)
+    assert asked_by_name.answer == "What was asked for holds in what was judged (holds 1)"
+    strict = Report("", [], [Section("", [replace(verdicts[0], status="established"), replace(verdicts[1], status="contradicted")])], {},
+                    question={"theorems": ["4.6"], "strict": True}, code=1)  # fmt: skip
+    assert strict.answer == "Something that was asked for fails or is contradicted (established 1, contradicted 1)"
 
 
 def test_a_sweep_says_what_is_done_and_what_failed(of_sweep):

@@ -116,6 +116,10 @@ def test_a_failure_is_kept_until_it_is_forgotten(folder):
     folder.record_failure(cell, "StalledError", "stuck at t = 3")
     assert folder.standing(cell) == Standing("failed", "stuck at t = 3", undecided=True)
     assert folder.failure_of(cell).values == {"k": 4, "seed": 1}
+    run = made_up(cell)
+    write_run(folder.path_of(cell), run.dataset, run.provenance)
+    assert states(folder)[3] == "done"  # another command has made it since
+    folder.path_of(cell).unlink()
     folder.forget_failure(cell)
     folder.forget_failure(cell)
     assert states(folder)[3] == "missing"

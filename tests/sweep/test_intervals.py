@@ -46,6 +46,13 @@ def test_the_interval_contains_the_true_fraction_as_often_as_it_says(p, correlat
     assert hit >= 0.93 * draws
 
 
+def test_runs_that_agree_in_part_are_as_many_trials_as_their_variance_says():
+    """p = 0.85, v = 6 / 5 * 13.5 / 60^2 = 0.0045, p (1 - p) / v = 28.33; quantiles of Student's t 2.0010 (59) and 2.5706 (5 degrees of freedom)."""
+    trials = 0.85 * 0.15 / 0.0045 * (2.0010 / 2.5706) ** 2
+    _, low, high = clustered_interval([6, 10, 9, 7, 10, 9], [10] * 6)
+    assert (low, high) == pytest.approx(clopper_pearson(0.85 * trials, trials), abs=1e-4)
+
+
 def test_classes_taken_for_independent_would_be_too_sure():
     """What the interval is for: the plain one misses the true fraction far too often at this correlation."""
     rng, runs, k, draws, p, size = np.random.default_rng(2), 8, 10, 400, 0.5, 1.0

@@ -44,6 +44,7 @@ def test_each_combination_is_judged_over_its_seeds_and_k_by_its_trend(tmp_path, 
         "Theorem 4.6, trend in k, r0=0.1", "Theorem 4.6, trend in k, r0=0.4", "Theorem 4.7, trend in k, r0=0.1", "Theorem 4.7, trend in k, r0=0.4",
     ]  # fmt: skip
     assert sections[0].origin == "1 cell is not done"
+    assert sections[0].verdicts[0].detail.endswith("; 1 of 2 cells are not done and not counted")
     assert sections[1].origin == "seed 0 failed: stuck"
     assert told == [(before, 14) for before in range(14)]
     assert [(theorem, method) for theorem, method, *_ in quickly] == [("4.6", "erm")] * 6 + [("4.7", "midpoint")] * 8
@@ -70,6 +71,8 @@ def test_a_combination_whose_runs_all_failed_is_undecided(tmp_path, quickly):
     runs = runs_of(tmp_path, {"k": "3,4", "method": "erm"}, failed=[0])
     (lost, *_) = sweeps.ask_of_sweep(runs)
     assert (lost.verdicts[0].status, lost.verdicts[0].detail) == ("inconclusive", "seed 0 failed: stuck")
+    (*_, trend) = sweeps.ask_of_sweep(runs)
+    assert "k = 3: 0 of 1 runs fail, 1 are undecided" in trend.verdicts[0].detail
 
 
 def test_runs_without_a_theorem_are_left_out_and_named_if_there_are_no_others(tmp_path, quickly):

@@ -100,7 +100,9 @@ def kills(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
             shutil.rmtree(folder / "killed")
             continue
         children = psutil.Process(process.pid).children(recursive=True)
-        process.kill()
+        for one in (psutil.Process(process.pid), *children):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.kill()
         process.wait()
         psutil.wait_procs(children, timeout=10.0)
         counted += 1

@@ -277,6 +277,20 @@ def test_trends_are_exponents_of_k():
     assert over_k("Theorem 4.7", {4: by_k[4]})[0].measured == pytest.approx(0.4)
 
 
+def test_k_at_which_no_run_came_to_an_end_count_in_the_trend():
+    trend = over_k("Theorem 4.7", {4: ensemble([("holds", 1.0, 1.0)] * 5), 10: []}, {10: 5})[0]
+    assert trend.measured == 10.0
+    assert "k = 10: 0 of 5 runs fail, 5 are undecided" in trend.detail
+
+
+def test_a_constant_that_is_infinite_in_a_run_has_no_exponent():
+    never = [("holds", 1.0, np.inf)]
+    by_k = {k: ensemble([("holds", 1.0, 3.0)] * 4 + (never if k == 8 else []), of_k(k)) for k in (4, 8, 16)}
+    found = {verdict.name: verdict for verdict in over_k("Theorem 4.7", by_k)}["Claim B.27 (trend in k)"]
+    assert (found.status, found.measured) == ("not applicable", None)
+    assert found.detail.startswith("it is infinite in 1 of 5 runs at k = 8; ")
+
+
 def test_a_trend_along_constant_r0_is_not_the_theorems():
     by_k = {k: ensemble([("holds", 1.0, 1.0)] * 3, SimpleNamespace(parameters=path_in_k("r0=0.3")(k))) for k in (4, 8, 16)}
     for verdict in over_k("Theorem 4.7", by_k):
