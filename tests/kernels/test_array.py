@@ -15,9 +15,9 @@ from objective_cases import LARGER, assert_everything_close, every_objective, ev
 from tolerances import ENGINE, HESSIAN_ROUNDOFF, ROUNDOFF
 
 import mvsim
+from mvsim import devices
 from mvsim.activations import ACTIVATIONS, SmoothedRelu
-from mvsim.kernels.array import device as devices
-from mvsim.kernels.array.device import Device, host
+from mvsim.devices import Device, host
 from mvsim.kernels.array.kernel import ArrayPatchesKernel
 from mvsim.kernels.array.padded import PaddedSum
 from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel

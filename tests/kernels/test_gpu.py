@@ -9,8 +9,8 @@ from tolerances import MEMORY
 from usable import marks, missing
 
 import mvsim
+from mvsim import devices
 from mvsim.kernels import check_device_memory, entry_for_draws
-from mvsim.kernels.array import device as devices
 
 AGREEMENT = 1e-12
 """What is promised of a GPU beside the compiled kernel; the tests of all backends (tests/objectives) ask for more."""

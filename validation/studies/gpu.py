@@ -36,8 +36,8 @@ from lib.tables import met, table
 from lib.timing import Candidate, fastest
 
 import mvsim
+from mvsim.devices import gpu, host
 from mvsim.kernels import KERNELS, usable_backend
-from mvsim.kernels.array.device import gpu, host
 
 TITLE = "The kernel for GPUs"
 SOURCES = TRAINING

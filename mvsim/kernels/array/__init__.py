@@ -4,7 +4,6 @@ It is matrix products, elementwise functions, gathers and sums over an axis. The
 operation: sums have a fixed order, so that one device repeats its bits.
 
 ================  ======================================================================================================
-`device`          where arrays live: a namespace, and the way there and back
 `padded`          sums over entries of a list that belong together, by gathers with index tables of a fixed width
 `terms`           sums over neurons of R at listed patches
 `by_class`        points laid out by class, so that features are an axis

@@ -10,7 +10,7 @@ import numpy as np
 
 from mvsim.activations import Activation
 from mvsim.data import Dataset, SharedNoiseDataset
-from mvsim.kernels.array.device import Device, gpu, host
+from mvsim.devices import Device, gpu, host
 from mvsim.kernels.array.network import SharedNoiseNetwork
 from mvsim.kernels.array.patches import PatchNetwork
 from mvsim.kernels.kernel import Evaluation, Kernel

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 
 from mvsim.data.memory import drawn_patterns, used_patterns
+from mvsim.devices import TILE_BYTES, TILE_BYTES_OF_GPU
 from mvsim.kernels.any_patches.memory import stored
-from mvsim.kernels.array.device import TILE_BYTES, TILE_BYTES_OF_GPU
 from mvsim.kernels.needs import Needs, NeedsOfTest
 from mvsim.kernels.shared_noise import memory as of_compiled
 from mvsim.parameters import Parameters

@@ -26,8 +26,8 @@ from math import comb
 from typing import Any, NamedTuple
 
 from mvsim.activations import Elementwise
+from mvsim.devices import Device
 from mvsim.kernels.array.by_class import ByClass
-from mvsim.kernels.array.device import Device
 from mvsim.kernels.array.tables import DirectTable
 from mvsim.kernels.shared_noise.loops.moments import AMPLIFICATION
 

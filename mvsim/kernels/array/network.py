@@ -9,7 +9,7 @@ import numpy as np
 
 from mvsim.activations import Activation
 from mvsim.data import SharedNoiseDataset
-from mvsim.kernels.array.device import Device
+from mvsim.devices import Device
 from mvsim.kernels.array.listed import Listed, Piece
 from mvsim.kernels.array.pairs import Adjoint, Pairs, Tile
 from mvsim.kernels.array.softmax import PairSoftmax

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mvsim.activations import Activation
+from mvsim.devices import Device
 from mvsim.kernels.array.by_class import ByClass
-from mvsim.kernels.array.device import Device
 from mvsim.kernels.array.moments import MomentTable
 from mvsim.kernels.array.tables import DirectTable
 from mvsim.kernels.array.terms import TermSums

@@ -16,7 +16,7 @@ import numpy as np
 
 from mvsim.activations import Activation
 from mvsim.data import Dataset
-from mvsim.kernels.array.device import Device
+from mvsim.devices import Device
 from mvsim.kernels.kernel import Evaluation
 from mvsim.kernels.sums import LossSum
 from mvsim.losses import Points, PointwiseLoss
