@@ -105,7 +105,7 @@ def coefficients(order: int, h: float, past: np.ndarray) -> Coefficients:
     A5 = alpha0 - 1.0 / (q + 1)
     A6 = alpha0_hat - xi_inverse
     higher = abs((1.0 - A6 + A5) / A2 / (xi_inverse * (q + 2) * A5))
-    return Coefficients(l, error, lower, higher, scale)
+    return Coefficients(l, *(float(number) for number in (error, lower, higher, scale)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +192,7 @@ class History:
             alpha1 += 1.0 / xi
             l[2 : j + 3] = l[2 : j + 3] * before + l[1 : j + 2]
             before = xi
-        last = (-alpha0 - alpha1) / product * self.correction
+        last = float((-alpha0 - alpha1) / product) * self.correction
         Z = namespace_of(last).concat([self.Z, last[None, :]])
         Z[2 : q + 1, :] += _outer(l[2 : q + 1], last)
         return replace(self, Z=Z, wait=q + 2)

@@ -130,11 +130,11 @@ class GradientFlow(Integrator):
 
     def pack(self, memory: Any) -> dict[str, np.ndarray]:
         """Return the memory as arrays."""
-        return {} if memory is None else pack(memory)
+        return {} if memory is None else pack(memory, self.field.device)
 
     def unpack(self, arrays: Mapping[str, np.ndarray]) -> Memory | None:
         """Return the memory that was packed."""
-        return unpack_memory(arrays)
+        return unpack_memory(arrays, self.field.device)
 
     def clock(self, state: State) -> str:
         """Say how many steps and evaluations."""
@@ -142,6 +142,7 @@ class GradientFlow(Integrator):
 
     def trajectory(self, state: State, t_end: float) -> Iterator[Visit]:
         """Yield every step."""
+        state = self.there(state)
         memory = state.memory
         if memory is None:
             state, memory = self._started(state, t_end)

@@ -231,7 +231,8 @@ def solve_by_secants(
 
 def _last(rows: Any, row: Any) -> Any:
     """Return the last `KEPT` of some rows with one more."""
-    return namespace_of(rows).concat([rows, row])[-KEPT:, :]
+    all_rows = namespace_of(rows).concat([rows, row])
+    return all_rows[max(all_rows.shape[0] - KEPT, 0) :, :]
 
 
 def _known(steps: Any, changes: Any, r: Any) -> Any:

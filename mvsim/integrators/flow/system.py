@@ -17,7 +17,7 @@ from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.norm import norm
 from mvsim.linalg.vectors import all_finite, dot, flat, integers_like, largest
 
-NODES = (np.array([0.5 - math.sqrt(1.0 / 12.0), 0.5 + math.sqrt(1.0 / 12.0)]), np.array([0.5, 0.5]))
+NODES = ((0.5 - math.sqrt(1.0 / 12.0), 0.5 + math.sqrt(1.0 / 12.0)), (0.5, 0.5))
 """Of Gauss's rule on [0, 1], and the weights."""
 
 FAR = 1e6

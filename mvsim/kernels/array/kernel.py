@@ -1,4 +1,4 @@
-"""The kernels of this package: a network on a device, with NumPy arrays on the outside."""
+"""The kernels of this package: a network on a device."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mvsim.kernels.array.patches import PatchNetwork
 from mvsim.kernels.kernel import Evaluation, Kernel
 from mvsim.kernels.sums import GenericSum, LossSum
 from mvsim.linalg.arrow_matrix import Curvature
-from mvsim.losses import Points, PointwiseLoss
+from mvsim.losses import Points, PointwiseLoss, Unmixed
 from mvsim.parameters import Parameters
 
 
@@ -50,10 +50,16 @@ class ArrayPatchesKernel(Kernel):
 
     def evaluate(self, c: np.ndarray, points: Points, v: np.ndarray | None = None) -> Evaluation:
         """Evaluate the network at c (k, m, F), and along v if it is given."""
-        return _OnHost(self.device, self.network.evaluate(c, points, v))
+        device = self.device
+        return _OnHost(device, self.network.evaluate(device.put(c), points, None if v is None else device.put(v)))
+
+    def outputs_on_data(self, c: Any) -> Any:
+        """Return (k, N): the outputs on the points of the data in their order, in which single points are visited."""
+        evaluation = self.network.evaluate(self._in_features(c), Unmixed())
+        return self.device.xp.concat([evaluation.outputs(batch) for batch in evaluation.batches()], axis=1)
 
     def sum_of(self, points: Points, pointwise: PointwiseLoss) -> LossSum:
-        """Return the weighted sum of a pointwise loss over points, by the fastest way there is; nothing but results leaves the device."""
+        """Return the weighted sum of a pointwise loss over points, by the fastest way there is."""
         return self.network.fused_sum(points, pointwise) or GenericSum(self.network, points, pointwise)
 
 
@@ -69,10 +75,11 @@ class ArrayKernel(ArrayPatchesKernel):
     def _network_of(self, data: Any) -> PatchNetwork | SharedNoiseNetwork:
         return SharedNoiseNetwork(self.device, data, self.m, self.activation)
 
-    def stiff_hessian(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss, escaped: np.ndarray) -> Curvature | None:
+    def stiff_hessian(self, c: Any, points: Points, pointwise: PointwiseLoss, escaped: Any) -> Curvature | None:
         """Return the stiff part of the Hessian, by the compiled kernel on the processor; None where numba must not compile."""
-        of = self._compiled
-        return None if of is None else of.stiff_hessian(c, points, pointwise, escaped)
+        of, fetch = self._compiled, self.device.fetch
+        there = None if of is None else of.stiff_hessian(fetch(c), points, pointwise, fetch(escaped))
+        return None if there is None else there.moved(self.device.put)
 
     @cached_property
     def _compiled(self) -> Kernel | None:
@@ -139,7 +146,7 @@ class _OnHost(Evaluation):
 
     def gradient(self) -> np.ndarray:
         """Return (k, m, F): the sum of what has been pulled back."""
-        return self._there.gradient()
+        return self._device.fetch(self._there.gradient())
 
     def visited(self, batch: Any) -> Any:
         """Return which columns of a batch are visited."""
