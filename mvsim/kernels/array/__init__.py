@@ -13,6 +13,7 @@ operation: sums have a fixed order, so that one device repeats its bits.
 `softmax`         the cross-entropy of all pairs by products of exponentials
 `listed`          single points and listed pairs
 `patches`         points of any patches
+`stiff_hessian/`  the stiff part of the Hessian, of pairs and of single points
 `network`         what these have in common, and the loss on top of them
 `kernel`          the kernels, one for each kind of data and device
 `memory`          how much memory they take

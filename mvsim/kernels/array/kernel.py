@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from mvsim.activations import Activation
-from mvsim.data import Dataset, SharedNoiseDataset
+from mvsim.data import Dataset
 from mvsim.devices import Device, gpu, host
 from mvsim.kernels.array.network import SharedNoiseNetwork
 from mvsim.kernels.array.patches import PatchNetwork
@@ -67,29 +66,14 @@ class ArrayKernel(ArrayPatchesKernel):
     """Points that share noise patterns, on NumPy."""
 
     name = "array"
-
-    def __init__(self, parameters: Parameters, data: SharedNoiseDataset, threads: int | None, activation: Activation) -> None:
-        super().__init__(parameters, data, threads, activation)
-        self._given = parameters, data, threads, activation
+    network: SharedNoiseNetwork
 
     def _network_of(self, data: Any) -> PatchNetwork | SharedNoiseNetwork:
         return SharedNoiseNetwork(self.device, data, self.m, self.activation)
 
     def stiff_hessian(self, c: Any, points: Points, pointwise: PointwiseLoss, escaped: Any) -> Curvature | None:
-        """Return the stiff part of the Hessian, by the compiled kernel on the processor; None where numba must not compile."""
-        of, fetch = self._compiled, self.device.fetch
-        there = None if of is None else of.stiff_hessian(fetch(c), points, pointwise, fetch(escaped))
-        return None if there is None else there.moved(self.device.put)
-
-    @cached_property
-    def _compiled(self) -> Kernel | None:
-        from mvsim.kernels.jit.compiling import may_compile
-
-        if not may_compile():
-            return None
-        from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
-
-        return SharedNoiseKernel(*self._given)
+        """Return the stiff part of the Hessian of the cross-entropy; None for other losses, for listed pairs and if no neuron ever escapes."""
+        return self.network.stiff_hessian(c, points, pointwise, escaped)
 
 
 class GpuPatchesKernel(ArrayPatchesKernel):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,15 @@ from mvsim.devices import Device
 from mvsim.kernels.array.listed import Listed, Piece
 from mvsim.kernels.array.pairs import Adjoint, Pairs, Tile
 from mvsim.kernels.array.softmax import PairSoftmax
+from mvsim.kernels.array.stiff_hessian.escaped import Escaped
+from mvsim.kernels.array.stiff_hessian.of_pairs import StiffHessianOfPairs
+from mvsim.kernels.array.stiff_hessian.of_points import stiff_hessian_of_points
+from mvsim.kernels.array.stiff_hessian.whole import Points as LaidOutPoints
 from mvsim.kernels.kernel import Evaluation
 from mvsim.kernels.shared_noise.layout import Layout
 from mvsim.kernels.sums import GenericSum, LossSum, NeuronSum, neuron_sum
-from mvsim.losses import AllPairs, CrossEntropy, Points, PointwiseLoss
+from mvsim.linalg.arrow_matrix import Curvature
+from mvsim.losses import AllPairs, CrossEntropy, Points, PointwiseLoss, Unmixed
 
 
 class SharedNoiseNetwork:
@@ -41,6 +47,7 @@ class SharedNoiseNetwork:
         self.patterns = device.put(self.layout.patterns)
         self._pairs: dict[AllPairs, Pairs] = {}
         self._softmax: dict[AllPairs, LossSum] = {}
+        self._stiff: dict[AllPairs, StiffHessianOfPairs] = {}
         self._listed: tuple[Points, Listed] | None = None
 
     def describe(self, points: Points) -> str:
@@ -73,6 +80,31 @@ class SharedNoiseNetwork:
         if points not in self._softmax:
             self._softmax[points] = SoftmaxSum(self, points)
         return self._softmax[points]
+
+    def stiff_hessian(self, c: Any, points: Points, pointwise: PointwiseLoss, escaped: Any) -> Curvature | None:
+        """Return the stiff part of the Hessian of the cross-entropy; None for other losses, for listed pairs and if no neuron ever escapes."""
+        stiff = self._stiff_hessians.get(type(points))
+        if stiff is None or type(pointwise) is not CrossEntropy or self.activation.escape is None:
+            return None
+        return stiff(c, points, Escaped(self.activation.elementwise(self.device.xp), self.patterns, c, escaped), escaped)
+
+    @cached_property
+    def _stiff_hessians(self) -> dict[type[Points], Callable[..., Curvature]]:
+        return {Unmixed: self._stiff_hessian_of_points, AllPairs: self._stiff_hessian_of_pairs}
+
+    def _stiff_hessian_of_points(self, c: Any, points: Points, neurons: Escaped, escaped: Any) -> Curvature:
+        evaluation, layout = self.evaluate(c, points), self._points
+        outputs = self.device.xp.concat([evaluation.outputs(batch) for batch in evaluation.batches()], axis=1)
+        return stiff_hessian_of_points(layout, c, escaped, neurons, self.device.xp.take(outputs, layout.order, axis=1))
+
+    def _stiff_hessian_of_pairs(self, c: Any, points: AllPairs, neurons: Escaped, escaped: Any) -> Curvature:
+        if points not in self._stiff:
+            self._stiff[points] = StiffHessianOfPairs(self.pairs_of(points))
+        return self._stiff[points].at(self.columns(c), neurons)
+
+    @cached_property
+    def _points(self) -> LaidOutPoints:
+        return LaidOutPoints(self.device, self.layout)
 
     def columns(self, c: Any) -> Any:
         """Return (k, m, F + G): correlations c (k, m, F) with the features, then pre-activations of the noise patterns."""
