@@ -52,7 +52,7 @@ def neuron_sum(whole: LossSum, c: Any, neurons: Any) -> NeuronSum:
 
     def loss_and_gradient(moving: Any) -> tuple[float, Any]:
         loss, gradient = whole.loss_and_gradient(xp.reshape(places.written(others, flat(moving)), c.shape))
-        return loss, xp.reshape(xp.take(flat(gradient), places.index), index.shape)
+        return loss, xp.reshape(flat(gradient)[places.index], index.shape)
 
     return loss_and_gradient
 

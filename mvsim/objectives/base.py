@@ -21,6 +21,7 @@ from mvsim.diagnostics import log_signal_strength
 from mvsim.errors import UsageError
 from mvsim.inputs import correlations_array
 from mvsim.kernels import make_kernel, usable_backend
+from mvsim.kernels.finite import check_finite
 from mvsim.kernels.sums import NeuronSum
 from mvsim.linalg.arrow_matrix import Curvature
 from mvsim.logarithms import exponential, logarithm
@@ -169,6 +170,7 @@ class Objective(ABC):
 
         def loss_and_gradient(moving: np.ndarray) -> tuple[float, np.ndarray]:
             loss, gradient = of_neurons(self._there(moving))
+            check_finite("the loss and its gradient are", moving, float(loss), self._here(gradient))
             return loss, self._here(gradient)
 
         return loss_and_gradient

@@ -62,17 +62,16 @@ class Resident:
         return loss, gradient
 
     def of_neurons(self, c: Any, neurons: Any) -> NeuronSum:
-        """Return the loss as a function of some neurons (k, E) alone, see `Objective.of_neurons`."""
+        """Return the loss as a function of some neurons (k, E) alone, see `Objective.of_neurons`; what is not finite is returned."""
         sums = [(weight, self._kernel.of_neurons(c, neurons, points, self._of.pointwise)) for weight, points in self._of.points]
 
         def loss_and_gradient(moving: Any) -> tuple[float, Any]:
             loss, gradient = 0.0, namespace_of(moving).zeros_like(moving)
-            with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
+            with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said by whoever asks
                 for weight, of_neurons in sums:
                     value, slope = of_neurons(moving)
                     loss += weight * value
                     gradient += weight * slope
-            check_finite("the loss and its gradient are", moving, float(loss), gradient)
             return loss, gradient
 
         return loss_and_gradient

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mvsim.integrators import Escaping, Field, Part
+from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.vectors import flat, integers_like
 from mvsim.objectives import Objective
 from mvsim.objectives.scales import Scales
@@ -38,7 +39,7 @@ def field_of(objective: Objective, eta: float = 1.0, affordable: int = 10_000) -
 
     def part(c: Any) -> Part:
         """Choose the neurons that have escaped or soon will, of each class as many as the class with most of them has."""
-        xp = device.xp
+        xp = namespace_of(c)
         soon = xp.astype(resident.escaped(c, SOON), xp.int64)
         neurons = xp.argsort(1 - soon, axis=1, stable=True)[:, : int(xp.max(xp.sum(soon, axis=1)))]
         chosen = xp.any(neurons[:, :, None] == integers_like(p.m, neurons), axis=1)

@@ -53,7 +53,7 @@ class EscapeChart:
     @staticmethod
     def at(c: Any, candidates: Any, thresholds: Any, alpha: float) -> EscapeChart:
         """Return the chart of those of the ``candidates`` (a,) that lie between 0 and their threshold (a,) at c (n,)."""
-        x = namespace_of(c).take(c, candidates)
+        x = c[candidates]
         inside = (x > smallest(alpha) * thresholds) & (x < thresholds) & (alpha >= 2.0)
         return EscapeChart(candidates[inside], 0.5 * x[inside], thresholds[inside], alpha)
 
@@ -65,7 +65,7 @@ class EscapeChart:
 
     def of(self, y: Any) -> Any:
         """Return (e,): the entries of a vector (n,) for the coordinates of the chart."""
-        return namespace_of(y).take(y, self.index)
+        return y[self.index]
 
     def slope(self, c: Any) -> Any:
         """Return (n,): dy/dc of every coordinate at c (n,)."""
@@ -80,10 +80,9 @@ class EscapeChart:
 
     def to_c(self, y: Any) -> Any:
         """Return the correlations (n,) of coordinates y (n,)."""
-        xp, on_chart, b = namespace_of(y), self.of(y), self.threshold
-        lowest = self._power_integral(self.floor)
+        xp, on_chart, b, (lowest, tangent) = namespace_of(y), self.of(y), self.threshold, self._at_floor
         inside = self._power_inverse(xp.minimum(xp.maximum(on_chart, lowest), b))
-        below = xp.where(on_chart < lowest, self.floor + (on_chart - lowest) * (self.floor / b) ** (self.alpha - 1.0), inside)
+        below = xp.where(on_chart < lowest, self.floor + (on_chart - lowest) * tangent, inside)
         return self.places.written(y, xp.where(on_chart >= b, on_chart, below))
 
     def waiting(self, y: Any) -> Any:
@@ -110,6 +109,11 @@ class EscapeChart:
     def places(self) -> Places:
         """The coordinates of the chart, to be written at."""
         return primitives_of(self.index).places(self.index)
+
+    @cached_property
+    def _at_floor(self) -> tuple[Any, Any]:
+        """(e,) each: y and dx/dy at the floor."""
+        return self._power_integral(self.floor), (self.floor / self.threshold) ** (self.alpha - 1.0)
 
     def _inside(self, x: Any) -> Any:
         xp = namespace_of(x)

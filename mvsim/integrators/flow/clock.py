@@ -65,7 +65,7 @@ def in_frame(history: History, change: Any, B: float) -> History:
         return history
     terms = B * np.cumprod(history.h / np.arange(1, history.order + 1))
     slopes = history.Z[1:, :]
-    moved = xp.take(slopes, affected, axis=1) + like(terms[:, None], change) * xp.take(change, affected)
+    moved = xp.take(slopes, affected, axis=1) + like(terms[:, None], change) * change[affected]
     return replace(history, Z=xp.concat([history.Z[:1, :], primitives_of(change).places(affected).written(slopes, moved)]))
 
 

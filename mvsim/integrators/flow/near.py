@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 from mvsim.linalg.arrow_matrix import Curvature
-from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.primitives import Places, primitives_of
 
 
@@ -50,5 +49,5 @@ class Near:
             If P is singular to working precision, on NumPy; elsewhere results are then not finite.
         """
         shifted = self.curvature.shifted(gamma).within(self.index)
-        slope = namespace_of(self.slope).take(self.slope, self.index)
+        slope = self.slope[self.index]
         return lambda r: slope * shifted.solve(r / slope)

@@ -109,9 +109,8 @@ class _Iteration:
 
     def __init__(self, equation: ImplicitEquation, near: Near, precondition: Operator, weight: Any, secants: Secants) -> None:
         self._gamma, self._precondition = equation.gamma, precondition
-        xp = namespace_of(weight)
-        self._predicted, self._velocity, self._units = (xp.take(v, near.index) for v in (equation.predicted, equation.velocity, weight))
-        self.correction = xp.zeros_like(self._predicted)
+        self._predicted, self._velocity, self._units = (v[near.index] for v in (equation.predicted, equation.velocity, weight))
+        self.correction = namespace_of(weight).zeros_like(self._predicted)
         self.secants = secants.of(near.index)
         self._changes = self._change_of_residual(self.secants.steps, self.secants.responses)
 
@@ -173,7 +172,7 @@ class _Others:
         self.correction = self._equation.gamma * slope - self._equation.velocity
         off = places.written((self.correction - self._at) / self._weight, xp.zeros_like(y))
         self.motion = length(off) / math.sqrt(off.shape[0])
-        return xp.take(slope, self._near.index)
+        return slope[self._near.index]
 
     def move(self) -> None:
         """Go to where the last evaluation says that they are."""

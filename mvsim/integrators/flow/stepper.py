@@ -74,7 +74,7 @@ class Measure(NamedTuple):
     def of(self, v: Any) -> float:
         """Return the size of v (n,), 1 for the largest that is allowed: its root mean square, or its largest entry alone over `MOST_OF_ONE`."""
         scaled = v / self.weight
-        of_one = largest(namespace_of(v).take(scaled, self.alone))
+        of_one = largest(scaled[self.alone])
         return max(math.sqrt(dot(scaled, scaled) / scaled.shape[0]), of_one / MOST_OF_ONE)
 
 
@@ -259,8 +259,8 @@ class Stepper:
 
     def _drift(self, end: Motion) -> Any:
         """Return (n,): the speed of what moves steadily at the end of a step, and 0 for all else."""
-        xp, steady = namespace_of(end.y), self.system.steady(end.y)
-        return primitives_of(end.y).places(steady).written(xp.zeros_like(end.y), xp.take(end.velocity, steady))
+        steady = self.system.steady(end.y)
+        return primitives_of(end.y).places(steady).written(namespace_of(end.y).zeros_like(end.y), end.velocity[steady])
 
     def _corrected(self, history: History, c: Coefficients, solution: Solution, drifted: Any) -> History:
         """Return the past after a step, the integrals as they were before it."""

@@ -17,7 +17,8 @@ class _Written(Places):
 
     def __init__(self, index: np.ndarray) -> None:
         super().__init__(index)
-        self._kept = np.flatnonzero(index >= 0)
+        taken = index >= 0
+        self._kept = slice(None) if taken.all() else np.flatnonzero(taken)
         self._at = index[self._kept]
 
     def written(self, x: np.ndarray, values: np.ndarray) -> np.ndarray:
