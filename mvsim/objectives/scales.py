@@ -23,6 +23,8 @@ import numpy as np
 
 from mvsim.diagnostics import class_mean, softmax_gap
 from mvsim.linalg.namespaces import namespace_of
+from mvsim.linalg.primitives import Places, primitives_of
+from mvsim.linalg.vectors import flat
 from mvsim.objectives.base import Objective
 
 AT_REST = 10.0
@@ -57,8 +59,9 @@ class Scales:
         largest = xp.max(size, axis=(2, 3), keepdims=True)
         steepest = xp.minimum(xp.maximum(self._patch * largest / p.rho, 0.0), 1.0) ** (p.alpha - 1.0)
         rest = xp.minimum(AT_REST * self._residuals(c) ** (1.0 / max(p.alpha - 1.0, 1.0)), 1.0)[:, None, None, None]
-        relative = xp.where(self._own, xp.maximum(size, self._thresholds), _OTHERS * largest)
-        return xp.minimum(relative, rest / xp.maximum(steepest * self._totals, 1e-300))
+        others, own = flat(xp.broadcast_to(_OTHERS * largest, c.shape)), self._own
+        relative = own.written(others, xp.maximum(flat(size)[own.index], self.own_thresholds))
+        return xp.minimum(xp.reshape(relative, c.shape), rest / xp.maximum(steepest * self._totals, 1e-300))
 
     def _residuals(self, c: Any) -> Any:
         """Return (k,): the mean of 1 - phi_y over the points of each class, 1 where points are mixed, there are none, or nothing escapes."""
@@ -74,14 +77,25 @@ class Scales:
         return self._put(self._objective.data.feature_totals())
 
     @cached_property
-    def _thresholds(self) -> Any:
-        """(k, 1, 1, V)."""
-        return self._put(self.thresholds()[:, None, None, :])
+    def own_thresholds(self) -> Any:
+        """(k m V,) the thresholds of the own correlations."""
+        return self._put(np.broadcast_to(self.thresholds()[:, None, :], self._shape_of_own).ravel())
 
     @cached_property
-    def _own(self) -> Any:
-        """(k, 1, k, 1) bool: which correlations are with features of the own class."""
-        return self._put(np.eye(self._objective.parameters.k, dtype=bool)[:, None, :, None])
+    def own_index(self) -> Any:
+        """(k m V,) where own correlations are in the raveled c."""
+        y, r, view = np.indices(self._shape_of_own).reshape(3, -1)
+        return self._put(np.ravel_multi_index((y, r, y, view), self._objective.parameters.correlations_shape))
+
+    @property
+    def _shape_of_own(self) -> tuple[int, int, int]:
+        p = self._objective.parameters
+        return p.k, p.m, p.V
+
+    @cached_property
+    def _own(self) -> Places:
+        """The own correlations, to be written at."""
+        return primitives_of(self.own_index).places(self.own_index)
 
     @cached_property
     def _labels(self) -> Any:

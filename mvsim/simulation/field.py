@@ -29,9 +29,6 @@ def field_of(objective: Objective, eta: float = 1.0, affordable: int = 10_000) -
         Default limit on gradient evaluations where no t_end is given.
     """
     p, scales, resident = objective.parameters, Scales(objective), objective.resident
-    shape, device = p.correlations_shape, resident.device
-    y, r, view = np.indices((p.k, p.m, p.V)).reshape(3, -1)
-    own = np.ravel_multi_index((y, r, y, view), shape)
 
     def loss_and_gradient(step: int, c: Any) -> tuple[float, Any]:
         objective.begin_step(step)
@@ -54,17 +51,17 @@ def field_of(objective: Objective, eta: float = 1.0, affordable: int = 10_000) -
         return Part(flat(index), loss_and_gradient, lambda c: not bool(xp.any(resident.escaped(c) & ~chosen)))
 
     def component(i: int) -> str:
-        return f"c[{', '.join(str(int(j)) for j in np.unravel_index(i, shape))}]"
+        return f"c[{', '.join(str(int(j)) for j in np.unravel_index(i, p.correlations_shape))}]"
 
     return Field(
         loss_and_gradient=loss_and_gradient,
         curvature=resident.curvature,
         scale=scales.units,
-        escaping=Escaping(device.put(own), device.put(scales.thresholds()[y, view]), p.alpha),
+        escaping=Escaping(scales.own_index, scales.own_thresholds, p.alpha),
         component=component,
         part=part,
         learning_rate=eta,
         affordable=affordable,
         fixed=objective.fixed,
-        device=device,
+        device=resident.device,
     )

@@ -38,6 +38,9 @@ def test_writing_at_places(shape):
         if index >= 0:
             expected[..., index] = values[..., place]
     np.testing.assert_array_equal(found, expected)
+    if x.ndim == 1:
+        alone = both(lambda by, index, x, values: by.places(index).among(1.5, values, x), INDEX, x, values)
+        np.testing.assert_array_equal(alone, np.where(np.isin(np.arange(9), INDEX), expected, 1.5))
     none = np.zeros(0, int)
     np.testing.assert_array_equal(both(lambda by, index, x, values: by.places(index).written(x, values), none, x, values[..., :0]), x)
 

@@ -69,7 +69,7 @@ class EscapeChart:
 
     def slope(self, c: Any) -> Any:
         """Return (n,): dy/dc of every coordinate at c (n,)."""
-        return self.places.written(namespace_of(c).ones_like(c), (self.threshold / self._inside(self.of(c))) ** (self.alpha - 1.0))
+        return self.places.among(1.0, (self.threshold / self._inside(self.of(c))) ** (self.alpha - 1.0), c)
 
     def to_y(self, c: Any) -> Any:
         """Return the coordinates (n,) of correlations c (n,)."""

@@ -260,7 +260,7 @@ class Stepper:
     def _drift(self, end: Motion) -> Any:
         """Return (n,): the speed of what moves steadily at the end of a step, and 0 for all else."""
         steady = self.system.steady(end.y)
-        return primitives_of(end.y).places(steady).written(namespace_of(end.y).zeros_like(end.y), end.velocity[steady])
+        return primitives_of(end.y).places(steady).among(0.0, end.velocity[steady], end.y)
 
     def _corrected(self, history: History, c: Coefficients, solution: Solution, drifted: Any) -> History:
         """Return the past after a step, the integrals as they were before it."""

@@ -23,6 +23,10 @@ class Places(ABC):
     def written(self, x: Any, values: Any) -> Any:
         """Return x (..., n) with values (..., s) at these coordinates; n is the same in every call."""
 
+    @abstractmethod
+    def among(self, number: float, values: Any, like: Any) -> Any:
+        """Return a vector as long as another one (n,), of one number everywhere but at these coordinates, where values (s,) are."""
+
 
 class Spread(ABC):
     """Sums of entries by where they belong.

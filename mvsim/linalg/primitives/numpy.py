@@ -27,6 +27,12 @@ class _Written(Places):
         written[..., self._at] = values[..., self._kept]
         return written
 
+    def among(self, number: float, values: np.ndarray, like: np.ndarray) -> np.ndarray:
+        """Fill, and write."""
+        written = np.full_like(like, number)
+        written[self._at] = values[self._kept]
+        return written
+
 
 class _Summed(Spread):
     """The product with a sparse matrix of ones."""

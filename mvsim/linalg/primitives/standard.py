@@ -45,6 +45,10 @@ class _Gathered(Places):
             self._place = lookup(self.index, integers_like(x.shape[-1], x))
         return namespace_of(x).where(self._place >= 0, entries(values, self._place), x)
 
+    def among(self, number: float, values: Any, like: Any) -> Any:
+        """Choose between the values and the number."""
+        return self.written(namespace_of(like).full_like(like, number), values)
+
 
 class _Rows:
     """Sums of entries by rows of a table of equal width, each in the order of its entries.
