@@ -15,9 +15,9 @@ from mvsim.kernels import Kernel
 from mvsim.linalg.vectors import all_finite, flat, largest
 
 
-def check_finite(what: str, c: Any, *values: Any) -> None:
-    """Raise `NotFiniteError` unless all values, numbers and arrays of one namespace, are finite, which were computed at correlations c."""
-    if not all(math.isfinite(value) if isinstance(value, float) else all_finite(value) for value in values):
+def check_finite(what: str, c: Any, *arrays: Any, number: float = 0.0) -> None:
+    """Raise `NotFiniteError` unless all arrays, of any namespace, and a number are finite, which were computed at correlations c."""
+    if not (math.isfinite(number) and all(all_finite(array) for array in arrays)):
         raise NotFiniteError(f"{what} not finite in double precision (largest correlation |c| = {largest(flat(c)):.3g})")
 
 

@@ -170,7 +170,7 @@ class Objective(ABC):
 
         def loss_and_gradient(moving: np.ndarray) -> tuple[float, np.ndarray]:
             loss, gradient = of_neurons(self._there(moving))
-            check_finite("the loss and its gradient are", moving, float(loss), self._here(gradient))
+            check_finite("the loss and its gradient are", moving, gradient, number=loss)
             return loss, self._here(gradient)
 
         return loss_and_gradient

@@ -47,7 +47,7 @@ class Resident:
         """Return the loss."""
         with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
             loss = sum(weight * self._kernel.loss(c, points, self._of.pointwise) for weight, points in self._of.points)
-        check_finite("the loss is", c, float(loss))
+        check_finite("the loss is", c, number=loss)
         return loss
 
     def loss_and_gradient(self, c: Any) -> tuple[float, Any]:
@@ -58,7 +58,7 @@ class Resident:
                 value, slope = self._kernel.loss_and_gradient(c, points, self._of.pointwise)
                 loss += weight * value
                 gradient += weight * slope
-        check_finite("the loss and its gradient are", c, float(loss), gradient)
+        check_finite("the loss and its gradient are", c, gradient, number=loss)
         return loss, gradient
 
     def of_neurons(self, c: Any, neurons: Any) -> NeuronSum:
