@@ -10,12 +10,12 @@ import numpy as np
 from mvsim.activations import Activation
 from mvsim.data import Dataset
 from mvsim.devices import Device, gpu, host
-from mvsim.kernels.array.network import SharedNoiseNetwork
+from mvsim.kernels.array.network import SharedNoiseNetwork, outputs_on_data
 from mvsim.kernels.array.patches import PatchNetwork
 from mvsim.kernels.kernel import Evaluation, Kernel
 from mvsim.kernels.sums import GenericSum, LossSum
 from mvsim.linalg.arrow_matrix import Curvature
-from mvsim.losses import Points, PointwiseLoss, Unmixed
+from mvsim.losses import Points, PointwiseLoss
 from mvsim.parameters import Parameters
 
 
@@ -53,9 +53,8 @@ class ArrayPatchesKernel(Kernel):
         return _OnHost(device, self.network.evaluate(device.put(c), points, None if v is None else device.put(v)))
 
     def outputs_on_data(self, c: Any) -> Any:
-        """Return (k, N): the outputs on the points of the data in their order, in which single points are visited."""
-        evaluation = self.network.evaluate(self._in_features(c), Unmixed())
-        return self.device.xp.concat([evaluation.outputs(batch) for batch in evaluation.batches()], axis=1)
+        """Return (k, N): the outputs on the points of the data in their order."""
+        return outputs_on_data(self.network, self._in_features(c))
 
     def sum_of(self, points: Points, pointwise: PointwiseLoss) -> LossSum:
         """Return the weighted sum of a pointwise loss over points, by the fastest way there is."""

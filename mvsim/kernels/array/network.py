@@ -20,8 +20,9 @@ from mvsim.kernels.array.stiff_hessian.of_points import stiff_hessian_of_points
 from mvsim.kernels.array.stiff_hessian.whole import Points as LaidOutPoints
 from mvsim.kernels.kernel import Evaluation
 from mvsim.kernels.shared_noise.layout import Layout
-from mvsim.kernels.sums import GenericSum, LossSum, NeuronSum, neuron_sum
+from mvsim.kernels.sums import GenericSum, LossSum, Network, NeuronSum, neuron_sum
 from mvsim.linalg.arrow_matrix import Curvature
+from mvsim.linalg.namespaces import namespace_of
 from mvsim.losses import AllPairs, CrossEntropy, Points, PointwiseLoss, Unmixed
 
 
@@ -93,9 +94,8 @@ class SharedNoiseNetwork:
         return {Unmixed: self._stiff_hessian_of_points, AllPairs: self._stiff_hessian_of_pairs}
 
     def _stiff_hessian_of_points(self, c: Any, points: Points, neurons: Escaped, escaped: Any) -> Curvature:
-        evaluation, layout = self.evaluate(c, points), self._points
-        outputs = self.device.xp.concat([evaluation.outputs(batch) for batch in evaluation.batches()], axis=1)
-        return stiff_hessian_of_points(layout, c, escaped, neurons, self.device.xp.take(outputs, layout.order, axis=1))
+        in_layout = self.device.xp.take(outputs_on_data(self, c), self._points.order, axis=1)
+        return stiff_hessian_of_points(self._points, c, escaped, neurons, in_layout)
 
     def _stiff_hessian_of_pairs(self, c: Any, points: AllPairs, neurons: Escaped, escaped: Any) -> Curvature:
         if points not in self._stiff:
@@ -115,6 +115,12 @@ class SharedNoiseNetwork:
         """Return (k, m, F): derivatives by c, for those by columns."""
         xp, F = self.device.xp, self.features
         return by_columns[:, :, :F] + xp.matmul(by_columns[:, :, F:], self.patterns)
+
+
+def outputs_on_data(network: Network, c: Any) -> Any:
+    """Return (k, N): the outputs on the points of the data in their order, in which single points are visited."""
+    evaluation = network.evaluate(c, Unmixed())
+    return namespace_of(c).concat([evaluation.outputs(batch) for batch in evaluation.batches()], axis=1)
 
 
 class _OfPairs(Evaluation):
