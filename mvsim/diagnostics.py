@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mvsim.activations import activation_of
 from mvsim.data import Dataset
+from mvsim.linalg.namespaces import namespace_of
+from mvsim.linalg.primitives import primitives_of
+from mvsim.linalg.vectors import flat, integers_like
 from mvsim.logarithms import exponential, logarithm
 from mvsim.parameters import Parameters
 
 
-def own_correlations(c: np.ndarray) -> np.ndarray:
-    """Return (k, m, V): c[y, r, y, l], the correlations of the neurons of class y with its own features."""
-    return np.ascontiguousarray(np.einsum("yryl->yrl", c))
+def own_correlations(c: Any) -> Any:
+    """Return (k, m, V): c[y, r, y, l], the correlations of the neurons of class y with its own features, for an array of any namespace."""
+    xp = namespace_of(c)
+    own = xp.permute_dims(xp.linalg.diagonal(xp.permute_dims(c, (1, 3, 0, 2))), (2, 0, 1))
+    return xp.reshape(flat(own), own.shape)
 
 
 def off_diagonal_correlations(c: np.ndarray) -> np.ndarray:
@@ -116,14 +122,15 @@ def output_ranges(outputs: np.ndarray, labels: np.ndarray) -> OutputRanges:
     return ranges
 
 
-def softmax_gap(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return (N,): 1 - phi_{y_i}(g(x_i)) for outputs (k, N), computed without cancellation."""
-    points = np.arange(len(labels))
-    relative = outputs - outputs[labels, points]
-    relative[labels, points] = -np.inf
-    top = np.maximum(relative.max(axis=0), 0.0)
-    rest = np.exp(relative - top).sum(axis=0)
-    return rest / (np.exp(-top) + rest)
+def softmax_gap(outputs: Any, labels: Any) -> Any:
+    """Return (N,): 1 - phi_{y_i}(g(x_i)) for outputs (k, N) and labels (N,) of any namespace, computed without cancellation."""
+    xp = namespace_of(outputs)
+    relative = outputs - xp.take_along_axis(outputs, labels[None, :], axis=0)
+    own = integers_like(outputs.shape[0], labels)[:, None] == labels
+    relative = xp.where(own, xp.full_like(relative, -math.inf), relative)
+    top = xp.maximum(xp.max(relative, axis=0), 0.0)
+    rest = xp.sum(xp.exp(relative - top), axis=0)
+    return rest / (xp.exp(-top) + rest)
 
 
 def log_softmax_gap(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -135,8 +142,9 @@ def log_softmax_gap(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return rest - np.logaddexp(0.0, rest)
 
 
-def class_mean(values: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
-    """Return (k,) means of values (N,) over the points of each class, NaN for a class without points."""
-    counts = np.bincount(labels, minlength=k)
+def class_mean(values: Any, labels: Any, k: int) -> Any:
+    """Return (k,) means of values (N,) of any namespace over the points of each class, NaN for a class without points."""
+    xp, by = namespace_of(values), primitives_of(values)
+    counts = by.sums_by(labels, xp.ones_like(values), k)
     with np.errstate(invalid="ignore"):
-        return np.bincount(labels, weights=values, minlength=k) / np.where(counts > 0, counts, np.nan)
+        return by.sums_by(labels, values, k) / xp.where(counts > 0.0, counts, xp.full_like(counts, math.nan))

@@ -9,7 +9,7 @@ import mvsim
 
 LAYERS = [
     ["errors", "echo", "extras", "html", "logarithms", "signals", "version"],
-    ["inputs", "intervals", "options", "random_streams", "linalg"],
+    ["devices", "inputs", "intervals", "options", "random_streams", "linalg"],
     ["parameters"],
     ["free_memory"],
     ["data", "activations", "losses", "initialisation"],

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from mvsim.devices import Device, host
 from mvsim.linalg.arrow_matrix import Curvature
 from mvsim.parameters import Deviation
 
@@ -26,8 +27,9 @@ class State:
         Steps taken.
     time : float
         Time reached, dimensionless.
-    c : numpy.ndarray
-        The correlations. Never written to: every step makes a new array.
+    c : array
+        The correlations, on the device of the integrator's field (`Integrator.here` copies them to the host). Never written to: every step makes
+        a new array.
     evaluations : int
         Gradients evaluated.
     dissipation : float
@@ -40,7 +42,7 @@ class State:
 
     step: int
     time: float
-    c: np.ndarray
+    c: Any
     evaluations: int = 0
     dissipation: float = 0.0
     log_dissipation: float = 0.0
@@ -71,16 +73,16 @@ class Escaping(NamedTuple):
 
     Attributes
     ----------
-    positions : numpy.ndarray
+    positions : array
         (a,) where they are in the raveled c.
-    threshold : numpy.ndarray
+    threshold : array
         (a,) b.
     alpha : float
         Power plus 1.
     """
 
-    positions: np.ndarray
-    threshold: np.ndarray
+    positions: Any
+    threshold: Any
     alpha: float
 
 
@@ -89,7 +91,7 @@ class Part(NamedTuple):
 
     Attributes
     ----------
-    positions : numpy.ndarray
+    positions : array
         (a,) where they are in the raveled c.
     loss_and_gradient : callable
         Their values (a,) -> J and its gradient by them (a,). It serves until another part is asked for.
@@ -97,14 +99,14 @@ class Part(NamedTuple):
         c -> whether these are still all that can be stiff there.
     """
 
-    positions: np.ndarray
-    loss_and_gradient: Callable[[np.ndarray], tuple[float, np.ndarray]]
-    is_whole_at: Callable[[np.ndarray], bool]
+    positions: Any
+    loss_and_gradient: Callable[[Any], tuple[float, Any]]
+    is_whole_at: Callable[[Any], bool]
 
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """The vector field c' = -grad J, and what is known of its shape. Arrays have the shape of c, whatever that is.
+    """The vector field c' = -grad J, and what is known of its shape. Arrays have the shape of c, whatever that is, and are on one device.
 
     Attributes
     ----------
@@ -126,17 +128,45 @@ class Field:
         Default limit on gradient evaluations where no t_end is given.
     fixed : bool
         Whether J is the same at every step.
+    device : Device
+        Where arrays are.
     """
 
-    loss_and_gradient: Callable[[int, np.ndarray], tuple[float, np.ndarray]]
-    curvature: Callable[[np.ndarray], Curvature | None]
-    scale: Callable[[np.ndarray], np.ndarray]
+    loss_and_gradient: Callable[[int, Any], tuple[float, Any]]
+    curvature: Callable[[Any], Curvature | None]
+    scale: Callable[[Any], Any]
     escaping: Escaping
     component: Callable[[int], str]
-    part: Callable[[np.ndarray], Part] | None = None
+    part: Callable[[Any], Part] | None = None
     learning_rate: float = 1.0
     affordable: int = 10_000
     fixed: bool = True
+    device: Device = host()  # noqa: RUF009 - a constant
+
+    def on_host(self) -> Field:
+        """Return the same field on arrays of the host: itself, or one that copies to its device and back."""
+        put, fetch = self.device.there, self.device.fetch
+        if self.device is host():
+            return self
+
+        def loss_and_gradient(step: int, c: np.ndarray) -> tuple[float, np.ndarray]:
+            loss, gradient = self.loss_and_gradient(step, put(c))
+            return loss, fetch(gradient)
+
+        def curvature(c: np.ndarray) -> Curvature | None:
+            there = self.curvature(put(c))
+            return None if there is None else there.moved(fetch)
+
+        positions, threshold, alpha = self.escaping
+        return replace(
+            self,
+            loss_and_gradient=loss_and_gradient,
+            curvature=curvature,
+            scale=lambda c: fetch(self.scale(put(c))),
+            escaping=Escaping(fetch(positions), fetch(threshold), alpha),
+            part=None,
+            device=host(),
+        )
 
 
 class Integrator(ABC):
@@ -166,6 +196,14 @@ class Integrator(ABC):
 
     def __init__(self, field: Field) -> None:
         self.field = field
+
+    def there(self, state: State) -> State:
+        """Return a state with its correlations on the device of the field."""
+        return replace(state, c=self.field.device.there(state.c))
+
+    def here(self, state: State) -> State:
+        """Return a state with its correlations on the host."""
+        return replace(state, c=self.field.device.fetch(state.c))
 
     @staticmethod
     @abstractmethod

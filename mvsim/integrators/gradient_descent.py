@@ -12,6 +12,7 @@ import pydantic
 from mvsim.errors import DivergedError, UsageError
 from mvsim.inputs import check_positive
 from mvsim.integrators.base import Field, Integrator, State, Visit, next_log_mark
+from mvsim.linalg.vectors import all_finite
 from mvsim.options import document_options
 from mvsim.parameters import Deviation
 
@@ -81,16 +82,16 @@ class GradientDescent(Integrator):
 
     def trajectory(self, state: State, t_end: float) -> Iterator[Visit]:
         """Yield every step; marks are log-spaced."""
-        last = self.steps_until(t_end)
+        state, last = self.there(state), self.steps_until(t_end)
         while state.step < last:
             with np.errstate(over="ignore", invalid="ignore"):  # the next lines name what numpy would only warn of
                 c = state.c - self.learning_rate * self.gradient(state)
-            if not np.isfinite(c).all():
+            if not all_finite(c):
                 raise DivergedError(self._too_large(f"the correlations are not finite after step {state.step + 1}"))
             state = State(state.step + 1, (state.step + 1) * self.learning_rate, c, state.evaluations + 1, math.nan, math.nan)
             yield Visit(state, mark=self.is_mark(state) or state.step == last, resumable=True)
 
-    def gradient(self, state: State) -> np.ndarray:
+    def gradient(self, state: State) -> Any:
         """Return the gradient at a state."""
         try:
             return self.field.loss_and_gradient(state.step, state.c)[1]

@@ -9,6 +9,7 @@ from mvsim.errors import UsageError
 from mvsim.free_memory import check_fits
 from mvsim.inputs import check_threads
 from mvsim.kernels.kernel import Kernel
+from mvsim.kernels.needs import VECTORS_OF_FLOW
 from mvsim.kernels.registry import BACKENDS, KERNELS, ORACLE, KernelEntry
 from mvsim.parameters import Parameters
 
@@ -52,7 +53,7 @@ def check_device_memory(parameters: Parameters, mixes: bool, backend: str) -> No
 
     def bytes_of(p: Parameters) -> int:
         needs = needs_there(p, mixes)
-        return 8 * (needs.stays + needs.product)
+        return 8 * (needs.stays + max(needs.product, needs.stiff_hessian) + VECTORS_OF_FLOW * p.features * p.k * p.m)
 
     check_fits(parameters, bytes_of, " on the GPU", free)
 

@@ -5,18 +5,20 @@ A comparison with NaN is false, so it would count as "not learned" or "not accur
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from mvsim.errors import NotFiniteError
 from mvsim.kernels import Kernel
+from mvsim.linalg.vectors import all_finite, flat, largest
 
 
-def check_finite(what: str, c: np.ndarray, *values: Any) -> None:
-    """Raise `NotFiniteError` unless all values are finite, which were computed at correlations c."""
-    if not all(np.isfinite(value).all() for value in values):
-        raise NotFiniteError(f"{what} not finite in double precision (largest correlation |c| = {np.abs(c).max(initial=0.0):.3g})")
+def check_finite(what: str, c: Any, *arrays: Any, number: float = 0.0) -> None:
+    """Raise `NotFiniteError` unless all arrays, of any namespace, and a number are finite, which were computed at correlations c."""
+    if not (math.isfinite(number) and all(all_finite(array) for array in arrays)):
+        raise NotFiniteError(f"{what} not finite in double precision (largest correlation |c| = {largest(flat(c)):.3g})")
 
 
 def finite_outputs(kernel: Kernel, c: np.ndarray) -> np.ndarray:

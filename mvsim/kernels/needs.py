@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+VECTORS_OF_FLOW = 32
+"""Vectors of the size of the correlations that the gradient flow holds: 16 from step to step (the past, corrections, where it was linearised), and
+about as many while a step is solved. Where no part of the Hessian is known, a linear system may take up to 40 more."""
+
 
 class Needs(NamedTuple):
     """For one run.

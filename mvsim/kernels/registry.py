@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from mvsim.data import Dataset, SharedNoiseDataset
+from mvsim.devices import free_bytes_of_gpu, gpu, gpu_is_there
 from mvsim.kernels.any_patches import memory as any_patches_memory
 from mvsim.kernels.array import memory as array_memory
-from mvsim.kernels.array.device import free_bytes_of_gpu, gpu, gpu_is_there
 from mvsim.kernels.kernel import Kernel
 from mvsim.kernels.needs import Needs, NeedsOfTest
 from mvsim.kernels.one_patch import memory as one_patch_memory

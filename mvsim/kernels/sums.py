@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
+from mvsim.linalg.namespaces import namespace_of
+from mvsim.linalg.primitives import primitives_of
+from mvsim.linalg.vectors import flat, integers_like
 from mvsim.losses import Points, PointwiseLoss
 
 if TYPE_CHECKING:
@@ -16,41 +17,42 @@ if TYPE_CHECKING:
 class Network(Protocol):
     """What can be evaluated on points."""
 
-    def evaluate(self, c: np.ndarray, points: Points, v: np.ndarray | None = None) -> Evaluation:
+    def evaluate(self, c: Any, points: Points, v: Any = None) -> Evaluation:
         """See `mvsim.kernels.kernel.Kernel`."""
 
 
-NeuronSum = Callable[[np.ndarray], tuple[float, np.ndarray]]
+NeuronSum = Callable[[Any], tuple[float, Any]]
 """Correlations (k, E, F) of E neurons of each class -> a sum, and its gradient by them."""
 
 
 class LossSum(Protocol):
     """The weighted sum of a loss over points as a function of the correlations c (k, m, F)."""
 
-    def loss(self, c: np.ndarray) -> float:
+    def loss(self, c: Any) -> float:
         """Return the sum."""
 
-    def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
+    def loss_and_gradient(self, c: Any) -> tuple[float, Any]:
         """Return the sum and its gradient, (k, m, F)."""
 
-    def hessian_vector_product(self, c: np.ndarray, v: np.ndarray) -> np.ndarray:
+    def hessian_vector_product(self, c: Any, v: Any) -> Any:
         """Return the derivative of the gradient along v, (k, m, F)."""
 
-    def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
+    def of_neurons(self, c: Any, neurons: Any) -> NeuronSum:
         """Return the sum as a function of some neurons (k, E) of each class, none twice, while the others are those of c (k, m, F).
 
         It serves until another one is asked for.
         """
 
 
-def neuron_sum(whole: LossSum, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
+def neuron_sum(whole: LossSum, c: Any, neurons: Any) -> NeuronSum:
     """Return what `LossSum.of_neurons` describes, by evaluating all neurons."""
-    which, everywhere = (np.arange(len(c))[:, None], neurons), c.copy()
+    xp, (k, m, F) = namespace_of(c), c.shape
+    index = F * (m * integers_like(k, neurons)[:, None] + neurons)[:, :, None] + integers_like(F, neurons)
+    others, places = flat(c), primitives_of(c).places(flat(index))
 
-    def loss_and_gradient(moving: np.ndarray) -> tuple[float, np.ndarray]:
-        everywhere[which] = moving
-        loss, gradient = whole.loss_and_gradient(everywhere)
-        return loss, gradient[which]
+    def loss_and_gradient(moving: Any) -> tuple[float, Any]:
+        loss, gradient = whole.loss_and_gradient(xp.reshape(places.written(others, flat(moving)), c.shape))
+        return loss, xp.reshape(flat(gradient)[places.index], index.shape)
 
     return loss_and_gradient
 
@@ -71,14 +73,14 @@ class GenericSum:
     def __init__(self, kernel: Network, points: Points, pointwise: PointwiseLoss) -> None:
         self._kernel, self._points, self._pointwise = kernel, points, pointwise
 
-    def loss(self, c: np.ndarray) -> float:
+    def loss(self, c: Any) -> float:
         """Return the sum."""
         evaluation, loss = self._kernel.evaluate(c, self._points), 0.0
         for batch in evaluation.batches():
             loss += evaluation.mean(batch, self._pointwise.value(evaluation.outputs(batch), evaluation.targets(batch)))
         return loss
 
-    def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
+    def loss_and_gradient(self, c: Any) -> tuple[float, Any]:
         """Return the sum and its gradient, (k, m, F)."""
         evaluation, loss = self._kernel.evaluate(c, self._points), 0.0
         for batch in evaluation.batches():
@@ -87,7 +89,7 @@ class GenericSum:
             evaluation.pull_back(batch, evaluation.weighted(batch, self._pointwise.residual(outputs, targets)))
         return loss, evaluation.gradient()
 
-    def hessian_vector_product(self, c: np.ndarray, v: np.ndarray) -> np.ndarray:
+    def hessian_vector_product(self, c: Any, v: Any) -> Any:
         """Return the derivative of the gradient along v, (k, m, F)."""
         evaluation = self._kernel.evaluate(c, self._points, v)
         for batch in evaluation.batches():
@@ -97,6 +99,6 @@ class GenericSum:
             evaluation.pull_back_tangent(batch, residual, change)
         return evaluation.gradient()
 
-    def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
+    def of_neurons(self, c: Any, neurons: Any) -> NeuronSum:
         """Return the sum as a function of some neurons."""
         return neuron_sum(self, c, neurons)

@@ -1,15 +1,21 @@
-"""An approximate Hessian that is cheap to invert: small blocks that are coupled only through a border."""
+"""An approximate Hessian that is cheap to invert: small blocks that are coupled only through a border.
+
+Its arrays are of any namespace of the array API standard, all on one device.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
-from scipy.linalg import lu_solve
-from scipy.linalg.lapack import dgetrf
-from scipy.sparse import csr_array
+from array_api_compat import device
+
+from mvsim.linalg.namespaces import namespace_of
+from mvsim.linalg.primitives import primitives_of
+from mvsim.linalg.vectors import flat, integers_like, same_entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,41 +24,48 @@ class Curvature:
 
     Attributes
     ----------
-    border_index : numpy.ndarray
+    border_index : array
         (a,) integers: coordinates of the border, -1 for none.
-    border : numpy.ndarray
+    border : array
         (a, a) the border with itself.
-    block_index : numpy.ndarray
+    block_index : array
         (B, q) coordinates of each block, -1 for none; no coordinate occurs twice.
-    blocks : numpy.ndarray
+    blocks : array
         (B, q, q) each block with itself.
-    side_index : numpy.ndarray
+    side_index : array
         (B, e) positions within the border that each block is coupled to.
-    sides : numpy.ndarray
+    sides : array
         (B, q, e) that coupling.
     lifetime : int
         Steps of an integrator after which it has to be made anew. A direction in which it is stiff and the loss no longer is, because a
         neuron has died, would be damped for ever; a matrix that is cheap to make is made for every step.
     """
 
-    border_index: np.ndarray
-    border: np.ndarray
-    block_index: np.ndarray
-    blocks: np.ndarray
-    side_index: np.ndarray
-    sides: np.ndarray
+    border_index: Any
+    border: Any
+    block_index: Any
+    blocks: Any
+    side_index: Any
+    sides: Any
     lifetime: int = 50
 
     @staticmethod
-    def of_border(index: np.ndarray, border: np.ndarray, lifetime: int = 50) -> Curvature:
+    def of_border(index: Any, border: Any, lifetime: int = 50) -> Curvature:
         """Return a border without blocks."""
-        none = np.zeros((0, 1), np.int64)
-        return Curvature(index, border, none, np.zeros((0, 1, 1)), none, np.zeros((0, 1, 1)), lifetime)
+        xp, place = namespace_of(border), device(border)
+        none, empty = xp.zeros((0, 1), dtype=index.dtype, device=place), xp.zeros((0, 1, 1), dtype=border.dtype, device=place)
+        return Curvature(index, border, none, empty, none, empty, lifetime)
 
     @staticmethod
-    def nothing() -> Curvature:
-        """Return the zero matrix."""
-        return Curvature.of_border(np.zeros(0, np.int64), np.zeros((0, 0)))
+    def nothing(like: Any = np.zeros(0)) -> Curvature:  # noqa: B008 - nobody writes to it
+        """Return the zero matrix, in the namespace and on the device of an array."""
+        xp = namespace_of(like)
+        return Curvature.of_border(integers_like(0, like), xp.zeros((0, 0), dtype=xp.float64, device=device(like)))
+
+    def moved(self, to: Callable[[Any], Any]) -> Curvature:
+        """Return the same matrix with its arrays elsewhere, by a function that brings an array there."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Curvature(**{name: value if name == "lifetime" else to(value) for name, value in values.items()})
 
     @staticmethod
     def mean(weights: Sequence[float], parts: Sequence[Curvature]) -> Curvature:
@@ -64,50 +77,59 @@ class Curvature:
         """
         lifetime = min(part.lifetime for part in parts)
         first = parts[0]
-        if all(np.array_equal(getattr(part, name), getattr(first, name)) for part in parts for name in ("border_index", "block_index", "side_index")):
+        if all(same_entries(getattr(part, name), getattr(first, name)) for part in parts for name in ("border_index", "block_index", "side_index")):
             border, blocks, sides = (
                 sum(w * getattr(part, name) for w, part in zip(weights, parts, strict=True)) for name in ("border", "blocks", "sides")
             )
             return Curvature(first.border_index, border, first.block_index, blocks, first.side_index, sides, lifetime)
-        border_index = _common_border(parts)
+        border_index, xp = _common_border(parts), namespace_of(first.border)
         terms = [(w, part.with_border(border_index)) for w, part in zip(weights, parts, strict=True)]
-        border = np.sum([w * part.border for w, part in terms], axis=0)
-        terms = [(w, part) for w, part in terms if len(part.blocks)]
+        border = sum(w * part.border for w, part in terms)
+        terms = [(w, part) for w, part in terms if part.blocks.shape[0]]
         if not terms:
             return Curvature.of_border(border_index, border, lifetime)
         return Curvature(
             border_index,
             border,
             block_index=terms[0][1].block_index,
-            blocks=np.sum([w * part.blocks for w, part in terms], axis=0),
-            side_index=np.concatenate([part.side_index for _, part in terms], axis=1),
-            sides=np.concatenate([w * part.sides for w, part in terms], axis=2),
+            blocks=sum(w * part.blocks for w, part in terms),
+            side_index=xp.concat([part.side_index for _, part in terms], axis=1),
+            sides=xp.concat([w * part.sides for w, part in terms], axis=2),
             lifetime=lifetime,
         )
 
-    def with_border(self, index: np.ndarray) -> Curvature:
+    def with_border(self, index: Any) -> Curvature:
         """Return the same matrix with another border.
 
         Parameters
         ----------
-        index : numpy.ndarray
+        index : array
             (a,) increasing coordinates: all of the border, and all or none of each block. A block whose coordinates it has becomes part of the
             border, its sides too.
         """
-        position = np.full(max(int(each.max(initial=-1)) for each in (index, self.border_index, self.block_index)) + 2, len(index))
-        position[index] = np.arange(len(index))  # its last entry, that of coordinate -1, is a row to be dropped
-        joins = np.isin(self.block_index, index).any(axis=1)
-        old = position[self.border_index]
-        block, side = position[self.block_index[joins]][:, :, None], old[self.side_index[joins]][:, None, :]
-        border = np.zeros((len(index) + 1, len(index) + 1))
-        border[np.ix_(old, old)] = self.border
-        np.add.at(border, (block, block.transpose(0, 2, 1)), self.blocks[joins])
-        np.add.at(border, (block, side), self.sides[joins])
-        np.add.at(border, (side, block), self.sides[joins])
-        stays = ~joins
-        sides = self.sides[stays] * (self.border_index >= 0)[self.side_index[stays]][:, None, :]
-        side_index = np.minimum(old[self.side_index[stays]], len(index) - 1)
-        return Curvature(index, border[:-1, :-1], self.block_index[stays], self.blocks[stays], side_index, sides, self.lifetime)
+        xp, by, size = namespace_of(self.border), primitives_of(self.border), index.shape[0]
+        new, before = by.lookup(index, self.border_index), by.lookup(self.border_index, index)  # where each of the one stands in the other
+        border = xp.matrix_transpose(by.entries(xp.matrix_transpose(by.entries(self.border, before)), before))
+        joins = xp.any(by.lookup(index, self.block_index) >= 0, axis=1)
+        joining, staying = (self._of_blocks(xp.nonzero(which)[0]) for which in (joins, ~joins))
+        block, side = by.lookup(index, joining.block_index), by.entries(new, joining.side_index)
+        added = [
+            (block[:, :, None], block[:, None, :], joining.blocks),
+            (block[:, :, None], side[:, None, :], joining.sides),
+            (side[:, None, :], block[:, :, None], joining.sides),
+        ]
+        to = [xp.where((row >= 0) & (column >= 0), row * size + column, size * size) for row, column, _ in added]
+        sums = by.spread(xp.concat([flat(each) for each in to]), size * size + 1)  # the last one is of what has no place
+        border = border + xp.reshape(sums(xp.concat([flat(values) for _, _, values in added]))[:-1], (size, size))
+        side = by.entries(new, staying.side_index)
+        sides = xp.where(side[:, None, :] >= 0, staying.sides, xp.zeros_like(staying.sides))
+        return Curvature(index, border, staying.block_index, staying.blocks, xp.where(side >= 0, side, size - 1), sides, self.lifetime)
+
+    def _of_blocks(self, which: Any) -> Curvature:
+        """Return the same matrix with some of its blocks alone, by their numbers (J,)."""
+        xp = namespace_of(self.border)
+        names = "block_index", "blocks", "side_index", "sides"
+        return replace(self, **{name: xp.take(getattr(self, name), which, axis=0) for name in names})
 
     def shifted(self, gamma: float) -> Shifted:
         """Factorise I + gamma H."""
@@ -123,7 +145,7 @@ class Curvature:
         return H
 
 
-def _common_border(parts: Sequence[Curvature]) -> np.ndarray:
+def _common_border(parts: Sequence[Curvature]) -> Any:
     """Return the increasing coordinates of a border with which all matrices can be written, so that only blocks are left that they share.
 
     Any two coordinates of a border may be coupled, so that it can take in what another matrix has as blocks. It has the coordinates of every
@@ -131,16 +153,21 @@ def _common_border(parts: Sequence[Curvature]) -> np.ndarray:
     larger than the largest border of one of them: on the escaped neurons, points that are not mixed couple all correlations, and then have
     them all in their border, or the own ones alone, and then have the border of the pairs.
     """
-    blocks = [part.block_index for part in parts if len(part.block_index)]
-    different = any(not np.array_equal(index, blocks[0]) for index in blocks)
+    xp, by = namespace_of(parts[0].border), primitives_of(parts[0].border)
+    blocks = [part.block_index for part in parts if part.block_index.shape[0]]
+    different = any(not same_entries(index, blocks[0]) for index in blocks)
     border = _coordinates([part.border_index for part in parts])
-    joining = [index if different else index[np.isin(index, border).any(axis=1)] for index in blocks]
-    return _coordinates([border, *joining])
+
+    def joining(index: Any) -> Any:
+        return index if different else xp.take(index, xp.nonzero(xp.any(by.lookup(border, index) >= 0, axis=1))[0], axis=0)
+
+    return _coordinates([border, *(joining(index) for index in blocks)])
 
 
-def _coordinates(indices: Sequence[np.ndarray]) -> np.ndarray:
+def _coordinates(indices: Sequence[Any]) -> Any:
     """Return the coordinates that occur in some indices, increasing."""
-    named = np.unique(np.concatenate([index.ravel() for index in indices]))
+    xp = namespace_of(indices[0])
+    named = xp.sort(xp.unique_values(xp.concat([flat(index) for index in indices])))
     return named[named >= 0]
 
 
@@ -162,50 +189,43 @@ class Shifted:
     Raises
     ------
     numpy.linalg.LinAlgError
-        If it is singular to working precision.
+        If it is singular to working precision, on NumPy; elsewhere solutions are then not finite.
     """
 
     def __init__(self, curvature: Curvature, gamma: float) -> None:
-        h = curvature
-        self._inverse = np.linalg.inv(np.eye(h.blocks.shape[1]) + gamma * h.blocks)
-        self._down = self._inverse @ (gamma * h.sides)  # (I + gamma A)^-1 gamma C
-        schur = np.eye(len(h.border)) + gamma * h.border
-        np.subtract.at(schur, (h.side_index[:, :, None], h.side_index[:, None, :]), gamma * h.sides.transpose(0, 2, 1) @ self._down)
-        self._factors = _factorised(schur) if len(schur) else None
-        entries = h.side_index.size
-        self._side_index = h.side_index
-        self._onto_border = csr_array((np.ones(entries), (h.side_index.ravel(), np.arange(entries))), shape=(len(h.border), entries))
-        self._border_index, self._block_index = h.border_index, h.block_index
+        h, xp, self._by = curvature, namespace_of(curvature.border), primitives_of(curvature.border)
+        size = h.border.shape[0]
+        self._inverse = xp.linalg.inv(_identity(h.blocks) + gamma * h.blocks)
+        self._down = xp.matmul(self._inverse, gamma * h.sides)  # (I + gamma A)^-1 gamma C
+        coupled = xp.matmul(gamma * xp.matrix_transpose(h.sides), self._down)
+        schur = self._by.less_at(_identity(h.border) + gamma * h.border, h.side_index, coupled)
+        self._solved = self._by.solver(schur) if size else None
+        self._side_index, self._onto_border = h.side_index, self._by.spread(flat(h.side_index), size)
+        self._set_coordinates(h.border_index, h.block_index)
 
-    def within(self, index: np.ndarray) -> Shifted:
+    def _set_coordinates(self, border_index: Any, block_index: Any) -> None:
+        xp = namespace_of(border_index)
+        self._border_index, self._block_index = border_index, block_index
+        self._places = self._by.places(xp.concat([border_index, flat(block_index)]))
+
+    def within(self, index: Any) -> Shifted:
         """Return the inverse for vectors of which only the coordinates ``index`` are kept, the others being 0 before and dropped after it."""
-        size = 1 + max(int(each.max(initial=-1)) for each in (index, self._border_index, self._block_index))
-        place = np.full(size + 1, -1)  # its last entry, that of coordinate -1, stays -1
-        place[index] = np.arange(len(index))
         same = copy(self)
-        same._border_index, same._block_index = place[self._border_index], place[self._block_index]
+        same._set_coordinates(self._by.lookup(index, self._border_index), self._by.lookup(index, self._block_index))
         return same
 
-    def solve(self, r: np.ndarray) -> np.ndarray:
+    def solve(self, r: Any) -> Any:
         """Return (I + gamma H)^-1 r for r (n,), or for each r of (p, n)."""
-        x = r.copy()
-        if self._factors is None or not r.size:
-            return x
-        on_border, in_block = self._border_index >= 0, self._block_index >= 0
-        blocks = np.where(in_block, r[..., self._block_index], 0.0)
-        border = np.where(on_border, r[..., self._border_index], 0.0)
-        sides = np.einsum("bqe,...bq->...be", self._down, blocks)
-        border = border - (self._onto_border @ sides.reshape(*r.shape[:-1], self._side_index.size).T).T
-        border = lu_solve(self._factors, border.T, check_finite=False).T
-        blocks = np.einsum("bpq,...bq->...bp", self._inverse, blocks) - np.einsum("bqe,...be->...bq", self._down, border[..., self._side_index])
-        x[..., self._border_index[on_border]] = border[..., on_border]
-        x[..., self._block_index[in_block]] = blocks[..., in_block]
-        return x
+        xp, by, many = namespace_of(r), self._by, r.shape[:-1]
+        if self._solved is None or 0 in r.shape:
+            return xp.reshape(flat(r), r.shape)  # in memory as all results are
+        blocks, border = by.entries(r, self._block_index), by.entries(r, self._border_index)
+        sides = by.transposed_products(self._down, blocks)
+        border = self._solved(border - self._onto_border(xp.reshape(sides, (*many, -1))))
+        blocks = by.products(self._inverse, blocks) - by.products(self._down, by.entries(border, self._side_index))
+        return self._places.written(r, xp.concat([border, xp.reshape(blocks, (*many, -1))], axis=-1))
 
 
-def _factorised(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the LU factors of a matrix and their pivots, or raise `numpy.linalg.LinAlgError`."""
-    factors, pivots, info = dgetrf(matrix)
-    if info:
-        raise np.linalg.LinAlgError("the matrix is singular")
-    return factors, pivots
+def _identity(square: Any) -> Any:
+    """Return the identity of the size of square matrices (..., n, n)."""
+    return namespace_of(square).eye(square.shape[-1], dtype=square.dtype, device=device(square))

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
+
+from mvsim.linalg.vectors import flat, largest, length
 
 _SAFE = (1e-140, 1e140)
 """Norms within these lose nothing to underflow or overflow of squares."""
 
 
-def norm(v: np.ndarray) -> float:
-    """Return |v| for an array of any shape, also where |v|^2 is no double: late at d = k^20 gradients are 1e-188."""
+def norm(v: Any) -> float:
+    """Return |v| for an array of any shape and namespace, also where |v|^2 is no double: late at d = k^20 gradients are 1e-188."""
+    v = flat(v)
     with np.errstate(over="ignore"):
-        plain = float(np.linalg.norm(v))
+        plain = length(v)
     if _SAFE[0] <= plain <= _SAFE[1]:
         return plain
-    largest = float(np.abs(v).max(initial=0.0))
-    return largest * float(np.linalg.norm(v / largest)) if 0.0 < largest < np.inf else plain
+    top = largest(v)
+    return top * length(v / top) if 0.0 < top < math.inf else plain

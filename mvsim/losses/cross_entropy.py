@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 
+from mvsim.linalg.namespaces import namespace_of
 from mvsim.losses.pointwise import PointwiseLoss
 
 
@@ -23,19 +24,19 @@ class CrossEntropy(PointwiseLoss):
     def value(self, outputs: Any, targets: Any) -> Any:
         """Return (n,) losses."""
         drop, _, rest, _ = _relative_to_top(outputs)
-        xp = array_namespace(outputs)
+        xp = namespace_of(outputs)
         return xp.log1p(rest) - xp.sum(targets * drop, axis=0)
 
     def residual(self, outputs: Any, targets: Any) -> Any:
         """Return (k, n): phi_y - t_y."""
         _, weights, rest, top = _relative_to_top(outputs)
-        xp = array_namespace(outputs)
+        xp = namespace_of(outputs)
         of_top = xp.broadcast_to((rest / (1.0 + rest))[None, :], outputs.shape)
         return xp.where(top, (1.0 - targets) - of_top, weights / (1.0 + rest) - targets)
 
     def curvature(self, outputs: Any, targets: Any, tangent: Any) -> Any:
         """Return (k, n): phi_y (dg_y - sum_s phi_s dg_s)."""
-        xp = array_namespace(outputs)
+        xp = namespace_of(outputs)
         _, weights, rest, top = _relative_to_top(outputs)
         softmax = xp.where(top, xp.ones_like(weights), weights) / (1.0 + rest)
         relative = tangent - xp.sum(xp.where(top, tangent, xp.zeros_like(tangent)), axis=0)
@@ -44,7 +45,7 @@ class CrossEntropy(PointwiseLoss):
 
 def _relative_to_top(outputs: Any) -> tuple[Any, Any, Any, Any]:
     """Return g - g_top, exp of it with the top entry 0, the column sums of that, and where the top entry stands, (k, n) bool."""
-    xp = array_namespace(outputs)
+    xp = namespace_of(outputs)
     top = xp.arange(outputs.shape[0], device=device(outputs))[:, None] == xp.argmax(outputs, axis=0)[None, :]
     drop = outputs - xp.max(outputs, axis=0)
     weights = xp.where(top, xp.zeros_like(drop), xp.exp(drop))

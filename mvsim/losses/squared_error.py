@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from array_api_compat import array_namespace
-
+from mvsim.linalg.namespaces import namespace_of
 from mvsim.losses.pointwise import PointwiseLoss
 
 
@@ -16,7 +15,7 @@ class SquaredError(PointwiseLoss):
 
     def value(self, outputs: Any, targets: Any) -> Any:
         """Return (n,) losses."""
-        return 0.5 * array_namespace(outputs).sum((outputs - targets) ** 2, axis=0)
+        return 0.5 * namespace_of(outputs).sum((outputs - targets) ** 2, axis=0)
 
     def residual(self, outputs: Any, targets: Any) -> Any:
         """Return (k, n): g_y - t_y."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,12 +21,13 @@ from mvsim.diagnostics import log_signal_strength
 from mvsim.errors import UsageError
 from mvsim.inputs import correlations_array
 from mvsim.kernels import make_kernel, usable_backend
-from mvsim.kernels.finite import check_finite, finite_outputs
+from mvsim.kernels.finite import check_finite
 from mvsim.kernels.sums import NeuronSum
 from mvsim.linalg.arrow_matrix import Curvature
 from mvsim.logarithms import exponential, logarithm
 from mvsim.losses import LOSSES, CrossEntropy, Points, PointwiseLoss
 from mvsim.objectives.memory import check_objective_memory
+from mvsim.objectives.resident import Resident
 from mvsim.options import check_choice
 from mvsim.parameters import Deviation, Parameters
 
@@ -127,17 +129,18 @@ class Objective(ABC):
         """The objective in a few words, with what distinguishes it from others of its name."""
         return self.name
 
+    @cached_property
+    def resident(self) -> Resident:
+        """The same loss on arrays that stay on the device of the kernel."""
+        return Resident(self)
+
     def outputs(self, c: np.ndarray) -> np.ndarray:
         """Return (k, N): g_y(x_i) on the unmixed training points (Definition 4.2)."""
-        return finite_outputs(self.kernel, self._checked(c))
+        return self._here(self.resident.outputs(self._there(self._checked(c))))
 
     def loss(self, c: np.ndarray) -> float:
         """Return the loss, dimensionless."""
-        c = self._ready(c)
-        with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
-            loss = sum(weight * self.kernel.loss(c, points, self.pointwise) for weight, points in self.points)
-        check_finite("the loss is", c, loss)
-        return loss
+        return self.resident.loss(self._there(self._ready(c)))
 
     def gradient(self, c: np.ndarray) -> np.ndarray:
         """Return the gradient of the loss by c, (k, m, k, V)."""
@@ -145,15 +148,8 @@ class Objective(ABC):
 
     def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the loss and its gradient, at little more than the price of the gradient."""
-        c = self._ready(c)
-        loss, gradient = 0.0, np.zeros_like(c)
-        with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
-            for weight, points in self.points:
-                value, slope = self.kernel.loss_and_gradient(c, points, self.pointwise)
-                loss += weight * value
-                gradient += weight * slope
-        check_finite("the loss and its gradient are", c, loss, gradient)
-        return loss, gradient
+        loss, gradient = self.resident.loss_and_gradient(self._there(self._ready(c)))
+        return loss, self._here(gradient)
 
     def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
         """Return the loss as a function of some neurons alone while the others are those of c.
@@ -170,30 +166,19 @@ class Objective(ABC):
         callable
             Correlations (k, E, k V) of these neurons -> the loss and its gradient by them. It serves until another one is asked for.
         """
-        c = self._ready(c)
-        sums = [(weight, self.kernel.of_neurons(c, neurons, points, self.pointwise)) for weight, points in self.points]
+        of_neurons = self.resident.of_neurons(self._there(self._ready(c)), self._there(neurons))
 
         def loss_and_gradient(moving: np.ndarray) -> tuple[float, np.ndarray]:
-            loss, gradient = 0.0, np.zeros_like(moving)
-            with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
-                for weight, of_neurons in sums:
-                    value, slope = of_neurons(moving)
-                    loss += weight * value
-                    gradient += weight * slope
-            check_finite("the loss and its gradient are", moving, loss, gradient)
-            return loss, gradient
+            loss, gradient = of_neurons(self._there(moving))
+            check_finite("the loss and its gradient are", moving, gradient, number=loss)
+            return loss, self._here(gradient)
 
         return loss_and_gradient
 
     def hessian_vector_product(self, c: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the derivative of the gradient at c along v, (k, m, k, V)."""
         c, v = self._ready(c), self._checked(v, "v")
-        product = np.zeros_like(c)
-        with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
-            for weight, points in self.points:
-                product += weight * self.kernel.hessian_vector_product(c, v, points, self.pointwise)
-        check_finite("the derivatives of the gradient are", c, product)
-        return product
+        return self._here(self.resident.hessian_vector_product(self._there(c), self._there(v)))
 
     @property
     def has_escapes(self) -> bool:
@@ -220,8 +205,7 @@ class Objective(ABC):
 
     def escaped(self, c: np.ndarray, part: float = 1.0) -> np.ndarray:
         """Return (k, m): whether any correlation of each neuron is beyond a part of `stiff_from`: noise can carry others than the own ones so far."""
-        beyond: np.ndarray = c.max(axis=(2, 3)) > part * self.stiff_from
-        return beyond
+        return np.asarray(self.resident.escaped(c, part))
 
     @property
     def fixed(self) -> bool:
@@ -287,11 +271,8 @@ class Objective(ABC):
 
     def curvature(self, c: np.ndarray) -> Curvature | None:
         """Return the stiff part of the Hessian, the means to precondition implicit time-steppers; None if the kernel cannot tell it."""
-        c = self._checked(c)
-        escaped = self.escaped(c)
-        parts = [self.kernel.curvature(c, points, self.pointwise, escaped) for _, points in self.points]
-        known = [part for part in parts if part is not None]
-        return Curvature.mean([weight for weight, _ in self.points], known) if len(known) == len(parts) else None
+        there = self.resident.curvature(self._there(self._checked(c)))
+        return None if there is None else there.moved(self._here)
 
     def describe(self) -> str:
         """Say in words which algorithm computes this objective."""
@@ -304,6 +285,12 @@ class Objective(ABC):
             check_objective_memory(self.data.sized(self.parameters), self.sums_all_pairs, self._backend)
             self._fits = True
         return c
+
+    def _there(self, array: np.ndarray) -> Any:
+        return self.kernel.device.put(array)
+
+    def _here(self, array: Any) -> np.ndarray:
+        return self.kernel.device.fetch(array)
 
     def _checked(self, c: np.ndarray, name: str = "c") -> np.ndarray:
         return correlations_array(name, c, self.parameters.correlations_shape)

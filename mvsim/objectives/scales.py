@@ -16,9 +16,15 @@ escape) or to a tenth of the neuron's largest one (all others).
 
 from __future__ import annotations
 
+from functools import cached_property
+from typing import Any
+
 import numpy as np
 
 from mvsim.diagnostics import class_mean, softmax_gap
+from mvsim.linalg.namespaces import namespace_of
+from mvsim.linalg.primitives import Places, primitives_of
+from mvsim.linalg.vectors import flat
 from mvsim.objectives.base import Objective
 
 AT_REST = 10.0
@@ -29,7 +35,7 @@ _OTHERS = 0.1
 
 
 class Scales:
-    """Scales of one objective.
+    """Scales of one objective, on the device of its kernel.
 
     Parameters
     ----------
@@ -38,30 +44,65 @@ class Scales:
     """
 
     def __init__(self, objective: Objective) -> None:
-        self._objective = objective
-        self._totals = objective.data.feature_totals()
+        self._objective, self._put = objective, objective.kernel.device.put
         self._patch = objective.data.largest_patch()
 
     def thresholds(self) -> np.ndarray:
-        """Return (k, V): the own correlation at which the activation becomes linear, or at which this feature alone makes an output of 1."""
+        """Return (k, V), on the host: the own correlation at which the activation is linear, or at which this feature alone makes an output of 1."""
         b, alpha = self._objective.linear_from, self._objective.parameters.alpha
-        return b * np.minimum(1.0, np.maximum(b * self._totals, 1e-300) ** (-1.0 / alpha))
+        return b * np.minimum(1.0, np.maximum(b * self._objective.data.feature_totals(), 1e-300) ** (-1.0 / alpha))
 
-    def units(self, c: np.ndarray) -> np.ndarray:
+    def units(self, c: Any) -> Any:
         """Return (k, m, k, V): the change of each correlation that counts as 1, > 0."""
-        p = self._objective.parameters
-        largest = np.abs(c).max(axis=(2, 3), keepdims=True)
-        steepest = np.clip(self._patch * largest / p.rho, 0.0, 1.0) ** (p.alpha - 1.0)
-        rest = np.minimum(1.0, AT_REST * self._residuals(c) ** (1.0 / max(p.alpha - 1.0, 1.0)))[:, None, None, None]
-        relative = np.broadcast_to(_OTHERS * largest, c.shape).copy()
-        classes = np.arange(p.k)
-        relative[classes, :, classes] = np.maximum(np.abs(c[classes, :, classes]), self.thresholds()[:, None])
-        return np.minimum(relative, rest / np.maximum(steepest * self._totals, 1e-300))
+        xp, p = namespace_of(c), self._objective.parameters
+        size = xp.abs(c)
+        largest = xp.max(size, axis=(2, 3), keepdims=True)
+        steepest = xp.minimum(xp.maximum(self._patch * largest / p.rho, 0.0), 1.0) ** (p.alpha - 1.0)
+        rest = xp.minimum(AT_REST * self._residuals(c) ** (1.0 / max(p.alpha - 1.0, 1.0)), 1.0)[:, None, None, None]
+        others, own = flat(xp.broadcast_to(_OTHERS * largest, c.shape)), self._own
+        relative = own.written(others, xp.maximum(flat(size)[own.index], self.own_thresholds))
+        return xp.minimum(xp.reshape(relative, c.shape), rest / xp.maximum(steepest * self._totals, 1e-300))
 
-    def _residuals(self, c: np.ndarray) -> np.ndarray:
+    def _residuals(self, c: Any) -> Any:
         """Return (k,): the mean of 1 - phi_y over the points of each class, 1 where points are mixed, there are none, or nothing escapes."""
-        labels, k = self._objective.data.labels, len(c)
         if self._objective.mixes or not self._objective.has_escapes:
-            return np.ones(k)
-        gap = class_mean(softmax_gap(self._objective.outputs(c), labels), labels, k)
-        return np.where(np.isnan(gap), 1.0, np.clip(gap, 1e-300, 1.0))
+            return self._ones
+        gap = class_mean(softmax_gap(self._objective.resident.outputs(c), self._labels), self._labels, self._objective.parameters.k)
+        xp = namespace_of(gap)
+        return xp.where(xp.isnan(gap), xp.ones_like(gap), xp.minimum(xp.maximum(gap, 1e-300), 1.0))
+
+    @cached_property
+    def _totals(self) -> Any:
+        """(k, V)."""
+        return self._put(self._objective.data.feature_totals())
+
+    @cached_property
+    def own_thresholds(self) -> Any:
+        """(k m V,) the thresholds of the own correlations."""
+        return self._put(np.broadcast_to(self.thresholds()[:, None, :], self._shape_of_own).ravel())
+
+    @cached_property
+    def own_index(self) -> Any:
+        """(k m V,) where own correlations are in the raveled c."""
+        y, r, view = np.indices(self._shape_of_own).reshape(3, -1)
+        return self._put(np.ravel_multi_index((y, r, y, view), self._objective.parameters.correlations_shape))
+
+    @property
+    def _shape_of_own(self) -> tuple[int, int, int]:
+        p = self._objective.parameters
+        return p.k, p.m, p.V
+
+    @cached_property
+    def _own(self) -> Places:
+        """The own correlations, to be written at."""
+        return primitives_of(self.own_index).places(self.own_index)
+
+    @cached_property
+    def _labels(self) -> Any:
+        """(N,)."""
+        return self._put(self._objective.data.labels)
+
+    @cached_property
+    def _ones(self) -> Any:
+        """(k,)."""
+        return self._put(np.ones(self._objective.parameters.k))

@@ -7,12 +7,16 @@ that is what the proofs count, and it can be much later.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from array_api_compat import device
 
 from mvsim.diagnostics import own_correlations
 from mvsim.integrators import State
+from mvsim.linalg.namespaces import namespace_of
 from mvsim.logarithms import exponential
 
 
@@ -48,11 +52,14 @@ class EscapeLog:
         ever = passed.any(axis=0)
         return EscapeLog(threshold, np.where(ever, times[first], np.nan), np.where(ever, steps[first], -1))
 
-    def observe(self, before: State, after: State) -> None:
-        """Take note of what escaped between two successive states."""
-        new = (self.step < 0) & (own_correlations(after.c) >= self.threshold)
-        if new.any():
-            was, now = own_correlations(before.c)[new], own_correlations(after.c)[new]
+    def observe(self, before: State, after: State, fetch: Callable[[Any], np.ndarray] = np.asarray) -> None:
+        """Take note of what escaped between two successive states; their correlations are fetched only if something did."""
+        own = own_correlations(after.c)
+        xp = namespace_of(own)
+        passed = xp.asarray(self.step < 0, device=device(own)) & (own >= self.threshold)
+        if bool(xp.any(passed)):
+            new = fetch(passed)
+            was, now = fetch(own_correlations(before.c))[new], fetch(own)[new]
             self.time[new] = before.time + (self.threshold - was) / (now - was) * (after.time - before.time)
             self.step[new] = after.step
 

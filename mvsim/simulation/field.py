@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mvsim.integrators import Escaping, Field, Part
+from mvsim.linalg.namespaces import namespace_of
+from mvsim.linalg.vectors import flat, integers_like
 from mvsim.objectives import Objective
 from mvsim.objectives.scales import Scales
 
@@ -13,7 +17,7 @@ SOON = 0.8
 
 
 def field_of(objective: Objective, eta: float = 1.0, affordable: int = 10_000) -> Field:
-    """Return c' = -grad J(c) of an objective.
+    """Return c' = -grad J(c) of an objective, on the device of its kernel.
 
     Parameters
     ----------
@@ -24,41 +28,40 @@ def field_of(objective: Objective, eta: float = 1.0, affordable: int = 10_000) -
     affordable : int, optional
         Default limit on gradient evaluations where no t_end is given.
     """
-    p, scales = objective.parameters, Scales(objective)
-    shape = p.correlations_shape
-    y, r, view = np.indices((p.k, p.m, p.V)).reshape(3, -1)
-    own = np.ravel_multi_index((y, r, y, view), shape)
+    p, scales, resident = objective.parameters, Scales(objective), objective.resident
 
-    def loss_and_gradient(step: int, c: np.ndarray) -> tuple[float, np.ndarray]:
+    def loss_and_gradient(step: int, c: Any) -> tuple[float, Any]:
         objective.begin_step(step)
-        return objective.loss_and_gradient(c)
+        return resident.loss_and_gradient(c)
 
-    def part(c: np.ndarray) -> Part:
+    def part(c: Any) -> Part:
         """Choose the neurons that have escaped or soon will, of each class as many as the class with most of them has."""
-        soon = objective.escaped(c, SOON)
-        neurons = np.argsort(~soon, axis=1, kind="stable")[:, : int(soon.sum(axis=1).max())]
-        chosen = np.zeros_like(soon)
-        np.put_along_axis(chosen, neurons, True, axis=1)
-        index = np.arange(c.size).reshape(p.k, p.m, -1)[np.arange(p.k)[:, None], neurons]
-        of_neurons = objective.of_neurons(c, neurons)
+        xp = namespace_of(c)
+        soon = xp.astype(resident.escaped(c, SOON), xp.int64)
+        neurons = xp.argsort(1 - soon, axis=1, stable=True)[:, : int(xp.max(xp.sum(soon, axis=1)))]
+        chosen = xp.any(neurons[:, :, None] == integers_like(p.m, neurons), axis=1)
+        features = p.k * p.V
+        index = features * (p.m * integers_like(p.k, neurons)[:, None] + neurons)[:, :, None] + integers_like(features, neurons)
+        of_neurons = resident.of_neurons(c, neurons)
 
-        def loss_and_gradient(x: np.ndarray) -> tuple[float, np.ndarray]:
-            loss, gradient = of_neurons(x.reshape(index.shape))
-            return loss, gradient.ravel()
+        def loss_and_gradient(x: Any) -> tuple[float, Any]:
+            loss, gradient = of_neurons(xp.reshape(x, index.shape))
+            return loss, flat(gradient)
 
-        return Part(index.ravel(), loss_and_gradient, lambda c: not (objective.escaped(c) & ~chosen).any())
+        return Part(flat(index), loss_and_gradient, lambda c: not bool(xp.any(resident.escaped(c) & ~chosen)))
 
     def component(i: int) -> str:
-        return f"c[{', '.join(str(int(j)) for j in np.unravel_index(i, shape))}]"
+        return f"c[{', '.join(str(int(j)) for j in np.unravel_index(i, p.correlations_shape))}]"
 
     return Field(
         loss_and_gradient=loss_and_gradient,
-        curvature=objective.curvature,
+        curvature=resident.curvature,
         scale=scales.units,
-        escaping=Escaping(own, scales.thresholds()[y, view], p.alpha),
+        escaping=Escaping(scales.own_index, scales.own_thresholds, p.alpha),
         component=component,
         part=part,
         learning_rate=eta,
         affordable=affordable,
         fixed=objective.fixed,
+        device=resident.device,
     )

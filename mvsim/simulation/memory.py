@@ -7,6 +7,7 @@ import math
 from mvsim.free_memory import check_fits
 from mvsim.integrators import INTEGRATORS
 from mvsim.kernels import check_device_memory, entry_for_draws
+from mvsim.kernels.needs import VECTORS_OF_FLOW
 from mvsim.parameters import Parameters
 from mvsim.recording.memory import needs_of_test
 from mvsim.recording.variables import When, variables_of
@@ -18,10 +19,6 @@ _LIBRARIES = 245 * 2**20
 _LOADING = 270 * 2**20
 """Bytes taken while libraries and kernels are loaded, some of which the arrays of the run take over. Compiling the kernels, once after
 installing, takes 100 MiB more."""
-
-_FLOW = 32
-"""Vectors of the size of the correlations that the gradient flow holds: 16 from step to step (the past, corrections, where it was linearised), and
-about as many while a step is solved. Where no part of the Hessian is known, a linear system may take up to 40 more."""
 
 _SNAPSHOTS, _RECORDS, _COPIES = 20, 600, 4
 """Full states and records that a run of the flow keeps, and how often while it is saved: as recorded, as a data set, as a file in memory and as
@@ -56,7 +53,7 @@ def required_bytes(
     if INTEGRATORS[integrator].follows_flow:  # the solver, and the stiff part of the Hessian
         stiff = entry_for_draws(p, backend).needs(p, mixes).stiff_hessian
         state = p.features * p.k * p.m
-        vectors = _FLOW + INTEGRATORS[integrator].library_vectors
+        vectors = VECTORS_OF_FLOW + INTEGRATORS[integrator].library_vectors
         flow = 8 * (vectors * state + stiff + _COPIES * (_SNAPSHOTS * state + _RECORDS * _numbers_of_a_record(p)))
     return max(_LOADING, _LIBRARIES + array_bytes(p, mixes, backend, n_test) + flow)
 

@@ -12,30 +12,17 @@ import problems
 import pytest
 from compare import assert_close
 from objective_cases import LARGER, assert_everything_close, every_objective, every_problem, everything, larger, objective
+from strict_device import PLACE, STRICT, fetched
 from tolerances import ENGINE, HESSIAN_ROUNDOFF, ROUNDOFF
 
 import mvsim
-from mvsim.activations import ACTIVATIONS, SmoothedRelu
-from mvsim.kernels.array import device as devices
-from mvsim.kernels.array.device import Device, host
+from mvsim import devices
+from mvsim.activations import ACTIVATIONS
+from mvsim.devices import host
 from mvsim.kernels.array.kernel import ArrayPatchesKernel
 from mvsim.kernels.array.padded import PaddedSum
-from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
 from mvsim.kernels.sums import GenericSum
 from mvsim.losses import LOSSES, AllPairs, CrossEntropy
-
-PLACE = array_api_strict.Device("device1")
-
-
-def fetched(array):
-    return np.asarray(array.to_device(array_api_strict.Device("CPU_DEVICE")))
-
-
-STRICT = Device("array-api-strict", array_api_strict, PLACE, fetched, 2**13)
-"""With so small pieces that these problems take several."""
-
-
-STEPS = mvsim.Parameters(k=3, m=2, N=12, P=9, d=60, G=6)
 
 
 @pytest.fixture
@@ -87,13 +74,10 @@ def test_results_alone_leave_the_device(name, few_fetches):
     problem = larger("codebook")
     tested = objective(name, problem, "array")
     tested.loss_and_gradient(problem.c)
-    few_fetches.clear()
-    sums = len(tested.points)
-    tested.loss_and_gradient(problem.c)
-    assert few_fetches == sums * [(problem.parameters.k, problem.parameters.m, 2 * problem.parameters.k)]
+    assert few_fetches == [problem.c.shape]
     few_fetches.clear()
     tested.hessian_vector_product(problem.c, problem.direction)
-    assert few_fetches == sums * [(problem.parameters.k, problem.parameters.m, 2 * problem.parameters.k)]
+    assert few_fetches == [problem.c.shape]
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -156,26 +140,15 @@ def test_moments_are_sums_over_neurons(share, delta4):
     assert_close(pairs.tables[0].pull_back(columns, D), direct.pull_back(columns, D), ENGINE)
 
 
-def test_the_stiff_hessian_is_that_of_the_compiled_kernel():
-    problem = larger("codebook")
-    p, c = problem.parameters, problem.c.copy()
-    c[np.arange(p.k), 0, np.arange(p.k), 0] = 10.0 * p.rho
-    curvature = objective("midpoint", problem, "array").curvature(c)
-    expected = SharedNoiseKernel(p, problem.data, 1, SmoothedRelu(p.rho, p.alpha))
-    escaped = objective("midpoint", problem, "array").escaped(c)
-    assert escaped.any()
-    np.testing.assert_array_equal(curvature.dense(c.size), expected.curvature(c, AllPairs(0.5), CrossEntropy(), escaped).dense(c.size))
-
-
-def test_whole_steps_of_the_flow_are_the_same_on_the_strict_device(monkeypatch):
-    """The stepper is on the host; its gradients come from the device."""
-    here = mvsim.simulate(STEPS, "midpoint", t_end=1e4, n_test=2, backend="array")
-    monkeypatch.setattr(ArrayPatchesKernel, "device", property(lambda kernel: STRICT))
-    there = mvsim.simulate(STEPS, "midpoint", t_end=1e4, n_test=2, backend="array")
-    assert int(there.dataset["final_step"]) > 10
-    assert there.provenance["options"]["algorithm"].startswith("array-api-strict: ")
-    size = np.abs(here.final_correlations).max(axis=(2, 3), keepdims=True)
-    assert np.max(np.abs(there.final_correlations - here.final_correlations) / size) <= 10.0 * there.provenance["integrator"]["rtol"]
+def test_moments_where_the_noise_is_beyond_the_threshold_and_the_signal_takes_from_it():
+    """Then beta A + B <= 1 with B > 1: polynomial all the same."""
+    problem = problems.problem("with three views")
+    p, c = problem.parameters, problems.spread_correlations(problem.parameters, np.random.default_rng(3)).reshape(3, 2, -1)
+    kernel = mvsim.objective("erm", p, problem.data, backend="array").kernel
+    table, columns = kernel.network.pairs_of(AllPairs(0.3)).tables[1], kernel.network.columns(c)
+    A, B = table._factors(columns)
+    assert np.any(table._regimes(A, B).polynomial & (B.max(axis=2)[:, None, :] > 1.0))
+    assert_close(table.values(columns), super(type(table), table).values(columns), ENGINE)
 
 
 def test_a_gpu_that_is_missing_is_named_in_one_line(monkeypatch):

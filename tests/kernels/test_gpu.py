@@ -9,8 +9,8 @@ from tolerances import MEMORY
 from usable import marks, missing
 
 import mvsim
+from mvsim import devices
 from mvsim.kernels import check_device_memory, entry_for_draws
-from mvsim.kernels.array import device as devices
 
 AGREEMENT = 1e-12
 """What is promised of a GPU beside the compiled kernel; the tests of all backends (tests/objectives) ask for more."""
@@ -50,6 +50,36 @@ def test_its_memory_is_as_predicted(fields, method):
     tested.hessian_vector_product(problems.spread_correlations(p, np.random.default_rng(0)), np.ones(p.correlations_shape))
     measured, needs = pool.total_bytes() - before, entry_for_draws(p, "cupy").device_needs(p, tested.sums_all_pairs)
     assert abs(8 * (needs.stays + needs.product) / measured - 1.0) <= MEMORY
+
+
+@pytest.mark.parametrize("method", [pytest.param(method, marks=on_a_gpu) for method in ("erm", "midpoint")])
+@pytest.mark.parametrize("case", ["codebook", "weak codebook", "point"])
+def test_the_stiff_hessian_is_that_of_the_compiled_kernel(method, case):
+    problem = larger(case)
+    there, here = (objective(method, problem, backend).curvature(problem.c).dense(problem.c.size) for backend in ("cupy", "numba"))
+    assert_close(there, here, AGREEMENT)
+
+
+@pytest.mark.parametrize("method", [pytest.param(method, marks=on_a_gpu) for method in ("erm", "midpoint")])
+def test_whole_steps_of_the_flow_are_those_of_the_compiled_kernel(method):
+    """Through escapes; and the same bits twice."""
+    p, rtol = mvsim.Parameters(k=3, m=3, N=18, P=16, d=300), 1e-3
+    runs = [
+        mvsim.simulate(p, method, t_end={"erm": 3e3, "midpoint": 1e5}[method], n_test=2, backend=backend) for backend in ("cupy", "cupy", "numba")
+    ]
+    first, again, here = (run.final_correlations for run in runs)
+    np.testing.assert_array_equal(first, again)
+    assert np.max(np.abs(first - here) / np.abs(here).max(axis=(2, 3), keepdims=True)) <= 10.0 * rtol
+
+
+@pytest.mark.parametrize("name", [pytest.param("cupy", marks=on_a_gpu)])
+def test_what_a_checkpoint_copies_is_what_is_there(name):
+    gpu, rng = devices.gpu(), np.random.default_rng(0)
+    arrays = [rng.standard_normal(shape) for shape in ((3, 1000), (7,), (0, 0))] + [np.arange(5)]
+    there = [gpu.put(array) for array in arrays]
+    there.append(there[0][:, ::2])
+    for copy, array in zip(gpu.here(there), [*arrays, arrays[0][:, ::2]], strict=True):
+        np.testing.assert_array_equal(copy, array)
 
 
 @pytest.mark.parametrize("method", ["erm", "midpoint"])

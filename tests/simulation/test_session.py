@@ -52,9 +52,9 @@ def test_kernels_that_steps_compile_are_announced_too(monkeypatch):
     simulate()
     told, real = Told(), Recorder.observe
 
-    def observe(recorder, before, after):
+    def observe(recorder, *states):
         numba.njit(lambda x: x + 1)(1)
-        real(recorder, before, after)
+        real(recorder, *states)
 
     monkeypatch.setattr(Recorder, "observe", observe)
     simulate(progress=told)

@@ -35,7 +35,7 @@ from mvsim.options import document_options
 class CvodeFlow(GradientFlow):
     """c' = -grad J(c) by CVODE of SUNDIALS, to check the gradient flow of `mvsim.integrators.flow` by another solver.
 
-    It takes more gradients, as every segment begins with short steps of order 1.
+    It takes more gradients, as every segment begins with short steps of order 1. The library has vectors of the host only.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class CvodeFlow(GradientFlow):
     library_vectors = VECTORS
 
     def __init__(self, field: Field, rtol: Rtol = None) -> None:
-        super().__init__(field, rtol)
+        super().__init__(field.on_host(), rtol)
         library()
         library_was_loaded()
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mvsim.devices import Device, host
 from mvsim.integrators.arrays import unpack
 from mvsim.integrators.flow.chart import EscapeChart
 from mvsim.integrators.flow.stepper import StepperState
@@ -64,6 +65,6 @@ class Memory:
     marked_integral: float
 
 
-def unpack_memory(arrays: Mapping[str, np.ndarray]) -> Memory | None:
+def unpack_memory(arrays: Mapping[str, np.ndarray], device: Device = host()) -> Memory | None:  # noqa: B008 - a constant
     """Return the memory that was packed; None, so that a flow starts anew, if there is none or it is that of an earlier stepper."""
-    return unpack(Memory, arrays) if "stepper.clock" in arrays else None
+    return unpack(Memory, arrays, device) if "stepper.clock" in arrays else None

@@ -12,9 +12,15 @@ tangent, so that a correlation that shrinks, even below 0, stays on the chart. A
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+
+from mvsim.linalg.namespaces import namespace_of
+from mvsim.linalg.primitives import Places, primitives_of
 
 LARGEST_SLOPE = 260.0
 """Decimal digits of the largest dy/dx; smaller correlations would escape only after times beyond double precision."""
@@ -29,64 +35,66 @@ class EscapeChart:
 
     Attributes
     ----------
-    index : numpy.ndarray
+    index : array
         (e,) the coordinates that get y.
-    floor : numpy.ndarray
+    floor : array
         (e,) values below which y goes on along its tangent.
-    threshold : numpy.ndarray
+    threshold : array
         (e,) b.
     alpha : float
         Power of the activation.
     """
 
-    index: np.ndarray
-    floor: np.ndarray
-    threshold: np.ndarray
+    index: Any
+    floor: Any
+    threshold: Any
     alpha: float
 
     @staticmethod
-    def at(c: np.ndarray, candidates: np.ndarray, thresholds: np.ndarray, alpha: float) -> EscapeChart:
+    def at(c: Any, candidates: Any, thresholds: Any, alpha: float) -> EscapeChart:
         """Return the chart of those of the ``candidates`` (a,) that lie between 0 and their threshold (a,) at c (n,)."""
         x = c[candidates]
         inside = (x > smallest(alpha) * thresholds) & (x < thresholds) & (alpha >= 2.0)
         return EscapeChart(candidates[inside], 0.5 * x[inside], thresholds[inside], alpha)
 
-    def within(self, index: np.ndarray) -> EscapeChart:
+    def within(self, index: Any) -> EscapeChart:
         """Return the chart for vectors that hold the coordinates ``index`` alone, none twice."""
-        place = np.full(1 + max(int(each.max(initial=-1)) for each in (index, self.index)), -1)
-        place[index] = np.arange(len(index))
-        here = place[self.index]
+        here = primitives_of(index).lookup(index, self.index)
         kept = here >= 0
         return EscapeChart(here[kept], self.floor[kept], self.threshold[kept], self.alpha)
 
-    def slope(self, c: np.ndarray) -> np.ndarray:
+    def of(self, y: Any) -> Any:
+        """Return (e,): the entries of a vector (n,) for the coordinates of the chart."""
+        return y[self.index]
+
+    def slope(self, c: Any) -> Any:
         """Return (n,): dy/dc of every coordinate at c (n,)."""
-        slope = np.ones_like(c)
-        slope[self.index] = (self.threshold / self._inside(c[self.index])) ** (self.alpha - 1.0)
-        return slope
+        return self.places.among(1.0, (self.threshold / self._inside(self.of(c))) ** (self.alpha - 1.0), c)
 
-    def to_y(self, c: np.ndarray) -> np.ndarray:
+    def to_y(self, c: Any) -> Any:
         """Return the coordinates (n,) of correlations c (n,)."""
-        y, x, b = c.copy(), c[self.index], self.threshold
+        xp, x, b = namespace_of(c), self.of(c), self.threshold
         inside = self._inside(x)
-        below = self._power_integral(inside) + (b / inside) ** (self.alpha - 1.0) * np.minimum(x - inside, 0.0)
-        y[self.index] = np.where(x >= b, x, below)
-        return y
+        below = self._power_integral(inside) + (b / inside) ** (self.alpha - 1.0) * xp.minimum(x - inside, 0.0)
+        return self.places.written(c, xp.where(x >= b, x, below))
 
-    def to_c(self, y: np.ndarray) -> np.ndarray:
+    def to_c(self, y: Any) -> Any:
         """Return the correlations (n,) of coordinates y (n,)."""
-        c, on_chart, b = y.copy(), y[self.index], self.threshold
-        lowest = self._power_integral(self.floor)
-        inside = self._power_inverse(np.clip(on_chart, lowest, b))
-        below = np.where(on_chart < lowest, self.floor + (on_chart - lowest) * (self.floor / b) ** (self.alpha - 1.0), inside)
-        c[self.index] = np.where(on_chart >= b, on_chart, below)
-        return c
+        xp, on_chart, b, (lowest, tangent) = namespace_of(y), self.of(y), self.threshold, self._at_floor
+        inside = self._power_inverse(xp.minimum(xp.maximum(on_chart, lowest), b))
+        below = xp.where(on_chart < lowest, self.floor + (on_chart - lowest) * tangent, inside)
+        return self.places.written(y, xp.where(on_chart >= b, on_chart, below))
 
-    def waiting(self, y: np.ndarray) -> np.ndarray:
+    def waiting(self, y: Any) -> Any:
         """Return (e,) bool: whether each coordinate of the chart is still below its threshold."""
-        return np.asarray(y[self.index] < self.threshold)
+        return self.of(y) < self.threshold
 
-    def time_to_escape(self, on_chart: np.ndarray, speed: np.ndarray) -> float:
+    def number_waiting(self, y: Any) -> int:
+        """Return how many are."""
+        xp = namespace_of(y)
+        return int(xp.sum(xp.astype(self.waiting(y), xp.int64)))
+
+    def time_to_escape(self, on_chart: Any, speed: Any) -> float:
         """Return the time until the next of the coordinates of the chart, at ``on_chart`` (e,) with ``speed`` (e,), escapes; inf if none does.
 
         Those closer to their threshold than twice that are about to escape, and do not count.
@@ -94,27 +102,39 @@ class EscapeChart:
         to_go = self.threshold - on_chart
         approaching = (to_go > 2.0 * self.threshold) & (speed > 1e-300)
         with np.errstate(over="ignore"):  # beyond any time
-            return float((to_go[approaching] / speed[approaching]).min(initial=np.inf))
+            times = to_go[approaching] / speed[approaching]
+        return float(namespace_of(times).min(times)) if times.shape[0] else math.inf
 
-    def _inside(self, x: np.ndarray) -> np.ndarray:
-        return np.clip(x, self.floor, self.threshold)
+    @cached_property
+    def places(self) -> Places:
+        """The coordinates of the chart, to be written at."""
+        return primitives_of(self.index).places(self.index)
 
-    def _power_integral(self, x: np.ndarray) -> np.ndarray:
+    @cached_property
+    def _at_floor(self) -> tuple[Any, Any]:
+        """(e,) each: y and dx/dy at the floor."""
+        return self._power_integral(self.floor), (self.floor / self.threshold) ** (self.alpha - 1.0)
+
+    def _inside(self, x: Any) -> Any:
+        xp = namespace_of(x)
+        return xp.minimum(xp.maximum(x, self.floor), self.threshold)
+
+    def _power_integral(self, x: Any) -> Any:
         """Return y(x) for x in (0, b]."""
-        b, power = self.threshold, self.alpha - 2.0
+        xp, b, power = namespace_of(x), self.threshold, self.alpha - 2.0
         if power == 0.0:
-            return b + b * np.log(x / b)
+            return b + b * xp.log(x / b)
         if power < CANCELS:
-            return b - b / power * np.expm1(power * np.log(b / x))
+            return b - b / power * xp.expm1(power * xp.log(b / x))
         return b - b / power * ((b / x) ** power - 1.0)
 
-    def _power_inverse(self, y: np.ndarray) -> np.ndarray:
+    def _power_inverse(self, y: Any) -> Any:
         """Return x(y) for y <= b."""
-        b, power = self.threshold, self.alpha - 2.0
+        xp, b, power = namespace_of(y), self.threshold, self.alpha - 2.0
         if power == 0.0:
-            return b * np.exp((y - b) / b)
+            return b * xp.exp((y - b) / b)
         if power < CANCELS:
-            return b * np.exp(-np.log1p(power * (b - y) / b) / power)
+            return b * xp.exp(-xp.log1p(power * (b - y) / b) / power)
         return b * (1.0 + power * (b - y) / b) ** (-1.0 / power)
 
 

@@ -40,6 +40,8 @@ from mvsim.integrators.flow.chart import EscapeChart
 from mvsim.integrators.flow.stepper import GaveUpError, Stepper, StepperState
 from mvsim.integrators.flow.system import Bounds, ChartedField
 from mvsim.linalg.blas import one_blas_thread
+from mvsim.linalg.namespaces import namespace_of
+from mvsim.linalg.vectors import flat, largest, numbers
 from mvsim.options import document_options
 from mvsim.parameters import Deviation
 
@@ -128,11 +130,11 @@ class GradientFlow(Integrator):
 
     def pack(self, memory: Any) -> dict[str, np.ndarray]:
         """Return the memory as arrays."""
-        return {} if memory is None else pack(memory)
+        return {} if memory is None else pack(memory, self.field.device)
 
     def unpack(self, arrays: Mapping[str, np.ndarray]) -> Memory | None:
         """Return the memory that was packed."""
-        return unpack_memory(arrays)
+        return unpack_memory(arrays, self.field.device)
 
     def clock(self, state: State) -> str:
         """Say how many steps and evaluations."""
@@ -140,6 +142,7 @@ class GradientFlow(Integrator):
 
     def trajectory(self, state: State, t_end: float) -> Iterator[Visit]:
         """Yield every step."""
+        state = self.there(state)
         memory = state.memory
         if memory is None:
             state, memory = self._started(state, t_end)
@@ -164,9 +167,9 @@ class GradientFlow(Integrator):
             mark = done or step >= memory.marked + MARK_EVERY or time > memory.marked_time * 10.0 ** (1.0 / MARKS_PER_DECADE)
             y = after.history.Z[0, :n]
             c = system.correlations(y)
-            system.largest = max(system.largest, float(np.abs(c).max()))
+            system.largest = max(system.largest, largest(flat(c)))
             marked_log_loss = system.evaluated_log_loss(y) if mark else memory.marked_log_loss
-            escaped = memory.chart.waiting(memory.stepper.history.Z[0]).sum() != memory.chart.waiting(y).sum()
+            escaped = memory.chart.number_waiting(memory.stepper.history.Z[0, :n]) != memory.chart.number_waiting(y)
             since = 0.0 if escaped else memory.since_escape + size
             moving = escaped or since > STALL_GROWTH * memory.moving_since
             memory = replace(
@@ -186,7 +189,7 @@ class GradientFlow(Integrator):
                 moving_since=since if moving else memory.moving_since,
             )
             evaluations = state.evaluations + system.evaluations - spent
-            dissipation, log_dissipation = after.history.Z[0, n:].tolist()
+            dissipation, log_dissipation = numbers(after.history.Z[0, n:])
             state = State(step, time, c, evaluations, dissipation, log_dissipation, memory)
             yield Visit(state, mark=mark, resumable=not done)
             if state.step - memory.moving_step > STALL_STEPS / self.rtol:
@@ -196,16 +199,15 @@ class GradientFlow(Integrator):
 
     def _started(self, state: State, t_end: float) -> tuple[State, Memory]:
         """Return the beginning of a trajectory that has no past."""
-        c = state.c.ravel()
+        c = flat(state.c)
         chart = EscapeChart.at(c, *self.field.escaping)
-        largest = float(np.abs(c).max()) + float(self.field.escaping.threshold.max(initial=0.0))
-        system = ChartedField(self.field, chart, state.c.shape, self.rtol, largest)
+        reach = largest(c) + largest(self.field.escaping.threshold)
+        system = ChartedField(self.field, chart, state.c.shape, self.rtol, reach)
         y = chart.to_y(c)
         velocity = system.rate(y)
-        fastest = float((np.abs(velocity) / system.tolerance(y)).max())
+        fastest = largest(velocity / system.tolerance(y))
         size = min(0.1 * (t_end - state.time), 1.0 / max(fastest, 1e-300))
-        integrals = np.array([state.dissipation, state.log_dissipation])
-        beginning = Stepper(system).started(y, integrals, size, velocity)
+        beginning = Stepper(system).started(y, [state.dissipation, state.log_dissipation], size, velocity)
         log_loss = system.log_loss(state.c)
         state = replace(state, evaluations=state.evaluations + system.evaluations)
         memory = Memory(
@@ -214,7 +216,7 @@ class GradientFlow(Integrator):
             size=size,
             time_lost=0.0,
             lowest=log_loss,
-            largest=largest,
+            largest=reach,
             marked=state.step,
             marked_time=state.time,
             since_escape=0.0,
@@ -229,9 +231,10 @@ class GradientFlow(Integrator):
     def _where(self, what: str, state: State, memory: Memory, system: ChartedField) -> str:
         """Say where a trajectory stopped, and which correlation moves most for its tolerance."""
         y = memory.stepper.history.Z[0, : system.size]
-        worst = int(np.argmax(np.abs(system.rate(y)) / system.tolerance(y)))
+        xp = namespace_of(y)
+        worst = int(xp.argmax(xp.abs(system.rate(y)) / system.tolerance(y)))
         where = f"at t = {state.time:.6g} (step {state.step}, last step size {memory.size:.3g})"
-        fastest = f"{self.field.component(worst)} = {state.c.ravel()[worst]:.4g} changes most relative to its tolerance"
+        fastest = f"{self.field.component(worst)} = {float(flat(state.c)[worst]):.4g} changes most relative to its tolerance"
         return f"{what}, {where}; {fastest}; another rtol may help, or integrator gd"
 
 
@@ -244,6 +247,6 @@ def added(time: float, lost: float, size: float) -> tuple[float, float]:
 
 def _way_to_escape(chart: EscapeChart, stepper: StepperState) -> float:
     """Return how long the next step may be: a part of the way to the next escape at the present speeds."""
-    Z, index = stepper.history.Z, chart.index
-    speed = Z[1, index] / (stepper.history.h * stepper.clock) + stepper.drift[index]
-    return APPROACH * chart.time_to_escape(Z[0, index], speed)
+    Z = stepper.history.Z
+    speed = chart.of(Z[1, :]) / (stepper.history.h * stepper.clock) + chart.of(stepper.drift)
+    return APPROACH * chart.time_to_escape(chart.of(Z[0, :]), speed)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-
-import numpy as np
+from functools import cached_property
+from typing import Any
 
 from mvsim.linalg.arrow_matrix import Curvature
+from mvsim.linalg.primitives import Places, primitives_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,9 +19,9 @@ class Near:
     ----------
     curvature : Curvature
         The stiff part H of the Hessian by c.
-    slope : numpy.ndarray
+    slope : array
         (n,) D = dy/dc, so that D H D^-1 is minus the Jacobian of y'.
-    index : numpy.ndarray
+    index : array
         (s,) the coordinates that can be stiff.
     rate : callable
         Their values (s,) -> their derivatives (s,), as if all other coordinates stood still.
@@ -29,18 +30,24 @@ class Near:
     """
 
     curvature: Curvature
-    slope: np.ndarray
-    index: np.ndarray
-    rate: Callable[[np.ndarray], np.ndarray]
-    serves_at: Callable[[np.ndarray], bool]
+    slope: Any
+    index: Any
+    rate: Callable[[Any], Any]
+    serves_at: Callable[[Any], bool]
 
-    def preconditioner(self, gamma: float) -> Callable[[np.ndarray], np.ndarray]:
+    @cached_property
+    def places(self) -> Places:
+        """The coordinates that can be stiff, to be written at."""
+        return primitives_of(self.index).places(self.index)
+
+    def preconditioner(self, gamma: float) -> Callable[[Any], Any]:
         """Return P^-1 with P = 1 + gamma D H D^-1, for vectors (s,), or many (p, s), of the coordinates that can be stiff.
 
         Raises
         ------
         numpy.linalg.LinAlgError
-            If P is singular to working precision.
+            If P is singular to working precision, on NumPy; elsewhere results are then not finite.
         """
-        shifted, slope = self.curvature.shifted(gamma).within(self.index), self.slope[self.index]
+        shifted = self.curvature.shifted(gamma).within(self.index)
+        slope = self.slope[self.index]
         return lambda r: slope * shifted.solve(r / slope)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mvsim.integrators.flow.krylov import gmres
+from mvsim.linalg.namespaces import namespace_of
+from mvsim.linalg.vectors import all_finite, length
 
 ITERATIONS = 3
 """Most corrections of one step."""
@@ -36,16 +38,16 @@ class ImplicitEquation(NamedTuple):
         Right-hand side, (n,) -> (n,).
     gamma : float
         Step size over the leading coefficient of the formula.
-    predicted : numpy.ndarray
+    predicted : array
         (n,) prediction of y.
-    velocity : numpy.ndarray
+    velocity : array
         (n,) gamma times its derivative.
     """
 
-    f: Callable[[np.ndarray], np.ndarray]
+    f: Callable[[Any], Any]
     gamma: float
-    predicted: np.ndarray
-    velocity: np.ndarray
+    predicted: Any
+    velocity: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,17 +56,17 @@ class Solution:
 
     Attributes
     ----------
-    correction : numpy.ndarray
+    correction : array
         (n,) a.
     rate : float
         Factor by which corrections shrank, an estimate for the next step.
     """
 
-    correction: np.ndarray
+    correction: Any
     rate: float
 
 
-def solve_by_newton(equation: ImplicitEquation, weight: np.ndarray, allowed: float, rate: float) -> Solution | None:
+def solve_by_newton(equation: ImplicitEquation, weight: Any, allowed: float, rate: float) -> Solution | None:
     """Return the solution, or None if the corrections do not shrink.
 
     The linear systems (1 - gamma f') x = r are solved in units of the tolerance.
@@ -73,7 +75,7 @@ def solve_by_newton(equation: ImplicitEquation, weight: np.ndarray, allowed: flo
     ----------
     equation : ImplicitEquation
         What is solved.
-    weight : numpy.ndarray
+    weight : array
         (n,) tolerances.
     allowed : float
         Root mean square of a that the error of the step allows, in units of the tolerance.
@@ -81,25 +83,25 @@ def solve_by_newton(equation: ImplicitEquation, weight: np.ndarray, allowed: flo
         `Solution.rate` of the step before, 1 at first.
     """
     f, gamma, predicted, velocity = equation
-    root = math.sqrt(len(predicted))
+    root = math.sqrt(predicted.shape[0])
     enough = SOLVED * allowed
-    correction = np.zeros_like(predicted)
+    correction = namespace_of(predicted).zeros_like(predicted)
     before = math.inf
     for iteration in range(ITERATIONS):
         y = predicted + correction
         slope = f(y)
 
-        def product(v: np.ndarray, y: np.ndarray = y, slope: np.ndarray = slope) -> np.ndarray:
+        def product(v: Any, y: Any = y, slope: Any = slope) -> Any:
             direction = v * weight
-            step = DIFFERENCE * root / max(float(np.linalg.norm(v)), 1e-300)
+            step = DIFFERENCE * root / max(length(v), 1e-300)
             return (direction - gamma * (f(y + step * direction) - slope) / step) / weight
 
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is no solution
             defect = (gamma * slope - velocity - correction) / weight
             change, _ = gmres(product, defect, LINEARLY * enough * root, KRYLOV)
             correction = correction + weight * change
-            size = float(np.linalg.norm(change)) / root
-        if not math.isfinite(size) or not np.isfinite(defect).all() or (iteration and size > 2.0 * before):
+            size = length(change) / root
+        if not math.isfinite(size) or not all_finite(defect) or (iteration and size > 2.0 * before):
             return None
         if iteration:
             rate = max(0.3 * rate, size / before)

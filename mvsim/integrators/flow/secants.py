@@ -22,12 +22,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from array_api_compat import device
 
 from mvsim.integrators.flow.krylov import Operator
 from mvsim.integrators.flow.near import Near
 from mvsim.integrators.flow.newton import SOLVED, ImplicitEquation, Solution
+from mvsim.linalg.namespaces import namespace_of
+from mvsim.linalg.primitives import primitives_of
+from mvsim.linalg.vectors import all_finite, integers_like, length, same_entries
 
 KEPT = 8
 """Most directions that are kept."""
@@ -52,35 +57,34 @@ class Secants:
 
     Attributes
     ----------
-    index : numpy.ndarray
+    index : array
         (s,) the coordinates that are looked at.
-    steps, responses : numpy.ndarray
+    steps, responses : array
         (p, s) changes of y, and those of f, the oldest first.
     """
 
-    index: np.ndarray
-    steps: np.ndarray
-    responses: np.ndarray
+    index: Any
+    steps: Any
+    responses: Any
 
     @staticmethod
-    def none() -> Secants:
-        """Return no direction."""
-        return Secants(np.zeros(0, np.int64), np.zeros((0, 0)), np.zeros((0, 0)))
+    def none(like: Any = np.zeros(0)) -> Secants:  # noqa: B008 - nobody writes to it
+        """Return no direction, in the namespace and on the device of an array."""
+        xp, place = namespace_of(like), device(like)
+        empty = xp.zeros((0, 0), dtype=xp.float64, device=place)
+        return Secants(integers_like(0, like), empty, empty)
 
-    def of(self, index: np.ndarray) -> Secants:
+    def of(self, index: Any) -> Secants:
         """Return the same directions in other coordinates; in those that were not looked at, nothing has changed."""
-        if np.array_equal(index, self.index):
+        if same_entries(index, self.index):
             return self
-        size = 1 + max(int(each.max(initial=-1)) for each in (index, self.index))
-        everywhere = np.zeros((2, len(self.steps), size))
-        everywhere[:, :, self.index] = self.steps, self.responses
-        steps, responses = everywhere[:, :, index]
-        return Secants(index, steps, responses)
+        by, both = primitives_of(index), namespace_of(index).stack([self.steps, self.responses])
+        both = by.entries(both, by.lookup(self.index, index))
+        return Secants(index, both[0, ...], both[1, ...])
 
-    def with_one_more(self, step: np.ndarray, response: np.ndarray) -> Secants:
+    def with_one_more(self, step: Any, response: Any) -> Secants:
         """Return the last `KEPT` directions, of which the last is given by changes (s,) of y and f."""
-        steps = np.concatenate([self.steps, step[None]])[-KEPT:]
-        return Secants(self.index, steps, np.concatenate([self.responses, response[None]])[-KEPT:])
+        return Secants(self.index, _last(self.steps, step[None, :]), _last(self.responses, response[None, :]))
 
 
 class _Iteration:
@@ -93,46 +97,45 @@ class _Iteration:
 
     Attributes
     ----------
-    correction : numpy.ndarray
+    correction : array
         (s,) a so far.
     secants : Secants
         Known directions.
-    r : numpy.ndarray
+    r : array
         (s,) preconditioned residual there, in units of the tolerance.
     """
 
-    r: np.ndarray
+    r: Any
 
-    def __init__(self, equation: ImplicitEquation, near: Near, precondition: Operator, weight: np.ndarray, secants: Secants) -> None:
+    def __init__(self, equation: ImplicitEquation, near: Near, precondition: Operator, weight: Any, secants: Secants) -> None:
         self._gamma, self._precondition = equation.gamma, precondition
-        self._predicted, self._velocity = equation.predicted[near.index], equation.velocity[near.index]
-        self._units = weight[near.index]
-        self.correction = np.zeros_like(self._predicted)
+        self._predicted, self._velocity, self._units = (v[near.index] for v in (equation.predicted, equation.velocity, weight))
+        self.correction = namespace_of(weight).zeros_like(self._predicted)
         self.secants = secants.of(near.index)
         self._changes = self._change_of_residual(self.secants.steps, self.secants.responses)
 
     @property
-    def y(self) -> np.ndarray:
+    def y(self) -> Any:
         """The coordinates (s,) here."""
         return self._predicted + self.correction
 
-    def arrived(self, slope: np.ndarray) -> None:
+    def arrived(self, slope: Any) -> None:
         """Take note of f here (s,)."""
         self._slope = slope
         self.r = self._precondition(self._gamma * slope - self._velocity - self.correction) / self._units
 
-    def next_step(self) -> np.ndarray:
+    def next_step(self) -> Any:
         """Return (s,): the best step from here."""
         return self._units * (self.r + _known(self.secants.steps / self._units, self._changes, self.r))
 
-    def learnt(self, step: np.ndarray, slope: np.ndarray) -> None:
+    def learnt(self, step: Any, slope: Any) -> None:
         """Make a step, at the end of which f is ``slope`` (s,)."""
         response = slope - self._slope
         self.secants = self.secants.with_one_more(step, response)
-        self._changes = np.concatenate([self._changes, self._change_of_residual(step[None], response[None])])[-KEPT:]
+        self._changes = _last(self._changes, self._change_of_residual(step[None, :], response[None, :]))
         self.arrived(slope)
 
-    def _change_of_residual(self, steps: np.ndarray, responses: np.ndarray) -> np.ndarray:
+    def _change_of_residual(self, steps: Any, responses: Any) -> Any:
         return self._precondition(self._gamma * responses - steps) / self._units
 
 
@@ -141,14 +144,12 @@ class _Others:
 
     Parameters
     ----------
-    equation, weight
+    equation, near, weight
         See `solve_by_secants`.
-    stiff : numpy.ndarray
-        (s,) indices of all others than these.
 
     Attributes
     ----------
-    correction : numpy.ndarray
+    correction : array
         (n,) a by the last evaluation, right for these coordinates only.
     motion : float
         Root mean square of its distance from where f was evaluated, over all n, in units of the tolerance.
@@ -156,24 +157,22 @@ class _Others:
         Whether f is now evaluated elsewhere than at their prediction.
     """
 
-    correction: np.ndarray
+    correction: Any
     motion: float
 
-    def __init__(self, equation: ImplicitEquation, stiff: np.ndarray, weight: np.ndarray) -> None:
-        self._equation, self._stiff, self._weight = equation, stiff, weight
-        self._at = np.zeros_like(equation.predicted)
+    def __init__(self, equation: ImplicitEquation, near: Near, weight: Any) -> None:
+        self._equation, self._near, self._weight = equation, near, weight
+        self._at = namespace_of(weight).zeros_like(equation.predicted)
         self.have_moved = False
 
-    def evaluated(self, y: np.ndarray) -> np.ndarray:
+    def evaluated(self, y: Any) -> Any:
         """Return f (s,) of the stiff coordinates, which are at y (s,)."""
-        place = self._equation.predicted + self._at
-        place[self._stiff] = y
-        slope = self._equation.f(place)
+        xp, places = namespace_of(y), self._near.places
+        slope = self._equation.f(places.written(self._equation.predicted + self._at, y))
         self.correction = self._equation.gamma * slope - self._equation.velocity
-        off = (self.correction - self._at) / self._weight
-        off[self._stiff] = 0.0
-        self.motion = float(np.linalg.norm(off)) / math.sqrt(len(off))
-        return slope[self._stiff]
+        off = places.written((self.correction - self._at) / self._weight, xp.zeros_like(y))
+        self.motion = length(off) / math.sqrt(off.shape[0])
+        return slope[self._near.index]
 
     def move(self) -> None:
         """Go to where the last evaluation says that they are."""
@@ -181,7 +180,7 @@ class _Others:
 
 
 def solve_by_secants(
-    equation: ImplicitEquation, near: Near, precondition: Operator, weight: np.ndarray, allowed: float, rate: float, secants: Secants
+    equation: ImplicitEquation, near: Near, precondition: Operator, weight: Any, allowed: float, rate: float, secants: Secants
 ) -> tuple[Solution | None, Secants]:
     """Return the solution, None if the iteration does not converge, and the directions that are known now.
 
@@ -193,7 +192,7 @@ def solve_by_secants(
         The part that can be stiff.
     precondition : callable
         P^-1 for that part.
-    weight : numpy.ndarray
+    weight : array
         (n,) tolerances.
     allowed : float
         Root mean square of a that the error of the step allows, in units of the tolerance.
@@ -202,43 +201,49 @@ def solve_by_secants(
     secants : Secants
         Known directions.
     """
-    root, enough = math.sqrt(len(weight)), SOLVED * allowed
+    root, enough = math.sqrt(weight.shape[0]), SOLVED * allowed
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is no solution
         iteration = _Iteration(equation, near, precondition, weight, secants)
-        iteration.arrived(near.rate(iteration.y) if len(near.index) else iteration.y)
-        size = float(np.linalg.norm(iteration.r)) / root
-        others = _Others(equation, near.index, weight)
+        iteration.arrived(near.rate(iteration.y) if near.index.shape[0] else iteration.y)
+        size = length(iteration.r) / root
+        others = _Others(equation, near, weight)
         for left in range(EVALUATIONS - 2, -1, -1):
             step = iteration.next_step()
-            if not np.isfinite(step).all():
+            if not all_finite(step):
                 break
             iteration.correction = iteration.correction + step
             whole = left == 0 or others.have_moved or size * min(rate, 1.0) <= enough
             iteration.learnt(step, others.evaluated(iteration.y) if whole else near.rate(iteration.y))
-            last_size, size = size, float(np.linalg.norm(iteration.r)) / root
+            last_size, size = size, length(iteration.r) / root
             rate = max(FORGOTTEN * rate, size / last_size) if last_size > 0.0 else rate
             if not size <= SLOWEST * last_size:
                 break
             if whole and size <= enough < others.motion:
                 others.move()
                 iteration.arrived(others.evaluated(iteration.y))
-                size = float(np.linalg.norm(iteration.r)) / root
+                size = length(iteration.r) / root
             if whole and max(size, others.motion) <= enough:
-                correction = others.correction.copy()
-                correction[near.index] = iteration.correction + iteration.next_step()
+                correction = near.places.written(others.correction, iteration.correction + iteration.next_step())
                 return Solution(correction, rate), iteration.secants
-    return None, Secants.none()
+    return None, Secants.none(weight)
 
 
-def _known(steps: np.ndarray, changes: np.ndarray, r: np.ndarray) -> np.ndarray:
+def _last(rows: Any, row: Any) -> Any:
+    """Return the last `KEPT` of some rows with one more."""
+    all_rows = namespace_of(rows).concat([rows, row])
+    return all_rows[max(all_rows.shape[0] - KEPT, 0) :, :]
+
+
+def _known(steps: Any, changes: Any, r: Any) -> Any:
     """Return (s,): sum_j theta_j (d_j + R_j) for the theta that minimise |r + sum_j theta_j R_j|; d and R are (p, s), r is (s,)."""
-    if not len(changes):
-        return np.zeros_like(r)
-    lengths = np.linalg.norm(changes, axis=1)
-    lengths = np.where(lengths > 0.0, lengths, 1.0)
+    xp = namespace_of(r)
+    if not changes.shape[0]:
+        return xp.zeros_like(r)
+    lengths = xp.sqrt(xp.sum(changes * changes, axis=1))
+    lengths = xp.where(lengths > 0.0, lengths, xp.ones_like(lengths))
     scaled = changes / lengths[:, None]
-    gram, target = scaled @ scaled.T, scaled @ r
-    if not (np.isfinite(gram).all() and np.isfinite(target).all()):
-        return np.full_like(r, np.nan)
-    theta: np.ndarray = np.linalg.lstsq(gram, -target, rcond=RANK)[0] / lengths
-    return theta @ (steps + changes)
+    gram, target = xp.matmul(scaled, xp.matrix_transpose(scaled)), xp.matmul(scaled, r)
+    if not (all_finite(gram) and all_finite(target)):
+        return xp.full_like(r, math.nan)
+    theta = primitives_of(gram).least_squares(gram, -target, RANK) / lengths
+    return xp.matmul(theta, steps + changes)

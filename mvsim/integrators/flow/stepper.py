@@ -1,14 +1,15 @@
 """Steps of the BDF within the tolerance: the implicit equation, the error test, and the choice of order and step size, as in CVODE.
 
-Steps are made in the variable x of `mvsim.integrators.flow.clock`.
+Steps are made in the variable x of `mvsim.integrators.flow.clock`. All vectors are in the namespace of y and on its device. What is decided is
+decided by numbers.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from mvsim.integrators.flow.clock import FIRST, LONGEST, in_frame, size_of, time
 from mvsim.integrators.flow.near import Near
 from mvsim.integrators.flow.newton import ImplicitEquation, Solution, solve_by_newton
 from mvsim.integrators.flow.secants import Secants, solve_by_secants
+from mvsim.linalg.namespaces import namespace_of
+from mvsim.linalg.primitives import primitives_of
+from mvsim.linalg.vectors import dot, largest, like, numbers
 
 MOST_GROWTH_AFTER_FIRST, MOST_GROWTH_LATER = 1e4, 10.0
 """Most growth of the step size after the first step, and after any other, as the error allows it."""
@@ -45,8 +49,8 @@ CLEARLY_UNSOUND = 1e3
 class Motion(NamedTuple):
     """One end of a step: y and its velocity, (n,) each."""
 
-    y: np.ndarray
-    velocity: np.ndarray
+    y: Any
+    velocity: Any
 
 
 Judge = Callable[[float, Motion, Motion], np.ndarray | None]
@@ -58,35 +62,35 @@ class Measure(NamedTuple):
 
     Attributes
     ----------
-    weight : numpy.ndarray
+    weight : array
         (n,) tolerances.
-    alone : numpy.ndarray
+    alone : array
         (a,) coordinates each of which matters by itself.
     """
 
-    weight: np.ndarray
-    alone: np.ndarray
+    weight: Any
+    alone: Any
 
-    def of(self, v: np.ndarray) -> float:
+    def of(self, v: Any) -> float:
         """Return the size of v (n,), 1 for the largest that is allowed: its root mean square, or its largest entry alone over `MOST_OF_ONE`."""
         scaled = v / self.weight
-        largest = float(np.abs(scaled[self.alone]).max(initial=0.0))
-        return max(math.sqrt(float(scaled @ scaled) / len(scaled)), largest / MOST_OF_ONE)
+        of_one = largest(scaled[self.alone])
+        return max(math.sqrt(dot(scaled, scaled) / scaled.shape[0]), of_one / MOST_OF_ONE)
 
 
 class System(Protocol):
     """What a stepper integrates: y' = rate(y) on (n,) arrays."""
 
-    def rate(self, y: np.ndarray) -> np.ndarray:
+    def rate(self, y: Any) -> Any:
         """Return y'; raise `DivergedError` if it is not finite."""
 
-    def tolerance(self, y: np.ndarray) -> np.ndarray:
+    def tolerance(self, y: Any) -> Any:
         """Return (n,): the allowed error of each coordinate at y."""
 
-    def near(self, y: np.ndarray) -> Near | None:
+    def near(self, y: Any) -> Near | None:
         """Return what is known of the system near y, None if it tells nothing."""
 
-    def steady(self, y: np.ndarray) -> np.ndarray:
+    def steady(self, y: Any) -> Any:
         """Return (a,): coordinates that move at almost constant speed at y, each of which matters by itself."""
 
 
@@ -102,7 +106,7 @@ class StepperState:
         Most growth of the next step.
     steps : int
         Steps since the beginning.
-    linearised : numpy.ndarray
+    linearised : array
         (n,) y near which the system is known.
     linearised_at, inverted_at : int
         Steps at which that and the preconditioner were made; -1: they have to be made.
@@ -114,21 +118,21 @@ class StepperState:
         What is known of the Jacobian.
     clock : float
         B of the variable x; the history is one in x.
-    drift : numpy.ndarray
+    drift : array
         (n,) speed in t at which the history sees coordinates from a frame that moves with them, 0 for those that do not move steadily.
     """
 
     history: History
     most_growth: float
     steps: int
-    linearised: np.ndarray
+    linearised: Any
     linearised_at: int
     inverted_at: int
     gamma: float
     rate: float
     secants: Secants
     clock: float
-    drift: np.ndarray
+    drift: Any
 
 
 class Stepper:
@@ -144,12 +148,12 @@ class Stepper:
         self.system = system
         self._known = _Known(system)
 
-    def started(self, y: np.ndarray, integrals: np.ndarray, h: float, velocity: np.ndarray) -> StepperState:
+    def started(self, y: Any, integrals: Sequence[float], h: float, velocity: Any) -> StepperState:
         """Return a beginning without a past, with a first step that takes the time h."""
-        clock = h / math.expm1(FIRST)
-        moving = np.concatenate([clock * velocity, np.zeros_like(integrals)])
+        xp, clock, behind = namespace_of(y), h / math.expm1(FIRST), like(integrals, y)
+        moving = xp.concat([clock * velocity, xp.zeros_like(behind)])
         return StepperState(
-            history=History.started(np.concatenate([y, integrals]), moving, FIRST),
+            history=History.started(xp.concat([y, behind]), moving, FIRST),
             most_growth=MOST_GROWTH_AFTER_FIRST,
             steps=0,
             linearised=y,
@@ -157,9 +161,9 @@ class Stepper:
             inverted_at=-1,
             gamma=0.0,
             rate=1.0,
-            secants=Secants.none(),
+            secants=Secants.none(y),
             clock=clock,
-            drift=np.zeros_like(y),
+            drift=xp.zeros_like(y),
         )
 
     def step(self, start: StepperState, longest: float, judge: Judge) -> tuple[StepperState, float]:
@@ -186,9 +190,9 @@ class Stepper:
         GaveUpError
             If no attempt succeeded.
         """
-        n = len(start.linearised)
-        begin = start.history.Z[0]
-        measure = Measure(self.system.tolerance(begin[:n]), self.system.steady(begin[:n]))
+        n = start.linearised.shape[0]
+        begin = start.history.Z[0, :n]
+        measure = Measure(self.system.tolerance(begin), self.system.steady(begin))
         now = replace(start, history=start.history.rescaled(min(start.history.h, size_of(longest, start.clock))))
         failures, most_growth, reason = 0, now.most_growth, ""
         for _ in range(ATTEMPTS):
@@ -205,7 +209,7 @@ class Stepper:
                 after = self._corrected(history, coefficients, solution, time * now.drift)
                 gain = judge(time, _motion(history, now.drift, now.clock), _motion(after, now.drift, clock))
                 if gain is not None:
-                    after.Z[0, n:] += gain
+                    after.Z[0, n:] += like(gain, after.Z)
                     after, ratio = self._next(history, after, coefficients, error, measure, most_growth)
                     drift = self._drift(_motion(after, now.drift, clock))
                     after = in_frame(after, now.drift - drift, clock)
@@ -221,13 +225,13 @@ class Stepper:
             now = self._after_failure(now, error, failures, n)
         raise GaveUpError(f"{reason}, even with a step of {time_of(now.history.h, now.clock):.3g}")
 
-    def _solve(self, now: StepperState, c: Coefficients, weight: np.ndarray) -> tuple[StepperState, Solution | None]:
+    def _solve(self, now: StepperState, c: Coefficients, weight: Any) -> tuple[StepperState, Solution | None]:
         """Solve the equation of the step; with a new preconditioner if the one there is has aged, or does not do."""
-        n = len(weight)
+        n = weight.shape[0]
         prediction = now.history.predicted()
-        gamma = now.history.h / c.l[1] * now.clock * math.exp(now.history.h)
+        gamma = float(now.history.h / c.l[1] * now.clock * math.exp(now.history.h))
         y = prediction[0, :n] + time_of(now.history.h, now.clock) * now.drift
-        equation = ImplicitEquation(self.system.rate, gamma, y, prediction[1, :n] / c.l[1] + gamma * now.drift)
+        equation = ImplicitEquation(self.system.rate, gamma, y, prediction[1, :n] / float(c.l[1]) + gamma * now.drift)
         fresh = now.inverted_at < 0 or now.steps >= now.inverted_at + LONGEST_INVERSE or abs(gamma / now.gamma - 1.0) > DRIFT
         outdated = now.linearised_at < 0 or self._known.is_outdated(now, y)
         while True:
@@ -238,14 +242,14 @@ class Stepper:
             try:
                 now, solution = self._solved(now, equation, weight, 1.0 / c.error)
             except (DivergedError, np.linalg.LinAlgError):
-                now, solution = replace(now, secants=Secants.none()), None
+                now, solution = replace(now, secants=Secants.none(y)), None
             if solution is not None:
                 return now, solution
             if now.linearised is y:
                 return replace(now, linearised_at=-1), None
             outdated = True
 
-    def _solved(self, now: StepperState, equation: ImplicitEquation, weight: np.ndarray, allowed: float) -> tuple[StepperState, Solution | None]:
+    def _solved(self, now: StepperState, equation: ImplicitEquation, weight: Any, allowed: float) -> tuple[StepperState, Solution | None]:
         """Solve it by secants where the stiff part of the Hessian is known, else by Newton's method."""
         near = self._known.near(now)
         if near is None:
@@ -253,32 +257,31 @@ class Stepper:
         solution, secants = solve_by_secants(equation, near, self._known.preconditioner(now), weight, allowed, now.rate, now.secants)
         return replace(now, secants=secants), solution
 
-    def _drift(self, end: Motion) -> np.ndarray:
+    def _drift(self, end: Motion) -> Any:
         """Return (n,): the speed of what moves steadily at the end of a step, and 0 for all else."""
-        drift, steady = np.zeros_like(end.y), self.system.steady(end.y)
-        drift[steady] = end.velocity[steady]
-        return drift
+        steady = self.system.steady(end.y)
+        return primitives_of(end.y).places(steady).among(0.0, end.velocity[steady], end.y)
 
-    def _corrected(self, history: History, c: Coefficients, solution: Solution, drifted: np.ndarray) -> History:
+    def _corrected(self, history: History, c: Coefficients, solution: Solution, drifted: Any) -> History:
         """Return the past after a step, the integrals as they were before it."""
-        predicted, n = history.predicted(), len(solution.correction)
+        xp, predicted, n = namespace_of(drifted), history.predicted(), drifted.shape[0]
         predicted[0, :n] += drifted
         predicted[:, n:] = 0.0
         predicted[0, n:] = history.Z[0, n:]
-        return history.corrected(predicted, c, np.concatenate([solution.correction, np.zeros(predicted.shape[1] - n)]))
+        return history.corrected(predicted, c, xp.concat([solution.correction, xp.zeros_like(predicted[0, n:])]))
 
     def _after_failure(self, now: StepperState, error: float, failures: int, n: int) -> StepperState:
         """Return where to try again after a step that was not taken."""
         history = now.history
         if failures > RESTART_AFTER:
-            y, integrals = history.Z[0, :n], history.Z[0, n:]
+            y, integrals = history.Z[0, :n], numbers(history.Z[0, n:])
             return replace(self.started(y, integrals, 0.1 * time_of(history.h, now.clock), self.system.rate(y)), steps=now.steps, most_growth=1.0)
         ratio = 1.0 / ((SAFETY_SAME * error) ** (1.0 / (history.order + 1)) + 1e-6)
         return replace(now, history=history.rescaled(history.h * min(max(ratio, 0.1), 0.9 if failures < 2 else 0.2)))
 
     def _next(self, before: History, after: History, c: Coefficients, error: float, measure: Measure, most_growth: float) -> tuple[History, float]:
         """Return the past at the order of the next step, and by what its size is multiplied."""
-        q, n = after.order, len(measure.weight)
+        q, n = after.order, measure.weight.shape[0]
         if most_growth == 1.0:
             return replace(after, wait=max(after.wait, 2)), 1.0
         same = 1.0 / ((SAFETY_SAME * error) ** (1.0 / (q + 1)) + 1e-6)
@@ -289,7 +292,7 @@ class Stepper:
         if q > 1:
             lower = 1.0 / ((SAFETY_OTHER * measure.of(after.Z[q, :n]) * c.lower) ** (1.0 / q) + 1e-6)
         if q < MAX_ORDER and before.scale > 0.0:
-            change = after.correction - (c.scale / before.scale) * (after.past[0] / after.past[1]) ** (q + 1) * before.correction
+            change = after.correction - float((c.scale / before.scale) * (after.past[0] / after.past[1]) ** (q + 1)) * before.correction
             higher = 1.0 / ((SAFETY_HIGHER * measure.of(change[:n]) * c.higher) ** (1.0 / (q + 2)) + 1e-6)
         best = max(lower, same, higher)
         if best < LEAST_GROWTH:
@@ -308,7 +311,7 @@ class _Known:
 
     def __init__(self, system: System) -> None:
         self._system = system
-        self._place: np.ndarray | None = None
+        self._place: Any = None
         self._near: Near | None = None
         self._gamma = math.nan
 
@@ -318,7 +321,7 @@ class _Known:
             self._place, self._near, self._gamma = now.linearised, self._system.near(now.linearised), math.nan
         return self._near
 
-    def preconditioner(self, now: StepperState) -> Callable[[np.ndarray], np.ndarray]:
+    def preconditioner(self, now: StepperState) -> Callable[[Any], Any]:
         """Return the preconditioner of a state."""
         near = self.near(now)
         assert near is not None
@@ -326,12 +329,12 @@ class _Known:
             self._preconditioner, self._gamma = near.preconditioner(now.gamma), now.gamma
         return self._preconditioner
 
-    def is_outdated(self, now: StepperState, y: np.ndarray) -> bool:
+    def is_outdated(self, now: StepperState, y: Any) -> bool:
         """Whether that should be made anew for a step to y."""
         near = self.near(now)
         return near is not None and (now.steps >= now.linearised_at + near.curvature.lifetime or not near.serves_at(y))
 
 
-def _motion(history: History, drift: np.ndarray, clock: float) -> Motion:
-    n = len(drift)
+def _motion(history: History, drift: Any, clock: float) -> Motion:
+    n = drift.shape[0]
     return Motion(history.Z[0, :n], history.Z[1, :n] / (history.h * clock) + drift)

@@ -13,9 +13,11 @@ from mvsim.integrators.flow.chart import EscapeChart
 from mvsim.integrators.flow.near import Near
 from mvsim.integrators.flow.stepper import Motion
 from mvsim.linalg.arrow_matrix import Curvature
+from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.norm import norm
+from mvsim.linalg.vectors import all_finite, dot, flat, integers_like, largest
 
-NODES = (np.array([0.5 - math.sqrt(1.0 / 12.0), 0.5 + math.sqrt(1.0 / 12.0)]), np.array([0.5, 0.5]))
+NODES = ((0.5 - math.sqrt(1.0 / 12.0), 0.5 + math.sqrt(1.0 / 12.0)), (0.5, 0.5))
 """Of Gauss's rule on [0, 1], and the weights."""
 
 FAR = 1e6
@@ -76,7 +78,7 @@ class Bounds(NamedTuple):
 
 
 class ChartedField:
-    """y' = -(dy/dc) grad J(c(y)), y the coordinates of a chart.
+    """y' = -(dy/dc) grad J(c(y)), y the coordinates of a chart, in the namespace and on the device of the field.
 
     Every error is measured in units of a tolerance. On the chart, below the threshold b, that is rtol (|y| + b): escapes are resolved relative to
     the time they take. For all other coordinates it is rtol times the scale that the field tells (`mvsim.integrators.base.Field`).
@@ -106,36 +108,37 @@ class ChartedField:
         self.field, self.chart, self.shape, self.rtol, self.largest = field, chart, shape, rtol, largest
         self.size = math.prod(shape)
         self.evaluations = 0
-        self._last: tuple[np.ndarray, float, np.ndarray] | None = None
+        self._last: tuple[Any, float, Any] | None = None
 
-    def correlations(self, y: np.ndarray) -> np.ndarray:
+    def correlations(self, y: Any) -> Any:
         """Return c, in its own shape."""
-        return self.chart.to_c(y).reshape(self.shape)
+        return self._shaped(self.chart.to_c(y))
 
-    def rate(self, y: np.ndarray) -> np.ndarray:
+    def rate(self, y: Any) -> Any:
         """Return y'."""
         c, slope = self._at(self.chart, y)
         with np.errstate(over="ignore", invalid="ignore"):  # what numpy would only warn of is named
-            loss, gradient = self.field.loss_and_gradient(0, c.reshape(self.shape))
-        rate = self._checked(loss, -slope * gradient.ravel(), c)
-        self._last = c, loss, gradient.ravel()
+            loss, gradient = self.field.loss_and_gradient(0, self._shaped(c))
+        gradient = flat(gradient)
+        rate = self._checked(loss, -slope * gradient, c)
+        self._last = c, loss, gradient
         return rate
 
-    def steady(self, y: np.ndarray) -> np.ndarray:
+    def steady(self, y: Any) -> Any:
         """Return the coordinates of the chart that are still below their threshold."""
         return self.chart.index[self.chart.waiting(y)]
 
-    def near(self, y: np.ndarray) -> Near | None:
+    def near(self, y: Any) -> Near | None:
         """Return what the field tells of its shape near y, None if it does not know its Hessian."""
         curvature, slope = self.curvature(y), self.slope(y)
         if curvature is None:
             return None
         if self.field.part is None:
-            return Near(curvature, slope, np.arange(self.size), self.rate, lambda y: True)
+            return Near(curvature, slope, integers_like(self.size, y), self.rate, lambda y: True)
         part = self.field.part(self.correlations(y))
         chart = self.chart.within(part.positions)
 
-        def rate(x: np.ndarray) -> np.ndarray:
+        def rate(x: Any) -> Any:
             c, slope = self._at(chart, x)
             with np.errstate(over="ignore", invalid="ignore"):
                 loss, gradient = part.loss_and_gradient(c)
@@ -143,37 +146,41 @@ class ChartedField:
 
         return Near(curvature, slope, part.positions, rate, lambda y: part.is_whole_at(self.correlations(y)))
 
-    def curvature(self, y: np.ndarray) -> Curvature | None:
+    def curvature(self, y: Any) -> Curvature | None:
         """Return the stiff part of the Hessian by c, None if the field does not tell it."""
         c, _ = self._at(self.chart, y)
-        return self.field.curvature(c.reshape(self.shape))
+        return self.field.curvature(self._shaped(c))
 
-    def slope(self, y: np.ndarray) -> np.ndarray:
+    def slope(self, y: Any) -> Any:
         """Return (n,): dy/dc."""
         return self.chart.slope(self.chart.to_c(y))
 
-    def _at(self, chart: EscapeChart, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _shaped(self, c: Any) -> Any:
+        """Return c (n,) in its own shape."""
+        return namespace_of(c).reshape(c, self.shape)
+
+    def _at(self, chart: EscapeChart, y: Any) -> tuple[Any, Any]:
         """Return c and dy/dc at y, unless that is far outside."""
         c = chart.to_c(y)
-        far = float(np.abs(c).max(initial=0.0))
+        far = largest(c)
         if not far <= FAR * max(self.largest, 1e-200):
             raise DivergedError(f"an iterate of an implicit step is far outside the range reached so far (largest correlation {far:.3g})")
         return c, chart.slope(c)
 
-    def _checked(self, loss: float, rate: np.ndarray, c: np.ndarray) -> np.ndarray:
+    def _checked(self, loss: float, rate: Any, c: Any) -> Any:
         """Return the rate, if it and J are finite."""
         self.evaluations += 1
-        if not (math.isfinite(loss) and np.isfinite(rate).all()):
-            raise DivergedError(f"the gradient is not finite (largest correlation {float(np.abs(c).max(initial=0.0)):.3g})")
+        if not (math.isfinite(loss) and all_finite(rate)):
+            raise DivergedError(f"the gradient is not finite (largest correlation {largest(c):.3g})")
         return rate
 
-    def log_loss(self, c: np.ndarray) -> float:
+    def log_loss(self, c: Any) -> float:
         """Return ln J at c, to first order in the distance from the last whole evaluation; at the end of a step that is the last iterate."""
         assert self._last is not None
         evaluated_c, loss, gradient = self._last
         if loss == 0.0:
             return -math.inf
-        return math.log(loss) + float(gradient @ (c.ravel() - evaluated_c)) / loss
+        return math.log(loss) + dot(gradient, flat(c) - evaluated_c) / loss
 
     def gains(self, bounds: Bounds, size: float, before: Motion, after: Motion) -> np.ndarray | None:
         """Return (2,): the integrals of |c'|^2 and |c'|^2 / J over a step within the tolerance, or None if it must not be taken.
@@ -185,8 +192,8 @@ class ChartedField:
         |c'|^2 / J. A step that passes over a sudden escape to where the neuron comes to rest breaks it, although its end may be right.
         ln J is told from the last evaluation, and evaluated at both ends where that does not do.
         """
-        b, index = self.chart.threshold, self.chart.index
-        if ((before.y[index] < -b) & (after.y[index] > b)).any():
+        b = self.chart.threshold
+        if bool(namespace_of(b).any((self.chart.of(before.y) < -b) & (self.chart.of(after.y) > b))):
             return None
         start, end = bounds.log_loss, self.log_loss(self.chart.to_c(after.y))
         gains = self._integrated(size, before, after, start, end)
@@ -222,16 +229,15 @@ class ChartedField:
         log_squared = 2.0 * math.log(speed)
         return np.exp(np.minimum([log_squared, log_squared - log_loss], 700.0))
 
-    def evaluated_log_loss(self, y: np.ndarray) -> float:
+    def evaluated_log_loss(self, y: Any) -> float:
         """Return ln J at y, evaluated there."""
         self.rate(y)
         return self.log_loss(self.chart.to_c(y))
 
-    def tolerance(self, y: np.ndarray) -> np.ndarray:
+    def tolerance(self, y: Any) -> Any:
         """Return (n,) allowed errors at y."""
-        c = self.chart.to_c(y)
-        tolerance = self.rtol * self.chart.slope(c) * self.field.scale(c.reshape(self.shape)).ravel()
-        index = self.chart.index[self.chart.waiting(y)]
-        relative = self.rtol * (np.abs(y[self.chart.index]) + self.chart.threshold)[self.chart.waiting(y)]
-        tolerance[index] = np.minimum(tolerance[index], relative)
-        return np.maximum(tolerance, 1e-300)
+        xp, chart = namespace_of(y), self.chart
+        c = chart.to_c(y)
+        tolerance = self.rtol * chart.slope(c) * flat(self.field.scale(self._shaped(c)))
+        relative, on_chart = self.rtol * (xp.abs(chart.of(y)) + chart.threshold), chart.of(tolerance)
+        return xp.maximum(chart.places.written(tolerance, xp.where(chart.waiting(y), xp.minimum(on_chart, relative), on_chart)), 1e-300)

@@ -4,7 +4,6 @@ It is matrix products, elementwise functions, gathers and sums over an axis. The
 operation: sums have a fixed order, so that one device repeats its bits.
 
 ================  ======================================================================================================
-`device`          where arrays live: a namespace, and the way there and back
 `padded`          sums over entries of a list that belong together, by gathers with index tables of a fixed width
 `terms`           sums over neurons of R at listed patches
 `by_class`        points laid out by class, so that features are an axis
@@ -14,6 +13,7 @@ operation: sums have a fixed order, so that one device repeats its bits.
 `softmax`         the cross-entropy of all pairs by products of exponentials
 `listed`          single points and listed pairs
 `patches`         points of any patches
+`stiff_hessian/`  the stiff part of the Hessian, of pairs and of single points
 `network`         what these have in common, and the loss on top of them
 `kernel`          the kernels, one for each kind of data and device
 `memory`          how much memory they take

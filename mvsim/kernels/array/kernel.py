@@ -1,17 +1,16 @@
-"""The kernels of this package: a network on a device, with NumPy arrays on the outside."""
+"""The kernels of this package: a network on a device."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from mvsim.activations import Activation
-from mvsim.data import Dataset, SharedNoiseDataset
-from mvsim.kernels.array.device import Device, gpu, host
-from mvsim.kernels.array.network import SharedNoiseNetwork
+from mvsim.data import Dataset
+from mvsim.devices import Device, gpu, host
+from mvsim.kernels.array.network import SharedNoiseNetwork, outputs_on_data
 from mvsim.kernels.array.patches import PatchNetwork
 from mvsim.kernels.kernel import Evaluation, Kernel
 from mvsim.kernels.sums import GenericSum, LossSum
@@ -50,10 +49,15 @@ class ArrayPatchesKernel(Kernel):
 
     def evaluate(self, c: np.ndarray, points: Points, v: np.ndarray | None = None) -> Evaluation:
         """Evaluate the network at c (k, m, F), and along v if it is given."""
-        return _OnHost(self.device, self.network.evaluate(c, points, v))
+        device = self.device
+        return _OnHost(device, self.network.evaluate(device.put(c), points, None if v is None else device.put(v)))
+
+    def outputs_on_data(self, c: Any) -> Any:
+        """Return (k, N): the outputs on the points of the data in their order."""
+        return outputs_on_data(self.network, self._in_features(c))
 
     def sum_of(self, points: Points, pointwise: PointwiseLoss) -> LossSum:
-        """Return the weighted sum of a pointwise loss over points, by the fastest way there is; nothing but results leaves the device."""
+        """Return the weighted sum of a pointwise loss over points, by the fastest way there is."""
         return self.network.fused_sum(points, pointwise) or GenericSum(self.network, points, pointwise)
 
 
@@ -61,28 +65,14 @@ class ArrayKernel(ArrayPatchesKernel):
     """Points that share noise patterns, on NumPy."""
 
     name = "array"
-
-    def __init__(self, parameters: Parameters, data: SharedNoiseDataset, threads: int | None, activation: Activation) -> None:
-        super().__init__(parameters, data, threads, activation)
-        self._given = parameters, data, threads, activation
+    network: SharedNoiseNetwork
 
     def _network_of(self, data: Any) -> PatchNetwork | SharedNoiseNetwork:
         return SharedNoiseNetwork(self.device, data, self.m, self.activation)
 
-    def stiff_hessian(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss, escaped: np.ndarray) -> Curvature | None:
-        """Return the stiff part of the Hessian, by the compiled kernel on the processor; None where numba must not compile."""
-        of = self._compiled
-        return None if of is None else of.stiff_hessian(c, points, pointwise, escaped)
-
-    @cached_property
-    def _compiled(self) -> Kernel | None:
-        from mvsim.kernels.jit.compiling import may_compile
-
-        if not may_compile():
-            return None
-        from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
-
-        return SharedNoiseKernel(*self._given)
+    def stiff_hessian(self, c: Any, points: Points, pointwise: PointwiseLoss, escaped: Any) -> Curvature | None:
+        """Return the stiff part of the Hessian of the cross-entropy; None for other losses, for listed pairs and if no neuron ever escapes."""
+        return self.network.stiff_hessian(c, points, pointwise, escaped)
 
 
 class GpuPatchesKernel(ArrayPatchesKernel):
@@ -139,7 +129,7 @@ class _OnHost(Evaluation):
 
     def gradient(self) -> np.ndarray:
         """Return (k, m, F): the sum of what has been pulled back."""
-        return self._there.gradient()
+        return self._device.fetch(self._there.gradient())
 
     def visited(self, batch: Any) -> Any:
         """Return which columns of a batch are visited."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mvsim.activations import Activation
-from mvsim.kernels.array.device import Device
+from mvsim.devices import Device
 from mvsim.kernels.array.terms import TermSums
 from mvsim.kernels.shared_noise.layout import Layout, listed_terms
 from mvsim.losses import Points

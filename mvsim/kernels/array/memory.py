@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 
 from mvsim.data.memory import drawn_patterns, used_patterns
+from mvsim.devices import TILE_BYTES, TILE_BYTES_OF_GPU
 from mvsim.kernels.any_patches.memory import stored
-from mvsim.kernels.array.device import TILE_BYTES, TILE_BYTES_OF_GPU
 from mvsim.kernels.needs import Needs, NeedsOfTest
-from mvsim.kernels.shared_noise import memory as of_compiled
+from mvsim.kernels.shared_noise.stiff_hessian.unmixed_hessian import LARGEST
 from mvsim.parameters import Parameters
 
 _OF_PAIRS, _OF_TERMS, _OF_PATCHES = 4, 6, 5
@@ -22,14 +22,10 @@ _UNEVEN = 1.2
 
 
 def needs(p: Parameters, mixes: bool, tile_bytes: int = TILE_BYTES) -> Needs:
-    """Return what a run takes on points that share noise patterns, where arrays are in the memory of the machine.
-
-    The stiff part of the Hessian is that of the compiled kernel.
-    """
-    stiff = sum(of_compiled.needs(p, mixes))
+    """Return what a run takes on points that share noise patterns, where arrays are in the memory of the machine."""
     columns = p.k * p.m * (p.features + used_patterns(p, p.N))
     if not mixes:
-        return Needs(_points(p, p.N), 8 * columns + min(tile_bytes // 16, _OF_TERMS * _terms(p) * p.m * p.k), stiff)
+        return Needs(_points(p, p.N), 8 * columns + min(tile_bytes // 16, _OF_TERMS * _terms(p) * p.m * p.k), _hessian_of_points(p))
     slots = used_patterns(p, p.N) * _width(p)
     table = p.k * used_patterns(p, p.N) * slots
     pairs = (slots + _width(p)) * slots // 2
@@ -38,17 +34,33 @@ def needs(p: Parameters, mixes: bool, tile_bytes: int = TILE_BYTES) -> Needs:
     pieces = max(min(_OF_PAIRS * tile_bytes // 8, 2 * _OF_PAIRS * max(one_class, p.k * pairs)), p.m * (_OF_TERMS * terms + by_column))
     # Weights, once without the pairs that are written out, and places of corrections; soft labels. Of tables: values and tangents, residuals and
     # their changes, and as much while they are laid out by class.
-    return Needs(_points(p, p.N) + 3 * pairs + table + _extra(p), 7 * table + 8 * columns + pieces, stiff)
+    return Needs(_points(p, p.N) + 3 * pairs + table + _extra(p), 7 * table + 8 * columns + pieces, _hessian_of_pairs(p))
 
 
 def needs_on_gpu(p: Parameters, mixes: bool) -> Needs:
     """Return what the arrays of a run take on a GPU."""
-    return needs(p, mixes, TILE_BYTES_OF_GPU)._replace(stiff_hessian=0)
+    return needs(p, mixes, TILE_BYTES_OF_GPU)
 
 
 def needs_beside_gpu(p: Parameters, mixes: bool) -> Needs:
-    """Return what a run takes in the memory of the machine while its arrays are on a GPU: the layout, and the compiled kernel."""
-    return Needs(_points(p, p.N), 4 * p.k * p.m * p.features, sum(of_compiled.needs(p, mixes)))
+    """Return what a run takes in the memory of the machine while its arrays are on a GPU: the layout, and results."""
+    return Needs(_points(p, p.N), 4 * p.k * p.m * p.features, 0)
+
+
+def _hessian_of_pairs(p: Parameters) -> int:
+    """Return the doubles of the stiff part of the Hessian of all pairs with two neurons of a class escaped.
+
+    They are rates, once or twice, and as many while they are put together or multiplied, probabilities and indices. All classes have as many places
+    as the largest.
+    """
+    rates = min(p.m, 2) * 2 * p.V
+    return (3 * rates + 8) * (p.k * _most(p.N, p.k)) ** 2
+
+
+def _hessian_of_points(p: Parameters) -> int:
+    """Return the doubles of the stiff part of the Hessian of single points with two neurons of a class escaped: the matrix, and gradients."""
+    size = min(p.m, 2) * p.k * p.features
+    return 4 * size**2 + 3 * p.N * size if size <= LARGEST else 0
 
 
 def needs_of_patches(p: Parameters, mixes: bool, tile_bytes: int = TILE_BYTES) -> Needs:

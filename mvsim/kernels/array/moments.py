@@ -26,8 +26,8 @@ from math import comb
 from typing import Any, NamedTuple
 
 from mvsim.activations import Elementwise
+from mvsim.devices import Device
 from mvsim.kernels.array.by_class import ByClass
-from mvsim.kernels.array.device import Device
 from mvsim.kernels.array.tables import DirectTable
 from mvsim.kernels.shared_noise.loops.moments import AMPLIFICATION
 
@@ -170,11 +170,11 @@ class MomentTable(DirectTable):
     def _powers_of(self, base: Any, where: Any = None) -> list[Any]:
         """Return base^0 .. base^alpha, 0 where a condition is given and does not hold.
 
-        Of the other factor, which has no condition, only what is at most 1 is used: larger ones belong to neurons that are nowhere polynomial, and
-        are cut so that their powers are finite.
+        Of the other factor, which has no condition, only what is at most 1 / (1 - kappa) is used: where A is negative, 0 <= -beta A <= kappa B and
+        beta A + B <= 1. Larger ones belong to neurons that are nowhere polynomial, and are cut so that their powers are finite.
         """
-        xp = self._device.xp
-        base = xp.minimum(xp.maximum(base, -1.0), 1.0) if where is None else xp.where(where, base, xp.zeros_like(base))
+        xp, most = self._device.xp, 1.0 / (1.0 - self._kappa)
+        base = xp.minimum(xp.maximum(base, -most), most) if where is None else xp.where(where, base, xp.zeros_like(base))
         powers = [xp.ones_like(base) if where is None else xp.astype(where, xp.float64)]
         for _ in range(self._order):
             powers.append(powers[-1] * base)

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from mvsim.activations import Activation
 from mvsim.data import SharedNoiseDataset
-from mvsim.kernels.array.device import Device
+from mvsim.devices import Device
 from mvsim.kernels.array.listed import Listed, Piece
 from mvsim.kernels.array.pairs import Adjoint, Pairs, Tile
 from mvsim.kernels.array.softmax import PairSoftmax
+from mvsim.kernels.array.stiff_hessian.escaped import Escaped
+from mvsim.kernels.array.stiff_hessian.of_pairs import StiffHessianOfPairs
+from mvsim.kernels.array.stiff_hessian.of_points import stiff_hessian_of_points
+from mvsim.kernels.array.stiff_hessian.whole import Points as LaidOutPoints
 from mvsim.kernels.kernel import Evaluation
 from mvsim.kernels.shared_noise.layout import Layout
-from mvsim.kernels.sums import GenericSum, LossSum, NeuronSum, neuron_sum
-from mvsim.losses import AllPairs, CrossEntropy, Points, PointwiseLoss
+from mvsim.kernels.sums import GenericSum, LossSum, Network, NeuronSum, neuron_sum
+from mvsim.linalg.arrow_matrix import Curvature
+from mvsim.linalg.namespaces import namespace_of
+from mvsim.losses import AllPairs, CrossEntropy, Points, PointwiseLoss, Unmixed
 
 
 class SharedNoiseNetwork:
@@ -38,9 +45,10 @@ class SharedNoiseNetwork:
         self.device, self.activation, self.m = device, activation, m
         self.layout = Layout.of(data)
         self.features = self.layout.features
-        self._patterns = device.put(self.layout.patterns)
+        self.patterns = device.put(self.layout.patterns)
         self._pairs: dict[AllPairs, Pairs] = {}
         self._softmax: dict[AllPairs, LossSum] = {}
+        self._stiff: dict[AllPairs, StiffHessianOfPairs] = {}
         self._listed: tuple[Points, Listed] | None = None
 
     def describe(self, points: Points) -> str:
@@ -48,8 +56,8 @@ class SharedNoiseNetwork:
         summed = self.pairs_of(points).how if isinstance(points, AllPairs) else Listed.how
         return f"shared noise, {len(self.layout.patterns)} patterns, neurons summed {summed}"
 
-    def evaluate(self, c: np.ndarray, points: Points, v: np.ndarray | None = None) -> Evaluation:
-        """Evaluate the network at c (k, m, F), and along v if it is given; all arrays of the evaluation are on the device but the gradient."""
+    def evaluate(self, c: Any, points: Points, v: Any = None) -> Evaluation:
+        """Evaluate the network at c (k, m, F), and along v if it is given; all arrays are on the device."""
         if isinstance(points, AllPairs):
             return _OfPairs(self, self.pairs_of(points), c, v)
         return _OfListed(self, self.listed(points), c, v)
@@ -74,21 +82,51 @@ class SharedNoiseNetwork:
             self._softmax[points] = SoftmaxSum(self, points)
         return self._softmax[points]
 
-    def columns(self, c: np.ndarray) -> Any:
-        """Return (k, m, F + G): correlations c (k, m, F) with the features, then pre-activations of the noise patterns."""
-        xp, there = self.device.xp, self.device.put(c)
-        return xp.concat([there, xp.matmul(there, xp.matrix_transpose(self._patterns))], axis=2)
+    def stiff_hessian(self, c: Any, points: Points, pointwise: PointwiseLoss, escaped: Any) -> Curvature | None:
+        """Return the stiff part of the Hessian of the cross-entropy; None for other losses, for listed pairs and if no neuron ever escapes."""
+        stiff = self._stiff_hessians.get(type(points))
+        if stiff is None or type(pointwise) is not CrossEntropy or self.activation.escape is None:
+            return None
+        return stiff(c, points, Escaped(self.activation.elementwise(self.device.xp), self.patterns, c, escaped), escaped)
 
-    def by_correlations(self, by_columns: Any) -> np.ndarray:
-        """Return (k, m, F), on the host: derivatives by c, for those by columns."""
+    @cached_property
+    def _stiff_hessians(self) -> dict[type[Points], Callable[..., Curvature]]:
+        return {Unmixed: self._stiff_hessian_of_points, AllPairs: self._stiff_hessian_of_pairs}
+
+    def _stiff_hessian_of_points(self, c: Any, points: Points, neurons: Escaped, escaped: Any) -> Curvature:
+        in_layout = self.device.xp.take(outputs_on_data(self, c), self._points.order, axis=1)
+        return stiff_hessian_of_points(self._points, c, escaped, neurons, in_layout)
+
+    def _stiff_hessian_of_pairs(self, c: Any, points: AllPairs, neurons: Escaped, escaped: Any) -> Curvature:
+        if points not in self._stiff:
+            self._stiff[points] = StiffHessianOfPairs(self.pairs_of(points))
+        return self._stiff[points].at(self.columns(c), neurons)
+
+    @cached_property
+    def _points(self) -> LaidOutPoints:
+        return LaidOutPoints(self.device, self.layout)
+
+    def columns(self, c: Any) -> Any:
+        """Return (k, m, F + G): correlations c (k, m, F) with the features, then pre-activations of the noise patterns."""
+        xp = self.device.xp
+        return xp.concat([c, xp.matmul(c, xp.matrix_transpose(self.patterns))], axis=2)
+
+    def by_correlations(self, by_columns: Any) -> Any:
+        """Return (k, m, F): derivatives by c, for those by columns."""
         xp, F = self.device.xp, self.features
-        return self.device.fetch(by_columns[:, :, :F] + xp.matmul(by_columns[:, :, F:], self._patterns))
+        return by_columns[:, :, :F] + xp.matmul(by_columns[:, :, F:], self.patterns)
+
+
+def outputs_on_data(network: Network, c: Any) -> Any:
+    """Return (k, N): the outputs on the points of the data in their order, in which single points are visited."""
+    evaluation = network.evaluate(c, Unmixed())
+    return namespace_of(c).concat([evaluation.outputs(batch) for batch in evaluation.batches()], axis=1)
 
 
 class _OfPairs(Evaluation):
     """Values are formed at once; outputs are put together from them tile by tile, and derivatives by the values are added up."""
 
-    def __init__(self, network: SharedNoiseNetwork, pairs: Pairs, c: np.ndarray, v: np.ndarray | None) -> None:
+    def __init__(self, network: SharedNoiseNetwork, pairs: Pairs, c: Any, v: Any) -> None:
         self._network, self._pairs, self._columns = network, pairs, network.columns(c)
         self._values, self._D = pairs.values(self._columns), Adjoint(pairs)
         self._moves = None if v is None else network.columns(v)
@@ -124,8 +162,8 @@ class _OfPairs(Evaluation):
         """Return which pairs of a tile are visited."""
         return self._network.device.fetch(batch.weight) > 0.0
 
-    def gradient(self) -> np.ndarray:
-        """Return (k, m, F), on the host: the sum of what has been pulled back."""
+    def gradient(self) -> Any:
+        """Return (k, m, F): the sum of what has been pulled back."""
         pairs, D = self._pairs, self._D.values()
         if self._moves is None:
             return self._network.by_correlations(pairs.pull_back(self._columns, D))
@@ -135,7 +173,7 @@ class _OfPairs(Evaluation):
 class _OfListed(Evaluation):
     """Outputs of a piece are formed when they are asked for; what is pulled back is added up."""
 
-    def __init__(self, network: SharedNoiseNetwork, listed: Listed, c: np.ndarray, v: np.ndarray | None) -> None:
+    def __init__(self, network: SharedNoiseNetwork, listed: Listed, c: Any, v: Any) -> None:
         self._network, self._listed, self._columns = network, listed, network.columns(c)
         self._moves = None if v is None else network.columns(v)
         self._by_columns = network.device.zeros(*self._columns.shape)
@@ -164,8 +202,8 @@ class _OfListed(Evaluation):
         """Add the derivative of `pull_back` along (v, change)."""
         self._by_columns = self._by_columns + batch.sums.pull_back_tangent(self._columns, self._moves, residual, change)
 
-    def gradient(self) -> np.ndarray:
-        """Return (k, m, F), on the host: the sum of what has been pulled back."""
+    def gradient(self) -> Any:
+        """Return (k, m, F): the sum of what has been pulled back."""
         return self._network.by_correlations(self._by_columns)
 
 
@@ -186,14 +224,14 @@ class SoftmaxSum:
         self._by_exponentials = network.activation.nonnegative and len(np.unique(network.layout.labels)) > 1
         self._softmax = PairSoftmax(self._pairs)
 
-    def loss(self, c: np.ndarray) -> float:
+    def loss(self, c: Any) -> float:
         """Return the mean loss."""
         values = self._pairs.values(self._network.columns(c))
         if not self._by_exponentials or not self._softmax.fits(values):
             return self._generic.loss(c)
         return self._softmax.loss_and_derivative(values)[0]
 
-    def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
+    def loss_and_gradient(self, c: Any) -> tuple[float, Any]:
         """Return the mean loss and its gradient, (k, m, F)."""
         columns = self._network.columns(c)
         values = self._pairs.values(columns)
@@ -202,10 +240,10 @@ class SoftmaxSum:
         loss, D = self._softmax.loss_and_derivative(values)
         return loss, self._network.by_correlations(self._pairs.pull_back(columns, D))
 
-    def hessian_vector_product(self, c: np.ndarray, v: np.ndarray) -> np.ndarray:
+    def hessian_vector_product(self, c: Any, v: Any) -> Any:
         """Return the derivative of the gradient along v, (k, m, F), from the outputs."""
         return self._generic.hessian_vector_product(c, v)
 
-    def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
+    def of_neurons(self, c: Any, neurons: Any) -> NeuronSum:
         """Return the sum as a function of some neurons."""
         return neuron_sum(self, c, neurons)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mvsim.kernels.array.device import Device
+from mvsim.devices import Device
 
 
 class PaddedSum:

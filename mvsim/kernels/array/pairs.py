@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mvsim.activations import Activation
+from mvsim.devices import Device
 from mvsim.kernels.array.by_class import ByClass
-from mvsim.kernels.array.device import Device
 from mvsim.kernels.array.moments import MomentTable
 from mvsim.kernels.array.tables import DirectTable
 from mvsim.kernels.array.terms import TermSums
@@ -129,12 +129,12 @@ class Pairs:
         self.point_of_slot[self.slot_of_point] = np.arange(self.N)
 
         elementwise, order = activation.elementwise(device.xp), activation.moment_order
-        by_class = ByClass(device, layout, self.slot_of_point, self.slots)
+        self.by_class = ByClass(device, layout, self.slot_of_point, self.slots)
         shares = [self.lam] if self.symmetric else [self.lam, 1.0 - self.lam]
         self.tables: list[DirectTable] = [
-            DirectTable(device, by_class, share, elementwise)
+            DirectTable(device, self.by_class, share, elementwise)
             if order is None
-            else MomentTable(device, by_class, share, elementwise, activation.scale, order)
+            else MomentTable(device, self.by_class, share, elementwise, activation.scale, order)
             for share in shares
         ]
         self.how = "neuron by neuron" if order is None else "by moments"

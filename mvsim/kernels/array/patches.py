@@ -16,7 +16,7 @@ import numpy as np
 
 from mvsim.activations import Activation
 from mvsim.data import Dataset
-from mvsim.kernels.array.device import Device
+from mvsim.devices import Device
 from mvsim.kernels.kernel import Evaluation
 from mvsim.kernels.sums import LossSum
 from mvsim.losses import Points, PointwiseLoss
@@ -58,8 +58,8 @@ class PatchNetwork:
         """Say in words which algorithm serves these points."""
         return "explicit patches, products of matrices"
 
-    def evaluate(self, c: np.ndarray, points: Points, v: np.ndarray | None = None) -> Evaluation:
-        """Evaluate the network at c (k, m, F), and along v if it is given; all arrays of the evaluation are on the device but the gradient."""
+    def evaluate(self, c: Any, points: Points, v: Any = None) -> Evaluation:
+        """Evaluate the network at c (k, m, F), and along v if it is given; all arrays are on the device."""
         return _Evaluation(self, c, points, v)
 
     def fused_sum(self, points: Points, pointwise: PointwiseLoss) -> LossSum | None:
@@ -82,11 +82,11 @@ class PatchNetwork:
 class _Evaluation(Evaluation):
     """Pre-activations are formed when they are asked for."""
 
-    def __init__(self, network: PatchNetwork, c: np.ndarray, points: Points, v: np.ndarray | None) -> None:
+    def __init__(self, network: PatchNetwork, c: Any, points: Points, v: Any) -> None:
         self._of, self._xp, self._points = network, network.device.xp, points
         self._shape = c.shape
-        self._c = network.device.put(c.reshape(-1, c.shape[2]))
-        self._v = None if v is None else network.device.put(v.reshape(-1, c.shape[2]))
+        self._c = self._xp.reshape(c, (-1, c.shape[2]))
+        self._v = None if v is None else self._xp.reshape(v, (-1, c.shape[2]))
         self._gradient = network.device.zeros(*self._c.shape)
 
     def batches(self) -> Iterator[Patches]:
@@ -117,9 +117,9 @@ class _Evaluation(Evaluation):
         slope, bend = self._of.activation.slope(self._a), self._of.activation.bend(self._a)
         self._add(batch, self._of_points(change) * slope + self._of_points(residual) * bend * self._da)
 
-    def gradient(self) -> np.ndarray:
-        """Return (k, m, F), on the host: the sum of what has been pulled back."""
-        return self._of.device.fetch(self._gradient).reshape(self._shape)
+    def gradient(self) -> Any:
+        """Return (k, m, F): the sum of what has been pulled back."""
+        return self._xp.reshape(self._gradient, self._shape)
 
     def _pre_activations(self, weights: Any, batch: Patches) -> Any:
         """Return (n, P, k, m)."""

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from mvsim.activations import Elementwise
+from mvsim.devices import Device
 from mvsim.kernels.array.by_class import ByClass
-from mvsim.kernels.array.device import Device
 
 
 class DirectTable:

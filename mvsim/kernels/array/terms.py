@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from mvsim.activations import Elementwise
-from mvsim.kernels.array.device import Device
+from mvsim.devices import Device
 from mvsim.kernels.array.padded import PaddedSum
 from mvsim.kernels.shared_noise.layout import Terms
 

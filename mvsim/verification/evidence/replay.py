@@ -145,7 +145,7 @@ def replay_flow(evidence: Evidence, stretch: Stretch) -> Replayed:
 
     A record between two saved states has the own correlations of every neuron; where it is a saved state itself, all correlations are compared.
     """
-    field, rtol = field_of(evidence.objective), evidence.run.provenance["integrator"]["rtol"]
+    field, rtol = field_of(evidence.objective).on_host(), evidence.run.provenance["integrator"]["rtol"]
     relative = min(CLOCK * rtol, WIDEST_CLOCK)
     start, times = stretch.snapshot, [float(evidence.times[record]) for record in stretch.records]
     path, log_losses = _Path(field, start.c, rtol, evidence.parameters.d), evidence.log_loss[list(stretch.records)]
@@ -184,7 +184,7 @@ def _replayed(path: _Path, waiting: Sequence[_Met], descent: _Descent) -> Replay
 
 def replay_descent(evidence: Evidence, stretch: Stretch) -> Replayed:
     """Repeat the steps of gradient descent along one stretch, which are the same up to round-off."""
-    integrator = GradientDescent(field_of(evidence.objective), evidence.run.provenance["integrator"]["learning_rate"])
+    integrator = GradientDescent(field_of(evidence.objective).on_host(), evidence.run.provenance["integrator"]["learning_rate"])
     start, times = stretch.snapshot, [float(evidence.times[record]) for record in stretch.records]
     state, errors, descent = State(start.step, start.time, start.c), [], _Descent(evidence, start.c)
     try:

@@ -6,7 +6,7 @@ import time
 from typing import NamedTuple
 
 import mvsim
-from mvsim.kernels.array.device import Device
+from mvsim.devices import Device
 
 
 class Work(NamedTuple):

@@ -1,8 +1,8 @@
-"""Where the arrays of a kernel live."""
+"""Where arrays live: a namespace of the array API standard, and the way there and back. Nothing else knows CuPy."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -35,6 +35,8 @@ class Device:
         An array there -> a NumPy array.
     tile_bytes : int
         See `TILE_BYTES`.
+    fetch_all : callable, optional
+        Many arrays there -> NumPy arrays, all copies under way at once; by default one by one.
     """
 
     words: str
@@ -42,6 +44,15 @@ class Device:
     place: Any
     fetch: Callable[[Any], np.ndarray]
     tile_bytes: int
+    fetch_all: Callable[[Sequence[Any]], list[np.ndarray]] | None = None
+
+    def there(self, array: Any) -> Any:
+        """Return an array of the host or of this place in this place."""
+        return self.xp.asarray(array, device=self.place)
+
+    def here(self, arrays: Sequence[Any]) -> list[np.ndarray]:
+        """Return arrays of this place on the host."""
+        return [self.fetch(array) for array in arrays] if self.fetch_all is None else self.fetch_all(arrays)
 
     def put(self, array: Any) -> Any:
         """Return an array of the host there, as doubles, integers or truth values."""
@@ -89,7 +100,23 @@ def gpu() -> Device:
     import array_api_compat.cupy as xp
 
     name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
-    return Device(f"CuPy on {name}", xp, None, cupy.asnumpy, TILE_BYTES_OF_GPU)
+    return Device(f"CuPy on {name}", xp, None, cupy.asnumpy, TILE_BYTES_OF_GPU, _through_pinned_memory)
+
+
+def _through_pinned_memory(arrays: Sequence[Any]) -> list[np.ndarray]:
+    """Copy arrays from the GPU on a stream of their own, into memory that the GPU writes to by itself, and wait for all of them."""
+    import cupy
+    import cupyx
+
+    rows = [cupy.ascontiguousarray(array) for array in arrays]  # kept until all are copied
+    stream = cupy.cuda.Stream(non_blocking=True)
+    stream.wait_event(cupy.cuda.get_current_stream().record())
+    copies = [cupyx.empty_pinned(each.shape, each.dtype) if each.size else cupy.asnumpy(each) for each in rows]
+    for each, copy in zip(rows, copies, strict=True):
+        if each.size:
+            each.get(stream=stream, out=copy, blocking=False)
+    stream.synchronize()
+    return copies
 
 
 def gpu_is_there() -> bool:
