@@ -90,6 +90,8 @@ def _judged_runs(runs: list[Run], notices: Notices) -> list[Section]:
 def _judged_sweep(runs: Runs, notices: Notices) -> list[Section]:
     """Return the verdicts on a sweep, none if no theorem is about its runs."""
     judged = any(standing.state == "done" for _, standing in cells_to_judge(runs))
+    if judged:
+        notices.begin("judging the runs")
     return list(ask_of_sweep(runs, lambda run, before, of: notices.count(f"judging {run.path}", before, of))) if judged else []
 
 

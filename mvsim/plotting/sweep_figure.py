@@ -236,6 +236,7 @@ def _caption(runs: Runs, panels: Sequence[Panel], maps: bool) -> str:
     what = "Below each number its 95 % interval" if maps else "Bars: 95 % intervals"
     clustered = "of one seed" if seeds == 1 else "clustered by seed" if beside else f"clustered by {seeds} seeds"
     parts = [f"{what} over classes {clustered}", *fixed]
+    parts += [f"runs that had not settled went on to t = {runs.folder.until:g}"] if runs.folder.until is not None else []
     parts += [f"{left} of {len(runs.standings)} cells not done" + (" (hatched where no run is)" if maps else "")] if left else []
     parts += [f"{unsettled} {'run' if unsettled == 1 else 'runs'} had not settled ({'*' if maps else 'hollow'})"] if unsettled else []
     return "; ".join(parts)

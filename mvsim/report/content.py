@@ -19,6 +19,7 @@ from mvsim.run import Run
 from mvsim.sweep.runs import Runs
 from mvsim.sweep.values import told
 from mvsim.verification.question import asked_of
+from mvsim.verification.statements.definition import DRAWS
 from mvsim.verification.verdict import Verdict, exit_code
 from mvsim.verification.verify import Section
 from mvsim.verification.words import conclusion
@@ -63,6 +64,8 @@ class Report:
         Where the runs come from.
     commands : list of str
         What makes the runs and this report again.
+    draws : int, optional
+        Fresh draws for each class, in the runs of a sweep.
     question : mapping
         What was asked, as `mvsim.verification.question.Question.as_dict` has it; by default the theorems.
     code : int, optional
@@ -78,8 +81,14 @@ class Report:
     tables: list[Table] = field(default_factory=list)
     provenance: list[Table] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
+    draws: int | None = None
     question: Mapping[str, Any] = field(default_factory=dict)
     code: int | None = None
+
+    @property
+    def verdict_draws(self) -> int:
+        """Fresh draws for each class of which a verdict asks whether all are right."""
+        return DRAWS
 
     @property
     def answer(self) -> str:
@@ -150,6 +159,7 @@ def report_of_sweep(runs: Runs, sections: Iterable[Section], command: str) -> Re
         assumption=assumption_of(cell.parameters for cell in study.cells),
         figures=[inline_svg(sweep_figure(runs), "sweep", "Fractions of classes by what they have learned")],
         tables=[_cells(runs)],
+        draws=None if first is None else int(first.provenance["options"]["n_test"]),
         provenance=[_provenance(first, f"The first run, {done[0].file}")] if first is not None else [],
         commands=[sweep_command(runs), command],
     )
@@ -167,7 +177,8 @@ def sweep_command(runs: Runs) -> str:
     for group in study.zips:
         words += ["--zip", ",".join(group)]
     words += ["--regime", study.regime] if study.regime != "scaled" else []
-    return shlex.join([*words, "--out", str(runs.folder.path)])
+    until = [] if runs.folder.until is None else ["--until", told(runs.folder.until)]
+    return shlex.join([*words, *until, "--out", str(runs.folder.path)])
 
 
 def _without_regime(summary: str) -> str:

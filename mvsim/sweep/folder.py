@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
-from contextlib import suppress
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from mvsim.archive import ensure_writable, read_provenance
 from mvsim.archive.atomic import write_atomically
+from mvsim.archive.lock import lock_run
 from mvsim.archive.record import Record, read_record
 from mvsim.echo import path_text, shortened
-from mvsim.errors import UsageError
+from mvsim.errors import InUseError, UsageError
 from mvsim.inputs import check_path
 from mvsim.simulation.identity import what_differs
 from mvsim.sweep.cell import Cell
@@ -26,6 +28,9 @@ STUDY_FILE = "sweep.json"
 
 UNDECIDED = frozenset({"DivergedError", "NotFiniteError", "StalledError"})
 """Kinds of failure that are an outcome of the run, not a fault."""
+
+ATTEMPTS, BETWEEN_ATTEMPTS = 100, 0.05
+"""How often, and after how many seconds, a study file that another process is writing is tried again."""
 
 _STUDY, _AWAY = "the study of a sweep", "move it away: runs are found again"
 
@@ -76,6 +81,7 @@ class Saved(Record):
     mvsim: str
     study: PlainStudy
     cells: list[str]
+    until: float | None = None
 
 
 class RunFolder:
@@ -153,11 +159,18 @@ class SweepFolder(RunFolder):
         Its study.
     extend : bool
         Whether the study may take the place of one of some of its cells.
+    until : float, optional
+        Time to which runs that had not settled have gone on.
+
+    Attributes
+    ----------
+    until : float or None
+        The same.
     """
 
-    def __init__(self, path: Path, study: Study, extend: bool = False) -> None:
+    def __init__(self, path: Path, study: Study, extend: bool = False, until: float | None = None) -> None:
         super().__init__(path)
-        self.study, self.extend = study, extend
+        self.study, self.extend, self.until = study, extend, until
 
     @classmethod
     def planned(cls, path: str | os.PathLike[str], study: Study, extend: bool = False) -> SweepFolder:
@@ -181,6 +194,8 @@ class SweepFolder(RunFolder):
         if folder.path.exists() and not folder.path.is_dir():
             raise UsageError(f"out={path_text(folder.path)}: is a file, where the folder of the runs would be; give another, as --out DIR")
         folder._is_established()
+        place = folder.path / STUDY_FILE
+        folder.until = _read(place).until if place.exists() else None
         return folder
 
     @classmethod
@@ -190,23 +205,35 @@ class SweepFolder(RunFolder):
         folder.establish()
         return folder
 
-    def establish(self) -> None:
+    def establish(self, until: float | None = None) -> None:
         """Make the folder and write its study, unless both are there.
+
+        Parameters
+        ----------
+        until : float, optional
+            Time to which runs that had not settled will go on; the latest one is kept.
 
         Raises
         ------
         UsageError
             If it holds another study, or cannot be used.
+        InUseError
+            If another process writes the study for too long.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(f"out={path_text(self.path)}: is no folder and none can be created ({error.strerror}); choose another") from None
-        if self._is_established():
+        place, goes_on = self.path / STUDY_FILE, until is not None and until > (self.until or 0.0)
+        if self._is_established() and not goes_on:
             return
-        place = self.path / STUDY_FILE
-        ensure_writable(place, force=True)
-        write_atomically(place, _bytes(Saved(mvsim=__version__, study=PlainStudy(**self.study.plain()), cells=self.study.files)))
+        with _alone(place):  # of two studies that begin at once, the second one finds the first
+            self._is_established()
+            known = _read(place).until if place.exists() else None
+            self.until = max((end for end in (known, self.until, until) if end is not None), default=None)
+            ensure_writable(place, force=True)
+            saved = Saved(mvsim=__version__, study=PlainStudy(**self.study.plain()), cells=self.study.files, until=self.until)
+            write_atomically(place, _bytes(saved))
 
     def _is_established(self) -> bool:
         """Whether the folder holds this study; raise `UsageError` if it holds another one that this does not extend.
@@ -241,11 +268,27 @@ class SweepFolder(RunFolder):
             raise UsageError(f"{path_text(path)}: {what}; give a run file, or the folder of `mvsim sweep`")
         place = Path(path) / STUDY_FILE
         saved = _read(place)
-        folder = cls(Path(path), _study_of(place, saved))
+        folder = cls(Path(path), _study_of(place, saved), until=saved.until)
         if sorted(saved.cells) != sorted(folder.study.files):
             maker = shortened(saved.mvsim)
             raise UsageError(f"{path_text(place)}: does not name the runs of its study: mvsim {maker} made it, or it was edited; sweep again")
         return folder
+
+
+@contextmanager
+def _alone(place: Path) -> Iterator[None]:
+    """Hold the study file for this process; wait a while for another one that writes it."""
+    for attempts_left in reversed(range(ATTEMPTS)):
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(lock_run(place))
+            except InUseError:
+                if not attempts_left:
+                    raise
+                time.sleep(BETWEEN_ATTEMPTS)
+                continue
+            yield
+            return
 
 
 def is_sweep(path: str | os.PathLike[str]) -> bool:

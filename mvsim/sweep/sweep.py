@@ -126,7 +126,7 @@ def work_on(folder: SweepFolder, engine: Engine, display: Display | None = None,
         display.update(tally, event)
 
     def begin(workers: str) -> None:
-        folder.establish()  # not before: what is refused, as a scheduler that is not there, leaves no folder behind
+        folder.establish(which.get("until"))  # not before: what is refused, as a scheduler that is not there, leaves no folder behind
         display.begin(tally, workers)
 
     if not jobs:

@@ -171,12 +171,13 @@ def _decided(part: str, k: int, verdicts: Sequence[Verdict], lost: int) -> Verdi
     holds = sum(verdict.status == "holds" for verdict in verdicts)
     undecided = sum(verdict.status == "inconclusive" for verdict in verdicts) + lost
     n, bound = len(verdicts) + lost, 1.0 - 1.0 / k
-    worst = replace(fraction_at_least(f"{part}, k = {k}", statement, holds, n, bound), kind=verdicts[0].kind)
+    worst = fraction_at_least(f"{part}, k = {k}", statement, holds, n, bound)
+    worst = replace(worst, kind=verdicts[0].kind, detail=f"holds in {worst.detail}")
     if not undecided:
         return worst
     best = fraction_at_least(worst.name, statement, holds + undecided, n, bound)
-    status = worst.status if worst.status == best.status else "inconclusive"
-    return replace(worst, status=status, detail=f"{worst.detail}; {undecided} undecided")
+    status = worst.status if worst.status == best.status and undecided < n else "inconclusive"
+    return replace(worst, status=status, detail=f"{worst.detail}; {undecided} undecided, counted as failing here")
 
 
 def _everywhere(part: str, k: int, verdicts: Sequence[Verdict]) -> Verdict:

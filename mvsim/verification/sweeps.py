@@ -106,7 +106,8 @@ def _section(name: str, cell: Cell, judgements: list[Judgement], lost: list[str]
     if judgements:
         first, *others = over_seeds(name, cell.parameters.k, judgements, len(lost))
         left_out = f"; {waiting} of {len(judgements) + len(lost) + waiting} cells are not done and not counted" if waiting else ""
-        return Section(f"{title}, {runs}", [replace(first, detail=f"{first.detail}{left_out}"), *others], origin)
+        failed = f"; {lost[0]}{f', and {len(lost) - 1} more failed' if len(lost) > 1 else ''}" if lost else ""
+        return Section(f"{title}, {runs}", [replace(first, detail=f"{first.detail}{left_out}{failed}"), *others], origin)
     detail = lost[0] if lost else "no run is done"
     return Section(title, [Verdict(f"{name}, k = {cell.parameters.k}", "inconclusive", name, detail=detail, kind="theorem")], origin)
 

@@ -2,12 +2,19 @@
 
 import json
 import os
+from contextlib import contextmanager
 
 import pytest
+from matplotlib.text import Text
 from sweep_folder import filled, made_up
 
+import mvsim
 from mvsim.archive import write_run
-from mvsim.errors import UsageError
+from mvsim.archive.lock import lock_run
+from mvsim.errors import InUseError, UsageError
+from mvsim.plotting.sweep_figure import sweep_figure
+from mvsim.report.content import sweep_command
+from mvsim.sweep import folder as module
 from mvsim.sweep.folder import STUDY_FILE, Standing, SweepFolder
 from mvsim.sweep.study import Study
 
@@ -195,3 +202,41 @@ def test_what_is_no_folder_of_a_sweep_is_named(tmp_path):
             SweepFolder.open(tmp_path / name)
     with pytest.raises(UsageError, match="is a file, where the folder of the runs would be"):
         SweepFolder.create(tmp_path / "file", Study.of(VALUES))
+
+
+def test_of_two_studies_that_begin_at_once_the_second_is_refused(tmp_path, monkeypatch):
+    """The other one comes between the look at the folder and the writing of the study."""
+    first, second = (SweepFolder.planned(tmp_path / "runs", Study.of({"k": k})) for k in (3, 4))
+    alone = module._alone
+
+    @contextmanager
+    def later(place):
+        monkeypatch.setattr(module, "_alone", alone)
+        first.establish()
+        with alone(place):
+            yield
+
+    monkeypatch.setattr(module, "_alone", later)
+    with pytest.raises(UsageError, match="holds another study"):
+        second.establish()
+    assert SweepFolder.open(tmp_path / "runs").study.plain() == first.study.plain()
+
+
+def test_a_study_file_that_another_process_writes_is_waited_for(folder, monkeypatch):
+    monkeypatch.setattr(module, "BETWEEN_ATTEMPTS", 0.0)
+    with lock_run(folder.path / STUDY_FILE), pytest.raises(InUseError):
+        folder.establish(until=1e3)
+    folder.establish(until=1e3)
+    assert SweepFolder.open(folder.path).until == 1e3
+
+
+def test_the_time_to_which_runs_went_on_is_kept_and_told(folder):
+    folder.establish(until=1e3)
+    folder.establish(until=10.0)
+    again = SweepFolder.planned(folder.path, Study.of({"m": 2, **VALUES, "seed": "0:3"}), extend=True)
+    again.establish()
+    assert SweepFolder.open(folder.path).until == 1e3
+    runs = mvsim.open_runs(folder.path)
+    assert "--until 1000" in sweep_command(runs)
+    figure = sweep_figure(runs)
+    assert any("went on to t = 1000" in text.get_text().replace("\n", " ") for text in figure.findobj(Text))

@@ -1,5 +1,7 @@
 """A sweep is judged as its runs are: theorems over the seeds of each combination, and how they go with k."""
 
+from dataclasses import replace
+
 import pytest
 from sweep_folder import filled
 
@@ -49,7 +51,8 @@ def test_each_combination_is_judged_over_its_seeds_and_k_by_its_trend(tmp_path, 
     assert told == [(before, 14) for before in range(14)]
     assert [(theorem, method) for theorem, method, *_ in quickly] == [("4.6", "erm")] * 6 + [("4.7", "midpoint")] * 8
     judged = {k: [sweeps.judge(runs.run(index), "4.6") for index in cells] for k, cells in ((3, [3]), (4, [6, 7]))}
-    assert sections[1].verdicts == over_seeds("Theorem 4.6", 3, judged[3], 1)
+    first, *others = over_seeds("Theorem 4.6", 3, judged[3], 1)
+    assert sections[1].verdicts == [replace(first, detail=f"{first.detail}; seed 0 failed: stuck"), *others]
     assert sections[9].verdicts == over_k("Theorem 4.6", judged, {3: 1, 4: 0})
 
 
