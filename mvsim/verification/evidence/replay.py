@@ -53,7 +53,8 @@ CLOCK, WIDEST_CLOCK = 50.0, 0.1
 
 
 DORMANT = 0.5
-"""Part of the threshold of escape below which an own correlation is dormant, as recorded and on the path at all times close to the record."""
+"""Part of the threshold of escape below which an own correlation is dormant, as recorded and on the path at all times close to the record, if it is
+above 0 where the stretch starts. The others do not grow, and a step may err by tolerances of them that are not relative to their size."""
 
 SIZE = 0.3
 """Part of 1 / sqrt(d), the standard deviation of the initial correlations, below which a difference is not measured relative to the correlation: one
@@ -223,11 +224,10 @@ class _Path:
     """The coordinates in which states are compared, and the tolerances there; and which correlations are dormant, and how large at least."""
 
     def __init__(self, field: Field, c: np.ndarray, rtol: float, d: int) -> None:
-        index, thresholds, alpha = field.escaping
+        self._chart = EscapeChart.at(c.ravel(), *field.escaping)  # empty where there is no blow-up, so that nothing is dormant
         self._dormant_below = np.full(c.size, -np.inf)
-        self._dormant_below[index] = DORMANT * thresholds if alpha >= 2.0 else -np.inf  # without a blow-up nothing is dormant
+        self._dormant_below[self._chart.index] = DORMANT * self._chart.threshold
         self._least_size = SIZE / math.sqrt(d)
-        self._chart = EscapeChart.at(c.ravel(), *field.escaping)
         self._system = ChartedField(field, self._chart, c.shape, rtol, float(np.abs(c).max()))
 
     def coordinates(self, c: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ differ by 1.4 rtol at most; a last record of ERM whose time is wrong by a fifth 
 OWN_SIZE = 0.035
 """Most difference of a dormant own correlation from the replay, relative to its own size. Those runs differ by 0.0165 at most, so that a change by
 5.2 % is seen of each of them that the replay meets; of those below s = 0.3 / sqrt(d), a quarter of them at the start, a change by 5.2 % of s. Larger
-own correlations, and at saved states all others, are compared in units of the tolerance alone."""
+own correlations, those that are not above 0, and at saved states all others, are compared in units of the tolerance alone."""
 
 REPEATED = 1e-6
 """Most difference of gradient descent from its repetition, relative to the largest correlation: round-off, which an escape magnifies."""
