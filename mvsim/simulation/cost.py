@@ -10,8 +10,8 @@ units of its growth, and then follows one class after another:
 
     G = g k^p (1 + log(1 / r0)),
 
-with (g, p) fitted to runs that settled at k = 4 to 10 with r0 = 0.15 and 0.3 (``python validation/run.py sweeps --only foretold``). Where nothing
-escapes, as in a linear model, it is too large by a factor of three.
+with (g, p) fitted to runs that settled at k = 4 to 10 with r0 = 0.15 and 0.3 (``python validation/run.py sweeps --only foretold --foretold-k 4,6,10
+--foretold-r0 0.15,0.3``). Where nothing escapes, as in a linear model, it is too large by a factor of three.
 """
 
 from __future__ import annotations
