@@ -117,9 +117,9 @@ def _lines(v: Verdict, full: bool) -> list[str]:
         numbers = [f"{name} {value}" for name, value in values if value]
         words = f"{v.name}: {', '.join([*numbers, v.statement])}" + (f": {v.detail}" if v.detail else "")
     else:
-        said, first = v.detail.split(SOON)[0], v.detail.split(";")[0]
-        told = [said] if v.kind in ("theorem", "control") and v.detail else [v.statement.split(": ")[0], first]
-        words = ": ".join([v.name, *filter(None, told)])
+        lasting, beginning = v.detail.split(SOON)[0], v.detail.split(";")[0]
+        parts = [lasting] if v.kind in ("theorem", "control") and v.detail else [v.statement.split(": ")[0], beginning]
+        words = ": ".join([v.name, *filter(None, parts)])
     first, *others = wrapped(words, INDENT)
     return [f"{_styled(v.status)}{first[INDENT:]}", *others]
 

@@ -155,7 +155,7 @@ class Field:
 
         def curvature(c: np.ndarray) -> Curvature | None:
             there = self.curvature(put(c))
-            return None if there is None else there.moved(fetch)
+            return None if there is None else there.with_arrays(fetch)
 
         positions, threshold, alpha = self.escaping
         return replace(

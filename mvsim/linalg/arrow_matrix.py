@@ -62,7 +62,7 @@ class Curvature:
         xp = namespace_of(like)
         return Curvature.of_border(integers_like(0, like), xp.zeros((0, 0), dtype=xp.float64, device=device(like)))
 
-    def moved(self, to: Callable[[Any], Any]) -> Curvature:
+    def with_arrays(self, to: Callable[[Any], Any]) -> Curvature:
         """Return the same matrix with its arrays elsewhere, by a function that brings an array there."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return Curvature(**{name: value if name == "lifetime" else to(value) for name, value in values.items()})

@@ -58,7 +58,7 @@ def test_it_stays_on_the_device(method, strict):
     there = tested.resident.curvature(STRICT.put(problem.c))
     assert {array.device for array in (there.border_index, there.border, there.block_index, there.blocks, there.side_index, there.sides)} == {PLACE}
     expected = mvsim.objective(method, problem.parameters, problem.data, backend="numba", **options).curvature(problem.c)
-    assert_same(there.moved(STRICT.fetch), expected, problem.c)
+    assert_same(there.with_arrays(STRICT.fetch), expected, problem.c)
 
 
 @pytest.mark.parametrize("case", ["random codebook", "with one view", "with three views", "shared patterns"])

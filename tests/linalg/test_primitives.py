@@ -74,17 +74,28 @@ def test_sums_by_where_entries_belong(index):
 def test_terms_at_rows_and_columns():
     rng = np.random.default_rng(3)
     index, terms = np.array([[0, 2], [2, 3], [0, 3], [2, 1]]), rng.standard_normal((4, 2, 2))
-    both(lambda by, *arrays: by.less_at(*arrays), rng.standard_normal((5, 5)), index, terms, atol=10 * ROUNDOFF)
+    matrix = rng.standard_normal((5, 5))
+    expected = matrix.copy()
+    for rows, term in zip(index, terms, strict=True):
+        for a, b in np.ndindex(2, 2):
+            expected[rows[a], rows[b]] -= term[a, b]
+    less = both(lambda by, *arrays: by.less_at(*arrays), matrix, index, terms, atol=10 * ROUNDOFF)
+    np.testing.assert_allclose(less, expected, rtol=0.0, atol=10 * ROUNDOFF)
 
 
 @pytest.mark.parametrize("many", [(), (4,)])
 def test_products_and_solutions(many):
     rng = np.random.default_rng(4)
     matrices = rng.standard_normal((3, 4, 2))
-    both(lambda by, *arrays: by.products(*arrays), matrices, rng.standard_normal((*many, 3, 2)), atol=10 * ROUNDOFF)
-    both(lambda by, *arrays: by.transposed_products(*arrays), matrices, rng.standard_normal((*many, 3, 4)), atol=10 * ROUNDOFF)
+    x, y, r = rng.standard_normal((*many, 3, 2)), rng.standard_normal((*many, 3, 4)), rng.standard_normal((*many, 6))
+    products = both(lambda by, *arrays: by.products(*arrays), matrices, x, atol=10 * ROUNDOFF)
+    transposed = both(lambda by, *arrays: by.transposed_products(*arrays), matrices, y, atol=10 * ROUNDOFF)
+    for b, matrix in enumerate(matrices):
+        np.testing.assert_allclose(products[..., b, :], x[..., b, :] @ matrix.T, rtol=0.0, atol=10 * ROUNDOFF)
+        np.testing.assert_allclose(transposed[..., b, :], y[..., b, :] @ matrix, rtol=0.0, atol=10 * ROUNDOFF)
     square = 3.0 * np.eye(6) + 0.3 * rng.standard_normal((6, 6))
-    both(lambda by, matrix, r: by.solver(matrix)(r), square, rng.standard_normal((*many, 6)), atol=10 * ROUNDOFF)
+    solution = both(lambda by, matrix, r: by.solver(matrix)(r), square, r, atol=10 * ROUNDOFF)
+    np.testing.assert_allclose(solution @ square.T, r, rtol=0.0, atol=100 * ROUNDOFF)
 
 
 def test_least_squares_of_deficient_rank():
@@ -123,7 +134,7 @@ def arrow(rng):
 def test_an_arrow_is_inverted_on_the_device(shape):
     rng = np.random.default_rng(6)
     here = arrow(rng)
-    there, r = here.moved(STRICT.put), rng.standard_normal(shape)
+    there, r = here.with_arrays(STRICT.put), rng.standard_normal(shape)
     x = there.shifted(0.7).solve(STRICT.put(r))
     assert x.device == PLACE
     np.testing.assert_allclose(STRICT.fetch(x), here.shifted(0.7).solve(r), atol=100 * ROUNDOFF)
@@ -137,7 +148,7 @@ def test_arrows_are_added_on_the_device(index):
     rng = np.random.default_rng(7)
     square = rng.standard_normal((len(index), len(index)))
     parts = [arrow(rng), Curvature.of_border(index, square @ square.T, lifetime=3)]
-    here, there = Curvature.mean([0.25, 0.5], parts), Curvature.mean([0.25, 0.5], [part.moved(STRICT.put) for part in parts])
+    here, there = Curvature.mean([0.25, 0.5], parts), Curvature.mean([0.25, 0.5], [part.with_arrays(STRICT.put) for part in parts])
     assert there.border.device == PLACE
-    np.testing.assert_allclose(there.moved(STRICT.fetch).dense(14), here.dense(14), atol=10 * ROUNDOFF)
+    np.testing.assert_allclose(there.with_arrays(STRICT.fetch).dense(14), here.dense(14), atol=10 * ROUNDOFF)
     assert there.lifetime == 3

@@ -158,8 +158,10 @@ def passage(results: dict[str, Any]) -> str:
             )  # fmt: skip
     heads = ["runs", "seed", "escapes compared", "median error, decades", "largest", "Kendall tau", "tau without the reduced system",
              "classes whose views are in one neuron", "median factor of the rate of second views"]  # fmt: skip
+    sizes = "; ".join(f"{name}: P = {answer['P']}, N = {answer['N']}" for name, answer in results.items())
     return (
         "![Escape times under midpoint over those foretold](../figures/midpoint-escapes.png)\n\n"
-        "Default parameters, signals at random places unless it says fixed. The column without the reduced system has each view by itself, with "
+        f"Signals lie at random places unless it says fixed; {sizes}; "
+        "the rest is default. The column without the reduced system has each view by itself, with "
         "everything else held at its start.\n\n" + table(heads, rows)
     )

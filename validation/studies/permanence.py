@@ -90,13 +90,13 @@ def picture(results: dict[str, Any]) -> Figure:
         x, error = (np.array([view[name] for view in hits]) for name in ("foretold", "error"))
         axes.errorbar(x, [view["came"] for view in hits], xerr=error, color=FIRST, fmt="o", markersize=3.5, linewidth=0.8, label="escaped")
         x = np.minimum([view["foretold"] for view in others], end)
-        axes.plot(x, np.full(len(x), FAR + 0.3), color=SECOND, marker="^", markersize=3.5, linestyle="", label="none by the end")
+        axes.plot(x, np.full(len(x), FAR + 0.3), color=SECOND, marker="^", markersize=3.5, linestyle="", label=f"none by the end: {len(x)}")
         axes.set_xlim(5.0, end + 0.3)
         axes.set_ylim(5.0, FAR + 1.0)
         axes.set_xlabel(r"$\log_{10}$ of the escape time foretold (later ones at the edge)")
         axes.set_ylabel(r"$\log_{10}$ of the escape time")
         found = counted(results)
-        figure.suptitle(f"{found['hits']} escapes, errors up to {max(found['errors'], default=0.0):.2g} decades", fontsize=9)
+        figure.suptitle(f"{found['hits']} views escape within {max(found['errors'], default=0.0):.2g} decades of the time foretold", fontsize=9)
         axes.legend(loc="lower right")
         return figure
 

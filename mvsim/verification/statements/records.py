@@ -120,7 +120,7 @@ def escapes(evidence: Evidence) -> Verdict:
     """Look whether every escape lies between the records that show it: below the threshold before, at it or beyond in the first record from it on.
 
     Two thresholds are passed: that of B_{y,l} and that of escape (`mvsim.recording.entries`). The time lies between those of the two records, and is
-    0 for a neuron that starts beyond. Under Midpoint Mixup a neuron may fall back before the next record (seen in 2 of 5,000 at k = 50); it counts as
+    0 for a neuron that starts beyond. Under Midpoint Mixup a neuron may fall back before the next record; it counts as
     wrong only if no later record shows it beyond and it is below half of the threshold at both records around its escape.
     """
     dataset, wrong, count = evidence.run.dataset, 0, 0

@@ -21,7 +21,7 @@ def regime_figure(results: dict[str, Any]) -> Figure:
     """Draw Section 3 in six panels: medians over data sets, with the range over them where it is wider than the line."""
     with styled():
         figure = Figure(figsize=(6.8, 7.4), layout="constrained")
-        figure.suptitle("Section 3: how Midpoint Mixup makes linear models learn both features, and where the statements fail as written", fontsize=9)
+        figure.suptitle("Section 3: midpoints close the gap between two features soon, ERM late", fontsize=9)
         grid = figure.subplots(3, 2)
         for draw, axes in zip((_breaks, _unseen, _distances, _gradients, _erm, _closing), grid.flat, strict=True):
             draw(axes, results)
