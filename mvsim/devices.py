@@ -91,9 +91,12 @@ def gpu() -> Device:
         If CuPy is not installed, or finds no GPU.
     """
     cupy = load_extra("cupy", "CuPy", "cupy12x", "backend='cupy'", "cupy13x in its place for CUDA 13, or give backend=auto")
+    runtime = getattr(getattr(cupy, "cuda", None), "runtime", None)
+    if runtime is None:
+        raise UsageError("backend='cupy': CuPy is incomplete; install it anew, or give backend=auto")
     try:
-        found, why = cupy.cuda.runtime.getDeviceCount(), "no GPU was found"
-    except cupy.cuda.runtime.CUDARuntimeError as error:
+        found, why = runtime.getDeviceCount(), "no GPU was found"
+    except runtime.CUDARuntimeError as error:
         found, why = 0, f"no GPU was found ({' '.join(str(error).split())})"
     if not found:
         raise UsageError(f"backend='cupy': {why}; give backend=auto")
@@ -129,8 +132,9 @@ def gpu_is_there() -> bool:
 
 
 def free_bytes_of_gpu() -> int:
-    """Return the bytes that this process may still take on the GPU: those that are free there, and those that CuPy keeps for itself."""
+    """Return the bytes that this process may still take on the GPU: what is free there and what CuPy keeps for itself, up to CuPy's limit."""
     import cupy
 
-    free, _ = cupy.cuda.runtime.memGetInfo()
-    return int(free + cupy.get_default_memory_pool().free_bytes())
+    pool = cupy.get_default_memory_pool()
+    free, limit = cupy.cuda.runtime.memGetInfo()[0] + pool.free_bytes(), pool.get_limit()
+    return int(min(free, limit - pool.used_bytes()) if limit else free)

@@ -27,7 +27,8 @@ def load_extra(module: str, package: str, extra: str, who: str, otherwise: str =
     """
     try:
         return importlib.import_module(module)
-    except ImportError as error:
-        lacks = f"needs {package}, which is not installed" if isinstance(error, ModuleNotFoundError) else f"{package} cannot be loaded ({error})"
+    except Exception as error:  # what a package raises that is installed badly may be anything
+        missing = isinstance(error, ModuleNotFoundError) and error.name == module
+        lacks = f"needs {package}, which is not installed" if missing else f"{package} cannot be loaded ({type(error).__name__}: {error})"
         advice = f'install it with `pip install ".[{extra}]"` where the source of mvsim is'
         raise UsageError(f"{who}: {lacks}; {advice}{f', or {otherwise}' if otherwise else ''}") from None

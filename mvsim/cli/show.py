@@ -48,6 +48,7 @@ def _facts(run: Run, file: Path) -> list[str]:
         "Other than the default: " + (", ".join(changed) or "none"),
         f"Integrator: {made['integrator']['name']} ({stepping})",
         f"Options: {options}",
+        f"Computed by: {made['options']['algorithm']}",
         f"Made: {made['created']} by mvsim {made['version']}, revision {made['git_revision'] or 'unknown'}, {made['wall_seconds']:.3g} s"
         + (f", continued {len(made['continued'])} times" if made.get("continued") else ""),
         f"Command: {made['command']}",

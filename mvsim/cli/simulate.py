@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -46,6 +47,8 @@ def simulate(
         raise UsageError(f"regime=literal, d={echo(fields['d'])}: the literal regime has d = k^20; give only one of them")
     path = out or default_path(parameters, options)
     if dry_run:
+        if not quiet:
+            note("measuring how long a gradient takes here; compiling its kernels first may take a minute")
         _print_estimate(mvsim.estimate(parameters, **options), path, json_)
         return
     with nullcontext() if quiet else progress_on() as progress:
@@ -99,8 +102,7 @@ def _say_that_it_is_longer(run: mvsim.Run, t_end: float | None) -> None:
 def _print_estimate(estimate: mvsim.Estimate, path: Path, as_json: bool) -> None:
     """Print what a run would take."""
     if as_json:
-        known = {name: getattr(estimate, name) for name in ("memory_bytes", "available_bytes", "gradient_seconds", "gradients", "seconds")}
-        print(json.dumps({"file": str(path), "exists": path.exists(), **known}))
+        print(json.dumps({"file": str(path), "exists": path.exists(), **asdict(estimate)}))
         return
     available = "" if estimate.available_bytes is None else f" of {bytes_text(estimate.available_bytes)} available"
     least, most = estimate.gradients
@@ -110,6 +112,7 @@ def _print_estimate(estimate: mvsim.Estimate, path: Path, as_json: bool) -> None
             f"This run would take {span_text(estimate.seconds)}.",
             f"  Memory: {bytes_text(estimate.memory_bytes)}{available}.",
             f"  One gradient takes {seconds_text(estimate.gradient_seconds)}, measured now; {count} are expected.",
+            f"  Computed by: {estimate.algorithm}.",
             f"  File: {escaped(str(path))}{' (exists already: --resume continues it, --force overwrites it)' if path.exists() else ''}.",
         ]
     )

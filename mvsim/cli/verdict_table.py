@@ -36,7 +36,9 @@ GROUPS = {
 """What the verdicts are called that are only counted."""
 
 
-def print_section(title: str, verdicts: Iterable[Verdict], everything: bool = False, claims: Sequence[str] = (), only: Sequence[str] = ()) -> None:
+def print_section(
+    title: str, verdicts: Iterable[Verdict], everything: bool = False, claims: Sequence[str] = (), only: Sequence[str] = (), stated: bool = False
+) -> None:
     """Print the verdicts of one section on stdout: on a terminal wrapped and coloured, else a line for each.
 
     Parameters
@@ -52,6 +54,8 @@ def print_section(title: str, verdicts: Iterable[Verdict], everything: bool = Fa
         Numbers of steps that are shown in any case.
     only : sequence of str
         Numbers of what is shown and nothing else.
+    stated : bool
+        Show statements and numbers with every verdict, not only with those that need them.
     """
     verdicts = list(verdicts)
     regime = verdicts[0].regime if verdicts else ""
@@ -67,7 +71,7 @@ def print_section(title: str, verdicts: Iterable[Verdict], everything: bool = Fa
     for sentence in headlines(verdicts):
         lines += wrapped(sentence, 0)
     for v in front:
-        lines += _lines(v, full=everything or number_of(v.name) in claims or v.kind == "evidence")
+        lines += _lines(v, full=everything or stated or number_of(v.name) in claims or v.kind == "evidence")
     for v in rest if everything else ():
         lines += _lines(v, full=True)
     beyond = [v for v in rest if is_beyond(v) and not v.name.startswith("Theorem")]

@@ -166,7 +166,7 @@ def verify(
             print(text)
         else:
             for section in sections:
-                print_section(section.title, section.verdicts, all_, claim, only)
+                print_section(section.title, section.verdicts, all_, claim, only, section.stated)
             print("\n".join(wrapped(_outcome(question, verdicts, answer))))
         sys.stdout.flush()
     except BrokenPipeError:  # the verdict is the exit code, whoever reads the words

@@ -9,7 +9,7 @@ from mvsim.errors import UsageError
 from mvsim.free_memory import check_fits
 from mvsim.inputs import check_threads
 from mvsim.kernels.kernel import Kernel
-from mvsim.kernels.needs import VECTORS_OF_FLOW
+from mvsim.kernels.needs import bytes_on_device
 from mvsim.kernels.registry import BACKENDS, KERNELS, ORACLE, KernelEntry
 from mvsim.parameters import Parameters
 
@@ -47,15 +47,11 @@ def entry_for_draws(parameters: Parameters, backend: str) -> KernelEntry:
 
 def check_device_memory(parameters: Parameters, mixes: bool, backend: str) -> None:
     """Raise `UsageError` if what a run needs on a device of its own, as a GPU, is not free there; kernels without one need nothing."""
-    needs_there, free = (entry := entry_for_draws(parameters, backend)).device_needs, entry.free
+    entry = entry_for_draws(parameters, backend)
+    needs_there, free = entry.device_needs, entry.free
     if needs_there is None:
         return
-
-    def bytes_of(p: Parameters) -> int:
-        needs = needs_there(p, mixes)
-        return 8 * (needs.stays + max(needs.product, needs.stiff_hessian) + VECTORS_OF_FLOW * p.features * p.k * p.m)
-
-    check_fits(parameters, bytes_of, " on the GPU", free)
+    check_fits(parameters, lambda p: bytes_on_device(needs_there(p, mixes), p), " on the GPU", free)
 
 
 def _may_take(entry: KernelEntry, backend: str, parameters: Parameters) -> bool:

@@ -1,8 +1,10 @@
-"""The memory that a kernel takes, in doubles."""
+"""The memory that a kernel takes, in doubles unless bytes are named."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
+
+from mvsim.parameters import Parameters
 
 VECTORS_OF_FLOW = 32
 """Vectors of the size of the correlations that the gradient flow holds: 16 from step to step (the past, corrections, where it was linearised), and
@@ -25,6 +27,11 @@ class Needs(NamedTuple):
     stays: int
     product: int
     stiff_hessian: int
+
+
+def bytes_on_device(needs: Needs, p: Parameters) -> int:
+    """Return the bytes that a run of the flow takes on a device of its own, where it needs so much for the loss."""
+    return 8 * (needs.stays + max(needs.product, needs.stiff_hessian) + VECTORS_OF_FLOW * p.features * p.k * p.m)
 
 
 class NeedsOfTest(NamedTuple):

@@ -12,7 +12,7 @@ from mvsim.devices import free_bytes_of_gpu, gpu, gpu_is_there
 from mvsim.kernels.any_patches import memory as any_patches_memory
 from mvsim.kernels.array import memory as array_memory
 from mvsim.kernels.kernel import Kernel
-from mvsim.kernels.needs import Needs, NeedsOfTest
+from mvsim.kernels.needs import Needs, NeedsOfTest, bytes_on_device
 from mvsim.kernels.one_patch import memory as one_patch_memory
 from mvsim.kernels.shared_noise import memory as shared_noise_memory
 from mvsim.parameters import Parameters
@@ -78,7 +78,7 @@ ORACLE = KernelEntry(
 
 GPU_PAYS_FROM = math.inf
 """N^2 k from which on ``auto`` takes a GPU: pairs times classes, the size of a loss and gradient of all pairs. It is to be measured
-(`python validation/run.py gpu`); until then it is infinite, and ``auto`` never takes one."""
+(`python validation/run.py gpu`); until then it is infinite, and ``auto`` never takes one. It looks at sizes alone, not at the loss."""
 
 
 def _never(parameters: Parameters) -> bool:
@@ -86,7 +86,10 @@ def _never(parameters: Parameters) -> bool:
 
 
 def _gpu_pays(p: Parameters) -> bool:
-    return p.N**2 * p.k >= GPU_PAYS_FROM and gpu_is_there()
+    """Whether it is large enough for a GPU, there is one, and a run of any loss fits into what is free on it."""
+    if p.N**2 * p.k < GPU_PAYS_FROM or not gpu_is_there():
+        return False
+    return bytes_on_device(array_memory.needs_on_gpu(p, True), p) <= free_bytes_of_gpu()
 
 
 KERNELS = (

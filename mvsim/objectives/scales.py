@@ -48,7 +48,7 @@ class Scales:
         self._patch = objective.data.largest_patch()
 
     def thresholds(self) -> np.ndarray:
-        """Return (k, V), on the host: the own correlation at which the activation is linear, or at which this feature alone makes an output of 1."""
+        """Return (k, V), on the host: the own correlation b from which the activation is linear, or b (b G)^(-1/alpha) if outputs grow before."""
         b, alpha = self._objective.linear_from, self._objective.parameters.alpha
         return b * np.minimum(1.0, np.maximum(b * self._objective.data.feature_totals(), 1e-300) ** (-1.0 / alpha))
 

@@ -145,7 +145,9 @@ class DiscreteLaw(Law):
             mass[round(atom, 12)] = mass.get(round(atom, 12), 0.0) + weight
         for atom, weight in mass.items():
             if not math.isclose(mass.get(round(1.0 - atom, 12), 0.0), weight, abs_tol=1e-9):
-                raise ValueError(f"atom {atom:g} has no mirror image {1 - atom:g} of equal probability; the law must be symmetric about 1/2")
+                raise ValueError(
+                    f"atom {atom!r} has no mirror image {round(1 - atom, 12)!r} of equal probability; the law must be symmetric about 1/2"
+                )
         return self
 
     def _weights(self) -> tuple[float, ...]:

@@ -50,6 +50,8 @@ class Estimate:
         How many are evaluated, at least and at most.
     seconds : tuple of float
         Time of the whole run, at least and at most.
+    algorithm : str
+        What computes it, in words.
     """
 
     memory_bytes: int
@@ -57,6 +59,7 @@ class Estimate:
     gradient_seconds: float
     gradients: tuple[int, int]
     seconds: tuple[float, float]
+    algorithm: str
 
 
 def estimate_run(request: Request) -> Estimate:
@@ -82,7 +85,7 @@ def estimate_of(request: Request, plan: Plan) -> Estimate:
     span = (seconds_of_run(least, seconds, p) / busy, seconds_of_run(most, seconds, p) * busy)
     sized = p if request.data is None else request.data.sized(p)
     memory = required_bytes(sized, options.sums_all_pairs(), options.backend, options.n_test, options.integrator)
-    return Estimate(memory, available_bytes(), seconds, (least, most), span)
+    return Estimate(memory, available_bytes(), seconds, (least, most), span, plan.objective.describe())
 
 
 def gradients(plan: Plan, c: np.ndarray, t_end: float | None, settled_factor: float) -> tuple[int, int]:

@@ -25,6 +25,11 @@ from mvsim.options import OneOf
 from mvsim.random_streams import check_seed
 from mvsim.recording.feature_test import check_n_test
 
+_BACKEND = (
+    "What computes: numba on all cores, cupy on a GPU, array the same as cupy on NumPy (for tests), "
+    "numpy the readable reference; auto takes the fastest."
+)
+
 
 @dataclass(frozen=True)
 class Recorded:
@@ -97,7 +102,7 @@ class RunOptions(BaseModel):
     n_test: Annotated[int, PlainValidator(check_n_test), Recorded("options")] = Field(
         20, description="Fresh draws per class that decide which features are learned (Definition 4.5)."
     )
-    backend: Annotated[str, OneOf(BACKENDS), Recorded("options", fixed=False)] = Field("auto", description="Kernels to compute with.")
+    backend: Annotated[str, OneOf(BACKENDS), Recorded("options", fixed=False)] = Field("auto", description=_BACKEND)
     threads: Annotated[int | None, PlainValidator(check_threads)] = Field(
         None, description="Threads; by default all cores. Results do not depend on it."
     )

@@ -98,7 +98,13 @@ def ended(recorder: Recorder, integrator: Integrator, horizon: float, t_end: flo
 
 def facts(recorder: Recorder, state: State, integrator: Integrator, settled_factor: float) -> list[str]:
     """Return what there is to know about a run that is over, each in a sentence."""
-    found = [_since(recorder, settled_factor), *_foretold(recorder), *_gaps(recorder), *recorder.objective.caveats(state.c)]
+    found = [
+        *_without_points(recorder),
+        _since(recorder, settled_factor),
+        *_foretold(recorder),
+        *_gaps(recorder),
+        *recorder.objective.caveats(state.c),
+    ]
     return [*found, *_descent(recorder, integrator)]
 
 
@@ -145,9 +151,18 @@ def _gaps(recorder: Recorder) -> list[str]:
     p = recorder.objective.parameters
     if p.V == 1 or recorder.objective.has_escapes:
         return []
-    gap, strength = recorder.last("view_gap"), recorder.last("max_correlation").max(axis=1)
+    has_points = np.bincount(recorder.objective.data.labels, minlength=p.k) > 0
+    gap, strength = recorder.last("view_gap")[has_points], np.abs(recorder.last("own_correlations")).max(axis=(1, 2))[has_points]
     what = f"Gap Delta_y between the correlations of a class with its features: median {np.median(gap):.3g}, largest {gap.max():.3g}"
-    return [f"{what}, beside a larger correlation of {np.median(strength):.3g} (median)."]
+    of = "" if has_points.all() else f" over the {len(gap)} classes that have training points"
+    return [f"{what}{of}, beside a larger correlation of {np.median(strength):.3g} (median)."]
+
+
+def _without_points(recorder: Recorder) -> list[str]:
+    """Say how many classes nothing was trained on."""
+    p = recorder.objective.parameters
+    empty = p.k - len(np.unique(recorder.objective.data.labels))
+    return [f"{empty} of {p.k} classes have no training point."] if empty else []
 
 
 def _descent(recorder: Recorder, integrator: Integrator) -> list[str]:

@@ -26,9 +26,10 @@ from mvsim.extras import load_extra
 from mvsim.free_memory import available_bytes
 from mvsim.inputs import check_integer
 from mvsim.sweep import worker_setup
-from mvsim.sweep.engine import Event
+from mvsim.sweep.engine import Event, backends_of, check_backends
 from mvsim.sweep.estimate import bytes_of
 from mvsim.sweep.job import Job, Outcome, do
+from mvsim.sweep.worker_setup import gpus_seen, gpus_there
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -84,20 +85,22 @@ class Dask:
                 dispatch = _Dispatch(jobs, lambda client: begin(f"workers of {address}{_dashboard(client)}"), tell)
                 dispatch.until_done(lambda patience: _client(address, patience), loses_workers=False)
             else:
+                check_backends(jobs)
                 count = self._workers_for(jobs)
                 words = f"{count} worker {'processes' if count > 1 else 'process'}"
                 dispatch = _Dispatch(jobs, lambda client: begin(words + _dashboard(client)), tell)
                 dispatch.until_done(lambda patience: _local_client(count), loses_workers=True)
 
     def _workers_for(self, jobs: Sequence[Job]) -> int:
-        """Return how many workers there are to be: no more than jobs, cores, and runs that fit in memory together."""
+        """Return how many workers there are to be: no more than jobs, cores, runs that fit in memory together, and GPUs where all jobs need one."""
         from dask.system import CPU_COUNT
 
         if self.workers is not None:
             return self.workers
         free = available_bytes()
         fitting = CPU_COUNT if free is None else free // max(bytes_of(job.cell) for job in jobs)
-        return max(1, min(CPU_COUNT, int(fitting), len(jobs)))
+        gpus = len(gpus_seen(os.environ, gpus_there())) if backends_of(jobs) == {"cupy"} else CPU_COUNT
+        return max(1, min(CPU_COUNT, int(fitting), len(jobs), gpus))
 
 
 class _Dispatch:

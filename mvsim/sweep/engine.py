@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from mvsim.inputs import check_threads
+from mvsim.kernels import usable_backend
+from mvsim.simulation.all_options import DEFAULTS
 from mvsim.sweep.job import Job, Outcome, do
 
 
@@ -38,6 +40,17 @@ class Engine(Protocol):
         """Say in words what works, do all jobs, and tell what happens; all calls come from this thread."""
 
 
+def backends_of(jobs: Sequence[Job]) -> set[str]:
+    """Return the backends that some jobs ask for."""
+    return {job.cell.options.get("backend", DEFAULTS.backend) for job in jobs}
+
+
+def check_backends(jobs: Sequence[Job]) -> None:
+    """Raise `UsageError` if this machine lacks what a backend needs, as a GPU: before anything is made, not in every cell."""
+    for backend in sorted(backends_of(jobs)):
+        usable_backend(backend)
+
+
 class Serial:
     """One job after another, in this process.
 
@@ -52,6 +65,7 @@ class Serial:
 
     def work(self, jobs: Sequence[Job], begin: Callable[[str], None], tell: Callable[[Event], None]) -> None:
         """Do all jobs in the order given."""
+        check_backends(jobs)
         begin("one run after another, in this process")
         for job in jobs:
             index = job.cell.index

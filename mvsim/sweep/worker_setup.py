@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,21 @@ def dask_setup(worker: Any) -> None:
     The terminal sends Ctrl-C to all processes at once; the process that started the worker ends it.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.environ |= gpu_of_worker(worker.name, os.environ, len(list(_GPUS.iterdir())) if _GPUS.is_dir() else 0)
+    os.environ |= gpu_of_worker(worker.name, os.environ, gpus_there())
+
+
+def gpus_there() -> int:
+    """Return how many GPUs the driver lists."""
+    return len(list(_GPUS.iterdir())) if _GPUS.is_dir() else 0
+
+
+def gpus_seen(environment: Mapping[str, str], count: int) -> list[str]:
+    """Return the GPUs, of ``count``, that a process sees: where ``CUDA_VISIBLE_DEVICES`` is set those in it, up to the first that is none."""
+    listed = environment.get("CUDA_VISIBLE_DEVICES")
+    if listed is None:
+        return [str(gpu) for gpu in range(count)]
+    valid = takewhile(lambda gpu: gpu and not gpu.startswith("-"), (gpu.strip() for gpu in listed.split(",")))
+    return list(dict.fromkeys(valid))
 
 
 def gpu_of_worker(name: Any, environment: Mapping[str, str], count: int) -> dict[str, str]:
@@ -38,8 +53,7 @@ def gpu_of_worker(name: Any, environment: Mapping[str, str], count: int) -> dict
     dict
         ``CUDA_VISIBLE_DEVICES``; nothing where there is no GPU. With more workers than GPUs some share one.
     """
-    listed = environment.get("CUDA_VISIBLE_DEVICES")
-    gpus = [str(gpu) for gpu in range(count)] if listed is None else [gpu.strip() for gpu in listed.split(",") if gpu.strip()]
+    gpus = gpus_seen(environment, count)
     if not gpus or not isinstance(name, int):
         return {}
     return {"CUDA_VISIBLE_DEVICES": gpus[name % len(gpus)]}

@@ -85,18 +85,22 @@ def control_verdicts(result: Result, parameters: Parameters, seed: int = 0) -> l
         verdict = control.judge(parameters, seed)
         turned = verdict.status == "fails"
         statement = f"{result.name} with {control.name}: must fail, {control.why}"
-        detail = f"{verdict.status}: measured {'nothing' if verdict.measured is None else format(verdict.measured, '.4g')}; {verdict.detail}"
+        measured = "" if verdict.measured is None else f"measured {verdict.measured:.4g}; "
+        detail = f"the check {'fails, as it must' if turned else f'says {verdict.status!r}, and must fail'}: {measured}{verdict.detail}"
         verdicts.append(Verdict(f"Control: {control.name} ({result.name})", "holds" if turned else "fails", statement, detail=detail, kind="control"))
     return verdicts
 
 
 def _together(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return what the verdicts of one statement over seeds say together."""
+    """Return what the verdicts of one statement over seeds say together; that of one seed speaks for itself."""
+    if len(verdicts) == 1:
+        return verdicts[0]
     values = [verdict.measured for verdict in verdicts if verdict.measured is not None and math.isfinite(verdict.measured)]
-    spread = f"median {np.median(values):.4g}, range [{min(values):.4g}, {max(values):.4g}]" if values else "nothing was measured"
+    spread = f"median {np.median(values):.4g}, range [{min(values):.4g}, {max(values):.4g}]" if values else ""
     if all(verdict.status == "measured" for verdict in verdicts):
         first = next((verdict for verdict in verdicts if verdict.measured is not None), verdicts[0])
-        return replace(first, measured=float(np.median(values)) if values else None, detail=f"{spread} over {len(values)} of {len(verdicts)} seeds")
+        spread = f"{spread} over {len(values)} of {len(verdicts)} seeds" if values else first.detail
+        return replace(first, measured=float(np.median(values)) if values else None, detail=spread)
     worst = min(verdicts, key=lambda v: (STATUSES.index(v.status), math.inf if v.margin is None else v.margin))
     counted = ", ".join(f"{sum(v.status == status for v in verdicts)} {status}" for status in STATUSES if any(v.status == status for v in verdicts))
-    return replace(worst, detail=f"the worst of {len(verdicts)} seeds ({counted}; {spread}); {worst.detail}")
+    return replace(worst, detail=f"the worst of {len(verdicts)} seeds ({'; '.join(filter(None, [counted, spread]))}); {worst.detail}")

@@ -92,6 +92,23 @@ def test_the_estimated_error_is_that_of_the_formula(order):
     assert history.coefficients().error * abs(after.correction[0]) == pytest.approx(expected, rel=0.02)
 
 
+@pytest.mark.parametrize("order", range(1, MAX_ORDER + 1))
+def test_the_errors_of_the_orders_beside_are_those_of_their_formulas(order):
+    """As far as a choice of the order needs them: at equal steps, of y' = -y."""
+    history, t = steps_of(order, 200, uneven=0.0)
+    before, h = one_step(history)
+    after, _ = one_step(before)
+    c, y = before.coefficients(), np.exp(-t - 2.0 * h)
+
+    def error(q):
+        return h ** (q + 1) * y / ((q + 1) * sum(1.0 / j for j in range(1, q + 1)))
+
+    change = after.correction - c.scale / before.scale * (after.past[0] / after.past[1]) ** (order + 1) * before.correction
+    assert c.higher * abs(change[0]) == pytest.approx(error(order + 1), rel=0.02)
+    if order > 1:
+        assert c.lower * abs(after.Z[order, 0]) == pytest.approx(error(order - 1), rel=0.02)
+
+
 @pytest.mark.parametrize("order", range(1, MAX_ORDER))
 def test_at_the_order_above_the_error_is_smaller_after_some_steps(order):
     history, t = steps_of(order, 40)

@@ -354,6 +354,26 @@ def test_a_flow_extended_in_time_is_the_longer_flow(first, tmp_path):
     assert_same_bits(simulate(tmp_path / "run.nc", resume=True).dataset, uninterrupted().dataset)
 
 
+def test_what_a_flow_that_ends_early_calls_resumable_lies_on_the_longer_one():
+    """At ends within every step, early and late in it: a step that is cut short, or tried again after it was cut, is none of the longer flow."""
+    field = fields("erm", mvsim.Parameters(k=3, N=30, P=16, d=2000))
+    flow, states = GradientFlow(field, 1e-3), [State(0, 0.0, mvsim.initial_correlations(mvsim.Parameters(k=3, N=30, P=16, d=2000), 0))]
+    for visit in flow.trajectory(states[0], 1e250):
+        states.append(visit.state)
+        if visit.state.time > 4.5e8:
+            break
+    seen = 0
+    for start, end in pairwise(states[:-1]):
+        for part in (0.05, 0.3, 0.6, 0.95):
+            for visit in flow.trajectory(start, start.time + part * (end.time - start.time)):
+                if visit.resumable:
+                    seen += 1
+                    there = states[visit.state.step]
+                    assert visit.state.time == there.time
+                    assert np.array_equal(visit.state.c, there.c)
+    assert seen < len(states)
+
+
 def test_bits_do_not_depend_on_threads():
     assert_same_bits(simulate(threads=1, t_end=1e4).dataset, simulate(threads=2, t_end=1e4).dataset)
 

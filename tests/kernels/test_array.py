@@ -17,10 +17,14 @@ from tolerances import ENGINE, HESSIAN_ROUNDOFF, ROUNDOFF
 
 import mvsim
 from mvsim import devices
-from mvsim.activations import ACTIVATIONS
+from mvsim.activations import ACTIVATIONS, Identity
 from mvsim.devices import host
+from mvsim.kernels import make_kernel
 from mvsim.kernels.array.kernel import ArrayPatchesKernel
 from mvsim.kernels.array.padded import PaddedSum
+from mvsim.kernels.array.pairs import Values
+from mvsim.kernels.array.softmax import PairSoftmax
+from mvsim.kernels.limits import LARGEST_OUTPUT
 from mvsim.kernels.sums import GenericSum
 from mvsim.losses import LOSSES, AllPairs, CrossEntropy
 
@@ -122,6 +126,43 @@ def test_the_fused_sum_is_that_of_outputs(share):
     c = problem.c.reshape(*problem.c.shape[:2], -1)
     for one, other in zip(fused.loss_and_gradient(c), GenericSum(kernel.network, points, CrossEntropy()).loss_and_gradient(c), strict=True):
         assert_close(one, other, ROUNDOFF)
+
+
+@pytest.mark.parametrize("part", ["U", "V", "noise", "meetings"])
+def test_no_exponential_is_taken_of_an_output_that_is_too_large_in_any_part(part):
+    problem = larger("codebook")
+    kernel = objective("erm", problem, "array").kernel
+    pairs = kernel.network.pairs_of(AllPairs(0.7))
+    values = pairs.values(kernel.network.columns(1e-3 * problem.c.reshape(*problem.c.shape[:2], -1)))
+    softmax, blocks = PairSoftmax(pairs), len(pairs.plan.blocks)
+    assert softmax.fits(values)
+    assert values.terms.shape[1] > blocks
+    one = {"U": (1, 0, 0), "V": (1, 0, 0), "noise": (1, 0), "meetings": (1, blocks)}[part]
+    for size, fits in ((0.9 * LARGEST_OUTPUT, True), (LARGEST_OUTPUT, False)):
+        changed = Values(*(array.copy() for array in values))
+        {"U": changed.U, "V": changed.V}.get(part, changed.terms)[one] = size / (pairs.plan.repeats if part == "noise" else 1.0)
+        assert softmax.fits(changed) is fits
+
+
+def test_no_exponential_is_taken_where_outputs_may_be_negative():
+    problem = larger("codebook")
+    kernels = [make_kernel(problem.parameters, problem.data, backend, None, Identity()) for backend in ("array", "numpy")]
+    c = -1e5 * np.abs(problem.c)
+    assert kernels[1].outputs(c).max() < -1000.0
+    for one, other in zip(*(kernel.loss_and_gradient(c, AllPairs(0.5), CrossEntropy()) for kernel in kernels), strict=True):
+        assert_close(one, other, ROUNDOFF)
+
+
+def test_the_loss_of_points_of_one_class_keeps_its_digits():
+    """It is the sum of exp(-margin), which 1 - phi loses: with all points learned it is far below round-off of an output."""
+    p = mvsim.Parameters(**{**problems.BASE, "N": 1})
+    data, c = mvsim.sample_dataset(p, 0), np.zeros(p.correlations_shape)
+    y = int(data.labels[0])
+    c[y, :, y] = 40.0
+    array, oracle = (mvsim.objective("midpoint", p, data, backend=backend).loss_and_gradient(c) for backend in ("array", "numpy"))
+    assert 0.0 < oracle[0] < 1e-20
+    assert array[0] == pytest.approx(oracle[0], rel=1e-9)
+    np.testing.assert_allclose(array[1], oracle[1], rtol=1e-9)
 
 
 @pytest.mark.parametrize("share", [0.5, 0.7])

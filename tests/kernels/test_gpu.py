@@ -11,6 +11,7 @@ from usable import marks, missing
 import mvsim
 from mvsim import devices
 from mvsim.kernels import check_device_memory, entry_for_draws
+from mvsim.kernels.needs import bytes_on_device
 
 AGREEMENT = 1e-12
 """What is promised of a GPU beside the compiled kernel; the tests of all backends (tests/objectives) ask for more."""
@@ -112,13 +113,18 @@ def test_without_a_gpu_every_way_to_it_says_so():
             ask()
 
 
-def test_auto_takes_a_gpu_only_beyond_the_threshold(monkeypatch):
+def test_auto_takes_a_gpu_only_beyond_the_threshold_and_where_the_run_fits(monkeypatch):
     p = mvsim.Parameters(k=50, N=500)
     assert entry_for_draws(p, "auto").backend == "numba"  # the threshold has not been measured
     monkeypatch.setattr("mvsim.kernels.registry.gpu_is_there", lambda: True)
     monkeypatch.setattr("mvsim.kernels.registry.GPU_PAYS_FROM", 500**2 * 50)
+    needed = bytes_on_device(entry_for_draws(p, "cupy").device_needs(p, True), p)
+    monkeypatch.setattr("mvsim.kernels.registry.free_bytes_of_gpu", lambda: needed)
     assert entry_for_draws(p, "auto").backend == "cupy"
     assert entry_for_draws(p.replace(N=499), "auto").backend == "numba"
     assert entry_for_draws(p.replace(noise="patch"), "auto").backend == "numba"
+    monkeypatch.setattr("mvsim.kernels.registry.free_bytes_of_gpu", lambda: needed - 1)
+    assert entry_for_draws(p, "auto").backend == "numba"  # which needs nothing there
+    check_device_memory(p, True, "auto")
     monkeypatch.setattr("mvsim.kernels.registry.gpu_is_there", lambda: False)
     assert entry_for_draws(p, "auto").backend == "numba"

@@ -8,7 +8,8 @@ import pytest
 from tolerances import ENGINE
 
 from mvsim.activations import SmoothedRelu
-from mvsim.kernels.shared_noise.loops.moments import AMPLIFICATION, OTHER, POLYNOMIAL, MomentTable, moment_pull_back, moment_values, regimes_of
+from mvsim.kernels.limits import AMPLIFICATION
+from mvsim.kernels.shared_noise.loops.moments import OTHER, POLYNOMIAL, MomentTable, moment_pull_back, moment_values, regimes_of
 
 ALPHA, BETA, NEURONS = 8, 1.25, 2000
 ACTIVATION = SmoothedRelu(float(ALPHA), float(ALPHA)).compiled  # unit = 1

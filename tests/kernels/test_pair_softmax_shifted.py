@@ -10,9 +10,9 @@ from tolerances import LARGE_OUTPUTS, ROUNDOFF
 
 import mvsim
 from mvsim.activations import SmoothedRelu
+from mvsim.kernels.limits import LARGEST_OUTPUT
 from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
 from mvsim.kernels.shared_noise.layout import PairBlocks
-from mvsim.kernels.shared_noise.loops.softmax import LARGEST_OUTPUT
 from mvsim.kernels.shared_noise.pair_softmax import PairSoftmax, loss_and_derivative_of_values
 from mvsim.kernels.shared_noise.tables import Derivatives, Values
 from mvsim.losses.cross_entropy import CrossEntropy

@@ -8,9 +8,9 @@ from tolerances import HESSIAN_ROUNDOFF
 import mvsim
 from mvsim.activations import SmoothedRelu
 from mvsim.data import SharedNoiseDataset
+from mvsim.kernels import limits
 from mvsim.kernels.oracle import OracleKernel
 from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
-from mvsim.kernels.shared_noise.stiff_hessian import unmixed_hessian
 from mvsim.losses import CrossEntropy, Unmixed
 
 K, M, N, C_P, P = 3, 2, 12, 2, 11
@@ -78,11 +78,11 @@ def test_larger_ones_are_left_to_the_own_correlations(views, monkeypatch):
     data, c = problem(views, noise_of_own_class=0.3)
     at = coordinates(c)
     whole = curvature(data, c)
-    monkeypatch.setattr(unmixed_hessian, "LARGEST", len(at) - 1)
+    monkeypatch.setattr(limits, "HESSIAN_ROWS", len(at) - 1)
     arrow = curvature(data, c)
     own = np.flatnonzero(c.ravel() == OWN)
     assert set(arrow.border_index) - {-1} == set(own)
     assert set(whole.border_index) == set(at)
     assert whole.lifetime < arrow.lifetime
-    monkeypatch.setattr(unmixed_hessian, "LARGEST", len(at))
+    monkeypatch.setattr(limits, "HESSIAN_ROWS", len(at))
     assert np.array_equal(curvature(data, c).border, whole.border)

@@ -199,6 +199,14 @@ def test_each_departure_is_named_alone(name):
     assert found[0].assumed
 
 
+@pytest.mark.parametrize(("V", "least"), [(2, 4 + 50), (3, 6 + 34)])
+def test_noise_is_compared_with_the_average_signal_of_a_feature(V, least):
+    """(P - V C_P) delta3 against C_P delta2 / V, with C_P = 2, delta2 = 1 and delta3 = 0.02: 50 and 33 1/3 noise patches."""
+    few, enough = (Parameters(k=10, V=V, C_P=2, P=P, delta3=0.02, delta4=0.02, delta2=1.0) for P in (least - 1, least))
+    assert "P delta3" in {item.name for item in few.deviations()}
+    assert "P delta3" not in {item.name for item in enough.deviations()}
+
+
 @pytest.mark.parametrize("k", range(4, 21))
 def test_up_to_k_20_default_data_cannot_be_fitted_by_linear_models(k):
     names = {item.name for item in Parameters(k=k).deviations()}

@@ -70,6 +70,17 @@ def test_a_run_learns_both_features_and_has_no_escapes(method):
     assert "Gap Delta_y" in run.summary
 
 
+def test_gaps_are_of_the_classes_that_have_points():
+    run = mvsim.simulate(mvsim.Parameters(k=30, model="linear", N=4), "midpoint", t_end=100.0, n_test=2)
+    labels = np.unique(mvsim.sample_dataset(run.parameters, 0).labels)
+    own = run.final_correlations[labels, 0, labels]
+    summary = " ".join(run.summary.split())
+    assert f"{30 - len(labels)} of 30 classes have no training point." in summary
+    gap, largest = np.abs(own[:, 0] - own[:, 1]), np.abs(own).max(axis=1)
+    assert f"median {np.median(gap):.3g}, largest {gap.max():.3g} over the {len(labels)} classes that have training points" in summary
+    assert f"beside a larger correlation of {np.median(largest):.3g} (median)" in summary
+
+
 def test_a_run_is_resumed_bit_for_bit(tmp_path):
     whole = mvsim.simulate(parameters(), method="midpoint", t_end=50.0)
     mvsim.simulate(parameters(), method="midpoint", t_end=5.0, out=tmp_path / "run.nc")

@@ -1,5 +1,6 @@
 """What a run is predicted to need is what it takes."""
 
+import gc
 import tracemalloc
 
 import numpy as np
@@ -44,8 +45,12 @@ ON_THE_HOST = [backend for backend in BACKENDS if not any(entry.device_needs for
 
 
 def peak_of_a_run(parameters, method, backend="auto"):
-    """The most bytes that Python and NumPy hold at once while a run takes two steps; kernels and libraries have been loaded before."""
-    mvsim.simulate(mvsim.Parameters(k=3, N=3, noise=parameters.noise), method, t_end=2.0, integrator="gd", eta=1.0, backend=backend)
+    """The most bytes that Python and NumPy hold at once while a run takes two steps.
+
+    The same run has been made before: what it loads on its first time (kernels, libraries) is no part of its arrays.
+    """
+    mvsim.simulate(parameters, method, t_end=2.0, integrator="gd", eta=1.0, backend=backend)
+    gc.collect()
     tracemalloc.start(1)
     try:
         mvsim.simulate(parameters, method, t_end=2.0, integrator="gd", eta=1.0, backend=backend)

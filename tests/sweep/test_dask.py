@@ -16,8 +16,10 @@ from lib.sweep_processes import start_sweep, workers_of
 from small_sweeps import assert_same_runs, steps
 
 import mvsim
+from mvsim.devices import gpu_is_there
 from mvsim.errors import UsageError
 from mvsim.sweep.dask_engine import DEATHS, Dask
+from mvsim.sweep.engine import Serial
 from mvsim.sweep.folder import SweepFolder
 from mvsim.sweep.study import Study
 from mvsim.sweep.sweep import run_sweep
@@ -210,6 +212,29 @@ def test_no_more_workers_than_fit_in_memory(tmp_path, monkeypatch):
         monkeypatch.setattr(dask_engine, "available_bytes", lambda room=room: int(room))
         assert Dask()._workers_for(jobs) == workers
     assert Dask(workers=5)._workers_for(jobs) == 5
+
+
+def test_one_worker_for_each_gpu_that_is_seen(tmp_path, monkeypatch):
+    from mvsim.sweep import dask_engine
+    from mvsim.sweep.sweep import jobs_of
+
+    monkeypatch.setattr("dask.system.CPU_COUNT", 8)
+    monkeypatch.setattr(dask_engine, "available_bytes", lambda: None)
+    monkeypatch.setattr(dask_engine, "bytes_of", lambda cell: 1)
+    monkeypatch.setattr(dask_engine, "gpus_there", lambda: 2)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    for backends, workers in (("cupy", 2), ("numba", 3), (["cupy", "numba"], 6)):
+        folder = SweepFolder.create(tmp_path / str(workers), Study.of(LONG | {"backend": backends}))
+        jobs = jobs_of(folder, [folder.standing(cell) for cell in folder.study.cells])
+        assert Dask()._workers_for(jobs) == workers
+
+
+@pytest.mark.skipif(gpu_is_there(), reason="there is a GPU")
+@pytest.mark.parametrize("engine", [Serial(), Dask(workers=1)])
+def test_a_backend_that_is_not_there_is_refused_before_anything_is_made(engine, tmp_path):
+    with pytest.raises(UsageError, match=r"^backend='cupy': "):
+        run_sweep(LONG | {"backend": "cupy"}, tmp_path / "runs", engine=engine)
+    assert not (tmp_path / "runs").exists()
 
 
 def test_what_contradicts_is_refused():

@@ -17,6 +17,8 @@ from mvsim.sweep.worker_setup import gpu_of_worker
         ([0], {"CUDA_VISIBLE_DEVICES": "GPU-8e1f"}, 0, ["GPU-8e1f"]),
         ([0, 1], {}, 0, [None, None]),
         ([0], {"CUDA_VISIBLE_DEVICES": ""}, 4, [None]),
+        ([0, 1], {"CUDA_VISIBLE_DEVICES": "0,-1,1"}, 2, ["0", "0"]),
+        ([0, 1, 2], {"CUDA_VISIBLE_DEVICES": "0,0,1"}, 2, ["0", "1", "0"]),
         (["tcp://a:1", "gpu-node-3"], {}, 2, [None, None]),
     ],
 )

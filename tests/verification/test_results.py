@@ -2,12 +2,14 @@
 
 import json
 
+import numpy as np
 import pytest
 
 import mvsim
 from mvsim.cli import main
 from mvsim.errors import UsageError
 from mvsim.verification.result_verdicts import control_verdicts, result_over_seeds, trend_over_k
+from mvsim.verification.statements.linear_regime.premises import LEAST_POINTS
 from mvsim.verification.statements.linear_regime.results import RESULTS, Result
 from mvsim.verification.verdict import Verdict, not_applicable
 
@@ -20,6 +22,15 @@ def test_every_control_turns(number, k):
     verdicts = control_verdicts(result, parameters)
     assert len(verdicts) == len(result.controls) >= 2
     assert [verdict.name for verdict in verdicts if verdict.status != "holds"] == []
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_the_controls_of_proposition_3_5_turn_with_few_points_too(k):
+    """The bound itself holds for any N. That it needs a least beta shows only where some beta is small."""
+    result = RESULTS["3.5"]
+    verdicts = [one for seed in range(5) for one in control_verdicts(result, result.parameters(k, {"N": 4 * k}), seed)]
+    assert {verdict.status for verdict in verdicts} <= {"holds", "not applicable"}
+    assert any(verdict.status == "holds" for verdict in verdicts)
 
 
 def fake(judge, **fields):
@@ -73,21 +84,62 @@ def test_outside_its_premises_a_result_of_section_3_says_nothing(number, fields,
 
 
 def test_a_data_set_without_a_point_of_some_class_is_left_out():
-    verdict, _ = mvsim.verify(results="3.5", k=4, seeds=10, N=12)
+    verdict, *_ = mvsim.verify(results="3.5", k=4, seeds=10, N=12)
     assert verdict.status == "holds"
     assert "1 of 10 data sets are left out: N is to be large, and of N = 12 points" in verdict.detail
 
 
+def test_proposition_3_4_says_nothing_of_classes_with_few_points():
+    """With 4 points of a class its pull is negative by chance, which contradicts nothing."""
+    parameters = mvsim.Parameters(k=3, model="linear", N=12)
+    few = [np.bincount(mvsim.sample_dataset(parameters, seed).labels, minlength=3) for seed in range(5)]
+    verdicts = mvsim.verify(results="3.4", k=3, seeds=5, N=12, controls=True)
+    assert {verdict.status for verdict in verdicts} == {"not applicable"}
+    first = f"class {few[0].argmin()} has {few[0].min()} of N = 12 points, fewer than {LEAST_POINTS}"
+    assert all(f"N is to be large: {first}" in verdict.detail for verdict in verdicts)
+
+
+def test_proposition_3_4_leaves_out_data_sets_whose_smallest_class_is_too_small(monkeypatch):
+    """One that has just as many points as are needed is not left out."""
+    parameters = RESULTS["3.4"].parameters(3, {})
+    smallest = [int(np.bincount(mvsim.sample_dataset(parameters, seed).labels).min()) for seed in range(4)]
+    least = sorted(smallest)[2]
+    monkeypatch.setattr("mvsim.verification.statements.linear_regime.premises.LEAST_POINTS", least)
+    assert [bool(RESULTS["3.4"].lacks(parameters, seed)) for seed in range(4)] == [size < least for size in smallest]
+    assert min(smallest) < least < max(smallest)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5, 10, 20, 50, 200])
+def test_by_default_every_class_has_as_many_points_as_proposition_3_4_needs(k):
+    result = RESULTS["3.4"]
+    assert [result.lacks(result.parameters(k, {}), seed) for seed in range(10)] == [""] * 10
+
+
 @pytest.mark.parametrize(
     ("fields", "named"),
-    [({"delta2": 1e6}, "P delta3 ="), ({"N": 1}, "N = 1 instead of"), ({"G": 4}, "G = 4 noise patterns for 4 classes"), ({"P": 16}, "P delta3 =")],
+    [
+        ({"delta2": 1e6}, "(P - 2 C_P) delta3 ="),
+        ({"N": 1}, "N = 1 instead of"),
+        ({"G": 4}, "G = 4 noise patterns for 4 classes"),
+        ({"P": 16}, "(P - 2 C_P) delta3 ="),
+        ({"P": 10, "N": 400, "Q": 1, "noise": "point", "delta3": 0.13, "delta4": 0.14}, "(P - 2 C_P) delta3 = 0.78 delta2, below"),
+    ],
 )
 def test_data_of_which_proposition_4_4_does_not_speak_do_not_refute_it(fields, named):
     verdicts = {verdict.name.split(",")[0]: verdict for verdict in mvsim.verify(results="4.4", k=4, seeds=1, **fields)}
     data, construction = verdicts["Proposition 4.4 (these data)"], verdicts["Proposition 4.4 (construction)"]
     assert data.status == "not applicable"
     assert named in data.detail
-    assert construction.status == ("holds" if "G" in fields or "P" in fields else "not applicable")  # it has a P and noise of its own
+    assert construction.status == ("holds" if {"G", "P"} & set(fields) else "not applicable")  # it has a P and noise of its own
+
+
+def test_data_that_cannot_be_separated_for_another_reason_do_not_confirm_proposition_4_4():
+    """Without feature noise at all, some of 20 points of three classes cannot be told apart here."""
+    construction, data = mvsim.verify(results="4.4", k=3, seeds=1, delta3=0.0, N=20)
+    assert (construction.status, data.status) == ("not applicable", "not applicable")
+    assert "Farkas vector" in construction.detail
+    assert "not separable, although this is outside what the proposition supposes: (P - 2 C_P) delta3 = 0 delta2" in construction.detail
+    assert "noise=point" in construction.detail
 
 
 @pytest.mark.parametrize("number", RESULTS)
@@ -108,10 +160,10 @@ def test_a_control_that_does_not_turn_fails():
 def test_from_python():
     verdicts = mvsim.verify(results="3.5", k=(5, 6), seeds=2, controls=True)
     names = [verdict.name for verdict in verdicts]
-    assert names[:5:2] == ["Proposition 3.5, k = 5", "Proposition 3.5, k = 6", "Proposition 3.5 (trend in k)"]
-    assert names[1:6:2] == ["Proposition 3.5 (one class), k = 5", "Proposition 3.5 (one class), k = 6", "Proposition 3.5 (one class) (trend in k)"]
-    assert all(name.startswith("Control: ") for name in names[6:])
-    assert len(names) == 8
+    parts = ("", " (one class)", " (as written)")
+    assert names[:9] == [f"Proposition 3.5{part}{end}" for end in (", k = 5", ", k = 6", " (trend in k)") for part in parts]
+    assert all(name.startswith("Control: ") for name in names[9:])
+    assert len(names) == 11
 
 
 @pytest.mark.parametrize(
@@ -131,12 +183,12 @@ def test_bad_questions(question, message):
 
 def test_from_the_command_line(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["verify", "--result", "3.5", "--k", "5", "--seeds", "2", "--N", "200"]) == 0
+    assert main(["verify", "--result", "4.4", "--k", "5", "--seeds", "2", "--N", "200"]) == 0
     printed = capsys.readouterr()
-    assert "Proposition 3.5, k = 5" in printed.out
-    (answer,) = (tmp_path / "mvsim-runs").glob("result-3.5-*.json")
+    assert "Proposition 4.4 (construction), k = 5" in printed.out
+    (answer,) = (tmp_path / "mvsim-runs").glob("result-4.4-*.json")
     written = json.loads(answer.read_text(encoding="utf-8"))
-    assert written["question"]["results"] == ["3.5"]
+    assert written["question"]["results"] == ["4.4"]
     assert written["question"]["parameters"] == {"N": "200"}
     assert main(["verify", "--result", "3.3", "--k", "3", "--seeds", "1"]) == 1  # as written it fails
     assert main(["verify", "--result", "7"]) == 2

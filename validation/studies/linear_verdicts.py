@@ -71,5 +71,5 @@ def passage(results: dict[str, Any]) -> str:
     heads = ("statement", "verdict", *(f"k = {k}" for k in results["k"]), "exponent of k")
     return (
         f"{results['seeds']} data sets at each k: the worst measured number, and the median of what is measured only. What the numbers are, "
-        f"`mvsim verify --result` says with each verdict.\n\n{table(heads, lines)}"
+        f"`mvsim verify --result --all` says with each verdict.\n\n{table(heads, lines)}"
     )

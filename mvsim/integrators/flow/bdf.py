@@ -30,7 +30,7 @@ from mvsim.linalg.vectors import like
 MAX_ORDER = 5
 
 SAFETY_SAME, SAFETY_OTHER, SAFETY_HIGHER = 6.0, 6.0, 10.0
-"""Parts of the tolerance, as divisors, aimed at when the next step keeps the order, lowers it or raises it."""
+"""The next step aims at an error of the tolerance divided by this: at the same order, the order below, the order above."""
 
 LEAST_GROWTH = 1.5
 """Step sizes are kept unless they can grow by this factor: every change costs the preconditioner."""
@@ -49,7 +49,7 @@ class Coefficients:
     error : float
         Estimated local error is this times a.
     lower, higher : float
-        The same for the order below (times Z[q]) and above (times the change of a); NaN unless ``order_open``.
+        The same for the order below (times Z[q]; 1 at order 1, where there is none) and above (times the change of a).
     scale : float
         Makes corrections of two steps comparable.
     """

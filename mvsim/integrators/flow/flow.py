@@ -37,6 +37,7 @@ from mvsim.integrators.arrays import pack
 from mvsim.integrators.base import MARKS_PER_DECADE, Field, Integrator, State, Visit
 from mvsim.integrators.flow.carried import Memory, unpack_memory
 from mvsim.integrators.flow.chart import EscapeChart
+from mvsim.integrators.flow.clock import time_of
 from mvsim.integrators.flow.stepper import GaveUpError, Stepper, StepperState
 from mvsim.integrators.flow.system import Bounds, ChartedField
 from mvsim.linalg.blas import one_blas_thread
@@ -63,11 +64,11 @@ GROWTH_THAT_SEES_NOISE = 1.5
 skip it."""
 
 RISE = 10.0
-"""A step may end with ln J that many relative tolerances above its least value so far."""
+"""Most that ln J at the end of a step may exceed its least value so far, in relative tolerances."""
 
 IMBALANCE = 20.0
-"""Most difference, in relative tolerances, between the fall of ln J since the last mark and the integral of |grad J|^2 / J: for a fall of 0, and for
-others times 1 plus the fall. Good steps through an escape err by a few of them; a step that passes over one errs by thousands."""
+"""Largest allowed |fall - integral| / (1 + fall), in relative tolerances: the fall is that of ln J since the last mark, the integral that of
+|grad J|^2 / J. Good steps through an escape reach a few; one that passes over an escape, thousands."""
 
 STALL_GROWTH, STALL_STEPS = 1.01, 20.0
 """`StalledError` is raised if the time since the last escape grew by a factor of less than `STALL_GROWTH` within `STALL_STEPS` / rtol steps."""
@@ -148,10 +149,13 @@ class GradientFlow(Integrator):
             state, memory = self._started(state, t_end)
         system = ChartedField(self.field, memory.chart, state.c.shape, self.rtol, memory.largest)
         stepper = Stepper(system)
+        cut = state.step == 0 and memory.size > t_end - state.time
         while state.time < t_end:
             spent = system.evaluations
             left = t_end - state.time
-            longest = min(left, GROWTH_THAT_SEES_NOISE * memory.size, _way_to_escape(memory.chart, memory.stepper))
+            wanted = min(GROWTH_THAT_SEES_NOISE * memory.size, _way_to_escape(memory.chart, memory.stepper))
+            cut = cut or left < min(wanted, time_of(memory.stepper.history.h, memory.stepper.clock))  # no step of a flow that goes on
+            longest = min(left, wanted)
             highest = memory.lowest + RISE * self.rtol
             bounds = Bounds(memory.log_loss, highest, memory.marked_log_loss, memory.marked_integral, IMBALANCE * self.rtol)
             try:
@@ -191,7 +195,7 @@ class GradientFlow(Integrator):
             evaluations = state.evaluations + system.evaluations - spent
             dissipation, log_dissipation = numbers(after.history.Z[0, n:])
             state = State(step, time, c, evaluations, dissipation, log_dissipation, memory)
-            yield Visit(state, mark=mark, resumable=not done)
+            yield Visit(state, mark=mark, resumable=not (cut or done))
             if state.step - memory.moving_step > STALL_STEPS / self.rtol:
                 less = f"less than {100 * (STALL_GROWTH - 1):g} %"
                 what = f"{state.step - memory.moving_step} steps in which the time since the last escape grew by {less}"
@@ -206,7 +210,7 @@ class GradientFlow(Integrator):
         y = chart.to_y(c)
         velocity = system.rate(y)
         fastest = largest(velocity / system.tolerance(y))
-        size = min(0.1 * (t_end - state.time), 1.0 / max(fastest, 1e-300))
+        size = min(1.0 / max(fastest, 1.0 / LAST_TIME), 2.0 * (t_end - state.time))
         beginning = Stepper(system).started(y, [state.dissipation, state.log_dissipation], size, velocity)
         log_loss = system.log_loss(state.c)
         state = replace(state, evaluations=state.evaluations + system.evaluations)

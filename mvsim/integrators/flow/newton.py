@@ -19,6 +19,9 @@ ITERATIONS = 3
 SOLVED = 0.1
 """Part of the allowed error of a step to which its equation is solved."""
 
+ROUNDOFF = 1e-6
+"""What is less than this part of that may be round-off, which does not shrink from one iteration to the next."""
+
 LINEARLY = 0.05
 """Part of that to which a linear system is solved."""
 
@@ -26,7 +29,7 @@ KRYLOV = 20
 """Most products of one linear solve."""
 
 DIFFERENCE = 1e-2
-"""Distance of the two points of a difference quotient in units of the tolerance. At 1 the slope of the activation is another one."""
+"""Distance of the two points of a difference quotient in units of the tolerance. At 1 the slope of the activation would already differ."""
 
 
 class ImplicitEquation(NamedTuple):
@@ -101,7 +104,7 @@ def solve_by_newton(equation: ImplicitEquation, weight: Any, allowed: float, rat
             change, _ = gmres(product, defect, LINEARLY * enough * root, KRYLOV)
             correction = correction + weight * change
             size = length(change) / root
-        if not math.isfinite(size) or not all_finite(defect) or (iteration and size > 2.0 * before):
+        if not math.isfinite(size) or not all_finite(defect) or (iteration and size > max(2.0 * before, ROUNDOFF * enough)):
             return None
         if iteration:
             rate = max(0.3 * rate, size / before)

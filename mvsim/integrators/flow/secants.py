@@ -29,7 +29,7 @@ from array_api_compat import device
 
 from mvsim.integrators.flow.krylov import Operator
 from mvsim.integrators.flow.near import Near
-from mvsim.integrators.flow.newton import SOLVED, ImplicitEquation, Solution
+from mvsim.integrators.flow.newton import ROUNDOFF, SOLVED, ImplicitEquation, Solution
 from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.primitives import primitives_of
 from mvsim.linalg.vectors import all_finite, integers_like, length, same_entries
@@ -216,7 +216,7 @@ def solve_by_secants(
             iteration.learnt(step, others.evaluated(iteration.y) if whole else near.rate(iteration.y))
             last_size, size = size, length(iteration.r) / root
             rate = max(FORGOTTEN * rate, size / last_size) if last_size > 0.0 else rate
-            if not size <= SLOWEST * last_size:
+            if not size <= max(SLOWEST * last_size, ROUNDOFF * enough):
                 break
             if whole and size <= enough < others.motion:
                 others.move()

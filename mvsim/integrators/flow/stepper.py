@@ -1,7 +1,7 @@
-"""Steps of the BDF within the tolerance: the implicit equation, the error test, and the choice of order and step size, as in CVODE.
+"""Steps of the BDF within the tolerance: the implicit equation, the error test, and the choice of order and step size, the last as in CVODE.
 
-Steps are made in the variable x of `mvsim.integrators.flow.clock`. All vectors are in the namespace of y and on its device. What is decided is
-decided by numbers.
+Steps are made in the variable x of `mvsim.integrators.flow.clock`. All vectors are in the namespace of y and on its device; decisions are
+taken on the host, from single numbers.
 """
 
 from __future__ import annotations
@@ -307,7 +307,7 @@ class GaveUpError(Exception):
 
 
 class _Known:
-    """What is known of a system, made anew only where a state asks for it somewhere else."""
+    """The linearisation and the preconditioner, formed again only when a state names another place or another gamma."""
 
     def __init__(self, system: System) -> None:
         self._system = system

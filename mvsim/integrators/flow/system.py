@@ -80,8 +80,9 @@ class Bounds(NamedTuple):
 class ChartedField:
     """y' = -(dy/dc) grad J(c(y)), y the coordinates of a chart, in the namespace and on the device of the field.
 
-    Every error is measured in units of a tolerance. On the chart, below the threshold b, that is rtol (|y| + b): escapes are resolved relative to
-    the time they take. For all other coordinates it is rtol times the scale that the field tells (`mvsim.integrators.base.Field`).
+    Every error is measured in units of a tolerance: for most coordinates rtol times the scale that the field tells
+    (`mvsim.integrators.base.Field`); on the chart, below the threshold b, rtol (|y| + b) where that is less, so that escapes are resolved relative to
+    the time they take.
 
     Parameters
     ----------

@@ -10,8 +10,8 @@ import math
 from mvsim.data.memory import drawn_patterns, used_patterns
 from mvsim.devices import TILE_BYTES, TILE_BYTES_OF_GPU
 from mvsim.kernels.any_patches.memory import stored
+from mvsim.kernels.limits import HESSIAN_ROWS
 from mvsim.kernels.needs import Needs, NeedsOfTest
-from mvsim.kernels.shared_noise.stiff_hessian.unmixed_hessian import LARGEST
 from mvsim.parameters import Parameters
 
 _OF_PAIRS, _OF_TERMS, _OF_PATCHES = 4, 6, 5
@@ -60,7 +60,7 @@ def _hessian_of_pairs(p: Parameters) -> int:
 def _hessian_of_points(p: Parameters) -> int:
     """Return the doubles of the stiff part of the Hessian of single points with two neurons of a class escaped: the matrix, and gradients."""
     size = min(p.m, 2) * p.k * p.features
-    return 4 * size**2 + 3 * p.N * size if size <= LARGEST else 0
+    return 4 * size**2 + 3 * p.N * size if size <= HESSIAN_ROWS else 0
 
 
 def needs_of_patches(p: Parameters, mixes: bool, tile_bytes: int = TILE_BYTES) -> Needs:

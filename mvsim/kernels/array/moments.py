@@ -29,7 +29,7 @@ from mvsim.activations import Elementwise
 from mvsim.devices import Device
 from mvsim.kernels.array.by_class import ByClass
 from mvsim.kernels.array.tables import DirectTable
-from mvsim.kernels.shared_noise.loops.moments import AMPLIFICATION
+from mvsim.kernels.limits import kappa
 
 
 class _Regimes(NamedTuple):
@@ -75,8 +75,7 @@ class MomentTable(DirectTable):
     def __init__(self, device: Device, points: ByClass, lam: float, activation: Elementwise, scale: float, order: int) -> None:
         super().__init__(device, points, lam, activation)
         self._scale, self._order = scale, order
-        spread = AMPLIFICATION ** (1.0 / order)  # (1 + kappa) / (1 - kappa)
-        self._kappa = (spread - 1.0) / (spread + 1.0)
+        self._kappa = kappa(order)
         xp = device.xp
         self._seen = device.put((points.low <= points.high).reshape(-1, 1))
         low, high = points.low.copy(), points.high.copy()

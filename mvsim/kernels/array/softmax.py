@@ -11,7 +11,7 @@ so for the pairs of two noise patterns
 since E1 E2 / Z is the softmax phi and the derivative of the loss by an output is w (phi - t) (Calculation A.10). Of the pairs with coinciding signal
 patches w is 0 here, and their outputs are written out. The sum of soft label times output is linear in the tables: its derivative is a constant.
 
-Exponentials are used while outputs are at most `LARGEST_OUTPUT` (as in `mvsim.kernels.shared_noise.loops.softmax`) and not negative, so that Z is
+Exponentials are used while outputs are at most `LARGEST_OUTPUT` (`mvsim.kernels.limits`) and not negative, so that Z is
 neither infinite nor 0; beyond that tile by tile from the outputs (`mvsim.kernels.sums`). Where all labels are alike the gradient is made of gaps
 1 - phi alone, of which a difference of sums keeps no digits, and outputs are used as well.
 """
@@ -25,7 +25,7 @@ import numpy as np
 
 from mvsim.kernels.array.padded import PaddedSum
 from mvsim.kernels.array.pairs import Adjoint, Pairs, Tile, Values
-from mvsim.kernels.shared_noise.loops.softmax import LARGEST_OUTPUT
+from mvsim.kernels.limits import LARGEST_OUTPUT
 from mvsim.losses import CrossEntropy
 from mvsim.losses.points import soft_labels
 

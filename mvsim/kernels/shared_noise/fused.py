@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from mvsim.kernels.jit.threads import run_together
+from mvsim.kernels.limits import LARGEST_OUTPUT
 from mvsim.kernels.shared_noise.layout import Layout, PairBlocks
 from mvsim.kernels.shared_noise.loops.fused import Constants, Memory, pair_gradient
-from mvsim.kernels.shared_noise.loops.softmax import LARGEST_OUTPUT
 from mvsim.kernels.shared_noise.sums_by_moments import MomentSums
 from mvsim.kernels.shared_noise.sums_direct import Neurons
 from mvsim.kernels.shared_noise.tables import Derivatives, Exponentials, Values

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mvsim.activations.power import whole_power
 from mvsim.data.memory import drawn_patterns, used_patterns
+from mvsim.kernels.limits import HESSIAN_ROWS
 from mvsim.kernels.needs import Needs, NeedsOfTest
-from mvsim.kernels.shared_noise.stiff_hessian.unmixed_hessian import LARGEST
 from mvsim.parameters import Parameters
 
 
@@ -29,7 +29,7 @@ def _pair_hessian(p: Parameters) -> int:
 def _unmixed_hessian(p: Parameters) -> int:
     """Return the doubles of the Hessian of single points with two neurons of a class escaped: gradients, reads in signal patches, the matrix."""
     escaped, features = min(p.m, 2) * p.k, p.features
-    if escaped * features > LARGEST:
+    if escaped * features > HESSIAN_ROWS:
         return 0
     return p.N * escaped * (2 * features + 7 * p.signal_patches) + 2 * (escaped * features) ** 2
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from mvsim.kernels.limits import LARGEST_OUTPUT
 from mvsim.kernels.shared_noise.layout import PairBlocks
-from mvsim.kernels.shared_noise.loops.softmax import LARGEST_OUTPUT, linear_part, log_partition_of_pairs
+from mvsim.kernels.shared_noise.loops.softmax import linear_part, log_partition_of_pairs
 from mvsim.kernels.shared_noise.loops.softmax_large import cross_entropy_of_pairs
 from mvsim.kernels.shared_noise.loops.softmax_tangent import softmax_curvature_of_pairs
 from mvsim.kernels.shared_noise.sums_direct import Neurons

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mvsim.parameters import Deviation
+from mvsim.parameters.models import NETWORK
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.verdict import Verdict, constant
 
@@ -87,7 +88,7 @@ def premises(evidence: Evidence) -> list[Premise]:
     eta = float(evidence.run.provenance["integrator"].get("learning_rate") or 0.0)
     sharpness = dataset["sharpness"].to_numpy()
     stiffness = eta * float(sharpness[np.isfinite(sharpness)].max(initial=0.0))
-    return [
+    known = [
         _premise(
             "noise", f"{noise.max():.3g}", "<< 1", f"V Q delta4 max c / rho reaches {noise.max():.3g} instead of << 1{when}", noise.max() <= SMALL
         ),
@@ -95,6 +96,7 @@ def premises(evidence: Evidence) -> list[Premise]:
         _premise("r0", f"{start:.3g}", "<< 1", f"r0^(alpha-2) log k / rho = {start:.3g} instead of << 1 (r0 = {p.r0:.3g})", start <= SMALL),
         _premise("eta", f"{stiffness:.3g}", "<< 2", f"eta lambda_max reaches {stiffness:.3g} instead of << 2", stiffness <= 2.0 * SMALL),
     ]
+    return known if evidence.run.parameters.model == NETWORK.name else known[-1:]  # a linear model has neither noise nor a threshold
 
 
 def _premise(name: str, value: str, assumed: str, statement: str, holds: bool) -> Premise:

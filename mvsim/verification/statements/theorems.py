@@ -111,7 +111,9 @@ def _features(theorem: str, statement: str, run: Run, learned: Learned, classes:
         status = "holds" if measured >= bound else "fails"
     detail = f"{int(right.sum())} of {len(right)} classes; unchanged since t = {since:.4g}, true to t = {times[-1]:.4g}{_as_power(run, times[-1])}"
     others = np.flatnonzero(~right)
-    detail += f"; others: {', '.join(map(str, others[:10]))}{' ...' if len(others) > 10 else ''}" if len(others) else ""
+    if len(others):
+        named = f"{', '.join(map(str, others[:10]))}{' ...' if len(others) > 10 else ''}"
+        detail += f"; not so in {'class' if len(others) == 1 else 'classes'} {named}"
     detail += "" if lasting else f"; too short to tell: it and training accuracy have to last while t grows {factor:.3g}-fold"
     partly = int(learned.partly.any(axis=1).sum())
     detail += f"; classes in which a view that is not learned suffices on a part of D: {partly}" if partly else ""

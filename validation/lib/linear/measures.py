@@ -17,6 +17,9 @@ from mvsim.verification.statements.linear_regime.orthogonal import OneClass
 from mvsim.verification.statements.linear_regime.sample import ONE, Sample
 
 BREAKS = (1e-4, 1e-3, 1e-2, 0.1, 1.0)
+POINTS = (5, 10, 20, 40)
+"""For each class: N over k at which the least excess of a broken direction is compared."""
+
 UNSEEN_K, UNSEEN_N, UNSEEN_DRAWS = 5, (1, 2, 4, 8, 12, 16, 20, 24), 2000
 SHAPES = tuple(float(a) for a in np.geomspace(1e-3, 1e3, 25))
 ATOMS = tuple(float(lam) for lam in np.linspace(0.5, 1.0, 21))
@@ -41,13 +44,24 @@ def breaks(ks: Sequence[int], seeds: int) -> dict[str, Any]:
     return {"e": BREAKS, "least": measured}
 
 
+def breaks_over_points(ks: Sequence[int], seeds: int) -> dict[str, Any]:
+    """Measure the least excess over the number of points for each class, for the break e of `lemma_3_2`: k -> points -> one value for each seed."""
+
+    def least(k: int, points: int, seed: int) -> float:
+        return lemma_3_2.least_excess(lemma_3_2.excess(Sample(linear(k, points), seed), lemma_3_2.broken_direction(k, ONE)))
+
+    measured = {str(k): [[least(k, points, seed) for seed in range(seeds)] for points in POINTS] for k in ks}
+    return {"e": lemma_3_2.BREAK, "points": POINTS, "least": measured}
+
+
 def unseen() -> list[dict[str, float]]:
-    """Count, against N, on how many data sets a break of class 0 does not show: where it has no point or all of them."""
+    """Count, against N, on how many data sets the loss does not show a break of class 0 far out: it is to be where class 0 has no point or all."""
     k, rows = UNSEEN_K, []
+    direction = lemma_3_2.broken_direction(k, 0)
     for N in UNSEEN_N:
-        labels = stream(N, "labels").integers(k, size=(UNSEEN_DRAWS, N))
-        own = (labels == 0).sum(axis=1)
-        count = int(((own == 0) | (own == N)).sum())
+        parameters = mvsim.Parameters(k=k, model="linear", N=N)
+        seeds = stream(N, "labels").integers(2**62, size=UNSEEN_DRAWS)
+        count = sum(abs(lemma_3_2.excess(Sample(parameters, int(seed)), direction)(lemma_3_2.FAR)) <= lemma_3_2.UNSEEN for seed in seeds)
         low, high = clopper_pearson(count, UNSEEN_DRAWS, 0.999)
         rows.append({"N": N, "fraction": count / UNSEEN_DRAWS, "low": low, "high": high, "exact": (1.0 - 1.0 / k) ** N + k ** -float(N)})
     return rows
@@ -64,24 +78,32 @@ def distances(ks: Sequence[int], seeds: int) -> dict[str, Any]:
     return {"a": SHAPES, "beta": {str(k): medians(k, beta) for k in ks}, "atoms": ATOMS, "two": {str(k): medians(k, ATOMS) for k in ks}}
 
 
-def gradients(points: dict[int, int], seeds: int) -> dict[str, Any]:
-    """Measure the worst pulls of Propositions 3.4 and 3.5: k -> lists over seeds, for 3.5 C -> list."""
+def pulls_if_alike(k: int, each: int, seeds: int) -> dict[str, Any]:
+    """Measure the worst pull of Midpoint Mixup while all classes are alike, with so many points for each class."""
+    classes = [OneClass.of(Sample(linear(k, each), seed), ONE) for seed in range(seeds)]
+    return {"k": k, "points": each, "pulls": [proposition_3_4.worst_pull_if_alike(one)[0] for one in classes]}
+
+
+def gradients(ks: Sequence[int], each: int, seeds: int) -> dict[str, Any]:
+    """Measure the worst pulls of Propositions 3.4 and 3.5, and those as written: k -> lists over seeds, for 3.5 C -> list."""
     rows: dict[str, Any] = {}
-    for k, each in points.items():
-        row: dict[str, Any] = {name: [] for name in ("lagging", "alike", "range", "premise", "as_written", "limit")}
-        row["erm"] = {str(C): [] for C in proposition_3_5.CONSTANTS}
+    for k in ks:
+        row: dict[str, Any] = {name: [] for name in ("lagging", "alike", "range", "gap", "beyond", "premise", "as_written")}
+        row["erm"], row["erm_as_written"] = ({str(C): [] for C in proposition_3_5.CONSTANTS} for _ in range(2))
         for seed in range(seeds):
             sample = Sample(linear(k, each), seed)
             one = OneClass.of(sample, ONE)
             premise = proposition_3_4.pull_with_premise(one)
-            row["lagging"].append(proposition_3_4.worst_pull(one, (0.0, 0.0), seed)[0])
+            row["lagging"].append(proposition_3_4.lagging_pull(one))
             row["alike"].append(proposition_3_4.worst_pull_if_alike(one)[0])
             row["range"].append(proposition_3_4.largest_lagging(one))
+            row["gap"].append(proposition_3_4.largest_gap(one))
+            row["beyond"].append(proposition_3_4.lagging_pull(one, 0.0, proposition_3_4.BEYOND))
             row["premise"].append(None if premise is None else float(premise[1]))
-            row["as_written"].append(proposition_3_4.worst_pull(one, (0.0, proposition_3_4.LARGEST), seed)[0])
-            row["limit"].append(-(1.0 - one.share) * float(one.beta[:, 1].sum()) / (2.0 * one.N))
+            row["as_written"].append(proposition_3_4.lagging_pull(one, proposition_3_4.LARGEST, proposition_3_4.LARGEST))
             for C in proposition_3_5.CONSTANTS:
                 row["erm"][str(C)].append(float(one.erm_pull(np.array([C * math.log(k), 0.0]))[1]))
+                row["erm_as_written"][str(C)].append(float(one.erm_pull(np.array([0.0, -C * math.log(k)]))[1]))
         rows[str(k)] = row
     return rows
 

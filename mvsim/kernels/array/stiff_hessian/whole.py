@@ -18,8 +18,8 @@ import numpy as np
 
 from mvsim.activations import Elementwise
 from mvsim.devices import Device
+from mvsim.kernels import limits
 from mvsim.kernels.shared_noise.layout import Layout
-from mvsim.kernels.shared_noise.stiff_hessian import unmixed_hessian
 from mvsim.linalg.arrow_matrix import Curvature
 from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.vectors import flat, integers_like
@@ -63,11 +63,11 @@ class Points:
 
 
 def whole_hessian(points: Points, activation: Elementwise, c: Any, which: Any, outputs: Any) -> Curvature | None:
-    """Return the Hessian, or None if it has more than `LARGEST` rows of the compiled kernel; arguments as for `stiff_hessian_of_points`."""
+    """Return the Hessian, or None if it has more than `limits.HESSIAN_ROWS` rows; arguments as for `stiff_hessian_of_points`."""
     xp, (k, m, F) = namespace_of(c), c.shape
     escaped = xp.nonzero(flat(which))[0]  # y m + r
     E, (N, views, _) = escaped.shape[0], points.signal.shape
-    if E * F > unmixed_hessian.LARGEST:
+    if E * F > limits.HESSIAN_ROWS:
         return None
     owner = escaped // m
     correlations = xp.take(xp.reshape(c, (k * m, F)), escaped, axis=0)  # (E, F)
@@ -95,7 +95,7 @@ def whole_hessian(points: Points, activation: Elementwise, c: Any, which: Any, o
     within = of_noise + xp.maximum(of_signal, 0.0)[:, :, None] * xp.eye(F, dtype=xp.float64, device=points.device.place)
     H = H + within[:, :, None, :] * one[:, None, :, None]
     index = F * escaped[:, None] + integers_like(F, escaped)
-    return Curvature.of_border(flat(index), xp.reshape(H, (E * F, E * F)), unmixed_hessian.LIFETIME)
+    return Curvature.of_border(flat(index), xp.reshape(H, (E * F, E * F)), limits.HESSIAN_LIFETIME)
 
 
 def _softmax(outputs: Any) -> Any:

@@ -17,12 +17,13 @@ import numpy as np
 from mvsim.kernels.jit.compiling import njit
 from mvsim.kernels.jit.loops.exponential import exponentiate
 from mvsim.kernels.jit.loops.work_list import mark_done, take, wait_for
+from mvsim.kernels.limits import LARGEST_OUTPUT
 from mvsim.kernels.shared_noise.layout import Corrections, PairBlocks, Terms
 from mvsim.kernels.shared_noise.loops.coincidences import correction_pull_back, correction_values
 from mvsim.kernels.shared_noise.loops.columns import fill_columns, pull_back_columns
 from mvsim.kernels.shared_noise.loops.moments import MomentTable, moment_pull_back, moment_values
 from mvsim.kernels.shared_noise.loops.moments_without_noise import UnmixedTable, unmixed_pull_back, unmixed_values
-from mvsim.kernels.shared_noise.loops.softmax import LARGEST_OUTPUT, linear_part, log_partition_of_pairs
+from mvsim.kernels.shared_noise.loops.softmax import linear_part, log_partition_of_pairs
 from mvsim.kernels.shared_noise.loops.terms import term_pull_back, term_values
 from mvsim.kernels.shared_noise.tables import Derivatives, Exponentials, Values
 

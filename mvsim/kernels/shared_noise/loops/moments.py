@@ -18,9 +18,9 @@ that contains every pre-activation it can have over the beta of the data and all
 so Phi_f(beta, g) = (rho / alpha) sum_q beta^q M_q[f, g] + the others: one more product for each feature, of the powers of the beta of its signal
 patches with the M_q[f]. Work falls from (signal patches) x (patterns) x m activations a class to F x (patterns) x m x alpha multiply-adds.
 Nothing is approximated, but the binomial sum cancels where A and B differ in sign: the sum of its absolute terms is ((1 + kappa) / (1 - kappa))^alpha
-times the result at worst, and kappa is chosen so that this is at most AMPLIFICATION = 2^8. One neuron at the smallest beta of the data and the
-largest |n| then has a relative error of at most about 2^8 x 20 x 10^-16 = 5 x 10^-13 (`tests/kernels/test_moments.py` holds it to 10^-12); at larger
-beta, which dominate its sums because they enter as beta^alpha, the ratio and with it the error falls quickly.
+times the result at worst, and kappa is chosen so that this is at most 2^8 (`mvsim.kernels.limits`). One neuron at the smallest beta of the data and
+the largest |n| then has a relative error of at most about 2^8 x 20 x 10^-16 = 5 x 10^-13 (`tests/kernels/test_moments.py` holds it to 10^-12); at
+larger beta, which dominate its sums because they enter as beta^alpha, the ratio and with it the error falls quickly.
 
 The derivative is the adjoint: with E_q[f, g] = sum over signal patches of beta^q D, both factors of every product get theirs by a product.
 """
@@ -33,11 +33,11 @@ import numpy as np
 
 from mvsim.kernels.jit.compiling import SUMS, njit
 from mvsim.kernels.jit.loops.activation import slope, value
-
-AMPLIFICATION = 2.0**8
-"""Largest factor by which the binomial sum may amplify round-off; at alpha = 8 it allows kappa = 1/3."""
+from mvsim.kernels.limits import kappa
 
 DEAD, POLYNOMIAL, LINEAR, OTHER = 0, 1, 2, 3
+
+_kappa = njit(**SUMS)(kappa)
 
 
 class MomentTable(NamedTuple):
@@ -85,8 +85,7 @@ class MomentTable(NamedTuple):
 def regimes_of(features, noise, lam, low, high, order):
     """Return (F, m) regimes; low > high marks a feature that no point has."""
     F, m = features.shape
-    spread = AMPLIFICATION ** (1.0 / order)  # (1 + kappa) / (1 - kappa)
-    kappa = (spread - 1.0) / (spread + 1.0)
+    allowed = _kappa(order)
     regimes = np.empty((F, m), np.uint8)
     least, most = np.full(m, np.inf), np.full(m, -np.inf)
     for g in range(noise.shape[0]):
@@ -101,7 +100,7 @@ def regimes_of(features, noise, lam, low, high, order):
             at_low, at_high = lam * low[f] * features[f, r], lam * high[f] * features[f, r]
             first, last = min(at_low, at_high), max(at_low, at_high)
             z_low, z_high = first + least[r], last + most[r]
-            tame = -least[r] <= kappa * first if first >= 0.0 else -first <= kappa * least[r]
+            tame = -least[r] <= allowed * first if first >= 0.0 else -first <= allowed * least[r]
             regime = POLYNOMIAL if tame and z_high <= 1.0 else OTHER
             regime = LINEAR if z_low >= 1.0 else regime
             regimes[f, r] = DEAD if z_high <= 0.0 else regime

@@ -11,7 +11,7 @@ partition function of the pairs I x J is then the matrix product Z = X^T Y, and 
 
 are two more. A pair whose signal patches coincide has one more factor exp(extra[y]) and is summed by itself. This is exact: N^2 k / 2 multiply-adds
 three times and a few N logarithms replace N^2 k / 2 exponentials. Nothing is lost to underflow: R >= 0, so outputs are >= 0 and Z >= k. The caller
-makes sure that nothing overflows (`LARGEST_OUTPUT`).
+makes sure that nothing overflows (`mvsim.kernels.limits.LARGEST_OUTPUT`).
 
 The part of the loss that is linear in the outputs, the sum of soft label times output, has constant coefficients in the tables, the targets:
 `linear_part` sums it for one table of one class.
@@ -24,10 +24,6 @@ import math
 import numpy as np
 
 from mvsim.kernels.jit.compiling import SUMS, njit
-
-LARGEST_OUTPUT = 300.0
-"""Outputs up to this are summed here: products of two partition functions then fit into a double."""
-
 
 _LARGEST_LOGARITHM = 700.0
 """Of a product of partition functions: it must fit into a double."""

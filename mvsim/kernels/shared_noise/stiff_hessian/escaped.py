@@ -32,7 +32,7 @@ class Escaped:
     c : numpy.ndarray
         (k, E, F), correlations, 0 in places that are not taken.
     own_index, other_index : numpy.ndarray
-        (k, V E) and (k, k, V E), coordinates of their correlations with the features of their own class and of each class; -1 in places that are
+        (k, E V) and (k, k, E V), coordinates of their correlations with the features of their own class and of each class; -1 in places that are
         not taken.
     noise : numpy.ndarray
         (k, E, G), what they read in a patch of noise.

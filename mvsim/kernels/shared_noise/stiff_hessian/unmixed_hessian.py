@@ -16,18 +16,13 @@ from __future__ import annotations
 import numpy as np
 
 from mvsim.activations import Activation
+from mvsim.kernels import limits
 from mvsim.kernels.shared_noise.layout import Layout
 from mvsim.linalg.arrow_matrix import Curvature
 
-LARGEST = 1000
-"""Most coordinates: the matrix is factorised as a whole."""
-
-LIFETIME = 1
-"""Steps for which it is kept. Where a neuron has died since, a direction that was stiff would be damped for ever."""
-
 
 def unmixed_hessian(activation: Activation, layout: Layout, c: np.ndarray, escaped: np.ndarray, softmax: np.ndarray) -> Curvature | None:
-    """Return the Hessian, or None if it has more than `LARGEST` rows.
+    """Return the Hessian, or None if it has more than `limits.HESSIAN_ROWS` rows.
 
     Parameters
     ----------
@@ -45,7 +40,7 @@ def unmixed_hessian(activation: Activation, layout: Layout, c: np.ndarray, escap
     F = c.shape[2]
     owner, neuron = np.nonzero(escaped)
     E, features = len(owner), np.arange(F)
-    if E * F > LARGEST:
+    if E * F > limits.HESSIAN_ROWS:
         return None
     N, rest = len(layout.labels), layout.P - layout.signal.shape[1]
     correlations = c[owner, neuron]  # (E, F)
@@ -72,4 +67,4 @@ def unmixed_hessian(activation: Activation, layout: Layout, c: np.ndarray, escap
         diagonal = np.bincount(layout.feature.ravel(), weights=(excess[:, e, None] * bend[:, :, e]).ravel(), minlength=F)
         H[e, features, e, features] += np.maximum(diagonal, 0.0)
     index = np.arange(c.size).reshape(c.shape)[owner, neuron]
-    return Curvature.of_border(index.ravel(), H.reshape(E * F, E * F), LIFETIME)
+    return Curvature.of_border(index.ravel(), H.reshape(E * F, E * F), limits.HESSIAN_LIFETIME)

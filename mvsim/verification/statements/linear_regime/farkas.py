@@ -1,17 +1,21 @@
 """Whether a linear classifier can be right on all of given points, decided by linear programming and proved in exact rational arithmetic.
 
-A patch-summing linear classifier h_y(x) = sum_p <w_y, x^(p)> + b_y sees a point only through s_i = sum_p x_i^(p), a vector of R^F. It is perfect if
-h_{y_i}(x_i) > h_s(x_i) for all i and s != y_i. (Proposition 4.4 has no b_y; what is proved here holds with one as well.)
+A patch-summing linear classifier h_y(x) = sum_p <w_y, x^(p)> sees a point only through s_i = sum_p x_i^(p), a vector of R^F. It is perfect if
+h_{y_i}(x_i) > h_s(x_i) for all i and s != y_i. As in Proposition 4.4 there is no b_y.
 
 **It cannot be** if there are weights mu_{i,s} >= 0 for points i and classes s != y_i, not all 0, with
 
-    sum_{i: y_i = c} sum_s mu_{i,s} (s_i, 1)  =  sum_{i: y_i != c} mu_{i,c} (s_i, 1)      for every class c:
+    sum_{i: y_i = c} sum_s mu_{i,s} s_i  =  sum_{i: y_i != c} mu_{i,c} s_i      for every class c:
 
-with u_c = (w_c, b_c) the scalar products of both sides with u_c, summed over c, differ by sum_{i,s} mu_{i,s} (h_{y_i}(x_i) - h_s(x_i)), which is 0
-then, and positive for a perfect classifier. mu is a Farkas vector of the system of inequalities. Points of a few classes are often enough: with two
-of them the equations say that the convex hulls of their points meet. A linear program finds mu in floating point; its support is a basis, on which
-the equations are solved again with fractions. The floating-point numbers of the points are fractions themselves, so that a `Certificate` that
-passes `Certificate.is_valid` is a proof about exactly these points.
+the scalar products of both sides with w_c, summed over c, differ by sum_{i,s} mu_{i,s} (h_{y_i}(x_i) - h_s(x_i)), which is 0 then, and positive for
+a perfect classifier. mu is a Farkas vector of the system of inequalities. Points of a few classes are often enough: with two of them the equations
+say that the cones of their points meet. A linear program finds mu in floating point; its support is a basis, on which the equations are solved
+again with fractions. The floating-point numbers of the points are fractions themselves, so that a `Certificate` that passes `Certificate.is_valid`
+is a proof about exactly these points.
+
+Equations for a b_y, of (s_i, 1) instead of s_i, would spoil this where all noise has one size (delta3 = delta4): the components of every s_i then
+add up to one number, so that the linear program takes these equations for consequences of the others. Of fractions they are not, since rounding
+makes the sums differ by 1e-17, and a basis that is short of one weight has no exact solution.
 
 **It can be** if a linear program finds weights, for which all inequalities are then checked with fractions too.
 """
@@ -38,6 +42,10 @@ SIZES, TRIES = (2, 3, 4, 6, 8), 40
 
 OPTIMAL, INFEASIBLE = 0, 2
 """Answers of scipy's linear program; any other says that it gave up."""
+
+VERTICES = 4
+"""How many solutions of the linear program are tried where the first cannot be made exact: noise of one size has vertices at which a weight of the
+basis is 0 but for rounding, and what it is with fractions can be negative."""
 
 MARGIN = 1.0
 """Of a separating classifier in the linear program; any positive number, as weights can be scaled."""
@@ -74,7 +82,7 @@ class Certificate:
             y = int(data.labels[i])
             if s == y:
                 return False
-            for feature, value in _with_one(exact_sum(data, i)).items():
+            for feature, value in exact_sum(data, i).items():
                 balance[y, feature] = balance.get((y, feature), Fraction(0)) + weight * value
                 balance[s, feature] = balance.get((s, feature), Fraction(0)) - weight * value
         return not any(balance.values())
@@ -114,22 +122,31 @@ def certificate_for(data: Dataset, sums: np.ndarray, classes: Sequence[int]) -> 
     pairs = [(int(i), s) for y in classes for i in np.flatnonzero(data.labels == y) for s in classes if s != y]
     if not pairs:
         return None
-    # One column for each mu, and for each class but the last, whose equations follow from the others, a block of F + 1 rows.
+    # One column for each mu, and for each class but the last, whose equations follow from the others, a block of F rows.
     block = {c: number for number, c in enumerate(classes[:-1])}
-    with_one = np.concatenate([sums, np.ones((len(sums), 1))], axis=1)
-    columns = np.zeros((len(pairs), len(block), with_one.shape[1]))
+    columns = np.zeros((len(pairs), len(block), sums.shape[1]))
     for column, (i, s) in zip(columns, pairs, strict=True):
         for c, sign in ((int(data.labels[i]), 1.0), (s, -1.0)):
             if c in block:
-                column[block[c]] = sign * with_one[i]
+                column[block[c]] = sign * sums[i]
     equations = columns.reshape(len(pairs), -1).T
     used = equations.any(axis=1)
     equations = np.concatenate([equations[used], np.ones((1, len(pairs)))])
     right = np.append(np.zeros(int(used.sum())), 1.0)
-    found = linprog(np.zeros(len(pairs)), A_eq=equations, b_eq=right, bounds=(0.0, None), method="highs-ds")
-    if not found.success:
-        return None
-    support = [pair for pair, mu in zip(pairs, found.x, strict=True) if mu > SUPPORT]
+    for vertex in range(VERTICES):
+        # Any objective will do, as long as each leads to another vertex; the first is 0.
+        objective = np.sin(vertex * np.arange(1.0, len(pairs) + 1.0))
+        found = linprog(objective, A_eq=equations, b_eq=right, bounds=(0.0, None), method="highs-ds")
+        if not found.success:
+            return None
+        certificate = _made_exact(data, [pair for pair, mu in zip(pairs, found.x, strict=True) if mu > SUPPORT], classes)
+        if certificate is not None:
+            return certificate
+    return None
+
+
+def _made_exact(data: Dataset, support: Sequence[tuple[int, int]], classes: Sequence[int]) -> Certificate | None:
+    """Return the valid certificate on a support of the linear program; None if there is none."""
     weights = _exact_weights(data, support, classes[:-1])
     if weights is None:
         return None
@@ -205,14 +222,9 @@ def is_perfect(data: Dataset, weights: np.ndarray) -> bool:
     return True
 
 
-def _with_one(total: dict[int, Fraction]) -> dict[int, Fraction]:
-    """Return (s_i, 1): the sum of a point with a component -1 that is 1."""
-    return {**total, -1: Fraction(1)}
-
-
 def _exact_weights(data: Dataset, support: Sequence[tuple[int, int]], classes: Sequence[int]) -> Vector | None:
     """Solve the equations of a certificate for these classes on its support with fractions; None if they have no solution or more than one."""
-    vectors = {i: _with_one(exact_sum(data, i)) for i, _ in support}
+    vectors = {i: exact_sum(data, i) for i, _ in support}
     signs = [[int(data.labels[i] == c) - int(s == c) for i, s in support] for c in classes]
     features = sorted({feature for vector in vectors.values() for feature in vector})
     rows = [

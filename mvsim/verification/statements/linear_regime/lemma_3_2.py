@@ -51,6 +51,10 @@ BREAK = 0.1
 DRAWS = 400
 """Small data sets on which it is counted how often a break is unseen."""
 
+UNSEEN = 1e-9
+"""A break is unseen where J_MM(gamma g) - inf J_MM is no more than this at `FAR`; one that is seen costs 0.01 or more there,
+on samples as small as here."""
+
 NAME = "Lemma 3.2"
 
 
@@ -123,7 +127,7 @@ def unseen(parameters: Parameters, seed: int) -> Verdict:
     small = parameters.replace(N=N)
     seeds = stream(seed, "labels", 1).integers(2**62, size=DRAWS)
     direction = broken_direction(k, 0)
-    count = sum(abs(excess(Sample(small, int(one)), direction)(FAR)) <= 1e-9 for one in seeds)
+    count = sum(abs(excess(Sample(small, int(one)), direction)(FAR)) <= UNSEEN for one in seeds)
     exact = (1.0 - 1.0 / k) ** N + k ** -float(N)
     low, high = clopper_pearson(count, DRAWS, 0.999)
     status: Status = "consistent" if low <= exact <= high else "contradicted"

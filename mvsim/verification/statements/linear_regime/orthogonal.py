@@ -85,21 +85,6 @@ class OneClass:
         each = self.beta[:, 1] @ np.tanh(0.5 * _log_rest(h_others, self.k) - 0.25 * h[:, None])
         return np.bincount(self.classes, weights=each, minlength=self.k)
 
-    def midpoint_pull_of_lagging(self, own: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return -<grad_{w_y} J_MM, v_{y,2}> and its derivative (k, 2) by own correlations (k, 2), for a search over them."""
-        h, h_others = self.beta @ own[self.y], (self.others * own[self.classes]).sum(axis=1)
-        phi = _share(0.5 * h[:, None], _log_rest(h_others, self.k))
-        with_y = np.exp(0.5 * h_others - np.logaddexp(0.5 * h[:, None], _log_rest(h_others, self.k)))  # phi of the class of the other point
-        lagging = self.beta[:, 1]
-        within = _one_minus_share(0.5 * (h[:, None] + h), np.log(self.k - 1.0))
-        both = lagging[:, None] + lagging
-        pull = ((1.0 - 2.0 * phi).sum(axis=1) @ lagging + (within * both).sum()) / (2.0 * self.N**2)
-        derivative = np.zeros((self.k, 2))
-        np.add.at(derivative, self.classes, (lagging @ (phi * with_y))[:, None] * self.others)
-        derivative[self.y] = -((phi * (1.0 - phi)).sum(axis=1) * lagging) @ self.beta
-        derivative[self.y] -= (within * (1.0 - within) * both).sum(axis=1) @ self.beta
-        return float(pull), derivative / (2.0 * self.N**2)
-
 
 def _log_rest(h_others: np.ndarray, k: int) -> np.ndarray:
     """Return log(e^(h/2) + k - 2): of the exponentials of all classes but y."""

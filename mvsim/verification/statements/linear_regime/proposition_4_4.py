@@ -41,7 +41,7 @@ def not_separable(name: str, parameters: Parameters, seed: int) -> Verdict:
     p = parameters
     data = sample_dataset(p, seed)
     statement = "no linear classifier is right on all points, proved by an exact certificate"
-    setting = f"P delta3 / delta2 = {p.P * p.delta3 / p.delta2:.3g}, N = {p.N}, Q = {p.Q}, noise of each {p.noise}"
+    setting = f"P delta3 / delta2 = {p.P * p.delta3 / p.delta2:.3g}, N = {p.N}, Q = {p.Q}, noise={p.noise}"
     certificate = any_certificate(data, SIZES[:1])  # on two classes it is quickly found, or quickly not there
     if certificate is None and separating_classifier(data) is not None:
         detail = f"{setting}; a linear classifier is right on all points, checked with fractions; it needs larger P, delta3 or N"
@@ -61,12 +61,14 @@ def proposition_4_4(parameters: Parameters, seed: int) -> list[Verdict]:
 
 
 def _where_it_applies(name: str, parameters: Parameters, seed: int) -> Verdict:
-    """Return the answer of `not_separable`; a classifier that is right says nothing where something is missing that the proposition needs."""
-    verdict, missing = not_separable(name, parameters, seed), fitted_by_linear_models(parameters)
-    if verdict.status != "fails" or not missing:
+    """Return the answer of `not_separable` where the proposition supposes such data; elsewhere no answer confirms or refutes it."""
+    missing = fitted_by_linear_models(parameters)
+    verdict = not_separable(name, parameters, seed)
+    if not missing:
         return verdict
+    what = "not separable, although this is outside what the proposition supposes" if verdict.status == "holds" else "it is about other data"
     why = "; ".join(deviation.statement for deviation in missing)
-    return not_applicable(name, verdict.statement, f"{verdict.detail}; it is about other data: {why}")
+    return not_applicable(name, verdict.statement, f"{verdict.detail}; {what}: {why}")
 
 
 def _constructed(parameters: Parameters, seed: int) -> Verdict:

@@ -12,12 +12,15 @@ from mvsim.parameters import Parameters
 from mvsim.parameters.models import LINEAR, NETWORK
 from mvsim.verification.statements.linear_regime import lemma_3_2, proposition_3_3, proposition_3_4, proposition_3_5, proposition_4_4
 from mvsim.verification.statements.linear_regime.orthogonal import OneClass
-from mvsim.verification.statements.linear_regime.premises import points_of_definition_3_1
+from mvsim.verification.statements.linear_regime.premises import many_points_of_each_class, points_of_definition_3_1
 from mvsim.verification.statements.linear_regime.sample import ONE, Sample
 from mvsim.verification.verdict import Verdict
 
 CONSTANT = {"kind": "discrete", "atoms": [0.5]}
 """The law of a constant beta."""
+
+ENOUGH = 100
+"""Points for each class with which some have nearly none of the leading feature, if the law of beta allows it."""
 
 
 @dataclass(frozen=True)
@@ -114,13 +117,13 @@ RESULTS: dict[str, Result] = {
             NegativeControl("ERM (classes alike)", "its gradient vanishes with 1 - phi",
                 lambda p, seed: proposition_3_4.alike(_classes(p, seed), _erm)),
         ),
-        points_of_definition_3_1,
+        many_points_of_each_class,
     ),
     "3.5": Result(
         "Proposition 3.5", LINEAR.name, 100, proposition_3_5.proposition_3_5,
         (
             NegativeControl("beta from 0.001 on", "points that have nearly none of the leading feature are not fitted",
-                lambda p, seed: proposition_3_5.upper_bound(_classes(p.replace(delta1=0.001), seed))),
+                lambda p, seed: proposition_3_5.upper_bound(_classes(p.replace(delta1=0.001, N=max(p.N, ENOUGH * p.k)), seed))),
             NegativeControl("Midpoint Mixup", "its gradient does not vanish",
                 lambda p, seed: proposition_3_5.upper_bound(_classes(p, seed), _midpoint)),
         ),

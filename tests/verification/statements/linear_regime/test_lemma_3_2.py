@@ -72,6 +72,22 @@ def test_a_vector_added_to_all_weights_changes_no_loss():
     assert shifted[1, 0, 1, 0] != shifted[1, 0, 1, 1]
 
 
+def test_a_broken_direction_has_one_correlation_more():
+    direction = lemma.broken_direction(3, 0)
+    assert direction[0, 0, 0].tolist() == [1.1, 1.0]
+    direction[0, 0, 0, 0] = 1.0
+    assert (direction == lemma.optimal_direction(3)).all()
+    assert lemma.broken_direction(3, 2, (-0.25, 0.5))[2, 0, 2].tolist() == [0.75, 1.5]
+
+
+def test_the_excess_is_said_in_units_of_the_pairs_that_a_break_touches():
+    one = sample(4, 12)
+    touched = sum((a == ONE) != (b == ONE) for a in one.labels for b in one.labels) / 12**2
+    verdict = lemma.necessity(one)
+    expected = f"that is {verdict.measured / touched / 0.01:.3g} e^2 times the fraction of pairs that it touches, {touched:.3g};"
+    assert expected in verdict.detail
+
+
 def test_a_break_grows_the_loss_as_its_square():
     """Halving a small break divides the least excess by 4, but for a logarithm squared."""
     one = sample(5, 50)

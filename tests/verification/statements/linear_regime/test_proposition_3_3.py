@@ -76,6 +76,31 @@ def test_two_atoms_leave_what_pairs_of_one_class_leave():
     assert proposition.ClosedForm(law, 3, 0.0).distance().eps_0 > 0.01
 
 
+def test_negative_other_correlations_leave_slightly_less_on_one_sample():
+    """Lemma 3.2 allows them. Weights that a search found, here judged by loops over pairs."""
+    one = sample(3, 30)
+    own, others = 3.81, np.zeros((3, 3, 2))
+    for (y, s), value in {(0, 1): -0.283, (0, 2): -0.09, (1, 0): -0.283, (1, 2): -0.09, (2, 0): -0.002, (2, 1): -0.002}.items():
+        others[y, s] = value
+    weights = own * optimal_direction(3)[:, 0] + others
+    least = (1.0 - one.same_class) * entropy(0.3)
+    left = linear_loops.mixup_loss(weights, one.data.to_patches()[:, 0], one.labels, 0.3) - least
+    eps_0 = proposition.remaining(one, 0.3).eps_0
+    assert 0.99 * eps_0 < left < 0.998 * eps_0
+
+
+@pytest.mark.parametrize("law", proposition.LAWS)
+def test_the_distance_grows_with_k(law):
+    mixing = proposition.LAWS[law]
+    by_k = [proposition.ClosedForm(mixing, k, 1.0 / k).distance().eps_0 for k in (2, 3, 5, 10, 20, 50, 200)]
+    assert (np.diff(by_k) > 0.0).all()
+
+
+def test_the_distance_depends_on_the_shares_of_the_classes():
+    by_share = [proposition.ClosedForm(proposition.LAWS["Beta(10, 10)"], 5, same).distance().eps_0 for same in (0.2, 0.3, 0.5)]
+    assert_close(np.array(by_share), np.array([0.10376, 0.09179, 0.06758]), 1e-4)
+
+
 def test_the_least_is_the_least_of_a_fine_grid():
     form = proposition.ClosedForm(0.3, 5, 0.2)
     grid = min(form(C) for C in np.linspace(0.0, 50.0, 5001))
