@@ -122,6 +122,8 @@ class Field:
         Position in the raveled c -> its name.
     part : callable, optional
         c -> J as a function of the coordinates that can be stiff, all others as in c; where it is not given, all can.
+    product : callable, optional
+        (c, v) -> the Hessian at c times v.
     learning_rate : float
         A step size that gradient descent can be expected to be stable with.
     affordable : int
@@ -138,6 +140,7 @@ class Field:
     escaping: Escaping
     component: Callable[[int], str]
     part: Callable[[Any], Part] | None = None
+    product: Callable[[Any, Any], Any] | None = None
     learning_rate: float = 1.0
     affordable: int = 10_000
     fixed: bool = True
@@ -165,6 +168,7 @@ class Field:
             scale=lambda c: fetch(self.scale(put(c))),
             escaping=Escaping(fetch(positions), fetch(threshold), alpha),
             part=None,
+            product=None,
             device=host(),
         )
 

@@ -60,6 +60,7 @@ def field_of(objective: Objective, eta: float = 1.0, affordable: int = 10_000) -
         escaping=Escaping(scales.own_index, scales.own_thresholds, p.alpha),
         component=component,
         part=part,
+        product=resident.hessian_vector_product,
         learning_rate=eta,
         affordable=affordable,
         fixed=objective.fixed,

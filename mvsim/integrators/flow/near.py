@@ -8,7 +8,16 @@ from functools import cached_property
 from typing import Any
 
 from mvsim.linalg.arrow_matrix import Curvature
+from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.primitives import Places, primitives_of
+
+
+MOST_COLUMNS = 600
+"""Most coordinates for which the whole Hessian is formed, one product for each."""
+
+
+LIFETIME_OF_EXACT = 200
+"""Steps for which it serves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +36,8 @@ class Near:
         Their values (s,) -> their derivatives (s,), as if all other coordinates stood still.
     serves_at : callable
         y -> whether these are still all that can be stiff there.
+    product : callable, optional
+        v (n,) -> the whole Hessian by c times v.
     """
 
     curvature: Curvature
@@ -34,20 +45,41 @@ class Near:
     index: Any
     rate: Callable[[Any], Any]
     serves_at: Callable[[Any], bool]
+    product: Callable[[Any], Any] | None = None
 
     @cached_property
     def places(self) -> Places:
         """The coordinates that can be stiff, to be written at."""
         return primitives_of(self.index).places(self.index)
 
-    def preconditioner(self, gamma: float) -> Callable[[Any], Any]:
+    def hessian(self, exactly: bool) -> Curvature:
+        """Return the stiff part, or the whole Hessian of the coordinates that can be stiff, if it is wanted, known and affordable."""
+        return self._exact if exactly and self.product is not None and 0 < self.index.shape[0] <= MOST_COLUMNS else self.curvature
+
+    @cached_property
+    def _exact(self) -> Curvature:
+        """The whole Hessian of the coordinates that can be stiff, one product for each column.
+
+        Those on the chart are left out: there the chart itself changes with y, and makes up for what the Hessian says.
+        """
+        xp = namespace_of(self.slope)
+        index = self.index[self.slope[self.index] == 1.0]
+        assert self.product is not None
+        one, places = xp.zeros_like(self.slope), [primitives_of(index).places(index[j : j + 1]) for j in range(index.shape[0])]
+        ones = xp.ones_like(self.slope[:1])
+        H = xp.stack([self.product(place.written(one, ones))[index] for place in places])
+        return Curvature.of_border(index, 0.5 * (H + xp.matrix_transpose(H)), LIFETIME_OF_EXACT)
+
+    def preconditioner(self, gamma: float, exactly: bool = False) -> Callable[[Any], Any]:
         """Return P^-1 with P = 1 + gamma D H D^-1, for vectors (s,), or many (p, s), of the coordinates that can be stiff.
+
+        H is what `hessian` says.
 
         Raises
         ------
         numpy.linalg.LinAlgError
             If P is singular to working precision, on NumPy; elsewhere results are then not finite.
         """
-        shifted = self.curvature.shifted(gamma).within(self.index)
+        shifted = self.hessian(exactly).shifted(gamma).within(self.index)
         slope = self.slope[self.index]
         return lambda r: slope * shifted.solve(r / slope)

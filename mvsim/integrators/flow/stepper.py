@@ -35,6 +35,10 @@ DRIFT = 0.3
 ATTEMPTS = 40
 """Attempts at one step before it is given up."""
 
+REMEMBERED, TROUBLE, MOST_TROUBLE = 10, 30, 40
+"""Each equation that is not solved counts for so many steps; from which sum on the whole Hessian preconditions, and the most that is counted. A
+step that is 10^10 times as long as the relaxation of a neuron feels what the stiff part leaves out, and every attempt to make it fails."""
+
 RESTART_AFTER = 3
 """Failed tests of one step after which the past is dropped."""
 
@@ -116,6 +120,10 @@ class StepperState:
         At which the corrections of the last equation shrank.
     secants : Secants
         What is known of the Jacobian.
+    trouble : int
+        How often equations have not been solved lately.
+    exact : bool
+        Whether the preconditioner is made of the whole Hessian.
     clock : float
         B of the variable x; the history is one in x.
     drift : array
@@ -131,6 +139,8 @@ class StepperState:
     gamma: float
     rate: float
     secants: Secants
+    trouble: int
+    exact: bool
     clock: float
     drift: Any
 
@@ -162,6 +172,8 @@ class Stepper:
             gamma=0.0,
             rate=1.0,
             secants=Secants.none(y),
+            trouble=0,
+            exact=False,
             clock=clock,
             drift=xp.zeros_like(y),
         )
@@ -201,7 +213,7 @@ class Stepper:
             now, solution = self._solve(now, coefficients, measure.weight)
             if solution is None:
                 most_growth, reason = 1.0, "its equation is not solved"
-                now = replace(now, history=history.rescaled(0.25 * history.h))
+                now = replace(now, history=history.rescaled(0.25 * history.h), trouble=min(now.trouble + REMEMBERED, MOST_TROUBLE))
                 continue
             error = measure.of(solution.correction) * coefficients.error
             if error <= 1.0:
@@ -215,7 +227,14 @@ class Stepper:
                     after = in_frame(after, now.drift - drift, clock)
                     after, clock = wound(after.rescaled(min(ratio * history.h, LONGEST)), clock, measure.weight)
                     end = replace(
-                        now, history=after, most_growth=MOST_GROWTH_LATER, steps=now.steps + 1, rate=solution.rate, clock=clock, drift=drift
+                        now,
+                        history=after,
+                        most_growth=MOST_GROWTH_LATER,
+                        steps=now.steps + 1,
+                        rate=solution.rate,
+                        trouble=max(now.trouble - 1, 0),
+                        clock=clock,
+                        drift=drift,
                     )
                     return end, time
                 error, reason = CLEARLY_UNSOUND, "the loss does not fall as |grad J|^2 says, or a correlation jumps over its threshold"
@@ -236,7 +255,7 @@ class Stepper:
         outdated = now.linearised_at < 0 or self._known.is_outdated(now, y)
         while True:
             if outdated:
-                now, fresh = replace(now, linearised=y, linearised_at=now.steps), True
+                now, fresh = replace(now, linearised=y, linearised_at=now.steps, exact=now.linearised_at < 0 and now.trouble >= TROUBLE), True
             if fresh:
                 now = replace(now, inverted_at=now.steps, gamma=gamma, rate=1.0)
             try:
@@ -326,13 +345,13 @@ class _Known:
         near = self.near(now)
         assert near is not None
         if self._gamma != now.gamma:
-            self._preconditioner, self._gamma = near.preconditioner(now.gamma), now.gamma
+            self._preconditioner, self._gamma = near.preconditioner(now.gamma, now.exact), now.gamma
         return self._preconditioner
 
     def is_outdated(self, now: StepperState, y: Any) -> bool:
         """Whether that should be made anew for a step to y."""
         near = self.near(now)
-        return near is not None and (now.steps >= now.linearised_at + near.curvature.lifetime or not near.serves_at(y))
+        return near is not None and (now.steps >= now.linearised_at + near.hessian(now.exact).lifetime or not near.serves_at(y))
 
 
 def _motion(history: History, drift: Any, clock: float) -> Motion:

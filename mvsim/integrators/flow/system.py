@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -135,7 +136,7 @@ class ChartedField:
         if curvature is None:
             return None
         if self.field.part is None:
-            return Near(curvature, slope, integers_like(self.size, y), self.rate, lambda y: True)
+            return Near(curvature, slope, integers_like(self.size, y), self.rate, lambda y: True, self._product(y))
         part = self.field.part(self.correlations(y))
         chart = self.chart.within(part.positions)
 
@@ -145,7 +146,19 @@ class ChartedField:
                 loss, gradient = part.loss_and_gradient(c)
             return self._checked(loss, -slope * gradient, c)
 
-        return Near(curvature, slope, part.positions, rate, lambda y: part.is_whole_at(self.correlations(y)))
+        return Near(curvature, slope, part.positions, rate, lambda y: part.is_whole_at(self.correlations(y)), self._product(y))
+
+    def _product(self, y: Any) -> Callable[[Any], Any] | None:
+        """Return v (n,) -> the Hessian by c at y times v, if the field tells it; each counts as two evaluations."""
+        product, c = self.field.product, self.correlations(y)
+        if product is None:
+            return None
+
+        def counted(v: Any) -> Any:
+            self.evaluations += 2
+            return flat(product(c, self._shaped(v)))
+
+        return counted
 
     def curvature(self, y: Any) -> Curvature | None:
         """Return the stiff part of the Hessian by c, None if the field does not tell it."""
