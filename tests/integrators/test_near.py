@@ -11,7 +11,7 @@ from mvsim.errors import DivergedError
 from mvsim.integrators.flow import stepper as the_stepper
 from mvsim.integrators.flow.near import Near
 from mvsim.integrators.flow.secants import Secants
-from mvsim.integrators.flow.stepper import LONGEST_INVERSE, Stepper
+from mvsim.integrators.flow.stepper import LONGEST_INVERSE, MOST_TROUBLE, Stepper
 from mvsim.linalg.arrow_matrix import Curvature
 
 pytestmark = pytest.mark.usefixtures("one_blas")
@@ -44,7 +44,7 @@ class Counted(Problem):
         curvature = replace(near.curvature, lifetime=self.lifetime)
 
         class Noting(Near):
-            def preconditioner(noting, gamma):  # noqa: N805
+            def preconditioner(noting, gamma, exactly=False):  # noqa: N805
                 self.gammas.append(gamma)
                 return shifted(gamma).solve
 
@@ -57,6 +57,54 @@ def states_of(problem, steps):
     for _ in range(steps):
         states.append(stepper.step(states[-1], 0.002, problem.gains)[0])
     return states
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_whole_hessian_is_told_column_by_column_if_it_is_known_but_for_what_is_on_the_chart(known):
+    rng = np.random.default_rng(1)
+    square = rng.standard_normal((6, 6))
+    H, slope, index = square @ square.T, np.array([1.0, 1.0, 30.0, 1.0, 1.0, 1.0]), np.array([0, 2, 3, 5])
+    stiff_part = Curvature.of_border(np.arange(6), np.diag(np.diag(H)))
+    near = Near(stiff_part, slope, index, lambda x: x, lambda y: True, (lambda v: H @ v) if known else None)
+    off_chart = [0, 3, 5]
+    whole = np.zeros((6, 6))
+    whole[np.ix_(off_chart, off_chart)] = H[np.ix_(off_chart, off_chart)]
+    assert np.array_equal(near.hessian(False).dense(6), stiff_part.dense(6))
+    assert np.array_equal(near.hessian(True).dense(6), whole if known else stiff_part.dense(6))
+
+
+class Coupled(Problem):
+    """y' = H (1 - y) with relaxation times from 1 to 10^8, of which the stiff part tells nothing: it has more directions than are remembered."""
+
+    H = (lambda Q: Q * np.logspace(-8, 0, 40) @ Q.T)(np.linalg.qr(np.random.default_rng(2).standard_normal((40, 40)))[0])
+
+    def __init__(self, product):
+        super().__init__(lambda y: self.H @ (1.0 - y), lambda y: -self.H, lambda y: np.full(40, 1e-4))
+        self.product, self.products = product, 0
+
+    def near(self, y):
+        def product(v):
+            self.products += 1
+            return self.H @ v
+
+        stiff_part = Curvature.of_border(np.arange(40), np.zeros((40, 40)))
+        return replace(super().near(y), curvature=stiff_part, product=product if self.product else None)
+
+
+def test_the_whole_hessian_preconditions_where_equations_are_not_solved_again_and_again():
+    ends = {}
+    for product in (False, True):
+        problem = Coupled(product)
+        stepper = Stepper(problem)
+        state, time = stepper.started(np.zeros(40), np.zeros(2), 1e-3, problem.rate(np.zeros(40))), 0.0
+        for _ in range(250):
+            state, size = stepper.step(state, 2.0 * max(time, 1e-3), problem.gains)
+            time += size
+        ends[product] = time, problem.products, state
+    assert ends[True][0] > 1e3 * ends[False][0]
+    assert ends[True][2].history.Z[0, :40] == pytest.approx(np.ones(40), abs=1e-3)
+    assert ends[True][1] % 40 == 0 < ends[True][1]
+    assert ends[True][2].trouble <= MOST_TROUBLE
 
 
 def test_it_is_made_once_where_nothing_asks_for_another():

@@ -63,6 +63,9 @@ GROWTH_THAT_SEES_NOISE = 1.5
 """Most growth from one step to the next, whatever the error: the response of a neuron to noise decays as a power of time, and longer steps would
 skip it."""
 
+GROWTH_AT_REST, AT_REST = 5.0, 1e-5
+"""The same after a step whose error was so small a part of the tolerance: neurons have come to rest, and noise moves none of them."""
+
 RISE = 10.0
 """Most that ln J at the end of a step may exceed its least value so far, in relative tolerances."""
 
@@ -153,7 +156,8 @@ class GradientFlow(Integrator):
         while state.time < t_end:
             spent = system.evaluations
             left = t_end - state.time
-            wanted = min(GROWTH_THAT_SEES_NOISE * memory.size, _way_to_escape(memory.chart, memory.stepper))
+            growth = GROWTH_AT_REST if memory.stepper.error < AT_REST else GROWTH_THAT_SEES_NOISE
+            wanted = min(growth * memory.size, _way_to_escape(memory.chart, memory.stepper))
             cut = cut or left < min(wanted, time_of(memory.stepper.history.h, memory.stepper.clock))  # no step of a flow that goes on
             longest = min(left, wanted)
             highest = memory.lowest + RISE * self.rtol

@@ -35,7 +35,7 @@ DRIFT = 0.3
 ATTEMPTS = 40
 """Attempts at one step before it is given up."""
 
-REMEMBERED, TROUBLE, MOST_TROUBLE = 10, 30, 40
+REMEMBERED, TROUBLE, MOST_TROUBLE = 10, 60, 80
 """Each equation that is not solved counts for so many steps; from which sum on the whole Hessian preconditions, and the most that is counted. A
 step that is 10^10 times as long as the relaxation of a neuron feels what the stiff part leaves out, and every attempt to make it fails."""
 
@@ -120,6 +120,8 @@ class StepperState:
         At which the corrections of the last equation shrank.
     secants : Secants
         What is known of the Jacobian.
+    error : float
+        Of the last step, 1 for what is allowed.
     trouble : int
         How often equations have not been solved lately.
     exact : bool
@@ -139,6 +141,7 @@ class StepperState:
     gamma: float
     rate: float
     secants: Secants
+    error: float
     trouble: int
     exact: bool
     clock: float
@@ -172,6 +175,7 @@ class Stepper:
             gamma=0.0,
             rate=1.0,
             secants=Secants.none(y),
+            error=1.0,
             trouble=0,
             exact=False,
             clock=clock,
@@ -232,6 +236,7 @@ class Stepper:
                         most_growth=MOST_GROWTH_LATER,
                         steps=now.steps + 1,
                         rate=solution.rate,
+                        error=error,
                         trouble=max(now.trouble - 1, 0),
                         clock=clock,
                         drift=drift,
