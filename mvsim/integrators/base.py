@@ -250,6 +250,10 @@ class Integrator(ABC):
             If it cannot be followed that far.
         """
 
+    def relative_gradients(self) -> float:
+        """Return how many gradients it takes, over those of the flow at its default tolerance."""
+        return 1.0
+
     @abstractmethod
     def is_mark(self, state: State) -> bool:
         """Whether a resumable ``state`` lies on a mark, and not where a t_end happened to cut."""

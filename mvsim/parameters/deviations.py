@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from mvsim.parameters.model import Parameters
 
 
+FAR_ABOVE = 10.0
+"""P delta3 / delta2 from which noise counts as far above the signal."""
+
+
 def deviations_of(p: Parameters) -> list[Deviation]:
     """List the ways in which parameters depart from what is assumed of their model."""
     return _OF_MODEL[p.model](p)
@@ -62,9 +66,17 @@ def _of_network(p: Parameters) -> list[Deviation]:
     if p.V != 2:
         share = "" if p.V > 1 else ", with the constant coefficient delta2"
         deviations.append(Deviation("V", str(p.V), "2", f"V = {p.V} instead of 2 views of a class{share}"))
-    deviations += fitted_by_linear_models(p)
+    deviations += fitted_by_linear_models(p) or _weak_noise(p)
     deviations += _concentration(p)
     return deviations
+
+
+def _weak_noise(p: Parameters) -> list[Deviation]:
+    """List noise that is above the signal, but not far above it and less than k^2 patches of k^-1.5 hold."""
+    ratio = p.P * p.delta3 / p.delta2
+    if ratio >= min(FAR_ABOVE, 0.999 * math.sqrt(p.k)):
+        return []
+    return [Deviation("noise", f"P delta3 = {ratio:.3g} delta2", ">> delta2", f"P delta3 = {ratio:.3g} delta2, above the signal but not far above it")]
 
 
 def fitted_by_linear_models(p: Parameters) -> list[Deviation]:

@@ -42,12 +42,16 @@ def assumption_of(problems: Iterable[Parameters]) -> str:
 
 
 def regime_word(regime: Iterable[Deviation]) -> str:
-    """Return the regime in a word: "literal", or "scaled" and in how many ways."""
-    count = len(list(regime))
-    return "literal" if not count else f"scaled (it departs from what the theorems assume in {count} way{'s' if count > 1 else ''})"
+    """Return the regime in a word: "literal", "scaled" and in how many ways, or what departs although d is literal."""
+    names = [deviation.name for deviation in regime]
+    if not names:
+        return "literal"
+    if "d" not in names:
+        return f"d as the theorems assume, with departures in {', '.join(dict.fromkeys(names))}"
+    return f"scaled (it departs from what the theorems assume in {len(names)} way{'s' if len(names) > 1 else ''})"
 
 
 def regime_label(regime: Iterable[Deviation]) -> str:
-    """Return the regime in a few words: "literal", or what is scaled, by name."""
+    """Return the regime in a few words: "literal", or what departs, by name."""
     names = list(dict.fromkeys(deviation.name for deviation in regime))
-    return f"scaled: {', '.join(names)}" if names else "literal"
+    return f"{'scaled' if 'd' in names else 'literal d, departs in'}: {', '.join(names)}" if names else "literal"

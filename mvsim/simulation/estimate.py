@@ -97,7 +97,7 @@ def gradients(plan: Plan, c: np.ndarray, t_end: float | None, settled_factor: fl
         return plan.integrator.steps_until(early) or 1, steps
     p = plan.recorder.objective.parameters
     share = min(1.0, _decades(plan.horizon) / _decades(settles))
-    count = gradients_of_flow(p, plan.objective.mixes) * share
+    count = gradients_of_flow(p, plan.objective.mixes) * plan.integrator.relative_gradients() * share
     return round(count / RANGE), round(count * RANGE)
 
 

@@ -12,6 +12,7 @@ from mvsim.parameters import Parameters
 from mvsim.recording.memory import needs_of_test
 from mvsim.recording.variables import When, variables_of
 from mvsim.simulation.all_options import DEFAULTS
+from mvsim.simulation.cost import gradients_of_flow
 
 _LIBRARIES = 245 * 2**20
 """Bytes taken by the interpreter and the libraries."""
@@ -21,8 +22,11 @@ _LOADING = 270 * 2**20
 installing, takes 100 MiB more."""
 
 _SNAPSHOTS, _RECORDS, _COPIES = 20, 600, 4
-"""Full states and records that a run of the flow keeps, and how often while it is saved: as recorded, as a data set, as a file in memory and as
-the bytes that go to the disk."""
+"""Full states and, at least, records that a run of the flow keeps, and how often while it is saved: as recorded, as a data set, as a file in memory
+and as the bytes that go to the disk."""
+
+_GRADIENTS_OF_A_RECORD = 70
+"""The flow records every twentieth step, and takes three or four gradients a step."""
 
 
 def required_bytes(
@@ -54,7 +58,8 @@ def required_bytes(
         stiff = entry_for_draws(p, backend).needs(p, mixes).stiff_hessian
         state = p.features * p.k * p.m
         vectors = VECTORS_OF_FLOW + INTEGRATORS[integrator].library_vectors
-        flow = 8 * (vectors * state + stiff + _COPIES * (_SNAPSHOTS * state + _RECORDS * _numbers_of_a_record(p)))
+        records = max(_RECORDS, round(gradients_of_flow(p, mixes) / _GRADIENTS_OF_A_RECORD))
+        flow = 8 * (vectors * state + stiff + _COPIES * (_SNAPSHOTS * state + records * _numbers_of_a_record(p)))
     return max(_LOADING, _LIBRARIES + array_bytes(p, mixes, backend, n_test) + flow)
 
 

@@ -125,7 +125,7 @@ def _since(recorder: Recorder, settled_factor: float) -> str:
         return "Training accuracy is below 1, or the loss of a class has hardly fallen."
     unchanged = "the learned features have not changed"
     if recorder.settling.reached(settled_factor):
-        growth = f" while time grew by the factor {recorder.times[-1] / since:.2g}" if since > 0.0 else ""
+        growth = f" while time grew by the factor {number(recorder.times[-1] / since)}" if since > 0.0 else ""
         return f"Settled: training accuracy is 1, and {unchanged}{growth}."
     return f"{unchanged.capitalize()} since t = {number(since)}; without another change the run settles at t = {number(settles_at)}."
 

@@ -403,7 +403,7 @@ def test_a_dead_end_is_named():
 def test_a_flow_that_hardly_gets_further_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr(the_flow, "STALL_GROWTH", 1e300)
     monkeypatch.setattr(the_flow, "STALL_STEPS", 0.01)
-    said = r"^\d+ steps in which the time since the last escape grew by less than .*, at t = \S+ .*; c\[.* changes most"
+    said = r"^the flow has stalled: it creeps: in \d+ steps the time since the last escape grew by less than .*, at t = \S+ .*; c\[.* changes most"
     with pytest.raises(mvsim.StalledError, match=said):
         simulate(tmp_path / "run.nc")
     assert mvsim.open_run(tmp_path / "run.nc").status == "stalled"

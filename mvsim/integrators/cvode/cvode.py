@@ -26,9 +26,12 @@ from mvsim.integrators.cvode.carried import Memory
 from mvsim.integrators.cvode.segment import FailedError, Segment, Step
 from mvsim.integrators.cvode.solver import VECTORS, library
 from mvsim.integrators.flow.chart import EscapeChart
-from mvsim.integrators.flow.flow import STALL_GROWTH, STALL_STEPS, GradientFlow, Rtol
+from mvsim.integrators.flow.flow import STALL_GROWTH, GradientFlow, Rtol, creeps, slowness
 from mvsim.linalg.blas import library_was_loaded
 from mvsim.options import document_options
+
+OVER_OURS = 2.5
+"""Gradients that it takes, about, over those of the stepper of mvsim."""
 
 
 @document_options
@@ -69,6 +72,10 @@ class CvodeFlow(GradientFlow):
         """Return the memory that was packed."""
         return unpack(Memory, arrays) if arrays else None
 
+    def relative_gradients(self) -> float:
+        """Return the gradients that it takes, over those of the stepper of mvsim at its default rtol."""
+        return OVER_OURS * super().relative_gradients()
+
     def clock(self, state: State) -> str:
         """Say how many steps and evaluations."""
         return f"{state.step} steps and {state.evaluations} gradients of the gradient flow by CVODE with rtol = {self.rtol:g}"
@@ -85,9 +92,8 @@ class CvodeFlow(GradientFlow):
             except FailedError as error:
                 raise StalledError(self._place(str(error), start, segment)) from None
             stood = state.step - state.memory.moving_step
-            if stood > STALL_STEPS / self.rtol:
-                less = f"less than {100 * (STALL_GROWTH - 1):g} %"
-                raise StalledError(self._place(f"{stood} steps in which the time since the last escape grew by {less}", start, segment))
+            if creeps(stood, self.rtol):
+                raise StalledError(self._place(slowness(stood), start, segment))
 
     def _fresh(self, state: State) -> Memory:
         """Return the memory of a trajectory that has no past."""
@@ -135,4 +141,4 @@ class CvodeFlow(GradientFlow):
         """Say where a trajectory stopped, and which correlation moves most for its tolerance."""
         worst = int(np.argmax(np.abs(segment.velocity) / segment.tolerance))
         fastest = f"{self.field.component(worst)} = {start.c.ravel()[worst]:.4g} changes most relative to its tolerance"
-        return f"{what}, at t = {start.time:.6g} (step {start.step}); {fastest}; another rtol may help, or integrator flow"
+        return f"the flow has stalled: {what}, at t = {start.time:.6g} (step {start.step}); {fastest}; another rtol may help, or integrator=flow"

@@ -49,6 +49,9 @@ from mvsim.parameters import Deviation
 RTOL = 1e-3
 """Relative tolerance unless another is given."""
 
+POWER_OF_RTOL = 0.17
+"""A run takes about rtol^-`POWER_OF_RTOL` times as many gradients."""
+
 LAST_TIME = 1e250
 """Time at which the flow is left unless another is given; escapes take of the order of (rho / c(0))^(alpha - 2)."""
 
@@ -73,8 +76,9 @@ IMBALANCE = 20.0
 """Largest allowed |fall - integral| / (1 + fall), in relative tolerances: the fall is that of ln J since the last mark, the integral that of
 |grad J|^2 / J. Good steps through an escape reach a few; one that passes over an escape, thousands."""
 
-STALL_GROWTH, STALL_STEPS = 1.01, 20.0
-"""`StalledError` is raised if the time since the last escape grew by a factor of less than `STALL_GROWTH` within `STALL_STEPS` / rtol steps."""
+STALL_GROWTH, STALL_STEPS, MOST_STALL_STEPS = 1.01, 20.0, 2e5
+"""`StalledError` is raised if the time since the last escape grew by a factor of less than `STALL_GROWTH` within `STALL_STEPS` / rtol steps, or
+`MOST_STALL_STEPS` if that is less."""
 
 
 Rtol = Annotated[float | None, pydantic.Field(description=f"relative tolerance; default {RTOL:g}")]
@@ -123,6 +127,10 @@ class GradientFlow(Integrator):
     def deviations(self) -> list[Deviation]:
         """Name the limit."""
         return [Deviation("eta", "0", "O(1/poly(k))", "gradient flow, the limit of gradient descent for eta -> 0")]
+
+    def relative_gradients(self) -> float:
+        """Return the gradients that it takes, over those at the default rtol."""
+        return max(1.0, (RTOL / self.rtol) ** POWER_OF_RTOL)
 
     def horizon(self, t_end: float | None) -> float:
         """Return the time to stop at, by default `LAST_TIME`."""
@@ -200,10 +208,8 @@ class GradientFlow(Integrator):
             dissipation, log_dissipation = numbers(after.history.Z[0, n:])
             state = State(step, time, c, evaluations, dissipation, log_dissipation, memory)
             yield Visit(state, mark=mark, resumable=not (cut or done))
-            if state.step - memory.moving_step > STALL_STEPS / self.rtol:
-                less = f"less than {100 * (STALL_GROWTH - 1):g} %"
-                what = f"{state.step - memory.moving_step} steps in which the time since the last escape grew by {less}"
-                raise StalledError(self._where(what, state, memory, system))
+            if creeps(state.step - memory.moving_step, self.rtol):
+                raise StalledError(self._where(slowness(state.step - memory.moving_step), state, memory, system))
 
     def _started(self, state: State, t_end: float) -> tuple[State, Memory]:
         """Return the beginning of a trajectory that has no past."""
@@ -243,7 +249,17 @@ class GradientFlow(Integrator):
         worst = int(xp.argmax(xp.abs(system.rate(y)) / system.tolerance(y)))
         where = f"at t = {state.time:.6g} (step {state.step}, last step size {memory.size:.3g})"
         fastest = f"{self.field.component(worst)} = {float(flat(state.c)[worst]):.4g} changes most relative to its tolerance"
-        return f"{what}, {where}; {fastest}; another rtol may help, or integrator gd"
+        return f"the flow has stalled: {what}, {where}; {fastest}; another rtol may help"
+
+
+def creeps(steps: int, rtol: float) -> bool:
+    """Whether a flow is given up that has hardly moved for so many steps."""
+    return steps > min(STALL_STEPS / rtol, MOST_STALL_STEPS)
+
+
+def slowness(steps: int) -> str:
+    """Say so."""
+    return f"it creeps: in {steps} steps the time since the last escape grew by less than {100 * (STALL_GROWTH - 1):g} %"
 
 
 def added(time: float, lost: float, size: float) -> tuple[float, float]:

@@ -11,7 +11,6 @@ from mvsim.linalg.arrow_matrix import Curvature
 from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.primitives import Places, primitives_of
 
-
 MOST_COLUMNS = 600
 """Most coordinates for which the whole Hessian is formed, one product for each."""
 
