@@ -76,7 +76,9 @@ def _weak_noise(p: Parameters) -> list[Deviation]:
     ratio = p.P * p.delta3 / p.delta2
     if ratio >= min(FAR_ABOVE, 0.999 * math.sqrt(p.k)):
         return []
-    return [Deviation("noise", f"P delta3 = {ratio:.3g} delta2", ">> delta2", f"P delta3 = {ratio:.3g} delta2, above the signal but not far above it")]
+    return [
+        Deviation("noise", f"P delta3 = {ratio:.3g} delta2", ">> delta2", f"P delta3 = {ratio:.3g} delta2, above the signal but not far above it")
+    ]
 
 
 def fitted_by_linear_models(p: Parameters) -> list[Deviation]:
