@@ -181,9 +181,7 @@ def _outcome(question: Question, verdicts: list[Verdict], answer: Path | None) -
     causes += [f"{number} (not about what was judged)" for number in question.unanswered(verdicts)]
     named = f": {', '.join(causes[:MOST_CAUSES])}{f' and {len(causes) - MOST_CAUSES} more' if len(causes) > MOST_CAUSES else ''}" if causes else ""
     saved = "" if answer is None else f"; saved in {answer}"
-    steps = sum(v.kind == "step" and v.status == "contradicted" for v in verdicts) - sum(
-        v.kind == "step" and v.status == "contradicted" for v in asked
-    )
+    steps = sum(v.kind == "step" and v.status == "contradicted" and v not in asked for v in verdicts)
     beside = f"; not counted: {steps} contradicted step{'s' * (steps != 1)} of the proofs (--strict counts them)" if steps else ""
     return f"exit code {code}, {conclusion(code, asked)}{named} ({counts(asked)}){beside}{saved}"
 

@@ -65,7 +65,14 @@ def side_text(verdict: Verdict) -> str:
     """Return a number that lies beyond the constant of a proof, and the constant: "31 > 1"."""
     if verdict.measured is None or verdict.bound is None:
         return ""
-    return f"{verdict.measured:.3g} {'>' if verdict.measured > verdict.bound else '<'} {verdict.bound:.3g}"
+    measured, bound = told_apart(verdict.measured, verdict.bound)
+    return f"{measured} {'>' if verdict.measured > verdict.bound else '<'} {bound}"
+
+
+def told_apart(a: float, b: float) -> tuple[str, str]:
+    """Return two numbers with three digits, or with as many as tell them apart."""
+    texts = ((f"{a:.{digits}g}", f"{b:.{digits}g}") for digits in (3, 5, 8, 12, 17))
+    return next((pair for pair in texts if pair[0] != pair[1]), (f"{a:.3g}", f"{b:.3g}"))
 
 
 def status_text(verdict: Verdict) -> str:

@@ -10,6 +10,8 @@ import pytest
 
 import mvsim as package
 from mvsim.cli.verdict_table import print_section
+from mvsim.cli.verify import _outcome
+from mvsim.verification.question import Question
 from mvsim.verification.verdict import Verdict
 
 
@@ -312,3 +314,13 @@ def test_a_flow_that_is_none_fails(mvsim, runs):
 def test_titles_are_escaped(capsys):
     print_section("r\x1b[31m.nc", [Verdict("Claim", "holds", "it holds", regime="literal")])
     assert capsys.readouterr().out.startswith("r\\x1b[31m.nc [literal]")
+
+
+def test_the_last_line_counts_contradicted_steps_that_nobody_asked_for():
+    theorem = Verdict("Theorem 4.6 (features)", "holds", "s", 1.0, 0.9, kind="theorem")
+    steps = [Verdict(f"Claim {number}", "contradicted", "s", kind="step") for number in ("B.22", "B.26")]
+    assert _outcome(Question(), [theorem], None).endswith("(1 holds)")
+    assert _outcome(Question(), [theorem, steps[0]], None).endswith("; not counted: 1 contradicted step of the proofs (--strict counts them)")
+    assert "; not counted: 2 contradicted steps of" in _outcome(Question(), [theorem, *steps], None)
+    assert "; not counted: 1 " in _outcome(Question(claims=("B.22",)), [theorem, *steps], None)
+    assert "not counted" not in _outcome(Question(strict=True), [theorem, *steps], None)
