@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from stepping import Problem
+from strict_device import STRICT, fetched
 from tolerances import ROUNDOFF
 
 from mvsim.errors import DivergedError
@@ -71,6 +72,20 @@ def test_the_whole_hessian_is_told_column_by_column_if_it_is_known_but_for_what_
     whole[np.ix_(off_chart, off_chart)] = H[np.ix_(off_chart, off_chart)]
     assert np.array_equal(near.hessian(False).dense(6), stiff_part.dense(6))
     assert np.array_equal(near.hessian(True).dense(6), whole if known else stiff_part.dense(6))
+
+
+def test_the_whole_hessian_is_formed_on_the_device_of_its_arrays():
+    square = np.random.default_rng(1).standard_normal((4, 4))
+    H, slope, index = (STRICT.put(x) for x in (square @ square.T, np.array([1.0, 30.0, 1.0, 1.0]), np.array([0, 1, 3])))
+    nothing = Curvature.nothing(H)
+    near = Near(nothing, slope, index, lambda x: x, lambda y: True, lambda v: H @ v)
+    exact = near.hessian(True)
+    assert fetched(exact.border_index).tolist() == [0, 3]
+    assert np.array_equal(fetched(exact.border), (square @ square.T)[np.ix_([0, 3], [0, 3])])
+    r = np.array([1.0, 2.0, 3.0])
+    shifted = np.eye(3)
+    shifted[np.ix_([0, 2], [0, 2])] += 0.5 * (square @ square.T)[np.ix_([0, 3], [0, 3])]
+    assert fetched(near.preconditioner(0.5, True)(STRICT.put(r))) == pytest.approx(np.linalg.solve(shifted, r))
 
 
 class Coupled(Problem):

@@ -9,7 +9,8 @@ Four things make the flow of these losses hard, and each has its answer here.
    the fast scale. After an escape what relaxes slows down as time goes on, so that steps are made in the logarithm of the time since (`clock`).
    Their equations are solved by a fixed-point iteration that remembers how the field has changed along its last moves (`secants`); it is
    preconditioned by (I + gamma H)^-1 with the part of the Hessian that is stiff, which the field tells
-   (`mvsim.linalg.arrow_matrix.Curvature`), and evaluates the escaped neurons alone (`near`).
+   (`mvsim.linalg.arrow_matrix.Curvature`), and evaluates the escaped neurons alone (`near`). Where neurons rest for so long that this is not
+   enough again and again, the whole Hessian of the escaped neurons is formed.
 3. *The scale of errors.* The cross-entropy falls as exp(-margin), so that outputs have to be resolved absolutely, however large correlations
    are. The field tells what change of each coordinate counts (`mvsim.objectives.scales`).
 4. *Rounding of t.* After an escape the time that matters is the time since it: at t = 10^50, adding a step of 10^20 leaves t unchanged in
