@@ -42,6 +42,11 @@ def _integers(kind: type, tokens: Any) -> tuple[int, ...]:
     return tuple(read_integer(token.value) for token in tokens)
 
 
+def _numbers(kind: type, tokens: Any) -> tuple[str, ...]:
+    """Return numbers of the paper, which may be given as one list and in small letters."""
+    return tuple(number.strip().upper() for token in tokens for number in token.value.split(","))
+
+
 @with_flags(text_flags(Parameters, "Parameters of the runs that are made, and of the data of results"))
 def verify(
     *runs: Annotated[Path, Parameter(name="RUN", help="Run files to judge, or the folder of one sweep: its theorems over seeds and k.")],
@@ -67,6 +72,7 @@ def verify(
         tuple[str, ...],
         Parameter(
             negative="",
+            converter=_numbers,
             show_default=False,
             help="Step of a proof by its number, such as B.26 or A.10, that counts for the exit code; may be repeated. "
             "Without --theorem, the theorems do not count then.",
@@ -116,7 +122,12 @@ def verify(
     ] = False,
     only: Annotated[
         tuple[str, ...],
-        Parameter(negative="", show_default=False, help="Print the verdicts with this number, such as B.10 or 4.6, and no others; may be repeated."),
+        Parameter(
+            negative="",
+            converter=_numbers,
+            show_default=False,
+            help="Print the verdicts with this number, such as B.10 or 4.6, and no others; may be repeated.",
+        ),
     ] = (),
     json_: Json = False,
     force: Annotated[bool, FLAG, Parameter(help="Overwrite the file given by --out.")] = False,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mvsim.archive.atomic import write_atomically
 from mvsim.echo import echo, path_text
 from mvsim.errors import UsageError
-from mvsim.plotting.labels import check_title, headline, identity, plain, time_text
+from mvsim.plotting.labels import check_title, identity, plain, time_text, what_was_learned
 from mvsim.plotting.output import check_output
 from mvsim.plotting.shown import Shown, shown_of
 from mvsim.plotting.style import MARK, styled
@@ -78,7 +78,7 @@ def save_animation(run: Run, path: str | os.PathLike[str], classes: Any = None, 
     classes : sequence of int, optional
         Classes to show, counted from 0; by default all.
     title : str, optional
-        What stands above the picture; by default what came out. An empty text leaves it out.
+        What stands above the picture, besides which run it is and what has been learned by then.
     force : bool
         Whether an existing file may be overwritten.
 
@@ -108,7 +108,7 @@ def save_animation(run: Run, path: str | os.PathLike[str], classes: Any = None, 
             for frame in frames_of(shown.times):
                 for view, image in enumerate(images):
                     image.set_data(_on_scale(values[frame, :, :, view]))
-                _name(figure, above, time_text(float(shown.times[frame])))
+                _name(figure, above, _so_far(shown, int(frame)))
                 writer.grab_frame()
         content = movie.read_bytes()
     write_atomically(path, content if movie.suffix == ".gif" else _alone(content.decode()).encode())
@@ -155,9 +155,9 @@ def _first_frame(shown: Shown, values: NDArray[np.float64], title: str | None) -
     bar = figure.colorbar(images[0], ax=list(grid), label=r"largest correlation $\max_r\,\langle w_{y,r}, v_{s,\ell}\rangle$", shrink=0.8)
     if shown.has_threshold and norm.vmin is not None and norm.vmin < shown.run.parameters.rho < (norm.vmax or 0.0):
         bar.ax.axhline(shown.run.parameters.rho, color="white", linewidth=1.0)
-        bar.ax.annotate(r"$\rho$", (0.5, shown.run.parameters.rho), ha="center", va="bottom", color="white", fontsize=7)
-    above = "\n".join(line for line in (headline([shown]) if title is None else plain(title), ", ".join(identity(shown))) if line)
-    _name(figure, above, r"$1\times10^{9}$")
+        bar.ax.annotate(r"$\rho$", (0.5, shown.run.parameters.rho), ha="center", va="bottom", color="white", fontsize=9)
+    above = "\n".join(line for line in (plain(title or ""), ", ".join(identity(shown))) if line)
+    _name(figure, above, _so_far(shown, len(shown.times) - 1))
     kept = f"White: not positive. Off the diagonal: as last kept in full ({shown.run.dataset.sizes['snapshot']} times)."
     figure.supxlabel(kept, fontsize=6, x=0.01, ha="left", color=MARK)
     figure.draw_without_rendering()
@@ -165,9 +165,14 @@ def _first_frame(shown: Shown, values: NDArray[np.float64], title: str | None) -
     return figure, images, above
 
 
-def _name(figure: Figure, above: str, time: str) -> None:
+def _name(figure: Figure, above: str, below: str) -> None:
     """Write what stands above a frame."""
-    figure.suptitle(f"{above}\n$t$ = {time}", fontsize=9, x=0.01, ha="left")
+    figure.suptitle(f"{above}\n{below}", fontsize=9, x=0.01, ha="left")
+
+
+def _so_far(shown: Shown, record: int) -> str:
+    """Return the time of a record, and what has been learned by then."""
+    return f"$t$ = {time_text(float(shown.times[record]))}: {what_was_learned(shown, record)}"
 
 
 def _alone(page: str) -> str:

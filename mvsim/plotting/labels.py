@@ -77,10 +77,10 @@ def ending(shown: Shown) -> str:
     return {True: "settled", False: "not settled", None: "end"}[run.settled] if run.status == "finished" else run.status
 
 
-def what_was_learned(shown: Shown) -> str:
-    """Return which features have been learned in how many of the classes that are shown."""
+def what_was_learned(shown: Shown, record: int = -1) -> str:
+    """Return which features have been learned in how many of the classes that are shown, at one of the records that are drawn."""
     n = len(shown.classes)
-    counts = {name: count for name, count in shown.outcomes.items() if count}
+    counts = {name: count for name, count in shown.outcomes_at(record).items() if count}
     of = f"{n} classes" if shown.chosen is None else f"{n} classes shown" if n > 1 else "class shown"
     if len(counts) == 1:
         (name,) = counts
@@ -95,7 +95,8 @@ def headline(runs: Sequence[Shown]) -> str:
         return f"{'Both' if len(runs) == 2 else f'All {len(runs)}'} runs {_verb(runs)} {what_was_learned(runs[0])}"
     if len(runs) > 2:
         return RUN_BY_RUN
-    return ";\n".join(f"{_short_name(shown)} {_verb([shown])} {what_was_learned(shown)}" for shown in runs)
+    name = _short_name if len({_short_name(shown) for shown in runs}) == len(runs) else method_title
+    return ";\n".join(f"{name(shown)} {_verb([shown])} {what_was_learned(shown)}" for shown in runs)
 
 
 def _short_name(shown: Shown) -> str:

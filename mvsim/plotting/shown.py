@@ -71,7 +71,11 @@ class Shown:
     @property
     def outcomes(self) -> dict[str, int]:
         """How many of the classes have learned both, one and none of their features at the end."""
-        return count_classes(self.at_end("feature_learned"))
+        return self.outcomes_at(-1)
+
+    def outcomes_at(self, record: int) -> dict[str, int]:
+        """How many of the classes have learned both, one and none of their features at one of the records that are drawn."""
+        return count_classes(self.over_time("feature_learned")[record])
 
     @property
     def mixes(self) -> bool:

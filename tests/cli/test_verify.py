@@ -316,6 +316,13 @@ def test_titles_are_escaped(capsys):
     assert capsys.readouterr().out.startswith("r\\x1b[31m.nc [literal]")
 
 
+def test_numbers_may_be_a_list_and_in_small_letters(mvsim, runs):
+    together, apart = mvsim("verify", "erm.nc", "--only", "b.10,B.11"), mvsim("verify", "erm.nc", "--only", "B.10", "--only", "B.11")
+    assert together.out == apart.out
+    assert {"B.10", "B.11"} <= set(re.findall(r"B\.\d+", together.out))
+    assert mvsim("verify", "erm.nc", "--claim", "b.99").err.startswith("mvsim: claim='B.99': must be one of A.1")
+
+
 def test_the_last_line_counts_contradicted_steps_that_nobody_asked_for():
     theorem = Verdict("Theorem 4.6 (features)", "holds", "s", 1.0, 0.9, kind="theorem")
     steps = [Verdict(f"Claim {number}", "contradicted", "s", kind="step") for number in ("B.22", "B.26")]

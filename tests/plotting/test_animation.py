@@ -6,7 +6,8 @@ from PIL import Image
 from synthetic import synthetic_run
 
 import mvsim
-from mvsim.plotting.animation import MOST_FRAMES, MOVIES, frames_of, matrices, save_animation
+from mvsim.plotting.animation import MOST_FRAMES, MOVIES, _so_far, frames_of, matrices, save_animation
+from mvsim.plotting.labels import time_text
 from mvsim.plotting.shown import Shown
 
 
@@ -78,3 +79,14 @@ def test_wrong_values_are_refused(run, tmp_path):
         save_animation("run.nc", tmp_path / "a.gif")
     assert [path.name for path in tmp_path.iterdir()] == ["there.gif"]
     assert (tmp_path / "there.gif").read_text() == "precious"
+
+
+def test_a_frame_says_what_has_been_learned_by_its_time_and_not_what_comes(run):
+    shown = Shown(run)
+    k = run.parameters.k
+    for record in (0, len(shown.times) - 1):
+        learned = run.dataset["feature_learned"].to_numpy()[shown.kept][record].all(axis=1).sum()
+        said = _so_far(shown, record)
+        assert said.startswith(f"$t$ = {time_text(float(shown.times[record]))}: ")
+        assert ("both features in" in said) == (learned > 0)
+        assert str(k) in said or learned in (0, k)

@@ -57,6 +57,15 @@ def test_the_law_of_mixing_is_in_the_title():
     assert (line.get_linestyle(), line.get_marker()) == ("None", "."), "losses of different pairs are no curve"
 
 
+def test_two_runs_of_one_method_are_told_apart_by_their_laws():
+    options = {"n_test": 20, "mixing": {"distribution": "beta", "args": [1.0, 1.0]}, "nodes": 4, "pairs": None, "redraw": "once"}
+    other = synthetic_run("mixup", k=3, options=options | {"mixing": {"distribution": "beta", "args": [2.0, 2.0]}})
+    other.dataset["feature_learned"][-1, 0] = False
+    title = " ".join(run_figure([synthetic_run("mixup", k=3, options=options), other]).get_suptitle().split())
+    assert r"$\lambda\sim$ Beta(1, 1) learned" in title
+    assert r"$\lambda\sim$ Beta(2, 2) learned" in title
+
+
 def test_a_colour_is_a_method_and_a_line_style_a_view():
     figure = run_figure([synthetic_run("erm", k=4), synthetic_run("midpoint", k=4)], ["correlations", "total-correlations"])
     assert len(set(METHODS.values())) == len(METHODS) >= 3
