@@ -48,7 +48,8 @@ def test_off_diagonals_stay_small(erm):
 
 
 def test_training_accuracy_is_computed_again_at_saved_states(erm):
-    assert "computed again at 11 saved states" in check("Claim B.8", Evidence(erm)).detail
+    states = erm.dataset.sizes["snapshot"] + 1  # and the last one
+    assert f"computed again at {states} saved states" in check("Claim B.8", Evidence(erm)).detail
     wrong = np.where(erm.dataset["time"].values < 0.5 * float(erm.dataset["final_time"]), 1.0, 0.5)
     assert check("Claim B.8", altered(erm, training_accuracy=wrong)).measured == 1.0
     dead = altered(erm, final_correlations=0.0 * erm.final_correlations)
