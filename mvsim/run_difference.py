@@ -13,9 +13,6 @@ from mvsim.run import Run
 ORIGIN = ("version", "git_revision", "command", "versions", "platform", "created", "wall_seconds", "continued")
 """Entries of the provenance that say where a run was made, and not what it is."""
 
-SHAPE = "shape "
-"""How the values of a difference of shapes begin."""
-
 _DERIVED = {"summary", "sha256", "format", "regime", "faithful_eta"}
 """Entries that follow from the others and from what came out."""
 
@@ -31,17 +28,15 @@ class Difference(NamedTuple):
         What differs.
     first, second : str
         Its values, in words.
+    of_shapes : bool
+        Whether arrays differ in their shapes, so that no values are compared.
     """
 
     kind: str
     name: str
     first: str
     second: str
-
-    @property
-    def is_of_shape(self) -> bool:
-        """Whether it is that two arrays have other shapes."""
-        return self.kind == "came out" and self.first.startswith(SHAPE)
+    of_shapes: bool = False
 
     @property
     def matters(self) -> bool:
@@ -92,7 +87,7 @@ def _came_out(first: Run, second: Run) -> Iterator[Difference]:
         if name not in one or name not in two:
             yield Difference("came out", name, *("is there" if name in of else "is not there" for of in (one, two)))
         elif one[name].shape != two[name].shape:
-            yield Difference("came out", name, f"{SHAPE}{one[name].shape}", f"{SHAPE}{two[name].shape}")
+            yield Difference("came out", name, f"shape {one[name].shape}", f"shape {two[name].shape}", of_shapes=True)
         elif one[name].dtype != two[name].dtype:
             yield Difference("came out", name, f"type {one[name].dtype}", f"type {two[name].dtype}")
         elif (differ := _differ(one[name].values, two[name].values)).any():

@@ -38,12 +38,12 @@ def diff(
 
 def _print_table(found: list[Difference]) -> None:
     """Print the differences, a heading for each kind."""
-    rows = [one for one in found if not one.is_of_shape]
+    rows = [one for one in found if not one.of_shapes]
     width = max((len(one.name) for one in rows), default=0)
     for kind in dict.fromkeys(one.kind for one in found):
         print(f"{kind}:")
         print_wrapped(f"  {one.name:<{width}}  {one.first}  ->  {one.second}" for one in rows if one.kind == kind)
-        if names := [one.name for one in found if one.kind == kind and one.is_of_shape]:
+        if names := [one.name for one in found if one.kind == kind and one.of_shapes]:
             print_wrapped([f"  of other shapes: {', '.join(names)}"])
     if not any(one.matters for one in found):
         print("What was asked for and what came out are the same, bit for bit.")

@@ -10,9 +10,10 @@ units of its growth, and then follows one class after another:
 
     G = g k^p (1 + log(1 / r0)),
 
-with (g, p) fitted to one run of each method with every default at k = 4, 6, 10 and 50, and checked on others by ``python validation/run.py sweeps
---only foretold``. Where nothing escapes, as in a linear model, it is too large by a factor of three. A smaller rtol takes more gradients in
-proportion to rtol^`POWER_OF_RTOL`, the library's integrator `Integrator.relative_gradients` times as many.
+with (g, p) fitted by hand to one run of each method with every default at k = 4, 6, 10 and 50. Midpoint Mixup at k = 50 had not settled after
+52,897 gradients (``python validation/run.py main_job``) and was taken to need 70,000. ``python validation/run.py sweeps --only foretold`` compares
+other runs; it has not been repeated with these numbers. Where nothing escapes, as in a linear model, G is too large by a factor of three. Another
+tolerance or integrator takes `mvsim.integrators.base.Integrator.relative_gradients` times as many.
 """
 
 from __future__ import annotations

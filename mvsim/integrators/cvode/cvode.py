@@ -31,7 +31,7 @@ from mvsim.linalg.blas import library_was_loaded
 from mvsim.options import document_options
 
 OVER_OURS = 2.5
-"""Gradients that it takes, about, over those of the stepper of mvsim."""
+"""Gradients that it takes over those of the stepper of mvsim: a rough guess, which no study measures."""
 
 
 @document_options

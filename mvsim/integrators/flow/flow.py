@@ -51,7 +51,8 @@ RTOL = 1e-3
 """Relative tolerance unless another is given."""
 
 POWER_OF_RTOL = 0.17
-"""A run takes about rtol^-`POWER_OF_RTOL` times as many gradients."""
+"""Gradients grow as rtol^-`POWER_OF_RTOL`. From rtol = 1e-3 to 1e-5, at k = 4, the study flow_accuracy has the powers 0.13 (ERM) and 0.20 (Midpoint
+Mixup)."""
 
 LAST_TIME = 1e250
 """Time at which the flow is left unless another is given; escapes take of the order of (rho / c(0))^(alpha - 2)."""
@@ -68,7 +69,8 @@ GROWTH_THAT_SEES_NOISE = 1.5
 skip it."""
 
 GROWTH_AT_REST, AT_REST = 5.0, 1e-5
-"""The same after a step whose error was so small a part of the tolerance: neurons have come to rest, and noise moves none of them."""
+"""The same after a step whose error was so small a part of the tolerance, as where all neurons rest. The study flow_accuracy measures what comes of
+it."""
 
 RISE = 10.0
 """Most that ln J at the end of a step may exceed its least value so far, in relative tolerances."""

@@ -36,8 +36,9 @@ ATTEMPTS = 40
 """Attempts at one step before it is given up."""
 
 REMEMBERED, TROUBLE, MOST_TROUBLE = 10, 60, 80
-"""Each equation that is not solved counts for so many steps; from which sum on the whole Hessian preconditions, and the most that is counted. A
-step that is 10^10 times as long as the relaxation of a neuron feels what the stiff part leaves out, and every attempt to make it fails."""
+"""The count of unsolved equations, `StepperState.trouble`: what each one adds, while each step that is made takes 1 away; the count from which on the
+preconditioner is made of the whole Hessian; and the largest count. Where steps are far longer than neurons take to relax, the part of the Hessian
+that `Near.curvature` leaves out is stiff too, and equations fail every few steps."""
 
 RESTART_AFTER = 3
 """Failed tests of one step after which the past is dropped."""
@@ -123,7 +124,7 @@ class StepperState:
     error : float
         Of the last step, 1 for what is allowed.
     trouble : int
-        How often equations have not been solved lately.
+        Count of equations that have not been solved lately, see `REMEMBERED`.
     exact : bool
         Whether the preconditioner is made of the whole Hessian.
     clock : float
