@@ -85,7 +85,8 @@ def _came_out(first: Run, second: Run) -> Iterator[Difference]:
     one, two = first.dataset.variables, second.dataset.variables
     for name in dict.fromkeys([*map(str, one), *map(str, two)]):
         if name not in one or name not in two:
-            yield Difference("came out", name, *("is there" if name in of else "is not there" for of in (one, two)))
+            here, there = ("is there" if name in of else "is not there" for of in (one, two))
+            yield Difference("came out", name, here, there)
         elif one[name].shape != two[name].shape:
             yield Difference("came out", name, f"shape {one[name].shape}", f"shape {two[name].shape}", of_shapes=True)
         elif one[name].dtype != two[name].dtype:

@@ -11,7 +11,7 @@ LARGEST_OUTPUT = 300.0
 HESSIAN_ROWS = 1000
 """Most coordinates of a Hessian that is factorised as a whole."""
 
-HESSIAN_LIFETIME = 1
+HESSIAN_LIFETIME = 4
 """Steps for which it is kept. Where a neuron has died since, a direction that was stiff would be damped for ever."""
 
 

@@ -193,14 +193,12 @@ class Shifted:
     """
 
     def __init__(self, curvature: Curvature, gamma: float) -> None:
-        h, xp, self._by = curvature, namespace_of(curvature.border), primitives_of(curvature.border)
-        size = h.border.shape[0]
-        self._inverse = xp.linalg.inv(_identity(h.blocks) + gamma * h.blocks)
-        self._down = xp.matmul(self._inverse, gamma * h.sides)  # (I + gamma A)^-1 gamma C
-        coupled = xp.matmul(gamma * xp.matrix_transpose(h.sides), self._down)
-        schur = self._by.less_at(_identity(h.border) + gamma * h.border, h.side_index, coupled)
-        self._solved = self._by.solver(schur) if size else None
-        self._side_index, self._onto_border = h.side_index, self._by.spread(flat(h.side_index), size)
+        h, self._by = curvature, primitives_of(curvature.border)
+        schur = _identity(h.border) + gamma * h.border
+        self._eliminated = _Blocks(h, gamma) if h.blocks.shape[0] else None
+        if self._eliminated is not None:
+            schur = self._by.less_at(schur, h.side_index, self._eliminated.coupled)
+        self._solved = self._by.solver(schur) if schur.shape[0] else None
         self._set_coordinates(h.border_index, h.block_index)
 
     def _set_coordinates(self, border_index: Any, block_index: Any) -> None:
@@ -219,11 +217,38 @@ class Shifted:
         xp, by, many = namespace_of(r), self._by, r.shape[:-1]
         if self._solved is None or 0 in r.shape:
             return xp.reshape(flat(r), r.shape)  # in memory as all results are
-        blocks, border = by.entries(r, self._block_index), by.entries(r, self._border_index)
-        sides = by.transposed_products(self._down, blocks)
-        border = self._solved(border - self._onto_border(xp.reshape(sides, (*many, -1))))
-        blocks = by.products(self._inverse, blocks) - by.products(self._down, by.entries(border, self._side_index))
-        return self._places.written(r, xp.concat([border, xp.reshape(blocks, (*many, -1))], axis=-1))
+        border = by.entries(r, self._border_index)
+        if self._eliminated is None:
+            return self._places.written(r, self._solved(border))
+        blocks = by.entries(r, self._block_index)
+        border = self._solved(border - self._eliminated.onto_border(blocks))
+        return self._places.written(r, xp.concat([border, xp.reshape(self._eliminated.solved(blocks, border), (*many, -1))], axis=-1))
+
+
+class _Blocks:
+    """The blocks of I + gamma H, eliminated. Vectors are theirs, (..., B, q), or of the border, (..., a).
+
+    Attributes
+    ----------
+    coupled : array
+        (B, e, e): gamma^2 C^T (I + gamma A)^-1 C, what this takes away from the border.
+    """
+
+    def __init__(self, h: Curvature, gamma: float) -> None:
+        xp, self._by = namespace_of(h.border), primitives_of(h.border)
+        self._inverse = xp.linalg.inv(_identity(h.blocks) + gamma * h.blocks)
+        self._down = xp.matmul(self._inverse, gamma * h.sides)  # (I + gamma A)^-1 gamma C
+        self.coupled = xp.matmul(gamma * xp.matrix_transpose(h.sides), self._down)
+        self._side_index, self._spread = h.side_index, self._by.spread(flat(h.side_index), h.border.shape[0])
+
+    def onto_border(self, r: Any) -> Any:
+        """Return gamma C^T (I + gamma A)^-1 r, for r of the blocks."""
+        sides = self._by.transposed_products(self._down, r)
+        return self._spread(namespace_of(r).reshape(sides, (*r.shape[:-2], -1)))
+
+    def solved(self, r: Any, border: Any) -> Any:
+        """Return the solution in the blocks, for r of the blocks and the solution in the border."""
+        return self._by.products(self._inverse, r) - self._by.products(self._down, self._by.entries(border, self._side_index))
 
 
 def _identity(square: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from mvsim.archive import ensure_writable, lock_run, read_run
 from mvsim.data import Dataset
 from mvsim.kernels import usable_backend
+from mvsim.linalg.blas import one_blas_thread
 from mvsim.options import document
 from mvsim.parameters import Parameters
 from mvsim.run import Run
@@ -138,6 +139,7 @@ def simulate(
     request = requested(parameters, data, Silent() if progress is None else progress, method=method, seed=seed, **options)
     asked = request.options
     with ExitStack() as stack:
+        stack.enter_context(one_blas_thread())
         if asked.out is not None:
             stack.enter_context(lock_run(asked.out))
             ensure_writable(asked.out, force=asked.force, resume=asked.resume)

@@ -18,7 +18,7 @@ from mvsim.recording.feature_test import FeatureTest
 from mvsim.recording.recorder import Recorder
 from mvsim.simulation.field import field_of
 from mvsim.simulation.request import Request
-from mvsim.simulation.resuming import refuse_going_back, refuse_other_run, warn_of_other_kernels
+from mvsim.simulation.resuming import refuse_going_back, refuse_other_run
 
 LEARNING_RATE_PER_CLASS = 6.0
 """Times k, a step size of gradient descent that stays below 2 / lambda_max in the default regime."""
@@ -77,10 +77,9 @@ def plan_of(request: Request, saved: Any) -> Plan:
     regime = request.parameters.deviations() + objective.deviations() + integrator.deviations()
     provenance = _provenance(request, objective, integrator, regime)
     if saved:
-        now, provenance = provenance, _continued(provenance, saved[1])
+        provenance = _continued(provenance, saved[1])
         refuse_other_run(provenance, saved[1], options.out)
         refuse_going_back(saved, options.t_end, integrator, options.out)
-        warn_of_other_kernels(now, saved[1], options.out)
     feature_test = FeatureTest(request.parameters, options.n_test, options.seed, options.threads, options.backend)
     return Plan(objective, integrator, integrator.horizon(options.t_end), Recorder(objective, feature_test, options.seed), regime, provenance)
 

@@ -29,10 +29,9 @@ def refuse_other_run(now: dict[str, Any], saved: dict[str, Any], out: Any) -> No
         raise UsageError(f"{path_text(out)}: holds another run: {joined(differences)}; {advice}")
 
 
-def warn_of_other_kernels(now: dict[str, Any], saved: dict[str, Any], out: Any) -> None:
-    """Warn if a run goes on with other kernels than it has been computed with last: they agree to round-off, not in their bits."""
+def warn_of_other_kernels(algorithm: str, saved: dict[str, Any], out: Any) -> None:
+    """Warn if a run goes on with another algorithm than it has been computed with last: they agree to round-off, not in their bits."""
     last = (saved.get("continued") or [{}])[-1].get("algorithm", saved["options"].get("algorithm"))
-    algorithm = now["options"]["algorithm"]
     if last not in (None, algorithm):
         what = f"{path_text(out)}: computed with {echo(last)} so far, goes on with {echo(algorithm)}"
         warnings.warn(f"{what}; results agree within the tolerance of the run, their bits do not", stacklevel=6)

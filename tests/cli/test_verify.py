@@ -262,10 +262,10 @@ def test_what_is_not_an_answer_is_not_replaced(mvsim, tmp_path):
 
 
 def test_a_run_that_stopped_is_named_with_its_reason(mvsim, monkeypatch):
-    from mvsim.integrators.flow import flow
+    from mvsim.integrators.flow import stalls
 
-    monkeypatch.setattr(flow, "STALL_GROWTH", 1e300)
-    monkeypatch.setattr(flow, "STALL_STEPS", 0.1)  # over rtol, 100 steps
+    monkeypatch.setattr(stalls, "STALL_GROWTH", 1e300)
+    monkeypatch.setattr(stalls, "STALL_STEPS", 0.1)  # over rtol, 100 steps
     result = mvsim("verify", "--theorem", "4.6", "--k", "3", "--d", "2000", "--seeds", "1", "--quiet")
     assert result.code == 3
     assert "none of 1 runs could be followed to an end: seed 0 stopped: " in " ".join(result.out.split())

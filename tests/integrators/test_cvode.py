@@ -14,11 +14,11 @@ from interrupting import assert_resumes
 import mvsim
 from mvsim.diagnostics import own_correlations
 from mvsim.integrators import CvodeFlow, Escaping, Field, GradientFlow, State
-from mvsim.integrators.cvode import cvode as the_flow
 from mvsim.integrators.cvode import segment
 from mvsim.integrators.cvode.carried import Memory
 from mvsim.integrators.cvode.muted import this_thread_muted
 from mvsim.integrators.cvode.solver import Solver, SolverFailedError
+from mvsim.integrators.flow import stalls
 from mvsim.integrators.flow.chart import EscapeChart
 from mvsim.integrators.flow.system import ChartedField
 from mvsim.recording.entries import EscapeLog
@@ -206,9 +206,9 @@ def test_a_dead_end_is_named():
 
 
 def test_a_flow_that_hardly_gets_further_is_named(monkeypatch, tmp_path):
-    monkeypatch.setattr(the_flow, "STALL_GROWTH", 1e300)
-    monkeypatch.setattr("mvsim.integrators.flow.flow.STALL_STEPS", 0.05)
-    said = r"^the flow has stalled: it creeps: in \d+ steps the time since the last escape grew by less than .*, at t = \S+ .*; c\["
+    monkeypatch.setattr(stalls, "STALL_GROWTH", 1e300)
+    monkeypatch.setattr(stalls, "STALL_STEPS", 0.05)
+    said = r"^the flow has stalled: in \d+ steps the time since the last escape grew by less than .*, at t = \S+ .*; c\["
     with pytest.raises(mvsim.StalledError, match=said):
         simulate(tmp_path / "run.nc")
     assert mvsim.open_run(tmp_path / "run.nc").status == "stalled"

@@ -16,6 +16,7 @@ from mvsim.diagnostics import own_correlations
 from mvsim.integrators import Escaping, Field, GradientFlow, State
 from mvsim.integrators.arrays import pack
 from mvsim.integrators.flow import flow as the_flow
+from mvsim.integrators.flow import stalls
 from mvsim.integrators.flow.carried import unpack_memory
 from mvsim.integrators.flow.chart import EscapeChart, smallest
 from mvsim.integrators.flow.flow import APPROACH, AT_REST, GROWTH_AT_REST, GROWTH_THAT_SEES_NOISE, IMBALANCE, RISE
@@ -207,7 +208,7 @@ def test_the_least_loss_is_that_of_states_and_not_what_newton_iterates_tell_of_t
 
 def test_a_step_after_which_the_loss_has_risen_is_tried_again_until_the_flow_is_given_up(monkeypatch):
     """A gradient that is not that of the loss: the loss would rise for ever."""
-    monkeypatch.setattr(the_flow, "STALL_STEPS", 0.2)
+    monkeypatch.setattr(stalls, "STALL_STEPS", 0.2)
     field = plain_field(lambda c: -np.ones_like(c), lambda c: float(np.exp(c.max())), threshold=1e-3)
     c, largest = np.ones((1, 1, 1, 2)), 1.0
 
@@ -401,9 +402,9 @@ def test_a_dead_end_is_named():
 
 
 def test_a_flow_that_hardly_gets_further_is_named(monkeypatch, tmp_path):
-    monkeypatch.setattr(the_flow, "STALL_GROWTH", 1e300)
-    monkeypatch.setattr(the_flow, "STALL_STEPS", 0.01)
-    said = r"^the flow has stalled: it creeps: in \d+ steps the time since the last escape grew by less than .*, at t = \S+ .*; c\[.* changes most"
+    monkeypatch.setattr(stalls, "STALL_GROWTH", 1e300)
+    monkeypatch.setattr(stalls, "STALL_STEPS", 0.01)
+    said = r"^the flow has stalled: in \d+ steps the time since the last escape grew by less than .*, at t = \S+ .*; c\[.* changes most"
     with pytest.raises(mvsim.StalledError, match=said):
         simulate(tmp_path / "run.nc")
     assert mvsim.open_run(tmp_path / "run.nc").status == "stalled"

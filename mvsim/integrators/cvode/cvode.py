@@ -26,8 +26,10 @@ from mvsim.integrators.cvode.carried import Memory
 from mvsim.integrators.cvode.segment import FailedError, Segment, Step
 from mvsim.integrators.cvode.solver import VECTORS, library
 from mvsim.integrators.flow.chart import EscapeChart
-from mvsim.integrators.flow.flow import STALL_GROWTH, GradientFlow, Rtol, creeps, slowness
+from mvsim.integrators.flow.flow import GradientFlow, Rtol
+from mvsim.integrators.flow.stalls import fall_while_time_doubles, gets_further, has_stalled, slowness
 from mvsim.linalg.blas import library_was_loaded
+from mvsim.linalg.norm import norm
 from mvsim.options import document_options
 
 OVER_OURS = 2.5
@@ -92,7 +94,7 @@ class CvodeFlow(GradientFlow):
             except FailedError as error:
                 raise StalledError(self._place(str(error), start, segment)) from None
             stood = state.step - state.memory.moving_step
-            if creeps(stood, self.rtol):
+            if has_stalled(stood, self.rtol):
                 raise StalledError(self._place(slowness(stood), start, segment))
 
     def _fresh(self, state: State) -> Memory:
@@ -117,7 +119,7 @@ class CvodeFlow(GradientFlow):
         clock = (start.time, memory.time_lost, step.elapsed)
         time = math.fsum(clock)
         since = 0.0 if step.escaped else memory.since_escape + step.elapsed
-        moving = step.escaped or since > STALL_GROWTH * memory.moving_since
+        moving = step.escaped or gets_further(since, memory.moving_since)
         return State(
             step=number,
             time=t_end if step.elapsed >= (t_end - start.time) * (1.0 - 1e-14) else time,
@@ -141,4 +143,7 @@ class CvodeFlow(GradientFlow):
         """Say where a trajectory stopped, and which correlation moves most for its tolerance."""
         worst = int(np.argmax(np.abs(segment.velocity) / segment.tolerance))
         fastest = f"{self.field.component(worst)} = {start.c.ravel()[worst]:.4g} changes most relative to its tolerance"
-        return f"the flow has stalled: {what}, at t = {start.time:.6g} (step {start.step}); {fastest}; another rtol may help, or integrator=flow"
+        loss, gradient = self.field.loss_and_gradient(0, start.c)
+        fall = fall_while_time_doubles(start.time, loss, norm(gradient.ravel()))
+        where = f"at t = {start.time:.6g} (step {start.step})"
+        return f"the flow has stalled: {what}, {where}; {fastest}; {fall}; another rtol may help, or integrator=flow"

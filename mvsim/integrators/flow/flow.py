@@ -39,10 +39,11 @@ from mvsim.integrators.base import MARKS_PER_DECADE, Field, Integrator, State, V
 from mvsim.integrators.flow.carried import Memory, unpack_memory
 from mvsim.integrators.flow.chart import EscapeChart
 from mvsim.integrators.flow.clock import time_of
+from mvsim.integrators.flow.stalls import fall_while_time_doubles, gets_further, has_stalled, slowness
 from mvsim.integrators.flow.stepper import GaveUpError, Stepper, StepperState
 from mvsim.integrators.flow.system import Bounds, ChartedField
-from mvsim.linalg.blas import one_blas_thread
 from mvsim.linalg.namespaces import namespace_of
+from mvsim.linalg.norm import norm
 from mvsim.linalg.vectors import flat, largest, numbers
 from mvsim.options import document_options
 from mvsim.parameters import Deviation
@@ -78,11 +79,6 @@ RISE = 10.0
 IMBALANCE = 20.0
 """Largest allowed |fall - integral| / (1 + fall), in relative tolerances: the fall is that of ln J since the last mark, the integral that of
 |grad J|^2 / J. Good steps through an escape reach a few; one that passes over an escape, thousands."""
-
-STALL_GROWTH, STALL_STEPS, MOST_STALL_STEPS = 1.01, 20.0, 2e5
-"""`StalledError` is raised if the time since the last escape grew by a factor of less than `STALL_GROWTH` within `STALL_STEPS` / rtol steps, or
-`MOST_STALL_STEPS` if that is less."""
-
 
 Rtol = Annotated[float | None, pydantic.Field(description=f"relative tolerance; default {RTOL:g}")]
 """The option of an integrator that follows the flow."""
@@ -174,8 +170,7 @@ class GradientFlow(Integrator):
             highest = memory.lowest + RISE * self.rtol
             bounds = Bounds(memory.log_loss, highest, memory.marked_log_loss, memory.marked_integral, IMBALANCE * self.rtol)
             try:
-                with one_blas_thread():
-                    after, size = stepper.step(memory.stepper, longest, partial(system.gains, bounds))
+                after, size = stepper.step(memory.stepper, longest, partial(system.gains, bounds))
             except (GaveUpError, DivergedError) as error:
                 raise StalledError(self._where(str(error), state, memory, system)) from None
             n = system.size
@@ -190,7 +185,7 @@ class GradientFlow(Integrator):
             marked_log_loss = system.evaluated_log_loss(y) if mark else memory.marked_log_loss
             escaped = memory.chart.number_waiting(memory.stepper.history.Z[0, :n]) != memory.chart.number_waiting(y)
             since = 0.0 if escaped else memory.since_escape + size
-            moving = escaped or since > STALL_GROWTH * memory.moving_since
+            moving = escaped or gets_further(since, memory.moving_since)
             memory = replace(
                 memory,
                 stepper=after,
@@ -211,7 +206,7 @@ class GradientFlow(Integrator):
             dissipation, log_dissipation = numbers(after.history.Z[0, n:])
             state = State(step, time, c, evaluations, dissipation, log_dissipation, memory)
             yield Visit(state, mark=mark, resumable=not (cut or done))
-            if creeps(state.step - memory.moving_step, self.rtol):
+            if has_stalled(state.step - memory.moving_step, self.rtol):
                 raise StalledError(self._where(slowness(state.step - memory.moving_step), state, memory, system))
 
     def _started(self, state: State, t_end: float) -> tuple[State, Memory]:
@@ -247,22 +242,13 @@ class GradientFlow(Integrator):
 
     def _where(self, what: str, state: State, memory: Memory, system: ChartedField) -> str:
         """Say where a trajectory stopped, and which correlation moves most for its tolerance."""
-        y = memory.stepper.history.Z[0, : system.size]
-        xp = namespace_of(y)
-        worst = int(xp.argmax(xp.abs(system.rate(y)) / system.tolerance(y)))
+        y, c = memory.stepper.history.Z[0, : system.size], flat(state.c)
+        worst = int(namespace_of(y).argmax(namespace_of(y).abs(system.rate(y)) / system.tolerance(y)))
         where = f"at t = {state.time:.6g} (step {state.step}, last step size {memory.size:.3g})"
-        fastest = f"{self.field.component(worst)} = {float(flat(state.c)[worst]):.4g} changes most relative to its tolerance"
-        return f"the flow has stalled: {what}, {where}; {fastest}; another rtol may help"
-
-
-def creeps(steps: int, rtol: float) -> bool:
-    """Whether a flow is given up that has hardly moved for so many steps."""
-    return steps > min(STALL_STEPS / rtol, MOST_STALL_STEPS)
-
-
-def slowness(steps: int) -> str:
-    """Say so."""
-    return f"it creeps: in {steps} steps the time since the last escape grew by less than {100 * (STALL_GROWTH - 1):g} %"
+        fastest = f"{self.field.component(worst)} = {float(c[worst]):.4g} changes most relative to its tolerance"
+        loss, gradient = self.field.loss_and_gradient(0, state.c)
+        fall = fall_while_time_doubles(state.time, loss, norm(flat(gradient)))
+        return f"the flow has stalled: {what}, {where}; {fastest}; {fall}; another rtol may help"
 
 
 def added(time: float, lost: float, size: float) -> tuple[float, float]:

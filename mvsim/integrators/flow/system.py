@@ -26,27 +26,26 @@ FAR = 1e6
 
 
 class Cubic(NamedTuple):
-    """The cubic on [0, 1] with these values and slopes at its ends, numbers or arrays."""
+    """The cubic a + b x + c x^2 + d x^3, its coefficients numbers or arrays."""
 
-    start: Any
-    start_slope: Any
-    end: Any
-    end_slope: Any
+    a: Any
+    b: Any
+    c: Any
+    d: Any
+
+    @staticmethod
+    def between(start: Any, start_slope: Any, end: Any, end_slope: Any) -> Cubic:
+        """Return the one with these values and slopes at 0 and 1."""
+        change = end - start
+        return Cubic(start, start_slope, 3.0 * change - 2.0 * start_slope - end_slope, start_slope + end_slope - 2.0 * change)
 
     def value(self, x: float) -> Any:
         """Return it at x."""
-        square, cube = self._higher()
-        return self.start + x * (self.start_slope + x * (square + x * cube))
+        return self.a + x * (self.b + x * (self.c + x * self.d))
 
     def slope(self, x: float) -> Any:
         """Return its derivative at x."""
-        square, cube = self._higher()
-        return self.start_slope + x * (2.0 * square + 3.0 * x * cube)
-
-    def _higher(self) -> tuple[Any, Any]:
-        """Return the coefficients of x^2 and x^3."""
-        change = self.end - self.start
-        return 3.0 * change - 2.0 * self.start_slope - self.end_slope, self.start_slope + self.end_slope - 2.0 * change
+        return self.b + x * (2.0 * self.c + 3.0 * x * self.d)
 
 
 class Bounds(NamedTuple):
@@ -226,8 +225,8 @@ class ChartedField:
         Both ends have the velocity of the flow, and d ln J / dt = -|c'|^2 / J. The polynomial of the BDF swings where a step passes over an escape;
         the cubic does not. Where its end slopes would carry ln J beyond the ends, it is kept between them.
         """
-        path = Cubic(before.y, size * before.velocity, after.y, size * after.velocity)
-        log_losses = Cubic(start, -size * self._rates(before, start)[1], end, -size * self._rates(after, end)[1])
+        path = Cubic.between(before.y, size * before.velocity, after.y, size * after.velocity)
+        log_losses = Cubic.between(start, -size * self._rates(before, start)[1], end, -size * self._rates(after, end)[1])
         total = np.zeros(2)
         for node, weight in zip(*NODES, strict=True):
             log_loss = start if end == -math.inf else min(max(log_losses.value(node), min(start, end)), max(start, end))

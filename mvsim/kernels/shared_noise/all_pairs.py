@@ -13,6 +13,7 @@ from mvsim.kernels.shared_noise.layout import Layout, PairBlocks, PairPlan, plan
 from mvsim.kernels.shared_noise.sums_by_moments import MomentSums
 from mvsim.kernels.shared_noise.sums_direct import DirectSums, Neurons
 from mvsim.kernels.shared_noise.tables import Block, Derivatives, Values
+from mvsim.linalg.blas import one_blas_thread
 from mvsim.losses import AllPairs
 
 
@@ -104,7 +105,7 @@ class _Evaluation(Evaluation):
                 pairs.sums.values(y0, y1, self._columns_at_c, self._values)
                 pairs.sums.tangents(y0, y1, self._columns_at_c, self._moves, self._tangents)
 
-        with pairs.neurons.one_blas_thread():
+        with one_blas_thread():
             pairs.neurons.run(forward)
 
     def batches(self) -> Iterator[Block]:
@@ -140,7 +141,7 @@ class _Evaluation(Evaluation):
     def gradient(self) -> np.ndarray:
         """Return (k, m, F): the sum of what has been pulled back."""
         pairs, columns, D, dD = self._pairs, self._columns_at_c, self._D, self._dD
-        with pairs.neurons.one_blas_thread():
+        with one_blas_thread():
             if dD is None:
                 return pairs.columns.pulled_back(lambda y0, y1, out: pairs.sums.pull_back(y0, y1, columns, D, out))
             return pairs.columns.pulled_back(lambda y0, y1, out: pairs.sums.pull_back_tangent(y0, y1, columns, self._moves, D, dD, out))

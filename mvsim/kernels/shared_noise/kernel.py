@@ -36,6 +36,7 @@ from mvsim.kernels.shared_noise.stiff_hessian.of_points import stiff_hessian_of_
 from mvsim.kernels.shared_noise.sums_direct import Neurons
 from mvsim.kernels.sums import LossSum, NeuronSum
 from mvsim.linalg.arrow_matrix import Curvature
+from mvsim.linalg.blas import one_blas_thread
 from mvsim.losses import AllPairs, CrossEntropy, ListedPairs, Points, PointwiseLoss, Unmixed
 from mvsim.parameters import Parameters
 
@@ -118,41 +119,41 @@ class SharedNoiseKernel(Kernel):
 
     def sum_of(self, points: Points, pointwise: PointwiseLoss) -> LossSum:
         """Return the weighted sum of a pointwise loss over points, by the fastest way there is."""
-        return _OneBlasThread(self.neurons, super().sum_of(points, pointwise))
+        return _OneBlasThread(super().sum_of(points, pointwise))
 
     def stiff_hessian(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss, escaped: np.ndarray) -> Curvature | None:
         """Return the stiff part of the Hessian of the cross-entropy; None for other losses, for listed pairs and if no neuron ever escapes."""
         stiff = STIFF_HESSIANS.get((type(points), type(pointwise)))
         if stiff is None or self.activation.escape is None:
             return None
-        with self.neurons.one_blas_thread():
+        with one_blas_thread():
             return stiff(self, c, points, escaped)
 
 
 class _OneBlasThread:
     """A sum that is computed without threads of BLAS from beginning to end."""
 
-    def __init__(self, neurons: Neurons, of: LossSum) -> None:
-        self._neurons, self._of = neurons, of
+    def __init__(self, of: LossSum) -> None:
+        self._of = of
 
     def loss(self, c: np.ndarray) -> float:
-        with self._neurons.one_blas_thread():
+        with one_blas_thread():
             return self._of.loss(c)
 
     def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
-        with self._neurons.one_blas_thread():
+        with one_blas_thread():
             return self._of.loss_and_gradient(c)
 
     def hessian_vector_product(self, c: np.ndarray, v: np.ndarray) -> np.ndarray:
-        with self._neurons.one_blas_thread():
+        with one_blas_thread():
             return self._of.hessian_vector_product(c, v)
 
     def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
-        with self._neurons.one_blas_thread():
+        with one_blas_thread():
             of_neurons = self._of.of_neurons(c, neurons)
 
         def loss_and_gradient(moving: np.ndarray) -> tuple[float, np.ndarray]:
-            with self._neurons.one_blas_thread():
+            with one_blas_thread():
                 return of_neurons(moving)
 
         return loss_and_gradient

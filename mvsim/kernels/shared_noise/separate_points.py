@@ -13,6 +13,7 @@ from mvsim.kernels.shared_noise.layout import Layout
 from mvsim.kernels.shared_noise.listed_outputs import ListedOutputs
 from mvsim.kernels.shared_noise.single_outputs import DirectOutputs, MomentOutputs
 from mvsim.kernels.shared_noise.sums_direct import Neurons
+from mvsim.linalg.blas import one_blas_thread
 from mvsim.losses import ListedPairs, Unmixed
 from mvsim.losses.points import soft_labels
 
@@ -107,7 +108,7 @@ class _Evaluation(Evaluation):
                 outputs.values(y0, y1, self._columns_at_c, self._g)
                 outputs.tangents(y0, y1, self._columns_at_c, self._moves, self._dg)
 
-        with neurons.one_blas_thread():
+        with one_blas_thread():
             neurons.run(forward)
 
     def batches(self) -> Iterator[Whole]:
@@ -139,7 +140,7 @@ class _Evaluation(Evaluation):
     def gradient(self) -> np.ndarray:
         """Return (k, m, F): what has been pulled back."""
         of, columns, residual, change = self._of, self._columns_at_c, self._residual, self._change
-        with self._neurons.one_blas_thread():
+        with one_blas_thread():
             if change is None:
                 return self._columns.pulled_back(lambda y0, y1, out: of.pull_back(y0, y1, columns, residual, out))
             return self._columns.pulled_back(lambda y0, y1, out: of.pull_back_tangent(y0, y1, columns, self._moves, residual, change, out))

@@ -6,11 +6,9 @@ can go through several steps on one thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from mvsim.activations import Activation
 from mvsim.kernels.jit.threads import run_ranges
@@ -46,28 +44,11 @@ class Neurons:
         self.k, self.m = parameters.k, parameters.m
         self.threads = threads
         self.activation, self.scale, self.moment_order = activation.compiled, activation.scale, activation.moment_order
-        self._blas, self._alone = ThreadpoolController(), False
 
     @property
     def how(self) -> str:
         """How neurons are summed, in words."""
         return "one by one" if self.moment_order is None else "by moments"
-
-    @contextmanager
-    def one_blas_thread(self) -> Iterator[None]:
-        """Work without threads of BLAS: they would fight with ours for the cores and give bits that depend on their number.
-
-        Within another such context it costs nothing.
-        """
-        if self._alone:
-            yield
-            return
-        with self._blas.limit(limits=1, user_api="blas"):
-            self._alone = True
-            try:
-                yield
-            finally:
-                self._alone = False
 
     def run(self, work: Callable[[int, int], None]) -> None:
         """Call work(y0, y1) on ranges of classes."""
