@@ -122,6 +122,7 @@ SPOILED = {
     "flow_accuracy": _set("rows", 0, "error", 0.1),
     "flow_candidates": _set("rows", 0, "error", None),
     "flow_designs": _set("rows", 0, "worst", None),
+    "flow_locality": _set("k=6", "kinds", "at predictions", "number", 0),
     "flow_literal": _set("rows", 0, "rise", 0.02),
     "flow_runs": _set("k=6 literal midpoint", "settled", False),
     "gpu": _set("exactness", "rows", 0, "gradient", 1e-9),
@@ -151,6 +152,7 @@ SMALL = {
     "linear_verdicts": {"k": [5, 8], "rows": [{"name": "Proposition 3.5", "status": ["holds", "holds"]}]},
     "permanence": {"runs": {"0": {"views": [{"foretold": 7.0, "error": 0.1, "came": 7.1}]}}},
     "flow_designs": {"rows": [{"evaluations": 4000, "worst": 0.1}]},
+    "flow_locality": {"k=6": {"kinds": {"at predictions": {"number": 1}}}},
     "flow_runs": {
         "k=6 literal midpoint": {
             "settled": True,

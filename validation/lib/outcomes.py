@@ -9,8 +9,8 @@ from typing import Any
 import mvsim
 from lib.runs import over_seeds
 from mvsim import Parameters
-from mvsim.intervals import clopper_pearson
 from mvsim.recording.feature_test import count_classes
+from mvsim.sweep.intervals import clustered_interval
 from mvsim.verification.evidence.persistence import unchanged_since
 
 SCALE = 1.14e5
@@ -31,25 +31,25 @@ def counted(folder: Path, parameters: Parameters, method: str, seeds: int, **opt
 def tallied(runs: Sequence[Any]) -> dict[str, Any]:
     """Return how many classes have both, one and none of their features at the end, over runs, and the fractions with their intervals.
 
-    What is no run in ``runs`` counts as lost. ``complete_since`` tells for each run since when it has both features of every class, None if it has
-    not.
+    What is no run in ``runs`` counts as lost. Intervals allow for classes of one run that are not independent. ``complete_since`` tells for each run
+    since when it has both features of every class, None if it has not.
     """
-    total, accurate = {"both": 0, "one": 0, "none": 0}, 0
-    complete: list[float | None] = []
+    of_runs: dict[str, list[int]] = {"both": [], "one": [], "none": []}
+    accurate, complete = 0, list[float | None]()
     there = [run for run in runs if isinstance(run, mvsim.Run)]
     for run in there:
         last = run.dataset.isel(time=-1)
         for name, count in count_classes(last["feature_learned"].to_numpy()).items():
-            total[name] += count
+            of_runs[name].append(count)
         accurate += float(last["training_accuracy"]) == 1.0
         learned = run.dataset["feature_learned"].to_numpy() >= 1.0
         complete.append(unchanged_since(run.dataset["time"].to_numpy(), learned) if learned[-1].all() else None)
-    n = sum(total.values())
+    trials = [sum(counts) for counts in zip(*of_runs.values(), strict=True)]
     counts: dict[str, Any] = {
-        "classes": total,
+        "classes": {name: sum(successes) for name, successes in of_runs.items()},
         "accurate_runs": accurate,
         "runs": len(there),
         "lost": len(runs) - len(there),
         "complete_since": complete,
     }
-    return counts | {name: [count / n, *clopper_pearson(count, n)] if n else None for name, count in total.items()}
+    return counts | {name: list(clustered_interval(successes, trials)) if there else None for name, successes in of_runs.items()}

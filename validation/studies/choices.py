@@ -30,7 +30,7 @@ from mvsim.plotting.style import FIRST, METHODS, styled
 from mvsim.recording.feature_test import is_learned
 
 TITLE = "What the definitions leave open"
-SOURCES = (*TRAINING, "archive", "intervals", "verification.evidence")
+SOURCES = (*TRAINING, "archive", "intervals", "sweep.intervals", "verification.evidence")
 
 R0 = 0.15
 
