@@ -61,12 +61,12 @@ def states_of(problem, steps):
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_the_whole_hessian_is_told_column_by_column_if_it_is_known_but_for_what_is_on_the_chart(known):
+def test_the_whole_hessian_is_told_column_by_column_if_it_is_known_but_for_where_the_chart_is_curved(known):
     rng = np.random.default_rng(1)
     square = rng.standard_normal((6, 6))
     H, slope, index = square @ square.T, np.array([1.0, 1.0, 30.0, 1.0, 1.0, 1.0]), np.array([0, 2, 3, 5])
     stiff_part = Curvature.of_border(np.arange(6), np.diag(np.diag(H)))
-    near = Near(stiff_part, slope, index, lambda x: x, lambda y: True, (lambda v: H @ v) if known else None)
+    near = Near(stiff_part, slope, index, lambda x: x, lambda y: True, (lambda v: H @ v) if known else None, np.array([1, 2]))
     off_chart = [0, 3, 5]
     whole = np.zeros((6, 6))
     whole[np.ix_(off_chart, off_chart)] = H[np.ix_(off_chart, off_chart)]
@@ -78,7 +78,7 @@ def test_the_whole_hessian_is_formed_on_the_device_of_its_arrays():
     square = np.random.default_rng(1).standard_normal((4, 4))
     H, slope, index = (STRICT.put(x) for x in (square @ square.T, np.array([1.0, 30.0, 1.0, 1.0]), np.array([0, 1, 3])))
     nothing = Curvature.nothing(H)
-    near = Near(nothing, slope, index, lambda x: x, lambda y: True, lambda v: H @ v)
+    near = Near(nothing, slope, index, lambda x: x, lambda y: True, lambda v: H @ v, STRICT.put(np.array([1])))
     exact = near.hessian(True)
     assert fetched(exact.border_index).tolist() == [0, 3]
     assert np.array_equal(fetched(exact.border), (square @ square.T)[np.ix_([0, 3], [0, 3])])

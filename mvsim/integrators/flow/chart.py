@@ -89,6 +89,10 @@ class EscapeChart:
         """Return (e,) bool: whether each coordinate of the chart is still below its threshold."""
         return self.of(y) < self.threshold
 
+    def curved(self, y: Any) -> Any:
+        """Return the coordinates at which y is not a straight function of c: between their floor and their threshold."""
+        return self.index[self.waiting(y) & (self.of(y) > self._at_floor[0])]
+
     def number_waiting(self, y: Any) -> int:
         """Return how many are."""
         xp = namespace_of(y)

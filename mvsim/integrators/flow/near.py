@@ -37,6 +37,8 @@ class Near:
         y -> whether these are still all that can be stiff there.
     product : callable, optional
         v (n,) -> the whole Hessian by c times v.
+    curved : array, optional
+        Coordinates at which y is not a straight function of c; none by default.
     """
 
     curvature: Curvature
@@ -45,6 +47,7 @@ class Near:
     rate: Callable[[Any], Any]
     serves_at: Callable[[Any], bool]
     product: Callable[[Any], Any] | None = None
+    curved: Any = None
 
     @cached_property
     def places(self) -> Places:
@@ -59,10 +62,10 @@ class Near:
     def _exact(self) -> Curvature:
         """The whole Hessian of the coordinates that can be stiff, one product for each column.
 
-        Those on the chart are left out: there the chart itself changes with y, and makes up for what the Hessian says.
+        Where the chart is curved they are left out: there it changes with y itself, and makes up for what the Hessian says.
         """
         xp = namespace_of(self.slope)
-        index = self.index[self.slope[self.index] == 1.0]
+        index = self.index if self.curved is None else self.index[primitives_of(self.index).lookup(self.curved, self.index) < 0]
         assert self.product is not None
         one, places = xp.zeros_like(self.slope), [primitives_of(index).places(index[j : j + 1]) for j in range(index.shape[0])]
         ones = xp.ones_like(self.slope[:1])

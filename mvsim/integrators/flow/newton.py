@@ -19,8 +19,8 @@ ITERATIONS = 3
 SOLVED = 0.1
 """Part of the allowed error of a step to which its equation is solved."""
 
-ROUNDOFF = 1e-6
-"""What is less than this part of that may be round-off, which does not shrink from one iteration to the next."""
+ROUNDOFF = 0.1
+"""Residuals below this part of that may grow from one iteration to the next: late in a flow they are round-off, which does not shrink."""
 
 LINEARLY = 0.05
 """Part of that to which a linear system is solved."""

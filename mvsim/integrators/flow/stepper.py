@@ -43,9 +43,9 @@ that `Near.curvature` leaves out is stiff too, and equations fail every few step
 RESTART_AFTER = 3
 """Failed tests of one step after which the past is dropped."""
 
-MOST_OF_ONE = 10.0
-"""Tolerances by which one coordinate that moves steadily may err in a step. The root mean square over n coordinates alone would allow it sqrt(n), and
-one dormant correlation decides when its neuron escapes."""
+MOST_OF_ONE = 3.0
+"""Tolerances by which one coordinate that matters by itself may err in a step. The root mean square over n coordinates alone would allow it sqrt(n),
+and one own correlation decides when its neuron escapes, or when a neuron that has one view takes the other."""
 
 CLEARLY_UNSOUND = 1e3
 """Error assigned to a step that passes the error test and is refused as unsound; it sets how much shorter the next attempt is."""
@@ -96,7 +96,10 @@ class System(Protocol):
         """Return what is known of the system near y, None if it tells nothing."""
 
     def steady(self, y: Any) -> Any:
-        """Return (a,): coordinates that move at almost constant speed at y, each of which matters by itself."""
+        """Return (a,): coordinates that move at almost constant speed at y."""
+
+    def decisive(self) -> Any:
+        """Return (a,): coordinates each of which matters by itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +212,7 @@ class Stepper:
         """
         n = start.linearised.shape[0]
         begin = start.history.Z[0, :n]
-        measure = Measure(self.system.tolerance(begin), self.system.steady(begin))
+        measure = Measure(self.system.tolerance(begin), self.system.decisive())
         now = replace(start, history=start.history.rescaled(min(start.history.h, size_of(longest, start.clock))))
         failures, most_growth, reason = 0, now.most_growth, ""
         for _ in range(ATTEMPTS):

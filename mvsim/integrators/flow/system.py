@@ -129,13 +129,17 @@ class ChartedField:
         """Return the coordinates of the chart that are still below their threshold."""
         return self.chart.index[self.chart.waiting(y)]
 
+    def decisive(self) -> Any:
+        """Return the coordinates that may blow up, whether they are on the chart or not."""
+        return self.field.escaping.positions
+
     def near(self, y: Any) -> Near | None:
         """Return what the field tells of its shape near y, None if it does not know its Hessian."""
-        curvature, slope = self.curvature(y), self.slope(y)
+        curvature, slope, curved = self.curvature(y), self.slope(y), self.chart.curved(y)
         if curvature is None:
             return None
         if self.field.part is None:
-            return Near(curvature, slope, integers_like(self.size, y), self.rate, lambda y: True, self._product(y))
+            return Near(curvature, slope, integers_like(self.size, y), self.rate, lambda y: True, self._product(y), curved)
         part = self.field.part(self.correlations(y))
         chart = self.chart.within(part.positions)
 
@@ -145,7 +149,7 @@ class ChartedField:
                 loss, gradient = part.loss_and_gradient(c)
             return self._checked(loss, -slope * gradient, c)
 
-        return Near(curvature, slope, part.positions, rate, lambda y: part.is_whole_at(self.correlations(y)), self._product(y))
+        return Near(curvature, slope, part.positions, rate, lambda y: part.is_whole_at(self.correlations(y)), self._product(y), curved)
 
     def _product(self, y: Any) -> Callable[[Any], Any] | None:
         """Return v (n,) -> the Hessian by c at y times v, if the field tells it; each counts as two evaluations."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.evidence.permanence import FEWEST, Moment, foretold_escapes, trend
+from mvsim.verification.evidence.permanence import COUNTED_ON, FEWEST, Moment, foretold_escapes, trend
 from mvsim.verification.evidence.persistence import FACTOR
 from mvsim.verification.statements.definition import Learned
 from mvsim.verification.statements.theorems import ONE_FEATURE
@@ -30,8 +30,8 @@ def permanence(evidence: Evidence, learned: Learned, theorem: str) -> list[Verdi
 def one_feature_stays(evidence: Evidence, learned: Learned) -> Verdict:
     """Theorem 4.6: the power C of k such that exactly one feature is foretold to stay learned in (1 - o(1)) k classes up to t = k^C.
 
-    That ends when one class more than there may be has learned both. The detail has the first escape of any unlearned view. Where the error of the
-    fit exceeds the time that is left, C is that of the time before which no escape is possible by the same fit.
+    That ends when one class more than there may be has learned both. Of the way in ln t to where that cannot have happened by the fit, the part
+    `mvsim.verification.evidence.permanence.COUNTED_ON` is counted on. The detail has the first escape of any unlearned view as it is foretold.
     """
     name = "Theorem 4.6 (permanence)"
     statement = f"the power C of k such that the views that are not learned are foretold to stay so, in {ONE_FEATURE:g} k classes, up to t = k^C"
@@ -51,13 +51,14 @@ def one_feature_stays(evidence: Evidence, learned: Learned) -> Verdict:
     first, last = moments[order[0]], moments[order[int(one.sum()) - needed]]
     which = "no class is on its way to learn both" if first == NEVER else f"class {classes[order[0]]} is foretold to learn its second feature {first}"
     detail = f"{which}; {int(one.sum())} of {p.k} classes have one feature now; {_reached(evidence)}; {foretold.records} records fitted"
-    return constant(name, statement, last.known / evidence.log_k, detail=detail)
+    return constant(name, statement, last.counted_on / evidence.log_k, detail=detail)
 
 
 def not_for_long(evidence: Evidence, foretold: Sequence[Verdict]) -> str:
-    """Return what is foretold to end what a theorem says before time has grown by `FACTOR` after the end of a run; nothing if it lasts longer."""
+    """Return what can end what a theorem says, by its fit, before time has grown by `FACTOR` after the end of a run; nothing if it lasts longer."""
+    end = np.log(evidence.times[-1])
     for verdict in foretold:
-        if verdict.measured is not None and verdict.measured * evidence.log_k < np.log(FACTOR * evidence.times[-1]):
+        if verdict.measured is not None and verdict.measured * evidence.log_k - end < COUNTED_ON * np.log(FACTOR):
             return verdict.detail.split(";")[0]
     return ""
 
@@ -90,7 +91,7 @@ def nothing_undoes_it(evidence: Evidence, theorem: str) -> Verdict:
         return not_applicable(name, statement, f"{why}; {margins}; {_reached(evidence)}")
     lost, loud = fitted.moment(0, 0.0), fitted.moment(1, 1.0)
     detail = f"{margins}, gone {lost}; V Q delta4 max c / rho = {noise[-1]:.3g}, above 1 {loud}; {_reached(evidence)}"
-    return constant(name, statement, min(lost.known, loud.known) / evidence.log_k, detail=detail)
+    return constant(name, statement, min(lost.counted_on, loud.counted_on) / evidence.log_k, detail=detail)
 
 
 def _reached(evidence: Evidence) -> str:

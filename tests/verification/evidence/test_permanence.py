@@ -5,7 +5,7 @@ import pytest
 from altered_runs import altered
 
 from mvsim.run import Run
-from mvsim.verification.evidence.permanence import FEWEST, foretold_escapes, trend
+from mvsim.verification.evidence.permanence import FEWEST, Moment, foretold_escapes, trend
 
 TIMES = np.geomspace(1e4, 1e8, 81)
 
@@ -108,4 +108,9 @@ def test_a_slope_within_its_error_resolves_nothing(erm):
     assert moment.error == np.inf
     assert not moment.is_resolved
     assert np.isfinite(moment.known)
-    assert moment.known > np.log(1e8)
+    assert np.log(1e8) < moment.counted_on < moment.known
+
+
+def test_half_of_the_way_is_counted_on():
+    assert Moment(log_time=30.0, error=1.0, not_before=28.0, log_end=10.0).counted_on == 19.0
+    assert Moment(log_time=np.inf, error=0.0, not_before=28.0, log_end=10.0).counted_on == np.inf, "it moves away"

@@ -23,31 +23,37 @@ def learned(k, both=()):
     return Learned(features, 200, features, features >= 1.0, 1.0)
 
 
-def with_escapes(monkeypatch, decades, error=2.0, not_before=9.0):
-    """Views 1 are foretold to escape at these powers of ten, with these errors and not before that; all in decades."""
+def power(run, decades):
+    """The power of k at half of the way in ln t from the end of a run at k = 4 to a power of ten."""
+    return 0.5 * (np.log(float(run.dataset["final_time"])) + decades * np.log(10.0)) / np.log(4.0)
+
+
+def with_escapes(monkeypatch, decades, error=2.0, not_before=None):
+    """Views 1 are foretold to escape at these powers of ten, with these errors and not before that, by default not before these; all in decades."""
     log_time = np.stack([np.full(len(decades), np.nan), np.log(10.0) * np.array(decades)], axis=1)
-    errors, earliest = np.full_like(log_time, error * np.log(10.0)), np.full_like(log_time, not_before * np.log(10.0))
+    errors = np.full_like(log_time, error * np.log(10.0))
+    earliest = log_time if not_before is None else np.full_like(log_time, not_before * np.log(10.0))
     monkeypatch.setattr(statements, "foretold_escapes", lambda evidence: permanence.Foretold(log_time, errors, earliest, 20))
 
 
 def test_the_power_is_that_of_the_class_that_is_one_too_many(erm, monkeypatch):
     with_escapes(monkeypatch, [30.0, 20.0, 50.0, 40.0])  # k = 4: 0.9 of 4 classes are all four
     verdict = one_feature_stays(Evidence(erm), learned(4))
-    assert (verdict.status, verdict.measured) == ("measured", pytest.approx(20.0 * np.log(10.0) / np.log(4.0)))
+    assert (verdict.status, verdict.measured) == ("measured", pytest.approx(power(erm, 20.0)))
     assert verdict.detail.startswith("class 1 is foretold to learn its second feature at t = 10^20, +- 2 decades by the fit; 4 of 4 classes have one")
     monkeypatch.setattr(statements, "ONE_FEATURE", 0.75)
     verdict = one_feature_stays(Evidence(erm), learned(4))
-    assert verdict.measured == pytest.approx(30.0 * np.log(10.0) / np.log(4.0))
-    assert one_feature_stays(Evidence(erm), learned(4, both=[2])).measured == pytest.approx(20.0 * np.log(10.0) / np.log(4.0))
+    assert verdict.measured == pytest.approx(power(erm, 30.0))
+    assert one_feature_stays(Evidence(erm), learned(4, both=[2])).measured == pytest.approx(power(erm, 20.0))
     gone = one_feature_stays(Evidence(erm), learned(4, both=[2, 3]))
     assert (gone.status, gone.measured) == ("not applicable", None)
     assert "at the end 2 of 4 classes have exactly one feature, fewer than 3" in gone.detail
 
 
 def test_a_time_that_the_fit_does_not_resolve_is_no_number(erm, monkeypatch):
-    with_escapes(monkeypatch, [98.0] * 4, error=2.4e3)
+    with_escapes(monkeypatch, [98.0] * 4, error=2.4e3, not_before=9.0)
     verdict = one_feature_stays(Evidence(erm), learned(4))
-    assert verdict.measured == pytest.approx(9.0 * np.log(10.0) / np.log(4.0))
+    assert verdict.measured == pytest.approx(power(erm, 9.0))
     assert "not before t = 10^9; when, the fit does not tell" in verdict.detail
     assert "98" not in verdict.detail
     with_escapes(monkeypatch, [np.inf] * 4, error=0.0, not_before=np.inf)
@@ -87,7 +93,7 @@ def margins(run, own, largest=1.0):
 def test_a_margin_that_falls_is_followed_to_its_end(midpoint):
     x = np.log(TIMES / TIMES[-1])
     verdict = nothing_undoes_it(margins(midpoint, 6.0 - 0.25 * x), "4.7")
-    assert verdict.measured == pytest.approx((np.log(1e8) + 5.0 / 0.25) / np.log(4.0), rel=1e-9)
+    assert verdict.measured == pytest.approx((np.log(1e8) + 0.5 * 5.0 / 0.25) / np.log(4.0), rel=1e-6)
     assert nothing_undoes_it(margins(midpoint, 6.0 + 0.25 * x), "4.7").measured == np.inf
     assert nothing_undoes_it(margins(midpoint, 0.0 * x), "4.7").status == "not applicable"
 
@@ -115,7 +121,7 @@ def test_noise_that_becomes_linear_is_foretold(midpoint):
     for level, said in ((0.5 + 0.1 * x, "above 1 at t = 10^10.17"), (0.5 - 0.01 * x, "above 1 never")):
         assert said in nothing_undoes_it(margins(midpoint, 6.0 + x, scale * level), "4.7").detail
     until = nothing_undoes_it(margins(midpoint, 6.0 + x, scale * (0.5 + 0.1 * x)), "4.7")
-    assert until.measured == pytest.approx((np.log(1e8) + 5.0) / np.log(4.0), rel=1e-9)
+    assert until.measured == pytest.approx((np.log(1e8) + 0.5 * 5.0) / np.log(4.0), rel=1e-6)
 
 
 def test_where_noise_is_linear_already_nothing_is_foretold(midpoint):
