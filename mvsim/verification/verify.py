@@ -77,7 +77,7 @@ def ask_of_runs(
                 check_model(run.parameters, f"{path_text(run.path or 'a run')}: ")
             if "data" in run.provenance["options"]:
                 name = path_text(run.path or "a run")
-                raise UsageError(f"{name}: was trained on data of its own, which the file does not keep; judge it from Python, with data=...")
+                raise UsageError(f"{name}: was trained on data of its own, which the file does not keep; such runs are not judged")
             asked.append((run, number))
     for run, number in asked:
         if begin is not None:

@@ -41,7 +41,7 @@ PREDICTED, ITERATED = "at predictions", "within iterations"
 PROBLEMS = {
     "k=6": Problem("k=6", "midpoint", mvsim.Parameters(k=6), 3e8),
     "k=10": Problem("k=10", "midpoint", mvsim.Parameters(k=10, d=20000, P=100), 6e8),
-    "k=20": Problem("k=20", "midpoint", mvsim.Parameters(k=20), 1e6),
+    "k=20": Problem("k=20", "midpoint", mvsim.Parameters(k=20), 1e7),
 }
 """Through all escapes at k = 6 and 10, through some of them at k = 20."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import time
 from typing import Any, NamedTuple
 
@@ -109,13 +110,10 @@ def _features(answer: dict[str, Any], number: str) -> dict[str, Any] | None:
 
 
 def _exceptions(answer: dict[str, Any]) -> tuple[float, float, float] | None:
-    """Return exceptions of Theorem 4.6 among the classes times log k, with the interval."""
-    v = next((v for v in answer["verdicts"] if v["name"].startswith("Theorem 4.6 (features), classes")), None)
-    if v is None or v["measured"] is None:
-        return None
-    right, of = (int(word) for word in v["detail"].split(",")[0].split(" of "))
-    low, high = clopper_pearson(of - right, of)
-    return tuple(x * math.log(answer["k"]) for x in (1.0 - right / of, low, high))  # type: ignore[return-value]
+    """Return exceptions of Theorem 4.6 among the classes times log k, with the interval, as the verdict tells them."""
+    details = [v["detail"] for v in answer["verdicts"] if v["name"].startswith("Theorem 4.6 (features), classes")]
+    told = re.search(r"exceptions times log k: (\S+), interval \[(\S+), (\S+)\]", " ".join(details))
+    return None if told is None else (float(told[1]), float(told[2]), float(told[3]))
 
 
 def picture(results: dict[str, Any]) -> Figure:
