@@ -195,7 +195,7 @@ def rates_picture(results: dict[str, Any]) -> Figure:
         axes.set_ylabel("share of classes that learn both")
         axes.set_xticks([0.05, 0.1, 0.2, 0.4], ["0.05", "0.1", "0.2", "0.4"])
         axes.minorticks_off()
-        figure.suptitle("Exceptions to Theorem 4.6 die out as $r_0$ falls", fontsize=9)
+        figure.suptitle("Exceptions to Theorem 4.6: rarer as $r_0$ falls, more frequent as k grows", fontsize=9)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
         return figure
 

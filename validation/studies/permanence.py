@@ -89,7 +89,7 @@ def picture(results: dict[str, Any]) -> Figure:
         figure = Figure(figsize=(3.8, 3.2), layout="constrained")
         axes = figure.subplots()
         axes.plot([5.0, end], [5.0, end], color=MARK, linewidth=0.8, label="as foretold")
-        axes.axhline(FAR, color=MARK, linewidth=0.8, linestyle=":")
+        axes.axhline(FAR, color=MARK, linewidth=0.8, linestyle=":", label="end of the runs")
         x, error = (np.array([view[name] for view in hits]) for name in ("foretold", "error"))
         axes.errorbar(x, [view["came"] for view in hits], xerr=error, color=FIRST, fmt="o", markersize=3.5, linewidth=0.8, label="escaped")
         x = np.minimum([view["foretold"] for view in others], end)
@@ -98,8 +98,9 @@ def picture(results: dict[str, Any]) -> Figure:
         axes.set_ylim(5.0, FAR + 1.0)
         axes.set_xlabel(r"$\log_{10}$ of the escape time foretold (later ones at the edge)")
         axes.set_ylabel(r"$\log_{10}$ of the escape time")
-        found = counted(results)
-        figure.suptitle(f"{found['hits']} views escape within {max(found['errors'], default=0.0):.2g} decades of the time foretold", fontsize=9)
+        early = max((view["foretold"] - view["came"] for view in hits), default=0.0)
+        title = f"{len(hits)} of {len(views)} views escape by the end,\nup to {early:.2g} decades before the time foretold"
+        figure.suptitle(title, fontsize=9, x=0.01, ha="left")
         axes.legend(loc="lower right")
         return figure
 

@@ -117,10 +117,10 @@ def controls_picture(controls: dict[str, Any]) -> Figure:
         axes.xaxis.tick_top()
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
-        said = "as it must" if not wrong else f"as it must but for {wrong} (crosses)"
-        title = f"Each check turns when what it needs is taken away:\n{len(rows) - wrong} of {len(rows)} say what they must"
+        said = "as required" if not wrong else f"as required but for {wrong} (crosses)"
+        title = f"Each check passes runs as they are and rejects altered ones:\n{len(rows) - wrong} of {len(rows)} as required"
         figure.suptitle(title, fontsize=9, x=0.01, ha="left")
-        figure.supxlabel(f"Frame: what the check has to say. Dot: what it said, {said}.", fontsize=6, x=0.01, ha="left", color=MARK)
+        figure.supxlabel(f"Frame: the verdict that is required. Dot: the verdict that was given, {said}.", fontsize=6, x=0.01, ha="left", color=MARK)
         return figure
 
 

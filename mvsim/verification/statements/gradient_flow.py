@@ -178,7 +178,7 @@ def recorded_rate(records: FlowRecords) -> Verdict:
     Along the flow ln J(s) / J(t) is the integral of f = t |grad J|^2 / J over ln t; between two records it is compared with the trapezoidal rule.
     Measured is the median over pairs of the difference, relative to the rule, at most `RATE`: an f that has a peak between two records spoils
     one pair, a clock or a gradient that does not belong to the losses spoils them all. Compared are records with training accuracy 1 between which
-    no neuron escapes, ln t grows by `SHORTEST`, ln J falls by `LEAST_FALL` and f changes by a factor of at most `MOST_CHANGE`.
+    no neuron escapes or enters B, ln t grows by `SHORTEST`, ln J falls by `LEAST_FALL` and f changes by a factor of at most `MOST_CHANGE`.
     """
     name, statement = "Gradient flow (recorded rate)", "ln J(s)/J(t) beside (ln t/s) (f(s) + f(t)) / 2, f = t |grad J|^2 / J: median difference"
     _, differences = _rate_differences(records)
@@ -210,7 +210,8 @@ def _rate_differences(records: FlowRecords) -> tuple[np.ndarray, np.ndarray]:
         steady = np.maximum(before, after) <= MOST_CHANGE * np.minimum(before, after)
         right = records.evidence.training_accuracy == 1.0
         compared = right[:-1] & right[1:] & (grown >= SHORTEST) & (records.falls >= LEAST_FALL) & steady & (rule > 0.0) & np.isfinite(rule)
-    compared &= ~_escapes_between(records.dataset["entry_time"].to_numpy(), records.times)
+    events = [records.dataset[name].to_numpy().ravel() for name in ("escape_time", "entry_time") if name in records.dataset]
+    compared &= ~_some_between(np.concatenate(events), records.times)
     return records.times[1:][compared], np.abs(records.falls[compared] / rule[compared] - 1.0)
 
 
@@ -272,7 +273,7 @@ def _unrecorded(name: str, statement: str, variable: str) -> Verdict:
     return Verdict(name, "inconclusive", statement, detail=detail)
 
 
-def _escapes_between(entry_time: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """Return (T - 1,) bool: whether a neuron escaped between two records."""
-    escapes = np.sort(entry_time[np.isfinite(entry_time)])
-    return np.asarray(np.diff(np.searchsorted(escapes, times, side="right")) > 0)
+def _some_between(events: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Return (T - 1,) bool: whether one of some events, at these times or never, lies between two records."""
+    came = np.sort(events[np.isfinite(events)])
+    return np.asarray(np.diff(np.searchsorted(came, times, side="right")) > 0)

@@ -183,3 +183,14 @@ def test_another_time_of_one_record_is_found(erm, factor):
             moved = Run(erm.dataset.assign_coords(time=("time", times)).assign(final_time=times[-1]), erm.provenance)
             assert statuses(moved)[TIMES] == "fails"
     assert statuses(erm)[TIMES] == "holds"
+
+
+def test_records_between_which_a_view_escapes_are_not_compared(erm):
+    times = recorded(erm, "time")
+    later = np.arange(len(times)) > len(times) - 3
+    loss, norm = (np.where(later, part, 1.0) * recorded(erm, name) for name, part in (("loss", 0.5), ("gradient_norm", 0.5**0.5)))
+    run = altered(erm, loss=loss, gradient_norm=norm)
+    assert TIMES in failing(run)
+    escape = recorded(erm, "escape_time")
+    escape[0, 0, 0] = np.sqrt(times[~later][-1] * times[later][0])
+    assert TIMES not in failing(Run(run.dataset.assign(escape_time=(run.dataset["escape_time"].dims, escape)), run.provenance))

@@ -40,7 +40,7 @@ def least_leader(evidence: Evidence) -> Verdict:
     leaders = evidence.max_correlation[0] * evidence.parameters.d**0.5
     y, view = np.unravel_index(leaders.argmin(), leaders.shape)
     statement = "max_r <w_{y,r}, v_{y,l}>(0) sqrt(d) is bounded from below by a positive constant: its least value"
-    return constant("Claim B.1 (own correlation)", statement, float(leaders.min()), above=True, detail=f"class {y}, view {view}")
+    return constant("Claim B.1 (own correlation)", statement, float(leaders.min()), above=True, detail=f"class {y}, view {view + 1}")
 
 
 def positive_fraction(evidence: Evidence) -> Verdict:

@@ -36,7 +36,7 @@ def test_the_least_leader(run):
     leaders[1:] = -5.0  # later records do not matter
     verdict = check("Claim B.1 (own correlation)", altered(run, max_correlation=leaders))
     assert verdict.measured == pytest.approx(0.01 * run.parameters.d**0.5, rel=FEW_OPERATIONS)
-    assert "class 2, view 1" in verdict.detail
+    assert "class 2, view 2" in verdict.detail
 
 
 def test_positive_correlations_are_counted_neuron_by_neuron(midpoint):
