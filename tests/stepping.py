@@ -22,9 +22,6 @@ class Problem:
     def steady(self, y):
         return self._steady
 
-    def decisive(self):
-        return self._steady
-
     def near(self, y):
         everything = np.arange(len(y))
         index, place = everything if self._stiff is None else np.array(self._stiff), y.copy()

@@ -15,9 +15,8 @@ from mvsim import diagnostics
 from mvsim.diagnostics import own_correlations
 from mvsim.integrators import Escaping, Field, GradientFlow, State
 from mvsim.integrators.arrays import pack
+from mvsim.integrators.flow import error_size, stalls
 from mvsim.integrators.flow import flow as the_flow
-from mvsim.integrators.flow import stalls
-from mvsim.integrators.flow import stepper as the_stepper
 from mvsim.integrators.flow.carried import unpack_memory
 from mvsim.integrators.flow.chart import EscapeChart, smallest
 from mvsim.integrators.flow.flow import APPROACH, AT_REST, GROWTH_AT_REST, GROWTH_THAT_SEES_NOISE, IMBALANCE, RISE
@@ -105,14 +104,6 @@ def test_on_the_chart_a_blow_up_is_a_straight_line():
 def test_the_chart_is_curved_between_its_floor_and_its_threshold(c, curved):
     chart = EscapeChart.at(np.array([1e-3, 1e-2, 0.5]), np.arange(3), np.full(3, 0.1), 8.0)
     assert chart.curved(chart.to_y(np.array(c))).tolist() == curved
-
-
-def test_every_own_correlation_decides_by_itself_also_one_that_begins_below_0():
-    field = fields()
-    c = -mvsim.initial_correlations(SMALL, 0)
-    system = ChartedField(field, EscapeChart.at(c.ravel(), *field.escaping), c.shape, 1e-3, 1.0)
-    own = np.broadcast_to(np.eye(SMALL.k, dtype=bool)[:, None, :, None], c.shape)
-    assert sorted(system.decisive()) == np.flatnonzero(own.ravel()).tolist()
 
 
 K, RHO, ALPHA = 3.0, 0.5, 8.0
@@ -244,9 +235,9 @@ def test_a_step_after_which_the_loss_has_risen_is_tried_again_until_the_flow_is_
 def test_a_step_that_passes_over_an_escape_is_refused(monkeypatch):
     """Where rho is large, outputs are of order 1 long before neurons are linear, so that an escape is over within a moment of the step before.
 
-    Errors of own correlations alone do not guard against that here, so that the balance has to.
+    Errors of single coordinates do not guard against that here, so that the balance has to.
     """
-    monkeypatch.setattr(the_stepper, "MOST_OF_ONE", np.inf)
+    monkeypatch.setattr(error_size, "MOST_OF_ONE", np.inf)
     p = mvsim.Parameters(k=3, N=30, rho=1e3)
     objective, c = mvsim.objective("erm", p, mvsim.sample_dataset(p, 0)), mvsim.initial_correlations(p, 0)
 

@@ -7,9 +7,10 @@ import pytest
 from sksundae.cvode import CVODE
 from stepping import Problem, follow
 
+from mvsim.integrators.flow.error_size import MOST_OF_ONE, error_size
 from mvsim.integrators.flow.krylov import gmres
 from mvsim.integrators.flow.newton import ImplicitEquation, solve_by_newton
-from mvsim.integrators.flow.stepper import MOST_OF_ONE, GaveUpError, Measure, Stepper
+from mvsim.integrators.flow.stepper import GaveUpError, Stepper
 
 pytestmark = pytest.mark.usefixtures("one_blas")
 
@@ -114,15 +115,14 @@ def test_newton_finds_the_solution_of_the_equation_or_none():
     assert np.abs(a + 1e-3 * (equation.predicted + a) ** 3).max() < 1e-7
 
 
-def test_an_error_is_a_root_mean_square_but_of_what_matters_by_itself():
-    weight = np.array([1.0, 2.0] * 200)
-    error = np.zeros(400)
-    error[7] = 2.0 * 2.0 * MOST_OF_ONE  # twice what one coordinate may err, 20 tolerances
-    assert Measure(weight, np.zeros(0, np.int64)).of(error) == pytest.approx(2.0 * MOST_OF_ONE / 20.0)
-    assert Measure(weight, np.array([3, 7])).of(error) == pytest.approx(2.0)
-    assert Measure(weight, np.array([3, 8])).of(error) == pytest.approx(2.0 * MOST_OF_ONE / 20.0)
-    assert Measure(weight, np.array([3, 7])).of(weight) == 1.0
-    assert np.isnan(Measure(weight, np.array([3])).of(np.nan * error))
+def test_an_error_is_a_root_mean_square_unless_one_coordinate_errs_too_much():
+    scaled = np.full(400, 0.5)
+    assert error_size(scaled) == 0.5
+    scaled[7] = 2.0 * MOST_OF_ONE
+    assert error_size(scaled) == pytest.approx(2.0)
+    scaled[7] = -1.01 * MOST_OF_ONE
+    assert error_size(scaled) == pytest.approx(1.01)
+    assert np.isnan(error_size(np.full(3, np.nan)))
 
 
 def test_gmres_says_when_a_product_is_not_finite(capfd):

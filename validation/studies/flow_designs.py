@@ -26,7 +26,7 @@ from lib.tables import table
 import mvsim
 from mvsim.errors import StalledError
 from mvsim.integrators import GradientFlow, State
-from mvsim.integrators.flow import flow, secants, stepper, system
+from mvsim.integrators.flow import error_size, flow, secants, stepper, system
 from mvsim.integrators.flow.secants import Secants
 from mvsim.kernels.shared_noise.stiff_hessian import of_pairs
 from mvsim.recording.entries import EscapeLog
@@ -92,39 +92,25 @@ def _whole_evaluations() -> Iterator[None]:
 
 
 @contextmanager
-def _each_bounded(most: float) -> Iterator[None]:
-    """Let no coordinate at all err by more than so many tolerances in a step."""
-    of = stepper.Measure.of
-
-    def bounded(self: stepper.Measure, v: np.ndarray) -> float:
-        return max(of(self, v), float(np.abs(v / self.weight).max()) / most)
-
-    with patch.object(stepper.Measure, "of", bounded):
-        yield
-
-
-@contextmanager
 def _filtered_errors() -> Iterator[None]:
     """Measure the error of what can be stiff after the preconditioner: what relaxes within a step errs by less than its correction says."""
-    solved, of = stepper.Stepper._solved, stepper.Measure.of
-    filtered: dict[int, np.ndarray] = {}
+    solved, of = stepper.Stepper._solved, stepper.error_size
+    last: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def remembered(self: Any, now: Any, equation: Any, *rest: Any) -> Any:
-        now, solution = solved(self, now, equation, *rest)
+    def remembered(self: Any, now: Any, equation: Any, weight: np.ndarray, *rest: Any) -> Any:
+        now, solution = solved(self, now, equation, weight, *rest)
         near = None if solution is None else self._known.near(now)
-        filtered.clear()
+        last.clear()
         if near is not None:
             error = solution.correction.copy()
             error[near.index] = near.preconditioner(equation.gamma)(error[near.index])
-            filtered[id(solution.correction)] = error
+            last.append((solution.correction / weight, error / weight))
         return now, solution
 
-    def measured(self: stepper.Measure, v: np.ndarray) -> float:
-        alone = np.zeros_like(v)
-        alone[self.alone] = v[self.alone]
-        return max(of(self._replace(alone=self.alone[:0]), filtered.get(id(v), v)), of(self, alone))
+    def filtered(scaled: np.ndarray) -> float:
+        return of(next((small for plain, small in last if np.array_equal(plain, scaled)), scaled))
 
-    with patch.object(stepper.Stepper, "_solved", remembered), patch.object(stepper.Measure, "of", measured):
+    with patch.object(stepper.Stepper, "_solved", remembered), patch.object(stepper, "error_size", filtered):
         yield
 
 
@@ -160,11 +146,12 @@ DESIGNS: dict[str, Design] = {
     "70 % of the way to an escape in a step instead of 50 %": _constant(flow, "APPROACH", 0.7),
     "steps may grow by 3 instead of 1.5": _constant(flow, "GROWTH_THAT_SEES_NOISE", 3.0),
     "error aimed at: half of what is allowed instead of a sixth": _constant(stepper, "SAFETY_SAME", 2.0),
-    "errors of own correlations in the root mean square alone": _constant(stepper, "MOST_OF_ONE", math.inf),
-    "an own correlation may err by 10 tolerances instead of 3": _constant(stepper, "MOST_OF_ONE", 10.0),
+    "errors in the root mean square alone": _constant(error_size, "MOST_OF_ONE", math.inf),
+    "a coordinate may err by 10 tolerances instead of 3": _constant(error_size, "MOST_OF_ONE", 10.0),
+    "a coordinate may err by 5 tolerances": _constant(error_size, "MOST_OF_ONE", 5.0),
+    "iterations given up once residuals grow by 3 instead of 1000": _constant(secants, "DIVERGES", 3.0),
     "order at most 3 instead of 5": _constant(stepper, "MAX_ORDER", 3),
     "order at most 2": _constant(stepper, "MAX_ORDER", 2),
-    "no coordinate may err by more than 10 tolerances": lambda: _each_bounded(10.0),
     "errors of what relaxes within a step measured as what is left of them": _filtered_errors,
     "correlations with other classes resolved to 10 tolerances": lambda: _coarser_others(10.0),
 }

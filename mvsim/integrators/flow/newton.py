@@ -17,10 +17,8 @@ ITERATIONS = 3
 """Most corrections of one step."""
 
 SOLVED = 0.1
-"""Part of the allowed error of a step to which its equation is solved."""
-
-ROUNDOFF = 0.1
-"""Residuals below this part of that may grow from one iteration to the next: late in a flow they are round-off, which does not shrink."""
+"""Part of the allowed error of a step to which its equation is solved, in the root mean square: that single coordinates be solved as well as their
+errors are bounded costs 20 % more gradients, and no run that was tried gets better by it."""
 
 LINEARLY = 0.05
 """Part of that to which a linear system is solved."""
@@ -104,7 +102,7 @@ def solve_by_newton(equation: ImplicitEquation, weight: Any, allowed: float, rat
             change, _ = gmres(product, defect, LINEARLY * enough * root, KRYLOV)
             correction = correction + weight * change
             size = length(change) / root
-        if not math.isfinite(size) or not all_finite(defect) or (iteration and size > max(2.0 * before, ROUNDOFF * enough)):
+        if not math.isfinite(size) or not all_finite(defect) or (iteration and size > max(2.0 * before, enough)):
             return None
         if iteration:
             rate = max(0.3 * rate, size / before)

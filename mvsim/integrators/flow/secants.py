@@ -29,7 +29,7 @@ from array_api_compat import device
 
 from mvsim.integrators.flow.krylov import Operator
 from mvsim.integrators.flow.near import Near
-from mvsim.integrators.flow.newton import ROUNDOFF, SOLVED, ImplicitEquation, Solution
+from mvsim.integrators.flow.newton import SOLVED, ImplicitEquation, Solution
 from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.primitives import primitives_of
 from mvsim.linalg.vectors import all_finite, integers_like, length, same_entries
@@ -41,8 +41,9 @@ KEPT = 8
 EVALUATIONS = 6
 """Most evaluations of f for one step."""
 
-SLOWEST = 3.0
-"""Factor by which residuals may grow from one evaluation to the next before the iteration is given up."""
+DIVERGES = 1e3
+"""Factor by which residuals may grow from one evaluation to the next before the iteration is given up, unless they are small enough all the same. A
+step along a direction that is not known yet can make them much larger; then it is known."""
 
 FORGOTTEN = 0.3
 """Part of the last rate of convergence that counts for the next one, if it converges faster."""
@@ -216,7 +217,7 @@ def solve_by_secants(
             iteration.learnt(step, others.evaluated(iteration.y) if whole else near.rate(iteration.y))
             last_size, size = size, length(iteration.r) / root
             rate = max(FORGOTTEN * rate, size / last_size) if last_size > 0.0 else rate
-            if not size <= max(SLOWEST * last_size, ROUNDOFF * enough):
+            if not size <= max(DIVERGES * last_size, enough):
                 break
             if whole and size <= enough < others.motion:
                 others.move()

@@ -16,12 +16,13 @@ import numpy as np
 from mvsim.errors import DivergedError
 from mvsim.integrators.flow.bdf import LEAST_GROWTH, MAX_ORDER, SAFETY_HIGHER, SAFETY_OTHER, SAFETY_SAME, Coefficients, History
 from mvsim.integrators.flow.clock import FIRST, LONGEST, in_frame, size_of, time_of, wound
+from mvsim.integrators.flow.error_size import error_size
 from mvsim.integrators.flow.near import Near
 from mvsim.integrators.flow.newton import ImplicitEquation, Solution, solve_by_newton
 from mvsim.integrators.flow.secants import Secants, solve_by_secants
 from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.primitives import primitives_of
-from mvsim.linalg.vectors import dot, largest, like, numbers
+from mvsim.linalg.vectors import like, numbers
 
 MOST_GROWTH_AFTER_FIRST, MOST_GROWTH_LATER = 1e4, 10.0
 """Most growth of the step size after the first step, and after any other, as the error allows it."""
@@ -43,10 +44,6 @@ that `Near.curvature` leaves out is stiff too, and equations fail every few step
 RESTART_AFTER = 3
 """Failed tests of one step after which the past is dropped."""
 
-MOST_OF_ONE = 3.0
-"""Tolerances by which one coordinate that matters by itself may err in a step. The root mean square over n coordinates alone would allow it sqrt(n),
-and one own correlation decides when its neuron escapes, or when a neuron that has one view takes the other."""
-
 CLEARLY_UNSOUND = 1e3
 """Error assigned to a step that passes the error test and is refused as unsound; it sets how much shorter the next attempt is."""
 
@@ -60,27 +57,6 @@ class Motion(NamedTuple):
 
 Judge = Callable[[float, Motion, Motion], np.ndarray | None]
 """(size of a step, its beginning, its end) -> what integrals along the trajectory gain in it, or None if the step must not be taken."""
-
-
-class Measure(NamedTuple):
-    """How large an error is.
-
-    Attributes
-    ----------
-    weight : array
-        (n,) tolerances.
-    alone : array
-        (a,) coordinates each of which matters by itself.
-    """
-
-    weight: Any
-    alone: Any
-
-    def of(self, v: Any) -> float:
-        """Return the size of v (n,), 1 for the largest that is allowed: its root mean square, or its largest entry alone over `MOST_OF_ONE`."""
-        scaled = v / self.weight
-        of_one = largest(scaled[self.alone])
-        return max(math.sqrt(dot(scaled, scaled) / scaled.shape[0]), of_one / MOST_OF_ONE)
 
 
 class System(Protocol):
@@ -97,9 +73,6 @@ class System(Protocol):
 
     def steady(self, y: Any) -> Any:
         """Return (a,): coordinates that move at almost constant speed at y."""
-
-    def decisive(self) -> Any:
-        """Return (a,): coordinates each of which matters by itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,28 +185,28 @@ class Stepper:
         """
         n = start.linearised.shape[0]
         begin = start.history.Z[0, :n]
-        measure = Measure(self.system.tolerance(begin), self.system.decisive())
+        weight = self.system.tolerance(begin)
         now = replace(start, history=start.history.rescaled(min(start.history.h, size_of(longest, start.clock))))
         failures, most_growth, reason = 0, now.most_growth, ""
         for _ in range(ATTEMPTS):
             history = now.history
             coefficients = history.coefficients()
-            now, solution = self._solve(now, coefficients, measure.weight)
+            now, solution = self._solve(now, coefficients, weight)
             if solution is None:
                 most_growth, reason = 1.0, "its equation is not solved"
                 now = replace(now, history=history.rescaled(0.25 * history.h), trouble=min(now.trouble + REMEMBERED, MOST_TROUBLE))
                 continue
-            error = measure.of(solution.correction) * coefficients.error
+            error = error_size(solution.correction / weight) * coefficients.error
             if error <= 1.0:
                 time, clock = time_of(history.h, now.clock), now.clock * math.exp(history.h)
                 after = self._corrected(history, coefficients, solution, time * now.drift)
                 gain = judge(time, _motion(history, now.drift, now.clock), _motion(after, now.drift, clock))
                 if gain is not None:
                     after.Z[0, n:] += like(gain, after.Z)
-                    after, ratio = self._next(history, after, coefficients, error, measure, most_growth)
+                    after, ratio = self._next(history, after, coefficients, error, weight, most_growth)
                     drift = self._drift(_motion(after, now.drift, clock))
                     after = in_frame(after, now.drift - drift, clock)
-                    after, clock = wound(after.rescaled(min(ratio * history.h, LONGEST)), clock, measure.weight)
+                    after, clock = wound(after.rescaled(min(ratio * history.h, LONGEST)), clock, weight)
                     end = replace(
                         now,
                         history=after,
@@ -307,9 +280,9 @@ class Stepper:
         ratio = 1.0 / ((SAFETY_SAME * error) ** (1.0 / (history.order + 1)) + 1e-6)
         return replace(now, history=history.rescaled(history.h * min(max(ratio, 0.1), 0.9 if failures < 2 else 0.2)))
 
-    def _next(self, before: History, after: History, c: Coefficients, error: float, measure: Measure, most_growth: float) -> tuple[History, float]:
+    def _next(self, before: History, after: History, c: Coefficients, error: float, weight: Any, most_growth: float) -> tuple[History, float]:
         """Return the past at the order of the next step, and by what its size is multiplied."""
-        q, n = after.order, measure.weight.shape[0]
+        q, n = after.order, weight.shape[0]
         if most_growth == 1.0:
             return replace(after, wait=max(after.wait, 2)), 1.0
         same = 1.0 / ((SAFETY_SAME * error) ** (1.0 / (q + 1)) + 1e-6)
@@ -318,10 +291,10 @@ class Stepper:
         after = replace(after, wait=2)
         lower = higher = 0.0
         if q > 1:
-            lower = 1.0 / ((SAFETY_OTHER * measure.of(after.Z[q, :n]) * c.lower) ** (1.0 / q) + 1e-6)
+            lower = 1.0 / ((SAFETY_OTHER * error_size(after.Z[q, :n] / weight) * c.lower) ** (1.0 / q) + 1e-6)
         if q < MAX_ORDER and before.scale > 0.0:
             change = after.correction - float((c.scale / before.scale) * (after.past[0] / after.past[1]) ** (q + 1)) * before.correction
-            higher = 1.0 / ((SAFETY_HIGHER * measure.of(change[:n]) * c.higher) ** (1.0 / (q + 2)) + 1e-6)
+            higher = 1.0 / ((SAFETY_HIGHER * error_size(change[:n] / weight) * c.higher) ** (1.0 / (q + 2)) + 1e-6)
         best = max(lower, same, higher)
         if best < LEAST_GROWTH:
             return after, 1.0

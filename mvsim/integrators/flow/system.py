@@ -129,10 +129,6 @@ class ChartedField:
         """Return the coordinates of the chart that are still below their threshold."""
         return self.chart.index[self.chart.waiting(y)]
 
-    def decisive(self) -> Any:
-        """Return the coordinates that may blow up, whether they are on the chart or not."""
-        return self.field.escaping.positions
-
     def near(self, y: Any) -> Near | None:
         """Return what the field tells of its shape near y, None if it does not know its Hessian."""
         curvature, slope, curved = self.curvature(y), self.slope(y), self.chart.curved(y)

@@ -16,8 +16,8 @@ the slope goes on to change as it has done: the least x > 0 at which u is 0 if i
 
     x = 2 u / (|s| + e + sqrt((|s| + e)^2 + 2 |s'| u)).
 
-Far beyond the end of a run the slope does not go on to change as it has done: residuals gather on the points with the largest coefficients of the
-view, and K grows. So only the part `COUNTED_ON` of x is counted on.
+Far beyond the end of a run the slope can change by more than it has done so far: in the study permanence, views escape before the end of that x. Why
+K grows there is not known. So only the part `COUNTED_ON` of x is counted on.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SOON = 1000.0
 """Factor of time after the end of a run within which what is foretold is said as a multiple of that end, too."""
 
 COUNTED_ON = 0.5
-"""Part of the way in ln t, to where nothing happens by the fit, that is counted on; in the study permanence escapes came after 0.78 of it or more."""
+"""Part of the way in ln t, to where nothing happens by the fit, that is counted on; in the study permanence escapes came after 0.8 of it or more."""
 
 AFTER_ESCAPE = 2.0
 """Factor of time after an escape from which the others count as settled."""
