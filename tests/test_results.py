@@ -136,6 +136,7 @@ SPOILED = {
     "midpoint_escapes": _set("k=10", "runs", 0, "tau", 0.1),
     "proof_map": _set("erm scaled k=4", "broken", ["seed 0: Replay (states)"]),
     "readme_figure": _set("runs", "midpoint", "classes", "both", 9),
+    "replays": _set("erm k=4", "runs", "0", "fails", ["Replay (states)"]),
     "startup": _set("help_seconds", 0.4),
     "theorems": _set("controls", "sections", 0, "verdicts", 0, "status", "fails"),
     "fuzz": _set("failures", [{"kind": "words", "count": 1, "broken": "traceback", "where": "cli", "detail": "", "example": ""}]),
@@ -167,6 +168,7 @@ SMALL = {
     "fuzz": {"total": 1, "failures": []},
     "gpu": {"exactness": {"rows": [{"problem": {}, "method": "erm", "loss": 0.0, "gradient": 0.0, "same_bits": True, "control_differs": True}]}},
     "invariants": {"rows": [{"set": 0, "method": "erm", "broken": [], "warnings": []}]},
+    "replays": {"erm k=4": {"seeds": 1, "runs": {"0": {"settled": True, "difference": 1.0, "steps": 9, "gradients": 9, "fails": []}}}},
     "sweeps": {"kills": {"kills": 10, "exit_code": 0, "cells": 200, "same_table": True, "different_runs": []}},
 }
 """Results of studies that have none committed, as far as they are judged."""

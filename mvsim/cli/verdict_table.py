@@ -61,8 +61,12 @@ def print_section(
     regime = verdicts[0].regime if verdicts else ""
     lines = [*wrapped(f"{title}  [{regime}]" if regime else title, 0)]
     if only:
-        for v in (v for v in verdicts if number_of(v.name) in only):
-            lines += _lines(v, full=True)
+        for number in only:
+            asked = [v for v in verdicts if number_of(v.name) == number]
+            for v in asked:
+                lines += _lines(v, full=True)
+            if not asked:
+                lines += wrapped(f"{number} is not about what was judged here", INDENT)
         print("\n".join(lines))
         return
     decided = {number_of(v.name) for v in verdicts if v.kind == "theorem" and v.status != "not applicable"}

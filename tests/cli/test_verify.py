@@ -45,6 +45,7 @@ def test_only_shows_what_is_named(mvsim, runs):
     assert [line[15:].split(":")[0] for line in shown] == ["Claim B.10 (separation)", "Claim B.10 (winner)"]
     assert "measured" in shown[0]
     assert "Theorem 4.6 (features)" in mvsim("verify", "erm.nc", "--only", "4.6").out
+    assert "B.26 is not about what was judged here" in mvsim("verify", "erm.nc", "--only", "B.26").out
     assert len(json.loads(mvsim("verify", "erm.nc", "--only", "B.10", "--json").out)["sections"][0]["verdicts"]) > 30
 
 

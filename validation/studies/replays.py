@@ -1,0 +1,92 @@
+"""Do honest runs hold when they are replayed? Default runs over seeds, each verified against the flow.
+
+`mvsim verify` goes again from saved states with a tolerance ten times finer, and fails a run that is elsewhere than its file says ("Replay"). If an
+honest run fails there, it was not followed as accurately as its tolerance promises. Both methods with all defaults, ten seeds each.
+
+Fails if a replay of a run fails, or a run has not settled.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from lib.runs import add_runs_option, over_seeds, runs_of_present_code
+from lib.study import TRAINING
+from lib.tables import table
+
+import mvsim
+from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.statements.replay import LARGEST, replayed
+
+TITLE = "Runs replayed"
+SOURCES = (*TRAINING, "archive", "verification.evidence", "verification.statements.replay")
+
+SEEDS = 10
+
+PARTS = {f"{method} k={k}": (method, k) for method in ("erm", "midpoint") for k in (4, 6)}
+
+
+def replays(run: mvsim.Run) -> dict[str, Any]:
+    """Replay one run."""
+    verdicts = replayed(Evidence(run))
+    return {
+        "steps": int(run.dataset["final_step"]),
+        "gradients": int(run.dataset["final_evaluations"]),
+        "settled": run.settled,
+        "difference": verdicts[0].measured,
+        "fails": [verdict.name for verdict in verdicts if verdict.status == "fails"],
+    }
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the study."""
+    parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS), metavar="NAME", help="runs to make")
+    add_runs_option(parser)
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Make the runs of each part, and replay them."""
+    folder = runs_of_present_code(options.runs)
+
+    def part(name: str) -> dict[str, Any]:
+        method, k = PARTS[name]
+        made = over_seeds(folder, mvsim.Parameters(k=k), method, SEEDS)
+        return {"seeds": SEEDS, "runs": {str(seed): replays(run) for seed, run in enumerate(made) if run is not None}}
+
+    return options.file.measure_parts(options.only, part)
+
+
+def judge(results: dict[str, Any]) -> list[str]:
+    """Return the runs that are missing, have not settled, or fail a replay."""
+    missing = [f"{name}: {row['seeds'] - len(row['runs'])} runs have stalled" for name, row in results.items() if len(row["runs"]) < row["seeds"]]
+    runs = [(f"{name}, seed {seed}", run) for name, row in results.items() for seed, run in row["runs"].items()]
+    unsettled = [f"{name}: has not settled" for name, run in runs if not run["settled"]]
+    return missing + unsettled + [f"{name}: {fault} fails" for name, run in runs for fault in run["fails"]]
+
+
+def passage(results: dict[str, Any]) -> str:
+    """Put each part into a row."""
+    rows = []
+    for name, row in results.items():
+        runs = row["runs"].values()
+        rows.append(
+            [
+                name,
+                f"{sum(not run['fails'] for run in runs)} of {row['seeds']}",
+                f"{max(run['difference'] for run in runs):.2g}",
+                _range(run["steps"] for run in runs),
+                _range(run["gradients"] for run in runs),
+            ]
+        )
+    return (
+        f"Of {SEEDS} runs with all defaults, those of which every replay holds; the largest difference of any record from the replay in units of the "
+        f"tolerance of a step, of which `mvsim verify` allows {LARGEST:g}; and what the runs took, the least, the middle and the most:\n\n"
+        + table(["runs", "replays hold", "largest difference", "steps", "gradients"], rows)
+    )
+
+
+def _range(values: Any) -> str:
+    """Write the least, the middle and the largest of some numbers."""
+    in_order = sorted(values)
+    return f"{in_order[0]:,}, {in_order[len(in_order) // 2]:,}, {in_order[-1]:,}"
