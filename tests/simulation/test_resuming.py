@@ -219,6 +219,13 @@ def test_a_run_on_given_data_knows_them_again(tmp_path):
         mvsim.simulate(p, "erm", data=own.to_patches())
 
 
+def test_a_finished_run_says_nothing_of_other_kernels(tmp_path, recwarn):
+    out = tmp_path / "run.nc"
+    ended = simulate("erm", out, **FLOW, t_end=1e4, backend="numba")
+    assert_same_bits(simulate("erm", out, **FLOW, t_end=1e4, backend="array", resume=True).dataset, ended.dataset)
+    assert not [warning for warning in recwarn if "goes on with" in str(warning.message)]
+
+
 @pytest.mark.parametrize("method", ["erm", "midpoint"])
 @pytest.mark.parametrize(("begun", "resumed"), [("numba", "array"), ("array", "numba")])
 def test_a_run_goes_on_with_other_kernels_and_says_so(method, begun, resumed, tmp_path):
