@@ -13,17 +13,19 @@ from mvsim.verification.verdict import Verdict, at_most, constant, not_applicabl
 
 LARGEST, PART, OF_MOST = 500.0, 0.9, 100.0
 """Most difference of any record from the replay, and of nine of ten of them, in units of the tolerance of one step. An escape magnifies the error
-of a step, which is all that is left once the clock has been allowed for: the records of 40 runs at k = 4 and 6, each replayed from start to end,
-differ by 326 at most, nine of ten of the worst run by less than 7. A last record of ERM whose time is wrong by a fifth differs by 900."""
+of a step, which is all that is left once the clock has been allowed for: in the study replays the records of 40 runs at k = 4 and 6 differ by 85 at
+most. Of 40 runs of an earlier time-stepper, each replayed from start to end, they differed by 326 at most, nine of ten of the worst run by less than
+7. A last record of ERM whose time is wrong by a fifth differs by 900."""
 
 LOSS = 20.0
 """Most difference of ln J at a record from the replay, in units of rtol, as `mvsim.integrators.flow.flow.IMBALANCE` allows it. Losses of those runs
-differ by 1.4 rtol at most; a last record of ERM whose time is wrong by a fifth differs by 140 rtol."""
+of an earlier time-stepper differed by 1.4 rtol at most; a last record of ERM whose time is wrong by a fifth differs by 140 rtol."""
 
 OWN_SIZE = 0.035
-"""Most difference of a dormant own correlation from the replay, relative to its own size. Those runs differ by 0.0165 at most, so that a change by
-5.2 % is seen of each of them that the replay meets; of those below s = 0.3 / sqrt(d), a quarter of them at the start, a change by 5.2 % of s. Larger
-own correlations, those that are not above 0, and at saved states all others, are compared in units of the tolerance alone."""
+"""Most difference of a dormant own correlation from the replay, relative to its own size. In those runs of an earlier time-stepper they differed by
+0.0165 at most. A change by 5.2 % is seen of each dormant own correlation that the replay meets; of those below s = 0.3 / sqrt(d), a quarter of them
+at the start, a change by 5.2 % of s. Larger own correlations, those that are not above 0, and at saved states all others, are compared in units of
+the tolerance alone."""
 
 REPEATED = 1e-6
 """Most difference of gradient descent from its repetition, relative to the largest correlation: round-off, which an escape magnifies."""
