@@ -30,7 +30,7 @@ the tolerance alone."""
 REPEATED = 1e-6
 """Most difference of gradient descent from its repetition, relative to the largest correlation: round-off, which an escape magnifies."""
 
-WORK, STEP_WORK, EVALUATIONS = 1.5e9, 6e6, 10
+WORK, STEP_WORK, EVALUATIONS = 2e9, 6e6, 10
 """Exponentials that a replay may take; those that go beside each step for all else; and evaluations of all points for one step of the run."""
 
 
@@ -42,7 +42,7 @@ def replayed(evidence: Evidence, work: float = WORK) -> list[Verdict]:
     evidence : Evidence
         A run.
     work : float
-        Exponentials that it may take, by default those of about 250 steps of the run, fewer where there are many points (`stretches` says which).
+        Exponentials that it may take, by default those of about 330 steps of the run, fewer where there are many points (`stretches` says which).
 
     Returns
     -------

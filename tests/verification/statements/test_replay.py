@@ -10,8 +10,8 @@ from mvsim.verification.evidence.replay import SIZE, replay_flow, stretches
 from mvsim.verification.statements.records import records
 from mvsim.verification.statements.replay import LARGEST, LOSS, WORK, replayed
 
-QUICK = 3e8
-"""Exponentials: some ten steps for each saved state."""
+QUICK = 6e8
+"""Exponentials: those of a hundred steps."""
 
 
 def statuses(run, work=QUICK):
@@ -43,7 +43,7 @@ def test_a_dormant_correlation_that_is_off_by_a_twentieth_is_found(run, factor):
     """Of a neuron that grows and is not the largest of its view, in a record between two saved states: the records alone do not show it."""
     evidence, own = Evidence(run), run.dataset["own_correlations"].to_numpy().copy()
     record = next(
-        i for s in stretches(evidence, 50)[1:] for i in s.records if run.dataset["step"].values[i] not in run.dataset["snapshot_step"].values
+        i for s in stretches(evidence, 100)[1:] for i in s.records if run.dataset["step"].values[i] not in run.dataset["snapshot_step"].values
     )
     here = (
         (own[record] > SIZE / np.sqrt(run.parameters.d))
