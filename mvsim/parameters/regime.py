@@ -41,11 +41,23 @@ def assumption_of(problems: Iterable[Parameters]) -> str:
     return " and ".join(dict.fromkeys(parameters.described.assumption for parameters in problems))
 
 
+GIVEN = "data"
+"""Name of the deviation of points that were given."""
+
+
+def given_points(assumption: str) -> Deviation:
+    """Return how points that were given depart from the ``assumption`` on the data: nothing is known of their law."""
+    statement = "the points were given, and nothing is known of their law; learned features are tested on draws of the parameters' own distribution"
+    return Deviation(GIVEN, "given", assumption, statement)
+
+
 def regime_word(regime: Iterable[Deviation]) -> str:
     """Return the regime in a word: "literal", "scaled" and in how many ways, or what departs although d is literal."""
     names = [deviation.name for deviation in regime]
     if not names:
         return "literal"
+    if GIVEN in names:
+        return "given points, about which no theorem speaks; learned features are tested on draws of the parameters' own distribution"
     if "d" not in names:
         return f"d as the theorems assume, with departures in {', '.join(dict.fromkeys(names))}"
     return f"scaled (it departs from what the theorems assume in {len(names)} way{'s' if len(names) > 1 else ''})"

@@ -14,6 +14,7 @@ from mvsim.errors import UsageError
 from mvsim.integrators import INTEGRATORS, Integrator
 from mvsim.objectives import OBJECTIVES, Objective
 from mvsim.parameters import Deviation
+from mvsim.parameters.regime import given_points
 from mvsim.recording.feature_test import FeatureTest
 from mvsim.recording.recorder import Recorder
 from mvsim.simulation.field import field_of
@@ -74,7 +75,8 @@ def plan_of(request: Request, saved: Any) -> Plan:
     _check_signal_strength(objective, request.data)
     integrator = _integrator(request, objective, saved)
     options = request.options
-    regime = request.parameters.deviations() + objective.deviations() + integrator.deviations()
+    given = [] if request.data is None else [given_points(request.parameters.described.assumption)]
+    regime = given + request.parameters.deviations() + objective.deviations() + integrator.deviations()
     provenance = _provenance(request, objective, integrator, regime)
     if saved:
         provenance = _continued(provenance, saved[1])

@@ -189,7 +189,7 @@ class Session:
         provenance = {
             **self.plan.provenance,
             "status": status,
-            "summary": summary(self.recorder, self.options.seed, self.integrator.clock(self.state), ending, said, self.plan.regime),
+            "summary": summary(self.recorder, self.options.seed, self.integrator.clock(self.state), self.state.time, ending, said, self.plan.regime),
             "wall_seconds": self.wall_before + self.last_saved - self.started,
             "settled": self._settled() if status == "finished" else None,
             "faithful_eta": faithful_eta(self.recorder),

@@ -26,7 +26,7 @@ def number(value: float) -> str:
     return f"{digits}e{int(power)}" if power else digits
 
 
-def summary(recorder: Recorder, seed: int, clock: str, ending: str, facts: Sequence[str], regime: Sequence[Deviation]) -> str:
+def summary(recorder: Recorder, seed: int, clock: str, time: float, ending: str, facts: Sequence[str], regime: Sequence[Deviation]) -> str:
     """Return the outcome of a run: a headline, then what there is to know about it, on separate lines.
 
     Parameters
@@ -37,6 +37,8 @@ def summary(recorder: Recorder, seed: int, clock: str, ending: str, facts: Seque
         Of the run.
     clock : str
         What the time was made of, e.g. "2000 steps of gradient descent with eta = 60".
+    time : float
+        To which they led; a run that was interrupted was measured at an earlier one.
     ending : str
         Whether the run settled, and if not, why it ended: a phrase for the headline.
     facts : sequence of str
@@ -47,9 +49,10 @@ def summary(recorder: Recorder, seed: int, clock: str, ending: str, facts: Seque
     p = recorder.objective.parameters
     accuracy = f"training accuracy {recorder.last('training_accuracy'):.4g}"
     draws = f"learned means on all of {recorder.feature_test.draws} fresh draws per class (Definition 4.5)"
+    measured = "" if recorder.times[-1] == time else f", measured last at t = {number(recorder.times[-1])}"
     lines = [
         f"{learned(recorder)}, {accuracy}, {ending}.",
-        f"{p.described.label}{recorder.objective.label}, k = {p.k}, seed {seed}: {clock} to t = {number(recorder.times[-1])}; {draws}.",
+        f"{p.described.label}{recorder.objective.label}, k = {p.k}, seed {seed}: {clock} to t = {number(time)}{measured}; {draws}.",
         *facts,
         f"Regime: {regime_word(regime)}.",
     ]

@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from interrupting import StopAfter
 from tiny_run import TINY, learned_run, simulate
 from usable import cases
 
@@ -172,3 +173,21 @@ def test_an_interrupt_whose_exception_was_dropped_still_ends_the_run(tmp_path, m
     with pytest.raises(mvsim.Interrupted, match="step 6"):
         simulate("erm", tmp_path / "run.nc")
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_the_summary_of_an_interrupted_run_gives_one_time_and_says_when_it_was_measured(tmp_path, monkeypatch):
+    monkeypatch.setattr("mvsim.simulation.session.DISPLAY_SECONDS", 0.0)  # the display is told of every step
+    with pytest.raises(mvsim.Interrupted):
+        simulate("erm", tmp_path / "run.nc", progress=StopAfter(lambda step: step == 47))
+    run = mvsim.open_run(tmp_path / "run.nc")
+    reached, measured = float(run.dataset["final_time"]), float(run.dataset["time"][-1])
+    assert measured < reached
+    assert f"interrupted at step 47, t = {number(reached)}." in run.summary.splitlines()[0]
+    assert f"to t = {number(reached)}, measured last at t = {number(measured)};" in run.summary
+
+
+def test_no_theorem_speaks_of_points_that_were_given():
+    p = mvsim.Parameters(**TINY)
+    run = mvsim.simulate(p, "erm", 0, data=mvsim.sample_dataset(p, 1), integrator="gd", eta=1.0, t_end=2.0, n_test=4)
+    assert run.regime[0].name == "data"
+    assert "Regime: given points, about which no theorem speaks" in run.summary
