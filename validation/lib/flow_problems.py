@@ -7,13 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 import mvsim
+from mvsim.diagnostics import own_correlations
 from mvsim.integrators import Field, GradientFlow, State
+from mvsim.objectives import Objective
+from mvsim.recording.entries import EscapeLog
 from mvsim.simulation.field import field_of
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A loss and how long its flow is followed: through escapes, to where something is learned and something is not."""
+    """A loss and how long its flow is followed: through escapes."""
 
     name: str
     method: str
@@ -22,7 +25,11 @@ class Problem:
 
     def field(self) -> Field:
         """Return its vector field."""
-        return field_of(mvsim.objective(self.method, self.parameters, mvsim.sample_dataset(self.parameters, 0)))
+        return field_of(self.objective())
+
+    def objective(self) -> Objective:
+        """Return the loss on the points of seed 0."""
+        return mvsim.objective(self.method, self.parameters, mvsim.sample_dataset(self.parameters, 0))
 
     def start(self) -> np.ndarray:
         """Return the initial correlations."""
@@ -30,16 +37,30 @@ class Problem:
 
 
 def small_problems() -> list[Problem]:
-    """Return the problems at k = 4, on which references are affordable."""
+    """Return the problems at k = 4, on which references are affordable, followed beyond all escapes."""
     p = mvsim.Parameters(k=4, d=2000)
-    return [Problem("erm", "erm", p, 1e6), Problem("midpoint", "midpoint", p, 3e7)]
+    return [Problem("erm", "erm", p, 5e8), Problem("midpoint", "midpoint", p, 3e9)]
+
+
+def literal_problems() -> list[Problem]:
+    """Return the problems at k = 4 and d = k^20, followed beyond all escapes."""
+    p = mvsim.Parameters.literal(k=4)
+    return [Problem("erm, literal", "erm", p, 1e35), Problem("midpoint, literal", "midpoint", p, 5e35)]
 
 
 def follow(problem: Problem, rtol: float) -> State:
     """Return the final state of a flow."""
-    for visit in GradientFlow(problem.field(), rtol).trajectory(State(0, 0.0, problem.start()), problem.t_end):
-        state = visit.state
-    return state
+    return follow_escapes(problem, rtol)[0]
+
+
+def follow_escapes(problem: Problem, rtol: float) -> tuple[State, np.ndarray]:
+    """Return the final state of a flow, and the (k, V) times at which the first neuron of each view has escaped, infinite where none has."""
+    before = State(0, 0.0, problem.start())
+    log = EscapeLog.started(own_correlations(before.c), problem.parameters.rho)
+    for visit in GradientFlow(problem.field(), rtol).trajectory(before, problem.t_end):
+        log.observe(before, visit.state)
+        before = visit.state
+    return before, np.where(np.isnan(log.time), np.inf, log.time).min(axis=1)
 
 
 def error(c: np.ndarray, reference: np.ndarray) -> float:
