@@ -94,11 +94,19 @@ class Shown:
         return activation_of(self.run.parameters).escape is not None
 
     @cached_property
-    def first_rise(self) -> float:
-        """The first record at which a correlation of a class with a feature of its own is above rho; infinite if none is.
+    def has_risen(self) -> NDArray[np.bool_]:
+        """Whether a correlation of a class with a feature of it is or was above rho at the records that are drawn: (time, class, view).
 
-        Until then the network is as it was initialised, up to small factors: a feature that passes the test of Definition 4.5 passes by chance. It is
-        the first one of all classes, whichever are shown. Without a threshold it is 0, as no other time is the first.
+        Until then its neurons are as they were initialised, up to small factors. Without a threshold there is nothing to rise above: True.
+        """
+        largest = self.over_time("max_correlation")
+        return np.logical_or.accumulate(largest >= self.run.parameters.rho) if self.has_threshold else np.ones(largest.shape, dtype=bool)
+
+    @cached_property
+    def first_rise(self) -> float:
+        """The first record at which a correlation of a class with a feature of its own is above rho; infinite if none is, 0 without a threshold.
+
+        It is the first one of all classes, whichever are shown.
         """
         if not self.has_threshold:
             return 0.0
