@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from mvsim.data import Dataset
 from mvsim.echo import echo, path_text
 from mvsim.errors import UsageError
 from mvsim.inputs import check_path
@@ -42,6 +43,8 @@ class Question:
         Numbers of steps of the proofs that are asked for by name.
     strict : bool
         Whether all of them are.
+    data : Dataset, optional
+        Points that the runs were trained on, if they were given.
     fields : mapping
         Fields of `mvsim.Parameters`.
     """
@@ -58,6 +61,7 @@ class Question:
     path: str | None = None
     folder: Path | None = None
     threads: int | None = None
+    data: Dataset | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -93,6 +97,10 @@ class Question:
         if not self.makes_runs:
             self._refuse({"folder": self.folder}, "is for runs that are made")
         folders = [run for run in self.runs if _is_folder(run)]
+        if self.data is not None and not isinstance(self.data, Dataset):
+            raise UsageError(f"data={echo(self.data)}: must be a mvsim.Dataset, the one that the runs were trained on")
+        if self.data is not None and (folders or not self.runs):
+            raise UsageError("data: are the points that existing runs were trained on; give the runs, one by one, or leave it out")
         if folders and (len(self.runs) > 1 or self.theorems):
             raise UsageError(
                 f"{path_text(folders[0])}: the folder of a sweep is judged alone, by the theorems about its runs; give nothing beside it"
@@ -125,7 +133,8 @@ class Question:
         if sweep is not None:
             parts.append(ask_of_sweep(sweep, announce))
         elif self.runs:
-            parts.append(ask_of_runs(self.runs, self.theorems, None if announce is None else lambda run: announce(run, 0, 0)))
+            begin = None if announce is None else lambda run: announce(run, 0, 0)
+            parts.append(ask_of_runs(self.runs, self.theorems, begin, self.data))
         elif self.theorems:
             parameters = parameters_along(self.path or "default", self.each_k, self.fields)
             parts.append(ask_of_theorems(self.theorems, parameters, seeds, self.place, self.threads, progress, follow))
@@ -156,6 +165,7 @@ class Question:
         words: dict[str, Any] = {"runs": [str(run) for run in self.runs], "theorems": list(self.theorems), "controls": self.controls}
         optional = {"claims": list(self.claims), "strict": self.strict, "results": list(self.results)}
         words |= {name: value for name, value in optional.items() if value}
+        words |= {} if self.data is None else {"data": self.data.digest()}
         if self.runs or not (self.theorems or self.results):
             return words
         follow, seeds = self.follow is not False, SEEDS if self.seeds is None else self.seeds
@@ -182,6 +192,7 @@ def verify(
     folder: str | os.PathLike[str] | None = None,
     path: str | None = None,
     threads: int | None = None,
+    data: Dataset | None = None,
     **fields: Any,
 ) -> list[Verdict]:
     """Say whether the theorems hold, by how much, and over how many seeds.
@@ -209,6 +220,9 @@ def verify(
         Which d belongs to each k (`mvsim.verification.paths.path_in_k`): "literal", "default" or "r0=C*k^-P".
     threads : int, optional
         Threads of the runs that are made.
+    data : Dataset, optional
+        The points that the runs were trained on, if they were given to `mvsim.simulate`. Features are judged on draws of the distribution that the
+        parameters describe all the same.
     **fields
         Other fields of `mvsim.Parameters`, the same at each k; ``d`` may be a list with one for each k.
 
@@ -233,6 +247,7 @@ def verify(
         path=path,
         folder=None if folder is None else check_path("folder", folder, "a directory"),
         threads=threads,
+        data=data,
         fields=fields,
     )
     return [verdict for section in question.sections() for verdict in section.verdicts]

@@ -28,6 +28,10 @@ from mvsim.verification.verdict import Kind, Verdict, not_applicable, number_of
 from mvsim.verification.words import SOON
 
 
+LINEAR_RESULT = "3.2"
+"""The result of Section 3 that who has a linear run is told of."""
+
+
 class Judgement(NamedTuple):
     """The verdicts on one run, the theorem first."""
 
@@ -157,9 +161,15 @@ def _of_kind(kind: Kind, verdicts: list[Verdict]) -> list[Verdict]:
 
 
 def _not_applicable(theorem: str, p: Parameters) -> Verdict:
-    """Report that a theorem and the claims of its proof say nothing about a run."""
-    statement = "it and the claims of its proof are about two views of a class, and about the network"
-    return not_applicable(f"Theorem {theorem}", statement, f"V = {p.V}, model = {p.model}")
+    """Report that a theorem and the claims of its proof say nothing about a run, and what does."""
+    if p.model != NETWORK.name:
+        statement = "it and the claims of its proof are about the network; Section 3 is about linear models, over data sets and without runs"
+        return _theorem(not_applicable(f"Theorem {theorem}", statement, f"mvsim verify --result {LINEAR_RESULT} judges it"))
+    return _theorem(not_applicable(f"Theorem {theorem}", "it and the claims of its proof are about two views of a class", f"V = {p.V}"))
+
+
+def _theorem(verdict: Verdict) -> Verdict:
+    return replace(verdict, kind="theorem")
 
 
 def _name(run: Run) -> str:

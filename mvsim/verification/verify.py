@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mvsim.data import Dataset
 from mvsim.echo import echo, path_text
 from mvsim.errors import UsageError
 from mvsim.inputs import check_threads
@@ -57,15 +58,29 @@ class Section(NamedTuple):
 
 
 def ask_of_runs(
-    runs: Iterable[Run | str | os.PathLike[str]], theorems: Sequence[str] = (), begin: Callable[[Run], None] | None = None
+    runs: Iterable[Run | str | os.PathLike[str]],
+    theorems: Sequence[str] = (),
+    begin: Callable[[Run], None] | None = None,
+    data: Dataset | None = None,
 ) -> Iterator[Section]:
     """Judge existing runs, by the theorem about their training loss or by those that are named; ``begin`` is told of each before.
+
+    Parameters
+    ----------
+    runs : iterable of Run or path
+        The runs.
+    theorems : sequence of str
+        Numbers of theorems.
+    begin : callable, optional
+        Is told of each run.
+    data : Dataset, optional
+        Points that all of them were trained on, if they were given.
 
     Raises
     ------
     UsageError
-        If a run cannot be read, has no theorem, or is not of the method that a named theorem is about. All runs are looked at before the
-        first is judged.
+        If a run cannot be read, has no theorem, is not of the method that a named theorem is about, or was trained on other points. All runs are
+        looked at before the first is judged.
     """
     opened = [run if isinstance(run, Run) else open_run(_path(run)) for run in runs]
     asked = []
@@ -75,15 +90,26 @@ def ask_of_runs(
             check_method(run, number)
             if theorems:
                 check_model(run.parameters, f"{path_text(run.path or 'a run')}: ")
-            if "data" in run.provenance["options"]:
-                name = path_text(run.path or "a run")
-                raise UsageError(f"{name}: was trained on data of its own, which the file does not keep; such runs are not judged")
+            _check_points(run, data)
             asked.append((run, number))
     for run, number in asked:
         if begin is not None:
             begin(run)
         state = "" if run.status == "finished" else f" ({run.status} when it was saved)"
-        yield Section(f"{run.path or run}{state}", judge(run, number).verdicts)
+        yield Section(f"{run.path or run}{state}", judge(run, number, data).verdicts)
+
+
+def _check_points(run: Run, data: Dataset | None) -> None:
+    """Raise `UsageError` unless a run was trained on the points ``data``; without any, on those of its parameters and seed."""
+    name, trained_on = path_text(run.path or "a run"), run.provenance["options"].get("data")
+    if data is None and trained_on is not None:
+        raise UsageError(
+            f"{name}: was trained on given points, which the file does not keep; judge it in Python with them: mvsim.verify(run, data=...)"
+        )
+    if data is not None and trained_on is None:
+        raise UsageError(f"data: {name} was trained on the points that its parameters and seed determine, not on given ones; leave out data")
+    if data is not None and data.digest() != trained_on:
+        raise UsageError(f"data: {name} was trained on other points; give those that it was trained on")
 
 
 def ask_of_theorems(

@@ -29,6 +29,7 @@ def conclusion(code: int, verdicts: Collection[Verdict]) -> str:
     """
     if code in UNFAVOURABLE:
         return UNFAVOURABLE[code]
+    verdicts = [verdict for verdict in verdicts if verdict.status != "not applicable"]
     statuses = {verdict.status for verdict in verdicts if verdict.kind == "theorem"} or {verdict.status for verdict in verdicts}
     if "consistent" in statuses:
         return "the runs are consistent with what was asked for and do not establish it"
