@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from mvsim.integrators import Units
 from mvsim.integrators.flow.near import Near
 from mvsim.integrators.flow.stepper import Stepper
 from mvsim.linalg.arrow_matrix import Curvature
@@ -17,7 +18,7 @@ class Problem:
         return self.f(y)
 
     def tolerance(self, y):
-        return self._tolerance(y)
+        return Units(self._tolerance(y), self._tolerance(y))
 
     def steady(self, y):
         return self._steady

@@ -122,6 +122,7 @@ SPOILED = {
     "flow_accuracy": _set("rows", 0, "error", 0.1),
     "flow_candidates": _set("rows", 0, "error", None),
     "flow_designs": _set("rows", 0, "worst", None),
+    "flow_rest": _set("rows", 1, "margins", [1.0]),
     "flow_locality": _set("k=6", "kinds", "at predictions", "number", 0),
     "flow_literal": _set("rows", 0, "rise", 0.02),
     "flow_runs": _set("k=6 literal midpoint", "settled", False),
@@ -153,6 +154,11 @@ SMALL = {
     "linear_verdicts": {"k": [5, 8], "rows": [{"name": "Proposition 3.5", "status": ["holds", "holds"]}]},
     "permanence": {"runs": {"0": {"settled": 5.0, "views": [{"foretold": 7.0, "error": 0.1, "not_before": 6.9, "counted_on": 5.9, "came": 7.1}]}}},
     "flow_designs": {"rows": [{"evaluations": 4000, "worst": 0.1}]},
+    "flow_rest": {
+        "as_it_is": 0.5,
+        "reference": {"margins": [0.0], "escapes": [[1.0]]},
+        "rows": [{"power": power, "rtol": 1e-3, "evaluations": 9, "margins": [0.0], "escapes": [[1.0]]} for power in (1.0, 0.5)],
+    },
     "flow_locality": {"k=6": {"kinds": {"at predictions": {"number": 1}}}},
     "flow_runs": {
         "k=6 literal midpoint": {

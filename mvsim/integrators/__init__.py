@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mvsim.integrators.base import Escaping, Field, Integrator, Part, State, Visit
+from mvsim.integrators.base import Escaping, Field, Integrator, Part, State, Units, Visit
 from mvsim.integrators.cvode import CvodeFlow
 from mvsim.integrators.flow import LAST_TIME, GradientFlow
 from mvsim.integrators.gradient_descent import GradientDescent
@@ -20,5 +20,6 @@ __all__ = [
     "Integrator",
     "Part",
     "State",
+    "Units",
     "Visit",
 ]

@@ -86,6 +86,22 @@ class Escaping(NamedTuple):
     alpha: float
 
 
+class Units(NamedTuple):
+    """For each coordinate the changes that count as 1, of the shape of c: errors are a relative tolerance times them.
+
+    Attributes
+    ----------
+    step : array
+        For what a step adds to the error.
+    equation : array
+        For what is left over of the equation of an implicit step, at most as large. What moves on a shorter time than the step forgets
+        errors of earlier steps, so that those can be larger than what has to be told apart for the equation to have a solution.
+    """
+
+    step: Any
+    equation: Any
+
+
 class Part(NamedTuple):
     """J as a function of some coordinates alone, the others as they were.
 
@@ -114,8 +130,8 @@ class Field:
         (n, c) -> J and its gradient at c; n is the number of the step, for losses that are redrawn.
     curvature : callable
         c -> the stiff part of the Hessian on the raveled c, or None if it is not known.
-    scale : callable
-        c -> for each coordinate the change that counts as 1: errors are a relative tolerance times it.
+    units : callable
+        c -> `Units`.
     escaping : Escaping
         The coordinates that blow up.
     component : callable
@@ -136,7 +152,7 @@ class Field:
 
     loss_and_gradient: Callable[[int, Any], tuple[float, Any]]
     curvature: Callable[[Any], Curvature | None]
-    scale: Callable[[Any], Any]
+    units: Callable[[Any], Units]
     escaping: Escaping
     component: Callable[[int], str]
     part: Callable[[Any], Part] | None = None
@@ -165,7 +181,7 @@ class Field:
             self,
             loss_and_gradient=loss_and_gradient,
             curvature=curvature,
-            scale=lambda c: fetch(self.scale(put(c))),
+            units=lambda c: Units(*(fetch(unit) for unit in self.units(put(c)))),
             escaping=Escaping(fetch(positions), fetch(threshold), alpha),
             part=None,
             product=None,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mvsim.integrators import Escaping, Field, Part
+from mvsim.integrators import Escaping, Field, Part, Units
 from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.vectors import flat, integers_like
 from mvsim.objectives import Objective
@@ -56,7 +56,7 @@ def field_of(objective: Objective, eta: float = 1.0, affordable: int = 10_000) -
     return Field(
         loss_and_gradient=loss_and_gradient,
         curvature=resident.curvature,
-        scale=scales.units,
+        units=lambda c: Units(*scales.units(c)),
         escaping=Escaping(scales.own_index, scales.own_thresholds, p.alpha),
         component=component,
         part=part,

@@ -27,7 +27,6 @@ from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import Kind, Verdict, not_applicable, number_of
 from mvsim.verification.words import SOON
 
-
 LINEAR_RESULT = "3.2"
 """The result of Section 3 that who has a linear run is told of."""
 

@@ -13,7 +13,7 @@ from tolerances import ROUNDOFF
 import mvsim
 from mvsim import diagnostics
 from mvsim.diagnostics import own_correlations
-from mvsim.integrators import Escaping, Field, GradientFlow, State
+from mvsim.integrators import Escaping, Field, GradientFlow, State, Units
 from mvsim.integrators.arrays import pack
 from mvsim.integrators.flow import error_size, stalls
 from mvsim.integrators.flow import flow as the_flow
@@ -42,7 +42,11 @@ def follow(field, c, t_end, rtol=1e-3):
 def plain_field(gradient, loss=lambda c: 1.0, threshold=1.0, alpha=8.0, size=2):
     """A field without data, all coordinates of which may blow up."""
     escaping = Escaping(np.arange(size), np.full(size, threshold), alpha)
-    return Field(lambda n, c: (loss(c), gradient(c)), lambda c: None, lambda c: np.maximum(np.abs(c), threshold), escaping, lambda i: f"c[{i}]")
+
+    def units(c):
+        return Units(*2 * [np.maximum(np.abs(c), threshold)])
+
+    return Field(lambda n, c: (loss(c), gradient(c)), lambda c: None, units, escaping, lambda i: f"c[{i}]")
 
 
 @pytest.mark.parametrize("alpha", [1.0, 2.0, 2.0 + 1e-13, 2.05, 3.0, 8.0, 64.0])
@@ -167,7 +171,7 @@ def test_the_time_between_the_escapes_of_two_views_is_met(seed, rtol):
 def test_the_preconditioner_makes_no_difference_to_the_result():
     field = fields()
     c = mvsim.initial_correlations(SMALL, 0)
-    blind = Field(field.loss_and_gradient, lambda c: None, field.scale, field.escaping, field.component)
+    blind = Field(field.loss_and_gradient, lambda c: None, field.units, field.escaping, field.component)
     (with_it, *_), (without, *_) = (reversed(follow(f, c, 1e5, 1e-5)) for f in (field, blind))
     assert np.abs(with_it.state.c - without.state.c).max() < 1e-3
     assert with_it.state.evaluations < without.state.evaluations
@@ -292,7 +296,8 @@ def test_a_change_of_one_unit_changes_no_output_by_more_than_one(size):
     objective = mvsim.objective("midpoint", SMALL, mvsim.sample_dataset(SMALL, 0))
     scales, rng = Scales(objective), np.random.default_rng(0)
     c = size * rng.standard_normal((3, 3, 3, 2))
-    units, before, largest = scales.units(c), objective.outputs(c), 0.0
+    (units, finest), before, largest = scales.units(c), objective.outputs(c), 0.0
+    assert np.array_equal(units, finest), "points are mixed: nothing rests"
     for place in np.ndindex(c.shape):
         for sign in (-1.0, 1.0):
             change = np.zeros_like(c)
@@ -305,7 +310,7 @@ def test_a_change_of_one_unit_changes_no_output_by_more_than_one(size):
 def test_small_correlations_are_resolved_relative_to_themselves():
     objective = mvsim.objective("midpoint", SMALL, mvsim.sample_dataset(SMALL, 0))
     scales, c = Scales(objective), 1e-7 * np.random.default_rng(0).standard_normal((3, 3, 3, 2))
-    small = scales.units(c)
+    small, _ = scales.units(c)
     assert np.all(small[0, :, 1] == 0.1 * np.abs(c[0]).max(axis=(1, 2))[:, None])
     own, escaped = np.arange(3), SMALL.rho / (SMALL.delta2 - SMALL.delta1)
     assert np.all((small[own, :, own] > 0.3 * escaped) & (small[own, :, own] < 3.0 * escaped))
@@ -320,9 +325,11 @@ def test_a_place_of_rest_on_noise_is_resolved_to_a_part_of_itself():
         labels = objective.data.labels
         residual = diagnostics.class_mean(diagnostics.softmax_gap(objective.outputs(c), labels), labels, 3)
         rest = p.rho * residual ** (1.0 / (p.alpha - 1.0))
-        units = Scales(objective).units(c).min(axis=(1, 2, 3))
-        assert np.all(units <= 20.0 * rest)
-        assert np.all(units >= 0.1 * rest)
+        of_step, of_equation = (units.min(axis=(1, 2, 3)) for units in Scales(objective).units(c))
+        assert np.all(of_equation <= 20.0 * rest)
+        assert np.all(of_equation >= 0.1 * rest)
+        assert np.all(of_equation <= of_step)
+    assert np.all(of_step > 100.0 * of_equation), "far along, what a step may be off is much more than what is left of its equation"
 
 
 def simulate(out=None, method="midpoint", **options):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mvsim.integrators import Escaping, Field, GradientDescent, State
+from mvsim.integrators import Escaping, Field, GradientDescent, State, Units
 from mvsim.integrators.base import next_log_mark
 
 FIELD = Field(
     loss_and_gradient=lambda n, c: (0.5 * float(np.sum(c * c)), c),
     curvature=lambda c: None,
-    scale=np.ones_like,
+    units=lambda c: Units(np.ones_like(c), np.ones_like(c)),
     escaping=Escaping(np.zeros(0, np.int64), np.zeros(0), 8.0),
     component=str,
 )

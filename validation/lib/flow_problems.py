@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,13 +54,18 @@ def follow(problem: Problem, rtol: float) -> State:
     return follow_escapes(problem, rtol)[0]
 
 
-def follow_escapes(problem: Problem, rtol: float) -> tuple[State, np.ndarray]:
-    """Return the final state of a flow, and the (k, V) times at which the first neuron of each view has escaped, infinite where none has."""
+def follow_escapes(problem: Problem, rtol: float, budget: float = math.inf) -> tuple[State, np.ndarray]:
+    """Return the state of a flow at its end, or once it has taken more gradients than the budget.
+
+    And the (k, V) times at which the first neuron of each view has escaped, infinite where none has.
+    """
     before = State(0, 0.0, problem.start())
     log = EscapeLog.started(own_correlations(before.c), problem.parameters.rho)
     for visit in GradientFlow(problem.field(), rtol).trajectory(before, problem.t_end):
         log.observe(before, visit.state)
         before = visit.state
+        if before.evaluations > budget:
+            break
     return before, np.where(np.isnan(log.time), np.inf, log.time).min(axis=1)
 
 
@@ -67,3 +73,14 @@ def error(c: np.ndarray, reference: np.ndarray) -> float:
     """Return the largest error of a correlation, relative to it plus a tenth of the largest of its neuron."""
     size = np.abs(reference) + 0.1 * np.abs(reference).max(axis=(2, 3), keepdims=True)
     return float(np.max(np.abs(c - reference) / size))
+
+
+def margins(problem: Problem, c: np.ndarray) -> np.ndarray:
+    """Return the (N,) margins of the training points."""
+    objective = problem.objective()
+    outputs, labels = objective.outputs(c), objective.data.labels
+    points = np.arange(len(labels))
+    own = outputs[labels, points]
+    others = outputs.copy()
+    others[labels, points] = -math.inf
+    return own - others.max(axis=0)

@@ -11,8 +11,8 @@ from lib.study import Study
 ORDER = (
     "main_job", "readme_figure", "flow_runs", "flow_literal", "theorems", "paths", "proof_map", "midpoint_escapes", "permanence", "exceptions",
     "default_regime", "default_separability", "choices", "phase_diagrams", "adversary", "flow_accuracy", "flow_candidates", "flow_designs",
-    "flow_locality", "gd_limit", "linear_regime", "linear_verdicts", "linear_in_network", "replays", "invariants", "exactness", "crash_safety",
-    "sweeps", "fuzz", "startup", "performance", "gpu",
+    "flow_rest", "flow_locality", "gd_limit", "linear_regime", "linear_verdicts", "linear_in_network", "replays", "invariants", "exactness",
+    "crash_safety", "sweeps", "fuzz", "startup", "performance", "gpu",
 )  # fmt: skip
 """The studies as a reader wants them: what came out first, then what it rests on."""
 

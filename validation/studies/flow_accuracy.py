@@ -15,7 +15,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from lib.flow_problems import Problem, error, follow_escapes, literal_problems, small_problems
+from lib.flow_problems import Problem, error, follow_escapes, literal_problems, margins, small_problems
 from lib.study import FLOW
 from lib.tables import table
 
@@ -24,17 +24,6 @@ SOURCES = FLOW
 
 TOLERANCES = (1e-3, 1e-4, 1e-5)
 BOUND = 10.0
-
-
-def margins(problem: Problem, c: np.ndarray) -> np.ndarray:
-    """Return the (N,) margins of the training points."""
-    objective = problem.objective()
-    outputs, labels = objective.outputs(c), objective.data.labels
-    points = np.arange(len(labels))
-    own = outputs[labels, points]
-    others = outputs.copy()
-    others[labels, points] = -math.inf
-    return own - others.max(axis=0)
 
 
 def misplaced(times: np.ndarray, reference: np.ndarray, close: float) -> int:

@@ -25,7 +25,7 @@ from lib.tables import table
 
 import mvsim
 from mvsim.errors import StalledError
-from mvsim.integrators import GradientFlow, State
+from mvsim.integrators import GradientFlow, State, Units
 from mvsim.integrators.flow import error_size, flow, secants, stepper, system
 from mvsim.integrators.flow.secants import Secants
 from mvsim.kernels.shared_noise.stiff_hessian import of_pairs
@@ -64,7 +64,7 @@ def _without_memory() -> Iterator[None]:
     solve = stepper.solve_by_secants
 
     def forgetful(*arguments: Any) -> Any:
-        return solve(*arguments[:-1], Secants.none())
+        return solve(*arguments[:-1], Secants.none(arguments[3]))
 
     with patch.object(stepper, "solve_by_secants", forgetful):
         yield
@@ -119,10 +119,10 @@ def _coarser_others(factor: float) -> Iterator[None]:
     """Resolve correlations with features of other classes less finely."""
     tolerance = system.ChartedField.tolerance
 
-    def coarser(self: system.ChartedField, y: np.ndarray) -> np.ndarray:
+    def coarser(self: system.ChartedField, y: np.ndarray) -> Units:
         k, _, features, _ = self.shape
         own = np.broadcast_to(np.eye(k, features, dtype=bool)[:, None, :, None], self.shape).ravel()
-        return tolerance(self, y) * np.where(own, 1.0, factor)
+        return Units(*(allowed * np.where(own, 1.0, factor) for allowed in tolerance(self, y)))
 
     with patch.object(system.ChartedField, "tolerance", coarser):
         yield

@@ -105,7 +105,7 @@ class Segment:
     system : ChartedField
         The field on the chart of the start.
     y, velocity, tolerance : numpy.ndarray
-        (n,) the start on the chart, its rate, and the allowed errors.
+        (n,) the start on the chart, its rate, and the allowed errors; CVODE has one for both uses, so those of equations.
     log_loss : float
         ln J at the start.
     """
@@ -113,7 +113,7 @@ class Segment:
     def __init__(self, field: Field, rtol: float, start: State, memory: Memory) -> None:
         self.system = ChartedField(field, memory.chart, start.c.shape, rtol, memory.largest)
         self.y = memory.chart.to_y(start.c.ravel())
-        self.velocity, self.tolerance = self.system.rate(self.y), self.system.tolerance(self.y)
+        self.velocity, self.tolerance = self.system.rate(self.y), self.system.tolerance(self.y).equation
         self.log_loss = self.system.log_loss(start.c)
         highest = min(memory.lowest, self.log_loss) + RISE * rtol
         self._bounds = Bounds(self.log_loss, highest, self.log_loss, 0.0, IMBALANCE * rtol)
@@ -193,7 +193,7 @@ class Segment:
         return elapsed >= span * (1.0 - 1e-14) or size < TOO_SHORT * elapsed
 
     def _tightened(self, y: np.ndarray) -> bool:
-        return bool((self.system.tolerance(y) < TIGHTER * self.tolerance).any())
+        return bool((self.system.tolerance(y).equation < TIGHTER * self.tolerance).any())
 
 
 def _velocity(track: Sequence[tuple[float, np.ndarray]]) -> np.ndarray:

@@ -217,7 +217,7 @@ class GradientFlow(Integrator):
         system = ChartedField(self.field, chart, state.c.shape, self.rtol, reach)
         y = chart.to_y(c)
         velocity = system.rate(y)
-        fastest = largest(velocity / system.tolerance(y))
+        fastest = largest(velocity / system.tolerance(y).step)
         size = min(1.0 / max(fastest, 1.0 / LAST_TIME), 2.0 * (t_end - state.time))
         beginning = Stepper(system).started(y, [state.dissipation, state.log_dissipation], size, velocity)
         log_loss = system.log_loss(state.c)
@@ -243,7 +243,7 @@ class GradientFlow(Integrator):
     def _where(self, what: str, state: State, memory: Memory, system: ChartedField) -> str:
         """Say where a trajectory stopped, and which correlation moves most for its tolerance."""
         y, c = memory.stepper.history.Z[0, : system.size], flat(state.c)
-        worst = int(namespace_of(y).argmax(namespace_of(y).abs(system.rate(y)) / system.tolerance(y)))
+        worst = int(namespace_of(y).argmax(namespace_of(y).abs(system.rate(y)) / system.tolerance(y).step))
         where = f"at t = {state.time:.6g} (step {state.step}, last step size {memory.size:.3g})"
         fastest = f"{self.field.component(worst)} = {float(c[worst]):.4g} changes most relative to its tolerance"
         loss, gradient = self.field.loss_and_gradient(0, state.c)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from mvsim.errors import DivergedError
+from mvsim.integrators.base import Units
 from mvsim.integrators.flow.bdf import LEAST_GROWTH, MAX_ORDER, SAFETY_HIGHER, SAFETY_OTHER, SAFETY_SAME, Coefficients, History
 from mvsim.integrators.flow.clock import FIRST, LONGEST, in_frame, size_of, time_of, wound
 from mvsim.integrators.flow.error_size import error_size
@@ -65,8 +66,8 @@ class System(Protocol):
     def rate(self, y: Any) -> Any:
         """Return y'; raise `DivergedError` if it is not finite."""
 
-    def tolerance(self, y: Any) -> Any:
-        """Return (n,): the allowed error of each coordinate at y."""
+    def tolerance(self, y: Any) -> Units:
+        """Return the errors, (n,) each, that a step at y and what is left of its equation may have."""
 
     def near(self, y: Any) -> Near | None:
         """Return what is known of the system near y, None if it tells nothing."""
@@ -185,13 +186,13 @@ class Stepper:
         """
         n = start.linearised.shape[0]
         begin = start.history.Z[0, :n]
-        weight = self.system.tolerance(begin)
+        weight, finest = self.system.tolerance(begin)
         now = replace(start, history=start.history.rescaled(min(start.history.h, size_of(longest, start.clock))))
         failures, most_growth, reason = 0, now.most_growth, ""
         for _ in range(ATTEMPTS):
             history = now.history
             coefficients = history.coefficients()
-            now, solution = self._solve(now, coefficients, weight)
+            now, solution = self._solve(now, coefficients, finest)
             if solution is None:
                 most_growth, reason = 1.0, "its equation is not solved"
                 now = replace(now, history=history.rescaled(0.25 * history.h), trouble=min(now.trouble + REMEMBERED, MOST_TROUBLE))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mvsim.errors import DivergedError
-from mvsim.integrators.base import Field
+from mvsim.integrators.base import Field, Units
 from mvsim.integrators.flow.chart import EscapeChart
 from mvsim.integrators.flow.near import Near
 from mvsim.integrators.flow.stepper import Motion
@@ -247,10 +247,15 @@ class ChartedField:
         self.rate(y)
         return self.log_loss(self.chart.to_c(y))
 
-    def tolerance(self, y: Any) -> Any:
-        """Return (n,) allowed errors at y."""
+    def tolerance(self, y: Any) -> Units:
+        """Return the errors, (n,) each, that a step at y and what is left of its equation may have."""
         xp, chart = namespace_of(y), self.chart
         c = chart.to_c(y)
-        tolerance = self.rtol * chart.slope(c) * flat(self.field.scale(self._shaped(c)))
-        relative, on_chart = self.rtol * (xp.abs(chart.of(y)) + chart.threshold), chart.of(tolerance)
-        return xp.maximum(chart.places.written(tolerance, xp.where(chart.waiting(y), xp.minimum(on_chart, relative), on_chart)), 1e-300)
+        slope, relative = chart.slope(c), self.rtol * (xp.abs(chart.of(y)) + chart.threshold)
+
+        def allowed(unit: Any) -> Any:
+            tolerance = self.rtol * slope * flat(unit)
+            on_chart = chart.of(tolerance)
+            return xp.maximum(chart.places.written(tolerance, xp.where(chart.waiting(y), xp.minimum(on_chart, relative), on_chart)), 1e-300)
+
+        return Units(*(allowed(unit) for unit in self.field.units(self._shaped(c))))

@@ -242,7 +242,7 @@ class _Path:
 
     def tolerance(self, y: np.ndarray) -> np.ndarray:
         """Return the tolerances at y."""
-        return self._system.tolerance(y)
+        return self._system.tolerance(y).step
 
 
 class _Point(NamedTuple):

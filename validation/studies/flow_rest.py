@@ -1,0 +1,116 @@
+"""How finely the error of a step is measured where neurons rest on noise: ERM at d = k^20, with other values of one constant of the time-stepper.
+
+Late under ERM residuals are as small as exp(-margin), and an escaped neuron rests on noise n that is small with them. The equation of a step has to
+tell n from 0, and is solved the more finely; the error of a step need not, as it is forgotten. `mvsim.objectives.scales.FORGOTTEN` is the power of
+that refinement with which it is measured. For each value: gradients, and the largest error of the margin of a training point at the end and of the
+time of an escape, against the power 1 at rtol / 100. Fails if one of them is more than 10 rtol with the constant as it is, or if with it more
+gradients are taken than with 1. Values that need more gradients than the budget are stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from lib.flow_problems import Problem, follow_escapes, margins
+from lib.study import FLOW
+from lib.tables import table
+
+import mvsim
+from mvsim.objectives import scales
+
+TITLE = "Errors of steps where neurons rest on noise"
+SOURCES = FLOW
+
+RTOL, FINE = 1e-3, 1e-5
+BOUND = 10.0
+"""Largest error, in rtol."""
+
+AS_IT_IS = scales.FORGOTTEN
+POWERS = (1.0, 0.75, AS_IT_IS, 0.25)
+
+
+def problem(k: int) -> Problem:
+    """Return what is followed: through all escapes at k = 6."""
+    return Problem("erm, literal", "erm", mvsim.Parameters.literal(k=k), 1e43)
+
+
+def follow(asked: Problem, power: float, rtol: float, budget: int) -> dict[str, Any]:
+    """Follow the problem with another constant."""
+    start = time.perf_counter()
+    with patch.object(scales, "FORGOTTEN", power):
+        state, escapes = follow_escapes(asked, rtol, budget)
+    return {
+        "power": power,
+        "rtol": rtol,
+        "ended": bool(state.time == asked.t_end),
+        "steps": state.step,
+        "evaluations": state.evaluations,
+        "seconds": time.perf_counter() - start,
+        "margins": margins(asked, state.c).tolist(),
+        "escapes": escapes.tolist(),
+    }
+
+
+def errors(row: dict[str, Any], reference: dict[str, Any]) -> tuple[float, float]:
+    """Return the errors of the margins, absolutely, and of the times of escape, relatively; infinite if an escape is missing."""
+    times, right = np.array(row["escapes"]), np.array(reference["escapes"])
+    if not np.array_equal(np.isfinite(times), np.isfinite(right)):
+        return math.inf, math.inf
+    escaped = np.isfinite(right)
+    of_margins = np.abs(np.array(row["margins"]) - np.array(reference["margins"])).max()
+    return float(of_margins), float(np.abs(times[escaped] / right[escaped] - 1.0).max())
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the study."""
+    parser.add_argument("--k", type=int, default=6)
+    parser.add_argument("--budget", type=int, default=60_000, help="most gradients with one value")
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Follow the reference, and the problem with every value."""
+    asked = problem(options.k)
+    reference = follow(asked, 1.0, FINE, 10**9)
+    print(f"reference: {reference['evaluations']} gradients", flush=True)
+    rows = []
+    for power in POWERS:
+        rows.append(follow(asked, power, RTOL, options.budget))
+        print(f"{power:5g}: {rows[-1]['steps']} steps, {rows[-1]['evaluations']} gradients, {rows[-1]['seconds']:.0f} s, "
+              f"errors {errors(rows[-1], reference)}", flush=True)  # fmt: skip
+    return {"k": options.k, "as_it_is": AS_IT_IS, "budget": options.budget, "reference": reference, "rows": rows}
+
+
+def judge(results: dict[str, Any]) -> list[str]:
+    """Return what is wrong with the constant as it is."""
+    rows = {row["power"]: row for row in results["rows"]}
+    ours, equal = rows[results["as_it_is"]], rows[1.0]
+    wrong = [
+        f"error of {what} {error:.1e}, over {BOUND:g} rtol"
+        for what, error in zip(("a margin", "a time of escape"), errors(ours, results["reference"]), strict=True)
+        if not error <= BOUND * ours["rtol"]
+    ]
+    more = ours["evaluations"] > equal["evaluations"]
+    return wrong + ([f"{ours['evaluations']} gradients, more than the {equal['evaluations']} with 1"] if more else [])
+
+
+def passage(results: dict[str, Any]) -> str:
+    """Put the values into a table."""
+    rows = []
+    for row in results["rows"]:
+        of_margins, of_times = errors(row, results["reference"])
+        counted = [row["steps"], row["evaluations"] if row["ended"] else f"more than {results['budget']}", f"{row['seconds']:.0f}"]
+        found = [f"{of_margins / row['rtol']:.2g}", f"{of_times / row['rtol']:.2g}"] if row["ended"] else ["", ""]
+        name = f"{row['power']:g}" + (" (as it is)" if row["power"] == results["as_it_is"] else "")
+        rows.append([name, *counted, *found])
+    heads = ["power", "steps", "gradients", "seconds", "error of a margin / rtol", "error of a time of escape / rtol"]
+    reference = results["reference"]
+    return (
+        f"ERM, d = k^20, k = {results['k']}, seed 0, rtol {RTOL:g}, through all escapes. The reference has the power 1, rtol "
+        f"{reference['rtol']:g} and {reference['evaluations']} gradients. Where neurons rest on noise, the error of a step is measured with "
+        "this power of the refinement with which its equation is solved.\n\n" + table(heads, rows)
+    )
