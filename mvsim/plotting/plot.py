@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mvsim.echo import echo
 from mvsim.errors import UsageError
 from mvsim.plotting.figure import run_figure
 from mvsim.plotting.sweep_figure import sweep_figure
-from mvsim.run import Run
-from mvsim.sweep.runs import Runs
+from mvsim.run import Run, open_run
+from mvsim.sweep.runs import Runs, open_runs
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.figure import Figure
+
+Drawn = Run | str | os.PathLike
+"""A run, or its file."""
 
 
 def plot(
-    runs: Run | Sequence[Run] | Runs,
+    runs: Drawn | Iterable[Drawn] | Runs,
     *,
     panels: Sequence[str] | None = None,
     classes: Sequence[int] | None = None,
@@ -27,8 +34,8 @@ def plot(
 
     Parameters
     ----------
-    runs : Run, sequence of Run, or Runs
-        What `mvsim.simulate`, `mvsim.open_run` or `mvsim.open_runs` returns.
+    runs : Run or path, several of these, or Runs
+        What `mvsim.simulate`, `mvsim.open_run` or `mvsim.open_runs` returns, a run file, or the folder of a sweep.
     panels : sequence of str, optional
         Which panels to draw, from top to bottom: correlations, loss, learned-classes, total-correlations, entries, gaps. By default those that have
         something to show.
@@ -46,10 +53,19 @@ def plot(
     ------
     UsageError
         If there is nothing to draw, no such panel or class, or panels, classes or a title are given for a sweep.
+    RunFileError
+        If a file is no run file.
     """
+    if isinstance(runs, str | os.PathLike) and Path(runs).is_dir():
+        runs = open_runs(runs)
     if not isinstance(runs, Runs):
-        return run_figure([runs] if isinstance(runs, Run) else runs, panels, classes, title)
+        several = [runs] if isinstance(runs, Drawn) else runs
+        return run_figure([_opened(run) for run in several] if isinstance(several, Iterable) else several, panels, classes, title)
     for name, value in (("panels", panels), ("classes", classes), ("title", title)):
         if value is not None:
             raise UsageError(f"{name}={echo(value)}: the picture of a sweep has no such choice; leave it out, or draw single runs of the sweep")
     return sweep_figure(runs)
+
+
+def _opened(run: Drawn) -> Run:
+    return open_run(run) if isinstance(run, str | os.PathLike) else run

@@ -186,6 +186,15 @@ def test_from_python():
         mvsim.plot(3)
 
 
+def test_from_python_by_the_names_of_files(tmp_path):
+    p = mvsim.Parameters(k=2, m=2, N=6, P=4, d=20, C_P=1)
+    files = [mvsim.simulate(p, method, t_end=1.0, n_test=2, out=tmp_path / f"{method}.nc").path for method in ("erm", "midpoint")]
+    assert len(panels_in(mvsim.plot(files, panels=["loss"]))) == 2
+    assert len(mvsim.plot(str(files[0])).axes) == len(mvsim.plot(mvsim.open_run(files[0])).axes)
+    with pytest.raises(mvsim.UsageError, match=r"missing\.nc"):
+        mvsim.plot([files[0], tmp_path / "missing.nc"])
+
+
 def test_every_panel_can_be_named():
     run = synthetic_run("midpoint", k=3)
     for name in ALL_PANELS:
