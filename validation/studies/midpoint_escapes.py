@@ -109,7 +109,9 @@ def picture(results: dict[str, Any]) -> Figure:
                 axes.legend(loc="lower right")
             axes.set_xlabel(r"$\log_{10}$ of the escape time foretold")
             axes.set_title(f"signals at {layout} places")
-        figure.suptitle("When views escape under Midpoint Mixup", fontsize=9)
+        errors = np.concatenate([np.abs(np.subtract(run["foretold"], run["came"])) for answer in results.values() for run in answer["runs"]])
+        within = f"{int((errors <= WITHIN).sum())} of {len(errors)} escapes under Midpoint Mixup come\nwithin {WITHIN:g} decades of the time foretold"
+        figure.suptitle(within, fontsize=9)
         figure.axes[0].set_ylabel(r"$\log_{10}$ of the escape time")
         return figure
 

@@ -151,7 +151,7 @@ def clearly_fewer(results: dict[str, Any], method: str, outcome: str) -> str:
         shares = [row[method][outcome] for row in study["rows"] if method in row]
         if any(share and share[2] < ENOUGH for share in shares):
             below.append(MAPS[name]["short"])
-    return ", ".join(below) or "nothing that was tried"
+    return " and ".join(below) or "nothing that was tried"
 
 
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:
