@@ -85,9 +85,14 @@ def summary(tally: Tally) -> str:
 
 def _workers(tally: Tally) -> list[str]:
     """Return a line for each worker, of the first few."""
-    lines = [f"{name}: {_doing(one)}" for name, one in sorted(tally.at_work.items())[:MOST_WORKERS]]
+    lines = [f"{_place(name)}{_doing(one)}" for name, one in sorted(tally.at_work.items())[:MOST_WORKERS]]
     more = len(tally.at_work) - len(lines)
     return [*lines, f"and {more} more workers"] if more > 0 else lines
+
+
+def _place(worker: str) -> str:
+    """Say where a worker is: nothing if that is this machine, where its address tells nobody anything."""
+    return "" if "//127.0.0.1:" in worker else f"{worker}: "
 
 
 def _doing(one: AtWork) -> str:

@@ -48,6 +48,7 @@ def test_a_log_has_a_line_now_and_then_and_one_for_each_failure(tally, clock):
         display.begin(tally, "2 worker processes")
         tell(display, tally, 0, "tcp://a", STATUS)
         tell(display, tally, 1, "tcp://b", {"compiling": True})
+        tell(display, tally, 3, "tcp://127.0.0.1:41", STATUS)
         tell(display, tally, 0, "tcp://a", {}, Outcome("failed", "stuck at\x1b[31m t = 3", "StalledError"))
         clock["now"] += 31.0
         tell(display, tally, 2, "tcp://a", STATUS)
@@ -55,8 +56,8 @@ def test_a_log_has_a_line_now_and_then_and_one_for_each_failure(tally, clock):
     assert stream.getvalue().splitlines() == [
         "mvsim: 40 of 40 cells to do; 2 worker processes",
         "mvsim: cell 0 failed: stuck at\\x1b[31m t = 3",
-        "mvsim: 0 of 40 cells done, 1 failed, 1 of them undecided (stalled or diverged); tcp://a: cell 2 (seed=2), step 12, t = 3.46e+03; "
-        "tcp://b: cell 1 (seed=1), compiling kernels, up to a minute; later runs find them ready",
+        "mvsim: 0 of 40 cells done, 1 failed, 1 of them undecided (stalled or diverged); cell 3 (seed=3), step 12, t = 3.46e+03; "
+        "tcp://a: cell 2 (seed=2), step 12, t = 3.46e+03; tcp://b: cell 1 (seed=1), compiling kernels, up to a minute; later runs find them ready",
     ]
 
 
