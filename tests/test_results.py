@@ -119,7 +119,7 @@ SPOILED = {
     "default_separability": _set("default", "10", "not", 9),
     "default_regime": _set("rates", "rows", 0, "rule", [0.25, 0.03, 0.001]),
     "exactness": _set("states", 0, "errors", "gradient", 1e-11),
-    "flow_accuracy": _set("rows", 0, "error", 0.1),
+    "flow_accuracy": _set("erm, rtol = 0.001", "error", 0.1),
     "flow_candidates": _set("rows", 0, "error", None),
     "flow_designs": _set("rows", 0, "worst", None),
     "flow_rest": _set("rows", 1, "margins", [1.0]),
