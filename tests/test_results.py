@@ -155,9 +155,9 @@ SMALL = {
     "permanence": {"runs": {"0": {"settled": 5.0, "views": [{"foretold": 7.0, "error": 0.1, "not_before": 6.9, "counted_on": 5.9, "came": 7.1}]}}},
     "flow_designs": {"rows": [{"evaluations": 4000, "worst": 0.1}]},
     "flow_rest": {
-        "as_it_is": 0.5,
+        "as_it_is": [0.5, 30.0],
         "reference": {"margins": [0.0], "escapes": [[1.0]]},
-        "rows": [{"power": power, "rtol": 1e-3, "evaluations": 9, "margins": [0.0], "escapes": [[1.0]]} for power in (1.0, 0.5)],
+        "rows": [{"pair": pair, "rtol": 1e-3, "evaluations": 9, "margins": [0.0], "escapes": [[1.0]]} for pair in ([1.0, 1.0], [0.5, 30.0])],
     },
     "flow_locality": {"k=6": {"kinds": {"at predictions": {"number": 1}}}},
     "flow_runs": {

@@ -10,8 +10,8 @@ So a change of 1 / (R'(A) G) changes no output by more than 1. Where residuals a
 escaped is pulled by the points of its class with the residual eps, the mean of 1 - phi_y; on noise in points of other classes it comes to
 rest where (n / rho)^(alpha - 1) ~ eps. The equation of a step has a solution that Newton's method finds only where n is told apart from 0: for it
 the unit is multiplied by min(1, `AT_REST` eps^(1 / (alpha - 1))), so that a change is small beside n. What a step adds to the error of n is forgotten
-in a time that is short beside later steps, and n adds n R'(n) G ~ n eps to an output: for it that factor to the power `FORGOTTEN` is small enough.
-With the finer unit for both, steps follow what rounding does to n where eps is below 1e-20.
+in a time that is short beside later steps, and n adds n R'(n) G ~ n eps to an output: for it that factor to the power `FORGOTTEN` is small
+enough. With the finer unit for both, steps follow what rounding does to n where eps is below 1e-20.
 A linear model has no such balance, and R' = 1 everywhere.
 Mixed points keep residuals of order 1. Besides, no correlation is resolved better than relative to itself (own ones, beyond the threshold of
 escape) or to a tenth of the neuron's largest one (all others).
@@ -33,9 +33,9 @@ from mvsim.objectives.base import Objective
 AT_REST = 10.0
 """With rtol = 1e-3 the equation of a step resolves an equilibrium to 1 %."""
 
-FORGOTTEN = 0.5
-"""Power of that factor for the error of a step. Literal path, ERM, k = 6, with 0.25, 0.5, 0.75 and 1: more than 60,000 (equations are not solved
-from so far off), 15,145, 15,603 and 20,998 gradients; margins err by 4.3, 1.5 and 2.5 rtol with the last three (`flow_rest` in `validation/`)."""
+FORGOTTEN, MOST_FORGOTTEN = 0.5, 30.0
+"""For the error of a step: power of that factor, and how many times the factor it is at most. Coarser by more, equations are not solved: what a step
+may leave behind is too far from the equilibrium. The study `flow_rest` in `validation/` compares these with other values."""
 
 _OTHERS = 0.1
 """Part of the largest correlation of a neuron to which the others are resolved."""
@@ -73,7 +73,7 @@ class Scales:
         def unit(rest: Any) -> Any:
             return xp.minimum(relative, xp.minimum(rest, 1.0)[:, None, None, None] * absolute)
 
-        return unit(equilibrium**FORGOTTEN), unit(equilibrium)
+        return unit(xp.minimum(equilibrium**FORGOTTEN, MOST_FORGOTTEN * equilibrium)), unit(equilibrium)
 
     def _residuals(self, c: Any) -> Any:
         """Return (k,): the mean of 1 - phi_y over the points of each class, 1 where points are mixed, there are none, or nothing escapes."""

@@ -1,10 +1,11 @@
-"""How finely the error of a step is measured where neurons rest on noise: ERM at d = k^20, with other values of one constant of the time-stepper.
+"""How finely the error of a step is measured where neurons rest on noise: ERM at d = k^20, with other values of two constants of the time-stepper.
 
 Late under ERM residuals are as small as exp(-margin), and an escaped neuron rests on noise n that is small with them. The equation of a step has to
-tell n from 0, and is solved the more finely; the error of a step need not, as it is forgotten. `mvsim.objectives.scales.FORGOTTEN` is the power of
-that refinement with which it is measured. For each value: gradients, and the largest error of the margin of a training point at the end and of the
-time of an escape, against the power 1 at rtol / 100. Fails if one of them is more than 10 rtol with the constant as it is, or if with it more
-gradients are taken than with 1. Values that need more gradients than the budget are stopped.
+tell n from 0, and is solved more finely by a factor; the error of a step need not, as it is forgotten. It is measured with a power of that factor
+(`mvsim.objectives.scales.FORGOTTEN`), and at most so many times as coarsely (`MOST_FORGOTTEN`). For each pair: gradients, and the largest error of
+the margin of a training point at the end and of the time of an escape, against a reference at rtol / 100 in which both are equally fine. Fails if one
+of them is more than 10 rtol with the constants as they are, or if with them more gradients are taken than with equal ones. Pairs that need more
+gradients than the budget are stopped.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ RTOL, FINE = 1e-3, 1e-5
 BOUND = 10.0
 """Largest error, in rtol."""
 
-AS_IT_IS = scales.FORGOTTEN
-POWERS = (1.0, 0.75, AS_IT_IS, 0.25)
+AS_IT_IS, EQUAL = (scales.FORGOTTEN, scales.MOST_FORGOTTEN), (1.0, 1.0)
+PAIRS = (EQUAL, AS_IT_IS, (0.75, math.inf), (0.5, math.inf), (0.25, math.inf), (0.0, 10.0), (0.0, 30.0), (0.0, 100.0))
+"""Power and largest ratio; with the power 0 the ratio alone decides."""
 
 
 def problem(k: int) -> Problem:
@@ -39,13 +41,13 @@ def problem(k: int) -> Problem:
     return Problem("erm, literal", "erm", mvsim.Parameters.literal(k=k), 1e43)
 
 
-def follow(asked: Problem, power: float, rtol: float, budget: int) -> dict[str, Any]:
-    """Follow the problem with another constant."""
+def follow(asked: Problem, pair: tuple[float, float], rtol: float, budget: int) -> dict[str, Any]:
+    """Follow the problem with other constants."""
     start = time.perf_counter()
-    with patch.object(scales, "FORGOTTEN", power):
+    with patch.object(scales, "FORGOTTEN", pair[0]), patch.object(scales, "MOST_FORGOTTEN", pair[1]):
         state, escapes = follow_escapes(asked, rtol, budget)
     return {
-        "power": power,
+        "pair": list(pair),
         "rtol": rtol,
         "ended": bool(state.time == asked.t_end),
         "steps": state.step,
@@ -75,27 +77,27 @@ def options(parser: argparse.ArgumentParser) -> None:
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Follow the reference, and the problem with every value."""
     asked = problem(options.k)
-    reference = follow(asked, 1.0, FINE, 10**9)
+    reference = follow(asked, EQUAL, FINE, 10**9)
     print(f"reference: {reference['evaluations']} gradients", flush=True)
     rows = []
-    for power in POWERS:
-        rows.append(follow(asked, power, RTOL, options.budget))
-        print(f"{power:5g}: {rows[-1]['steps']} steps, {rows[-1]['evaluations']} gradients, {rows[-1]['seconds']:.0f} s, "
+    for pair in PAIRS:
+        rows.append(follow(asked, pair, RTOL, options.budget))
+        print(f"{pair}: {rows[-1]['steps']} steps, {rows[-1]['evaluations']} gradients, {rows[-1]['seconds']:.0f} s, "
               f"errors {errors(rows[-1], reference)}", flush=True)  # fmt: skip
-    return {"k": options.k, "as_it_is": AS_IT_IS, "budget": options.budget, "reference": reference, "rows": rows}
+    return {"k": options.k, "as_it_is": list(AS_IT_IS), "budget": options.budget, "reference": reference, "rows": rows}
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return what is wrong with the constant as it is."""
-    rows = {row["power"]: row for row in results["rows"]}
-    ours, equal = rows[results["as_it_is"]], rows[1.0]
+    """Return what is wrong with the constants as they are."""
+    rows = {tuple(row["pair"]): row for row in results["rows"]}
+    ours, equal = rows[tuple(results["as_it_is"])], rows[EQUAL]
     wrong = [
         f"error of {what} {error:.1e}, over {BOUND:g} rtol"
         for what, error in zip(("a margin", "a time of escape"), errors(ours, results["reference"]), strict=True)
         if not error <= BOUND * ours["rtol"]
     ]
     more = ours["evaluations"] > equal["evaluations"]
-    return wrong + ([f"{ours['evaluations']} gradients, more than the {equal['evaluations']} with 1"] if more else [])
+    return wrong + ([f"{ours['evaluations']} gradients, more than the {equal['evaluations']} where both are equally fine"] if more else [])
 
 
 def passage(results: dict[str, Any]) -> str:
@@ -105,12 +107,12 @@ def passage(results: dict[str, Any]) -> str:
         of_margins, of_times = errors(row, results["reference"])
         counted = [row["steps"], row["evaluations"] if row["ended"] else f"more than {results['budget']}", f"{row['seconds']:.0f}"]
         found = [f"{of_margins / row['rtol']:.2g}", f"{of_times / row['rtol']:.2g}"] if row["ended"] else ["", ""]
-        name = f"{row['power']:g}" + (" (as it is)" if row["power"] == results["as_it_is"] else "")
-        rows.append([name, *counted, *found])
-    heads = ["power", "steps", "gradients", "seconds", "error of a margin / rtol", "error of a time of escape / rtol"]
+        power, most = row["pair"]
+        rows.append([f"{power:g}" + (" (as it is)" if row["pair"] == results["as_it_is"] else ""), f"{most:g}", *counted, *found])
+    heads = ["power", "times coarser at most", "steps", "gradients", "seconds", "error of a margin / rtol", "error of a time of escape / rtol"]
     reference = results["reference"]
     return (
-        f"ERM, d = k^20, k = {results['k']}, seed 0, rtol {RTOL:g}, through all escapes. The reference has the power 1, rtol "
+        f"ERM, d = k^20, k = {results['k']}, seed 0, rtol {RTOL:g}, through all escapes. In the reference both are equally fine; it has rtol "
         f"{reference['rtol']:g} and {reference['evaluations']} gradients. Where neurons rest on noise, the error of a step is measured with "
-        "this power of the refinement with which its equation is solved.\n\n" + table(heads, rows)
+        "this power of the refinement with which its equation is solved, at most so many times as coarsely.\n\n" + table(heads, rows)
     )
