@@ -78,6 +78,8 @@ def print_section(
         lines += _lines(v, full=everything or stated or number_of(v.name) in claims or v.kind == "evidence")
     for v in rest if everything else ():
         lines += _lines(v, full=True)
+    if decided and any(v.kind == "step" and v.status == "contradicted" for v in front):
+        lines += wrapped("a contradicted step: the proof says so and this run does otherwise; the theorem itself is judged in its own lines", 0)
     beyond = [v for v in rest if is_beyond(v) and not v.name.startswith("Theorem")]
     if beyond and not everything:
         said = ", ".join(f"{v.name.split(', k =')[0]} {side_text(v)}" for v in beyond)

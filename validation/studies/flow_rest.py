@@ -107,8 +107,8 @@ def passage(results: dict[str, Any]) -> str:
         of_margins, of_times = errors(row, results["reference"])
         counted = [row["steps"], row["evaluations"] if row["ended"] else f"more than {results['budget']}", f"{row['seconds']:.0f}"]
         found = [f"{of_margins / row['rtol']:.2g}", f"{of_times / row['rtol']:.2g}"] if row["ended"] else ["", ""]
-        power, most = row["pair"]
-        rows.append([f"{power:g}" + (" (as it is)" if row["pair"] == results["as_it_is"] else ""), f"{most:g}", *counted, *found])
+        power, most = row["pair"][0], "no limit" if math.isinf(row["pair"][1]) else f"{row['pair'][1]:g}"
+        rows.append([f"{power:g}" + (" (as it is)" if row["pair"] == results["as_it_is"] else ""), most, *counted, *found])
     heads = ["power", "times coarser at most", "steps", "gradients", "seconds", "error of a margin / rtol", "error of a time of escape / rtol"]
     reference = results["reference"]
     return (
