@@ -194,7 +194,7 @@ def pace(status: dict[str, Any]) -> str:
     if status.get("rate"):
         parts.append(f"{status['rate']:.3g} steps/s")
     if status.get("seconds_left") is not None:
-        parts.append(f"{'' if status.get('steps') else 'about '}{duration(status['seconds_left'])} left")
+        parts.append(f"{duration(status['seconds_left'])} left" + ("" if status.get("steps") else " at the present pace"))
     return ", ".join(parts)
 
 

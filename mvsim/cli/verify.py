@@ -47,7 +47,7 @@ def _numbers(kind: type, tokens: Any) -> tuple[str, ...]:
     return tuple(number.strip().upper() for token in tokens for number in token.value.split(","))
 
 
-@with_flags(text_flags(Parameters, "Parameters of the runs that are made, and of the data of results"))
+@with_flags(text_flags(Parameters, "Parameters, where no run files are given"))
 def verify(
     *runs: Annotated[Path, Parameter(name="RUN", help="Run files to judge, or the folder of one sweep: its theorems over seeds and k.")],
     theorem: Annotated[
@@ -65,7 +65,7 @@ def verify(
             negative="",
             show_default=False,
             choices=tuple(RESULTS),
-            help="Result that needs no runs, on linear models (3.2 to 3.5) and where they fail (4.4); may be repeated.",
+            help="Result of Section 3 (3.2 to 3.5), or Proposition 4.4; judged on data sets, without runs; may be repeated.",
         ),
     ] = (),
     claim: Annotated[
@@ -85,13 +85,13 @@ def verify(
             negative="",
             converter=_integers,
             show_default=False,
-            help="Of what is judged without run files: number of classes; may be repeated; default 10.",
+            help="Number of classes, where no run files are given; may be repeated; default 10.",
         ),
     ] = (),
-    path: Annotated[str | None, Parameter(help=f"Of runs that are made: which d belongs to each k: {PATHS}.", show_default=False)] = None,
+    path: Annotated[str | None, Parameter(help=f"Which d belongs to each k, where no run files are given: {PATHS}.", show_default=False)] = None,
     d: Annotated[
         tuple[str, ...],
-        Parameter(negative="", show_default=False, help="Of runs that are made: dimension of a patch; one for all k, or repeated, one for each."),
+        Parameter(negative="", show_default=False, help="Dimension of a patch, where no run files are given; one for all k, or repeated, one for each."),
     ] = (),
     seeds: Annotated[
         int | None, INTEGER, Parameter(help=f"How many runs are made of each theorem, and data sets of each result, at each k; default {SEEDS}.")

@@ -28,7 +28,7 @@ def test_unknown_end_and_rate():
     assert progress.pace(nothing_comes) == "step 1200, until training accuracy is 1 and nothing changes any more"
     assert progress.pace({**unknown, "escapes": None}) == progress.pace(nothing_comes)
     assert progress.pace({**STATUS, "steps": None, "seconds_left": None}) == "step 1200, ends at t = 2.04e+06 unless something changes, 412 steps/s"
-    assert progress.pace({**STATUS, "steps": None}).endswith("412 steps/s, about 1 min 20 s left")
+    assert progress.pace({**STATUS, "steps": None}).endswith("412 steps/s, 1 min 20 s left at the present pace")
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.2, "0 s"), (59.6, "1 min 00 s"), (3599.7, "1 h 00 min"), (90000, "25 h 00 min")])
