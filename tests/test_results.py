@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import run
 from lib.agreement import Number, contradictions, run_name
+from lib.faults import TargetMissed, headed
 from lib.page import ORDER, page
 from lib.paths import FIGURES, PAGE, RESULTS, ROOT, VALIDATION
 from lib.results import ResultsFile, standing
@@ -189,6 +190,15 @@ def test_a_judge_sees_a_fault(name):
     assert len(judge(spoiled)) > len(judge(results))
 
 
+def test_a_missed_target_is_told_from_a_failed_check():
+    results = results_of("main_job") | {"status": "interrupted", "settled": False, "seconds": 1801.0, "peak_bytes": 1, "verify_exit_code": 1}
+    assert list(map(headed, Study.load("main_job").judge(results))) == [
+        ("Target missed", "stopped at 1801 s, not settled; target 300 s"),
+        ("Check failed", "mvsim verify ends with exit code 1"),
+    ]
+    assert isinstance(TargetMissed("300 s"), str)
+
+
 # ---- digests of the code ------------------------------------------------------------------------------------------------------------
 
 CODE = '''"""What it does."""
@@ -362,7 +372,7 @@ def test_the_command_measures_judges_and_keeps(tmp_path, capsys):
     assert run.run_study(study, ["--size", "2", "--results-dir", str(tmp_path)]) == 0
     assert capsys.readouterr().out == "It is 2, [1, 2].\nexactness: holds\n"
     assert run.run_study(study, ["--size", "3", "--results-dir", str(tmp_path)]) == 1
-    assert "FAILS: size 3\n" in capsys.readouterr().out
+    assert "Check failed: size 3\n" in capsys.readouterr().out
     assert json.loads((tmp_path / "exactness.json").read_text()) == {"size": 3, "pair": [1, 2]}
     assert stamps_in(tmp_path)["exactness"]["command"] == "python validation/run.py exactness --size 3"
 

@@ -22,6 +22,7 @@ import shlex
 import sys
 from pathlib import Path
 
+from lib.faults import headed
 from lib.figures import Figures
 from lib.page import page
 from lib.paths import FIGURES, PAGE, RESULTS
@@ -65,8 +66,8 @@ def run_study(study: Study, arguments: list[str]) -> int:
     options.figures.save_all(study.pictures(results))
     faults = study.judge(results)
     print(study.passage(results))
-    for fault in faults:
-        print(f"FAILS: {fault}")
+    for kind, words in map(headed, faults):
+        print(f"{kind}: {words}")
     print(f"{study.name}: {'fails' if faults else 'holds'}")
     return 1 if faults else 0
 

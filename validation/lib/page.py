@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from lib.faults import headed
 from lib.stamps import stamp_text, stamps_in
 from lib.study import Study
 
@@ -30,6 +31,6 @@ def page(results: Path) -> str:
         path = results / f"{study.name}.json"
         if path.exists():
             measured = json.loads(path.read_text(encoding="utf-8"))
-            faults = "".join(f"- **Fails:** {fault}\n" for fault in study.judge(measured))
+            faults = "".join(f"- **{kind}:** {words}\n" for kind, words in map(headed, study.judge(measured)))
             parts.append(f"## {study.title}\n\n{stamp_text(stamps[study.name])}\n\n{study.passage(measured)}" + (f"\n{faults}" if faults else ""))
     return "\n".join(parts)

@@ -51,7 +51,8 @@ class Study:
         ``options.file`` (`lib.results.ResultsFile`: results so far, and results kept on the way) and ``options.figures``
         (`lib.figures.Figures`).
     judge : callable
-        ``judge(results) -> list of str`` returns what is wrong according to the results alone, one sentence each; empty if nothing is.
+        ``judge(results) -> list of str`` returns what is wrong according to the results alone, one sentence each; empty if nothing is. A missed
+        target of time, gradients or memory is a `lib.faults.TargetMissed`; all else counts as a failed check.
     passage : callable
         ``passage(results) -> str`` says in Markdown what came out.
     numbers : callable

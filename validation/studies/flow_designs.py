@@ -19,6 +19,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from lib.faults import TargetMissed
 from lib.flow_problems import Problem
 from lib.study import FLOW
 from lib.tables import table
@@ -219,7 +220,7 @@ def judge(results: dict[str, Any]) -> list[str]:
     """Return what is wrong with the stepper as it is."""
     ours = results["rows"][0]
     wrong = [] if ours["worst"] is not None and ours["worst"] <= BOUND else [f"times between escapes are wrong by {ours['worst']} of themselves"]
-    return wrong + ([] if ours["evaluations"] <= TARGET else [f"{ours['evaluations']} evaluations instead of {TARGET}"])
+    return wrong + ([] if ours["evaluations"] <= TARGET else [TargetMissed(f"{ours['evaluations']} gradients; target {TARGET}")])
 
 
 def passage(results: dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from lib.agreement import Number, run_name
+from lib.faults import TargetMissed
 from lib.study import TRAINING
 from lib.tables import met, table
 
@@ -110,7 +111,7 @@ def judge(results: dict[str, Any]) -> list[str]:
         if not a_flow(row)
     ]
     different = [f"k = {k}, seed {seed}: other features at another tolerance" for (k, seed), same in compared(results).items() if same is False]
-    slow = [f"k = {row['k']}, seed {row['seed']} takes {row['seconds']:.0f} s, the target is {TARGET_SECONDS:g} s" for row in too_slow(results)]
+    slow = [TargetMissed(f"k = {row['k']}, seed {row['seed']}: {row['seconds']:.0f} s; target {TARGET_SECONDS:g} s") for row in too_slow(results)]
     return wrong + different + slow
 
 

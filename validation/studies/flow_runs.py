@@ -22,9 +22,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from lib.agreement import Number, run_name
+from lib.faults import TargetMissed
 from lib.regimes import with_r0
 from lib.study import TRAINING
-from lib.tables import met, table
+from lib.tables import table
 
 import mvsim
 from mvsim.recording.feature_test import count_classes
@@ -141,13 +142,23 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     return options.file.measure_parts(options.only, followed)
 
 
-def missed(row: dict[str, Any]) -> list[str]:
-    """Return the targets that a run misses, each with what it took."""
+UNITS = {"seconds": (1, "s"), "gradients": (1, "gradients"), "memory": (2**20, "MiB")}
+"""In which targets are told."""
+
+
+def told(name: str, value: float) -> str:
+    """Return what a run takes, or should take, with its unit."""
+    size, unit = UNITS[name]
+    return f"{value / size:.0f} {unit}"
+
+
+def targets(row: dict[str, Any]) -> list[tuple[str, str, bool]]:
+    """Return of each target of a run what it took, what it should take at most, and whether it misses that."""
     took = {"seconds": row["seconds"], "gradients": row["evaluations"], "memory": row["peak_bytes_so_far"]}
     return [
-        f"{took[name]:.4g} {name} instead of {target:.4g}"
+        (told(name, took[name]), told(name, target), not (row["settled"] and took[name] <= target))
         for name, target in row["targets"].items()
-        if target is not None and not (row["settled"] and took[name] <= target)
+        if target is not None
     ]
 
 
@@ -159,7 +170,9 @@ def repeated(results: dict[str, Any]) -> dict[str, tuple[dict[str, Any], dict[st
 def judge(results: dict[str, Any]) -> list[str]:
     """Return which runs do not settle, miss their target or learn other features at rtol / 10."""
     wrong = [f"{name} has not settled within {row['limit']:g} s" for name, row in results.items() if not row["settled"]]
-    wrong += [f"{name} takes {words}" for name, row in results.items() for words in missed(row)]
+    for name, row in results.items():
+        end = "" if row["settled"] else ", not settled"
+        wrong += [TargetMissed(f"{name}: {took}{end}; target {target}") for took, target, is_missed in targets(row) if is_missed]
     return wrong + [
         f"{name} learns other features at rtol / 10" for name, (row, finer) in repeated(results).items() if row["learned"] != finer["learned"]
     ]
@@ -170,7 +183,6 @@ def passage(results: dict[str, Any]) -> str:
     heads = ["run", "both", "one", "none", "settled", "steps", "gradients", "t", "seconds", "targets"]
     lines = []
     for name, row in results.items():
-        targets = any(target is not None for target in row["targets"].values())
         lines.append(
             [
                 name,
@@ -180,20 +192,26 @@ def passage(results: dict[str, Any]) -> str:
                 row["evaluations"],
                 f"{row['time']:.2g}",
                 f"{row['seconds']:.3g}",
-                "; ".join([met(False), *missed(row)]) if missed(row) else met(True) if targets else "",
+                ", ".join(f"**{target}**" if is_missed else target for _, target, is_missed in targets(row)),
             ]
         )
-    pairs = repeated(results).values()
-    alike = sum(row["learned"] == finer["learned"] for row, finer in pairs)
-    first = sum(_first_escapes(row) == _first_escapes(finer) for row, finer in pairs)
     peak = max((row["peak_bytes_so_far"] for row in results.values()), default=0)
     return (
-        "Midpoint Mixup unless ERM or another law is named, followed to the settled state or to the limit of time. The main job, the runs of the "
-        "picture and ERM at d = k^20 have passages of their own:\n\n"
+        "Midpoint Mixup unless ERM or another law is named, followed to the settled state or to the limit of time. Targets in bold are missed. "
+        "The main job, the runs of the picture and ERM at d = k^20 have passages of their own:\n\n"
         + table(heads, lines)
-        + f"\nNo run took more than {peak / 2**20:.0f} MiB of memory. Of {len(pairs)} runs repeated at rtol / 10, {alike} learn the same features, "
-        f"and in {first} the views escape in the same order.\n"
+        + f"\nNo run took more than {peak / 2**20:.0f} MiB of memory.{_repeated_passage(results)}\n"
     )
+
+
+def _repeated_passage(results: dict[str, Any]) -> str:
+    """Say what becomes of the runs that were repeated at rtol / 10, if there are any."""
+    pairs = repeated(results).values()
+    if not pairs:
+        return ""
+    alike = sum(row["learned"] == finer["learned"] for row, finer in pairs)
+    first = sum(_first_escapes(row) == _first_escapes(finer) for row, finer in pairs)
+    return f" Of {len(pairs)} runs repeated at rtol / 10, {alike} learn the same features, and in {first} the views escape in the same order."
 
 
 def _first_escapes(row: dict[str, Any]) -> list[tuple[int, int]]:

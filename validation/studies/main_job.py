@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from lib.agreement import Number, run_name
+from lib.faults import TargetMissed
 from lib.runs import runs_of_present_code
 from lib.study import TRAINING
 from lib.tables import met
@@ -93,13 +94,21 @@ def verified(run: Path) -> dict[str, Any]:
 
 def judge(results: dict[str, Any]) -> list[str]:
     """Return what the run misses."""
-    conditions = {
-        f"the run takes {results['seconds']:.0f} s, the target is {TARGET:g} s": results["seconds"] <= TARGET,
-        "the run has not settled": results["settled"],
-        f"it takes {results['peak_bytes'] / GIB:.2g} GiB of memory, the target is 1": results["peak_bytes"] <= GIB,
-        f"mvsim verify ends with exit code {results['verify_exit_code']}": results["verify_exit_code"] == 0,
-    }
-    return [fault for fault, holds in conditions.items() if not holds]
+    faults = _time_faults(results)
+    if results["peak_bytes"] > GIB:
+        faults.append(TargetMissed(f"{results['peak_bytes'] / GIB:.2g} GiB of memory; target 1 GiB"))
+    if code := results["verify_exit_code"]:
+        faults.append(f"mvsim verify ends with exit code {code}{' (inconclusive)' if code == 3 else ''}")
+    return faults
+
+
+def _time_faults(results: dict[str, Any]) -> list[str]:
+    """Return whether the run takes too long, or does not settle."""
+    stopped, late = results["status"] == "interrupted", results["seconds"] > TARGET
+    took = f"{results['seconds']:.0f} s"
+    missed = TargetMissed(f"{f'stopped at {took}, not settled' if stopped else f'the run takes {took}'}; target {TARGET:g} s")
+    settles = results["settled"] or (stopped and late)  # of a run that was stopped that late the missed target says so
+    return [*([missed] if late else []), *([] if settles else ["the run has not settled"])]
 
 
 def passage(results: dict[str, Any]) -> str:

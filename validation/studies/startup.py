@@ -14,6 +14,7 @@ import tempfile
 import time
 from typing import Any
 
+from lib.faults import TargetMissed
 from lib.study import TRAINING
 
 from mvsim.cli.progress import COMPILE_NOTICE
@@ -23,6 +24,12 @@ SOURCES = (*TRAINING, "cli")
 
 REPETITIONS = 5
 LIMITS = {"help_seconds": 0.3, "first_step_compiling_seconds": 15.0, "first_step_later_seconds": 1.0}
+TOOK = {
+    "help_seconds": "`mvsim --help` takes {:.2f} s",
+    "first_step_compiling_seconds": "the first run compiles for {:.1f} s",
+    "first_step_later_seconds": "later runs take {:.1f} s to their first step",
+}
+"""The same in words."""
 
 UNTIL_FIRST_STEP = """
 import os, sys, time
@@ -85,7 +92,11 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 def judge(results: dict[str, Any]) -> list[str]:
     """Return which limits are missed."""
-    missed = [f"{name} is {results[name]:.2f}, the limit {limit:g}" for name, limit in results["limits"].items() if results[name] >= limit]
+    missed: list[str] = [
+        TargetMissed(f"{TOOK[name].format(results[name])}, {limit:g} s allowed")
+        for name, limit in results["limits"].items()
+        if results[name] >= limit
+    ]
     return missed + ([] if results["compilation_is_announced"] else ["the first run does not say that it compiles"])
 
 

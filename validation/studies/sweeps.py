@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 import psutil
+from lib.faults import TargetMissed
 from lib.runs import add_runs_option, runs_of_present_code
 from lib.study import TRAINING
 from lib.sweep_processes import differing_runs, start_sweep, workers_of
@@ -204,9 +205,9 @@ def _compared(one: Path, other: Path) -> dict[str, Any]:
 
 def judge(results: dict[str, Any]) -> list[str]:
     """Return what costs too much, and what a kill changed."""
-    wrong = []
+    wrong: list[str] = []
     if "throughput" in results and results["throughput"]["over_ideal"] > MOST_OVER_IDEAL:
-        wrong.append(f"a sweep takes {results['throughput']['over_ideal']:.2f} times the ideal, more than {MOST_OVER_IDEAL:g}")
+        wrong.append(TargetMissed(f"a sweep takes {results['throughput']['over_ideal']:.2f} times the ideal time, {MOST_OVER_IDEAL:g} allowed"))
     for name in ("kills", "workers"):
         part = results.get(name)
         if part is None:
@@ -223,11 +224,17 @@ def judge(results: dict[str, Any]) -> list[str]:
         inside = _foretold(results["foretold"])
         if sum(inside) < FORETOLD * len(inside):
             wrong.append(f"foretold: {sum(inside)} of {len(inside)} runs take a third to three times what was foretold, fewer than {FORETOLD:.0%}")
-    if "report" in results:
-        part = results["report"]
-        if part["bytes"] > MOST_BYTES or part["seconds"] > MOST_SECONDS:
-            wrong.append(f"report: {part['bytes'] / 1e6:.1f} MB in {part['seconds']:.1f} s, more than {MOST_BYTES / 1e6:g} MB or {MOST_SECONDS:g} s")
-    return wrong
+    return wrong + (_report_faults(results["report"]) if "report" in results else [])
+
+
+def _report_faults(part: dict[str, Any]) -> list[str]:
+    """Return what of a report is over its target."""
+    faults: list[str] = []
+    if part["bytes"] > MOST_BYTES:
+        faults.append(TargetMissed(f"the report has {part['bytes'] / 1e6:.1f} MB, {MOST_BYTES / 1e6:g} MB allowed"))
+    if part["seconds"] > MOST_SECONDS:
+        faults.append(TargetMissed(f"the report takes {part['seconds']:.1f} s, {MOST_SECONDS:g} s allowed"))
+    return faults
 
 
 def passage(results: dict[str, Any]) -> str:
