@@ -11,7 +11,7 @@ import argparse
 import re
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lib.agreement import Number, run_name
 from lib.runs import add_runs_option, all_over_seeds, runs_of_present_code
@@ -24,6 +24,7 @@ import mvsim
 from mvsim.plotting.style import MARK, METHODS, NONE, styled
 from mvsim.verification import run_verdicts
 from mvsim.verification.ensemble import IDENTITIES, over_seeds
+from mvsim.verification.evidence.intervals import fraction_at_least
 from mvsim.verification.verdict import BAD
 from mvsim.verification.verify import Section, ask_of_controls, ask_of_theorems
 
@@ -89,7 +90,7 @@ def pictures(results: dict[str, Any]) -> dict[str, Figure]:
 
 
 def controls_picture(controls: dict[str, Any]) -> Figure:
-    """Draw a row for each control, check by check: a frame around what it has to be, a dot at what it was."""
+    """Draw a row for each control, check by check: frames around what it may be, a dot at what it was."""
     rows = []
     for verdict in verdicts_of(controls):
         name, check = verdict["name"].removeprefix("Control: ").removesuffix(")").split(" (")
@@ -118,10 +119,19 @@ def controls_picture(controls: dict[str, Any]) -> Figure:
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
         said = "as required" if not wrong else f"as required but for {wrong} (crosses)"
-        title = f"Each check passes runs as they are and rejects altered ones:\n{len(rows) - wrong} of {len(rows)} as required"
-        figure.suptitle(title, fontsize=9, x=0.01, ha="left")
-        figure.supxlabel(f"Frame: the verdict that is required. Dot: the verdict that was given, {said}.", fontsize=6, x=0.01, ha="left", color=MARK)
+        figure.suptitle(_controls_title(rows), fontsize=9, x=0.01, ha="left")
+        figure.supxlabel(
+            f"Frames: the verdicts that are allowed. Dot: the verdict that was given, {said}.", fontsize=6, x=0.01, ha="left", color=MARK
+        )
         return figure
+
+
+def _controls_title(rows: list[tuple[str, str, tuple[str, ...], str, bool]]) -> str:
+    """Say which runs pass their checks, if all checks are as required."""
+    wrong = sum(not right for *_, right in rows)
+    passing = {name == "nothing changed" for _, name, _, got, _ in rows if got == "holds"}
+    count = f"{len(rows) - wrong} of {len(rows)}"
+    return f"No altered run passes; every unaltered one does ({count})" if not wrong and passing == {True} else f"{count} checks are as required"
 
 
 def answered(name: str, options: argparse.Namespace) -> dict[str, Any]:
@@ -165,27 +175,83 @@ def judge(results: dict[str, Any]) -> list[str]:
     return [f"{name}: {fault}" for name, answer in results.items() for fault in missed(name, answer)]
 
 
-def passage(results: dict[str, Any]) -> str:
-    """Put what was decided over seeds into a table, and say what the controls did."""
+COUNTS = re.compile(r"(?:holds in )?(\d+) of (\d+), 95% interval (\[[^]]*\])")
+UNDECIDED = re.compile(r"(\d+) undecided")
+"""What the detail of a verdict over runs begins with, and what it says of undecided runs, which are among those counted."""
+
+
+class Row(NamedTuple):
+    """A row of the table: what became of a statement in the runs of a question."""
+
+    where: str
+    statement: str
+    share: float
+    needed: float
+    runs: str
+    classes: str
+    verdict: str
+
+
+def verdict_of(right: int, runs: int, undecided: int, needed: float) -> str:
+    """Say of the probability with which a statement holds whether it is at least ``needed``, as `mvsim.verification.ensemble` does."""
+    worst = fraction_at_least("", "", right, runs, needed).status
+    best = fraction_at_least("", "", right + undecided, runs, needed).status
+    return worst if worst == best and undecided < max(runs, 1) else "inconclusive"
+
+
+def _rows(results: dict[str, Any]) -> list[Row]:
+    """Return what was decided over runs: the parts of theorems and the claim about winners, and every step that is contradicted."""
     rows = []
     for name, answer in sorted(results.items()):
-        if name == "controls":
-            continue
-        rows.append([f"{name}: `{answer['command']}`", "", "", "", ""])
-        for v in verdicts_of(answer):
-            if v["status"] in BAD or (v["status"] not in ("measured", "not applicable") and v["name"].startswith(("Theorem", "Claim B.10"))):
-                rows.append([v["name"], _short(v["measured"]), _short(v["bound"]), v["detail"], f"**{v['status']}**"])
-    text = "![What each check says when something is taken away](../figures/controls.png)\n\n"
-    text += table(["statement", "measured", "bound", "95 % interval and more", "verdict"], rows)
+        verdicts = verdicts_of(answer) if name != "controls" else []
+        for v in verdicts:
+            counts, named = COUNTS.match(v["detail"]), v["name"].startswith(("Theorem", "Claim B.10"))
+            if counts and v["status"] not in ("measured", "not applicable") and (named or v["status"] in BAD):
+                right, runs, ends = int(counts[1]), int(counts[2]), counts[3]
+                found = UNDECIDED.search(v["detail"])
+                undecided = int(found[1]) if found else 0
+                said = f"{right} of {runs}, {ends}" + (f"; {undecided} undecided" if undecided else "")
+                verdict = verdict_of(right, runs, undecided, v["bound"])
+                statement = v["name"].rsplit(", k = ", 1)[0]
+                rows.append(Row(_where(name), statement, v["measured"], v["bound"], said, _classes(verdicts, v["name"]), verdict))
+    return rows
+
+
+def _where(name: str) -> str:
+    """Return k and r0 of a question."""
+    p = QUESTIONS["k=10" if name == AT_LATER else name][1]
+    return f"{p.k}, {p.r0:.2g}" + (f", to t = {LATER:g}" if name == AT_LATER else "")
+
+
+def _classes(verdicts: list[dict[str, Any]], name: str) -> str:
+    """Return in how many classes of all runs a part of a theorem is as it says, where that is counted."""
+    details = [v["detail"] for v in verdicts if v["name"] == name.replace(", k =", ", classes of all runs, k =")]
+    if not details:
+        return ""
+    left_out = re.search(r"(\d+) undecided runs left out", details[0])
+    return details[0].split(",")[0] + (f" ({left_out[1]} undecided run left out)" if left_out and int(left_out[1]) else "")
+
+
+def passage(results: dict[str, Any]) -> str:
+    """Say how many statements the runs establish or contradict, put them into a table, and say what the controls did."""
+    rows = _rows(results)
+    against = [f"{row.statement} at k = {row.where.replace(', ', ', r0 = ', 1)}" for row in rows if row.verdict in BAD]
+    words = dict.fromkeys(["established", *(row.verdict for row in rows)])
+    counted = ", ".join(f"{sum(row.verdict == word for row in rows)} {word}" for word in words)
+    cells = [(r.where, r.statement, f"{r.share:.3g}", f"{r.needed:.3g}", r.runs, r.classes, f"**{r.verdict}**") for r in rows]
+    where = f" ({', '.join(against)})" if against else ""
+    text = (
+        f"Statements: {counted}{where}. A theorem is to hold in a run with probability at least "
+        "1 - 1/k. Established: the whole interval of that probability lies there; consistent: the interval contains 1 - 1/k; contradicted: the whole "
+        "interval lies below. Undecided runs count as runs in which it does not hold.\n\n"
+    )
+    text += table(["k, r0", "statement", "share of runs", "needed (1 - 1/k)", "runs, 95 % interval", "classes of all runs", "verdict"], cells)
     if "controls" in results:
         verdicts = verdicts_of(results["controls"])
-        text += f"\n`mvsim verify --controls`: {sum(v['status'] == 'holds' for v in verdicts)} of {len(verdicts)} checks say what they must.\n"
+        said = f"{sum(v['status'] == 'holds' for v in verdicts)} of {len(verdicts)} checks say what they must"
+        text += f"\n`mvsim verify --controls`, runs with something taken away: {said}.\n\n"
+        text += "![What each check says when something is taken away](../figures/controls.png)\n"
     return text
-
-
-def _short(value: Any) -> str:
-    """Return a number with three digits; what is not finite, or not there, as it is."""
-    return f"{value:.3g}" if isinstance(value, float | int) else str(value)
 
 
 def _detail(results: dict[str, Any], question: str, name: str) -> dict[str, Any]:
