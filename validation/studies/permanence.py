@@ -81,26 +81,41 @@ def counted(results: dict[str, Any]) -> dict[str, Any]:
 
 def picture(results: dict[str, Any]) -> Figure:
     """Draw when views escaped over when they were foretold to."""
-    views = [view for run in results["runs"].values() for view in run["views"] if view["foretold"] is not None]
+    everything = [view for run in results["runs"].values() for view in run["views"]]
+    views = [view for view in everything if view["foretold"] is not None]
     hits = [view for view in views if view["came"] is not None]
     others = [view for view in views if view["came"] is None]
     end = FAR + 4.0
     with styled():
         figure = Figure(figsize=(3.8, 3.2), layout="constrained")
         axes = figure.subplots()
-        axes.plot([5.0, end], [5.0, end], color=MARK, linewidth=0.8, label="as foretold")
+        axes.plot([5.0, end], [5.0, end], color=MARK, linewidth=0.8, label="as predicted")
         axes.axhline(FAR, color=MARK, linewidth=0.8, linestyle=":", label="end of the runs")
         x, error = (np.array([view[name] for view in hits]) for name in ("foretold", "error"))
-        axes.errorbar(x, [view["came"] for view in hits], xerr=error, color=FIRST, fmt="o", markersize=3.5, linewidth=0.8, label="escaped")
-        x = np.minimum([view["foretold"] for view in others], end)
-        axes.plot(x, np.full(len(x), FAR + 0.3), color=SECOND, marker="^", markersize=3.5, linestyle="", label=f"none by the end: {len(x)}")
+        axes.errorbar(
+            x,
+            [view["came"] for view in hits],
+            xerr=error,
+            color=FIRST,
+            fmt="o",
+            markersize=3.5,
+            linewidth=0.8,
+            label="escaped, with the error of the fit",
+        )
+        later = np.array([view["foretold"] for view in others])
+        beyond = f"{len(later)} not by the end, {int((later >= end).sum())} of them\npredicted at or beyond the edge"
+        axes.plot(np.minimum(later, end), np.full(len(later), FAR + 0.3), color=SECOND, marker="^", markersize=3.5, linestyle="", label=beyond)
         axes.set_xlim(5.0, end + 0.3)
         axes.set_ylim(5.0, FAR + 1.0)
-        axes.set_xlabel(r"$\log_{10}$ of the escape time foretold (later ones at the edge)")
+        axes.set_xlabel(r"$\log_{10}$ of the predicted escape time")
         axes.set_ylabel(r"$\log_{10}$ of the escape time")
         early = max((view["foretold"] - view["came"] for view in hits), default=0.0)
-        title = f"{len(hits)} of {len(views)} views escape by the end,\nup to {early:.2g} decades before the time foretold"
+        came = sum(view["came"] is not None for view in everything)
+        title = f"{came} of {len(everything)} unlearned views escape by t = $10^{{{FAR:g}}}$,\nup to {early:.2g} decades before the predicted time"
         figure.suptitle(title, fontsize=9, x=0.01, ha="left")
+        if len(views) < len(everything):
+            note = f"Not drawn: {len(everything) - len(views)} views for which no time can be predicted."
+            figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
         axes.legend(loc="lower right")
         return figure
 
@@ -168,13 +183,21 @@ def passage(results: dict[str, Any]) -> str:
             f"{found['within_its_error']} of {found['hits']}",
         ]
     ]
-    heads = ["runs", "unlearned views", "hits", "misses", "false alarms", "median error, decades", "largest", "within the error of the fit"]
+    heads = ["runs", "unlearned views", "escapes predicted", "escapes not predicted", "predicted, did not come"]
+    heads += ["median error, decades", "largest error", "within the error of the fit"]
     way = _least_way(results)
     early = sum(any(view["came"] is not None for view in run["views"]) for run in runs.values())
     return (
-        "![Escape times of unlearned views over the times foretold](../figures/permanence.png)\n\n"
+        "![Escape times of unlearned views over the predicted times](../figures/permanence.png)\n\n"
         f"k = 10, r0 = {R0:g}, ERM, followed to t = 10^{FAR:g}. In {early} of {len(runs)} settled runs a view that was not learned escaped later.\n\n"
         + table(heads, rows)
-        + ("" if way is None else f"\nOf the way in ln t to where no escape is possible by the fit, escapes came after {way:.2g} or more; ")
-        + ("" if way is None else f"a verdict counts on {COUNTED_ON:g}.\n")
+        + ("" if way is None else _way_passage(way))
+    )
+
+
+def _way_passage(way: float) -> str:
+    """Say how early escapes came on the scale on which a verdict claims that there is none."""
+    return (
+        "\nThe fit gives a time before which no view should escape. On the scale of ln t from the settled state to that time, the earliest escape came "
+        f"at {way:.2g}. A verdict therefore claims only the first {COUNTED_ON:g}.\n"
     )

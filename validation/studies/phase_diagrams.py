@@ -144,14 +144,23 @@ OF_MIXING = (("mixup", "one", ONE, "o", "Mixup: one"), ("mixup", "both", BOTH, "
 """What is drawn: method, outcome, colour, marker, words."""
 
 
+OTHER = {"one": "both", "both": "one"}
+"""The outcome that a class with the one does not have; what has neither yet may come to either."""
+
+
 def clearly_fewer(results: dict[str, Any], method: str, outcome: str) -> str:
-    """Return the maps with a value at which the whole interval lies below `ENOUGH`, in words."""
+    """Return the maps with a value at which the whole interval lies below `ENOUGH` even if classes without a feature yet count, in words."""
     below = []
     for name, study in results.items():
-        shares = [row[method][outcome] for row in study["rows"] if method in row]
-        if any(share and share[2] < ENOUGH for share in shares):
+        others = [row[method][OTHER[outcome]] for row in study["rows"] if method in row]
+        if any(other and 1.0 - other[1] < ENOUGH for other in others):
             below.append(MAPS[name]["short"])
     return " and ".join(below) or "nothing that was tried"
+
+
+def is_undecided(row: dict[str, Any], method: str) -> bool:
+    """Whether some class had no feature yet when its run was ended."""
+    return bool(row[method]["classes"]["none"])
 
 
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:
@@ -177,7 +186,8 @@ def pictures(results: dict[str, Any]) -> dict[str, Figure]:
         seeds = min(results[name]["seeds"] for name in measured)
         note = (
             f"One thing at a time changed from $k$ = 4, $r_0$ = {R0:g}; mixing at $k$ = 3, $N$ = 60. Bars: 95 % Clopper-Pearson intervals over the\n"
-            f"classes of {seeds} seeds. The title names what brings the whole interval below {ENOUGH:g} (dotted) at some value."
+            f"classes of {seeds} seeds. Hollow: some class had no feature yet when its run was ended. The title names what brings the whole interval\n"
+            f"below {ENOUGH:g} (dotted) at some value, even if such classes come to the outcome that is drawn."
         )
         figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
         return {"phase-diagrams": figure}
@@ -186,11 +196,12 @@ def pictures(results: dict[str, Any]) -> dict[str, Figure]:
 def _panel(axes: Axes, study: dict[str, Any], series: Sequence[tuple[str, str, str, str, str]]) -> None:
     """Draw the fractions at each value, the two outcomes beside each other."""
     for shift, (method, outcome, colour, marker, _) in zip((-0.14, 0.14), series, strict=True):
-        there = [(place, row[method][outcome]) for place, row in enumerate(study["rows"]) if row[method][outcome]]
-        y = np.array([fraction for _, (fraction, _, _) in there])
-        low, high = (np.array([of[end] for _, of in there]) for end in (1, 2))
-        x = np.array([place + shift for place, _ in there])
-        axes.errorbar(x, y, [y - low, high - y], color=colour, marker=marker, markersize=3.5, linestyle="", elinewidth=1.0, capsize=0)
+        for place, row in enumerate(study["rows"]):
+            if row[method][outcome]:
+                y, low, high = row[method][outcome]
+                look = {"color": colour, "marker": marker, "markersize": 3.5, "elinewidth": 1.0, "capsize": 0}
+                face = {"markerfacecolor": "white"} if is_undecided(row, method) else {}
+                axes.errorbar([place + shift], [y], [[y - low], [high - y]], **look, **face)
     axes.axhline(ENOUGH, color=MARK, linewidth=0.6, linestyle=":", zorder=0)
     values = [row["value"] for row in study["rows"]]
     axes.set_xticks(range(len(values)), [_tick(value) for value in values], fontsize=7 if len(values) <= 8 else 6)
@@ -254,9 +265,8 @@ def _not_as_the_theorems_say(row: dict[str, Any]) -> list[str]:
 def passage(results: dict[str, Any]) -> str:
     """Say at which values of each parameter the outcome is that of the theorems."""
     rows = []
-    for name, study in results.items():
-        columns = (("mixup", "one"), ("mixup", "both")) if name == "mixing" else (("erm", "one"), ("midpoint", "both"))
-        values = [", ".join(_values(study["rows"], method, outcome)) or "none" for method, outcome in columns]
+    for study in (study for name, study in results.items() if name != "mixing"):
+        values = [", ".join(_values(study["rows"], method, outcome)) or "none" for method, outcome, *_ in THEOREMS]
         rows.append([study["label"], ", ".join(f"{row['value']:g}" for row in study["rows"]), *values])
     return (
         "![Fractions of classes that end as the theorems say](../figures/phase-diagrams.png)\n\n"
@@ -276,20 +286,23 @@ def _values(rows: list[dict[str, Any]], method: str, outcome: str) -> list[str]:
         share = row[method][outcome]
         if share and share[0] >= ENOUGH:
             named.append(f"{row['value']:g}")
-        elif row[method]["classes"]["none"]:
+        elif is_undecided(row, method):
             named.append(f"({row['value']:g})")
     return named
 
 
 def _mixing_passage(mixing: dict[str, Any]) -> str:
-    """Say what becomes of the classes in the limits of the mixing law, and since when both features were there."""
+    """Say what Mixup learns over the mixing law and in its limits, and since when both features were there."""
     erm, midpoint = mixing["limits"]["erm"]["one"][0], mixing["limits"]["midpoint"]["both"][0]
     rows = []
     for row in mixing["rows"]:
         since = [t for t in row["mixup"]["complete_since"] if t is not None]
-        rows.append([f"{row['value']:g}", f"{len(since)} of {len(row['mixup']['complete_since'])}", f"{max(since):.1e}" if since else ""])
+        classes = [row["mixup"]["classes"][outcome] for outcome in ("one", "both", "none")]
+        complete = f"{len(since)} of {len(row['mixup']['complete_since'])}"
+        rows.append([f"{row['value']:g}", *classes, complete, f"{max(since):.1e}" if since else ""])
     return (
-        f"\nOf the data of the last row ERM learns exactly one feature in {erm:.0%} of the classes, Midpoint Mixup both in {midpoint:.0%}.\n"
-        "Runs with a mixing law Beta(a, a) in which both features of every class were there at the end, and since when in the latest of them:\n\n"
-        + table(["a", "runs with both everywhere", "since t"], rows)
+        f"\nMixup with the mixing law Beta(a, a), at k = 3, N = 60 and t = {MIXING_END:g}: classes that have one feature, both, and none yet; runs in\n"
+        f"which every class has both, and since when in the latest of them. On the same data ERM (a to 0) learns exactly one feature in {erm:.0%} of\n"
+        f"the classes, Midpoint Mixup (a to infinity) both in {midpoint:.0%}:\n\n"
+        + table(["a", "one feature", "both", "none yet", "runs with both in every class", "since t"], rows)
     )
