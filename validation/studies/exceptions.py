@@ -144,7 +144,7 @@ def picture(results: dict[str, Any], classes: Classes) -> Figure:
         axes = figure.subplots()
         x = np.linspace(results["log_x0"] - 4.0, results["log_x0"] + 4.0, 200)
         axes.plot(np.exp(x), 1.0 / (1.0 + np.exp(results["s"] * (x - results["log_x0"]))), color=MARK, label="logistic law")
-        axes.axvspan(*np.exp(results["interval"]), color=MARK, alpha=0.15, linewidth=0)
+        axes.axvspan(*np.exp(results["interval"]), color=MARK, alpha=0.15, linewidth=0, label="$x_0$, 95 %")
         for some, colour, marker, label in (
             (np.isin(classes.k, FIT), FIRST, "o", "k = 6, 10, 20, fitted"),
             (classes.k == HELD_OUT, SECOND, "s", "k = 50, held out"),
@@ -162,7 +162,8 @@ def picture(results: dict[str, Any], classes: Classes) -> Figure:
         axes.set_xlabel(r"lead of the first view, $(T_\ell - T_w) / k$")
         axes.set_ylabel("share of classes that learn both")
         axes.set_ylim(-0.05, 1.05)
-        figure.suptitle("The lead at the start decides about the second view", fontsize=9)
+        figure.suptitle("The lead at the start decides about the second view", fontsize=9, x=0.01, ha="left")
+        figure.supxlabel("Bars and shade: 95 % intervals. The line is fitted to k = 6, 10, 20.", fontsize=6, x=0.01, ha="left", color=MARK)
         axes.legend(loc="upper right")
         return figure
 
@@ -176,7 +177,7 @@ def rates_picture(results: dict[str, Any]) -> Figure:
         colours = dict(zip(shown, ramp(len(shown)), strict=True))
         for row in results["rates"]["rows"]:
             if row["k"] in shown:
-                axes.plot(results["rates"]["r0"], np.maximum(row["shares"], 1e-6), color=colours[row["k"]], label=f"k = {row['k']}, foretold")
+                axes.plot(results["rates"]["r0"], np.maximum(row["shares"], 1e-6), color=colours[row["k"]], label=f"k = {row['k']}, predicted")
         for k, r0, both, n in results["measured_rates"]:
             if k in colours:
                 low, high = clopper_pearson(both, n)
@@ -195,7 +196,9 @@ def rates_picture(results: dict[str, Any]) -> Figure:
         axes.set_ylabel("share of classes that learn both")
         axes.set_xticks([0.05, 0.1, 0.2, 0.4], ["0.05", "0.1", "0.2", "0.4"])
         axes.minorticks_off()
-        figure.suptitle("Exceptions to Theorem 4.6: rarer as $r_0$ falls, more frequent as k grows", fontsize=9)
+        figure.suptitle(
+            "Exceptions to Theorem 4.6 are rarer as $r_0$ falls;\nthey are predicted to be more frequent as $k$ grows", fontsize=9, x=0.01, ha="left"
+        )
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
         return figure
 
@@ -215,7 +218,10 @@ def judge(results: dict[str, Any]) -> list[str]:
 def quotes(results: dict[str, Any]) -> list[str]:
     """Return what the README says of the held-out classes."""
     found = results["k"][str(HELD_OUT)]
-    return [f"{found['by_W']} of {found['classes']} classes at k = {HELD_OUT}", f"one feature of all is right in {found['base']}"]
+    return [
+        f"At k = {HELD_OUT}, initial weights and data predict for {found['by_W']} of {found['classes']} classes",
+        f"Always to say one is right for {found['base']}",
+    ]
 
 
 def passage(results: dict[str, Any]) -> str:
@@ -234,12 +240,20 @@ def passage(results: dict[str, Any]) -> str:
         ]
         for name, f in rows
     ]
+    heads = ["classes", "number", "exceptions", "right by x < x_0", "right by T_l - T_w < W", "the same for all classes"]
     low, high = np.exp(results["interval"])
     literal = ", ".join(f"{mvsim.Parameters.literal(k=k).r0:.2g} at k = {k}" for k in (6, 10, 20))
     return (
         "![Share of classes that learn both features over the lead of the first view](../figures/exceptions.png)\n\n"
-        f"x_0 = {np.exp(results['log_x0']):.3g}, 95 % interval [{low:.3g}, {high:.3g}] over runs; s = {results['s']:.3g}.\n\n"
-        + table(["classes", "number", "exceptions", "right by the law", "by W, nothing fitted", "base rate"], cells)
+        "An exception is a class that learns both features under ERM. Two predictions from initial weights and data are compared. T_w and T_l are the "
+        "times at which the first and the second view would escape alone.\n\n"
+        "1. A class learns both with probability 1 / (1 + (x / x_0)^s), where x = (T_l - T_w) / k is the lead of the first view. "
+        f"x_0 = {np.exp(results['log_x0']):.3g}, 95 % interval [{low:.3g}, {high:.3g}] over runs, and s = {results['s']:.3g} are fitted. Predicted: both "
+        "where x < x_0.\n"
+        "2. W, the integral of the residuals from the first escape to the end of the run, replaces k. Nothing is fitted. Predicted: both where "
+        "T_l - T_w < W.\n\n"
+        + table(heads, cells)
+        + "\nThe last column predicts the more frequent outcome for all classes.\n"
         + "\n![Share of exceptions over r0 for several k](../figures/exception-rates.png)\n\n"
         f"On the literal path r0 is {literal}, far to the left of the picture.\n"
     )

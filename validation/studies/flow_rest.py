@@ -101,18 +101,31 @@ def judge(results: dict[str, Any]) -> list[str]:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Put the values into a table."""
+    """Explain the two constants, and put the pairs into a table, the one in use first."""
     rows = []
-    for row in results["rows"]:
+    for row in sorted(results["rows"], key=lambda row: row["pair"] != results["as_it_is"]):  # stable
         of_margins, of_times = errors(row, results["reference"])
         counted = [row["steps"], row["evaluations"] if row["ended"] else f"more than {results['budget']}", f"{row['seconds']:.0f}"]
         found = [f"{of_margins / row['rtol']:.2g}", f"{of_times / row['rtol']:.2g}"] if row["ended"] else ["", ""]
         power, most = row["pair"][0], "no limit" if math.isinf(row["pair"][1]) else f"{row['pair'][1]:g}"
-        rows.append([f"{power:g}" + (" (as it is)" if row["pair"] == results["as_it_is"] else ""), most, *counted, *found])
-    heads = ["power", "times coarser at most", "steps", "gradients", "seconds", "error of a margin / rtol", "error of a time of escape / rtol"]
+        rows.append([f"{power:g}" + (" (in use)" if row["pair"] == results["as_it_is"] else ""), most, *counted, *found])
+    heads = [
+        "power of the factor",
+        "most times the finer tolerance",
+        "steps",
+        "gradients",
+        "seconds",
+        "error of a margin / rtol",
+        "error of a time of escape / rtol",
+    ]
     reference = results["reference"]
+    ours, equal = (next(row for row in results["rows"] if row["pair"] == list(pair)) for pair in (results["as_it_is"], EQUAL))
+    fewer = f"{ours['evaluations']} gradients with the tolerances in use, {equal['evaluations']} with equal ones"
+    worst = max(errors(ours, reference)) / ours["rtol"]
     return (
-        f"ERM, d = k^20, k = {results['k']}, seed 0, rtol {RTOL:g}, through all escapes. In the reference both are equally fine; it has rtol "
-        f"{reference['rtol']:g} and {reference['evaluations']} gradients. Where neurons rest on noise, the error of a step is measured with "
-        "this power of the refinement with which its equation is solved, at most so many times as coarsely.\n\n" + table(heads, rows)
+        f"{fewer}; the errors of those in use are at most {worst:.2g} rtol.\n\n"
+        f"ERM, d = k^20, k = {results['k']}, seed 0, rtol {RTOL:g}, through all escapes. Where neurons rest on noise, the equation of a step is solved "
+        "to a finer tolerance than its error is tested to. The equation is solved to the usual tolerance times a factor below 1. The error is tested "
+        "to the usual tolerance times a power of that factor (first column), limited to so many times the finer tolerance (second column). The "
+        f"reference has equal tolerances, rtol {reference['rtol']:g} and {reference['evaluations']} gradients.\n\n" + table(heads, rows)
     )

@@ -20,6 +20,7 @@ from lib.midpoint_escapes import ReducedMidpoint
 from lib.runs import add_runs_option, all_over_seeds, runs_of_present_code
 from lib.study import TRAINING
 from lib.tables import table
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import kendalltau
 
@@ -88,32 +89,47 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
     return {"k": k, "layout": layout, "d": p.d, "N": p.N, "P": p.P, "runs": found}
 
 
+WAYS = {False: "by a neuron of its own", True: "by patches that two points share"}
+LOOKS = {6: (SECOND, "s"), 10: (FIRST, "o")}
+"""Titles of the two ways in which views escape, and how each k is drawn."""
+
+
 def picture(results: dict[str, Any]) -> Figure:
-    """Draw when views escaped over when they were foretold to, for signals at random and at fixed places."""
+    """Draw when views escaped over when they were predicted to, those by their own neurons beside those by shared patches, a row for each layout."""
+    layouts = list(dict.fromkeys(answer["layout"] for answer in results.values()))
     with styled():
-        layouts = list(dict.fromkeys(answer["layout"] for answer in results.values()))
-        figure = Figure(figsize=(0.4 + 3.2 * len(layouts), 3.1), layout="constrained")
-        for axes, layout in zip(figure.subplots(1, len(layouts), sharey=True, squeeze=False)[0], layouts, strict=True):
-            ends = []
-            for answer, marker in ((a, "s" if a["k"] == 6 else "o") for a in results.values() if a["layout"] == layout):
-                foretold, came, shared = (np.concatenate([run[key] for run in answer["runs"]]) for key in ("foretold", "came", "shared"))
-                ends += [*foretold, *came]
-                for chosen, colour, label in ((~shared.astype(bool), FIRST, "by its own neuron"), (shared.astype(bool), SECOND, "by shared patches")):
-                    if chosen.any():
-                        is_open = colour == SECOND  # above those of the first views, which often escape at nearly the same time
-                        look = {"marker": marker, "markersize": 4, "linestyle": "", "markerfacecolor": "none" if is_open else colour}
-                        axes.plot(foretold[chosen], came[chosen], color=colour, label=f"k = {answer['k']}, {label}", zorder=2 + is_open, **look)
-            if ends:
-                low, high = min(ends) - 0.3, max(ends) + 0.3
-                axes.plot([low, high], [low, high], color=MARK, linewidth=0.8, zorder=0)
-                axes.legend(loc="lower right")
-            axes.set_xlabel(r"$\log_{10}$ of the escape time foretold")
-            axes.set_title(f"signals at {layout} places")
-        errors = np.concatenate([np.abs(np.subtract(run["foretold"], run["came"])) for answer in results.values() for run in answer["runs"]])
-        within = f"{int((errors <= WITHIN).sum())} of {len(errors)} escapes under Midpoint Mixup come\nwithin {WITHIN:g} decades of the time foretold"
-        figure.suptitle(within, fontsize=9)
-        figure.axes[0].set_ylabel(r"$\log_{10}$ of the escape time")
+        figure = Figure(figsize=(6.4, 0.6 + 2.6 * len(layouts)), layout="constrained")
+        grid = figure.subplots(len(layouts), len(WAYS), sharex=True, sharey=True, squeeze=False)
+        for row, layout in zip(grid, layouts, strict=True):
+            answers = [answer for answer in results.values() if answer["layout"] == layout]
+            for axes, (is_shared, title) in zip(row, WAYS.items(), strict=True):
+                _panel(axes, answers, is_shared)
+                axes.set_title(title if len(layouts) == 1 else f"{title}, signals at {layout} places")
+            row[0].set_ylabel(r"$\log_{10}$ of the escape time")
+        for axes in grid[-1]:
+            axes.set_xlabel(r"$\log_{10}$ of the predicted escape time")
+        grid[0, 0].legend(loc="upper left")
+        figure.suptitle(_headline(results), fontsize=9, x=0.01, ha="left")
         return figure
+
+
+def _headline(results: dict[str, Any]) -> str:
+    """Say how many escapes come early, and how many nearly when they are predicted to."""
+    late = np.concatenate([np.subtract(run["came"], run["foretold"]) for answer in results.values() for run in answer["runs"]])
+    within, early = int((np.abs(late) <= WITHIN).sum()), int((late < 0.0).sum())
+    return f"{early} of {len(late)} escapes under Midpoint Mixup come earlier than predicted, {within} within {WITHIN:g} decades"
+
+
+def _panel(axes: Axes, answers: list[dict[str, Any]], is_shared: bool) -> None:
+    """Draw the views that escape in one way, and where they would be if the prediction were right."""
+    ends = [time for answer in answers for run in answer["runs"] for name in ("foretold", "came") for time in run[name]]
+    line = [min(ends) - 0.3, max(ends) + 0.3]
+    axes.plot(line, line, color=MARK, linewidth=0.8, zorder=0, label="as predicted")
+    for answer in answers:
+        foretold, came, shared = (np.concatenate([run[key] for run in answer["runs"]]) for key in ("foretold", "came", "shared"))
+        chosen = shared.astype(bool) == is_shared
+        colour, marker = LOOKS[answer["k"]]
+        axes.plot(foretold[chosen], came[chosen], color=colour, marker=marker, markersize=3.5, linestyle="", label=f"$k$ = {answer['k']}")
 
 
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:
@@ -148,7 +164,7 @@ def judge(results: dict[str, Any]) -> list[str]:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Say how well the escapes are foretold, and by which way second views come."""
+    """Say how well the escapes are predicted, and by which way second views come."""
     rows = []
     for name, answer in results.items():
         for seed, run in enumerate(answer["runs"]):
@@ -158,12 +174,12 @@ def passage(results: dict[str, Any]) -> str:
                 [name, seed, f"{len(errors)} of {run['views']}", f"{np.median(errors):.2g}", f"{errors.max():.2g}", f"{run['tau']:.2f}",
                  f"{run['tau_alone']:.2f}", f"{run['one_neuron']} of {run['classes']}", factors]
             )  # fmt: skip
-    heads = ["runs", "seed", "escapes compared", "median error, decades", "largest", "Kendall tau", "tau without the reduced system",
+    heads = ["runs", "seed", "escapes compared", "median error, decades", "largest", "Kendall tau", "tau, each view alone",
              "classes whose views are in one neuron", "median factor of the rate of second views"]  # fmt: skip
+    places = " or ".join(dict.fromkeys(answer["layout"] for answer in results.values()))
     sizes = "; ".join(f"{name}: P = {answer['P']}, N = {answer['N']}" for name, answer in results.items())
     return (
-        "![Escape times under midpoint over those foretold](../figures/midpoint-escapes.png)\n\n"
-        f"Signals lie at random places unless it says fixed; {sizes}; "
-        "the rest is default. The column without the reduced system has each view by itself, with "
-        "everything else held at its start.\n\n" + table(heads, rows)
+        "![Escape times under Midpoint Mixup over the predicted times](../figures/midpoint-escapes.png)\n\n"
+        f"{_headline(results)}. Times are predicted from the initial state alone by a reduced system of all views. Signals lie at {places} places; {sizes}; the rest "
+        'is default. "Each view alone" is a prediction with everything else held at its start.\n\n' + table(heads, rows)
     )
