@@ -245,11 +245,11 @@ def passage(results: dict[str, Any]) -> str:
     literal = ", ".join(f"{mvsim.Parameters.literal(k=k).r0:.2g} at k = {k}" for k in (6, 10, 20))
     return (
         "![Share of classes that learn both features over the lead of the first view](../figures/exceptions.png)\n\n"
-        "An exception is a class that learns both features under ERM. Two predictions from initial weights and data are compared. T_w and T_l are the "
-        "times at which the first and the second view would escape alone.\n\n"
+        "An exception is a class that learns both features under ERM. Two predictions from initial weights and data are compared. T_w and T_l are "
+        "the times at which the first and the second view would escape alone.\n\n"
         "1. A class learns both with probability 1 / (1 + (x / x_0)^s), where x = (T_l - T_w) / k is the lead of the first view. "
-        f"x_0 = {np.exp(results['log_x0']):.3g}, 95 % interval [{low:.3g}, {high:.3g}] over runs, and s = {results['s']:.3g} are fitted. Predicted: both "
-        "where x < x_0.\n"
+        f"x_0 = {np.exp(results['log_x0']):.3g}, 95 % interval [{low:.3g}, {high:.3g}] over runs, and s = {results['s']:.3g} are fitted. Predicted: "
+        "both where x < x_0.\n"
         "2. W, the integral of the residuals from the first escape to the end of the run, replaces k. Nothing is fitted. Predicted: both where "
         "T_l - T_w < W.\n\n"
         + table(heads, cells)

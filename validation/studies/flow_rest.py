@@ -124,8 +124,8 @@ def passage(results: dict[str, Any]) -> str:
     worst = max(errors(ours, reference)) / ours["rtol"]
     return (
         f"{fewer}; the errors of those in use are at most {worst:.2g} rtol.\n\n"
-        f"ERM, d = k^20, k = {results['k']}, seed 0, rtol {RTOL:g}, through all escapes. Where neurons rest on noise, the equation of a step is solved "
-        "to a finer tolerance than its error is tested to. The equation is solved to the usual tolerance times a factor below 1. The error is tested "
-        "to the usual tolerance times a power of that factor (first column), limited to so many times the finer tolerance (second column). The "
-        f"reference has equal tolerances, rtol {reference['rtol']:g} and {reference['evaluations']} gradients.\n\n" + table(heads, rows)
+        f"ERM, d = k^20, k = {results['k']}, seed 0, rtol {RTOL:g}, through all escapes. Where neurons rest on noise, the equation of a step is "
+        "solved to a finer tolerance than its error is tested to. The equation is solved to the usual tolerance times a factor below 1. The error is "
+        "tested to the usual tolerance times a power of that factor (first column), limited to so many times the finer tolerance (second column). "
+        f"The reference has equal tolerances, rtol {reference['rtol']:g} and {reference['evaluations']} gradients.\n\n" + table(heads, rows)
     )

@@ -42,6 +42,18 @@ USUAL = 100
 SHRINKING = 12.0
 """Seconds spent on making an example smaller."""
 
+WORDED = {
+    "apart": "commands in processes of their own",
+    "calls": "calls of the Python API",
+    "configs": "TOML files for every command",
+    "files": "damaged and forged run files",
+    "laws": "laws of beta and lambda",
+    "problems": "tiny problems over the whole domain of parameters",
+    "together": "runs in several threads",
+    "words": "command lines",
+}
+"""What the kinds are."""
+
 MEMORY = 12 * 2**30
 """Bytes of address space for a worker: what asks for more is refused by the system and does not take the machine down."""
 
@@ -225,5 +237,5 @@ def passage(results: dict[str, Any]) -> str:
     return (
         f"{results['total']} cases, right, nearly right and garbage, in {results['seconds'] / 60:.0f} minutes; {len(results['failures'])} causes of "
         "failure (a traceback, a warning, a wrong exit code, a message that does not name the fault, a file or a setting left behind):\n\n"
-        + table(["kind", "cases"], results["cases"].items())
+        + table(["kind", "what", "cases"], [(kind, WORDED[kind], cases) for kind, cases in results["cases"].items()])
     )

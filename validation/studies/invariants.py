@@ -303,14 +303,29 @@ def _most(results: dict[str, Any]) -> float:
 
 def passage(results: dict[str, Any]) -> str:
     """Say how many runs there were, how they ended and what is broken."""
-    erm = [row for row in results["rows"] if row["method"] == "erm"]
+    rows, closing = results["rows"], settled(results)
+    warned = sum(bool(row.get("warnings")) for row in rows)
     return (
-        f"{len(results['rows'])} sets of parameters from the whole domain, seed {results['seed']}. Four statements: ln L never rises by more than "
-        f"{RISE:g} between two records (all runs); 1 / L stays below 1 / L(0) + S^2 t (ERM, {len(erm)} runs); s^2 L t ends in "
-        f"[{BAND[0]:g}, {BAND[1]:g}] (ERM where the premise holds, {sum(bool(row.get('late')) for row in erm)} runs); ln L falls by the integral of "
-        f"|g|^2 / L to {BALANCE:g} of 1 plus the fall ({sum('imbalance' in row for row in results['rows'])} runs). "
-        f"In the {len(settled(results))} runs of ERM that call themselves settled, s^2 L t ends between {_least(results):.2g} and "
-        f"{_most(results):.2g}. "
-        f"Broken in {len(results['sets_broken'])} runs; warnings in {sum(bool(row.get('warnings')) for row in results['rows'])}.\n\n"
+        f"{len(results['sets_broken'])} of {len(rows)} runs break a statement, {warned} give a warning. The parameters are drawn from the whole "
+        f"domain, seed {results['seed']}. L is the loss, g its gradient, s = |g| / L, and S a bound of s at all weights.\n\n"
+        + table(["statement", "of", "runs", "broken in"], _statements(rows))
+        + f"\nIn the {len(closing)} runs of ERM that have settled, s^2 L t ends between {_least(results):.2g} and {_most(results):.2g}.\n\n"
         + table(["ending", "runs"], results["endings"].items())
     )
+
+
+def _statements(rows: list[dict[str, Any]]) -> list[tuple[str, str, int, int]]:
+    """Return each statement with its bound, which runs it is about, how many these are, and how many break it."""
+    erm = [row for row in rows if row["method"] == "erm"]
+
+    def broken(words: str) -> int:
+        return sum(words in row["broken"] for row in rows)
+
+    late = f"s^2 L t ends in [{BAND[0]:g}, {BAND[1]:g}]"
+    fall = rf"ln L falls by the integral of \|g\|^2 / L, to {BALANCE:g} of 1 plus the fall"
+    return [
+        (f"ln L rises by at most {RISE:g} between two records", "all runs", len(rows), broken("the loss rises")),
+        ("1 / L stays below 1 / L(0) + S^2 t", "ERM", len(erm), broken("the loss is lower than any flow can bring it")),
+        (late, "ERM, late in the flow", sum(bool(row.get("late")) for row in erm), broken("s^2 L t outside the band")),
+        (fall, "all runs", sum("imbalance" in row for row in rows), broken("the loss does not fall by the integral of |g|^2")),
+    ]

@@ -205,7 +205,6 @@ def passage(results: dict[str, Any]) -> str:
     )
     rows = results["separability"]
     held = {k: [row["status"] for row in rows["over_k"] if row["k"] == k] for k in sorted({row["k"] for row in rows["over_k"]})}
-    proved = ", ".join(f"{statuses.count('holds')} of {len(statuses)} (k = {k})" for k, statuses in held.items())
     return (
         "![Lemma 3.2 and Propositions 3.3 to 3.5](../figures/linear-regime.png)\n\n"
         f"{results['seeds']} data sets at each k; the whole study took {results['seconds']:.0f} s. "
@@ -228,8 +227,16 @@ def passage(results: dict[str, Any]) -> str:
         f"**The gap closes under both methods.** Time until a gap of {largest:g} log k is half, median: {closed}.\n\n"
         "![Where no linear classifier is perfect](../figures/linear-separability.png)\n\n"
         "**Proposition 4.4.** Exact certificates that no linear classifier is perfect, for the construction of the proof with P = 20 k^2 and "
-        f"20 points for each class: {proved}. `default_separability` says the same of the default parameters.\n"
+        f"20 points for each class: {_proved(held)}. `default_separability` says the same of the default parameters.\n"
     )
+
+
+def _proved(held: dict[int, list[str]]) -> str:
+    """Return for how many data sets of each k there is a certificate."""
+    counts = {k: f"{statuses.count('holds')} of {len(statuses)}" for k, statuses in held.items()}
+    if len(set(counts.values())) == 1:
+        return f"{next(iter(counts.values()))} data sets at each of k = {', '.join(map(str, counts))}"
+    return ", ".join(f"{count} (k = {k})" for k, count in counts.items())
 
 
 def _middle(values: list[float | None]) -> float:

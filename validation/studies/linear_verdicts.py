@@ -27,6 +27,31 @@ COUNTED = "Lemma 3.2 (unseen breaks)"
 """What is a probability."""
 
 
+MEASURED: dict[str, tuple[str, str]] = {
+    "Lemma 3.2 (sufficiency)": ("loss along the optimal direction, difference from its closed form", "0"),
+    "Lemma 3.2 (necessity)": ("least loss above its infimum, with one unequal correlation", "> 0"),
+    "Lemma 3.2 (unseen breaks)": ("share of data sets whose loss shows no break", "(1 - 1/k)^N + k^-N in its interval"),
+    "Lemma 3.2 (sufficiency as written)": ("least loss above its infimum, with one negative correlation", "0"),
+    "Lemma 3.2 (necessity as written)": ("loss above its infimum, far along a direction with unequal correlations", "> 0"),
+    "Proposition 3.3": ("eps_0, least over laws with mass outside 0, 1/2, 1", "> 0"),
+    "Proposition 3.3 (closed form)": ("loss, difference from its closed form", "0"),
+    "Proposition 3.3 (point masses)": ("eps_0 at the point masses 1/2 and 1, the larger", "0"),
+    "Proposition 3.3 (as written)": ("eps_0 of lambda = 0 or 1/2", "> 0"),
+    "Proposition 3.4 (lagging feature)": ("k^2 times the least pull, lagging feature at 0, Delta_y = log k", "> 0"),
+    "Proposition 3.4 (classes alike)": ("k^2 times the least pull, all classes alike, Delta >= log k", "> 0"),
+    "Proposition 3.4 (lagging feature, one class)": ("k^2 times the pull on class 0 alone, lagging feature at 0", ""),
+    "Proposition 3.4 (classes alike, one class)": ("k^2 times the pull on class 0 alone, all classes alike", ""),
+    "Proposition 3.4 (range)": ("a* / log k, largest lagging correlation with a positive pull", ""),
+    "Proposition 3.4 (largest gap)": ("Delta* / log k, largest gap with a positive pull", ""),
+    "Proposition 3.4 (premise of Claim B.24)": ("k^2 times the pull, at weights that meet the premise and make it small", ""),
+    "Proposition 3.4 (as written)": ("k^2 times the least pull, over all weights", "> 0"),
+    "Proposition 3.5": ("k^(0.1 C - 1) times the pull of ERM at Delta_y = C log k, largest", "at most 1"),
+    "Proposition 3.5 (one class)": ("the same on class 0 alone", ""),
+    "Proposition 3.5 (as written)": ("the same if <w_y, v_{y,2}> may be negative", "at most 1"),
+}
+"""Of each statement in words: the number, which is dimensionless, and what it is to be; nothing where nothing is decided."""
+
+
 def options(parser: argparse.ArgumentParser) -> None:
     """Add the sizes."""
     parser.add_argument("--k", type=int, nargs="+", default=[5, 8, 10, 14, 20], help="numbers of classes (default %(default)s)")
@@ -67,9 +92,10 @@ def passage(results: dict[str, Any]) -> str:
     for row in results["rows"]:
         numbers = ("" if value is None else f"{value:.2g}" for value in row["measured"])
         exponent = "" if row["exponent"] is None else f"{row['exponent']:.2f}"
-        lines.append((row["name"], ", ".join(dict.fromkeys(row["status"])), *numbers, exponent))
-    heads = ("statement", "verdict", *(f"k = {k}" for k in results["k"]), "exponent of k")
+        lines.append((row["name"], *MEASURED[row["name"]], ", ".join(dict.fromkeys(row["status"])), *numbers, exponent))
+    heads = ("statement", "measured", "needed", "verdict", *(f"k = {k}" for k in results["k"]), "exponent of k")
     return (
-        f"{results['seeds']} data sets at each k: the worst measured number, and the median of what is measured only. What the numbers are, "
-        f"`mvsim verify --result --all` says with each verdict.\n\n{table(heads, lines)}"
+        f"{results['seeds']} data sets at each k: the worst number where something is needed of it, and the median where nothing is. Numbers have no "
+        "unit; those of round-off count as 0. `docs/linear-regime.md` says what the words mean; `mvsim verify --result 3.2 --all` says with each "
+        f"verdict where the number comes from.\n\n{table(heads, lines)}"
     )

@@ -180,6 +180,6 @@ def passage(results: dict[str, Any]) -> str:
     sizes = "; ".join(f"{name}: P = {answer['P']}, N = {answer['N']}" for name, answer in results.items())
     return (
         "![Escape times under Midpoint Mixup over the predicted times](../figures/midpoint-escapes.png)\n\n"
-        f"{_headline(results)}. Times are predicted from the initial state alone by a reduced system of all views. Signals lie at {places} places; {sizes}; the rest "
-        'is default. "Each view alone" is a prediction with everything else held at its start.\n\n' + table(heads, rows)
+        f"{_headline(results)}. Times are predicted from the initial state alone by a reduced system of all views. Signals lie at {places} places; "
+        f'{sizes}; the rest is default. "Each view alone" is a prediction with everything else held at its start.\n\n' + table(heads, rows)
     )

@@ -103,7 +103,9 @@ def passage(results: dict[str, Any]) -> str:
         "![Times of one loss and gradient](../figures/performance-comparison.png)\n\n"
         '"The limit" is what the activations and exponentials of the exact sum over all pairs would cost one by one in the best loops of this\n'
         "machine. PyTorch as written sums all N^2 pairs as the loss does; at its best it takes each pair once, in batches that fit the caches, with\n"
-        "products for powers.\n\n" + table(["one loss and gradient of Midpoint Mixup", "measured", "target"], rows_of(results))
+        "products for powers.\n\n"
+        + table(["one loss and gradient of Midpoint Mixup", "measured", "target"], rows_of(results))
+        + "\n![Times over each size, and predicted beside measured memory](../figures/performance-scaling.png)\n"
     )
 
 

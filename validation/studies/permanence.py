@@ -198,6 +198,6 @@ def passage(results: dict[str, Any]) -> str:
 def _way_passage(way: float) -> str:
     """Say how early escapes came on the scale on which a verdict claims that there is none."""
     return (
-        "\nThe fit gives a time before which no view should escape. On the scale of ln t from the settled state to that time, the earliest escape came "
-        f"at {way:.2g}. A verdict therefore claims only the first {COUNTED_ON:g}.\n"
+        "\nThe fit gives a time before which no view should escape. On the scale of ln t from the settled state to that time, the earliest escape "
+        f"came at {way:.2g}. A verdict therefore claims only the first {COUNTED_ON:g}.\n"
     )

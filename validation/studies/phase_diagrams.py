@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from lib.outcomes import last_time, tallied
 from lib.regimes import with_r0
 from lib.runs import add_runs_option, runs_of_present_code, side_by_side, swept
@@ -186,8 +185,8 @@ def pictures(results: dict[str, Any]) -> dict[str, Figure]:
         seeds = min(results[name]["seeds"] for name in measured)
         note = (
             f"One thing at a time changed from $k$ = 4, $r_0$ = {R0:g}; mixing at $k$ = 3, $N$ = 60. Bars: 95 % Clopper-Pearson intervals over the\n"
-            f"classes of {seeds} seeds. Hollow: some class had no feature yet when its run was ended. The title names what brings the whole interval\n"
-            f"below {ENOUGH:g} (dotted) at some value, even if such classes come to the outcome that is drawn."
+            f"classes of {seeds} seeds. Hollow: some class had no feature yet when its run was ended. The title names what brings the whole\n"
+            f"interval below {ENOUGH:g} (dotted) at some value, even if such classes come to the outcome that is drawn."
         )
         figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
         return {"phase-diagrams": figure}
@@ -301,8 +300,8 @@ def _mixing_passage(mixing: dict[str, Any]) -> str:
         complete = f"{len(since)} of {len(row['mixup']['complete_since'])}"
         rows.append([f"{row['value']:g}", *classes, complete, f"{max(since):.1e}" if since else ""])
     return (
-        f"\nMixup with the mixing law Beta(a, a), at k = 3, N = 60 and t = {MIXING_END:g}: classes that have one feature, both, and none yet; runs in\n"
-        f"which every class has both, and since when in the latest of them. On the same data ERM (a to 0) learns exactly one feature in {erm:.0%} of\n"
-        f"the classes, Midpoint Mixup (a to infinity) both in {midpoint:.0%}:\n\n"
+        f"\nMixup with the mixing law Beta(a, a), at k = 3, N = 60 and t = {MIXING_END:g}: classes that have one feature, both, and none yet; runs\n"
+        f"in which every class has both, and since when in the latest of them. On the same data ERM (a to 0) learns exactly one feature in\n"
+        f"{erm:.0%} of the classes, Midpoint Mixup (a to infinity) both in {midpoint:.0%}:\n\n"
         + table(["a", "one feature", "both", "none yet", "runs with both in every class", "since t"], rows)
     )

@@ -25,6 +25,7 @@ from mvsim.plotting.style import styled
 from mvsim.simulation.words import number
 from mvsim.verification import run_verdicts
 from mvsim.verification.paths import path_in_k
+from mvsim.verification.statements.replay import LARGEST
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import BAD
 
@@ -39,12 +40,19 @@ COLOURS = {
     "partly": "#f6e7b8",
     "contradicted": "#f2c9c4",
     "measured": "#eef2f7",
-    "within": "#cbdcec",
+    "within": "#9fbfdd",
     "beyond": "#e3d3e8",
     "none": "#f8f8f8",
 }
 HATCHES = {"contradicted": "////", "partly": "..", "beyond": "\\\\\\\\"}
 """So that the map can be read without colours."""
+
+
+REPLAYS = (
+    "\nSome genuine runs fail their replay: an escape magnifies the error of a step, and in these runs a record is further from the replay than the "
+    f"{LARGEST:g} tolerances that `mvsim verify` allows; the study `replays` asks the same of ten default runs of each kind.\n"
+)
+"""Why a run that the study itself made may be said not to be what it says it is."""
 
 
 class Point(NamedTuple):
@@ -190,4 +198,5 @@ def passage(results: dict[str, Any]) -> str:
         "what the step supposes does not occur, or it is about the other loss.\n\n"
         "Runs that contradict a step, of those that decide it; steps that are contradicted nowhere are left out:\n\n"
         + table(["step", *columns], rows)
+        + (REPLAYS if any("Replay" in fault for answer in results.values() for fault in answer["broken"]) else "")
     )

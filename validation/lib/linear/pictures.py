@@ -26,11 +26,15 @@ APART = 0.02
 """Of the width of the axes, by which marks of one place are moved so that their bars do not lie on each other."""
 
 
+LINES = (("-", "o"), ((0, (4.0, 1.0)), "s"), ((0, (4.0, 1.0, 1.0, 1.0)), "^"), ((0, (0.8, 1.0)), "D"))
+"""Styles and markers of lines that differ in what is no k."""
+
+
 def regime_figure(results: dict[str, Any]) -> Figure:
     """Draw Section 3 in six panels: medians over data sets, with the range over them where it is wider than the line."""
     with styled():
         figure = Figure(figsize=(6.8, 7.4), layout="constrained")
-        figure.suptitle("Section 3: midpoints close the gap between two features soon, ERM late", fontsize=9)
+        figure.suptitle("Section 3 on data: what holds, and what fails as written", fontsize=9)
         grid = figure.subplots(3, 2)
         for draw, axes in zip((_breaks, _unseen, _distances, _gradients, _erm, _closing), grid.flat, strict=True):
             draw(axes, results)
@@ -85,13 +89,19 @@ def _spread(axes: Axes, x: Any, values: Any, colour: str, **options: Any) -> Non
     """Draw medians over the last axis, with a band from the least to the largest."""
     values = np.asarray(values, dtype=np.float64)
     axes.fill_between(x, values.min(axis=-1), values.max(axis=-1), color=colour, alpha=0.25, linewidth=0)
-    axes.plot(x, np.median(values, axis=-1), color=colour, marker="o", markersize=2.5, **options)
+    axes.plot(x, np.median(values, axis=-1), color=colour, **{"marker": "o", "markersize": 2.5, **options})
+
+
+def _shades(results: dict[str, Any]) -> dict[str, str]:
+    """Return a colour for each k of any panel, the same in all of them."""
+    ks = sorted({int(k) for part in (results["breaks"]["least"], results["distances"]["beta"]) for k in part})
+    return dict(zip(map(str, ks), ramp(len(ks)), strict=True))
 
 
 def _breaks(axes: Axes, results: dict[str, Any]) -> None:
     rows = results["breaks"]
-    for i, (k, values) in enumerate(rows["least"].items()):
-        _spread(axes, rows["e"], values, ramp(len(rows["least"]))[i], label=f"$k$ = {k}")
+    for k, values in rows["least"].items():
+        _spread(axes, rows["e"], values, _shades(results)[k], label=f"$k$ = {k}")
     e = np.array(rows["e"])
     reference = 0.1 * np.median(next(iter(rows["least"].values())), axis=1)[-1] * e**2
     axes.loglog(e, reference, color=MARK, linewidth=0.7, linestyle="--")
@@ -113,8 +123,8 @@ def _unseen(axes: Axes, results: dict[str, Any]) -> None:
 
 def _distances(axes: Axes, results: dict[str, Any]) -> None:
     rows = results["distances"]
-    for i, (k, values) in enumerate(rows["beta"].items()):
-        axes.loglog(rows["a"], values, color=ramp(len(rows["beta"]))[i], label=f"$k$ = {k}")
+    for k, values in rows["beta"].items():
+        axes.loglog(rows["a"], values, color=_shades(results)[k], label=f"$k$ = {k}")
     axes.text(rows["a"][0], 1.0, "ERM", color=METHODS["erm"], ha="left", transform=axes.get_xaxis_transform(), va="top")
     axes.text(rows["a"][-1], 1.0, "Midpoint", color=METHODS["midpoint"], ha="right", transform=axes.get_xaxis_transform(), va="top")
     axes.set(xlabel=r"$a$ of $\lambda \sim$ Beta$(a, a)$", ylabel=r"distance $\varepsilon_0$", title="3.3: only ERM and Midpoint come near 0")
@@ -149,9 +159,9 @@ def _erm(axes: Axes, results: dict[str, Any]) -> None:
     rows = results["gradients"]
     k = np.array([int(one) for one in rows], dtype=float)
     constants = [C for C in next(iter(rows.values()))["erm"] if float(C) in (1.0, 10.0, 20.0, 40.0)]
-    for i, C in enumerate(constants):
+    for C, (line, marker) in zip(constants, LINES, strict=False):
         values = k[:, None] ** (0.1 * float(C) - 1.0) * np.array([row["erm"][C] for row in rows.values()])
-        _spread(axes, k, values, ramp(len(constants))[i], label=f"$C$ = {float(C):g}")
+        _spread(axes, k, values, METHODS["erm"], linestyle=line, marker=marker, markersize=3.5, label=f"$C$ = {float(C):g}")
     axes.axhline(1.0, color=MARK, linewidth=0.7, linestyle="--")
     axes.text(k[-1], 0.7, "bound", color=MARK, ha="right", va="top")
     axes.set(xscale="log", yscale="log", ylim=(1e-7, 3.0), xlabel="classes $k$")
