@@ -198,9 +198,16 @@ def _panel(axes: Axes, study: dict[str, Any], series: Sequence[tuple[str, str, s
         for place, row in enumerate(study["rows"]):
             if row[method][outcome]:
                 y, low, high = row[method][outcome]
-                look = {"color": colour, "marker": marker, "markersize": 3.5, "elinewidth": 1.0, "capsize": 0}
-                face = {"markerfacecolor": "white"} if is_undecided(row, method) else {}
-                axes.errorbar([place + shift], [y], [[y - low], [high - y]], **look, **face)
+                face = "white" if is_undecided(row, method) else colour
+                look: dict[str, Any] = {
+                    "color": colour,
+                    "marker": marker,
+                    "markersize": 3.5,
+                    "markerfacecolor": face,
+                    "elinewidth": 1.0,
+                    "capsize": 0,
+                }
+                axes.errorbar([place + shift], [y], [[y - low], [high - y]], **look)
     axes.axhline(ENOUGH, color=MARK, linewidth=0.6, linestyle=":", zorder=0)
     values = [row["value"] for row in study["rows"]]
     axes.set_xticks(range(len(values)), [_tick(value) for value in values], fontsize=7 if len(values) <= 8 else 6)

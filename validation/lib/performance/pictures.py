@@ -19,6 +19,9 @@ MEANING = {"N": "training points N", "k": "classes k", "m": "neurons m of a clas
 OURS, OTHERS = "black", "#8C8C8C"
 """Shades of the engine and of what it is compared with: methods and outcomes, which have colours, are not compared here."""
 
+LIBRARIES = {"numpy": "NumPy", "torch": "PyTorch", "jax": "JAX"}
+"""What the engine is compared with, where it is installed."""
+
 LIMIT = "one by one: every activation\nand exponential of the sum"
 """What the study calls the limit: the cost of evaluating each term in the best loops of the machine. The engine sums most terms together instead."""
 
@@ -125,7 +128,8 @@ def comparison_figure(compared: dict[str, Any], main: dict[str, Any]) -> Figure:
         lost = [seconds / state["seconds"]["2"] for seconds in state["lost"].values()]
         title = f"{_range(lost)} times faster than designs of its own that lost (right)"
         if others:
-            title = f"{_range(others)} times faster than NumPy, PyTorch and JAX (left),\n{title}"
+            there = [library for name, library in LIBRARIES.items() if name in compared["seconds"]]
+            title = f"{_range(others)} times faster than {', '.join(there)} (left),\n{title}"
         figure.suptitle(f"mvsim is {title}", fontsize=9, x=0.01, ha="left")
         note = (
             "One loss and gradient of Midpoint Mixup on all pairs. Hollow: a cost that is computed, not run: what the best loops\n"
