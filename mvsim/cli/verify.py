@@ -91,7 +91,7 @@ def verify(
     path: Annotated[str | None, Parameter(help=f"Which d belongs to each k, where no run files are given: {PATHS}.", show_default=False)] = None,
     d: Annotated[
         tuple[str, ...],
-        Parameter(negative="", show_default=False, help="Dimension of a patch, where no run files are given; one for all k, or repeated, one for each."),
+        Parameter(negative="", show_default=False, help="Dimension of a patch, where no run files are given: one for all k, or one for each."),
     ] = (),
     seeds: Annotated[
         int | None, INTEGER, Parameter(help=f"How many runs are made of each theorem, and data sets of each result, at each k; default {SEEDS}.")

@@ -13,7 +13,7 @@ the unit is multiplied by min(1, `AT_REST` eps^(1 / (alpha - 1))), so that a cha
 in a time that is short beside later steps, and n adds n R'(n) G ~ n eps to an output: for it that factor to the power `FORGOTTEN` is small
 enough. With the finer unit for both, steps follow what rounding does to n where eps is below 1e-20.
 A linear model has no such balance, and R' = 1 everywhere.
-Mixed points keep residuals of order 1. Besides, no correlation is resolved better than relative to itself (own ones, beyond the threshold of
+Mixed points keep residuals of order 1. Besides, every correlation is resolved at least relative to itself (own ones, beyond the threshold of
 escape) or to a tenth of the neuron's largest one (all others).
 """
 
@@ -34,8 +34,8 @@ AT_REST = 10.0
 """With rtol = 1e-3 the equation of a step resolves an equilibrium to 1 %."""
 
 FORGOTTEN, MOST_FORGOTTEN = 0.5, 30.0
-"""For the error of a step: power of that factor, and how many times the factor it is at most. Coarser by more, equations are not solved: what a step
-may leave behind is too far from the equilibrium. The study `flow_rest` in `validation/` compares these with other values."""
+"""For the error of a step: power of that factor, and how many times the factor it is at most. Where it is coarser by much more, what a step may leave
+behind can be too far from the equilibrium for the next equation to be solved. The study `flow_rest` in `validation/` compares other values."""
 
 _OTHERS = 0.1
 """Part of the largest correlation of a neuron to which the others are resolved."""

@@ -61,6 +61,24 @@ def test_it_is_the_hessian_where_neurons_are_linear_on_the_points_of_their_class
     assert np.abs(others).max() > 1e-6  # so the noise of other classes is felt
 
 
+@pytest.mark.parametrize("backend", ["numba", "array"])
+def test_it_is_right_where_residuals_are_far_below_rounding(backend):
+    """Without noise it is (1/N) sum phi (1 - phi) B^2 by own correlations, B the signal of the feature in a point; not what rounding leaves."""
+    data, c = problem(2, noise_of_own_class=0.0)
+    data = SharedNoiseDataset(data.labels, data.signal_coefficients, data.signal_patches, 0.0 * data.patterns, data.pattern_index, P)
+    for y, r in ESCAPED:
+        c[y, r, y] = 100.0
+    objective = mvsim.objective("erm", PARAMETERS, data, backend=backend)
+    found, outputs, signal = objective.curvature(c).dense(c.size), objective.outputs(c), data.signal_coefficients.sum(axis=2)  # (K, N), (N, V)
+    residual = np.array([np.exp(np.delete(outputs[:, i], y) - outputs[y, i]).sum() for i, y in enumerate(data.labels)])
+    assert 0.0 < residual.max() < 1e-40
+    for y in range(K):
+        of_class = data.labels == y
+        expected = np.einsum("i,ia,ib->ab", residual[of_class], signal[of_class], signal[of_class]) / N
+        own = np.ravel_multi_index((y, 0, y, np.arange(2)), c.shape)
+        assert_close(found[np.ix_(own, own)], expected, HESSIAN_ROUNDOFF)
+
+
 @pytest.mark.parametrize("views", [1, 2, 3])
 def test_what_is_left_out_is_growth(views):
     """Neurons that are not linear on the noise of their own class grow there: the Hessian is less than what is kept, and by nothing but that."""

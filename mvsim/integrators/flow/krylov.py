@@ -1,4 +1,4 @@
-"""Linear systems by GMRES (Saad and Schultz, SIAM J. Sci. Stat. Comput. 7, 1986), preconditioned from the left."""
+"""Linear systems by GMRES (Saad and Schultz, SIAM J. Sci. Stat. Comput. 7, 1986)."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ KEPT = 8
 
 
 EVALUATIONS = 6
-"""Most evaluations of f for one step."""
+"""Most evaluations of f for one step, besides one each time that the coordinates that cannot be stiff have moved."""
 
 DIVERGES = 1e3
 """Factor by which residuals may grow from one evaluation to the next before the iteration is given up, unless they are small enough all the same. A

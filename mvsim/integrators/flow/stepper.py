@@ -39,8 +39,8 @@ ATTEMPTS = 40
 
 REMEMBERED, TROUBLE, MOST_TROUBLE = 10, 60, 80
 """The count of unsolved equations, `StepperState.trouble`: what each one adds, while each step that is made takes 1 away; the count from which on the
-preconditioner is made of the whole Hessian; and the largest count. Where steps are far longer than neurons take to relax, the part of the Hessian
-that `Near.curvature` leaves out is stiff too, and equations fail every few steps."""
+preconditioner is made of the whole Hessian when it is made anew after an unsolved equation; and the largest count. Where steps are far longer than
+neurons take to relax, the part of the Hessian that `Near.curvature` leaves out is stiff too, and equations fail every few steps."""
 
 RESTART_AFTER = 3
 """Failed tests of one step after which the past is dropped."""
@@ -277,8 +277,8 @@ class Stepper:
         history = now.history
         if failures > RESTART_AFTER:
             y, integrals = history.Z[0, :n], numbers(history.Z[0, n:])
-            return replace(self.started(y, integrals, 0.1 * time_of(history.h, now.clock), self.system.rate(y)), steps=now.steps, most_growth=1.0)
-        ratio = 1.0 / ((SAFETY_SAME * error) ** (1.0 / (history.order + 1)) + 1e-6)
+            return replace(self.started(y, integrals, 0.1 * time_of(history.h, now.clock), self.system.rate(y)), steps=now.steps)
+        ratio = _ratio(SAFETY_SAME * error, history.order + 1)
         return replace(now, history=history.rescaled(history.h * min(max(ratio, 0.1), 0.9 if failures < 2 else 0.2)))
 
     def _next(self, before: History, after: History, c: Coefficients, error: float, weight: Any, most_growth: float) -> tuple[History, float]:
@@ -286,16 +286,16 @@ class Stepper:
         q, n = after.order, weight.shape[0]
         if most_growth == 1.0:
             return replace(after, wait=max(after.wait, 2)), 1.0
-        same = 1.0 / ((SAFETY_SAME * error) ** (1.0 / (q + 1)) + 1e-6)
+        same = _ratio(SAFETY_SAME * error, q + 1)
         if after.wait > 0:
             return after, min(same, most_growth) if same >= LEAST_GROWTH else 1.0
         after = replace(after, wait=2)
         lower = higher = 0.0
         if q > 1:
-            lower = 1.0 / ((SAFETY_OTHER * error_size(after.Z[q, :n] / weight) * c.lower) ** (1.0 / q) + 1e-6)
+            lower = _ratio(SAFETY_OTHER * error_size(after.Z[q, :n] / weight) * c.lower, q)
         if q < MAX_ORDER and before.scale > 0.0:
             change = after.correction - float((c.scale / before.scale) * (after.past[0] / after.past[1]) ** (q + 1)) * before.correction
-            higher = 1.0 / ((SAFETY_HIGHER * error_size(change[:n] / weight) * c.higher) ** (1.0 / (q + 2)) + 1e-6)
+            higher = _ratio(SAFETY_HIGHER * error_size(change[:n] / weight) * c.higher, q + 2)
         best = max(lower, same, higher)
         if best < LEAST_GROWTH:
             return after, 1.0
@@ -335,6 +335,11 @@ class _Known:
         """Whether that should be made anew for a step to y."""
         near = self.near(now)
         return near is not None and (now.steps >= now.linearised_at + near.hessian(now.exact).lifetime or not near.serves_at(y))
+
+
+def _ratio(error: float, power: int) -> float:
+    """Return the factor by which a step whose error is a ``power`` of its size may change for the error to be 1; at most 1e6, as in CVODE."""
+    return 1.0 / (error ** (1.0 / power) + 1e-6)
 
 
 def _motion(history: History, drift: Any, clock: float) -> Motion:

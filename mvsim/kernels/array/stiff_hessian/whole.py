@@ -80,13 +80,16 @@ def whole_hessian(points: Points, activation: Elementwise, c: Any, which: Any, o
     on_noise = xp.take((points.rest * activation.slope(noise))[:, :, None] * points.patterns[:, None, :], points.pattern, axis=0)
     of_class = xp.matrix_transpose(points.of_class)  # (N, k)
     J = on_noise + xp.reshape(of_class[:, None, :, None] * slope[:, :, None, :], (N, E, F))
-    phi = xp.matrix_transpose(xp.take(_softmax(outputs), owner, axis=0))  # (N, E)
+    softmax = _softmax(outputs)
+    phi, others = (xp.matrix_transpose(each) for each in (xp.take(softmax, owner, axis=0), _probability_of_others(softmax, owner)))  # (N, E)
     J, weighted = xp.reshape(J, (N, E * F)), xp.reshape(phi[:, :, None] * J, (N, E * F))
     same = xp.astype(owner[:, None] == owner[None, :], xp.float64)
-    within = xp.reshape(xp.matmul(xp.matrix_transpose(weighted), J), (E, F, E, F)) * same[:, None, :, None]
-    H = (within - xp.reshape(xp.matmul(xp.matrix_transpose(weighted), weighted), (E, F, E, F))) / N
+    by_others = xp.reshape((phi * others)[:, :, None] * xp.reshape(J, (N, E, F)), (N, E * F))
+    within = xp.reshape(xp.matmul(xp.matrix_transpose(by_others), J), (E, F, E, F)) * same[:, None, :, None]
+    between = xp.reshape(xp.matmul(xp.matrix_transpose(weighted), weighted), (E, F, E, F)) * (1.0 - same)[:, None, :, None]
+    H = (within - between) / N
 
-    excess = (phi - xp.take(of_class, owner, axis=1)) / N  # (N, E)
+    excess = xp.where(xp.take(of_class, owner, axis=1) > 0.0, -others, phi) / N  # (N, E)
     by_pattern = xp.maximum(xp.matmul(points.of_pattern, excess) * points.rest * activation.bend(noise), 0.0)  # (G, E)
     of_noise = xp.matmul(xp.matrix_transpose(xp.permute_dims(by_pattern, (1, 0))[:, :, None] * points.patterns), points.patterns)  # (E, F, F)
     by_class = xp.matmul(points.of_class, xp.reshape(excess[:, :, None] * bend, (N, E * views)))  # (k, E V)
@@ -96,6 +99,12 @@ def whole_hessian(points: Points, activation: Elementwise, c: Any, which: Any, o
     H = H + within[:, :, None, :] * one[:, None, :, None]
     index = F * escaped[:, None] + integers_like(F, escaped)
     return Curvature.of_border(flat(index), xp.reshape(H, (E * F, E * F)), limits.HESSIAN_LIFETIME)
+
+
+def _probability_of_others(softmax: Any, owner: Any) -> Any:
+    """Return (E, N): 1 - phi_y for the class of each neuron, as a sum; as a difference it is 1e-17 where it should be 1e-80."""
+    xp = namespace_of(softmax)
+    return xp.matmul(xp.astype(owner[:, None] != integers_like(softmax.shape[0], owner), xp.float64), softmax)
 
 
 def _softmax(outputs: Any) -> Any:

@@ -51,15 +51,15 @@ def unmixed_hessian(activation: Activation, layout: Layout, c: np.ndarray, escap
 
     J = (rest * activation.derivative(noise))[layout.pattern][:, :, None] * layout.patterns[layout.pattern][:, None, :]  # (N, E, F)
     np.add.at(J, (np.arange(N)[:, None, None], np.arange(E), layout.feature[:, :, None]), slope)
-    phi = softmax[owner].T  # (N, E)
+    phi, others = softmax[owner].T, _probability_of_others(softmax, owner).T  # (N, E)
     weighted = (phi[:, :, None] * J).reshape(N, -1)
     H = (-weighted.T @ weighted / N).reshape(E, F, E, F)
     for y in np.unique(owner):
         same = np.flatnonzero(owner == y)
-        of_class = J[:, same].reshape(N, -1)
-        H[np.ix_(same, features, same, features)] += ((phi[:, same[0], None] * of_class).T @ of_class / N).reshape(len(same), F, len(same), F)
+        of_class, weight = J[:, same].reshape(N, -1), phi[:, same[0], None] * others[:, same[0], None]
+        H[np.ix_(same, features, same, features)] = ((weight * of_class).T @ of_class / N).reshape(len(same), F, len(same), F)
 
-    excess = (phi - (layout.labels[:, None] == owner)) / N  # (N, E)
+    excess = np.where(layout.labels[:, None] == owner, -others, phi) / N  # (N, E)
     noise_bend = rest * activation.second_derivative(noise)
     for e in range(E):
         weight = np.bincount(layout.pattern, weights=excess[:, e], minlength=len(layout.patterns)) * noise_bend[:, e]
@@ -68,3 +68,12 @@ def unmixed_hessian(activation: Activation, layout: Layout, c: np.ndarray, escap
         H[e, features, e, features] += np.maximum(diagonal, 0.0)
     index = np.arange(c.size).reshape(c.shape)[owner, neuron]
     return Curvature.of_border(index.ravel(), H.reshape(E * F, E * F), limits.HESSIAN_LIFETIME)
+
+
+def _probability_of_others(softmax: np.ndarray, owner: np.ndarray) -> np.ndarray:
+    """Return (E, N): 1 - phi_y for the class of each neuron, as a sum.
+
+    As a difference it is 1e-17 where it should be 1e-80. Such a curvature is far from 0 where steps are longer than 10^17: it would hide what is left
+    of their equations.
+    """
+    return (np.arange(len(softmax)) != owner[:, None]).astype(np.float64) @ softmax
