@@ -8,14 +8,15 @@ from pathlib import Path
 from lib.faults import headed
 from lib.stamps import stamp_text, stamps_in
 from lib.study import Study
+from lib.tables import table
 
 ORDER = (
-    "main_job", "readme_figure", "flow_runs", "flow_literal", "theorems", "paths", "proof_map", "midpoint_escapes", "permanence", "exceptions",
-    "default_regime", "default_separability", "choices", "phase_diagrams", "adversary", "flow_accuracy", "flow_candidates", "flow_designs",
-    "flow_rest", "flow_locality", "gd_limit", "linear_regime", "linear_verdicts", "linear_in_network", "replays", "invariants", "exactness",
+    "theorems", "paths", "proof_map", "midpoint_escapes", "permanence", "exceptions", "linear_verdicts", "linear_regime", "linear_in_network",
+    "default_regime", "default_separability", "choices", "phase_diagrams", "adversary", "flow_accuracy", "flow_literal", "gd_limit", "invariants",
+    "exactness", "replays", "main_job", "readme_figure", "flow_runs", "flow_candidates", "flow_designs", "flow_rest", "flow_locality",
     "crash_safety", "sweeps", "fuzz", "startup", "performance", "gpu",
 )  # fmt: skip
-"""The studies as a reader wants them: what came out first, then what it rests on."""
+"""The studies as a reader wants them: what the theorems do, then whether the numbers are right, then what it costs."""
 
 HEAD = """# Results
 
@@ -26,11 +27,13 @@ Above each passage stand the git revision of the code, the date, the machine (it
 
 def page(results: Path) -> str:
     """Return the page of the results in a folder; studies without results are left out."""
-    stamps, parts = stamps_in(results), [HEAD]
-    for study in map(Study.load, ORDER):
-        path = results / f"{study.name}.json"
-        if path.exists():
-            measured = json.loads(path.read_text(encoding="utf-8"))
-            faults = "".join(f"- **{kind}:** {words}\n" for kind, words in map(headed, study.judge(measured)))
-            parts.append(f"## {study.title}\n\n{stamp_text(stamps[study.name])}\n\n{study.passage(measured)}" + (f"\n{faults}" if faults else ""))
+    stamps = stamps_in(results)
+    there = [study for study in map(Study.load, ORDER) if (results / f"{study.name}.json").exists()]
+    measured = {study.name: json.loads((results / f"{study.name}.json").read_text(encoding="utf-8")) for study in there}
+    top = [(study.title, said) for study in there if (said := study.headline(measured[study.name]))]
+    parts = [HEAD, table(["passage", "what came out"], top)] if top else [HEAD]
+    for study in there:
+        faults = "".join(f"- **{kind}:** {words}\n" for kind, words in map(headed, study.judge(measured[study.name])))
+        passage = study.passage(measured[study.name])
+        parts.append(f"## {study.title}\n\n{stamp_text(stamps[study.name])}\n\n{passage}" + (f"\n{faults}" if faults else ""))
     return "\n".join(parts)

@@ -59,6 +59,8 @@ class Study:
         ``numbers(results) -> list of Number`` (optional) returns what the passage says of runs that others may speak of too.
     quotes : callable
         ``quotes(results) -> list of str`` (optional) returns the words that the README quotes.
+    headline : callable
+        ``headline(results) -> str`` (optional) says in one sentence what came out, for the top of the page; empty if that is not for the top.
     pictures : callable
         ``pictures(results) -> dict of str to Figure`` (optional) draws what was measured, each picture with its name, from the results alone: after
         measuring, and again with ``--draw``.
@@ -74,6 +76,7 @@ class Study:
     passage: Callable[[dict[str, Any]], str]
     numbers: Callable[[dict[str, Any]], list[Number]]
     quotes: Callable[[dict[str, Any]], list[str]]
+    headline: Callable[[dict[str, Any]], str]
     pictures: Callable[[dict[str, Any]], dict[str, Any]]
 
     @classmethod
@@ -91,6 +94,7 @@ class Study:
             passage=module.passage,
             numbers=getattr(module, "numbers", _nothing),
             quotes=getattr(module, "quotes", _nothing),
+            headline=getattr(module, "headline", _no_headline),
             pictures=getattr(module, "pictures", _no_pictures),
         )
 
@@ -103,6 +107,11 @@ class Study:
 def _nothing(results: dict[str, Any]) -> list[Any]:
     """Return no numbers and no quotes."""
     return []
+
+
+def _no_headline(results: dict[str, Any]) -> str:
+    """Return nothing for the top of the page."""
+    return ""
 
 
 def _no_pictures(results: dict[str, Any]) -> dict[str, Any]:

@@ -224,6 +224,13 @@ def quotes(results: dict[str, Any]) -> list[str]:
     ]
 
 
+def headline(results: dict[str, Any]) -> str:
+    """Say how often the exceptions to Theorem 4.6 are predicted at k = 50."""
+    found = results["k"]["50"]
+    right = f"{found['by_W']} of {found['classes']} classes at k = 50"
+    return f"From weights and data at the start, with nothing fitted, they are predicted right for {right}"
+
+
 def passage(results: dict[str, Any]) -> str:
     """Say how well the law foretells."""
     rows = [["fit, k = 6, 10, 20", results["fit"]]]

@@ -98,6 +98,12 @@ def judge(results: dict[str, Any]) -> list[str]:
     return [fault for row in results.values() for fault in faults(row)]
 
 
+def headline(results: dict[str, Any]) -> str:
+    """Say how large the largest error is."""
+    worst = max(max(row["error"], row["margin_error"]) / row["rtol"] for row in results.values())
+    return f"Against a reference at rtol / 1000, through all escapes at k = 4, the flow errs by at most {worst:.2g} rtol"
+
+
 def passage(results: dict[str, Any]) -> str:
     """Say how large errors are."""
     heads = [
@@ -123,9 +129,7 @@ def passage(results: dict[str, Any]) -> str:
         ]
         for row in results.values()
     ]
-    worst = max(max(row["error"], row["margin_error"]) / row["rtol"] for row in results.values())
     return (
-        f"Against a reference at rtol / 1000, through all escapes at k = 4, the flow errs by at most {worst:.2g} rtol (the study allows "
-        f"{BOUND:g}): in correlations, relative to them plus a tenth of the largest of their neuron, and in the margins of all training points, "
-        "absolutely.\n\n" + table(heads, rows)
+        f"{headline(results)} (the study allows {BOUND:g}): in correlations, relative to them plus a tenth of the largest of their neuron, and in "
+        "the margins of all training points, absolutely.\n\n" + table(heads, rows)
     )

@@ -198,7 +198,7 @@ def passage(results: dict[str, Any]) -> str:
     peak = max((row["peak_bytes_so_far"] for row in results.values()), default=0)
     return (
         "Midpoint Mixup unless ERM or another law is named, followed to the settled state or to the limit of time. Targets in bold are missed. "
-        "The main job, the runs of the picture and ERM at d = k^20 have passages of their own:\n\n"
+        "Midpoint Mixup at k = 50, the runs of the picture and ERM at d = k^20 have passages of their own:\n\n"
         + table(heads, lines)
         + f"\nNo run took more than {peak / 2**20:.0f} MiB of memory.{_repeated_passage(results)}\n"
     )

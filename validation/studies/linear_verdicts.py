@@ -86,6 +86,12 @@ def judge(results: dict[str, Any]) -> list[str]:
     return wrong
 
 
+def headline(results: dict[str, Any]) -> str:
+    """Name the statements that fail as they are written."""
+    failing = [row["name"] for row in results["rows"] if "fails" in row["status"] or "contradicted" in row["status"]]
+    return f"Of {len(results['rows'])} statements these fail as written: {', '.join(failing) or 'none'}"
+
+
 def passage(results: dict[str, Any]) -> str:
     """Say what came out."""
     lines = []

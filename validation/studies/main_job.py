@@ -28,7 +28,7 @@ from mvsim.cli.simulate import outcome
 from mvsim.simulation import run_cache
 from mvsim.simulation.memory import required_bytes
 
-TITLE = "The main job"
+TITLE = "Midpoint Mixup at k = 50 with all defaults"
 SOURCES = (*TRAINING, "archive", "intervals", "verification")
 
 TARGET = 300.0
@@ -109,6 +109,13 @@ def _time_faults(results: dict[str, Any]) -> list[str]:
     missed = TargetMissed(f"{f'stopped at {took}, not settled' if stopped else f'the run takes {took}'}; target {TARGET:g} s")
     settles = results["settled"] or (stopped and late)  # of a run that was stopped that late the missed target says so
     return [*([missed] if late else []), *([] if settles else ["the run has not settled"])]
+
+
+def headline(results: dict[str, Any]) -> str:
+    """Say where it ends, and when."""
+    both, minutes = results["classes"]["both"], results["seconds"] / 60
+    ended = "settled" if results["settled"] else "not settled"
+    return f"Both features in {both} of 50 classes after {minutes:.0f} minutes on {results['cores']} cores, {ended}"
 
 
 def passage(results: dict[str, Any]) -> str:

@@ -163,6 +163,11 @@ def judge(results: dict[str, Any]) -> list[str]:
     return faults
 
 
+def headline(results: dict[str, Any]) -> str:
+    """Say how well the times of all escapes are predicted."""
+    return _headline(results)
+
+
 def passage(results: dict[str, Any]) -> str:
     """Say how well the escapes are predicted, and by which way second views come."""
     rows = []

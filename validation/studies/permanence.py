@@ -166,6 +166,13 @@ def _least_way(results: dict[str, Any]) -> float | None:
     return min(ways, default=None)
 
 
+def headline(results: dict[str, Any]) -> str:
+    """Say in how many runs what was not learned was learned later."""
+    runs = results["runs"].values()
+    early = sum(any(view["came"] is not None for view in run["views"]) for run in runs)
+    return f"At k = 10, r0 = {R0:g}, in {early} of {len(runs)} settled runs of ERM a view that was not learned escaped later, by t = 10^{FAR:g}"
+
+
 def passage(results: dict[str, Any]) -> str:
     """Say what came of the foretold escapes."""
     found, runs = counted(results), results["runs"]

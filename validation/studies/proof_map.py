@@ -184,6 +184,12 @@ def judge(results: dict[str, Any]) -> list[str]:
     return faults + [f"{row} is contradicted" for row in contradicted(results) if row.startswith("Calculation")]
 
 
+def headline(results: dict[str, Any]) -> str:
+    """Name the steps that some runs contradict."""
+    found = sorted(contradicted(results), key=_order)
+    return f"Steps of the proofs that some runs contradict: {', '.join(found) or 'none'}"
+
+
 def passage(results: dict[str, Any]) -> str:
     """Show the map, and put into a table what is contradicted, and where."""
     columns = [name for name in points() if name in results]

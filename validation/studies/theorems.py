@@ -232,16 +232,21 @@ def _classes(verdicts: list[dict[str, Any]], name: str) -> str:
     return details[0].split(",")[0] + (f" ({left_out[1]} undecided run left out)" if left_out and int(left_out[1]) else "")
 
 
-def passage(results: dict[str, Any]) -> str:
-    """Say how many statements the runs establish or contradict, put them into a table, and say what the controls did."""
+def headline(results: dict[str, Any]) -> str:
+    """Say how many statements the runs establish or contradict."""
     rows = _rows(results)
     against = [f"{row.statement} at k = {row.where.replace(', ', ', r0 = ', 1)}" for row in rows if row.verdict in BAD]
     words = dict.fromkeys(["established", *(row.verdict for row in rows)])
     counted = ", ".join(f"{sum(row.verdict == word for row in rows)} {word}" for word in words)
+    return f"Statements: {counted}" + (f" ({', '.join(against)})" if against else "")
+
+
+def passage(results: dict[str, Any]) -> str:
+    """Say that, put the statements into a table, and say what the controls did."""
+    rows = _rows(results)
     cells = [(r.where, r.statement, f"{r.share:.3g}", f"{r.needed:.3g}", r.runs, r.classes, f"**{r.verdict}**") for r in rows]
-    where = f" ({', '.join(against)})" if against else ""
     text = (
-        f"Statements: {counted}{where}. A theorem is to hold in a run with probability at least "
+        f"{headline(results)}. A theorem is to hold in a run with probability at least "
         "1 - 1/k. Established: the whole interval of that probability lies there; consistent: the interval contains 1 - 1/k; contradicted: the whole "
         "interval lies below. Undecided runs count as runs in which it does not hold.\n\n"
     )
