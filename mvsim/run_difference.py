@@ -13,6 +13,9 @@ from mvsim.run import Run
 ORIGIN = ("version", "git_revision", "command", "versions", "platform", "created", "wall_seconds", "continued")
 """Entries of the provenance that say where a run was made, and not what it is."""
 
+_COMPUTED_BY = "options.algorithm"
+"""Entry that was chosen by what was asked for and by the machine."""
+
 _DERIVED = {"summary", "sha256", "format", "regime", "faithful_eta"}
 """Entries that follow from the others and from what came out."""
 
@@ -53,12 +56,13 @@ def differences(first: Run, second: Run) -> list[Difference]:
 
 
 def _asked(first: Run, second: Run) -> Iterator[Difference]:
-    one, two = (_flat(run.provenance) for run in (first, second))
+    one, two = ({name: of for name, of in _flat(run.provenance).items() if name != _COMPUTED_BY} for run in (first, second))
     return _entries("asked for", one, two)
 
 
 def _made(first: Run, second: Run) -> Iterator[Difference]:
     one, two = ({name: run.provenance[name] for name in ORIGIN if name in run.provenance} for run in (first, second))
+    one, two = (made | {"computed by": _flat(run.provenance).get(_COMPUTED_BY)} for made, run in ((one, first), (two, second)))
     return _entries("made", one, two)
 
 

@@ -51,13 +51,20 @@ def simulate(
             note("measuring how long a gradient takes here; compiling its kernels first may take a minute")
         _print_estimate(mvsim.estimate(parameters, **options), path, json_)
         return
+    before = _last_written(path)
     with nullcontext() if quiet else progress_on() as progress:
         run = mvsim.simulate(parameters, out=path, progress=progress, **options)
     _say_that_it_is_longer(run, options.get("t_end"))
     if json_:
         print(json.dumps(outcome(run), allow_nan=False))
     else:
-        print_wrapped([*run.summary.splitlines(), *(deviation_lines(run.regime) if verbose else []), f"saved in {escaped(str(path))}"])
+        what = "had finished and is left as it is:" if _last_written(path) == before else "saved in"
+        print_wrapped([*run.summary.splitlines(), *(deviation_lines(run.regime) if verbose else []), f"{what} {escaped(str(path))}"])
+
+
+def _last_written(path: Path) -> int | None:
+    """Return when a file was written last, None if there is none."""
+    return path.stat().st_mtime_ns if path.exists() else None
 
 
 def default_path(parameters: Parameters, options: dict[str, Any]) -> Path:

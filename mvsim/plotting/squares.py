@@ -92,9 +92,7 @@ def _draw_entries(axes: Axes, shown: Shown, limits: Limits) -> None:
             }
             if not (chosen & inside).any():
                 continue
-            axes.scatter(
-                seen[chosen & inside], measured[chosen & inside], **dots, label=f"{name}: {(chosen & inside).sum()}" if shape == "o" else None
-            )
+            axes.scatter(seen[chosen & inside], measured[chosen & inside], **dots, label=f"{name}: {chosen.sum()}" if shape == "o" else None)
     remarks = [f"foretold beyond the edge: {(foretold != seen).sum()}"] if (foretold != seen).any() else []
     remarks += [f"not foretold: {unforeseen}"] if unforeseen else []
     handles, labels = axes.get_legend_handles_labels()
@@ -112,4 +110,14 @@ total_correlations = Panel(
     notes=lambda shown: r"Total correlations: dots are classes; $\times n$: $n$ dots at one place.",
     is_empty=lambda shown: not any(values.any() for values in _totals(shown)),
 )
-entries = Panel("entries", _draw_entries, _entry_limits, over_time=False, is_empty=lambda shown: not len(_entries(shown)[0]))
+entries = Panel(
+    "entries",
+    _draw_entries,
+    _entry_limits,
+    over_time=False,
+    notes=lambda shown: (
+        r"Entries: $B_{y,\ell}$ are the neurons of class $y$ whose correlation with view $\ell$ is beyond the upper dotted line; "
+        "foretold from the initial state, with all else held; triangles: beyond the edge."
+    ),
+    is_empty=lambda shown: not len(_entries(shown)[0]),
+)
