@@ -42,6 +42,13 @@ def test_the_page_is_written_from_the_results():
     assert sorted(ORDER) == study_names()
 
 
+def test_the_page_begins_with_what_came_out():
+    top = PAGE.read_text(encoding="utf-8").split("\n## ")[0]
+    said = [Study.load(name).headline(results_of(name)) for name in MEASURED]
+    assert sum(map(bool, said)) >= 6
+    assert all(words in top for words in said)
+
+
 def test_the_page_repeats_what_a_stamp_has_to_say():
     text = PAGE.read_text(encoding="utf-8")
     for stamp in stamps_in(RESULTS).values():
@@ -289,7 +296,7 @@ def _study(**changes):
     parts = {
         "name": "exactness", "description": "d", "title": "t", "sources": ("losses",), "options": lambda parser: None, "measure": lambda options: {},
         "judge": lambda results: [], "passage": lambda results: "", "numbers": lambda results: [], "quotes": lambda results: [],
-        "pictures": lambda results: {},
+        "headline": lambda results: "", "pictures": lambda results: {},
     }  # fmt: skip
     return Study(**parts | changes)
 

@@ -59,9 +59,7 @@ def plot(
     if animate:
         from mvsim.run import open_run
 
-        run = open_run(runs[0])
-        Notices().begin("drawing the frames of an animation, which may take a minute")
-        save_animation(run, picture, chosen, title, force)
+        save_animation(open_run(runs[0]), picture, chosen, title, force, Notices().begin)
     else:
         save_figure(_figure(runs, wanted, chosen, title), picture, force)
     print(f"saved in {escaped(str(picture))}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +67,14 @@ def frames_of(times: NDArray[np.float64], most: int = MOST_FRAMES) -> NDArray[np
     return np.unique(np.abs(places[:, None] - wanted).argmin(axis=0))
 
 
-def save_animation(run: Run, path: str | os.PathLike[str], classes: Any = None, title: str | None = None, force: bool = False) -> Path:
+def save_animation(
+    run: Run,
+    path: str | os.PathLike[str],
+    classes: Any = None,
+    title: str | None = None,
+    force: bool = False,
+    notice: Callable[[str], None] | None = None,
+) -> Path:
     """Write the correlation matrix over time as an animation.
 
     Parameters
@@ -81,6 +89,8 @@ def save_animation(run: Run, path: str | os.PathLike[str], classes: Any = None, 
         What stands above the picture, besides which run it is and what has been learned by then.
     force : bool
         Whether an existing file may be overwritten.
+    notice : callable, optional
+        Is told in words what takes long, before it begins.
 
     Returns
     -------
@@ -100,12 +110,15 @@ def save_animation(run: Run, path: str | os.PathLike[str], classes: Any = None, 
         raise UsageError(
             f"{path_text(run.path or 'run')}: no correlation is positive, so that a matrix on a logarithmic scale is empty; draw another run"
         )
+    frames = frames_of(shown.times)
+    if notice is not None:
+        notice(f"drawing {len(frames)} frames, which may take a minute")
     with styled(), tempfile.TemporaryDirectory() as folder:
         figure, images, above = _first_frame(shown, values, title)
         movie = Path(folder) / f"movie.{path.suffix.lower().removeprefix('.')}"
         writer = _writer(movie.suffix)
         with writer.saving(figure, str(movie), DOTS_PER_INCH):
-            for frame in frames_of(shown.times):
+            for frame in frames:
                 for view, image in enumerate(images):
                     image.set_data(_on_scale(values[frame, :, :, view]))
                 _name(figure, above, _so_far(shown, int(frame)))
