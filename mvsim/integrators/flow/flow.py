@@ -52,8 +52,8 @@ RTOL = 1e-3
 """Relative tolerance unless another is given."""
 
 POWER_OF_RTOL = 0.17
-"""Gradients grow as rtol^-`POWER_OF_RTOL`. From rtol = 1e-3 to 1e-5, at k = 4, the study flow_accuracy has the powers 0.13 (ERM) and 0.20 (Midpoint
-Mixup)."""
+"""Gradients are foretold to grow as rtol^-`POWER_OF_RTOL`. From rtol = 1e-3 to 1e-6, at k = 4, those of the study flow_accuracy grow with the powers
+0.14 (ERM) and 0.30 (Midpoint Mixup)."""
 
 LAST_TIME = 1e250
 """Time at which the flow is left unless another is given; escapes take of the order of (rho / c(0))^(alpha - 2)."""
@@ -70,8 +70,8 @@ GROWTH_THAT_SEES_NOISE = 1.5
 skip it."""
 
 GROWTH_AT_REST, AT_REST = 5.0, 1e-5
-"""The same after a step whose error was so small a part of the tolerance, as where all neurons rest. The study flow_accuracy measures what comes of
-it."""
+"""The same after a step whose error was so small a part of the tolerance, as where all neurons rest. The errors that the study flow_accuracy finds
+are with it."""
 
 RISE = 10.0
 """Most that ln J at the end of a step may exceed its least value so far, in relative tolerances."""
