@@ -49,5 +49,6 @@ def follow(problem, y, t_end, h=1e-6):
         state, size = stepper.step(state, t_end - t, problem.gains)
         t, n = t + size, n + 1
         orders.add(state.history.order)
+        assert n <= 2000, "steps get ever shorter"
     end = state.history.Z[0]
     return end[: len(y)], n, end[len(y) :], orders

@@ -78,6 +78,47 @@ def test_a_lower_order_is_exact_where_a_lower_degree_is(order):
     assert lowered.predicted()[0, 0] == pytest.approx(values(1.12), rel=1e-12)
 
 
+def at(history, times):
+    """The polynomial that is the past, at times from the present on."""
+    return np.polynomial.Polynomial(history.Z[:, 0])(np.asarray(times) / history.h)
+
+
+def slope(history):
+    """Its derivative at the present."""
+    return history.Z[1, 0] / history.h
+
+
+def after_some_step(order):
+    """A past of whatever values, the one after a step with whatever correction, and how long before its end (q + 1,) values 0 .. q lie."""
+    Z, correction = np.random.default_rng(order).standard_normal((order + 1, 1)), np.array([0.7])
+    before = History(Z, 0.12, SIZES, 9, np.zeros(1), 0.0)
+    after = before.corrected(before.predicted(), before.coefficients(), correction)
+    return before, after, np.concatenate([[0.0], np.cumsum(after.past[:order])])
+
+
+@pytest.mark.parametrize("order", range(2, MAX_ORDER + 1))
+def test_a_lower_order_goes_through_one_value_less(order):
+    """These values and the slope are all that a polynomial of its degree can meet."""
+    _, history, ago = after_some_step(order)
+    lowered = history.lowered()
+    assert lowered.order == order - 1
+    assert at(lowered, -ago[: order - 1]) == pytest.approx(at(history, -ago[: order - 1]), rel=1e-11)
+    assert slope(lowered) == pytest.approx(slope(history), rel=1e-12)
+
+
+@pytest.mark.parametrize("order", range(1, MAX_ORDER))
+def test_a_higher_order_goes_through_one_value_more(order):
+    """Through the values that the past goes through, and one before them, which only the past before the last step still knows."""
+    before, history, ago = after_some_step(order)
+    raised = history.raised()
+    assert raised.order == order + 1
+    assert at(raised, -ago[:order]) == pytest.approx(at(history, -ago[:order]), rel=1e-11)
+    oldest = at(before, history.past[0] - ago[order])
+    assert at(raised, -ago[order]) == pytest.approx(oldest, rel=1e-11)
+    assert order == 1 or abs(at(history, -ago[order]) - oldest) > 0.01  # at order 1 the slope is not bound, and both go through it
+    assert slope(raised) == pytest.approx(slope(history), rel=1e-12)
+
+
 def test_a_step_of_another_size_is_the_same_polynomial():
     values = np.polynomial.Polynomial(np.random.default_rng(1).standard_normal(5))
     assert past_of(values, 4).rescaled(0.3).predicted()[0, 0] == pytest.approx(values(1.3), rel=1e-12)

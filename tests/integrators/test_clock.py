@@ -132,6 +132,7 @@ def drift(steady):
         state, size = stepper.step(state, math.inf, problem.gains)
         t += size
         errors.append(state.history.Z[0, 1] - t)
+        assert len(errors) < 500, "steps get ever shorter"
     assert len(errors) > 50
     return abs(errors[-1] - errors[0])
 

@@ -140,6 +140,16 @@ def test_where_the_other_coordinates_move_f_is_evaluated_there():
     assert Linear(2, size=10.0).solved(1.0, problem.matrix(1.0), weight=np.ones(5), allowed=1e-3)[0] is None
 
 
+def test_a_solution_for_the_stiff_coordinates_alone_is_none():
+    """The stiff coordinate is solved at once; the other one is at 0.2 after two evaluations, while the equation has 1 / 1.8 there."""
+    rates = np.array([-50.0, -0.8])
+    equation = ImplicitEquation(lambda y: rates * y + 1.0, 1.0, np.zeros(2), np.zeros(2))
+    near = Near(Curvature.nothing(), np.ones(2), np.array([0]), lambda x: -50.0 * x + 1.0, lambda y: True)
+    solution, secants = solve_by_secants(equation, near, lambda r: r / 51.0, np.ones(2), 1.0, 1.0, Secants.none())
+    assert solution is None
+    assert secants.steps.shape == (0, 0)
+
+
 def test_without_stiff_coordinates_the_whole_is_evaluated_once():
     problem, gamma = Linear(0), 0.7
     solution, _ = problem.solved(gamma)

@@ -7,9 +7,10 @@ import pytest
 from sksundae.cvode import CVODE
 from stepping import Problem, follow
 
-from mvsim.integrators.flow.error_size import MOST_OF_ONE, error_size
+from mvsim.integrators.flow.error_size import error_size
 from mvsim.integrators.flow.krylov import gmres
 from mvsim.integrators.flow.newton import ImplicitEquation, solve_by_newton
+from mvsim.integrators.flow.secants import Secants, solve_by_secants
 from mvsim.integrators.flow.stepper import GaveUpError, Stepper
 
 pytestmark = pytest.mark.usefixtures("one_blas")
@@ -93,6 +94,64 @@ def test_a_step_that_is_not_sound_is_tried_shorter_until_it_is():
         stepper.step(state, 1.0, lambda size, before, after: None)
 
 
+@pytest.mark.parametrize("refused", [3, 4, 7])
+def test_a_step_that_is_refused_until_the_past_is_dropped_keeps_the_integrals(refused):
+    """From the fourth refusal on each attempt starts anew from where the step began, and from what the integrals were there."""
+    problem, asked = Problem(lambda y: np.ones(1), lambda y: np.zeros((1, 1)), lambda y: np.full(1, 1e-3)), []
+    stepper = Stepper(problem)
+
+    def judge(size, *ends):
+        asked.append(size)
+        return problem.gains(size, *ends) if len(asked) > refused else None
+
+    after, size = stepper.step(stepper.started(np.array([5.0]), np.array([2.0, 3.0]), 1.0, np.ones(1)), 1.0, judge)
+    assert len(asked) == refused + 1
+    assert asked == sorted(asked, reverse=True)
+    assert after.history.Z[0] == pytest.approx([5.0 + size, 2.0 + 5.0 * size, 3.0 + size], rel=0.0, abs=1e-6)
+    assert after.steps == 1
+
+
+def unsolved(monkeypatch, times):
+    """Let so many of the next equations not be solved, with whatever preconditioner."""
+    failed = []
+
+    def solve(equation, *how):
+        if len(failed) < times and not any(each is equation for each in failed):
+            failed.append(equation)
+        return (None, Secants.none()) if any(each is equation for each in failed) else solve_by_secants(equation, *how)
+
+    monkeypatch.setattr("mvsim.integrators.flow.stepper.solve_by_secants", solve)
+
+
+def at_a_constant_speed():
+    """A stepper of y' = 1 and its beginning."""
+    stepper = Stepper(Problem(lambda y: np.ones(1), lambda y: np.zeros((1, 1)), lambda y: np.full(1, 1e-3)))
+    return stepper, stepper.started(np.zeros(1), np.zeros(2), 1e-6, np.ones(1))
+
+
+@pytest.mark.parametrize(("times", "size"), [(1, 2.5e-4), (2, 6.25e-5)])
+def test_after_an_equation_that_was_not_solved_the_next_step_is_not_longer(times, size, monkeypatch):
+    """Its error would allow any growth: the attempt that was solved is short because a longer one was not."""
+    stepper, start = at_a_constant_speed()
+    freely, _ = stepper.step(start, math.inf, Problem.gains)
+    assert freely.history.h > 0.1
+    unsolved(monkeypatch, times)
+    after, _ = stepper.step(start, math.inf, Problem.gains)
+    assert after.history.h == pytest.approx(size, rel=1e-12)  # in x, in which the first attempt was of the size 0.001
+    assert after.history.order == 1
+
+
+def test_equations_that_are_not_solved_are_forgotten_with_the_steps(monkeypatch):
+    stepper, state = at_a_constant_speed()
+    counts = []
+    for failures in (0, 2, 0, 0, 1, *29 * [0]):
+        unsolved(monkeypatch, failures)
+        state, _ = stepper.step(state, 0.01, Problem.gains)
+        counts.append(state.trouble)
+    assert counts[:6] == [0, 19, 18, 17, 26, 25]
+    assert counts[-6:] == [2, 1, 0, 0, 0, 0]
+
+
 def test_gmres_solves_and_says_when_it_does_not():
     rng = np.random.default_rng(0)
     A = np.eye(30) + 0.1 * rng.standard_normal((30, 30))
@@ -118,10 +177,12 @@ def test_newton_finds_the_solution_of_the_equation_or_none():
 def test_an_error_is_a_root_mean_square_unless_one_coordinate_errs_too_much():
     scaled = np.full(400, 0.5)
     assert error_size(scaled) == 0.5
-    scaled[7] = 2.0 * MOST_OF_ONE
+    scaled[7] = 6.0
     assert error_size(scaled) == pytest.approx(2.0)
-    scaled[7] = -1.01 * MOST_OF_ONE
+    scaled[7] = -3.03  # among so many the root mean square is 0.52
     assert error_size(scaled) == pytest.approx(1.01)
+    scaled[7] = 2.97
+    assert error_size(scaled) == pytest.approx(0.99)
     assert np.isnan(error_size(np.full(3, np.nan)))
 
 
