@@ -11,7 +11,7 @@ escaped is pulled by the points of its class with the residual eps, the mean of 
 rest where (n / rho)^(alpha - 1) ~ eps. The equation of a step has a solution that Newton's method finds only where n is told apart from 0: for it
 the unit is multiplied by min(1, `AT_REST` eps^(1 / (alpha - 1))), so that a change is small beside n. What a step adds to the error of n is forgotten
 in a time that is short beside later steps, and n adds n R'(n) G ~ n eps to an output: for it that factor to the power `FORGOTTEN` is small
-enough. With the finer unit for both, steps follow what rounding does to n where eps is below 1e-20.
+enough. With the finer unit for both, more gradients are taken for the same margins (study `flow_rest` in `validation/`).
 A linear model has no such balance, and R' = 1 everywhere.
 Mixed points keep residuals of order 1. Besides, every correlation is resolved at least relative to itself (own ones, beyond the threshold of
 escape) or to a tenth of the neuron's largest one (all others).
