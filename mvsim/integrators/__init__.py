@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mvsim.integrators.base import Escaping, Field, Integrator, Part, State, Units, Visit
+from mvsim.integrators.base import Escaping, Field, Groups, Integrator, Part, State, Units, Visit
 from mvsim.integrators.cvode import CvodeFlow
 from mvsim.integrators.flow import LAST_TIME, GradientFlow
 from mvsim.integrators.gradient_descent import GradientDescent
@@ -17,6 +17,7 @@ __all__ = [
     "Field",
     "GradientDescent",
     "GradientFlow",
+    "Groups",
     "Integrator",
     "Part",
     "State",

@@ -120,6 +120,36 @@ class Part(NamedTuple):
     is_whole_at: Callable[[Any], bool]
 
 
+class Groups(ABC):
+    """Coordinates that belong together: while some groups of them are stepped, the others may rest.
+
+    Attributes
+    ----------
+    alike : array
+        (g, p) positions in the raveled c. Those of one row grow alike: while outputs are near 0 all obey x' = K (x / b)^(alpha - 1) with the same K.
+    """
+
+    alike: Any
+
+    @abstractmethod
+    def around(self, c: Any, wanted: Any, before: Any) -> Any | None:
+        """Return (a,), increasing: all coordinates of some groups, None if so many are needed that nothing is gained by it.
+
+        Parameters
+        ----------
+        c : array
+            Where.
+        wanted : array
+            (w,) positions whose groups are needed, besides those of all coordinates that can be stiff.
+        before : array
+            (b,) positions whose groups come next where more are taken.
+        """
+
+    @abstractmethod
+    def field(self, c: Any, positions: Any) -> Field:
+        """Return J as a function of the coordinates at ``positions`` (a,), which `around` returned, all others as in c; it serves until the next."""
+
+
 @dataclass(frozen=True, eq=False)
 class Field:
     """The vector field c' = -grad J, and what is known of its shape. Arrays have the shape of c, whatever that is, and are on one device.
@@ -140,6 +170,8 @@ class Field:
         c -> J as a function of the coordinates that can be stiff, all others as in c; where it is not given, all can.
     product : callable, optional
         (c, v) -> the Hessian at c times v.
+    groups : Groups, optional
+        Coordinates that may rest together; where they are not given, none rests.
     learning_rate : float
         A step size that gradient descent can be expected to be stable with.
     affordable : int
@@ -157,6 +189,7 @@ class Field:
     component: Callable[[int], str]
     part: Callable[[Any], Part] | None = None
     product: Callable[[Any, Any], Any] | None = None
+    groups: Groups | None = None
     learning_rate: float = 1.0
     affordable: int = 10_000
     fixed: bool = True
@@ -185,6 +218,7 @@ class Field:
             escaping=Escaping(fetch(positions), fetch(threshold), alpha),
             part=None,
             product=None,
+            groups=None,
             device=host(),
         )
 

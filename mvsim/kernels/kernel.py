@@ -124,6 +124,10 @@ class Kernel(ABC):
         """Return the stiff part of the Hessian at c (k, m, F) as far as this kernel can tell it cheaply, None if it cannot."""
         return None
 
+    def with_neurons(self, m: int) -> Kernel | None:
+        """Return the network with m neurons of each class on the same data, None if this kernel offers no other than its own."""
+        return None
+
     @property
     def device(self) -> Device:
         """Where its arrays are."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.primitives import primitives_of
 from mvsim.linalg.vectors import flat, integers_like
-from mvsim.losses import Points, PointwiseLoss
+from mvsim.losses import AllPairs, Points, PointwiseLoss
 
 if TYPE_CHECKING:
     from mvsim.kernels.kernel import Evaluation
@@ -18,6 +18,9 @@ class Network(Protocol):
     """What can be evaluated on points."""
 
     def evaluate(self, c: Any, points: Points, v: Any = None) -> Evaluation:
+        """See `mvsim.kernels.kernel.Kernel`."""
+
+    def with_neurons(self, m: int) -> Network | None:
         """See `mvsim.kernels.kernel.Kernel`."""
 
 
@@ -57,6 +60,13 @@ def neuron_sum(whole: LossSum, c: Any, neurons: Any) -> NeuronSum:
     return loss_and_gradient
 
 
+def without_neurons(c: Any, neurons: Any) -> Any:
+    """Return c (k, m, F) with some neurons (k, E) of each class at 0, where they add nothing to the outputs."""
+    xp, (_, m, _) = namespace_of(c), c.shape
+    taken = xp.any(neurons[:, :, None] == integers_like(m, neurons), axis=1)
+    return xp.where(taken[:, :, None], xp.zeros_like(c), c)
+
+
 class GenericSum:
     """The sum over batches of points that serves every combination; fused sums are tested against it.
 
@@ -68,23 +78,31 @@ class GenericSum:
         The points.
     pointwise : PointwiseLoss
         The loss.
+    beside : sequence of array, optional
+        (k, n) for each batch: outputs of other neurons, which are added to those of the network.
     """
 
-    def __init__(self, kernel: Network, points: Points, pointwise: PointwiseLoss) -> None:
-        self._kernel, self._points, self._pointwise = kernel, points, pointwise
+    def __init__(self, kernel: Network, points: Points, pointwise: PointwiseLoss, beside: Sequence[Any] | None = None) -> None:
+        self._kernel, self._points, self._pointwise, self._beside = kernel, points, pointwise, beside
+
+    def _evaluated(self, evaluation: Evaluation) -> Iterator[tuple[Any, Any]]:
+        """Yield every batch with its outputs (k, n)."""
+        for number, batch in enumerate(evaluation.batches()):
+            outputs = evaluation.outputs(batch)
+            yield batch, outputs if self._beside is None else outputs + self._beside[number]
 
     def loss(self, c: Any) -> float:
         """Return the sum."""
         evaluation, loss = self._kernel.evaluate(c, self._points), 0.0
-        for batch in evaluation.batches():
-            loss += evaluation.mean(batch, self._pointwise.value(evaluation.outputs(batch), evaluation.targets(batch)))
+        for batch, outputs in self._evaluated(evaluation):
+            loss += evaluation.mean(batch, self._pointwise.value(outputs, evaluation.targets(batch)))
         return loss
 
     def loss_and_gradient(self, c: Any) -> tuple[float, Any]:
         """Return the sum and its gradient, (k, m, F)."""
         evaluation, loss = self._kernel.evaluate(c, self._points), 0.0
-        for batch in evaluation.batches():
-            outputs, targets = evaluation.outputs(batch), evaluation.targets(batch)
+        for batch, outputs in self._evaluated(evaluation):
+            targets = evaluation.targets(batch)
             loss += evaluation.mean(batch, self._pointwise.value(outputs, targets))
             evaluation.pull_back(batch, evaluation.weighted(batch, self._pointwise.residual(outputs, targets)))
         return loss, evaluation.gradient()
@@ -92,13 +110,17 @@ class GenericSum:
     def hessian_vector_product(self, c: Any, v: Any) -> Any:
         """Return the derivative of the gradient along v, (k, m, F)."""
         evaluation = self._kernel.evaluate(c, self._points, v)
-        for batch in evaluation.batches():
-            outputs, targets = evaluation.outputs(batch), evaluation.targets(batch)
+        for batch, outputs in self._evaluated(evaluation):
+            targets = evaluation.targets(batch)
             residual = evaluation.weighted(batch, self._pointwise.residual(outputs, targets))
             change = evaluation.weighted(batch, self._pointwise.curvature(outputs, targets, evaluation.tangents(batch)))
             evaluation.pull_back_tangent(batch, residual, change)
         return evaluation.gradient()
 
     def of_neurons(self, c: Any, neurons: Any) -> NeuronSum:
-        """Return the sum as a function of some neurons."""
-        return neuron_sum(self, c, neurons)
+        """Return the sum as a function of some neurons; where points are few enough to keep their outputs, those of the others are formed once."""
+        few = None if isinstance(self._points, AllPairs) else self._kernel.with_neurons(neurons.shape[1])
+        if few is None:
+            return neuron_sum(self, c, neurons)
+        others = self._kernel.evaluate(without_neurons(c, neurons), self._points)
+        return GenericSum(few, self._points, self._pointwise, [others.outputs(batch) for batch in others.batches()]).loss_and_gradient

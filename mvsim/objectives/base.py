@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from copy import copy
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -128,6 +129,16 @@ class Objective(ABC):
     def label(self) -> str:
         """The objective in a few words, with what distinguishes it from others of its name."""
         return self.name
+
+    def with_neurons(self, m: int) -> Objective | None:
+        """Return the same loss of a network with m neurons of each class, None if the kernel offers no other than its own."""
+        kernel = self.kernel.with_neurons(m)
+        if kernel is None:
+            return None
+        few = copy(self)
+        few.kernel, few.parameters = kernel, self.parameters.model_copy(update={"m": m})
+        few.__dict__.pop("resident", None)
+        return few
 
     @cached_property
     def resident(self) -> Resident:

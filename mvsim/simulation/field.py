@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from mvsim.integrators import Escaping, Field, Part, Units
 from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.vectors import flat, integers_like
 from mvsim.objectives import Objective
 from mvsim.objectives.scales import Scales
-
-SOON = 0.8
-"""Part of `mvsim.objectives.Objective.stiff_from` from which on a neuron is counted among those that can be stiff, so that they seldom change."""
+from mvsim.simulation.few_neurons import SOON, FewNeurons, name_of
 
 
 def field_of(objective: Objective, eta: float = 1.0, affordable: int = 10_000) -> Field:
@@ -50,17 +46,15 @@ def field_of(objective: Objective, eta: float = 1.0, affordable: int = 10_000) -
 
         return Part(flat(index), loss_and_gradient, lambda c: not bool(xp.any(resident.escaped(c) & ~chosen)))
 
-    def component(i: int) -> str:
-        return f"c[{', '.join(str(int(j)) for j in np.unravel_index(i, p.correlations_shape))}]"
-
     return Field(
         loss_and_gradient=loss_and_gradient,
         curvature=resident.curvature,
         units=lambda c: Units(*scales.units(c)),
         escaping=Escaping(scales.own_index, scales.own_thresholds, p.alpha),
-        component=component,
+        component=lambda i: name_of(i, p.correlations_shape),
         part=part,
         product=resident.hessian_vector_product,
+        groups=None if objective.with_neurons(1) is None or not objective.has_escapes else FewNeurons(objective, scales),
         learning_rate=eta,
         affordable=affordable,
         fixed=objective.fixed,

@@ -132,7 +132,7 @@ def test_what_is_saved_is_copied_at_once_and_comes_back():
         patch.setattr(ArrayPatchesKernel, "device", property(lambda kernel: STRICT))
         memory = follow("erm", "array", 100.0)[-1].memory
     packed = pack(memory, device)
-    assert copied == [10]  # all arrays of a state of the flow, in one go
+    assert copied == [13]  # all arrays of a state of the flow, in one go
     again = unpack_memory(packed, STRICT)
     assert isinstance(again, Memory)
     assert again.stepper.history.Z.device == again.chart.floor.device == PLACE

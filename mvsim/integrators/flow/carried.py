@@ -10,6 +10,7 @@ import numpy as np
 from mvsim.devices import Device, host
 from mvsim.integrators.arrays import unpack
 from mvsim.integrators.flow.chart import EscapeChart
+from mvsim.integrators.flow.resting import Resting
 from mvsim.integrators.flow.stepper import StepperState
 
 
@@ -21,8 +22,10 @@ class Memory:
     ----------
     chart : EscapeChart
         The coordinates.
+    resting : Resting
+        Which of them rest.
     stepper : StepperState
-        Where the stepper is.
+        Where the stepper of the others is.
     size : float
         Size of the last step.
     time_lost : float
@@ -50,6 +53,7 @@ class Memory:
     """
 
     chart: EscapeChart
+    resting: Resting
     stepper: StepperState
     size: float
     time_lost: float
@@ -67,4 +71,4 @@ class Memory:
 
 def unpack_memory(arrays: Mapping[str, np.ndarray], device: Device = host()) -> Memory | None:  # noqa: B008 - a constant
     """Return the memory that was packed; None, so that a flow starts anew, if there is none or it is that of an earlier stepper."""
-    return unpack(Memory, arrays, device) if "stepper.trouble" in arrays else None
+    return unpack(Memory, arrays, device) if "resting.elapsed" in arrays else None

@@ -39,12 +39,14 @@ from mvsim.integrators.base import MARKS_PER_DECADE, Field, Integrator, State, V
 from mvsim.integrators.flow.carried import Memory, unpack_memory
 from mvsim.integrators.flow.chart import EscapeChart
 from mvsim.integrators.flow.clock import time_of
+from mvsim.integrators.flow.followed import Followed
+from mvsim.integrators.flow.resting import Resting
 from mvsim.integrators.flow.stalls import fall_while_time_doubles, gets_further, has_stalled, slowness
 from mvsim.integrators.flow.stepper import GaveUpError, Stepper, StepperState
 from mvsim.integrators.flow.system import Bounds, ChartedField
 from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.norm import norm
-from mvsim.linalg.vectors import flat, largest, numbers
+from mvsim.linalg.vectors import flat, integers_like, largest, numbers
 from mvsim.options import document_options
 from mvsim.parameters import Deviation
 
@@ -157,14 +159,14 @@ class GradientFlow(Integrator):
         memory = state.memory
         if memory is None:
             state, memory = self._started(state, t_end)
-        system = ChartedField(self.field, memory.chart, state.c.shape, self.rtol, memory.largest)
-        stepper = Stepper(system)
+        followed = self._followed(memory, state)
+        stepper = Stepper(followed.system)
         cut = state.step == 0 and memory.size > t_end - state.time
         while state.time < t_end:
-            spent = system.evaluations
+            system, spent = followed.system, followed.evaluations
             left = t_end - state.time
             growth = GROWTH_AT_REST if memory.stepper.error < AT_REST else GROWTH_THAT_SEES_NOISE
-            wanted = min(growth * memory.size, _way_to_escape(memory.chart, memory.stepper))
+            wanted = min(growth * memory.size, _way_to_escape(system.chart, memory.stepper))
             cut = cut or left < min(wanted, time_of(memory.stepper.history.h, memory.stepper.clock))  # no step of a flow that goes on
             longest = min(left, wanted)
             highest = memory.lowest + RISE * self.rtol
@@ -180,50 +182,56 @@ class GradientFlow(Integrator):
             step = state.step + 1
             mark = done or step >= memory.marked + MARK_EVERY or time > memory.marked_time * 10.0 ** (1.0 / MARKS_PER_DECADE)
             y = after.history.Z[0, :n]
-            c = system.correlations(y)
-            system.largest = max(system.largest, largest(flat(c)))
-            marked_log_loss = system.evaluated_log_loss(y) if mark else memory.marked_log_loss
-            escaped = memory.chart.number_waiting(memory.stepper.history.Z[0, :n]) != memory.chart.number_waiting(y)
+            escaped = system.chart.number_waiting(memory.stepper.history.Z[0, :n]) != system.chart.number_waiting(y)
+            arrival = followed.arrived(after, memory.resting.later(size), mark, escaped)
             since = 0.0 if escaped else memory.since_escape + size
             moving = escaped or gets_further(since, memory.moving_since)
             memory = replace(
                 memory,
-                stepper=after,
+                resting=arrival.resting,
+                stepper=arrival.stepper,
                 size=size,
                 time_lost=lost,
-                log_loss=system.log_loss(c),
-                lowest=min(memory.lowest, marked_log_loss) if mark else memory.lowest,
-                marked_log_loss=marked_log_loss,
+                log_loss=arrival.log_loss,
+                lowest=min(memory.lowest, arrival.log_loss) if mark else memory.lowest,
+                marked_log_loss=arrival.log_loss if mark else memory.marked_log_loss,
                 marked_integral=0.0 if mark else memory.marked_integral + system.gained,
-                largest=system.largest,
+                largest=followed.saw(arrival.c),
                 marked=step if mark else memory.marked,
                 marked_time=time if mark else memory.marked_time,
                 since_escape=since,
                 moving_step=step if moving else memory.moving_step,
                 moving_since=since if moving else memory.moving_since,
             )
-            evaluations = state.evaluations + system.evaluations - spent
-            dissipation, log_dissipation = numbers(after.history.Z[0, n:])
-            state = State(step, time, c, evaluations, dissipation, log_dissipation, memory)
+            evaluations = state.evaluations + followed.evaluations - spent
+            dissipation, log_dissipation = numbers(arrival.stepper.history.Z[0, -2:])
+            state = State(step, time, arrival.c, evaluations, dissipation, log_dissipation, memory)
+            if arrival.renewed:
+                followed = self._followed(memory, state)
+                stepper = Stepper(followed.system)
             yield Visit(state, mark=mark, resumable=not (cut or done))
             if has_stalled(state.step - memory.moving_step, self.rtol):
-                raise StalledError(self._where(slowness(state.step - memory.moving_step), state, memory, system))
+                raise StalledError(self._where(slowness(state.step - memory.moving_step), state, memory, followed.system))
 
     def _started(self, state: State, t_end: float) -> tuple[State, Memory]:
         """Return the beginning of a trajectory that has no past."""
         c = flat(state.c)
         chart = EscapeChart.at(c, *self.field.escaping)
         reach = largest(c) + largest(self.field.escaping.threshold)
-        system = ChartedField(self.field, chart, state.c.shape, self.rtol, reach)
+        followed = Followed(self.field, chart, Resting.nothing(c), state.c.shape, self.rtol, reach)
+        system = followed.system
         y = chart.to_y(c)
         velocity = system.rate(y)
         fastest = largest(velocity / system.tolerance(y).step)
         size = min(1.0 / max(fastest, 1.0 / LAST_TIME), 2.0 * (t_end - state.time))
-        beginning = Stepper(system).started(y, [state.dissipation, state.log_dissipation], size, velocity)
+        resting = followed.started(state.c, y, velocity)
+        stepped = resting.stepped if resting.some else integers_like(c.shape[0], c)
+        beginning = Stepper(system).started(y[stepped], [state.dissipation, state.log_dissipation], size, velocity[stepped])
         log_loss = system.log_loss(state.c)
-        state = replace(state, evaluations=state.evaluations + system.evaluations)
+        state = replace(state, evaluations=state.evaluations + followed.evaluations)
         memory = Memory(
             chart=chart,
+            resting=resting,
             stepper=beginning,
             size=size,
             time_lost=0.0,
@@ -240,12 +248,15 @@ class GradientFlow(Integrator):
         )
         return state, memory
 
+    def _followed(self, memory: Memory, state: State) -> Followed:
+        return Followed(self.field, memory.chart, memory.resting, state.c.shape, self.rtol, memory.largest)
+
     def _where(self, what: str, state: State, memory: Memory, system: ChartedField) -> str:
         """Say where a trajectory stopped, and which correlation moves most for its tolerance."""
-        y, c = memory.stepper.history.Z[0, : system.size], flat(state.c)
+        y = memory.stepper.history.Z[0, : system.size]
         worst = int(namespace_of(y).argmax(namespace_of(y).abs(system.rate(y)) / system.tolerance(y).step))
         where = f"at t = {state.time:.6g} (step {state.step}, last step size {memory.size:.3g})"
-        fastest = f"{self.field.component(worst)} = {float(c[worst]):.4g} changes most relative to its tolerance"
+        fastest = f"{system.field.component(worst)} = {float(system.chart.to_c(y)[worst]):.4g} changes most relative to its tolerance"
         loss, gradient = self.field.loss_and_gradient(0, state.c)
         fall = fall_while_time_doubles(state.time, loss, norm(flat(gradient)))
         return f"the flow has stalled: {what}, {where}; {fastest}; {fall}; another rtol may help"

@@ -23,7 +23,7 @@ from mvsim.integrators.flow.newton import ImplicitEquation, Solution, solve_by_n
 from mvsim.integrators.flow.secants import Secants, solve_by_secants
 from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.primitives import primitives_of
-from mvsim.linalg.vectors import like, numbers
+from mvsim.linalg.vectors import integers_like, like, numbers
 
 MOST_GROWTH_AFTER_FIRST, MOST_GROWTH_LATER = 1e4, 10.0
 """Most growth of the step size after the first step, and after any other, as the error allows it."""
@@ -124,6 +124,42 @@ class StepperState:
     exact: bool
     clock: float
     drift: Any
+
+
+def laid_out(state: StepperState, at: Any, y: Any, velocity: Any, steady: Any) -> StepperState:
+    """Return the state of a stepper for other coordinates: some of its own, and some that were not stepped before.
+
+    The past of the latter is motion at constant speed. What was known of the system near some place is to be found out anew.
+
+    Parameters
+    ----------
+    state : StepperState
+        Before.
+    at : array
+        (a,) where each of the coordinates stood among those before, -1 for a new one.
+    y, velocity : array
+        (a,) values and their derivatives; they are used of new ones.
+    steady : array
+        (s,) those of the coordinates that move at almost constant speed, as `System.steady` tells.
+    """
+    xp, by, n = namespace_of(y), primitives_of(y), state.linearised.shape[0]
+    history, velocity_of_new = state.history, xp.where(at < 0, velocity, xp.zeros_like(velocity))
+    drifting = by.places(steady).among(0.0, velocity_of_new[steady], y)
+
+    def of_both(rows: Any, first: Any = None) -> Any:
+        kept = by.entries(rows[..., :n], at)
+        return xp.concat([kept if first is None else xp.where(at < 0, first, kept), rows[..., n:]], axis=-1)
+
+    Z = xp.concat([of_both(history.Z[0, :], y)[None, :], of_both(history.Z[1:, :])])
+    history = in_frame(replace(history, Z=Z, correction=of_both(history.correction)), velocity_of_new - drifting, state.clock)
+    return replace(
+        state,
+        history=history,
+        linearised=y,
+        linearised_at=-1,
+        secants=replace(state.secants.of(at), index=integers_like(at.shape[0], at)),
+        drift=by.entries(state.drift, at) + drifting,
+    )
 
 
 class Stepper:

@@ -226,15 +226,15 @@ class ChartedField:
         the cubic does not. Where its end slopes would carry ln J beyond the ends, it is kept between them.
         """
         path = Cubic.between(before.y, size * before.velocity, after.y, size * after.velocity)
-        log_losses = Cubic.between(start, -size * self._rates(before, start)[1], end, -size * self._rates(after, end)[1])
+        log_losses = Cubic.between(start, -size * self.rates(before, start)[1], end, -size * self.rates(after, end)[1])
         total = np.zeros(2)
         for node, weight in zip(*NODES, strict=True):
             log_loss = start if end == -math.inf else min(max(log_losses.value(node), min(start, end)), max(start, end))
-            total += weight * size * self._rates(Motion(path.value(node), path.slope(node) / size), log_loss)
+            total += weight * size * self.rates(Motion(path.value(node), path.slope(node) / size), log_loss)
         return total
 
-    def _rates(self, motion: Motion, log_loss: float) -> np.ndarray:
-        """Return (2,): |c'|^2 and |c'|^2 / J, the second also where the first is less than any double."""
+    def rates(self, motion: Motion, log_loss: float) -> np.ndarray:
+        """Return (2,): |c'|^2 and |c'|^2 / J where ln J is ``log_loss``, the second also where the first is less than any double."""
         c = self.chart.to_c(motion.y)
         speed = norm(motion.velocity / self.chart.slope(c))
         if speed == 0.0:

@@ -56,6 +56,9 @@ class SharedNoiseNetwork:
         summed = self.pairs_of(points).how if isinstance(points, AllPairs) else Listed.how
         return f"shared noise, {len(self.layout.patterns)} patterns, neurons summed {summed}"
 
+    def with_neurons(self, m: int) -> None:
+        """See `mvsim.kernels.kernel.Kernel`."""
+
     def evaluate(self, c: Any, points: Points, v: Any = None) -> Evaluation:
         """Evaluate the network at c (k, m, F), and along v if it is given; all arrays are on the device."""
         if isinstance(points, AllPairs):

@@ -58,6 +58,9 @@ class PatchNetwork:
         """Say in words which algorithm serves these points."""
         return "explicit patches, products of matrices"
 
+    def with_neurons(self, m: int) -> None:
+        """See `mvsim.kernels.kernel.Kernel`."""
+
     def evaluate(self, c: Any, points: Points, v: Any = None) -> Evaluation:
         """Evaluate the network at c (k, m, F), and along v if it is given; all arrays are on the device."""
         return _Evaluation(self, c, points, v)

@@ -18,6 +18,7 @@ Hessian-vector product their second-order adjoint.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import cast
 
 import numpy as np
@@ -63,15 +64,28 @@ class SharedNoiseKernel(Kernel):
 
     def __init__(self, parameters: Parameters, data: SharedNoiseDataset, threads: int | None, activation: Activation) -> None:
         p = parameters
-        self.k, self.m, self.N = p.k, p.m, data.N
+        self.k, self.N = p.k, data.N
         self.activation = activation
         self.layout = Layout.of(data)
         operations = self.layout.features * p.k * p.m * len(self.layout.patterns) * p.alpha
-        self.neurons = Neurons(p, threads_for(threads, operations), activation)
-        self.columns = Columns(self.layout, self.neurons)
+        self._with_neurons: dict[int, SharedNoiseKernel] = {}
+        self._set_neurons(Neurons(p, threads_for(threads, operations), activation))
+
+    def _set_neurons(self, neurons: Neurons) -> None:
+        self.m, self.neurons = neurons.m, neurons
+        self.columns = Columns(self.layout, neurons)
         self._recurring: dict[Points, SinglePoints | ListedMixtures | PairsOfPoints] = {}
         self._fused: dict[tuple[Points, tuple[type, type]], LossSum] = {}
         self._last: tuple[Points, SinglePoints | ListedMixtures | PairsOfPoints] | None = None
+
+    def with_neurons(self, m: int) -> SharedNoiseKernel:
+        """Return the network with m neurons of each class on the same data."""
+        if m == self.m:
+            return self
+        if m not in self._with_neurons:
+            self._with_neurons[m] = copy(self)
+            self._with_neurons[m]._set_neurons(self.neurons.of_number(m))
+        return self._with_neurons[m]
 
     @property
     def features(self) -> int:

@@ -13,7 +13,7 @@ from mvsim.kernels.shared_noise.pair_softmax import PairSoftmax, loss_and_deriva
 from mvsim.kernels.shared_noise.stiff_hessian.probability import PairProbability
 from mvsim.kernels.shared_noise.sums_by_moments import MomentSums
 from mvsim.kernels.shared_noise.tables import Derivatives, Exponentials, Values
-from mvsim.kernels.sums import GenericSum, NeuronSum, neuron_sum
+from mvsim.kernels.sums import GenericSum, NeuronSum, neuron_sum, without_neurons
 from mvsim.losses import AllPairs, PointwiseLoss
 
 if TYPE_CHECKING:
@@ -96,8 +96,7 @@ class SoftmaxSum:
         by_all = neuron_sum(self, c, neurons)
         if self.in_one_call is None:
             return by_all
-        others = c.copy()
-        others[np.arange(len(c))[:, None], neurons] = 0.0
+        others = without_neurons(c, neurons)
         columns, values, sums = self._columns.buffer, self._values_of_others, self._pairs.sums
         fill = self._columns.filling(others, columns)
 

@@ -7,6 +7,7 @@ can go through several steps on one thread.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 
 import numpy as np
 
@@ -44,6 +45,12 @@ class Neurons:
         self.k, self.m = parameters.k, parameters.m
         self.threads = threads
         self.activation, self.scale, self.moment_order = activation.compiled, activation.scale, activation.moment_order
+
+    def of_number(self, m: int) -> Neurons:
+        """Return the same with m neurons of each class."""
+        others = copy(self)
+        others.m = m
+        return others
 
     @property
     def how(self) -> str:
