@@ -20,7 +20,23 @@ def table():
     powers = np.array([[comb(ALPHA, q) * BETA**q for q in range(ALPHA + 1)]])
     low, high, start, signal = np.array([BETA, np.inf]), np.array([BETA, -np.inf]), np.array([0, 1, 1]), np.array([BETA])
     none = np.empty(0, np.int64)
-    return MomentTable(0.5, low, high, start, np.array([0, 2]), signal, powers, np.zeros(1, np.int64), np.zeros(2, np.int64), none, none, none)
+    of_points = np.concatenate([powers[0], np.zeros(ALPHA + 1)])
+    return MomentTable(
+        lam=0.5,
+        low=low,
+        high=high,
+        start=start,
+        class_start=np.array([0, 2]),
+        signal=signal,
+        powers=powers,
+        of_points=of_points,
+        of_points_start=np.array([0, len(of_points)]),
+        place=np.zeros(1, np.int64),
+        entry_start=np.zeros(3, np.int64),
+        entry_row=none,
+        entry_pattern=none,
+        entry_point=none,
+    )
 
 
 def columns(part, seed=0):

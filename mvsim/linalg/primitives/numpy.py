@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import lu_solve
-from scipy.linalg.lapack import dgetrf
+from scipy.linalg.lapack import dgetrf, dgetrs
 from scipy.sparse import csr_array
 
 from mvsim.linalg.primitives.base import Places, Primitives, Spread
@@ -89,7 +88,7 @@ class OfNumPy(Primitives):
         factors, pivots, info = dgetrf(matrix)
         if info:
             raise np.linalg.LinAlgError("the matrix is singular")
-        return lambda r: lu_solve((factors, pivots), r.T, check_finite=False).T
+        return lambda r: dgetrs(factors, pivots, r.T)[0].T.reshape(r.shape)
 
     def least_squares(self, gram: np.ndarray, target: np.ndarray, rank: float) -> np.ndarray:
         """Solve by LAPACK."""

@@ -15,14 +15,16 @@ that contains every pre-activation it can have over the beta of the data and all
                 M_q[f, g] = binom(alpha, q) sum_r A_{f,r}^q B_{g,r}^(alpha - q): matrix products
     other       the interval crosses 0 or 1: evaluated one by one
 
-so Phi_f(beta, g) = (rho / alpha) sum_q beta^q M_q[f, g] + the others: one more product for each feature, of the powers of the beta of its signal
-patches with the M_q[f]. Work falls from (signal patches) x (patterns) x m activations a class to F x (patterns) x m x alpha multiply-adds.
+so Phi_f(beta, g) = (rho / alpha) sum_q beta^q M_q[f, g] + the others. What a point adds up is one more product for each class, of the powers of the
+beta, summed over the signal patches of a point with one feature, with the M_q[f]. Work falls from (signal patches) x (patterns) x m activations a
+class to F x (patterns) x m x alpha multiply-adds.
 Nothing is approximated, but the binomial sum cancels where A and B differ in sign: the sum of its absolute terms is ((1 + kappa) / (1 - kappa))^alpha
 times the result at worst, and kappa is chosen so that this is at most 2^8 (`mvsim.kernels.limits`). One neuron at the smallest beta of the data and
 the largest |n| then has a relative error of at most about 2^8 x 20 x 10^-16 = 5 x 10^-13 (`tests/kernels/test_moments.py` holds it to 10^-12); at
 larger beta, which dominate its sums because they enter as beta^alpha, the ratio and with it the error falls quickly.
 
-The derivative is the adjoint: with E_q[f, g] = sum over signal patches of beta^q D, both factors of every product get theirs by a product.
+The derivative is the adjoint: with E_q[f, g] = sum over signal patches of beta^q D, which is again one product for each class, both factors of
+every product get theirs by a product.
 """
 
 from __future__ import annotations
@@ -59,12 +61,16 @@ class MomentTable(NamedTuple):
         (rows,) beta.
     powers : numpy.ndarray
         (rows, alpha + 1) binom(alpha, q) beta^q.
+    of_points : numpy.ndarray
+        (t,) the sums of `powers` over the signal patches with one feature: of each class a matrix, points by features and powers, row by row.
+    of_points_start : numpy.ndarray
+        (k + 1,): entries of_points_start[s] .. of_points_start[s + 1] - 1 are of class s.
     place : numpy.ndarray
         (N,) place of each point when points are sorted by class.
     entry_start : numpy.ndarray
-        (k + 1,): single entries entry_start[s] .. entry_start[s + 1] - 1 are of class s.
+        (F + 1,): single entries entry_start[f] .. entry_start[f + 1] - 1 are of feature f.
     entry_row, entry_pattern, entry_point : numpy.ndarray
-        Each is Phi(row, pattern), to be taken from a point; row counts within the class.
+        Each is Phi(row, pattern), to be taken from a point.
     """
 
     lam: float
@@ -74,6 +80,8 @@ class MomentTable(NamedTuple):
     class_start: np.ndarray
     signal: np.ndarray
     powers: np.ndarray
+    of_points: np.ndarray
+    of_points_start: np.ndarray
     place: np.ndarray
     entry_start: np.ndarray
     entry_row: np.ndarray
@@ -105,15 +113,6 @@ def regimes_of(features, noise, lam, low, high, order):
             regime = LINEAR if z_low >= 1.0 else regime
             regimes[f, r] = DEAD if z_high <= 0.0 else regime
     return regimes
-
-
-@njit(forceinline=True, **SUMS)
-def _most_rows(constants):
-    """Return the largest number of rows of a class."""
-    most = 0
-    for s in range(len(constants.class_start) - 1):
-        most = max(most, constants.start[constants.class_start[s + 1]] - constants.start[constants.class_start[s]])
-    return most
 
 
 @njit(forceinline=True, **SUMS)
@@ -185,47 +184,45 @@ def _fill_transposed(a, scale, out):
 
 
 @njit(forceinline=True, **SUMS)
-def _sum_runs(rows, total):
-    """Fill total (n, G) with the sum of the runs of n rows."""
-    rows, total = rows.reshape(rows.size), total.reshape(total.size)
-    total[:] = 0.0
-    for first in range(0, len(rows), len(total)):
-        run = rows[first : first + len(total)]
-        for n in range(len(total)):
-            total[n] += run[n]
+def _add_values(own, noise, signal, points, activation):
+    """Add r of one neuron to points (n, G), for the signal of one or more runs: own is lam times its correlation, noise its mu n over the patterns."""
+    for first in range(0, len(signal), len(points)):
+        for n in range(len(points)):
+            x = signal[first + n] * own
+            for g in range(len(noise)):
+                points[n, g] += value(x + noise[g], activation)
 
 
 @njit(forceinline=True, **SUMS)
-def _repeat_runs(total, rows):
-    """Fill every run of rows with total: the adjoint of `_sum_runs`."""
-    rows, total = rows.reshape(rows.size), total.reshape(total.size)
-    for first in range(0, len(rows), len(total)):
-        run = rows[first : first + len(total)]
-        for n in range(len(total)):
-            run[n] = total[n]
-
-
-@njit(forceinline=True, **SUMS)
-def _add_values(own, noise, signal, rows, activation):
-    """Add r of one neuron to rows (n, G): own is lam times its correlation with the feature, noise its mu n over the patterns."""
-    for n in range(len(signal)):
-        x = signal[n] * own
-        for g in range(len(noise)):
-            rows[n, g] += value(x + noise[g], activation)
-
-
-@njit(forceinline=True, **SUMS)
-def _add_slopes(own, noise, signal, rows, by_pattern, activation):
-    """Add its slopes times rows to by_pattern, and return their sum times the signal."""
+def _add_slopes(own, noise, signal, points, by_pattern, activation):
+    """Add its slopes times points to by_pattern, and return their sum times the signal."""
     total = 0.0
-    for n in range(len(signal)):
-        x, share = signal[n] * own, 0.0
-        for g in range(len(noise)):
-            w = rows[n, g] * slope(x + noise[g], activation)
-            by_pattern[g] += w
-            share += w
-        total += signal[n] * share
+    for first in range(0, len(signal), len(points)):
+        for n in range(len(points)):
+            x, share = signal[first + n] * own, 0.0
+            for g in range(len(noise)):
+                w = points[n, g] * slope(x + noise[g], activation)
+                by_pattern[g] += w
+                share += w
+            total += signal[first + n] * share
     return total
+
+
+@njit(forceinline=True, **SUMS)
+def _copy_order(E, q, out):
+    for f in range(len(E)):
+        for g in range(out.shape[1]):
+            out[f, g] = E[f, q, g]
+
+
+@njit(forceinline=True, **SUMS)
+def _points_of(constants, s):
+    """Return the sums of powers of class s, (n, features (alpha + 1)) for its n points; its points are places first .. first + n - 1."""
+    S = len(constants.signal) // len(constants.place)
+    features, size = constants.class_start[s + 1] - constants.class_start[s], constants.powers.shape[1]
+    first, last = constants.start[constants.class_start[s]] // S, constants.start[constants.class_start[s + 1]] // S
+    flat = constants.of_points[constants.of_points_start[s] : constants.of_points_start[s + 1]]
+    return first, last, flat.reshape((last - first, features * size))
 
 
 @njit(**SUMS)
@@ -235,16 +232,15 @@ def moment_values(y0, y1, columns, constants, table, entries, activation):
     Patterns are the last columns, as many as the table has.
     """
     unit, alpha = activation.unit, activation.alpha
-    order, S = constants.powers.shape[1] - 1, len(constants.signal) // len(constants.place)
+    order, powers = constants.powers.shape[1] - 1, constants.powers
     F, (G, m), N = len(constants.low), (table.shape[1], columns.shape[2]), len(constants.place)
     lam, mu = constants.lam, 1.0 - constants.lam
     A = np.empty((F, m))
     scaled = np.empty((F, m))
     noise = np.empty((m, G))
     B = np.empty((order + 1, m, G))
-    M = np.empty((order + 1, F, G))
-    of_feature = np.empty((order + 1, G))
-    of_class = np.empty((_most_rows(constants), G))
+    M_q = np.empty((F, G))
+    M = np.empty((F, order + 1, G))
     points = np.empty((N, G))
     members = np.empty(m, np.int64)
     for y in range(y0, y1):
@@ -253,30 +249,35 @@ def moment_values(y0, y1, columns, constants, table, entries, activation):
         _fill_transposed(columns[y, F:], mu, noise)
         _fill_powers(noise, B)
         for q in range(order + 1):
-            np.dot(A, B[order - q], M[q])
+            np.dot(A, B[order - q], M_q)
+            for f in range(F):
+                for g in range(G):
+                    M[f, q, g] = M_q[f, g]
             _raise(A, scaled)
+        for f in range(F):
+            for n in range(_members(regimes[f], LINEAR, members)):
+                r = members[n]
+                for g in range(G):
+                    M[f, 0, g] += alpha * noise[r, g] - (alpha - 1.0)
+                    M[f, 1, g] += scaled[f, r]
         for s in range(len(constants.class_start) - 1):
-            start, stop = constants.start[constants.class_start[s]], constants.start[constants.class_start[s + 1]]
-            if start == stop:
+            first, last, of_points = _points_of(constants, s)
+            if first == last:
                 continue
-            rows = of_class[: stop - start]
-            for f in range(constants.class_start[s], constants.class_start[s + 1]):
-                first, last = constants.start[f], constants.start[f + 1]
-                for q in range(order + 1):
-                    for g in range(G):
-                        of_feature[q, g] = M[q, f, g]
-                for n in range(_members(regimes[f], LINEAR, members)):
-                    r = members[n]
-                    for g in range(G):
-                        of_feature[0, g] += alpha * noise[r, g] - (alpha - 1.0)
-                        of_feature[1, g] += scaled[f, r]
-                np.dot(constants.powers[first:last], of_feature, rows[first - start : last - start])
-                for n in range(_members(regimes[f], OTHER, members)):
-                    r = members[n]
-                    _add_values(scaled[f, r], noise[r], constants.signal[first:last], rows[first - start : last - start], activation)
-            _sum_runs(rows, points[start // S : stop // S])
-            for e in range(constants.entry_start[s], constants.entry_start[s + 1]):
-                entries[y, constants.entry_point[e]] -= unit * rows[constants.entry_row[e], constants.entry_pattern[e]]
+            f0, f1 = constants.class_start[s], constants.class_start[s + 1]
+            np.dot(of_points, M[f0:f1].reshape(((f1 - f0) * (order + 1), G)), points[first:last])
+            for f in range(f0, f1):
+                signal = constants.signal[constants.start[f] : constants.start[f + 1]]
+                others = _members(regimes[f], OTHER, members)
+                for n in range(others):
+                    _add_values(scaled[f, members[n]], noise[members[n]], signal, points[first:last], activation)
+                for e in range(constants.entry_start[f], constants.entry_start[f + 1]):
+                    row, g, single = constants.entry_row[e], constants.entry_pattern[e], 0.0
+                    for q in range(order + 1):
+                        single += powers[row, q] * M[f, q, g]
+                    for n in range(others):
+                        single += value(constants.signal[row] * scaled[f, members[n]] + noise[members[n], g], activation)
+                    entries[y, constants.entry_point[e]] -= unit * single
         for g in range(G):
             for i in range(N):
                 table[y, g, i] = unit * points[constants.place[i], g]
@@ -286,16 +287,15 @@ def moment_values(y0, y1, columns, constants, table, entries, activation):
 def moment_pull_back(y0, y1, columns, constants, residual, entry_residual, out, activation):
     """Add the adjoint of `moment_values` at residual (k, G, N) and entry_residual to out, the shape of columns."""
     alpha = activation.alpha
-    order, S = constants.powers.shape[1] - 1, len(constants.signal) // len(constants.place)
+    order, powers = constants.powers.shape[1] - 1, constants.powers
     F, (G, m), N = len(constants.low), (residual.shape[1], columns.shape[2]), len(constants.place)
     lam, mu = constants.lam, 1.0 - constants.lam
     A = np.empty((F, m))
     scaled = np.empty((F, m))
     noise = np.empty((m, G))
     B = np.empty((order, G, m))
-    E = np.zeros((order + 1, F, G))
-    of_feature = np.empty((order + 1, G))
-    of_class = np.empty((_most_rows(constants), G))
+    E = np.zeros((F, order + 1, G))
+    E_q = np.zeros((2, F, G))
     points = np.empty((N, G))
     members = np.empty(m, np.int64)
     by_noise = np.empty((G, m))
@@ -312,38 +312,41 @@ def moment_pull_back(y0, y1, columns, constants, residual, entry_residual, out, 
             for i in range(N):
                 points[constants.place[i], g] = residual[y, g, i]
         for s in range(len(constants.class_start) - 1):
-            start, stop = constants.start[constants.class_start[s]], constants.start[constants.class_start[s + 1]]
-            if start == stop:
+            first, last, of_points = _points_of(constants, s)
+            if first == last:
                 continue
-            rows = of_class[: stop - start]
-            _repeat_runs(points[start // S : stop // S], rows)
-            for e in range(constants.entry_start[s], constants.entry_start[s + 1]):
-                rows[constants.entry_row[e], constants.entry_pattern[e]] -= entry_residual[y, constants.entry_point[e]]
-            for f in range(constants.class_start[s], constants.class_start[s + 1]):
-                first, last = constants.start[f], constants.start[f + 1]
-                np.dot(constants.powers[first:last].T, rows[first - start : last - start], of_feature)
-                for q in range(order + 1):
-                    for g in range(G):
-                        E[q, f, g] = of_feature[q, g]
+            f0, f1 = constants.class_start[s], constants.class_start[s + 1]
+            np.dot(of_points.T, points[first:last], E[f0:f1].reshape(((f1 - f0) * (order + 1), G)))
+            for f in range(f0, f1):
+                signal = constants.signal[constants.start[f] : constants.start[f + 1]]
+                others = _members(regimes[f], OTHER, members)
+                for n in range(others):
+                    r = members[n]
+                    out_features[f, r] += lam * _add_slopes(scaled[f, r], noise[r], signal, points[first:last], by_pattern[r], activation)
+                for e in range(constants.entry_start[f], constants.entry_start[f + 1]):
+                    row, g, single = constants.entry_row[e], constants.entry_pattern[e], entry_residual[y, constants.entry_point[e]]
+                    for q in range(order + 1):
+                        E[f, q, g] -= powers[row, q] * single
+                    for n in range(others):
+                        r = members[n]
+                        w = single * slope(constants.signal[row] * scaled[f, r] + noise[r, g], activation)
+                        by_pattern[r, g] -= w
+                        out_features[f, r] -= lam * constants.signal[row] * w
                 for n in range(_members(regimes[f], LINEAR, members)):
                     r = members[n]
                     for g in range(G):
-                        out_features[f, r] += lam / alpha * of_feature[1, g]
-                        by_pattern[r, g] += of_feature[0, g]
-                for n in range(_members(regimes[f], OTHER, members)):
-                    r = members[n]
-                    total = _add_slopes(
-                        scaled[f, r], noise[r], constants.signal[first:last], rows[first - start : last - start], by_pattern[r], activation
-                    )
-                    out_features[f, r] += lam * total
+                        out_features[f, r] += lam / alpha * E[f, 1, g]
+                        by_pattern[r, g] += E[f, 0, g]
         for g in range(G):
             for r in range(m):
                 out_noise[g, r] += mu * by_pattern[r, g]
                 scaled_noise[g, r] = mu * columns[y, F + g, r]
         _fill_powers(scaled_noise, B)
+        _copy_order(E, 0, E_q[0])
         for q in range(order):
             # the derivative of B^(alpha - q) by n, and that of A^(q + 1) by c
-            np.dot(E[q].T, A, by_noise)
+            np.dot(E_q[q % 2].T, A, by_noise)
             _add_product(mu / alpha * (order - q), B[order - q - 1], by_noise, out_noise)
-            np.dot(E[q + 1], B[order - q - 1], by_feature)
+            _copy_order(E, q + 1, E_q[(q + 1) % 2])
+            np.dot(E_q[(q + 1) % 2], B[order - q - 1], by_feature)
             _add_product_and_raise(lam / alpha * (q + 1), A, by_feature, out_features, scaled)

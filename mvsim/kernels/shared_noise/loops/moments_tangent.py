@@ -26,12 +26,39 @@ from mvsim.kernels.shared_noise.loops.moments import (
     _fill_transposed,
     _mask_and_scale,
     _members,
-    _most_rows,
     _raise,
-    _repeat_runs,
-    _sum_runs,
     regimes_of,
 )
+
+
+@njit(forceinline=True, **SUMS)
+def _most_rows(constants):
+    """Return the largest number of rows of a class."""
+    most = 0
+    for s in range(len(constants.class_start) - 1):
+        most = max(most, constants.start[constants.class_start[s + 1]] - constants.start[constants.class_start[s]])
+    return most
+
+
+@njit(forceinline=True, **SUMS)
+def _sum_runs(rows, total):
+    """Fill total (n, G) with the sum of the runs of n rows."""
+    rows, total = rows.reshape(rows.size), total.reshape(total.size)
+    total[:] = 0.0
+    for first in range(0, len(rows), len(total)):
+        run = rows[first : first + len(total)]
+        for n in range(len(total)):
+            total[n] += run[n]
+
+
+@njit(forceinline=True, **SUMS)
+def _repeat_runs(total, rows):
+    """Fill every run of rows with total: the adjoint of `_sum_runs`."""
+    rows, total = rows.reshape(rows.size), total.reshape(total.size)
+    for first in range(0, len(rows), len(total)):
+        run = rows[first : first + len(total)]
+        for n in range(len(total)):
+            run[n] = total[n]
 
 
 @njit(forceinline=True, **SUMS)
@@ -147,8 +174,8 @@ def moment_tangents(y0, y1, columns, moves, constants, table, entries, activatio
                     r = members[n]
                     _add_tangents(own[f, r], own_move[f, r], noise[r], noise_move[r], signal, alpha, of_f, activation)
             _sum_runs(rows, points[start // S : stop // S])
-            for e in range(constants.entry_start[s], constants.entry_start[s + 1]):
-                entries[y, constants.entry_point[e]] -= unit * rows[constants.entry_row[e], constants.entry_pattern[e]]
+            for e in range(constants.entry_start[constants.class_start[s]], constants.entry_start[constants.class_start[s + 1]]):
+                entries[y, constants.entry_point[e]] -= unit * rows[constants.entry_row[e] - start, constants.entry_pattern[e]]
         for g in range(G):
             for i in range(N):
                 table[y, g, i] = unit * points[constants.place[i], g]
@@ -207,9 +234,9 @@ def moment_pull_back_tangent(y0, y1, columns, moves, constants, residual, change
             rows, changes = of_class[: stop - start], of_class_moved[: stop - start]
             _repeat_runs(points[start // S : stop // S], rows)
             _repeat_runs(points_moved[start // S : stop // S], changes)
-            for e in range(constants.entry_start[s], constants.entry_start[s + 1]):
-                rows[constants.entry_row[e], constants.entry_pattern[e]] -= entry_residual[y, constants.entry_point[e]]
-                changes[constants.entry_row[e], constants.entry_pattern[e]] -= entry_change[y, constants.entry_point[e]]
+            for e in range(constants.entry_start[constants.class_start[s]], constants.entry_start[constants.class_start[s + 1]]):
+                rows[constants.entry_row[e] - start, constants.entry_pattern[e]] -= entry_residual[y, constants.entry_point[e]]
+                changes[constants.entry_row[e] - start, constants.entry_pattern[e]] -= entry_change[y, constants.entry_point[e]]
             for f in range(constants.class_start[s], constants.class_start[s + 1]):
                 first, last = constants.start[f], constants.start[f + 1]
                 powers, signal = constants.powers[first:last], constants.signal[first:last]
