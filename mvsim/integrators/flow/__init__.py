@@ -11,6 +11,8 @@ secants     the solution of the equation with that
 stepper     steps within the tolerance, and the size and order of the next
 chart       coordinates in which escapes are smooth
 system      the field on the chart, its tolerances, and the balance of the loss
+resting     which neurons rest, and how they follow from those that are stepped
+followed    the system that is stepped, and all coordinates as they follow from its own
 stalls      when a trajectory gets no further
 carried     what a trajectory carries from step to step
 flow        the trajectory: limits of the steps, refused steps, stalls

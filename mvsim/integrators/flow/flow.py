@@ -1,6 +1,6 @@
 """The gradient flow c' = -grad J(c), the limit of gradient descent for eta -> 0, with its error controlled.
 
-Four things make the flow of these losses hard, and each has its answer here.
+Five things make the flow of these losses hard, and each has its answer here.
 
 1. *Blow-ups.* A correlation that is to escape stays near 0 for almost the whole run and then grows within a small
    fraction of it. `chart` changes to variables that move at constant speed through both phases, and no step goes further than a part of the way to
@@ -16,6 +16,8 @@ Four things make the flow of these losses hard, and each has its answer here.
 4. *Rounding of t.* After an escape the time that matters is the time since it: at t = 10^50, adding a step of 10^20 leaves t unchanged in
    double precision. The solver does not use t; the time since the last escape is kept separately, and what t loses to rounding is carried along
    (Kahan's sum).
+5. *Size.* Of the m neurons of a class one or two escape for each view. In a large network the others rest while few are stepped, and are brought up
+   to date at marks and after escapes (`resting`).
 
 Along the exact flow the loss never rises, and it falls by the integral of |c'|^2. Two integrals are added up along the steps, of |c'|^2 and of
 |c'|^2 / J, which along the flow are what J and ln J have lost; they are recorded with every run. A step is refused, and tried again shorter, if
