@@ -131,6 +131,7 @@ SPOILED = {
     "flow_candidates": _set("rows", 0, "error", None),
     "flow_designs": _set("rows", 0, "worst", None),
     "flow_rest": _set("rows", 1, "margins", [1.0]),
+    "flow_resting": _set("k=20 erm", "resting", "errors", "dormant", 0.02),
     "flow_locality": _set("k=6", "kinds", "at predictions", "number", 0),
     "flow_literal": _set("rows", 0, "rise", 0.02),
     "flow_runs": _set("k=6 literal midpoint", "settled", False),
@@ -166,6 +167,15 @@ SMALL = {
         "as_it_is": [0.5, 30.0],
         "reference": {"margins": [0.0], "escapes": [[1.0]]},
         "rows": [{"pair": pair, "rtol": 1e-3, "evaluations": 9, "margins": [0.0], "escapes": [[1.0]]} for pair in ([1.0, 1.0], [0.5, 30.0])],
+    },
+    "flow_resting": {
+        "k=20 erm": {
+            "escapes": 1,
+            "apart": 1e-3,
+            "control": 1.0,
+            "resting": {"stepped": 0.2, "steps": 9, "evaluations": 20, "seconds": 1.0, "errors": {"all": 1e-3, "dormant": 1e-4}, "apart": 1e-3},
+            "every": {"stepped": 1.0, "steps": 9, "evaluations": 20, "seconds": 2.0, "errors": {"all": 1e-3, "dormant": 1e-4}, "apart": 1e-3},
+        }
     },
     "flow_locality": {"k=6": {"kinds": {"at predictions": {"number": 1}}}},
     "flow_runs": {
