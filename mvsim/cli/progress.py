@@ -202,7 +202,7 @@ def awaits(escapes: Awaited | None) -> str:
     """Say what a run waits for that has not settled."""
     if escapes is None or escapes.next_time is None:
         return "until training accuracy is 1 and nothing changes any more"
-    return f"{escapes.escaped} of {escapes.features} features escaped, next foretold at t = {escapes.next_time:.3g}"
+    return f"{escapes.escaped} of {escapes.features} features escaped, next predicted at t = {escapes.next_time:.3g}"
 
 
 def begins(info: dict[str, Any]) -> str:
@@ -216,7 +216,7 @@ def begins(info: dict[str, Any]) -> str:
 
 def expectation(seconds: tuple[float, float]) -> str:
     """Say how long a run will take."""
-    return f"this run is expected to take {span_text(seconds)} (--dry-run foretells it); it can be interrupted and resumed"
+    return f"this run is expected to take {span_text(seconds)} (--dry-run predicts it); it can be interrupted and resumed"
 
 
 def figures(status: dict[str, Any]) -> str:

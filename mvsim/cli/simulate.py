@@ -31,7 +31,7 @@ def simulate(
     regime: Annotated[
         Literal["scaled", "literal"], Parameter(help="scaled: d chosen so that a run is short; literal: d = k^20, as Assumption 4.3 has it.")
     ] = "scaled",
-    dry_run: Annotated[bool, FLAG, Parameter(help="Foretell memory and time, with one gradient timed here and now, and simulate nothing.")] = False,
+    dry_run: Annotated[bool, FLAG, Parameter(help="Predict memory and time, with one gradient timed here and now, and simulate nothing.")] = False,
     verbose: Annotated[bool, FLAG, Parameter(name=["--verbose", "-v"], help="List how the run departs from what the theorems assume.")] = False,
     json_: Json = False,
     quiet: Quiet = False,

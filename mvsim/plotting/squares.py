@@ -1,4 +1,4 @@
-"""Square panels, with the diagonal where both axes are equal: total correlations at the end, and entries into B against those foretold."""
+"""Square panels, with the diagonal where both axes are equal: total correlations at the end, and entries into B against those predicted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FAR = 30.0
-"""What was foretold beyond this factor of all that was measured stands at the edge: drawn in place, it would squeeze everything else."""
+"""What was predicted beyond this factor of all that was measured stands at the edge: drawn in place, it would squeeze everything else."""
 
 
 def _totals(shown: Shown) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -42,7 +42,7 @@ def _draw_totals(axes: Axes, shown: Shown, limits: Limits) -> None:
 
 
 def _entries(shown: Shown) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_], int]:
-    """Return when neurons entered B and when that was foretold, which of them are the first of their class, and how many were not foretold."""
+    """Return when neurons entered B and when that was predicted, which of them are the first of their class, and how many were not predicted."""
     measured, foretold = shown.of_classes("entry_time"), shown.of_classes("predicted_entry_time")
     entered = np.isfinite(measured) & (measured > 0)
     both = entered & np.isfinite(foretold)
@@ -51,7 +51,7 @@ def _entries(shown: Shown) -> tuple[NDArray[np.float64], NDArray[np.float64], ND
 
 
 def _entry_limits(runs: Sequence[Shown]) -> Limits:
-    """Return limits around all entries, and around what was foretold unless that is far away."""
+    """Return limits around all entries, and around what was predicted unless that is far away."""
     all_of = [_entries(shown) for shown in runs]
     measured = np.concatenate([entries[0] for entries in all_of])
     if not len(measured):
@@ -63,16 +63,16 @@ def _entry_limits(runs: Sequence[Shown]) -> Limits:
 
 
 def _draw_entries(axes: Axes, shown: Shown, limits: Limits) -> None:
-    """Draw when neurons entered B_{y,l} against when the initial state foretells it: on the diagonal it was right.
+    """Draw when neurons entered B_{y,l} against when the initial state predicts it: on the diagonal it was right.
 
-    The first view of a class enters as foretold; what comes after it has been held up or helped by it.
+    The first view of a class enters as predicted; what comes after it has been held up or helped by it.
     """
     from matplotlib.lines import Line2D
 
     measured, foretold, first, unforeseen = _entries(shown)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_xlabel(r"foretold time of entry into $B_{y,\ell}$")
+    axes.set_xlabel(r"predicted time of entry into $B_{y,\ell}$")
     axes.set_ylabel("time of entry")
     axes.axline((limits[0], limits[0]), (limits[1], limits[1]), color=MARK, linewidth=0.7, linestyle=":", zorder=1)
     if not len(measured):
@@ -93,12 +93,12 @@ def _draw_entries(axes: Axes, shown: Shown, limits: Limits) -> None:
             if not (chosen & inside).any():
                 continue
             axes.scatter(seen[chosen & inside], measured[chosen & inside], **dots, label=f"{name}: {chosen.sum()}" if shape == "o" else None)
-    remarks = [f"foretold beyond the edge: {(foretold != seen).sum()}"] if (foretold != seen).any() else []
-    remarks += [f"not foretold: {unforeseen}"] if unforeseen else []
+    remarks = [f"predicted beyond the edge: {(foretold != seen).sum()}"] if (foretold != seen).any() else []
+    remarks += [f"not predicted: {unforeseen}"] if unforeseen else []
     handles, labels = axes.get_legend_handles_labels()
     edge = Line2D([], [], linestyle="", marker=">", color=MARK, markersize=3.5)
     nothing = Line2D([], [], linestyle="")
-    handles += [edge if remark.startswith("foretold") else nothing for remark in remarks]
+    handles += [edge if remark.startswith("predicted") else nothing for remark in remarks]
     axes.legend(handles, [*labels, *remarks], loc="lower center", bbox_to_anchor=(0.5, 1.0), borderaxespad=0.2, fontsize=6.5, handletextpad=0.3)
 
 
@@ -117,7 +117,7 @@ entries = Panel(
     over_time=False,
     notes=lambda shown: (
         r"Entries: $B_{y,\ell}$ are the neurons of class $y$ whose correlation with view $\ell$ is beyond the upper dotted line; "
-        "foretold from the initial state, with all else held; triangles: beyond the edge."
+        "predicted from the initial state, with all else held; triangles: beyond the edge."
     ),
     is_empty=lambda shown: not len(_entries(shown)[0]),
 )

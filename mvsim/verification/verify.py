@@ -232,7 +232,7 @@ def _judgements(
 
 
 def _farthest(run: Run) -> float:
-    """Return the time to which a run is followed at most: `FOLLOWED` times where the last class had, or is foretold to have, its first escape."""
+    """Return the time to which a run is followed at most: `FOLLOWED` times where the last class had, or is predicted to have, its first escape."""
     evidence = Evidence(run)
     first = np.where(np.isfinite(evidence.entry_time), evidence.entry_time, evidence.predicted_entry_time).min(axis=1)
     return min(FOLLOWED * float(first[np.isfinite(first)].max(initial=1.0)), LAST_TIME)

@@ -11,7 +11,7 @@ UNFAVOURABLE = {1: "something that was asked for fails or is contradicted", 3: "
 
 
 SOON = "; not for long: "
-"""Stands between what holds of a run and what is foretold to end it."""
+"""Stands between what holds of a run and what is predicted to end it."""
 
 
 def conclusion(code: int, verdicts: Collection[Verdict]) -> str:

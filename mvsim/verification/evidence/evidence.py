@@ -210,7 +210,7 @@ class Evidence:
 
     @cached_property
     def predicted_entry_time(self) -> np.ndarray:
-        """(k, V): the same foretold from the start."""
+        """(k, V): the same predicted from the start."""
         return _first_of_neurons(self._recorded("predicted_entry_time"))
 
     # ---- Full states ---------------------------------------------------------------------------------------------------------------
