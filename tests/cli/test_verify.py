@@ -329,6 +329,20 @@ def test_a_flow_that_is_none_fails(mvsim, runs):
     assert "Gradient flow (energy balance)" in result.out
 
 
+def test_it_is_said_once_that_kernels_are_compiled(mvsim, runs, monkeypatch):
+    from contextlib import contextmanager
+
+    @contextmanager
+    def compiling_twice(tell):
+        tell()
+        tell()
+        yield
+
+    monkeypatch.setattr("mvsim.cli.verify.compilation_heard", compiling_twice)
+    assert mvsim("verify", "erm.nc", "--only", "4.6").err == "mvsim: compiling kernels, up to a minute; later runs find them ready\n"
+    assert mvsim("verify", "erm.nc", "--only", "4.6", "--quiet").err == ""
+
+
 def test_titles_are_escaped(capsys):
     print_section("r\x1b[31m.nc", [Verdict("Claim", "holds", "it holds", regime="literal")])
     assert capsys.readouterr().out.startswith("r\\x1b[31m.nc [literal]")
