@@ -145,7 +145,7 @@ def evidence_of(evidence: Evidence) -> list[Verdict]:
 
 
 def _with_permanence(evidence: Evidence, parts: list[Verdict], foretold: list[Verdict]) -> list[Verdict]:
-    """Return the parts of a theorem and what is predicted of them; a part that holds, but not for long, says so itself."""
+    """Return the parts of a theorem and what is predicted of them; a part that holds, and may not for long, says so itself."""
     soon = not_for_long(evidence, foretold)
     if soon:
         parts = [replace(v, detail=f"{v.detail}{SOON}{soon}") if v.status == "holds" and "features" in v.name else v for v in parts]

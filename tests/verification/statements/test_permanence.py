@@ -138,4 +138,4 @@ def test_what_ends_soon_is_said_in_the_verdict_on_the_theorem(erm, monkeypatch):
         verdicts = {verdict.name: verdict for verdict in judge(erm, "4.6").verdicts}
         features = verdicts["Theorem 4.6 (features)"]
         assert features.status == "holds"
-        assert ("; not for long: class 0 is predicted to learn its second feature at t = 10^" in features.detail) == said
+        assert ("; settled, and may change later: class 0 is predicted to learn its second feature at t = 10^" in features.detail) == said
