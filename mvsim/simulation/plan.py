@@ -129,8 +129,8 @@ def _provenance(request: Request, objective: Objective, integrator: Integrator, 
 
 def _continued(now: dict[str, Any], saved: dict[str, Any]) -> dict[str, Any]:
     """Return the provenance of a run that goes on: its origin stays, with the kernels it began with, and what continues it is listed."""
-    origin, kernels = ("version", "git_revision", "command", "versions", "platform", "created"), ("backend", "algorithm")
+    origin, kernels = ("version", "git_revision", "sources", "command", "versions", "platform", "created"), ("backend", "algorithm")
     computed = {name: now["options"][name] for name in kernels}
     continued = [*saved.get("continued", []), {**{name: now[name] for name in origin}, **computed}]
     options = {**now["options"], **{name: saved["options"][name] for name in kernels if name in saved["options"]}}
-    return {**now, "options": options, **{name: saved[name] for name in origin}, "continued": continued}
+    return {**now, "options": options, **{name: saved.get(name) for name in origin}, "continued": continued}
