@@ -10,7 +10,7 @@ import numpy as np
 from mvsim.echo import shortened
 from mvsim.run import Run
 
-ORIGIN = ("version", "git_revision", "command", "versions", "platform", "created", "wall_seconds", "continued")
+ORIGIN = ("version", "git_revision", "sources", "command", "versions", "platform", "created", "wall_seconds", "continued")
 """Entries of the provenance that say where a run was made, and not what it is."""
 
 _COMPUTED_BY = "options.algorithm"

@@ -32,6 +32,19 @@ def signals_remembered() -> Iterator[Callable[[], bool]]:
         yield lambda: arrived
 
 
+_TOLD_OF_DELAYS: list[Callable[[], None]] = []
+
+
+@contextmanager
+def delays_told(tell: Callable[[], None]) -> Iterator[None]:
+    """Call ``tell`` at once whenever a signal arrives within this block that `signals_deferred` lets wait: whoever sent it should know."""
+    _TOLD_OF_DELAYS.append(tell)
+    try:
+        yield
+    finally:
+        _TOLD_OF_DELAYS.remove(tell)
+
+
 @contextmanager
 def signals_deferred() -> Iterator[None]:
     """Let SIGINT, SIGTERM and SIGHUP take effect after the block, which is short.
@@ -39,11 +52,18 @@ def signals_deferred() -> Iterator[None]:
     Compilers call back into Python, and ctypes drops an exception that is raised in such a callback, after it has printed it.
     """
     arrived: list[tuple[int, Any]] = []
+
+    def defer(number: int, frame: Any) -> None:
+        arrived.append((number, frame))
+        if len(arrived) == 1:
+            for tell in _TOLD_OF_DELAYS:
+                tell()
+
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = _heeded()
-    with _handled(before, lambda number, frame: arrived.append((number, frame))):
+    with _handled(before, defer):
         yield
     for number, frame in arrived[:1]:
         before[number](number, frame)

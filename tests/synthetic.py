@@ -38,6 +38,7 @@ def synthetic_run(method: str = "midpoint", k: int = 10, seed: int = 0, records:
     floor = 0.0 if method == "erm" else np.log(2) * (1 - 1 / k)
 
     views, own = ("time", "label", "view"), ("label", "neuron", "view")
+    escaped = np.where(np.isinf(escape), np.nan, escape)[:, None].repeat(dataset.sizes["neuron"], axis=1)
     made_up = dataset.assign_coords(time=("time", time)).assign(
         step=("time", step),
         loss=("time", floor + (np.log(k) - floor) * (1 - 0.99 * done)),
@@ -46,7 +47,8 @@ def synthetic_run(method: str = "midpoint", k: int = 10, seed: int = 0, records:
         total_correlation=(views, np.where(active, strongest, 0.0)),
         active_neurons=(views, active.astype(np.int64)),
         feature_learned=(views, active.astype(float)),
-        entry_time=(own, np.where(np.isinf(escape), np.nan, escape)[:, None].repeat(dataset.sizes["neuron"], axis=1)),
+        entry_time=(own, escaped),
+        escape_time=(own, escaped),
         predicted_entry_time=(own, escape[:, None].repeat(dataset.sizes["neuron"], axis=1) * 1.2),
     )
     return Run(made_up, provenance)

@@ -2,7 +2,7 @@
 
 from mvsim.archive.attributes import plain_attributes
 from mvsim.archive.lock import lock_run
-from mvsim.archive.provenance import collect_provenance
+from mvsim.archive.provenance import collect_provenance, revision_text
 from mvsim.archive.run_file import read_provenance, read_run, without_resuming, write_run
 from mvsim.archive.writable import ensure_writable
 from mvsim.recording.coordinates import with_coordinates
@@ -14,6 +14,7 @@ __all__ = [
     "plain_attributes",
     "read_provenance",
     "read_run",
+    "revision_text",
     "with_coordinates",
     "without_resuming",
     "write_run",

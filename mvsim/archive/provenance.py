@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import os
 import platform
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +33,35 @@ def collect_provenance(command: str | Sequence[str] | None = None) -> dict[str, 
     Returns
     -------
     dict
-        ``version`` of mvsim, ``git_revision`` of its source tree (None outside one; ``-dirty`` appended where files differ from it),
-        ``command``, ``versions`` of Python and the libraries that compute and store, ``platform``, ``created`` (UTC).
+        ``version`` of mvsim, ``git_revision`` of its source tree (None outside one, as for an installed package; ``-dirty`` appended where files
+        differ from it), ``sources`` (a digest of all files of the package, which tells its code apart with and without git), ``command``, ``versions`` of Python and the libraries that compute and store, ``platform``, ``created`` (UTC).
     """
     return {
         "version": __version__,
         "git_revision": _git_revision(Path(__file__).resolve().parents[2]),
+        "sources": digest_of_package(Path(__file__).resolve().parents[1]),
         "command": _command_line(command),
         "versions": {"python": platform.python_version(), **{name: _library_version(name) for name in _LIBRARIES}},
         "platform": platform.platform(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+@cache
+def digest_of_package(folder: Path) -> str:
+    """Return the SHA-256 of the names and contents of all Python files in a folder, in order: that of a checkout is that of its installed copy."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        name, content = path.relative_to(folder).as_posix().encode(), path.read_bytes()
+        digest.update(b"%d %s %d " % (len(name), name, len(content)) + content)
+    return digest.hexdigest()
+
+
+def revision_text(provenance: Mapping[str, Any]) -> str:
+    """Say in words which code made a run, by its provenance; files of earlier versions have no digest."""
+    revision, sources = provenance["git_revision"], provenance.get("sources")
+    digest = f"sources {sources[:12]}" if isinstance(sources, str) else "sources not recorded"
+    return f"{f'revision {revision}' if revision else 'no git checkout'}, {digest}"
 
 
 def _command_line(command: str | Sequence[str] | None) -> str:

@@ -63,6 +63,8 @@ def _provenance_problem(provenance: dict[str, Any]) -> str | None:
             return f"its provenance has no {name}"
         if type(provenance[name]) not in types:
             return f"{name} in its provenance is of type {type(provenance[name]).__name__}"
+    if type(provenance.get("sources")) not in (str, type(None)):  # earlier files do not have it
+        return f"sources in its provenance is of type {type(provenance['sources']).__name__}"
     if provenance["status"] not in STATUSES:
         return f"status {echo(provenance['status'])} in its provenance is unknown"
     for name in ("k", "m", "V"):

@@ -15,13 +15,14 @@ from mvsim.cli.app import app
 from mvsim.cli.outcome import BUG, DONE, TRACEBACK, exit_code, message
 from mvsim.cli.streams import ResultsConsole, silence_stdout
 from mvsim.echo import escaped
+from mvsim.signals import delays_told
 
 
 def dispatch(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; see `mvsim.cli.main`."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     _make_streams_usable()
-    with _any_end_is_ctrl_c(), warnings.catch_warnings():
+    with _any_end_is_ctrl_c(), delays_told(_say_that_it_stops), warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
             code = app(words, console=ResultsConsole())
@@ -74,6 +75,11 @@ def _show_warning(message: Warning | str, *details: object, **more: object) -> N
     _say(f"mvsim: warning: {escaped(' '.join(str(message).split()))}")
 
 
+def _say_that_it_stops() -> None:
+    """Say that Ctrl-C was heard by a compiler, which cannot be interrupted."""
+    _say("mvsim: interrupted; stops when the kernel that is being compiled is ready, half a minute at most")
+
+
 def _say(line: str) -> None:
-    with suppress(OSError):  # if nobody reads stderr, the exit code still tells
+    with suppress(OSError, RuntimeError):  # if nobody reads stderr, the exit code still tells; a signal may arrive while something is printed
         print(line, file=sys.stderr, flush=True)

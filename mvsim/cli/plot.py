@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from mvsim.sweep.runs import Runs
 
-PANELS = "correlations, loss, learned-classes, total-correlations, entries, gaps"
+PANELS = "correlations, loss, learned-classes, total-correlations, escapes, gaps"
 
 
 def plot(

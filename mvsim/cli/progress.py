@@ -189,20 +189,25 @@ def pace(status: dict[str, Any]) -> str:
         second), ``seconds_left`` (None if unknown).
     """
     parts = [f"step {status['step']}" + (f" of {status['steps']}" if status.get("steps") else "")]
-    if not status.get("steps"):
-        parts.append(f"ends at t = {status['until']:.3g} unless something changes" if status.get("until") else awaits(status.get("escapes")))
+    next_escape = _next_escape(status)
+    if next_escape:
+        parts.append(next_escape)
+    elif not status.get("steps"):
+        until = status.get("until")
+        parts.append(f"ends at t = {until:.3g} unless something changes" if until else "until training accuracy is 1 and nothing changes any more")
     if status.get("rate"):
         parts.append(f"{status['rate']:.3g} steps/s")
-    if status.get("seconds_left") is not None:
+    if status.get("seconds_left") is not None and not next_escape:
         parts.append(f"{duration(status['seconds_left'])} left" + ("" if status.get("steps") else " at the present pace"))
     return ", ".join(parts)
 
 
-def awaits(escapes: Awaited | None) -> str:
-    """Say what a run waits for that has not settled."""
-    if escapes is None or escapes.next_time is None:
-        return "until training accuracy is 1 and nothing changes any more"
-    return f"{escapes.escaped} of {escapes.features} features escaped, next foretold at t = {escapes.next_time:.3g}"
+def _next_escape(status: dict[str, Any]) -> str:
+    """Say when the next feature is predicted to escape, if that is before a flow ends: it changes the pace, so that no time left can be told."""
+    escapes: Awaited | None = status.get("escapes")
+    if status.get("steps") or escapes is None or escapes.next_time is None or escapes.next_time > (status.get("until") or math.inf):
+        return ""
+    return f"{escapes.escaped} of {escapes.features} features escaped, next predicted at t = {escapes.next_time:.3g}"
 
 
 def begins(info: dict[str, Any]) -> str:
@@ -216,7 +221,7 @@ def begins(info: dict[str, Any]) -> str:
 
 def expectation(seconds: tuple[float, float]) -> str:
     """Say how long a run will take."""
-    return f"this run is expected to take {span_text(seconds)} (--dry-run foretells it); it can be interrupted and resumed"
+    return f"this run is expected to take {span_text(seconds)} (--dry-run predicts it); it can be interrupted and resumed"
 
 
 def figures(status: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from mvsim.archive import revision_text
 from mvsim.cli.options import FLAG, Json
 from mvsim.cli.words import bytes_text, deviation_lines, print_wrapped
 from mvsim.run import Run, open_run
@@ -49,7 +50,7 @@ def _facts(run: Run, file: Path) -> list[str]:
         f"Integrator: {made['integrator']['name']} ({stepping})",
         f"Options: {options}",
         f"Computed by: {made['options']['algorithm']}",
-        f"Made: {made['created']} by mvsim {made['version']}, revision {made['git_revision'] or 'unknown'}, {made['wall_seconds']:.3g} s"
+        f"Made: {made['created']} by mvsim {made['version']}, {revision_text(made)}, {made['wall_seconds']:.3g} s"
         + (f", continued {len(made['continued'])} times" if made.get("continued") else ""),
         f"Command: {made['command']}",
     ]

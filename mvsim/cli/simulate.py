@@ -31,7 +31,7 @@ def simulate(
     regime: Annotated[
         Literal["scaled", "literal"], Parameter(help="scaled: d chosen so that a run is short; literal: d = k^20, as Assumption 4.3 has it.")
     ] = "scaled",
-    dry_run: Annotated[bool, FLAG, Parameter(help="Foretell memory and time, with one gradient timed here and now, and simulate nothing.")] = False,
+    dry_run: Annotated[bool, FLAG, Parameter(help="Predict memory and time, with one gradient timed here and now, and simulate nothing.")] = False,
     verbose: Annotated[bool, FLAG, Parameter(name=["--verbose", "-v"], help="List how the run departs from what the theorems assume.")] = False,
     json_: Json = False,
     quiet: Quiet = False,
@@ -51,6 +51,7 @@ def simulate(
             note("measuring how long a gradient takes here; compiling its kernels first may take a minute")
         _print_estimate(mvsim.estimate(parameters, **options), path, json_)
         return
+    _warn_of_coarse_steps(options.get("rtol"))
     before = _last_written(path)
     with nullcontext() if quiet else progress_on() as progress:
         run = mvsim.simulate(parameters, out=path, progress=progress, **options)
@@ -60,6 +61,17 @@ def simulate(
     else:
         what = "had finished and is left as it is:" if _last_written(path) == before else "saved in"
         print_wrapped([*run.summary.splitlines(), *(deviation_lines(run.regime) if verbose else []), f"{what} {escaped(str(path))}"])
+
+
+COARSE = 0.01
+"""Largest rtol with which `mvsim verify` finds all runs to be gradient flows. At k = 3 and 4, three seeds of both methods, it rejected none of 12 runs
+with this, 1 with 0.03, 3 with 0.05 and 8 with 0.1: their steps err by more than a check of any use allows."""
+
+
+def _warn_of_coarse_steps(rtol: float | None) -> None:
+    """Warn of a relative tolerance with which a run may not be the gradient flow that it is called."""
+    if rtol is not None and rtol > COARSE:
+        note(f"warning: rtol={rtol:g}: so coarse that `mvsim verify` may reject the run as no gradient flow; take {COARSE:g} or less to have it judged")
 
 
 def _last_written(path: Path) -> int | None:

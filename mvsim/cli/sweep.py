@@ -65,7 +65,7 @@ def sweep(
     regime: Annotated[
         Literal["scaled", "literal"] | None, Parameter(help="scaled: d chosen so that runs are short (default); literal: d = k^20.")
     ] = None,
-    dry_run: Annotated[bool, FLAG, Parameter(help="List the cells with the time and memory foretold, and make nothing.")] = False,
+    dry_run: Annotated[bool, FLAG, Parameter(help="List the cells with predicted time and memory, and make nothing.")] = False,
     cells: Annotated[bool, FLAG, Parameter(help="Print how many cells there are, for the array of a batch system, and make nothing.")] = False,
     cell: Annotated[int | None, INTEGER, Parameter(help="Make this cell only, in this process: a task of an array.")] = None,
     engine: Annotated[Literal["dask", "serial"], Parameter(help="dask: runs side by side; serial: one after another, in this process.")] = "dask",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,11 +16,13 @@ from mvsim.archive import ensure_writable
 from mvsim.archive.atomic import write_atomically
 from mvsim.cli.fields import given_for, text_flags, with_flags
 from mvsim.cli.options import FLAG, INTEGER, Json, Quiet, read_integer
-from mvsim.cli.progress import progress_on
+from mvsim.cli.progress import COMPILE_NOTICE, progress_on
 from mvsim.cli.streams import silence_stdout
 from mvsim.cli.verdict_table import counts, print_section, wrapped
+from mvsim.cli.words import note
 from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
+from mvsim.kernels.jit.compiling import compilation_heard
 from mvsim.parameters import Parameters
 from mvsim.run import Run
 from mvsim.simulation.options import RunOptions
@@ -161,11 +165,12 @@ def verify(
             _say_judging(run, before, of)
 
     sections = []
-    for section in question.sections(judging, None if quiet else progress_on):
-        sections.append(section)
-        if not quiet and (swept or not runs):  # it may take hours until the answer is complete
-            origin = f" ({section.origin})" if section.origin else ""
-            print(escaped(f"mvsim: {section.title}{origin}: {counts(section.verdicts)}"), file=sys.stderr, flush=True)
+    with _compilation_told(silent=quiet or question.makes_runs):  # runs that are made tell of it themselves
+        for section in question.sections(judging, None if quiet else progress_on):
+            sections.append(section)
+            if not quiet and (swept or not runs):  # it may take hours until the answer is complete
+                origin = f" ({section.origin})" if section.origin else ""
+                print(escaped(f"mvsim: {section.title}{origin}: {counts(section.verdicts)}"), file=sys.stderr, flush=True)
     verdicts = [verdict for section in sections for verdict in section.verdicts]
     code = question.code(verdicts)
     answered = [AnsweredSection(title=section.title, verdicts=section.verdicts) for section in sections]
@@ -183,6 +188,21 @@ def verify(
     except BrokenPipeError:  # the verdict is the exit code, whoever reads the words
         silence_stdout()
     return code
+
+
+@contextmanager
+def _compilation_told(silent: bool) -> Iterator[None]:
+    """Say once that kernels are compiled, when the first one is, unless nothing is to be said."""
+    told = silent
+
+    def tell() -> None:
+        nonlocal told
+        if not told:
+            told = True
+            note(COMPILE_NOTICE)
+
+    with compilation_heard(tell):
+        yield
 
 
 def _outcome(question: Question, verdicts: list[Verdict], answer: Path | None) -> str:

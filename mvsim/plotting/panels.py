@@ -13,10 +13,10 @@ from mvsim.errors import UsageError
 from mvsim.plotting.learned import learned_classes
 from mvsim.plotting.panel import Panel
 from mvsim.plotting.shown import Shown
-from mvsim.plotting.squares import entries, total_correlations
+from mvsim.plotting.squares import escapes, total_correlations
 from mvsim.plotting.trajectories import correlations, gaps, loss
 
-PANELS = (correlations, loss, learned_classes, total_correlations, entries)
+PANELS = (correlations, loss, learned_classes, total_correlations, escapes)
 """The panels of a network, from top to bottom."""
 
 LINEAR_PANELS = (correlations, loss, learned_classes, gaps, total_correlations)
@@ -58,7 +58,7 @@ __all__ = [
     "PANELS",
     "check_panels",
     "correlations",
-    "entries",
+    "escapes",
     "gaps",
     "learned_classes",
     "loss",

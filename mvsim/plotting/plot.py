@@ -37,7 +37,7 @@ def plot(
     runs : Run or path, several of these, or Runs
         What `mvsim.simulate`, `mvsim.open_run` or `mvsim.open_runs` returns, a run file, or the folder of a sweep.
     panels : sequence of str, optional
-        Which panels to draw, from top to bottom: correlations, loss, learned-classes, total-correlations, entries, gaps. By default those that have
+        Which panels to draw, from top to bottom: correlations, loss, learned-classes, total-correlations, escapes, gaps. By default those that have
         something to show.
     classes : sequence of int, optional
         Classes to show, counted from 0; by default all.

@@ -1,4 +1,4 @@
-"""Square panels, with the diagonal where both axes are equal: total correlations at the end, and entries into B against those foretold."""
+"""Square panels, with the diagonal where both axes are equal: total correlations at the end, and escapes against those predicted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FAR = 30.0
-"""What was foretold beyond this factor of all that was measured stands at the edge: drawn in place, it would squeeze everything else."""
+"""What was predicted beyond this factor of all that was measured stands at the edge: drawn in place, it would squeeze everything else."""
 
 
 def _totals(shown: Shown) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -41,42 +41,49 @@ def _draw_totals(axes: Axes, shown: Shown, limits: Limits) -> None:
     axes.set_ylabel(f"total correlation\n${names[1]}$ at the end")
 
 
-def _entries(shown: Shown) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_], int]:
-    """Return when neurons entered B and when that was foretold, which of them are the first of their class, and how many were not foretold."""
-    measured, foretold = shown.of_classes("entry_time"), shown.of_classes("predicted_entry_time")
-    entered = np.isfinite(measured) & (measured > 0)
-    both = entered & np.isfinite(foretold)
+def _escapes(shown: Shown) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_], int]:
+    """Return when neurons escaped and when that was predicted, which of them are the first of their class, and how many were not predicted.
+
+    The prediction is of a growth that never slows down, which ends soon after any threshold has been passed. So it is compared with the escape,
+    where a neuron becomes linear. It enters B_{y,l} later, under Midpoint Mixup much later. Files of earlier versions do not have escapes.
+    """
+    if "escape_time" not in shown.run.dataset:
+        nothing = np.array([])
+        return nothing, nothing, nothing.astype(bool), 0
+    measured, foretold = shown.of_classes("escape_time"), shown.of_classes("predicted_entry_time")
+    escaped = np.isfinite(measured) & (measured > 0)
+    both = escaped & np.isfinite(foretold)
     first = both & (measured == np.min(np.where(np.isnan(measured), np.inf, measured), axis=(1, 2), keepdims=True))
-    return measured[both], foretold[both], first[both], int((entered & ~both).sum())
+    return measured[both], foretold[both], first[both], int((escaped & ~both).sum())
 
 
-def _entry_limits(runs: Sequence[Shown]) -> Limits:
-    """Return limits around all entries, and around what was foretold unless that is far away."""
-    all_of = [_entries(shown) for shown in runs]
-    measured = np.concatenate([entries[0] for entries in all_of])
+def _escape_limits(runs: Sequence[Shown]) -> Limits:
+    """Return limits around all escapes, and around what was predicted unless that is far away."""
+    all_of = [_escapes(shown) for shown in runs]
+    measured = np.concatenate([escapes[0] for escapes in all_of])
     if not len(measured):
         return 0.1, 10.0
-    foretold = np.concatenate([entries[1] for entries in all_of])
+    foretold = np.concatenate([escapes[1] for escapes in all_of])
     near = foretold[(foretold > measured.min() / FAR) & (foretold < measured.max() * FAR)]
     ends = np.concatenate([measured, near])
     return float(ends.min() / 2), float(ends.max() * 2)
 
 
-def _draw_entries(axes: Axes, shown: Shown, limits: Limits) -> None:
-    """Draw when neurons entered B_{y,l} against when the initial state foretells it: on the diagonal it was right.
+def _draw_escapes(axes: Axes, shown: Shown, limits: Limits) -> None:
+    """Draw when neurons escaped against when the initial state predicts it: on the diagonal it was right.
 
-    The first view of a class enters as foretold; what comes after it has been held up or helped by it.
+    The first view of a class escapes as predicted; what comes after it has been held up or helped by it.
     """
     from matplotlib.lines import Line2D
 
-    measured, foretold, first, unforeseen = _entries(shown)
+    measured, foretold, first, unforeseen = _escapes(shown)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_xlabel(r"foretold time of entry into $B_{y,\ell}$")
-    axes.set_ylabel("time of entry")
+    axes.set_xlabel("predicted time of escape")
+    axes.set_ylabel("time of escape")
     axes.axline((limits[0], limits[0]), (limits[1], limits[1]), color=MARK, linewidth=0.7, linestyle=":", zorder=1)
     if not len(measured):
-        axes.text(0.5, 0.5, "no neuron\nhas entered", transform=axes.transAxes, ha="center", va="center", fontsize=6.5, color=MARK)
+        axes.text(0.5, 0.5, "no neuron\nhas escaped", transform=axes.transAxes, ha="center", va="center", fontsize=6.5, color=MARK)
         return
     seen = np.clip(foretold, *limits)
     for chosen, face, name in ((first, shown.colour, "first of its class"), (~first, "none", "later")):
@@ -93,12 +100,12 @@ def _draw_entries(axes: Axes, shown: Shown, limits: Limits) -> None:
             if not (chosen & inside).any():
                 continue
             axes.scatter(seen[chosen & inside], measured[chosen & inside], **dots, label=f"{name}: {chosen.sum()}" if shape == "o" else None)
-    remarks = [f"foretold beyond the edge: {(foretold != seen).sum()}"] if (foretold != seen).any() else []
-    remarks += [f"not foretold: {unforeseen}"] if unforeseen else []
+    remarks = [f"predicted beyond the edge: {(foretold != seen).sum()}"] if (foretold != seen).any() else []
+    remarks += [f"not predicted: {unforeseen}"] if unforeseen else []
     handles, labels = axes.get_legend_handles_labels()
     edge = Line2D([], [], linestyle="", marker=">", color=MARK, markersize=3.5)
     nothing = Line2D([], [], linestyle="")
-    handles += [edge if remark.startswith("foretold") else nothing for remark in remarks]
+    handles += [edge if remark.startswith("predicted") else nothing for remark in remarks]
     axes.legend(handles, [*labels, *remarks], loc="lower center", bbox_to_anchor=(0.5, 1.0), borderaxespad=0.2, fontsize=6.5, handletextpad=0.3)
 
 
@@ -110,14 +117,14 @@ total_correlations = Panel(
     notes=lambda shown: r"Total correlations: dots are classes; $\times n$: $n$ dots at one place.",
     is_empty=lambda shown: not any(values.any() for values in _totals(shown)),
 )
-entries = Panel(
-    "entries",
-    _draw_entries,
-    _entry_limits,
+escapes = Panel(
+    "escapes",
+    _draw_escapes,
+    _escape_limits,
     over_time=False,
     notes=lambda shown: (
-        r"Entries: $B_{y,\ell}$ are the neurons of class $y$ whose correlation with view $\ell$ is beyond the upper dotted line; "
-        "foretold from the initial state, with all else held; triangles: beyond the edge."
+        "Escapes: when neurons become linear in a feature of their class; "
+        "predicted from the initial state, with all else held; triangles: beyond the edge."
     ),
-    is_empty=lambda shown: not len(_entries(shown)[0]),
+    is_empty=lambda shown: not len(_escapes(shown)[0]),
 )

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mvsim.archive import revision_text
 from mvsim.parameters import Parameters, assumption_of, regime_label
 from mvsim.parameters.models import NETWORK
 from mvsim.plotting import run_figure
@@ -213,7 +214,7 @@ def _provenance(run: Run, title: str = "") -> Table:
     rows = [
         ("file", str(run.path) if run.path is not None else "not saved"),
         ("state", f"{run.status}, {'settled' if run.settled else 'not settled'}"),
-        ("mvsim", f"{told['version']}, revision {told['git_revision'] or 'unknown'}"),
+        ("mvsim", f"{told['version']}, {revision_text(told)}"),
         ("made", f"{told['created']}, in {told['wall_seconds']:.1f} s"),
         ("machine", told["platform"]),
         ("libraries", ", ".join(f"{name} {version}" for name, version in told["versions"].items() if version)),

@@ -67,7 +67,7 @@ def estimate(
     data: Dataset | None = None,
     **options: Any,
 ) -> Estimate:
-    """Foretell what `simulate` with the same arguments will take: memory, time of a gradient, measured here and now, and a range for the whole run.
+    """Predict what `simulate` with the same arguments will take: memory, time of a gradient, measured here and now, and a range for the whole run.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 One gradient is timed on the spot, at the initial state; `mvsim.simulation.cost` has the number of gradients and the formula. A flow that is to end
 before it would settle evaluates its share of the decades of time: T_last being the last of the escape times, of the first neuron of each feature,
-that the initial state foretells (`mvsim.recording.entries.predicted_escape_times`), a run settles about at T = s T_last, where s is
+that the initial state predicts (`mvsim.recording.entries.predicted_escape_times`), a run settles about at T = s T_last, where s is
 ``settled_factor``, and until an earlier ``t_end`` it evaluates log(t_end) / log(T) of its gradients.
 """
 
@@ -68,7 +68,7 @@ def estimate_run(request: Request) -> Estimate:
 
 
 def estimate_of(request: Request, plan: Plan) -> Estimate:
-    """Time a gradient and foretell what a run takes that starts from its beginning.
+    """Time a gradient and predict what a run takes that starts from its beginning.
 
     Parameters
     ----------
@@ -106,6 +106,6 @@ def _decades(t: float) -> float:
 
 
 def last_escape(plan: Plan, c: np.ndarray) -> float:
-    """Return when the first neuron of the slowest feature escapes, foretold at c; features that never do do not count; at least 1."""
+    """Return when the first neuron of the slowest feature escapes, predicted at c; features that never do do not count; at least 1."""
     times = Start(plan.objective, c, plan.recorder.threshold).predicted_entry_time.min(axis=1)
     return float(np.max(times, initial=1.0, where=np.isfinite(times)))

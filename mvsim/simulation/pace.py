@@ -14,6 +14,10 @@ from mvsim.recording.recorder import Recorder
 WINDOW = 20.0
 """Seconds over which the pace of a flow is measured: it changes at every escape."""
 
+STEADY = 1.5
+"""Factor by which the paces of the quarters of these seconds may differ. Right after an escape steps are short and grow again: a time left that is
+told from them is far too long."""
+
 
 class Pace:
     """The pace of a run in steps and in decades of time.
@@ -31,7 +35,7 @@ class Pace:
         return (step - self._first) / elapsed if elapsed > 0 else 0.0
 
     def seconds_to(self, now: float, end: float | None) -> float | None:
-        """Return how long it takes from the time ``now`` to ``end`` at the pace of the last `WINDOW` seconds; None if nothing can be said."""
+        """Return how long it takes from the time ``now`` to ``end`` at the pace of the last `WINDOW` seconds; None if that is not steady."""
         clock = time.monotonic()
         self._seen.append((clock, now))
         while clock - self._seen[0][0] > WINDOW:
@@ -39,7 +43,19 @@ class Pace:
         before, was = self._seen[0]
         if end is None or not 0.0 < was < now or not clock - before > 0.05 * WINDOW:
             return None
-        return (clock - before) * max(0.0, math.log(end / now)) / math.log(now / was)
+        if end <= now:
+            return 0.0
+        return (clock - before) * math.log(end / now) / math.log(now / was) if self._is_steady() else None
+
+    def _is_steady(self) -> bool:
+        """Whether the quarters of what has been seen went at paces that differ by `STEADY` at most."""
+        clocks, times = np.array(self._seen).T
+        ends = np.searchsorted(clocks, np.linspace(clocks[0], clocks[-1], 5))
+        spans = np.diff(clocks[ends])
+        if not (spans > 0.0).all():
+            return False
+        paces = np.diff(np.log(times[ends])) / spans
+        return bool(paces.max() <= STEADY * paces.min())
 
 
 class Awaited(NamedTuple):
@@ -50,7 +66,7 @@ class Awaited(NamedTuple):
     escaped, features : int
         How many features have escaped, of how many.
     next_time : float or None
-        When the next of the others was foretold to escape, by the initial state; None if for none of them a later time was.
+        When the next of the others was predicted to escape, by the initial state; None if for none of them a later time was.
     """
 
     escaped: int

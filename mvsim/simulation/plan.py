@@ -14,9 +14,9 @@ from mvsim.errors import UsageError
 from mvsim.integrators import INTEGRATORS, Integrator
 from mvsim.objectives import OBJECTIVES, Objective
 from mvsim.parameters import Deviation
-from mvsim.parameters.regime import given_points
 from mvsim.recording.feature_test import FeatureTest
 from mvsim.recording.recorder import Recorder
+from mvsim.simulation.departures import departures_of_problem
 from mvsim.simulation.field import field_of
 from mvsim.simulation.request import Request
 from mvsim.simulation.resuming import refuse_going_back, refuse_other_run
@@ -75,8 +75,8 @@ def plan_of(request: Request, saved: Any) -> Plan:
     _check_signal_strength(objective, request.data)
     integrator = _integrator(request, objective, saved)
     options = request.options
-    given = [] if request.data is None else [given_points(request.parameters.described.assumption)]
-    regime = given + request.parameters.deviations() + objective.deviations() + integrator.deviations()
+    problem = departures_of_problem(request.parameters, given=request.data is not None)
+    regime = problem + objective.deviations() + integrator.deviations()
     provenance = _provenance(request, objective, integrator, regime)
     if saved:
         provenance = _continued(provenance, saved[1])
@@ -129,8 +129,8 @@ def _provenance(request: Request, objective: Objective, integrator: Integrator, 
 
 def _continued(now: dict[str, Any], saved: dict[str, Any]) -> dict[str, Any]:
     """Return the provenance of a run that goes on: its origin stays, with the kernels it began with, and what continues it is listed."""
-    origin, kernels = ("version", "git_revision", "command", "versions", "platform", "created"), ("backend", "algorithm")
+    origin, kernels = ("version", "git_revision", "sources", "command", "versions", "platform", "created"), ("backend", "algorithm")
     computed = {name: now["options"][name] for name in kernels}
     continued = [*saved.get("continued", []), {**{name: now[name] for name in origin}, **computed}]
     options = {**now["options"], **{name: saved["options"][name] for name in kernels if name in saved["options"]}}
-    return {**now, "options": options, **{name: saved[name] for name in origin}, "continued": continued}
+    return {**now, "options": options, **{name: saved.get(name) for name in origin}, "continued": continued}

@@ -5,11 +5,15 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+
 from mvsim.echo import echo, path_text
 from mvsim.errors import UsageError
 from mvsim.inputs import joined
-from mvsim.integrators import INTEGRATORS, Integrator
+from mvsim.integrators import INTEGRATORS, Integrator, State
 from mvsim.parameters.model import ADDED
+from mvsim.recording.recorder import Recorder
+from mvsim.recording.saving import MEMORY, restore
 from mvsim.simulation.options import FREE, RunOptions, marks
 
 NOT_ASKED = {"algorithm"}
@@ -43,6 +47,27 @@ def refuse_going_back(saved: Any, t_end: float | None, integrator: Integrator, o
     if saved[1]["status"] != "finished" and t_end is not None and reached > t_end * (1.0 + 1e-12) + (integrator.learning_rate or 0.0):
         advice = "give a later time, another file, or --force to overwrite"
         raise UsageError(f"t_end={t_end:g}: {path_text(out)} is at t = {reached:.6g} already; {advice}")
+
+
+def taken_up(recorder: Recorder, dataset: Any, integrator: Integrator, out: Any) -> tuple[State, State]:
+    """Let a recorder take over a saved run; return its final state and the one from which it can go on.
+
+    Raises
+    ------
+    UsageError
+        If the memory of the integrator in the file lacks something, or is not a number somewhere.
+    """
+    advice = "make the run again with --force"
+    unknown = [str(name) for name, values in dataset.items() if str(name).startswith(MEMORY) and np.isnan(values.values).any()]
+    begun_before = np.isnan(dataset.get("resume_dissipation", np.nan)).all()  # by a version that knew no integrals: there they are NaN
+    if unknown and not begun_before:
+        raise UsageError(f"{path_text(out)}: cannot go on: {unknown[0]} in the file is not a number; {advice}")
+    try:
+        return restore(recorder, dataset, integrator)
+    except KeyError as error:
+        raise UsageError(f"{path_text(out)}: cannot go on: the file lacks {MEMORY}{error.args[0]}, which the integrator needs; {advice}") from None
+    except ValueError as error:
+        raise UsageError(f"{path_text(out)}: cannot go on: its memory does not fit together ({error}); {advice}") from None
 
 
 def shown() -> dict[str, str]:

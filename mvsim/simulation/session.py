@@ -13,7 +13,7 @@ from mvsim.errors import DivergedError, Interrupted, StalledError
 from mvsim.initialisation import initial_correlations
 from mvsim.integrators import State, Visit
 from mvsim.recording.feature_test import count_classes
-from mvsim.recording.saving import restore, to_dataset
+from mvsim.recording.saving import to_dataset
 from mvsim.run import Run
 from mvsim.signals import signals_remembered
 from mvsim.simulation.estimate import LONG, estimate_of
@@ -21,7 +21,7 @@ from mvsim.simulation.pace import Pace, awaited
 from mvsim.simulation.plan import plan_of
 from mvsim.simulation.progress import Silent, compilation_announced
 from mvsim.simulation.request import Request
-from mvsim.simulation.resuming import warn_of_other_kernels
+from mvsim.simulation.resuming import taken_up, warn_of_other_kernels
 from mvsim.simulation.words import ended, facts, faithful_eta, number, summary
 
 DISPLAY_SECONDS = 0.2
@@ -93,7 +93,7 @@ class Session:
 
     def _is_over(self) -> bool:
         """Take up the saved run; return whether it has finished and nothing is left to do."""
-        self.state, self.resume = restore(self.recorder, self.saved[0], self.integrator)
+        self.state, self.resume = taken_up(self.recorder, self.saved[0], self.integrator, self.options.out)
         self.wall_before = self.saved[1]["wall_seconds"]
         return self.saved[1]["status"] == "finished" and self._finished()
 

@@ -64,18 +64,23 @@ def learned(recorder: Recorder) -> str:
     p, counts = recorder.objective.parameters, count_classes(recorder.last("feature_learned"))
     first, *others = [outcome for outcome in outcomes_of(p.V) if counts[outcome.name]]
     told = ", ".join([f"{first.headline} learned in {counts[first.name]} of {p.k} classes", *(f"{of.phrase} in {counts[of.name]}" for of in others)])
-    by_chance = _by_chance(recorder)
-    return f"{told} ({by_chance} before any escape, by chance)" if by_chance else told
+    without = _without_escape(recorder)
+    return f"{told} ({without})" if without else told
 
 
-def _by_chance(recorder: Recorder) -> int:
-    """Return in how many classes a feature passes the test of Definition 4.5 for which no neuron has escaped, in a model with escapes.
+def _without_escape(recorder: Recorder) -> str:
+    """Say in how many classes a feature passes the test of Definition 4.5 for which no neuron has escaped, in a model with escapes.
 
-    Outputs are tiny then, and the test only asks which is the largest.
+    Before the first escape outputs are tiny, and the test only asks which is the largest: that is chance. Later, what has escaped may decide it: the
+    noise of a point shows features of some classes, not of its own.
     """
     if not recorder.objective.has_escapes:
-        return 0
-    return int((is_learned(recorder.last("feature_learned")) & ~recorder.escapes.views()).any(axis=1).sum())
+        return ""
+    escaped = recorder.escapes.views()
+    count = int((is_learned(recorder.last("feature_learned")) & ~escaped).any(axis=1).sum())
+    if not count:
+        return ""
+    return f"{count} with a feature for which no neuron has escaped" if escaped.any() else f"{count} before any escape, by chance"
 
 
 def ended(recorder: Recorder, integrator: Integrator, horizon: float, t_end: float | None, settled_factor: float) -> str:
@@ -142,11 +147,11 @@ def _limit(integrator: Integrator, horizon: float, t_end: float | None) -> str:
 
 
 def _foretold(recorder: Recorder) -> list[str]:
-    """Say how well the initial state foretold which view of each class escapes first, where there is more than one and they escape at all."""
+    """Say how well the initial state predicted which view of each class escapes first, where there is more than one and they escape at all."""
     if recorder.objective.parameters.V == 1 or not recorder.objective.has_escapes:
         return []
     right, classes = count_foretold(recorder.escapes, recorder.start_values["predicted_entry_time"])
-    return [f"The initial state foretold which feature of a class escapes first in {right} of {classes} classes."] if classes else []
+    return [f"The initial state predicted which feature of a class escapes first in {right} of {classes} classes."] if classes else []
 
 
 def _gaps(recorder: Recorder) -> list[str]:

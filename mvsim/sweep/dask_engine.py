@@ -240,7 +240,7 @@ def _local_client(workers: int) -> Iterator[Client]:
         warnings.filterwarnings("ignore", message="Port .* is already in use")  # of the dashboard, which takes another one
         for left in reversed(range(STARTS)):
             try:
-                # Memory was foretold, so Dask need not watch it: what it cannot explain it would take for a leak, and kill the worker.
+                # Memory was predicted, so Dask need not watch it: what it cannot explain it would take for a leak, and kill the worker.
                 cluster = LocalCluster(
                     n_workers=workers,
                     threads_per_worker=1,

@@ -72,7 +72,7 @@ def count_of(cell: Cell) -> float:
     """Return about how many gradients the run of a cell evaluates.
 
     Of gradient descent to a given time the number is exact; without one it is the most that is afforded. A flow that has a time to end at is
-    foretold like one that settles, an upper bound.
+    predicted like one that settles, an upper bound.
     """
     p, asked = cell.parameters, _asked(cell)
     mixes = asked.sums_all_pairs()

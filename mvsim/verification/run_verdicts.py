@@ -16,7 +16,7 @@ from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.statements.assumptions import assumption_4_3, departures, premises_of_the_proofs
 from mvsim.verification.statements.calculations import CALCULATIONS, calculations
 from mvsim.verification.statements.claims import CLAIMS, claims
-from mvsim.verification.statements.definition import definition_4_5, learned_features
+from mvsim.verification.statements.definition import Learned, classes_told, definition_4_5, learned_features
 from mvsim.verification.statements.gaussian_maxima import GAUSSIAN_MAXIMA, gaussian_maxima
 from mvsim.verification.statements.gradient_flow import gradient_flow
 from mvsim.verification.statements.origin import origin
@@ -58,19 +58,9 @@ def check_shown(number: str) -> str:
     return number if number in (*THEOREMS, "4.5", "4.3") else check_step(number, "only")
 
 
-def theorem_of(run: Run) -> str:
-    """Return the number of the theorem about the training loss of a run.
-
-    Raises
-    ------
-    UsageError
-        If there is none.
-    """
-    for number, theorem in THEOREMS.items():
-        if theorem.method == run.method:
-            return number
-    about = ", ".join(f"{number} ({theorem.method})" for number, theorem in THEOREMS.items())
-    raise UsageError(f"{_name(run)}: method {echo(run.method)} has no theorem; there are {about}")
+def theorem_of(run: Run) -> str | None:
+    """Return the number of the theorem about the training loss of a run, None if there is none."""
+    return next((number for number, theorem in THEOREMS.items() if theorem.method == run.method), None)
 
 
 def check_method(run: Run, number: str) -> None:
@@ -100,15 +90,16 @@ def check_two_views(parameters: Parameters, what: str, where: str = "") -> None:
         raise UsageError(f"{where}V={parameters.V}: {what} about two views of a class, V=2")
 
 
-def judge(run: Run, theorem: str, data: Dataset | None = None, everything: bool = True) -> Judgement:
+def judge(run: Run, theorem: str | None, data: Dataset | None = None, everything: bool = True) -> Judgement:
     """Judge a run by a theorem, whatever its training loss (`check_method` is for callers who mind), and by what is claimed on the way.
 
     Parameters
     ----------
     run : Run
         A run.
-    theorem : str
-        Number of the theorem.
+    theorem : str or None
+        Number of the theorem. Without one, which the training loss may not have, the claims about the initial state and the data are judged and no
+        others: the rest of the proofs follows the two losses that have a theorem.
     data : Dataset, optional
         What it was trained on, if not what its parameters and seed say.
     everything : bool
@@ -127,14 +118,20 @@ def _judge(run: Run, theorem: str, data: Dataset | None, everything: bool) -> Ju
     evidence = Evidence(run, data)
     learned, two_views = learned_features(run, data=data), run.parameters.V == 2
     network = run.parameters.model == NETWORK.name
-    applies = two_views and network
-    verdicts = _of_kind("theorem", THEOREMS[theorem].judge(run, learned)) if applies else [_not_applicable(theorem, run.parameters)]
+    verdicts = []
+    if theorem is None:
+        verdicts.append(_no_theorem(run, learned))
+    elif two_views and network:
+        verdicts += _of_kind("theorem", THEOREMS[theorem].judge(run, learned))
+        if everything:
+            verdicts = _with_permanence(evidence, verdicts, permanence(evidence, learned, theorem))
+    else:
+        verdicts.append(_not_applicable(theorem, run.parameters))
     verdicts.append(definition_4_5(run, learned))
     if everything:
-        verdicts[:-1] = _with_permanence(evidence, verdicts[:-1], permanence(evidence, learned, theorem)) if applies else verdicts[:-1]
         verdicts += evidence_of(evidence)
     if everything and network:
-        verdicts += claims(evidence) if two_views else []
+        verdicts += claims(evidence, any_loss=theorem is None) if two_views else []
         verdicts += _of_kind("evidence", calculations(evidence))
         verdicts += gaussian_maxima(run.parameters, run.seed)
         verdicts += [assumption_4_3(evidence), premises_of_the_proofs(evidence)]
@@ -148,7 +145,7 @@ def evidence_of(evidence: Evidence) -> list[Verdict]:
 
 
 def _with_permanence(evidence: Evidence, parts: list[Verdict], foretold: list[Verdict]) -> list[Verdict]:
-    """Return the parts of a theorem and what is foretold of them; a part that holds, but not for long, says so itself."""
+    """Return the parts of a theorem and what is predicted of them; a part that holds, and may not for long, says so itself."""
     soon = not_for_long(evidence, foretold)
     if soon:
         parts = [replace(v, detail=f"{v.detail}{SOON}{soon}") if v.status == "holds" and "features" in v.name else v for v in parts]
@@ -157,6 +154,14 @@ def _with_permanence(evidence: Evidence, parts: list[Verdict], foretold: list[Ve
 
 def _of_kind(kind: Kind, verdicts: list[Verdict]) -> list[Verdict]:
     return [replace(verdict, kind=kind) for verdict in verdicts]
+
+
+def _no_theorem(run: Run, learned: Learned) -> Verdict:
+    """Report that no theorem speaks of the training loss of a run, and what came of it."""
+    about = ", ".join(f"{number} is about {theorem.method}" for number, theorem in THEOREMS.items())
+    statement = f"training accuracy is 1 and features are learned from some t on, by a theorem about method {run.method}"
+    detail = f"no theorem is about method {run.method} ({about}); at the end training accuracy {learned.accuracy:.4g}, {classes_told(learned)}"
+    return _theorem(not_applicable(f"Theorems {' and '.join(THEOREMS)}", statement, detail))
 
 
 def _not_applicable(theorem: str, p: Parameters) -> Verdict:

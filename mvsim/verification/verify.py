@@ -63,7 +63,7 @@ def ask_of_runs(
     begin: Callable[[Run], None] | None = None,
     data: Dataset | None = None,
 ) -> Iterator[Section]:
-    """Judge existing runs, by the theorem about their training loss or by those that are named; ``begin`` is told of each before.
+    """Judge existing runs, by the theorem about their training loss, if there is one, or by those that are named; ``begin`` is told of each before.
 
     Parameters
     ----------
@@ -79,19 +79,17 @@ def ask_of_runs(
     Raises
     ------
     UsageError
-        If a run cannot be read, has no theorem, is not of the method that a named theorem is about, or was trained on other points. All runs are
+        If a run cannot be read, is not of the method that a named theorem is about, or was trained on other points. All runs are
         looked at before the first is judged.
     """
     opened = [run if isinstance(run, Run) else open_run(_path(run)) for run in runs]
     asked = []
     for run in opened:
-        numbers = [check_theorem(number) for number in theorems] or [theorem_of(run)]
-        for number in numbers:
-            check_method(run, number)
-            if theorems:
-                check_model(run.parameters, f"{path_text(run.path or 'a run')}: ")
-            _check_points(run, data)
-            asked.append((run, number))
+        for number in theorems:
+            check_method(run, check_theorem(number))
+            check_model(run.parameters, f"{path_text(run.path or 'a run')}: ")
+        _check_points(run, data)
+        asked += [(run, number) for number in theorems or [theorem_of(run)]]
     for run, number in asked:
         if begin is not None:
             begin(run)
@@ -234,7 +232,7 @@ def _judgements(
 
 
 def _farthest(run: Run) -> float:
-    """Return the time to which a run is followed at most: `FOLLOWED` times where the last class had, or is foretold to have, its first escape."""
+    """Return the time to which a run is followed at most: `FOLLOWED` times where the last class had, or is predicted to have, its first escape."""
     evidence = Evidence(run)
     first = np.where(np.isfinite(evidence.entry_time), evidence.entry_time, evidence.predicted_entry_time).min(axis=1)
     return min(FOLLOWED * float(first[np.isfinite(first)].max(initial=1.0)), LAST_TIME)

@@ -10,8 +10,8 @@ UNFAVOURABLE = {1: "something that was asked for fails or is contradicted", 3: "
 """What an exit code of `mvsim verify` says if it is not 0."""
 
 
-SOON = "; not for long: "
-"""Stands between what holds of a run and what is foretold to end it."""
+SOON = "; settled, and may change later: "
+"""Stands between what holds of a run and what is predicted to end it."""
 
 
 def conclusion(code: int, verdicts: Collection[Verdict]) -> str:

@@ -68,6 +68,30 @@ def test_an_installed_copy_has_no_revision(tmp_path, monkeypatch):
     assert collect_provenance("")["git_revision"] is None
 
 
+def test_the_sources_of_a_checkout_are_those_of_its_installed_copy(tmp_path):
+    here = Path(module.__file__).resolve().parents[1]
+    copy = tmp_path / "site-packages" / "mvsim"
+    shutil.copytree(here, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    found = collect_provenance("")["sources"]
+    assert re.fullmatch("[0-9a-f]{64}", found)
+    assert module.digest_of_package(copy) == found
+    (copy / "version.py").write_text('__version__ = "0.1.1"')
+    module.digest_of_package.cache_clear()
+    assert module.digest_of_package(copy) != found
+
+
+@pytest.mark.parametrize(
+    ("provenance", "said"),
+    [
+        ({"git_revision": "ab" * 20, "sources": "c" * 64}, f"revision {'ab' * 20}, sources {'c' * 12}"),
+        ({"git_revision": None, "sources": "c" * 64}, f"no git checkout, sources {'c' * 12}"),
+        ({"git_revision": None}, "no git checkout, sources not recorded"),
+    ],
+)
+def test_which_code_made_a_run_is_said_without_git_too(provenance, said):
+    assert module.revision_text(provenance) == said
+
+
 def test_slow_libraries_are_imported_late():
     code = "import sys, mvsim.run; print([name for name in ('xarray', 'h5netcdf', 'h5py', 'filelock') if name in sys.modules])"
     root = Path(__file__).parents[2]

@@ -155,12 +155,21 @@ def test_sizes_agree_with_the_parameters(tmp_path, sizes, message):
         write_run(tmp_path / "run.nc", dataset.isel(sizes), provenance)
 
 
-@pytest.mark.parametrize("name", [name for name in example_run()[1] if name not in ("format", "sha256")])
+@pytest.mark.parametrize("name", [name for name in example_run()[1] if name not in ("format", "sha256", "sources")])
 def test_every_entry_of_the_provenance_is_needed(tmp_path, name):
     dataset, provenance = example_run()
     del provenance[name]
     with pytest.raises(ValueError, match=f"no {name}"):
         write_run(tmp_path / "run.nc", dataset, provenance)
+
+
+def test_the_digest_of_the_sources_may_be_missing_as_in_earlier_files(tmp_path):
+    dataset, provenance = example_run()
+    with pytest.raises(ValueError, match="sources in its provenance is of type int"):
+        write_run(tmp_path / "run.nc", dataset, provenance | {"sources": 3})
+    del provenance["sources"]
+    write_run(tmp_path / "run.nc", dataset, provenance)
+    assert "sources" not in read_run(tmp_path / "run.nc")[1]
 
 
 @pytest.mark.parametrize(

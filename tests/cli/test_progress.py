@@ -23,11 +23,13 @@ def test_line_fits_a_terminal_and_says_everything():
 
 def test_unknown_end_and_rate():
     unknown = {**STATUS, "steps": None, "rate": 0.0, "seconds_left": None, "until": None}
-    assert progress.pace(unknown) == "step 1200, 12 of 20 features escaped, next foretold at t = 3.4e+08"
+    assert progress.pace(unknown) == "step 1200, 12 of 20 features escaped, next predicted at t = 3.4e+08"
     nothing_comes = {**unknown, "escapes": Awaited(10, 20, None)}
     assert progress.pace(nothing_comes) == "step 1200, until training accuracy is 1 and nothing changes any more"
     assert progress.pace({**unknown, "escapes": None}) == progress.pace(nothing_comes)
-    assert progress.pace({**STATUS, "steps": None, "seconds_left": None}) == "step 1200, ends at t = 2.04e+06 unless something changes, 412 steps/s"
+    late = {**STATUS, "steps": None, "seconds_left": None}
+    assert progress.pace({**late, "until": 5e8, "seconds_left": 79.6}) == "step 1200, 12 of 20 features escaped, next predicted at t = 3.4e+08, 412 steps/s"
+    assert progress.pace(late) == "step 1200, ends at t = 2.04e+06 unless something changes, 412 steps/s"
     assert progress.pace({**STATUS, "steps": None}).endswith("412 steps/s, 1 min 20 s left at the present pace")
 
 
@@ -81,7 +83,7 @@ def test_log_says_which_steps_are_done_again_and_how_long_a_run_takes():
     progress.LoggedProgress(stream).start({"compiling": False, "step": 0, "repeated": 0, "steps": None, "seconds": (130.0, 4000.0)})
     first, second = stream.getvalue().splitlines()
     assert first == "mvsim: resuming at step 573; steps up to 610 are done again"
-    assert second.startswith("mvsim: this run is expected to take 2 min to 67 min (--dry-run foretells it)")
+    assert second.startswith("mvsim: this run is expected to take 2 min to 67 min (--dry-run predicts it)")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])

@@ -7,7 +7,7 @@ import pytest
 from example_run import example_run
 
 import mvsim as package
-from mvsim.archive import write_run
+from mvsim.archive import revision_text, write_run
 
 
 def test_show_says_outcome_parameters_and_origin(mvsim, tiny):
@@ -19,7 +19,7 @@ def test_show_says_outcome_parameters_and_origin(mvsim, tiny):
     assert words.startswith(run.summary.splitlines()[0])
     assert "Other than the default: N=30, signal_layout=fixed" in words
     assert "Integrator: flow (rtol=0.001, t_end=60, settled_factor=10)" in words
-    assert f"revision {run.provenance['git_revision'] or 'unknown'}" in words
+    assert revision_text(run.provenance) in words
     assert run.regime[0].statement not in words
     verbose = " ".join(mvsim("show", "run.nc", "--verbose").out.split())
     assert all(deviation.statement in verbose for deviation in run.regime)

@@ -239,3 +239,10 @@ def test_divergence_has_its_own_exit_code(mvsim, monkeypatch):
     result = mvsim("simulate", "--k", "3")
     assert (result.code, result.out) == (3, "")
     assert result.err == "mvsim: eta=1e+300: the correlations are not finite after step 2\n"
+
+
+@pytest.mark.parametrize(("rtol", "warned"), [("0.03", True), ("0.01", False)])
+def test_a_coarse_tolerance_is_warned_of(rtol, warned, mvsim, tiny):
+    result = mvsim("simulate", *tiny, "--method", "erm", "--rtol", rtol, "--out", "run.nc")
+    assert result.code == 0
+    assert ("mvsim: warning: rtol=0.03: so coarse that `mvsim verify` may reject the run" in result.err) == warned

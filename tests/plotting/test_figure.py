@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from synthetic import synthetic_run
 import mvsim
 from mvsim.plotting import ALL_PANELS, PANELS, run_figure, save_figure
 from mvsim.plotting.learned import bands_of
-from mvsim.plotting.panels import entries, total_correlations
+from mvsim.plotting.panels import escapes, total_correlations
 from mvsim.plotting.shown import Shown
 from mvsim.plotting.style import METHODS, ONE, STRONGER, WEAKER, paler
 from mvsim.plotting.trajectories import loss_floor
@@ -127,7 +128,7 @@ def test_dots_at_one_place_are_counted():
 
 def test_panels_without_anything_to_show_are_left_out():
     run = synthetic_run("midpoint", k=4)
-    run.dataset["entry_time"][:] = np.nan
+    run.dataset["escape_time"][:] = np.nan
     assert len(run_figure([run]).axes) == len(PANELS) - 1
     run.dataset["total_correlation"][:] = 0.0
     assert len(run_figure([run]).axes) == len(PANELS) - 2
@@ -289,41 +290,48 @@ def test_dots_are_the_final_total_correlations():
 
 def test_escapes_are_drawn_against_what_was_foretold():
     run = synthetic_run("erm", k=4)
-    axes = run_figure([run], panels=[entries]).axes[-1]
+    axes = run_figure([run], panels=[escapes]).axes[-1]
     dots = np.concatenate([dots.get_offsets() for dots in axes.collections])
-    measured, foretold = run.dataset["entry_time"].to_numpy(), run.dataset["predicted_entry_time"].to_numpy()
+    measured, foretold = run.dataset["escape_time"].to_numpy(), run.dataset["predicted_entry_time"].to_numpy()
     there = np.isfinite(measured)
     assert sorted(map(tuple, dots)) == sorted(zip(foretold[there], measured[there], strict=True))
     assert (axes.get_xscale(), axes.get_yscale(), axes.get_xlim()) == ("log", "log", axes.get_ylim())
 
 
+def test_a_run_that_kept_no_escapes_has_no_such_panel():
+    run = synthetic_run("erm", k=4)
+    older = replace(run, dataset=run.dataset.drop_vars("escape_time"))
+    assert escapes.is_empty(Shown(older))
+    assert not escapes.is_empty(Shown(run))
+
+
 def test_what_was_foretold_far_away_stands_at_the_edge():
     run = synthetic_run("erm", k=4)
     run.dataset["predicted_entry_time"][0, 0, 0] = 1e30
-    axes = run_figure([run], panels=[entries]).axes[-1]
+    axes = run_figure([run], panels=[escapes]).axes[-1]
     limits = axes.get_xlim()
     assert limits[1] < 1e10
     dots = np.concatenate([dots.get_offsets() for dots in axes.collections])
     assert dots[:, 0].max() == limits[1]
-    assert "foretold beyond the edge: 1" in [text.get_text() for text in axes.get_legend().get_texts()]
+    assert "predicted beyond the edge: 1" in [text.get_text() for text in axes.get_legend().get_texts()]
 
 
 def test_a_view_that_was_not_foretold_takes_the_first_place_from_no_other():
     run = synthetic_run("erm", k=4)
-    measured, foretold = run.dataset["entry_time"].to_numpy(), run.dataset["predicted_entry_time"].to_numpy()
+    measured, foretold = run.dataset["escape_time"].to_numpy(), run.dataset["predicted_entry_time"].to_numpy()
     measured[:], foretold[:] = 2.0, 3.0
     measured[0, 0, 0], foretold[0, 0, 0] = 1.0, np.inf
-    axes = run_figure([run], panels=[entries]).axes[-1]
+    axes = run_figure([run], panels=[escapes]).axes[-1]
     first, later = (len(dots.get_offsets()) for dots in axes.collections)
     each = measured[0].size
     assert (first, later) == (3 * each, each - 1)
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == [f"first of its class: {3 * each}", f"later: {each - 1}", "not foretold: 1"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [f"first of its class: {3 * each}", f"later: {each - 1}", "not predicted: 1"]
 
 
 def test_a_run_in_which_nothing_escaped_says_so(tmp_path):
     run = synthetic_run("erm", k=4)
-    run.dataset["entry_time"][:] = np.nan
-    figure = run_figure([run], panels=[entries])
+    run.dataset["escape_time"][:] = np.nan
+    figure = run_figure([run], panels=[escapes])
     assert not figure.axes[-1].collections
     assert "no neuron" in figure.axes[-1].texts[0].get_text()
     save_figure(figure, tmp_path / "none.png")

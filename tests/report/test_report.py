@@ -137,7 +137,7 @@ def test_all_checks_and_the_headline_are_there(of_runs):
     )
     for part in ("exactly one feature & no other", "19 of 20 <classes>", "+6%", "-3900%", "measured, beyond the bound"):
         assert part in words
-    for part in ("(7 checks; <made up>)", "delta3", "mvsim simulate --k 3", "mvsim report erm.nc midpoint.nc", "revision", "numpy"):
+    for part in ("(7 checks; <made up>)", "delta3", "mvsim simulate --k 3", "mvsim report erm.nc midpoint.nc", "sources", "numpy"):
         assert part in words
 
 

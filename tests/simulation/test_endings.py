@@ -121,6 +121,16 @@ def test_features_that_pass_the_test_before_any_escape_are_counted_as_chance():
     assert f"({passing} before any escape, by chance)" in run.summary.splitlines()[0]
 
 
+def test_features_that_pass_the_test_by_what_escaped_elsewhere_are_not_called_chance():
+    run = mvsim.simulate(mvsim.Parameters(k=3, N=30, P=12, d=300), "erm", n_test=4, t_end=1e4)
+    learned, escaped = run.dataset["feature_learned"].values[-1] == 1.0, (run.dataset["escape_step"].values >= 0).any(axis=1)
+    count = (learned & ~escaped).any(axis=1).sum()
+    assert escaped.any()
+    assert count > 0
+    assert f"({count} with a feature for which no neuron has escaped)" in run.summary.splitlines()[0]
+    assert "by chance" not in run.summary
+
+
 def test_the_summary_counts_the_classes():
     run = learned_run(integrator="gd", eta=1.0)
     counts = count_classes(run.dataset["feature_learned"].values[-1])

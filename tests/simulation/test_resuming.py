@@ -147,6 +147,31 @@ def test_a_flow_is_resumed_bit_for_bit_with_what_it_has_dissipated(tmp_path):
         assert np.abs(whole.dataset[name].to_numpy() - lost).max() <= DISSIPATED * lost[-1]
 
 
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda dataset: dataset.drop_vars("memory_stepper.clock"), "the file lacks memory_stepper.clock, which the integrator needs"),
+        (lambda dataset: dataset.assign(memory_size=np.nan), "memory_size in the file is not a number"),
+        (
+            lambda dataset: dataset.assign({"memory_stepper.history.Z": np.nan * dataset["memory_stepper.history.Z"]}),
+            "memory_stepper.history.Z in the file is not a number",
+        ),
+        (lambda dataset: dataset, None),
+    ],
+)
+def test_a_flow_whose_memory_is_not_whole_does_not_go_on(damage, said, tmp_path):
+    simulate("erm", tmp_path / "run.nc", **FLOW, t_end=100.0)
+    dataset, provenance = read_run(tmp_path / "run.nc")
+    write_run(tmp_path / "run.nc", damage(dataset), provenance)
+    before = (tmp_path / "run.nc").read_bytes()
+    if said is None:
+        assert float(simulate("erm", tmp_path / "run.nc", resume=True, **FLOW, t_end=200.0).dataset["final_time"]) == 200.0
+        return
+    with pytest.raises(mvsim.UsageError, match=rf"run\.nc: cannot go on: {said}; make the run again with --force"):
+        simulate("erm", tmp_path / "run.nc", resume=True, **FLOW, t_end=200.0)
+    assert (tmp_path / "run.nc").read_bytes() == before
+
+
 def test_a_finished_run_is_left_as_it_is(tmp_path):
     once = simulate("erm", tmp_path / "run.nc")
     assert_same_bits(simulate("erm", tmp_path / "run.nc", resume=True).dataset, once.dataset)

@@ -27,6 +27,16 @@ def test_a_run_on_given_points_is_judged_with_them(run, points):
     assert all("data" in v.regime for v in verdicts)
 
 
+def test_the_regime_says_nothing_of_the_distribution_of_other_points(run, points):
+    names = [deviation.name for deviation in run.regime]
+    assert names[0] == "data"
+    assert "d" in names
+    assert {deviation.name for deviation in PARAMETERS.deviations()} - {"d", "m", "rho", "alpha"} >= {"delta3", "Q"}
+    assert {"delta3", "delta4", "Q", "N", "P", "P delta3"}.isdisjoint(names)
+    (verdict,) = [v for v in mvsim.verify(run, data=points) if v.name == "Records (regime)"]
+    assert verdict.status == "holds"
+
+
 def test_it_needs_the_points_that_it_was_trained_on(run, points):
     with pytest.raises(mvsim.UsageError, match=r"given points, which the file does not keep; judge it in Python with them"):
         mvsim.verify(run)

@@ -265,10 +265,10 @@ def judge(results: dict[str, Any]) -> list[str]:
         if not row.get("settled"):
             wrong.append(f"k = {row['k']}, r0 = {row['r0']:g}, seed {row['seed']}: {row.get('lost', 'has not settled')}")
     if fit["missed"] > (1.0 - ENOUGH) * fit["held_out"]:
-        wrong.append(f"the outcome of {fit['missed']} of {fit['held_out']} held-out classes is foretold wrong")
+        wrong.append(f"the outcome of {fit['missed']} of {fit['held_out']} held-out classes is predicted wrong")
     for row in results["rates"]["rows"]:
         if row["rule"][1] > SHARE:
-            wrong.append(f"k = {row['k']}: the share foretold at the rule is {row['rule'][1]:.2%}")
+            wrong.append(f"k = {row['k']}: the share predicted at the rule is {row['rule'][1]:.2%}")
     for row in results["check"]:
         if row["lost"] or row["unsettled"]:
             wrong.append(f"k = {row['k']}: of the runs at the rule {row['lost']} are lost, {row['unsettled']} have not settled")
@@ -296,14 +296,14 @@ def passage(results: dict[str, Any]) -> str:
         counts = [row["counts"][name] for name in ("both", "one", "none")]
         checks.append([row["k"], f"{row['r0']:.3f}", row["d"], *counts, f"{low:.1%} to {high:.1%}", f"{row['gradients']:.0f}", f"{row['time']:.1e}"])
     return (
-        "A class is an exception if both of its views have escaped when its run of ERM ends. Exceptions of settled runs, and how many are foretold\n"
+        "A class is an exception if both of its views have escaped when its run of ERM ends. Exceptions of settled runs, and how many are predicted\n"
         "from initial state and data:\n\n"
-        + table(["k", "r0", "classes", "exceptions", "foretold"], counted)
+        + table(["k", "r0", "classes", "exceptions", "predicted"], counted)
         + "\nNothing in that is fitted. "
-        + f"Of {fit['held_out']} classes, {fit['exceptions']} of them exceptions, {fit['missed']} end otherwise than foretold.\n"
+        + f"Of {fit['held_out']} classes, {fit['exceptions']} of them exceptions, {fit['missed']} end otherwise than predicted.\n"
         f"A factor in front of W, fitted to {fit['fitted_on']} others, is {fit['W']['threshold']:.2f} and leaves {fit['W']['missed']};\n"
         f"a threshold for (T_l - T_w) / k is {fit['k']['threshold']:.0f} and leaves {fit['k']['missed']}.\n\n"
-        f"Foretold without runs: the largest r0 with exceptions in {SHARE:.0%} of the classes (with two standard errors), and the rule\n"
+        f"Predicted without runs: the largest r0 with exceptions in {SHARE:.0%} of the classes (with two standard errors), and the rule\n"
         "r0 = 0.34 k^-0.22:\n\n"
         + table(["k", "largest r0", "rule", "exceptions at the rule"], rates)
         + "\nERM at the rule, to the settled state, with other seeds (95 % interval of the share of exceptions; medians of gradients and t):\n\n"

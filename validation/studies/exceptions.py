@@ -211,7 +211,7 @@ def pictures(results: dict[str, Any]) -> dict[str, Figure]:
 def judge(results: dict[str, Any]) -> list[str]:
     """Return what is missed on the held-out classes."""
     found = results["k"][str(HELD_OUT)]
-    faults = [] if found["right"] >= ENOUGH * found["classes"] else [f"{found['right']} of {found['classes']} held-out classes are foretold right"]
+    faults = [] if found["right"] >= ENOUGH * found["classes"] else [f"{found['right']} of {found['classes']} held-out classes are predicted right"]
     return faults + ([] if found["right"] > found["base"] else ["the base rate does as well on the held-out classes"])
 
 

@@ -109,7 +109,7 @@ def picture(results: dict[str, Any]) -> Figure:
     """Draw what is left of the gap over time, a panel for each k: the median over runs of the median over classes, and the range over runs."""
     with styled():
         figure = Figure(figsize=(3.3, 1.75 * len(results["runs"]) + 0.5), layout="constrained")
-        figure.suptitle("Midpoint Mixup closes a gap\nthat ERM has hardly touched", fontsize=9)
+        figure.suptitle("Midpoint Mixup closes a gap\nthat ERM has hardly touched", fontsize=9, x=0.01, ha="left")
         panels = figure.subplots(len(results["runs"]), 1, sharex=True, squeeze=False)[:, 0]
         grid = np.geomspace(1.0, T_END, 200)
         for axes, (k, runs) in zip(panels, results["runs"].items(), strict=True):

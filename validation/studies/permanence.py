@@ -145,8 +145,8 @@ def judge(results: dict[str, Any]) -> list[str]:
     found = counted(results)
     came, expected = found["hits"] + found["misses"], found["hits"] + found["false"]
     conditions = {
-        f"{found['misses']} of {came} escapes were not foretold": found["misses"] <= (1.0 - FORETOLD) * came,
-        f"{found['false']} of {expected} foretold escapes did not come": found["false"] <= FALSE * expected,
+        f"{found['misses']} of {came} escapes were not predicted": found["misses"] <= (1.0 - FORETOLD) * came,
+        f"{found['false']} of {expected} predicted escapes did not come": found["false"] <= FALSE * expected,
         f"the median error exceeds {WITHIN:g} decades": not found["errors"] or float(np.median(found["errors"])) <= WITHIN,
     }
     early = [view for run in results["runs"].values() for view in run["views"] if _is_too_early(view)]

@@ -223,7 +223,7 @@ def judge(results: dict[str, Any]) -> list[str]:
     if "foretold" in results:
         inside = _foretold(results["foretold"])
         if sum(inside) < FORETOLD * len(inside):
-            wrong.append(f"foretold: {sum(inside)} of {len(inside)} runs take a third to three times what was foretold, fewer than {FORETOLD:.0%}")
+            wrong.append(f"foretold: {sum(inside)} of {len(inside)} runs take a third to three times what was predicted, fewer than {FORETOLD:.0%}")
     return wrong + (_report_faults(results["report"]) if "report" in results else [])
 
 
@@ -262,7 +262,7 @@ def _told_workers(part: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 def _told_foretold(part: dict[str, Any]) -> list[tuple[str, str, str]]:
     inside = _foretold(part)
-    rows = [("runs that take a third to three times what was foretold", f"{sum(inside)} of {len(inside)}", f"{FORETOLD:.0%} or more")]
+    rows = [("runs that take a third to three times what was predicted", f"{sum(inside)} of {len(inside)}", f"{FORETOLD:.0%} or more")]
     return rows + [(f"gradients of {method}, fitted", f"{a:.0f} k^{p:.2f} (1 + log(1 / r0))", "") for method, (a, p) in part["law"].items()]
 
 

@@ -16,10 +16,10 @@ from mvsim.logarithms import logarithm
 from mvsim.objectives import Objective, objective
 from mvsim.objectives import options_of as options_of_objective
 from mvsim.parameters import Deviation, Parameters
-from mvsim.parameters.regime import given_points
 from mvsim.random_streams import stream
 from mvsim.recording.entries import first_views
 from mvsim.run import Run
+from mvsim.simulation.departures import departures_of_problem
 from mvsim.simulation.field import field_of
 from mvsim.verification.evidence.mixed_points import MixedPoints, all_mixed_points, listed_mixed_points
 
@@ -92,8 +92,8 @@ class Evidence:
         saved = self.run.provenance["integrator"]
         integrator = INTEGRATORS.get(saved["name"])
         stepping = [] if integrator is None else integrator(field_of(self.objective), saved[integrator.option]).deviations()
-        given = [given_points(self.parameters.described.assumption)] if "data" in self.run.provenance["options"] else []
-        return given + self.parameters.deviations() + self.objective.deviations() + stepping
+        problem = departures_of_problem(self.parameters, given="data" in self.run.provenance["options"])
+        return problem + self.objective.deviations() + stepping
 
     @property
     def mixes(self) -> bool:
@@ -210,7 +210,7 @@ class Evidence:
 
     @cached_property
     def predicted_entry_time(self) -> np.ndarray:
-        """(k, V): the same foretold from the start."""
+        """(k, V): the same predicted from the start."""
         return _first_of_neurons(self._recorded("predicted_entry_time"))
 
     # ---- Full states ---------------------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ FEWEST = 6
 """Records from which a trend is fitted."""
 
 SOON = 1000.0
-"""Factor of time after the end of a run within which what is foretold is said as a multiple of that end, too."""
+"""Factor of time after the end of a run within which what is predicted is said as a multiple of that end, too."""
 
 COUNTED_ON = 0.5
 """Part of the way in ln t, to where nothing happens by the fit, that is counted on; in the study permanence escapes came after 0.8 of it or more."""
@@ -129,7 +129,7 @@ def _line(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Moment(NamedTuple):
-    """When something is foretold to happen.
+    """When something is predicted to happen.
 
     Attributes
     ----------

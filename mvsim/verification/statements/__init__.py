@@ -2,7 +2,7 @@
 
 ===================  =========================================================
 `theorems`           Theorems 4.6 and 4.7
-`permanence`         how long they are foretold to stay true
+`permanence`         how long they are predicted to stay true
 `definition`         Definition 4.5 on fresh draws and training points
 `claims`             Claims B.1 - B.28, a small function each
 `calculations`       Calculations A.6 - A.10 as identities

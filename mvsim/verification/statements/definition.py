@@ -81,6 +81,13 @@ def learned_features(run: Run, draws: int = DRAWS, data: Dataset | None = None) 
     return Learned(FeatureTest(p, draws, run.seed).fraction_learned(c), draws, np.stack(training, axis=1), active, accuracy)
 
 
+def classes_told(learned: Learned) -> str:
+    """Say in how many classes how many views are learned."""
+    (first, count_first), *others = count_classes(np.where(learned.by_definition, 1.0, 0.0)).items()
+    sizes = ", ".join([f"{first} views in {count_first}", *(f"{name} in {n}" for name, n in others)])
+    return f"{sizes} of {len(learned.fresh)} classes"
+
+
 def definition_4_5(run: Run, learned: Learned) -> Verdict:
     """Report how many of the V k features are learned, how sure that is, and whether B_{y,l} tells the same.
 
@@ -92,10 +99,8 @@ def definition_4_5(run: Run, learned: Learned) -> Verdict:
     only_training = int((is_learned(learned.training) & ~is_learned(learned.fresh)).sum())
     against = int((by_definition != learned.active).sum())
     total = own_correlations(run.final_correlations)
-    (first, count_first), *others = count_classes(np.where(by_definition, 1.0, 0.0)).items()
-    sizes = ", ".join([f"{first} views in {count_first}", *(f"{name} in {n}" for name, n in others)])
     detail = (
-        f"{sizes} of {p.k} classes; a learned view suffices on >= {low:.3f} of D "
+        f"{classes_told(learned)}; a learned view suffices on >= {low:.3f} of D "
         f"({100 * CONFIDENCE:g}%, {learned.draws} fresh draws per class); partly learned: {int(learned.partly.sum())}; "
         f"on training points only: {only_training}; B_(y,l) says otherwise for {against}; largest own correlation {total.max():.4g}"
     )

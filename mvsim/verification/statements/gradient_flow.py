@@ -2,8 +2,8 @@
 
 Along c' = -grad J, dJ/dt = -|grad J|^2 and d ln J / dt = -|grad J|^2 / J. The integrals of both right-hand sides are recorded with a run, added
 up from velocities within its steps; loss and gradient norm are recorded from full evaluations at the records. They agree up
-to the error of the steps, which is in units of rtol. A record that was changed, a step that went wrong or a gradient that does not belong to the
-loss shows as a difference.
+to the error of the steps, which is in units of rtol, and that of the integrals, which is more if rtol is small (`QUADRATURE`). A record that was
+changed, a step that went wrong or a gradient that does not belong to the loss shows as a difference.
 
 The first growth ties the clock of a run to its parameters; `mvsim.verification.statements.records` and
 `mvsim.verification.statements.replay` tie records and states.
@@ -29,6 +29,18 @@ from mvsim.verification.verdict import Verdict, at_most, not_applicable
 BALANCE = 30.0
 """Most difference between losses and integrals, in units of rtol. An escape changes J by its own order within tens of steps, each of which may err
 by a few rtol; steps that err by more than `mvsim.integrators.flow.flow.IMBALANCE` rtol are refused while a run is made."""
+
+QUADRATURE, SAFETY = 0.05, 10.0
+"""The integrals err by `QUADRATURE` rtol^(2/3), and more than that by this factor is not allowed: at small rtol it is more than `BALANCE` rtol.
+
+With x the size of a step in units of the time in which things change by a factor e, and L the local error of BDF of order 5:
+
+    L = (10 / 137) x^6, which is rtol where steps are as long as they may be;
+    of Gauss's rule with two nodes, for |c'|^2 growing as exp(2 t):                 x^4 / 270 = 0.0037 x^4, relative to the integral;
+    of the velocities at the nodes, which are those of a cubic through both ends:   x^4 / 216 = 0.0046 x^4.
+
+The number of steps cancels: both are relative to what a step adds. Together they are 0.0083 (13.7 rtol)^(2/3) = 0.05 rtol^(2/3). Lower orders have
+smaller x. The factor is for what this leaves out: a neuron that escapes speeds up more than exponentially."""
 
 SHORTEST = np.log(10.0) / 40.0
 """Least increase of ln t between records that are compared: half of that at which runs are recorded where nothing happens. Closer ones were made in
@@ -102,6 +114,11 @@ class FlowRecords:
         values = self.dataset[name].to_numpy() if name in self.dataset else np.array([np.nan])
         return values if np.isfinite(values).all() else None
 
+    @property
+    def balance(self) -> float:
+        """The largest difference of losses and integrals that is allowed."""
+        return float(min(max(BALANCE * self.rtol, SAFETY * QUADRATURE * self.rtol ** (2.0 / 3.0)), WIDEST))
+
     def at_most(self, name: str, statement: str, values: np.ndarray, bound: float, what: str = "") -> Verdict:
         """Decide whether the largest of values (T,) or (T - 1,), the second belonging to the ends of intervals, is within bound."""
         times = self.times[len(self.times) - len(values) :]
@@ -122,19 +139,19 @@ def descent(records: FlowRecords) -> Verdict:
 
 
 def energy_balance(records: FlowRecords) -> Verdict:
-    """J(0) - J(t) is the integral of |grad J|^2: the largest difference at any t over J(0), at most `BALANCE` rtol."""
+    """J(0) - J(t) is the integral of |grad J|^2: the largest difference at any t over J(0), at most `FlowRecords.balance`."""
     name, statement = "Gradient flow (energy balance)", "|J(0) - J(t) - integral of |grad J|^2| / J(0), the largest"
     lost = records.integral("dissipation")
     if lost is None:
         return _unrecorded(name, statement, "dissipation")
     values = np.abs(records.loss[0] - records.loss - (lost - lost[0])) / abs(records.loss[0])
-    return records.at_most(name, statement, values, min(BALANCE * records.rtol, WIDEST))
+    return records.at_most(name, statement, values, records.balance)
 
 
 def log_energy_balance(records: FlowRecords) -> Verdict:
     """Compare the fall of ln J with the integral of |grad J|^2 / J between records s < t: the largest difference over 1 + |ln J(s) - ln J(t)|.
 
-    This looks at every stage of training alike, however small the loss is there. At most `BALANCE` rtol.
+    This looks at every stage of training alike, however small the loss is there. At most `FlowRecords.balance`.
     """
     name = "Gradient flow (energy balance, logarithmic)"
     statement = "|ln J(s)/J(t) - integral of |grad J|^2 / J| / (1 + |ln J(s)/J(t)|), the largest between successive records"
@@ -142,7 +159,7 @@ def log_energy_balance(records: FlowRecords) -> Verdict:
     if lost is None:
         return _unrecorded(name, statement, "log_dissipation")
     differences = np.abs(records.falls - np.diff(lost)) / (1.0 + np.abs(records.falls))
-    return records.at_most(name, statement, differences, min(BALANCE * records.rtol, WIDEST))
+    return records.at_most(name, statement, differences, records.balance)
 
 
 def first_growth(records: FlowRecords) -> Verdict:

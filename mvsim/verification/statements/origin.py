@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mvsim.archive import collect_provenance
+from mvsim.archive import collect_provenance, revision_text
 from mvsim.initialisation import initial_correlations
 from mvsim.recording.observation import Start
 from mvsim.recording.variables import Variable, When, variables_of
@@ -46,14 +46,14 @@ def _measured_once(dataset: xr.Dataset) -> list[tuple[str, Variable]]:
 def regime(evidence: Evidence) -> Verdict:
     """Compare the departures from Assumption 4.3 that a file names with those of its parameters, its training loss and its stepping.
 
-    Other code may name them otherwise, so that a file of another version or git revision is not compared. No verdict rests on what the file names:
+    Other code may name them otherwise, so that a file of another version, git revision or sources is not compared. No verdict rests on what the file names:
     all are labelled with what is formed again.
     """
     name, statement = "Records (regime)", "departures from what the theorems assume that the file names otherwise than its parameters do"
     written, formed = evidence.run.regime, evidence.regime
-    made, present = ([provenance[key] for key in ("version", "git_revision")] for provenance in (evidence.run.provenance, collect_provenance("")))
-    if made != present:
-        words = "{} at {}".format(*made)
+    made, present = evidence.run.provenance, collect_provenance("")
+    if any(made.get(key) != present[key] for key in ("version", "git_revision", "sources")):
+        words = f"{made['version']} ({revision_text(made)})"
         return not_applicable(name, statement, f"the file is of version {words}, which may have named them in other words", 0.0)
     different = [one for one in (*written, *formed) if (one in written) != (one in formed)]
     named = ", ".join(dict.fromkeys(one.name for one in different)) or "none"

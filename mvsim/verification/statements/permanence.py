@@ -1,6 +1,6 @@
-"""How long the theorems are foretold to stay true in a run: "for all later t = O(poly(k))" as a time and a power of k.
+"""How long the theorems are predicted to stay true in a run: "for all later t = O(poly(k))" as a time and a power of k.
 
-What is said here is foretold from trends over the last factor of time (`mvsim.verification.evidence.permanence`), with the error of the fit. It is
+What is said here is predicted from trends over the last factor of time (`mvsim.verification.evidence.permanence`), with the error of the fit. It is
 measured, and decides nothing: up to its end a run has been followed, beyond it has not.
 """
 
@@ -22,22 +22,22 @@ NEVER = Moment(np.inf, 0.0, np.inf, 0.0)
 
 
 def permanence(evidence: Evidence, learned: Learned, theorem: str) -> list[Verdict]:
-    """Return how long what a theorem says of a run is foretold to stay true."""
+    """Return how long what a theorem says of a run is predicted to stay true."""
     undone = [nothing_undoes_it(evidence, theorem)]
     return [one_feature_stays(evidence, learned), *undone] if theorem == "4.6" else undone
 
 
 def one_feature_stays(evidence: Evidence, learned: Learned) -> Verdict:
-    """Theorem 4.6: the power C of k such that exactly one feature is foretold to stay learned in (1 - o(1)) k classes up to t = k^C.
+    """Theorem 4.6: the power C of k such that exactly one feature is predicted to stay learned in (1 - o(1)) k classes up to t = k^C.
 
     That ends when one class more than there may be has learned both. Of the way in ln t to where that cannot have happened by the fit, the part
-    `mvsim.verification.evidence.permanence.COUNTED_ON` is counted on. The detail has the first escape of any unlearned view as it is foretold.
+    `mvsim.verification.evidence.permanence.COUNTED_ON` is counted on. The detail has the first escape of any unlearned view as it is predicted.
     """
     name = "Theorem 4.6 (permanence)"
-    statement = f"the power C of k such that the views that are not learned are foretold to stay so, in {ONE_FEATURE:g} k classes, up to t = k^C"
+    statement = f"the power C of k such that the views that are not learned are predicted to stay so, in {ONE_FEATURE:g} k classes, up to t = k^C"
     p = evidence.parameters
     if p.alpha <= 2.0:
-        return not_applicable(name, statement, "at alpha <= 2 there is no dormant view whose escape could be foretold")
+        return not_applicable(name, statement, "at alpha <= 2 there is no dormant view whose escape could be predicted")
     foretold = foretold_escapes(evidence)
     if foretold.records < FEWEST:
         return not_applicable(name, statement, f"{foretold.records} records since things settled; {FEWEST} are needed")
@@ -49,7 +49,8 @@ def one_feature_stays(evidence: Evidence, learned: Learned) -> Verdict:
     moments = [min(foretold.moment(int(y), view, log_end) if waits[y, view] else NEVER for view in range(p.V)) for y in np.flatnonzero(one)]
     order, classes = sorted(range(len(moments)), key=lambda i: moments[i].known), np.flatnonzero(one)
     first, last = moments[order[0]], moments[order[int(one.sum()) - needed]]
-    which = "no class is on its way to learn both" if first == NEVER else f"class {classes[order[0]]} is foretold to learn its second feature {first}"
+    which = f"class {classes[order[0]]} is predicted to learn its second feature {first}"
+    which = "no class is on its way to learn both" if first == NEVER else which
     detail = f"{which}; {int(one.sum())} of {p.k} classes have one feature now; {_reached(evidence)}; {foretold.records} records fitted"
     return constant(name, statement, last.counted_on / evidence.log_k, detail=detail)
 
@@ -64,16 +65,16 @@ def not_for_long(evidence: Evidence, foretold: Sequence[Verdict]) -> str:
 
 
 def nothing_undoes_it(evidence: Evidence, theorem: str) -> Verdict:
-    """Theorems 4.6 and 4.7: the power C of k up to which nothing is foretold to undo training accuracy.
+    """Theorems 4.6 and 4.7: the power C of k up to which nothing is predicted to undo training accuracy.
 
     That is until the margins are gone or the premise under which they are followed: that noise stays in the polynomial part.
 
     The margin of a training point is its own output minus the largest other one on the same point. The least of all points is followed in ln t;
     training accuracy is 1 if and only if it is positive. V Q delta4 max c / rho is followed, too: above 1 a patch of noise enters the linear
-    regime and speaks for its own classes, and that is what could turn the trend. Where it is above 1 already nothing is foretold.
+    regime and speaks for its own classes, and that is what could turn the trend. Where it is above 1 already nothing is predicted.
     """
     name = f"Theorem {theorem} (what could undo it)"
-    statement = "the power C of k such that outputs on training points are foretold to keep their order up to t = k^C"
+    statement = "the power C of k such that outputs on training points are predicted to keep their order up to t = k^C"
     p = evidence.parameters
     margin = evidence.least_margin[:, evidence.class_sizes > 0].min(axis=1)
     largest = np.maximum(evidence.max_correlation.max(axis=(1, 2)), evidence.off_diagonal_max.max(axis=1))
@@ -87,7 +88,7 @@ def nothing_undoes_it(evidence: Evidence, theorem: str) -> Verdict:
         return not_applicable(name, statement, f"{fitted.records} records since things settled; {FEWEST} are needed")
     margins = f"least margin {margin[-1]:.4g}, changing by {fitted.slope[0]:.3g} +- {fitted.error[0]:.2g} per factor e of time"
     if noise[-1] >= 1.0:
-        why = f"V Q delta4 max c / rho = {noise[-1]:.3g} instead of << 1, so noise is in the linear regime and a trend of margins foretells nothing"
+        why = f"V Q delta4 max c / rho = {noise[-1]:.3g} instead of << 1, so noise is in the linear regime and a trend of margins predicts nothing"
         return not_applicable(name, statement, f"{why}; {margins}; {_reached(evidence)}")
     lost, loud = fitted.moment(0, 0.0), fitted.moment(1, 1.0)
     detail = f"{margins}, gone {lost}; V Q delta4 max c / rho = {noise[-1]:.3g}, above 1 {loud}; {_reached(evidence)}"

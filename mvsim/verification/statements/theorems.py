@@ -6,7 +6,7 @@ all later times; before that it is inconclusive. Once every view is learned the 
 What has not been learned may still come, so that what is missing fails only after it has been missing while t grew by
 `mvsim.verification.evidence.persistence.PATIENCE`. That Theorem 4.6 holds rests on what is missing too, but on the first factor alone, since runs
 end there when they have settled: one that is followed further may still turn. What is said is about the run and up to its end; when an unlearned view
-is foretold to escape after all, says `mvsim.verification.statements.permanence`.
+is predicted to escape after all, says `mvsim.verification.statements.permanence`.
 
 A view is learned if it suffices wherever that was looked at, and not learned if it suffices nowhere; one that suffices on a part of D only is
 neither, which for Theorem 4.7 is not enough and for Theorem 4.6 leaves its class open.

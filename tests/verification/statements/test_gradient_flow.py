@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import mvsim
 from mvsim.run import Run
 from mvsim.verification.ensemble import over_seeds
 from mvsim.verification.evidence.evidence import Evidence
@@ -40,6 +41,17 @@ def test_real_runs_hold(erm, midpoint):
     assert statuses(midpoint) == dict.fromkeys(ALL, "holds") | {RATE: "not applicable", TIMES: "not applicable", LATE: "not applicable"}
     verdicts = {verdict.name: verdict for verdict in gradient_flow(Evidence(midpoint))}
     assert all(verdicts[name].detail for name in (RATE, TIMES, LATE))
+
+
+@pytest.mark.parametrize("rtol", [1e-7, 1e-9])
+def test_runs_of_a_fine_tolerance_hold_and_their_checks_can_fail(rtol):
+    run = mvsim.simulate(mvsim.Parameters(k=3, d=300, N=30, P=12), "erm", rtol=rtol, t_end=1e4, n_test=4)
+    verdicts = {verdict.name: verdict for verdict in gradient_flow(Evidence(run))}
+    assert {name: verdicts[name].status for name in (BALANCE, LOG_BALANCE)} == dict.fromkeys((BALANCE, LOG_BALANCE), "holds")
+    assert verdicts[BALANCE].bound == pytest.approx(0.5 * rtol ** (2 / 3))
+    assert verdicts[BALANCE].measured > 0.01 * verdicts[BALANCE].bound  # the bound is not out of sight
+    wrong = altered(run, dissipation=(1.0 + 3.0 * rtol ** (2 / 3)) * recorded(run, "dissipation"))
+    assert failing(wrong) == {BALANCE}
 
 
 def test_they_are_part_of_the_judgement(erm):

@@ -1,4 +1,4 @@
-"""How long theorems are foretold to stay true, as a power of k."""
+"""How long theorems are predicted to stay true, as a power of k."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def test_the_power_is_that_of_the_class_that_is_one_too_many(erm, monkeypatch):
     with_escapes(monkeypatch, [30.0, 20.0, 50.0, 40.0])  # k = 4: 0.9 of 4 classes are all four
     verdict = one_feature_stays(Evidence(erm), learned(4))
     assert (verdict.status, verdict.measured) == ("measured", pytest.approx(power(erm, 20.0)))
-    assert verdict.detail.startswith("class 1 is foretold to learn its second feature at t = 10^20, +- 2 decades by the fit; 4 of 4 classes have one")
+    assert verdict.detail.startswith("class 1 is predicted to learn its second feature at t = 10^20, +- 2 decades by the fit; 4 of 4 classes have one")
     monkeypatch.setattr(statements, "ONE_FEATURE", 0.75)
     verdict = one_feature_stays(Evidence(erm), learned(4))
     assert verdict.measured == pytest.approx(power(erm, 30.0))
@@ -138,4 +138,4 @@ def test_what_ends_soon_is_said_in_the_verdict_on_the_theorem(erm, monkeypatch):
         verdicts = {verdict.name: verdict for verdict in judge(erm, "4.6").verdicts}
         features = verdicts["Theorem 4.6 (features)"]
         assert features.status == "holds"
-        assert ("; not for long: class 0 is foretold to learn its second feature at t = 10^" in features.detail) == said
+        assert ("; settled, and may change later: class 0 is predicted to learn its second feature at t = 10^" in features.detail) == said

@@ -34,7 +34,8 @@ def regime_figure(results: dict[str, Any]) -> Figure:
     """Draw Section 3 in six panels: medians over data sets, with the range over them where it is wider than the line."""
     with styled():
         figure = Figure(figsize=(6.8, 7.4), layout="constrained")
-        figure.suptitle("Section 3 on data: what holds, and what fails as written", fontsize=9)
+        title = "Section 3 on data: each of its four results holds in a corrected form, and fails as written"
+        figure.suptitle(title, fontsize=9, x=0.01, ha="left")
         grid = figure.subplots(3, 2)
         for draw, axes in zip((_breaks, _unseen, _distances, _gradients, _erm, _closing), grid.flat, strict=True):
             draw(axes, results)
@@ -45,7 +46,7 @@ def separability_figure(results: dict[str, Any]) -> Figure:
     """Draw Proposition 4.4: the share of data sets that a linear classifier fits and does not fit, over strength and number of points."""
     with styled():
         figure = Figure(figsize=(3.3, 4.0), layout="constrained")
-        figure.suptitle("With strong noise and enough points\nno linear classifier is perfect", fontsize=9)
+        figure.suptitle("With strong noise and enough points\nno linear classifier is perfect", fontsize=9, x=0.01, ha="left")
         upper, lower = figure.subplots(2, 1)
         rows = results["separability"]
         k = rows["over_strength"][0]["k"]

@@ -55,6 +55,15 @@ CLAIMS: dict[str, Claim] = {
 """By name, in the order of the proofs. Claims B.1 and B.14 share their first three items."""
 
 
-def claims(evidence: Evidence) -> list[Verdict]:
-    """Return the verdict of every claim that speaks of a loss like that of the run."""
-    return [claim.check(evidence) for claim in CLAIMS.values() if claim.applies(evidence.mixes)]
+def claims(evidence: Evidence, any_loss: bool = False) -> list[Verdict]:
+    """Return the verdict of every claim that speaks of a loss like that of the run.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        A run.
+    any_loss : bool
+        Only claims that speak of both losses: those about the initial state and the data, which hold whatever is trained.
+    """
+    chosen = [claim for claim in CLAIMS.values() if claim.applies(evidence.mixes)]
+    return [claim.check(evidence) for claim in chosen if (claim.erm and claim.mixing) or not any_loss]

@@ -22,13 +22,13 @@ def off_diagonal_at_escape(evidence: Evidence) -> Verdict:
 
 
 def escape_time_scale(evidence: Evidence) -> Verdict:
-    """Claims B.4 and B.17: T_A = O(poly(k)). Measured: the largest T_A over the time foretold from the initial state.
+    """Claims B.4 and B.17: T_A = O(poly(k)). Measured: the largest T_A over the time predicted from the initial state.
 
     The proofs integrate c' = K (c / rho)^(alpha - 1) from c(0) with K within a constant of S_{y,l} ((B.6), (B.21)), so a time of the order of
     T = (rho / K) (rho / c(0))^(alpha - 2) / (alpha - 2) is what they give (`mvsim.recording.entries.predicted_escape_times`, which ends at the
     threshold of B_{y,l} and has alpha <= 2 as well); T_A / T is free of units.
     """
-    name, statement = "Claim B.4 (T_A)", "T_A over the time that the tensor power method foretells is bounded"
+    name, statement = "Claim B.4 (T_A)", "T_A over the time that the tensor power method predicts is bounded"
     if evidence.mixes:
         name = "Claim B.17 (T_A)"
     reached = first_records(_leaders(evidence) >= evidence.poly_end)

@@ -142,7 +142,7 @@ def escape_times(evidence: Evidence) -> Verdict:
 
 
 class Rates(NamedTuple):
-    """Growth of single neurons in units of what Claim B.12 foretells, one entry for each stretch of time; all (n,).
+    """Growth of single neurons in units of what Claim B.12 predicts, one entry for each stretch of time; all (n,).
 
     Attributes
     ----------
