@@ -34,7 +34,8 @@ def collect_provenance(command: str | Sequence[str] | None = None) -> dict[str, 
     -------
     dict
         ``version`` of mvsim, ``git_revision`` of its source tree (None outside one, as for an installed package; ``-dirty`` appended where files
-        differ from it), ``sources`` (a digest of all files of the package, which tells its code apart with and without git), ``command``, ``versions`` of Python and the libraries that compute and store, ``platform``, ``created`` (UTC).
+        differ from it), ``sources`` (a digest of all files of the package, which tells its code apart with and without git), ``command``,
+        ``versions`` of Python and the libraries that compute and store, ``platform``, ``created`` (UTC).
     """
     return {
         "version": __version__,

@@ -64,14 +64,14 @@ def simulate(
 
 
 COARSE = 0.01
-"""Largest rtol with which `mvsim verify` finds all runs to be gradient flows. At k = 3 and 4, three seeds of both methods, it rejected none of 12 runs
-with this, 1 with 0.03, 3 with 0.05 and 8 with 0.1: their steps err by more than a check of any use allows."""
+"""Largest rtol with which `mvsim verify` finds all runs to be gradient flows. At k = 3 and 4, three seeds of both methods, it rejected none of 12
+runs with this, 1 with 0.03, 3 with 0.05 and 8 with 0.1: their steps err by more than a check of any use allows."""
 
 
 def _warn_of_coarse_steps(rtol: float | None) -> None:
     """Warn of a relative tolerance with which a run may not be the gradient flow that it is called."""
     if rtol is not None and rtol > COARSE:
-        note(f"warning: rtol={rtol:g}: so coarse that `mvsim verify` may reject the run as no gradient flow; take {COARSE:g} or less to have it judged")
+        note(f"warning: rtol={rtol:g}: `mvsim verify` may reject so coarse a run as no gradient flow; take {COARSE:g} or less to have it judged")
 
 
 def _last_written(path: Path) -> int | None:

@@ -114,7 +114,7 @@ def judge(run: Run, theorem: str | None, data: Dataset | None = None, everything
         return _judge(run, theorem, data, everything)
 
 
-def _judge(run: Run, theorem: str, data: Dataset | None, everything: bool) -> Judgement:
+def _judge(run: Run, theorem: str | None, data: Dataset | None, everything: bool) -> Judgement:
     evidence = Evidence(run, data)
     learned, two_views = learned_features(run, data=data), run.parameters.V == 2
     network = run.parameters.model == NETWORK.name

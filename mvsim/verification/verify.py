@@ -83,18 +83,18 @@ def ask_of_runs(
         looked at before the first is judged.
     """
     opened = [run if isinstance(run, Run) else open_run(_path(run)) for run in runs]
-    asked = []
+    asked: list[tuple[Run, str | None]] = []
     for run in opened:
         for number in theorems:
             check_method(run, check_theorem(number))
             check_model(run.parameters, f"{path_text(run.path or 'a run')}: ")
         _check_points(run, data)
-        asked += [(run, number) for number in theorems or [theorem_of(run)]]
-    for run, number in asked:
+        asked += [(run, about) for about in theorems or [theorem_of(run)]]
+    for run, about in asked:
         if begin is not None:
             begin(run)
         state = "" if run.status == "finished" else f" ({run.status} when it was saved)"
-        yield Section(f"{run.path or run}{state}", judge(run, number, data).verdicts)
+        yield Section(f"{run.path or run}{state}", judge(run, about, data).verdicts)
 
 
 def _check_points(run: Run, data: Dataset | None) -> None:

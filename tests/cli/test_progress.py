@@ -28,7 +28,8 @@ def test_unknown_end_and_rate():
     assert progress.pace(nothing_comes) == "step 1200, until training accuracy is 1 and nothing changes any more"
     assert progress.pace({**unknown, "escapes": None}) == progress.pace(nothing_comes)
     late = {**STATUS, "steps": None, "seconds_left": None}
-    assert progress.pace({**late, "until": 5e8, "seconds_left": 79.6}) == "step 1200, 12 of 20 features escaped, next predicted at t = 3.4e+08, 412 steps/s"
+    at_the_end = progress.pace({**late, "until": 5e8, "seconds_left": 79.6})
+    assert at_the_end == "step 1200, 12 of 20 features escaped, next predicted at t = 3.4e+08, 412 steps/s"
     assert progress.pace(late) == "step 1200, ends at t = 2.04e+06 unless something changes, 412 steps/s"
     assert progress.pace({**STATUS, "steps": None}).endswith("412 steps/s, 1 min 20 s left at the present pace")
 

@@ -325,7 +325,8 @@ def test_a_view_that_was_not_foretold_takes_the_first_place_from_no_other():
     first, later = (len(dots.get_offsets()) for dots in axes.collections)
     each = measured[0].size
     assert (first, later) == (3 * each, each - 1)
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == [f"first of its class: {3 * each}", f"later: {each - 1}", "not predicted: 1"]
+    words = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert words == [f"first of its class: {3 * each}", f"later: {each - 1}", "not predicted: 1"]
 
 
 def test_a_run_in_which_nothing_escaped_says_so(tmp_path):

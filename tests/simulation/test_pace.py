@@ -51,7 +51,7 @@ def test_no_time_left_is_told_while_the_pace_changes(clock):
     flow, told = Pace(0), []
     for second in range(81):  # steady for 30 s, then an escape, after which each second passes more decades than the one before, then steady again
         clock[0] = 100.0 + second
-        decades = second / 10.0 if second <= 30 else 3.0 + 1e-4 * 2.0 ** ((min(second, 41) - 31)) + max(0.0, second - 41) / 10.0
+        decades = second / 10.0 if second <= 30 else 3.0 + 1e-4 * 2.0 ** (min(second, 41) - 31) + max(0.0, second - 41) / 10.0
         told.append(flow.seconds_to(10.0 ** (1.0 + decades), 1e12) is not None)
     assert all(told[4:31])
     assert not any(told[34:50])

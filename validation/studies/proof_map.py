@@ -139,7 +139,8 @@ def picture(results: dict[str, Any]) -> Figure:
         look = {"edgecolor": "#999999", "linewidth": 0.4}
         handles = [Patch(facecolor=COLOURS[kind], hatch=HATCHES.get(kind), label=text, **look) for kind, text in names.items()]
         figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=6)
-        figure.suptitle(f"{len(contradicted(results))} of {len(rows)} steps of the proofs are contradicted by some run", fontsize=9, x=0.01, ha="left")
+        title = f"{len(contradicted(results))} of {len(rows)} steps of the proofs are contradicted by some run"
+        figure.suptitle(title, fontsize=9, x=0.01, ha="left")
         return figure
 
 

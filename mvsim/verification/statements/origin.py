@@ -46,7 +46,7 @@ def _measured_once(dataset: xr.Dataset) -> list[tuple[str, Variable]]:
 def regime(evidence: Evidence) -> Verdict:
     """Compare the departures from Assumption 4.3 that a file names with those of its parameters, its training loss and its stepping.
 
-    Other code may name them otherwise, so that a file of another version, git revision or sources is not compared. No verdict rests on what the file names:
+    Other code may name them otherwise, so that a file of another version, git revision or sources is not compared. No verdict rests on what it names:
     all are labelled with what is formed again.
     """
     name, statement = "Records (regime)", "departures from what the theorems assume that the file names otherwise than its parameters do"

@@ -40,7 +40,8 @@ def test_the_power_is_that_of_the_class_that_is_one_too_many(erm, monkeypatch):
     with_escapes(monkeypatch, [30.0, 20.0, 50.0, 40.0])  # k = 4: 0.9 of 4 classes are all four
     verdict = one_feature_stays(Evidence(erm), learned(4))
     assert (verdict.status, verdict.measured) == ("measured", pytest.approx(power(erm, 20.0)))
-    assert verdict.detail.startswith("class 1 is predicted to learn its second feature at t = 10^20, +- 2 decades by the fit; 4 of 4 classes have one")
+    expected = "class 1 is predicted to learn its second feature at t = 10^20, +- 2 decades by the fit; 4 of 4 classes have one"
+    assert verdict.detail.startswith(expected)
     monkeypatch.setattr(statements, "ONE_FEATURE", 0.75)
     verdict = one_feature_stays(Evidence(erm), learned(4))
     assert verdict.measured == pytest.approx(power(erm, 30.0))
