@@ -89,7 +89,8 @@ def ask_of_runs(
             check_method(run, check_theorem(number))
             check_model(run.parameters, f"{path_text(run.path or 'a run')}: ")
         _check_points(run, data)
-        asked += [(run, about) for about in theorems or [theorem_of(run)]]
+        named: list[str | None] = [*theorems] or [theorem_of(run)]
+        asked += [(run, about) for about in named]
     for run, about in asked:
         if begin is not None:
             begin(run)
