@@ -3,7 +3,7 @@
 A neuron rests until it is close to its threshold (`mvsim.integrators.flow.resting`). Flows at k = 20 and 50 are followed through escapes twice, one
 after the other: as they are, and with every neuron stepped. Where a reference at rtol / 1000 is affordable, with every neuron stepped, both are
 compared with it: by the largest error of a correlation, relative to it plus a tenth of the largest of its neuron, of all neurons and of those that
-have not escaped, and by the times of escapes. Times are those of one thread. Fails if an error with resting neurons is more than 10 rtol, if an
+have not escaped, and by the times of escapes. What both take is processor time. Fails if an error with resting neurons is more than 10 rtol, if an
 escape differs by more than that from the reference or from the flow in which every neuron is stepped, or if nothing is saved.
 Control: the initial state has errors beyond any bound.
 """
@@ -151,7 +151,7 @@ def passage(results: dict[str, Any]) -> str:
             )
     factors = "; ".join(f"{name} {row['every']['seconds'] / row['resting']['seconds']:.2g}" for name, row in results.items())
     return (
-        f"That most neurons rest takes less processor time by these factors: {factors}. Both flows with rtol 1e-3 on one thread, through the escapes "
-        "named; errors are relative to a reference at rtol / 1000, and so are times of escapes, where there is one, else to the flow in which every "
+        f"That most neurons rest takes less processor time by these factors: {factors}. Both flows with rtol 1e-3 through the escapes "
+        "named; s is processor time; errors are relative to a reference at rtol / 1000, and so are times of escapes, where there is one, else to the flow in which every "
         "neuron is stepped:\n\n" + table(heads, rows)
     )
