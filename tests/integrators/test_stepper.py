@@ -1,17 +1,23 @@
 """Steps of stiff test problems of the literature, beside CVODE and exact solutions."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from compare import assert_close
 from sksundae.cvode import CVODE
 from stepping import Problem, follow
+from strict_device import PLACE, STRICT, fetched
+from tolerances import FEW_OPERATIONS
 
+from mvsim.integrators.arrays import pack, unpack
+from mvsim.integrators.flow.clock import time_of
 from mvsim.integrators.flow.error_size import error_size
 from mvsim.integrators.flow.krylov import gmres
 from mvsim.integrators.flow.newton import ImplicitEquation, solve_by_newton
 from mvsim.integrators.flow.secants import Secants, solve_by_secants
-from mvsim.integrators.flow.stepper import GaveUpError, Stepper
+from mvsim.integrators.flow.stepper import GaveUpError, Stepper, StepperState, laid_out
 
 pytestmark = pytest.mark.usefixtures("one_blas")
 
@@ -192,3 +198,150 @@ def test_gmres_says_when_a_product_is_not_finite(capfd):
     assert np.isnan(x).all()
     assert not solved
     assert capfd.readouterr() == ("", "")
+
+
+# Other coordinates ------------------------------------------------------------------------------------------------------------------------
+
+CHASE = np.array([1.0, 0.0, 0.5, 0.2])
+"""One coordinate that another one leads, which moves at constant speed; one that a third one damps; and that."""
+
+
+def chase(order):
+    """Their system in an order of the coordinates: ``order`` says which stands at each place."""
+    back = np.argsort(order)
+
+    def f(y):
+        a, b, c, d = y[back]
+        return np.array([-50.0 * (a - np.cos(b)), 1.0, -3.0 * c + d, -d * c])[order]
+
+    def jacobian(y):
+        _, b, c, d = y[back]
+        rows = [[-50.0, -50.0 * np.sin(b), 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, -3.0, 1.0], [0.0, 0.0, -d, -c]]
+        return 0.7 * np.array(rows)[np.ix_(order, order)]  # not quite, so that directions come to be known
+
+    return Problem(f, jacobian, lambda y: np.full(4, 1e-5), steady=[int(back[1])], stiff=sorted(int(back[i]) for i in (0, 2, 3)))
+
+
+def chased(steps=40):
+    """The state after so many steps, in the first order."""
+    problem = chase(np.arange(4))
+    stepper = Stepper(problem)
+    state = stepper.started(CHASE, [0.5, 0.25], 1e-6, problem.rate(CHASE))
+    for _ in range(steps):
+        state, _ = stepper.step(state, math.inf, judge)
+    assert state.history.order >= 3
+    assert state.drift.tolist() == [0.0, 1.0, 0.0, 0.0]
+    assert len(state.secants.steps)
+    return state
+
+
+def judge(size, before, after):
+    return np.array([size, 2.0 * size])
+
+
+def rearranged(state, order):
+    """The state with its coordinates in another order; nothing is new, so that what is said of values and speeds is not asked for."""
+    nothing = np.full(4, np.nan)
+    y = state.history.Z[0, :4][order]
+    return laid_out(state, order, y, nothing, np.flatnonzero(order == 1))
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [2, 0, 3, 1], [3, 2, 1, 0]])
+def test_in_another_order_the_steps_are_the_same(order):
+    """Twelve of them, with what comes of them: but for round-off, and from the first on what was known of the system is found out anew."""
+    order, first = np.array(order), np.arange(4)
+    state = chased()
+    one, other = rearranged(state, first), rearranged(state, order)
+    assert other.linearised_at == -1
+    stepper, rearranged_stepper = Stepper(chase(first)), Stepper(chase(order))
+    for _ in range(12):
+        one, size = stepper.step(one, math.inf, judge)
+        other, same_size = rearranged_stepper.step(other, math.inf, judge)
+        assert same_size == pytest.approx(size, rel=1e-9)
+        assert other.history.order == one.history.order
+        columns = [*order, 4, 5]
+        assert_close(other.history.Z, one.history.Z[:, columns], 1e-9)
+        assert_close(other.history.correction, one.history.correction[columns], 1e-6)
+        assert_close(other.drift, one.drift[order], FEW_OPERATIONS)
+
+
+def test_in_the_same_order_a_step_is_that_without():
+    """To within what an equation may leave over: the preconditioner is made anew."""
+    state, stepper = chased(), Stepper(chase(np.arange(4)))
+    (one, size), (other, same_size) = (stepper.step(each, math.inf, judge) for each in (state, rearranged(state, np.arange(4))))
+    assert same_size == size
+    assert np.abs(one.history.Z[0] - other.history.Z[0]).max() < 1e-6
+
+
+NEW = np.array([-1, 2, -1, 1, -1])
+"""Of five coordinates the first, third and last are new; of the old ones two go on."""
+
+PLACES, SPEEDS = np.array([7.0, np.nan, -4.0, np.nan, 0.25]), np.array([0.3, np.nan, 2.0, np.nan, -1.5])
+
+
+def extended(state, steady=(2, 3)):
+    return laid_out(state, NEW, PLACES, SPEEDS, np.array(steady, int))
+
+
+@pytest.mark.parametrize("h", [1e-3, 1e-2])
+def test_what_is_new_has_moved_at_constant_speed(h):
+    """Whether it is seen from a frame that moves with it or not: a prediction goes on with it, and so does one for a time that is past."""
+    state = chased()
+    after = extended(replace(state, history=state.history.rescaled(h)))
+    for size in (h, -h):
+        history = after.history.rescaled(size)
+        time = time_of(size, after.clock)
+        predicted = history.predicted()[0, :5] + time * after.drift
+        for new in (0, 2, 4):
+            assert predicted[new] - PLACES[new] == pytest.approx(time * SPEEDS[new], rel=h**3)
+        velocity = history.predicted()[1, :5] / (size * after.clock * math.exp(size)) + after.drift
+        assert velocity[[0, 2, 4]] == pytest.approx(SPEEDS[[0, 2, 4]], rel=h**2)
+    assert after.drift.tolist() == [0.0, 0.0, 2.0, 1.0, 0.0]
+    assert np.array_equal(after.history.Z[1:, 2], np.zeros(after.history.order))
+    assert np.all(after.history.Z[1:, 0] != 0.0)
+    assert np.array_equal(after.history.correction[[0, 2, 4]], np.zeros(3))
+
+
+def test_what_stays_keeps_its_past_and_integrals_theirs():
+    state = chased()
+    after = extended(state)
+    for before, now in ((2, 1), (1, 3), (4, 5), (5, 6)):
+        assert np.array_equal(after.history.Z[:, now], state.history.Z[:, before])
+        assert after.history.correction[now] == state.history.correction[before]
+    assert (after.history.h, after.history.wait, after.history.scale) == (state.history.h, state.history.wait, state.history.scale)
+    assert np.array_equal(after.history.past, state.history.past)
+    assert after.history.Z.shape == (state.history.order + 1, 5 + 2)
+    kept = ("most_growth", "steps", "inverted_at", "gamma", "rate", "error", "trouble", "exact", "clock")
+    assert [getattr(after, name) for name in kept] == [getattr(state, name) for name in kept]
+    assert after.linearised is PLACES
+
+
+def test_known_directions_of_what_stays_are_kept():
+    """In what is new nothing has changed along them; nor in what was not looked at, as the second coordinate, which cannot be stiff."""
+    state = chased()
+    assert state.secants.index.tolist() == [0, 2, 3]
+    after = extended(state).secants
+    assert after.index.tolist() == [0, 1, 2, 3, 4]
+    for known, before in ((after.steps, state.secants.steps), (after.responses, state.secants.responses)):
+        assert np.array_equal(known[:, 1], before[:, 1])
+        assert np.array_equal(known[:, [0, 2, 3, 4]], np.zeros((len(before), 4)))
+        assert np.abs(known[:, 1]).max() > 0.0
+
+
+def test_what_stops_being_steady_goes_on_as_it_moves():
+    """Its frame goes on with it until the end of the next step."""
+    after = extended(chased(), steady=())
+    assert after.drift.tolist() == [0.0, 0.0, 0.0, 1.0, 0.0]
+    assert np.all(after.history.Z[1, [0, 2, 4]] != 0.0)
+
+
+def test_other_coordinates_are_laid_out_on_a_device_as_on_the_host():
+    state = chased()
+    put = STRICT.put
+    there = unpack(StepperState, pack(state), STRICT)
+    on_device = laid_out(there, put(NEW), put(np.nan_to_num(PLACES)), put(np.nan_to_num(SPEEDS)), put(np.array([2, 3])))
+    assert on_device.history.Z.device == on_device.drift.device == on_device.secants.steps.device == PLACE
+    here = pack(laid_out(state, NEW, np.nan_to_num(PLACES), np.nan_to_num(SPEEDS), np.array([2, 3])))
+    for name, values in pack(on_device, STRICT).items():
+        assert_close(values.astype(float), here[name].astype(float), FEW_OPERATIONS)
+    assert_close(fetched(on_device.history.Z), extended(state).history.Z, FEW_OPERATIONS)

@@ -123,7 +123,7 @@ def leading(y: Any, velocity: Any, chart: EscapeChart, alike: Any) -> Any:
     coming = chart.waiting(y) & (speed > 0.0)
     times = xp.where(coming, to_go / xp.where(coming, speed, xp.ones_like(speed)), xp.full_like(speed, math.inf))
     times = primitives_of(y).entries(chart.places.among(math.inf, times, y), alike)
-    first = many * integers_like(rows, alike)[:, None] + xp.argsort(times, axis=1, stable=True)[:, :LEADING]
+    first = many * integers_like(rows, alike)[:, None] + xp.argsort(times, axis=1, stable=True)[:, : min(LEADING, many)]
     found = xp.isfinite(xp.take(flat(times), flat(first)))
     return xp.reshape(xp.where(found, xp.take(flat(alike), flat(first)), -xp.ones_like(flat(first))), first.shape)
 
