@@ -170,6 +170,7 @@ SMALL = {
     },
     "flow_resting": {
         "k=20 erm": {
+            "parameters": {"k": 20, "m": 20, "V": 2},
             "escapes": 1,
             "apart": 1e-3,
             "control": 1.0,

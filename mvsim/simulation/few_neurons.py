@@ -8,6 +8,7 @@ import numpy as np
 
 from mvsim.integrators import Escaping, Field, Groups, Units
 from mvsim.linalg.namespaces import namespace_of
+from mvsim.linalg.primitives import primitives_of
 from mvsim.linalg.vectors import flat, integers_like
 from mvsim.objectives import Objective
 from mvsim.objectives.scales import Scales
@@ -82,7 +83,7 @@ class FewNeurons(Groups):
         """Return (k, m): the neurons that have a correlation at some positions (w,)."""
         xp, (k, m, _, V) = namespace_of(positions), self._shape
         neurons = xp.unique_values(positions // (k * V))
-        return xp.reshape(xp.any(neurons[:, None] == integers_like(k * m, positions), axis=0), (k, m))
+        return xp.reshape(primitives_of(positions).lookup(neurons, integers_like(k * m, positions)) >= 0, (k, m))
 
     def _index(self, neurons: Any) -> Any:
         """Return (k, E, k V): where the correlations of neurons (k, E) are."""

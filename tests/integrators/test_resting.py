@@ -104,7 +104,7 @@ def test_the_guide_is_the_second_of_its_row():
         assert changed == sorted([coordinate, *followers])
 
 
-def test_where_one_alone_comes_it_guides_the_others_of_its_row():
+def test_where_one_alone_comes_what_recedes_moves_at_constant_speed():
     """In the third row: of its others one is on the chart and recedes, and two are not on it."""
     y, velocity = at_time(0.0)
     velocity = velocity.copy()
@@ -114,7 +114,7 @@ def test_where_one_alone_comes_it_guides_the_others_of_its_row():
     end = y + velocity
     end[12] += 0.25
     found = rest.at(end[stepped], 1.0)
-    assert found[9] == pytest.approx(y[9] - 0.5 * (end[12] - y[12]) / velocity[12], rel=FEW_OPERATIONS)
+    assert found[9] == pytest.approx(y[9] - 0.5, rel=FEW_OPERATIONS)
     assert found[[14, 15]] == pytest.approx((y + velocity)[[14, 15]], rel=FEW_OPERATIONS)
 
 
@@ -161,7 +161,6 @@ def test_where_the_guide_has_turned_its_row_moves_at_constant_speed():
     assert found[[0, 2]] == pytest.approx((start + velocity)[[0, 2]], rel=FEW_OPERATIONS)
 
 
-@pytest.mark.xfail(strict=True, reason="whatever comes next but one guides its row, though noise may carry it")
 @pytest.mark.parametrize("corrected", [False, True])
 def test_what_noise_carries_guides_nothing(corrected):
     """From far below it is on its way at 10^5 times the speed of its row on the chart, and comes second; an escape elsewhere makes it faster."""

@@ -1,11 +1,11 @@
 """What it saves that neurons rest while few of each class are stepped, and what it costs in accuracy.
 
 A neuron rests until it is close to its threshold (`mvsim.integrators.flow.resting`). Flows at k = 20 and 50 are followed through escapes twice, one
-after the other: as they are, and with every neuron stepped. Where a reference at rtol / 1000 is affordable, with every neuron stepped, both are
-compared with it: by the largest error of a correlation, relative to it plus a tenth of the largest of its neuron, of all neurons and of those that
-have not escaped, and by the times of escapes. What both take is processor time. Fails if an error with resting neurons is more than 10 rtol, if an
-escape differs by more than that from the reference or from the flow in which every neuron is stepped, or if nothing is saved.
-Control: the initial state has errors beyond any bound.
+after the other: with neurons that rest, as a run does by itself from k = 25 on, and with every neuron stepped. Where a reference at rtol / 1000 is
+affordable, with every neuron stepped, both are compared with it: by the largest error of a correlation, relative to it plus a tenth of the largest
+of its neuron, of all neurons and of those that have not escaped, and by the times of escapes. What both take is processor time. Fails if an error
+with resting neurons is more than 10 rtol, if an escape differs by more than that from the reference or from the flow in which every neuron is
+stepped, or if at k = 50 nothing is saved. Control: the initial state has errors beyond any bound.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ PROBLEMS = {
 
 
 @contextmanager
-def every_neuron_stepped() -> Iterator[None]:
-    """Let no neuron rest."""
-    with patch.object(resting, "LEAST", math.inf):
+def resting_from(least: float) -> Iterator[None]:
+    """Let neurons rest where there are so many correlations."""
+    with patch.object(resting, "LEAST", least):
         yield
 
 
@@ -77,8 +77,9 @@ def compare(name: str) -> dict[str, Any]:
     """Follow one flow both ways, and compare."""
     problem, affordable = PROBLEMS[name]
     follow_escapes(Problem(name, problem.method, problem.parameters, 1.0), RTOL)  # compiles
-    some, escapes, with_resting = followed(problem, RTOL)
-    with every_neuron_stepped():
+    with resting_from(0):
+        some, escapes, with_resting = followed(problem, RTOL)
+    with resting_from(math.inf):
         every, times, without = followed(problem, RTOL)
         reference, right = follow_escapes(problem, RTOL / FINER) if affordable else (None, None)
     row = {
@@ -108,13 +109,19 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     return options.file.measure_parts(options.only, compare)
 
 
+def is_large(row: dict[str, Any]) -> bool:
+    """Whether neurons rest in a run of that size by themselves."""
+    k, m = row["parameters"]["k"], row["parameters"]["m"]
+    return bool(row["parameters"]["V"] * k * k * m >= resting.LEAST)
+
+
 def judge(results: dict[str, Any]) -> list[str]:
     """Return what is wrong."""
     faults = []
     for name, row in results.items():
         if not row["apart"] <= BOUND:
             faults.append(f"{name}: an escape differs by {row['apart']:.2g} from the flow in which every neuron is stepped; at most {BOUND:g}")
-        if not row["resting"]["seconds"] < row["every"]["seconds"]:
+        if is_large(row) and not row["resting"]["seconds"] < row["every"]["seconds"]:
             faults.append(f"{name}: nothing is saved ({row['resting']['seconds']:.3g} s instead of {row['every']['seconds']:.3g} s)")
         if "control" not in row:
             continue
@@ -152,6 +159,6 @@ def passage(results: dict[str, Any]) -> str:
     factors = "; ".join(f"{name} {row['every']['seconds'] / row['resting']['seconds']:.2g}" for name, row in results.items())
     return (
         f"That most neurons rest takes less processor time by these factors: {factors}. Both flows with rtol 1e-3 through the escapes "
-        "named; s is processor time; errors are relative to a reference at rtol / 1000, and so are times of escapes, where there is one, else to the flow in which every "
-        "neuron is stepped:\n\n" + table(heads, rows)
+        "named; s is processor time; errors are relative to a reference at rtol / 1000, and so are times of escapes, where there is one, else to the "
+        "flow in which every neuron is stepped:\n\n" + table(heads, rows)
     )

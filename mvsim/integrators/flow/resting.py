@@ -3,14 +3,16 @@
 While outputs are near 0 an own correlation obeys x' = K (x / b)^(alpha - 1), on the chart y' = K, with the same K for all neurons of a class and
 view, but for what little they read of noise. Later K changes with the softmax, for all of them at once. So it is enough to step of each view the
 two neurons that are closest to their threshold, and every neuron that can be stiff. From time to time all are evaluated. Let y_0, v_0 be where a
-resting coordinate was when they were last, and its velocity; g the coordinate of its view that is stepped and farther from the threshold, its guide.
-Until the next time
+resting coordinate was when they were last, and its velocity; g the second of its view that is to escape, its guide. Until the next time
 
     y = y_0 + (v_0 / v_0^g) (y^g - y_0^g)          (own correlations, as their guide moves: all of what K does is in it)
     y = y_0 + v_0 t                                (all other coordinates, at constant speed)
 
-and then, with the velocities v_1 found there, y is corrected: by the mean of both ratios, or both velocities, in the place of the first. What the
-correction changes is an estimate of the error without it. A neuron for which it is larger than a step may err is stepped from then on.
+and then, with the velocities v_1 found there, y is corrected: with the means of both velocities in the place of the first. What the correction
+changes is an estimate of the error without it. A neuron for which it is larger than a step may err is stepped next.
+
+What noise carries does not move as its view does: far below the threshold it crosses the chart at many times the speed. So a coordinate follows its
+guide only where both have the same speed to within a factor of `ALIKE`, and where the second is faster than the first by more, the first guides.
 """
 
 from __future__ import annotations
@@ -19,17 +21,23 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from mvsim.integrators.base import Groups
 from mvsim.integrators.flow.chart import EscapeChart
 from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.primitives import primitives_of
 from mvsim.linalg.vectors import flat, integers_like
 
-LEAST = 10_000
-"""Coordinates from which on it is worth while that some rest: with fewer, a step costs no less for it."""
+LEAST = 30_000
+"""Coordinates from which on it is worth while that some rest. At k = 20, with 16,000, a step costs no less for it (study `flow_resting`)."""
 
 LEADING = 2
 """Coordinates of those that grow alike that are stepped: the next to escape, and the one after it, which guides the others."""
+
+
+ALIKE = 2.0
+"""Factor between the speeds of a coordinate and of its guide within which it moves as the guide does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +95,9 @@ class Rest:
         xp, by = namespace_of(resting.y), self._by
         self._stepped = by.places(resting.stepped)
         lead = leading(resting.y, resting.velocity, chart, alike)
-        guide = xp.where(lead[:, -1] >= 0, lead[:, -1], lead[:, 0])
+        speeds = by.entries(resting.velocity, lead)
+        second = (lead[:, -1] >= 0) & (speeds[:, -1] <= ALIKE * speeds[:, 0])
+        guide = xp.where(second, lead[:, -1], lead[:, 0])
         guided = xp.nonzero(guide >= 0)[0]
         self._guide, self._rows = xp.take(guide, guided), xp.take(alike, guided, axis=0)
         self._among = by.lookup(resting.stepped, self._guide)
@@ -108,11 +118,12 @@ class Rest:
 
     def _moved(self, stepped: Any, elapsed: float, velocity: Any) -> Any:
         start, by, xp = self._resting.y, self._by, namespace_of(velocity)
-        y, speed = start + elapsed * velocity, velocity[self._guide]
+        y, speed, speeds = start + elapsed * velocity, velocity[self._guide], by.entries(velocity, self._rows)
         moving = speed > 0.0
         time = (stepped[self._among] - start[self._guide]) / xp.where(moving, speed, xp.ones_like(speed))
-        rows = by.entries(start, self._rows) + by.entries(velocity, self._rows) * time[:, None]
-        y = self._row_places.written(y, flat(xp.where(self._on_chart & moving[:, None], rows, by.entries(y, self._rows))))
+        alike = (speeds <= ALIKE * speed[:, None]) & (speed[:, None] <= ALIKE * speeds)
+        rows = by.entries(start, self._rows) + speeds * time[:, None]
+        y = self._row_places.written(y, flat(xp.where(self._on_chart & alike & moving[:, None], rows, by.entries(y, self._rows))))
         return self._stepped.written(y, stepped)
 
 
@@ -121,7 +132,8 @@ def leading(y: Any, velocity: Any, chart: EscapeChart, alike: Any) -> Any:
     xp, (rows, many) = namespace_of(y), alike.shape
     to_go, speed = chart.threshold - chart.of(y), chart.of(velocity)
     coming = chart.waiting(y) & (speed > 0.0)
-    times = xp.where(coming, to_go / xp.where(coming, speed, xp.ones_like(speed)), xp.full_like(speed, math.inf))
+    with np.errstate(over="ignore"):  # beyond any time
+        times = xp.where(coming, to_go / xp.where(coming, speed, xp.ones_like(speed)), xp.full_like(speed, math.inf))
     times = primitives_of(y).entries(chart.places.among(math.inf, times, y), alike)
     first = many * integers_like(rows, alike)[:, None] + xp.argsort(times, axis=1, stable=True)[:, : min(LEADING, many)]
     found = xp.isfinite(xp.take(flat(times), flat(first)))
