@@ -14,6 +14,7 @@ from mvsim.verification.evidence.intervals import fraction_at_least
 from mvsim.verification.paths import describe_path
 from mvsim.verification.run_verdicts import Judgement
 from mvsim.verification.verdict import STATUSES, Verdict, constant
+from mvsim.verification.words import PARTLY
 
 IDENTITIES = ("Calculation", "Lemma", "Proposition", "Corollary", "Gradient flow", "Records", "Replay")
 """What these names begin is true in every run or not true at all; the rest holds with probability 1 - O(1/k)."""
@@ -177,7 +178,9 @@ def _decided(part: str, k: int, verdicts: Sequence[Verdict], lost: int) -> Verdi
         return worst
     best = fraction_at_least(worst.name, statement, holds + undecided, n, bound)
     status = worst.status if worst.status == best.status and undecided < n else "inconclusive"
-    return replace(worst, status=status, detail=f"{worst.detail}; {undecided} undecided, counted as failing here")
+    partly = sum(PARTLY in verdict.detail for verdict in verdicts)
+    why = f", {partly} of them because a view that is not learned suffices on a part of D" if partly else ""
+    return replace(worst, status=status, detail=f"{worst.detail}; {undecided} undecided{why}, counted as failing here")
 
 
 def _everywhere(part: str, k: int, verdicts: Sequence[Verdict]) -> Verdict:

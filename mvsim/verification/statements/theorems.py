@@ -25,6 +25,7 @@ from mvsim.run import Run
 from mvsim.verification.evidence.persistence import FACTOR, PATIENCE, lasts, training_status, unchanged_since
 from mvsim.verification.statements.definition import Learned
 from mvsim.verification.verdict import Status, Verdict, margin_above
+from mvsim.verification.words import PARTLY
 
 ONE_FEATURE = 0.9
 """What 1 - o(1) means at one k: all but one class in ten. The theorem leaves it open; with k = 10 nothing finer could be told."""
@@ -117,6 +118,7 @@ def _features(theorem: str, statement: str, run: Run, learned: Learned, classes:
     detail += "" if lasting else f"; too short to tell: it and training accuracy have to last while t grows {factor:.3g}-fold"
     partly = int(learned.partly.any(axis=1).sum())
     detail += f"; classes in which a view that is not learned suffices on a part of D: {partly}" if partly else ""
+    detail += PARTLY if lasting and status == "inconclusive" else ""
     differs = int((record[-1] != learned.by_definition).any(axis=1).sum())
     detail += f"; classes of which more draws say otherwise than the run's own: {differs}" if differs else ""
     return Verdict(f"{theorem} (features)", status, statement, measured, bound, margin_above(measured, bound), detail)
