@@ -97,12 +97,22 @@ def over_k(name: str, judgements: Mapping[int, Sequence[Judgement]], lost: Mappi
     statement = "largest k times the fraction of runs in which it does not hold; 1 - O(1/k) keeps it bounded"
     path = describe_path({k: mine[0].run.parameters for k, mine in judgements.items() if mine})
     verdicts = [replace(constant(f"{name} (trend in k)", statement, worst, detail="; ".join([*rows, path])), kind="theorem")]
+    by_k = {k: measured_constants(mine) for k, mine in sorted(judgements.items())}
     for part in _names([judgement for mine in judgements.values() for judgement in mine]):
-        values = {k: of_k for k, mine in sorted(judgements.items()) if (of_k := _values(part, mine))}
+        values = {k: constants[part] for k, constants in by_k.items() if part in constants}
         if len(values) > 1 and all(min(of_k) > 0.0 for of_k in values.values()):
             verdicts.append(_exponent(part, values, path))
     labels = _common([judgement.verdicts[0].regime for mine in judgements.values() for judgement in mine])
     return [replace(verdict, regime=labels) for verdict in verdicts]
+
+
+def measured_constants(judgements: Sequence[Judgement]) -> dict[str, list[float]]:
+    """Return the constants that were measured, by name: one value for each run that has one; it may be infinite."""
+    found: dict[str, list[float]] = {}
+    for verdict in (verdict for judgement in judgements for verdict in judgement.verdicts if verdict.status == "measured"):
+        if verdict.measured is not None and not math.isnan(verdict.measured):
+            found.setdefault(verdict.name, []).append(verdict.measured)
+    return found
 
 
 def exponent_of_k(values: Mapping[int, Sequence[float]], resamples: int = RESAMPLES) -> tuple[float, float, float]:
@@ -155,11 +165,6 @@ def _together(name: str, k: int, judgements: Sequence[Judgement], lost: int) -> 
 
 def _names(judgements: Sequence[Judgement]) -> list[str]:
     return list(dict.fromkeys(verdict.name for judgement in judgements for verdict in judgement.verdicts))
-
-
-def _values(part: str, judgements: Sequence[Judgement]) -> list[float]:
-    measured = [v.measured for judgement in judgements for v in judgement.verdicts if v.name == part and v.status == "measured"]
-    return [value for value in measured if value is not None and not math.isnan(value)]
 
 
 def _common(labels: Sequence[str]) -> str:
