@@ -184,7 +184,7 @@ def _decided(part: str, k: int, verdicts: Sequence[Verdict], lost: int) -> Verdi
     best = fraction_at_least(worst.name, statement, holds + undecided, n, bound)
     status = worst.status if worst.status == best.status and undecided < n else "inconclusive"
     partly = sum(PARTLY in verdict.detail for verdict in verdicts)
-    why = f", {partly} of them because a view that is not learned suffices on a part of D" if partly else ""
+    why = f", {partly} of them because an escaped view that is not learned suffices on a part of D" if partly else ""
     return replace(worst, status=status, detail=f"{worst.detail}; {undecided} undecided{why}, counted as failing here")
 
 

@@ -62,8 +62,7 @@ class Point(NamedTuple):
 def points() -> dict[str, Point]:
     """Return all points by name. The last has P delta3 >= 10 delta2, so that noise outweighs the signal for linear models.
 
-    The least k is 6. At k = 4, where noise holds 2 of the 3 other classes, it tells the class: views that have not been learned then suffice on a
-    part of D at d = k^20, which leaves Theorem 4.6 undecided.
+    The least k is 6: at k = 4 the noise of a point holds 2 of the 3 other classes, and often tells the class by itself.
     """
     found = []
     for theorem in THEOREMS:
