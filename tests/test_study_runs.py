@@ -3,10 +3,13 @@
 import os
 
 import pytest
+from lib.ended import Ended, Job, ended, followed, why_over
+from lib.outcomes import tallied
 from lib.runs import followed_side_by_side, on_all_cores
 from studies import paths
 
 import mvsim
+from mvsim.run import Run
 from mvsim.verification.verify import judgements_over_seeds
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -21,7 +24,7 @@ def environment(monkeypatch):
 
 @pytest.mark.usefixtures("environment")
 def test_each_process_has_one_thread_and_the_order_is_kept():
-    assert on_all_cores(os.environ.get, [*THREADS, "NOT_THERE"]) == ["1", "1", "1", "1", None]
+    assert on_all_cores(os.getenv, [*THREADS, "NOT_THERE"]) == ["1", "1", "1", "1", None]
 
 
 @pytest.mark.usefixtures("environment")
@@ -49,6 +52,40 @@ def test_slopes_are_those_along_each_path_alone():
         "e": answer(10, {"Claim B.7 (outputs)": [1.0]}, "falling", P=6000),
     }
     found = paths.slopes(results)
-    assert {path: list(parts) for path, parts in found.items()} == {"literal": ["Claim B.7 (outputs)"], "falling": ["Claim B.7 (outputs)"]}
-    assert found["literal"]["Claim B.7 (outputs)"] == pytest.approx((1.0, 1.0, 1.0))
-    assert found["falling"]["Claim B.7 (outputs)"] == pytest.approx((2.0, 2.0, 2.0))
+    assert {path: list(parts) for path, parts in found.items()} == {path: ["Claim B.7 (outputs)"] for path in ("4.6, literal", "4.6, falling")}
+    assert found["4.6, literal"]["Claim B.7 (outputs)"] == pytest.approx((1.0, 1.0, 1.0))
+    assert found["4.6, falling"]["Claim B.7 (outputs)"] == pytest.approx((2.0, 2.0, 2.0))
+
+
+def without_gradient(run):
+    """The same run, with a gradient of 0 at its end."""
+    norms = run.dataset["gradient_norm"].copy()
+    norms[-1] = 0.0
+    return Run(run.dataset.assign(gradient_norm=norms), run.provenance)
+
+
+def test_runs_end_when_nothing_can_change_any_more(run_folder, monkeypatch):
+    erm, midpoint = (mvsim.open_run(run_folder / f"{method}.nc") for method in ("erm", "midpoint"))
+    end = float(erm.dataset["final_time"])
+    assert why_over(midpoint, 1e300) == "all learned"
+    assert why_over(erm, end) == "views stay"
+    assert why_over(erm, 1e300) == "", "a view that is on its way may come by then"
+    assert why_over(without_gradient(erm), 1e300) == "at rest"
+    unsettled = Run(erm.dataset, erm.provenance | {"settled": False})
+    assert why_over(unsettled, end) == ""
+    monkeypatch.setattr("lib.ended.MOST_GRADIENTS", 1)
+    assert why_over(unsettled, end) == "gradients"
+    assert why_over(Run(erm.dataset, unsettled.provenance | {"integrator": {"name": "gd", "learning_rate": 1.0}}), end) == ""
+
+
+@pytest.mark.usefixtures("environment")
+def test_outcomes_are_counted_over_runs_with_why_they_ended(tmp_path):
+    p = mvsim.Parameters(k=3, m=3, N=30, P=27, d=40)
+    jobs = [Job(tmp_path, p, "erm", seed, 3e3, {}) for seed in (0, 1)]
+    both = ended(jobs)
+    for job, one in zip(jobs, both, strict=True):
+        end, why = float(one.run.dataset["final_time"]), followed(job)  # the run is found
+        assert (one.run.seed, why) == (job.seed, one.why)
+        assert end == pytest.approx(3e3) if why == "last time" else end <= 3e3
+    counts = tallied([*both, Ended(None, "lost")])
+    assert (counts["runs"], counts["lost"], sum(counts["classes"].values()), sum(counts["ends"].values())) == (2, 1, 6, 3)

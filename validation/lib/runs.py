@@ -89,10 +89,3 @@ def on_all_cores(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
     use_one_thread()
     with ProcessPoolExecutor(min(len(os.sched_getaffinity(0)), len(items)), multiprocessing.get_context("spawn")) as pool:
         return list(pool.map(work, items))
-
-
-def side_by_side(parameters: Sequence[mvsim.Parameters]) -> tuple[dict[str, list[Any]], list[str]]:
-    """Return the values of a sweep over some parameters, and the names in which they differ: their values go side by side."""
-    rows = [p.model_dump(mode="json") for p in parameters]
-    differing = [name for name in rows[0] if any(row[name] != rows[0][name] for row in rows)]
-    return {name: [row[name] for row in rows] if name in differing else [rows[0][name]] for name in rows[0]}, differing

@@ -191,10 +191,10 @@ def picture(results: dict[str, Any], classes: Classes) -> Figure:
 
 def rates_picture(results: dict[str, Any]) -> Figure:
     """Draw the rate of exceptions over r0 for several k, and what was measured; and beside it the same down to d = k^20."""
-    shown = (6, 10, 20, 50, 1000)
+    shown, lines = (6, 10, 20, 50, 1000), results.get("down_to_literal", {})
     with styled():
-        figure = Figure(figsize=(6.8, 2.8), layout="constrained")
-        axes, far = figure.subplots(1, 2)
+        figure = Figure(figsize=(6.8 if lines else 5.0, 2.8), layout="constrained")
+        axes, *others = figure.subplots(1, 2 if lines else 1, squeeze=False)[0]
         colours = dict(zip(shown, ramp(len(shown)), strict=True))
         for row in results["rates"]["rows"]:
             if row["k"] in shown:
@@ -220,13 +220,14 @@ def rates_picture(results: dict[str, Any]) -> Figure:
             "Exceptions to Theorem 4.6 are rarer as $r_0$ falls;\nthey are predicted to be more frequent as $k$ grows", fontsize=9, x=0.01, ha="left"
         )
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-        for k, line in results.get("down_to_literal", {}).items():
-            far.plot(line["r0"], line["shares"], color=colours[int(k)])
-            far.plot(line["r0"][0], line["shares"][0], color=colours[int(k)], marker="D", markersize=4, linestyle="", label=f"d = {k}^20")
-        far.set_xscale("log")
-        far.set_yscale("log")
-        far.set_xlabel("$r_0$, down to the literal path")
-        far.legend(loc="lower right")
+        for far in others:
+            for k, line in lines.items():
+                far.plot(line["r0"], line["shares"], color=colours[int(k)])
+                far.plot(line["r0"][0], line["shares"][0], color=colours[int(k)], marker="D", markersize=4, linestyle="", label=f"d = {k}^20")
+            far.set_xscale("log")
+            far.set_yscale("log")
+            far.set_xlabel("$r_0$, down to the literal path")
+            far.legend(loc="lower right")
         return figure
 
 

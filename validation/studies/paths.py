@@ -62,14 +62,22 @@ class Point(NamedTuple):
 def points() -> dict[str, Point]:
     """Return all points by name. The last has P delta3 >= 10 delta2, so that noise outweighs the signal for linear models.
 
-    The least k is 6: at k = 4 the noise of a point holds 2 of the 3 other classes, and often tells the class by itself.
+    The least k is 6: at k = 4 the noise of a point holds 2 of the 3 other classes, and often tells the class by itself. ERM at d = k^20 has 2,000
+    points. Margins grow to 100 there and noise is in the linear part of the activation; with the default N, views that are learned on all training
+    points then miss some of 200 fresh draws, which leaves Theorem 4.6 undecided in one of two runs at k = 6 and 10.
     """
     found = []
     for theorem in THEOREMS:
-        found += [Point(theorem, "literal", k, seeds, {}) for k, seeds in ((6, 5), (10, 5), (20, 1))]
+        of_literal = {"N": 2000} if theorem == "4.6" else {}
+        found += [Point(theorem, "literal", k, seeds, of_literal) for k, seeds in ((6, 5), (10, 5), (20, 1))]
         found += [Point(theorem, FALLING, k, seeds, {}) for k, seeds in ((6, 30), (10, 30), (20, 10), (50, 5))]
         found.append(Point(theorem, FALLING, 10, 30, {"P": math.ceil(10.0 / (0.05 * 10**-1.5))}))
-    return {f"{p.theorem} {p.path} k={p.k}" + "".join(f" {name}={value}" for name, value in p.fields.items()): p for p in found}
+    return {f"{p.theorem} {p.path} k={p.k}{_with(p.fields)}": p for p in found}
+
+
+def _with(fields: dict[str, Any]) -> str:
+    """Return other parameters, for a name."""
+    return "".join(f" {name}={value}" for name, value in fields.items())
 
 
 def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
@@ -127,14 +135,14 @@ def _features(answer: dict[str, Any]) -> dict[str, Any] | None:
 def slopes(results: dict[str, Any]) -> dict[str, dict[str, tuple[float, float, float]]]:
     """Return the exponent of k in each measured constant, by its name and by path, with its interval from a bootstrap over seeds.
 
-    Points with other parameters are no part of a path. A constant that is 0 or infinite in some run has no exponent.
+    A path is one theorem's, and has the same other parameters at each k. A constant that is 0 or infinite in some run has no exponent.
     """
     by_path: dict[str, dict[str, dict[int, list[float]]]] = {}
     for answer in results.values():
-        if not answer["fields"]:
-            for part, values in answer["constants"].items():
-                by_path.setdefault(answer["path"], {}).setdefault(part, {})[answer["k"]] = values
-    return {
+        path = by_path.setdefault(f"{answer['theorem']}, {answer['path']}{_with(answer['fields'])}", {})
+        for part, values in answer["constants"].items():
+            path.setdefault(part, {})[answer["k"]] = values
+    found = {
         path: {
             part: exponent_of_k(dict(sorted(values.items())))
             for part, values in parts.items()
@@ -142,6 +150,7 @@ def slopes(results: dict[str, Any]) -> dict[str, dict[str, tuple[float, float, f
         }
         for path, parts in by_path.items()
     }
+    return {path: parts for path, parts in found.items() if parts}
 
 
 def _exceptions(answer: dict[str, Any]) -> tuple[float, float, float] | None:
