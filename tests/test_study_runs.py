@@ -6,7 +6,7 @@ import pytest
 from lib.ended import Ended, Job, ended, followed, why_over
 from lib.outcomes import tallied
 from lib.runs import followed_side_by_side, on_all_cores
-from studies import paths
+from studies import paths, proof_map
 
 import mvsim
 from mvsim.run import Run
@@ -89,3 +89,19 @@ def test_outcomes_are_counted_over_runs_with_why_they_ended(tmp_path):
         assert end == pytest.approx(3e3) if why == "last time" else end <= 3e3
     counts = tallied([*both, Ended(None, "lost")])
     assert (counts["runs"], counts["lost"], sum(counts["classes"].values()), sum(counts["ends"].values())) == (2, 1, 6, 3)
+
+
+def at_point(regime, **steps):
+    """What the map has of one point: of each step the statuses of its runs."""
+    return {"regime": regime, "steps": {f"Claim B.{number[1:]}": {"statuses": statuses} for number, statuses in steps.items()}}
+
+
+def test_the_map_says_which_contradictions_vanish():
+    bad, good = "contradicted", "holds"
+    results = {
+        "scaled": at_point("scaled", B17=[bad, good], B22=[bad], B23=[bad], B26=[good]),
+        "literal": at_point("literal", B17=[bad, good], B22=[good, good], B23=["not applicable"], B26=[bad]),
+    }
+    assert proof_map.where_scaled_contradicts(results) == {"Claim B.17": (1, 2), "Claim B.22": (0, 2), "Claim B.23": (0, 0)}
+    said = proof_map._vanish(results)
+    assert "still contradicted by some run: Claim B.17 (1 of 2); contradicted by none: Claim B.22 (0 of 2); decided by no run: Claim B.23" in said
