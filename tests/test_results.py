@@ -156,7 +156,7 @@ SPOILED = {
 
 SMALL = {
     "default_separability": {"seeds": 10, "proved": {}, "default": {"10": {"not": 10}, "30": {"not": 0}}},
-    "choices": {"N": {"k": 3, "seeds": 1, "rows": [{"value": 100, "erm": {"lost": 0}, "midpoint": {"lost": 0}}]}},
+    "choices": {"N": {"k": 3, "rows": [{"value": 100, "erm": {"lost": 0}, "midpoint": {"lost": 0}}]}},
     "exceptions": {"k": {"50": {"classes": 10, "right": 10, "base": 9}}},
     "paths": {
         "4.6 literal k=6 N=2000": {"stopped": [], "verdicts": [{"name": "Theorem 4.6 (features), k = 6", "kind": "theorem", "status": "consistent"}]}

@@ -6,10 +6,11 @@ import pytest
 from lib.ended import Ended, Job, ended, followed, why_over
 from lib.outcomes import tallied
 from lib.runs import followed_side_by_side, on_all_cores
-from studies import paths, proof_map
+from studies import paths, permanence, proof_map
 
 import mvsim
 from mvsim.run import Run
+from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.verify import judgements_over_seeds
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -105,3 +106,17 @@ def test_the_map_says_which_contradictions_vanish():
     assert proof_map.where_scaled_contradicts(results) == {"Claim B.17": (1, 2), "Claim B.22": (0, 2), "Claim B.23": (0, 0)}
     said = proof_map._vanish(results)
     assert "still contradicted by some run: Claim B.17 (1 of 2); contradicted by none: Claim B.22 (0 of 2); decided by no run: Claim B.23" in said
+
+
+def test_what_is_undone_after_a_run_has_settled_is_counted(run_folder):
+    """A run beside itself, cut where it had settled; and again with a point and a feature lost at its last record."""
+    far = mvsim.open_run(run_folder / "midpoint.nc")
+    settled = Run(far.dataset.isel(time=slice(-3)), far.provenance)
+    nothing = permanence.undone(Evidence(settled), Evidence(far))
+    assert (nothing["accuracy_lost"], nothing["features_lost"], nothing["features"]) == (False, 0, 2 * far.parameters.k)
+    dataset = far.dataset.copy(deep=True)
+    dataset["training_accuracy"].values[-1] = 0.99
+    dataset["feature_learned"].values[-1, 1, 0] = 0.95
+    lost = permanence.undone(Evidence(settled), Evidence(Run(dataset, far.provenance)))
+    assert (lost["accuracy_lost"], lost["features_lost"]) == (True, 1)
+    assert "1 of 1 | 1 of 8" in permanence._undone_passage({"Midpoint Mixup": [lost]})

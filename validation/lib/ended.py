@@ -33,8 +33,9 @@ from mvsim.simulation.run_cache import try_kept_run
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.evidence.permanence import foretold_escapes
 
-STAGE, STAGES = 10.0**0.5, 8
-"""Factor between two times at which a run is looked at, and how many of them there are before the last time."""
+STAGE, STAGES = 10.0, 2
+"""Factor between two times at which a run is looked at, and how many of them there are before the last time: to take a run up again costs as much as
+a hundred steps at small k."""
 
 MOST_GRADIENTS = 5_000
 """Times k, this is more than twice what Midpoint Mixup takes at k = 4, r0 = 0.15 until it has settled."""
