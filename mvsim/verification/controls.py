@@ -25,8 +25,8 @@ CORRELATIONS = ("own_correlations", "max_correlation", "total_correlation", "cor
 """Variables that a run with smaller correlations has otherwise; the check has to find it from any of them."""
 
 DECADES, MOST_STEPS = (5, 20), 20_000
-"""Powers of ten between which controls are followed until their check has decided, and the steps after which they are given up: then the check has not
-responded. Where labels say nothing, training accuracy still changes at t = 10^13, and has to stay for
+"""Powers of ten between which controls are followed until their check has decided, and the steps after which they are given up: then the check has
+not responded. Where labels say nothing, training accuracy still changes at t = 10^13, and has to stay for
 `mvsim.verification.evidence.persistence.PATIENCE` times as long."""
 
 

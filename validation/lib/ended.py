@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from lib.runs import on_all_cores
 
 import mvsim
+from lib.runs import on_all_cores
 from mvsim.integrators import INTEGRATORS
 from mvsim.objectives import OBJECTIVES
 from mvsim.recording.feature_test import is_learned

@@ -16,10 +16,10 @@ mean over the classes of data sets and starts is the share of exceptions. No cla
 from __future__ import annotations
 
 import numpy as np
-from lib.second_view import end_of_run, follow_first_view, tensor_power_times
 from scipy.special import log_ndtr
 
 import mvsim
+from lib.second_view import end_of_run, follow_first_view, tensor_power_times
 from mvsim.diagnostics import active_threshold, log_signal_strength
 from mvsim.random_streams import stream
 

@@ -40,8 +40,8 @@ from mvsim.diagnostics import active_threshold
 from mvsim.recording.entries import predicted_escape_times
 
 LARGEST, STEPS = 300.0, 250
-"""The correlation C is followed up to `LARGEST`, where tau is e^60 k or more, if no other end is given, in steps that grow in proportion to the square
-root of C."""
+"""The correlation C is followed up to `LARGEST`, where tau is e^60 k or more, if no other end is given, in steps that grow in proportion to the
+square root of C."""
 
 
 class FirstView(NamedTuple):

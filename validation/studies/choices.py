@@ -190,7 +190,9 @@ def options(parser: argparse.ArgumentParser) -> None:
     names = [*CHOICES, "pairs", "steps"]
     parser.add_argument("--only", nargs="+", choices=names, default=names, help="choices to look at; the others stay")
     parser.add_argument("--values", type=float, nargs="+", help="values to look at, with one choice; what is known of others stays")
-    parser.add_argument("--methods", nargs="+", choices=("erm", "midpoint"), default=["erm", "midpoint"], help="methods to look at along choices with values")
+    parser.add_argument(
+        "--methods", nargs="+", choices=("erm", "midpoint"), default=["erm", "midpoint"], help="methods to look at along choices with values"
+    )
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:

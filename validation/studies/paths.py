@@ -235,6 +235,6 @@ def _slopes_passage(found: dict[str, dict[str, tuple[float, float, float]]]) -> 
         return ""
     cells = [[part, *("{:.2g} [{:.2g}, {:.2g}]".format(*parts[part]) if part in parts else "" for parts in found.values())] for part in names]
     return (
-        "\nExponents of k in the medians of what is measured of single runs, with 95 % intervals from a bootstrap over seeds; a constant of the order "
+        "\nExponents of k in the medians of what is measured of single runs, with 95 % intervals from a bootstrap over seeds; a constant of order "
         "Theta(1) has the exponent 0. Where a k has one run, the interval does not contain its spread.\n\n" + table(["constant", *found], cells)
     )

@@ -6,8 +6,8 @@ escape that was foretold for that time within its error and came, a miss one tha
 error, and did not come. The picture is figures/permanence.png.
 
 What could undo training accuracy, and features that have been learned, is noise that enters the linear part of the activation: V Q delta4 max c / rho
-above 1. Of these runs, and of runs of Midpoint Mixup at k = 6 that are followed to t = 10^13, it is told how large that number gets, and in how many a
-training point is wrong again, or a feature is not learned any more, after the run had settled.
+above 1. Of these runs, and of runs of Midpoint Mixup at k = 6 that are followed to t = 10^13, it is told how large that number gets, and in how many
+a training point is wrong again, or a feature is not learned any more, after the run had settled.
 
 Fails unless at least 90 % of the escapes that came were foretold, at most 10 % of those foretold did not come, the median error of the hits is
 within 0.3 decades, and none came before the time up to which a verdict counts on none.
@@ -249,8 +249,8 @@ def _undone_passage(found: dict[str, list[dict[str, Any]]]) -> str:
     ]
     heads = ["runs", "followed to t =", "runs that lost training accuracy 1", "features lost", "V Q delta4 max c / rho at the end", "least margin"]
     return (
-        "\nWhat could undo training accuracy and learned features is noise in the linear part of the activation, V Q delta4 max c / rho > 1. After runs "
-        "had settled:\n\n" + table(heads, rows)
+        "\nWhat could undo training accuracy and learned features is noise in the linear part of the activation, V Q delta4 max c / rho > 1. After "
+        "runs had settled:\n\n" + table(heads, rows)
     )
 
 

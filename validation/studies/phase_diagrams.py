@@ -155,7 +155,7 @@ def clearly_fewer(results: dict[str, Any], method: str, outcome: str) -> str:
 
 
 def is_undecided(row: dict[str, Any], method: str) -> bool:
-    """Whether some class had no feature yet when its run was ended, or a run was ended before anything was decided, for the gradients that it took."""
+    """Whether some class had no feature yet when its run was ended, or a run was given up for the gradients that it took."""
     return bool(row[method]["classes"]["none"] or row[method].get("ends", {}).get("gradients"))
 
 

@@ -164,9 +164,7 @@ def where_scaled_contradicts(results: dict[str, Any]) -> dict[str, tuple[int, in
     """Return the steps that runs of the scaled regime contradict: how many of the runs at d = k^20 that decide them contradict them too."""
     found = {}
     for row, cells in contradicted(results).items():
-        by_regime = {
-            regime: [cell for column, cell in cells.items() if results[column]["regime"] == regime] for regime in REGIMES
-        }
+        by_regime = {regime: [cell for column, cell in cells.items() if results[column]["regime"] == regime] for regime in REGIMES}
         if any(against for against, _ in by_regime["scaled"]):
             found[row] = (sum(against for against, _ in by_regime["literal"]), sum(decided for _, decided in by_regime["literal"]))
     return found

@@ -156,7 +156,7 @@ def replayed_within(replays: Sequence[Replay], budget: Budget) -> list[Replay]:
 
     First each goes to its first record, then each, in the same order, on to its last one. The first goes to its first record in any case.
     """
-    begun = []
+    begun: list[Replay] = []
     for replay in replays:
         if budget.is_left or not begun:
             replay.go_on(1, budget)

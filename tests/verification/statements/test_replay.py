@@ -55,9 +55,7 @@ def test_features_that_are_learned_at_another_time_are_found(erm, by):
 def test_a_dormant_correlation_that_is_off_by_a_twentieth_is_found(run, factor):
     """Of a neuron that grows and is not the largest of its view, in a record between two saved states: the records alone do not show it."""
     evidence, own = Evidence(run), run.dataset["own_correlations"].to_numpy().copy()
-    record = next(
-        i for s in stretches(evidence)[1:] for i in s.records if run.dataset["step"].values[i] not in run.dataset["snapshot_step"].values
-    )
+    record = next(i for s in stretches(evidence)[1:] for i in s.records if run.dataset["step"].values[i] not in run.dataset["snapshot_step"].values)
     here = (
         (own[record] > SIZE / np.sqrt(run.parameters.d))
         & (own[record] < 0.2 * evidence.objective.linear_from)
@@ -74,7 +72,9 @@ def test_the_verdict_says_how_much_was_replayed(erm):
     records, steps = len(erm.dataset.time) - 1, int(erm.dataset["final_step"])
     assert f" of {records} records, after" in states.detail
     assert 0 < int(states.detail.split(f" of {steps} steps;")[0].split()[-1]) < steps
-    assert all_of_it.detail.startswith(f"{records} of {records} records, after {len(stretches(Evidence(erm)))} saved states, {steps} of {steps} steps")
+    assert all_of_it.detail.startswith(
+        f"{records} of {records} records, after {len(stretches(Evidence(erm)))} saved states, {steps} of {steps} steps"
+    )
 
 
 @pytest.mark.parametrize("change", [lambda t: t**1.5, lambda t: 1.2 * t, lambda t: t / 1.2])

@@ -126,7 +126,7 @@ def test_a_view_that_suffices_on_some_training_points_is_not_unlearned():
     learned.training[1, 1] = 0.01
     verdict = THEOREMS["4.6"].judge(run, learned)[1]
     assert verdict.status == "inconclusive"
-    assert f"classes in which a view that is not learned but has escaped suffices on a part of D: 1{PARTLY}" in verdict.detail
+    assert f"classes in which a view that is not learned but has escaped suffices on a part of D: 1 (0 of the fresh draws){PARTLY}" in verdict.detail
     assert PARTLY not in short(run, learned).detail, "what is too short is undecided for want of time"
     runs = [Judgement(of_k(3), [v]) for v in (verdict, verdict, short(run, learned), replace(verdict, status="holds", detail=""))]
     over = {v.name: v for v in over_seeds("Theorem 4.6", 3, runs)}["Theorem 4.6 (features), k = 3"]
