@@ -14,6 +14,7 @@ from mvsim.verification.evidence.intervals import fraction_at_least
 from mvsim.verification.paths import describe_path
 from mvsim.verification.run_verdicts import Judgement
 from mvsim.verification.verdict import STATUSES, Verdict, constant
+from mvsim.verification.words import PARTLY
 
 IDENTITIES = ("Calculation", "Lemma", "Proposition", "Corollary", "Gradient flow", "Records", "Replay")
 """What these names begin is true in every run or not true at all; the rest holds with probability 1 - O(1/k)."""
@@ -96,12 +97,22 @@ def over_k(name: str, judgements: Mapping[int, Sequence[Judgement]], lost: Mappi
     statement = "largest k times the fraction of runs in which it does not hold; 1 - O(1/k) keeps it bounded"
     path = describe_path({k: mine[0].run.parameters for k, mine in judgements.items() if mine})
     verdicts = [replace(constant(f"{name} (trend in k)", statement, worst, detail="; ".join([*rows, path])), kind="theorem")]
+    by_k = {k: measured_constants(mine) for k, mine in sorted(judgements.items())}
     for part in _names([judgement for mine in judgements.values() for judgement in mine]):
-        values = {k: of_k for k, mine in sorted(judgements.items()) if (of_k := _values(part, mine))}
+        values = {k: constants[part] for k, constants in by_k.items() if part in constants}
         if len(values) > 1 and all(min(of_k) > 0.0 for of_k in values.values()):
             verdicts.append(_exponent(part, values, path))
     labels = _common([judgement.verdicts[0].regime for mine in judgements.values() for judgement in mine])
     return [replace(verdict, regime=labels) for verdict in verdicts]
+
+
+def measured_constants(judgements: Sequence[Judgement]) -> dict[str, list[float]]:
+    """Return the constants that were measured, by name: one value for each run that has one; it may be infinite."""
+    found: dict[str, list[float]] = {}
+    for verdict in (verdict for judgement in judgements for verdict in judgement.verdicts if verdict.status == "measured"):
+        if verdict.measured is not None and not math.isnan(verdict.measured):
+            found.setdefault(verdict.name, []).append(verdict.measured)
+    return found
 
 
 def exponent_of_k(values: Mapping[int, Sequence[float]], resamples: int = RESAMPLES) -> tuple[float, float, float]:
@@ -156,11 +167,6 @@ def _names(judgements: Sequence[Judgement]) -> list[str]:
     return list(dict.fromkeys(verdict.name for judgement in judgements for verdict in judgement.verdicts))
 
 
-def _values(part: str, judgements: Sequence[Judgement]) -> list[float]:
-    measured = [v.measured for judgement in judgements for v in judgement.verdicts if v.name == part and v.status == "measured"]
-    return [value for value in measured if value is not None and not math.isnan(value)]
-
-
 def _common(labels: Sequence[str]) -> str:
     return " / ".join(dict.fromkeys(labels))
 
@@ -177,7 +183,9 @@ def _decided(part: str, k: int, verdicts: Sequence[Verdict], lost: int) -> Verdi
         return worst
     best = fraction_at_least(worst.name, statement, holds + undecided, n, bound)
     status = worst.status if worst.status == best.status and undecided < n else "inconclusive"
-    return replace(worst, status=status, detail=f"{worst.detail}; {undecided} undecided, counted as failing here")
+    partly = sum(PARTLY in verdict.detail for verdict in verdicts)
+    why = f", {partly} of them because an escaped view that is not learned suffices on a part of D" if partly else ""
+    return replace(worst, status=status, detail=f"{worst.detail}; {undecided} undecided{why}, counted as failing here")
 
 
 def _everywhere(part: str, k: int, verdicts: Sequence[Verdict]) -> Verdict:

@@ -15,7 +15,7 @@ import numpy as np
 
 from mvsim.data import Dataset
 from mvsim.echo import echo, path_text
-from mvsim.errors import UsageError
+from mvsim.errors import MvsimError, UsageError
 from mvsim.inputs import check_threads
 from mvsim.integrators import LAST_TIME
 from mvsim.parameters import Parameters
@@ -144,7 +144,7 @@ def ask_of_theorems(
         name, by_k, missing = f"Theorem {number}", {}, {}
         for p in parameters:
             present = sum((folder / run_name(p, THEOREMS[number].method, seed, {})).exists() for seed in range(seeds))
-            judgements, stopped = _judgements(number, p, seeds, folder, threads, progress, follow)
+            judgements, stopped = judgements_over_seeds(number, p, seeds, folder, threads, progress, follow)
             by_k[p.k] = judgements
             title, origin = f"{name}, k = {p.k}, {seeds} seeds", f"{present} runs found in {folder}, {seeds - present} made"
             if not judgements:
@@ -204,32 +204,57 @@ def _path(run: Any) -> str | os.PathLike[str]:
     return run
 
 
-def _judgements(
+def judgements_over_seeds(
     number: str,
     p: Parameters,
     seeds: int,
     folder: Path,
-    threads: int | None,
-    progress: Callable[[], AbstractContextManager[Progress]] | None,
-    follow: bool,
+    threads: int | None = None,
+    progress: Callable[[], AbstractContextManager[Progress]] | None = None,
+    follow: bool = True,
 ) -> tuple[list[Judgement], list[str]]:
-    """Return the judgement of every seed, and of the runs that could not be followed to an end why not."""
+    """Return the judgement of every seed by a theorem, and of the runs that could not be followed to an end why not; see `ask_of_theorems`."""
     judgements, stopped = [], []
     for seed in range(seeds):
-        until: float | None = None
-        while True:
-            with nullcontext() if progress is None else progress() as shown:
-                run = try_kept_run(folder, p, THEOREMS[number].method, seed, threads=threads, progress=shown, until=until)
-            if not isinstance(run, Run):
-                stopped.append(f"seed {seed} stopped: {run}")
-                break
-            end = float(run.dataset["final_time"])
-            decided = all(v.status != "inconclusive" for v in judge(run, number, everything=False).verdicts if v.kind == "theorem")
-            if decided or not follow or end >= _farthest(run):
-                judgements.append(judge(run, number))
-                break
-            until = 10.0 * end
+        run = followed_run(number, p, seed, folder, threads, progress, follow)
+        if isinstance(run, Run):
+            judgements.append(judge(run, number))
+        else:
+            stopped.append(f"seed {seed} stopped: {run}")
     return judgements, stopped
+
+
+def followed_run(
+    number: str,
+    p: Parameters,
+    seed: int,
+    folder: Path,
+    threads: int | None = None,
+    progress: Callable[[], AbstractContextManager[Progress]] | None = None,
+    follow: bool = True,
+) -> Run | MvsimError:
+    """Return the run of one seed that a theorem is judged on, or why it could not be followed to an end; what is in the folder is not made again.
+
+    Parameters
+    ----------
+    number : str
+        Of the theorem.
+    p, seed
+        Of the run.
+    folder, threads, progress, follow
+        See `ask_of_theorems`.
+    """
+    until: float | None = None
+    while True:
+        with nullcontext() if progress is None else progress() as shown:
+            run = try_kept_run(folder, p, THEOREMS[number].method, seed, threads=threads, progress=shown, until=until)
+        if not isinstance(run, Run):
+            return run
+        end = float(run.dataset["final_time"])
+        decided = all(v.status != "inconclusive" for v in judge(run, number, everything=False).verdicts if v.kind == "theorem")
+        if decided or not follow or end >= _farthest(run):
+            return run
+        until = 10.0 * end
 
 
 def _farthest(run: Run) -> float:

@@ -13,6 +13,9 @@ UNFAVOURABLE = {1: "something that was asked for fails or is contradicted", 3: "
 SOON = "; settled, and may change later: "
 """Stands between what holds of a run and what is predicted to end it."""
 
+PARTLY = ", which is why it is undecided: by Definition 4.5 such a view is not learned, but it is not without use either"
+"""Stands behind the number of classes that leave a theorem open though the run has lasted long enough."""
+
 
 def conclusion(code: int, verdicts: Collection[Verdict]) -> str:
     """Return the answer to what was asked, in words.

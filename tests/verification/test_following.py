@@ -24,7 +24,7 @@ def test_a_run_that_is_never_decided_is_followed_so_far_and_no_further(follow, e
     undecided = [Verdict("Theorem 4.6 (features)", "inconclusive", "one feature", kind="theorem")]
     monkeypatch.setattr(module, "try_kept_run", kept)
     monkeypatch.setattr(module, "judge", lambda run, number, everything=True: Judgement(run, undecided))
-    judgements, stopped = module._judgements("4.6", erm.parameters, 1, tmp_path, None, None, follow)
+    judgements, stopped = module.judgements_over_seeds("4.6", erm.parameters, 1, tmp_path, follow=follow)
     limit = module.FOLLOWED * Evidence(erm).entry_time.min(axis=1).max()
     assert (len(judgements), stopped) == (1, [])
     if follow:

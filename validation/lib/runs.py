@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+import multiprocessing
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import mvsim
+from lib.processes import use_one_thread
 from lib.sources import digest_of_sources
 from lib.study import TRAINING
 from mvsim.simulation.run_cache import run_name
 from mvsim.sweep.dask_engine import Dask
+from mvsim.verification.verify import followed_run
 
 
 def add_runs_option(parser: argparse.ArgumentParser) -> None:
@@ -69,8 +75,17 @@ def all_over_seeds(folder: Path, parameters: mvsim.Parameters, method: str, seed
     return there
 
 
-def side_by_side(parameters: Sequence[mvsim.Parameters]) -> tuple[dict[str, list[Any]], list[str]]:
-    """Return the values of a sweep over some parameters, and the names in which they differ: their values go side by side."""
-    rows = [p.model_dump(mode="json") for p in parameters]
-    differing = [name for name in rows[0] if any(row[name] != rows[0][name] for row in rows)]
-    return {name: [row[name] for row in rows] if name in differing else [rows[0][name]] for name in rows[0]}, differing
+def followed_side_by_side(number: str, parameters: mvsim.Parameters, seeds: int, folder: Path, follow: bool = True) -> None:
+    """Make the runs of the first seeds that `mvsim.verification.verify.judgements_over_seeds` judges and that are not there yet, on all cores."""
+    on_all_cores(partial(_follow, number, parameters, folder, follow), range(seeds))
+
+
+def _follow(number: str, parameters: mvsim.Parameters, folder: Path, follow: bool, seed: int) -> None:
+    followed_run(number, parameters, seed, folder, threads=1, follow=follow)
+
+
+def on_all_cores(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """Return what a function, which processes can be sent, returns of each item: in as many processes as there are cores, each with one thread."""
+    use_one_thread()
+    with ProcessPoolExecutor(min(len(os.sched_getaffinity(0)), len(items)), multiprocessing.get_context("spawn")) as pool:
+        return list(pool.map(work, items))

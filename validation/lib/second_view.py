@@ -40,7 +40,8 @@ from mvsim.diagnostics import active_threshold
 from mvsim.recording.entries import predicted_escape_times
 
 LARGEST, STEPS = 300.0, 250
-"""The correlation C is followed up to `LARGEST`, where tau is e^60 k or more, in steps that grow in proportion to the square root of C."""
+"""The correlation C is followed up to `LARGEST`, where tau is e^60 k or more, if no other end is given, in steps that grow in proportion to the
+square root of C."""
 
 
 class FirstView(NamedTuple):
@@ -92,7 +93,7 @@ def tensor_power_times(parameters: mvsim.Parameters, log_strength: np.ndarray, l
     return predicted_escape_times(leaders[:, None], rates, parameters.rho, parameters.alpha, threshold)[:, 0]
 
 
-def follow_first_view(parameters: mvsim.Parameters, data: Dataset, times: np.ndarray) -> FirstView:
+def follow_first_view(parameters: mvsim.Parameters, data: Dataset, times: np.ndarray, largest: float = LARGEST) -> FirstView:
     """Follow the first view of each class until long after its escape.
 
     Parameters
@@ -103,12 +104,14 @@ def follow_first_view(parameters: mvsim.Parameters, data: Dataset, times: np.nda
         Its training points.
     times : numpy.ndarray
         (k, 2) times of `tensor_power_times`.
+    largest : float
+        The C up to which it is followed.
     """
     p, classes = parameters, np.arange(parameters.k)
     view = times.argmin(axis=1)
     pulls, strengths = _by_class(p, data)
     b, s = pulls[classes, :, view][:, :, None], strengths[classes, :, 1 - view][:, :, None]  # class, point, step
-    C = LARGEST * np.linspace(0.0, 1.0, STEPS + 1) ** 2
+    C = largest * np.linspace(0.0, 1.0, STEPS + 1) ** 2
     margins = np.maximum(b * C - p.C_P * (1.0 - 1.0 / p.alpha) * p.rho, 0.0)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # of a class without points nothing is known
         residuals = (b > 0.0) * (p.k - 1.0) / (p.k - 1.0 + np.exp(margins))

@@ -100,7 +100,7 @@ def against_training(runs: Path, seeds: int) -> dict[str, Any]:
                 rows = [counted_on(runs, q, method, seed) for seed in range(seeds)]
                 training[name][method] = {key: sum(row[key] for row in rows) for key in OUTCOMES}
             else:
-                training[name][method] = counted(runs, q, method, seeds, t_end=None)["classes"]
+                training[name][method] = counted(runs, q, method, seeds)["classes"]
         print(name, training[name], flush=True)
     return training
 

@@ -6,6 +6,9 @@ pairs of a point with itself contribute is told as well: it is 0 in the populati
 eta lambda_max / 2 from 0.1 to beyond 1, the edge of stability, lambda_max the largest on record along the flow of the same seed, which every class is
 compared with. The picture is figures/choices.png.
 
+Runs end when nothing can change any more (`lib.ended`). Gradients of Midpoint Mixup take N^2 time: with 10 seeds N goes to 800 in half an hour of a
+core, and 3,200 with one seed takes as long.
+
 These are maps: what they show is reported, not judged. The study fails if runs are lost.
 """
 
@@ -54,11 +57,11 @@ class Choice(NamedTuple):
 
 
 CHOICES = {
-    "N": Choice("N, training points", (100, 200, 400, 800, 1600, 3200, 8000), lambda k, N: with_r0(k, R0, N=N)),
+    "N": Choice("N, training points", (100, 200, 400, 800, 1600, 3200, 8000), lambda k, N: with_r0(k, R0, N=int(N))),
     "m": Choice("m / k, neurons per class", (0.5, 1, 2, 4, 8), lambda k, m: with_r0(k, R0, m=round(m * k))),
-    "C_P": Choice("C_P, patches of each feature", (1, 2, 4, 8), lambda k, C_P: with_r0(k, R0, C_P=C_P)),
-    "Q": Choice("Q, classes in the noise", (1, 2, 4, 8), lambda k, Q: with_r0(k, R0, Q=min(Q, k - 1))),
-    "G": Choice("G, patterns of noise", (5, 25, 100, 200), lambda k, G: with_r0(k, R0, G=G)),
+    "C_P": Choice("C_P, patches of each feature", (1, 2, 4, 8), lambda k, C_P: with_r0(k, R0, C_P=int(C_P))),
+    "Q": Choice("Q, classes in the noise", (1, 2, 4, 8), lambda k, Q: with_r0(k, R0, Q=min(int(Q), k - 1))),
+    "G": Choice("G, patterns of noise", (5, 25, 100, 200), lambda k, G: with_r0(k, R0, G=int(G))),
 }
 
 PAIRS = {"all pairs": {}, "N pairs, drawn once": {"redraw": "once"}, "N pairs, drawn each step": {"redraw": "each step"}}
@@ -81,14 +84,15 @@ def self_pairs(p: mvsim.Parameters) -> float:
 
 
 def along(name: str, options: argparse.Namespace, runs: Path) -> list[dict[str, Any]]:
-    """Return what became of the classes at each value."""
-    rows = []
-    for value in CHOICES[name].values:
+    """Return what became of the classes at each value; of values that are not asked for, what is known."""
+    values = options.values or CHOICES[name].values
+    rows = [row for row in options.file.read().get(name, {"rows": []})["rows"] if row["value"] not in values]
+    for value in values:
         p, start = CHOICES[name].make(options.k, value), time.perf_counter()
-        outcomes = {method: counted(runs, p, method, options.seeds) for method in ("erm", "midpoint")}
+        outcomes = {method: counted(runs, p, method, options.seeds) for method in options.methods}
         rows.append({"value": value, "self_pairs": self_pairs(p), **outcomes, "seconds": time.perf_counter() - start})
         print(name, value, {m: row["classes"] for m, row in outcomes.items()}, f"{rows[-1]['seconds']:.1f} s", flush=True)
-    return rows
+    return sorted(rows, key=lambda row: float(row["value"]))
 
 
 def pairs(options: argparse.Namespace, runs: Path) -> list[dict[str, Any]]:
@@ -147,7 +151,7 @@ def picture(results: dict[str, Any]) -> Figure:
                 axes.set_xlabel("eta lambda_max / 2, ERM: as the flow")
             else:
                 for method, which in (("erm", "one"), ("midpoint", "both")):
-                    known = [(r["value"], *r[method][which]) for r in rows if r[method][which]]
+                    known = [(r["value"], *r[method][which]) for r in rows if r.get(method, {}).get(which)]
                     y = [row[1] for row in known]
                     bars = [[row[1] - row[2] for row in known], [row[3] - row[1] for row in known]]
                     axes.errorbar(
@@ -185,6 +189,10 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gd-r0", type=float, default=0.5, help="r0 of the runs with drawn pairs and with finite steps, which take many steps")
     names = [*CHOICES, "pairs", "steps"]
     parser.add_argument("--only", nargs="+", choices=names, default=names, help="choices to look at; the others stay")
+    parser.add_argument("--values", type=float, nargs="+", help="values to look at, with one choice; what is known of others stays")
+    parser.add_argument(
+        "--methods", nargs="+", choices=("erm", "midpoint"), default=["erm", "midpoint"], help="methods to look at along choices with values"
+    )
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
@@ -194,7 +202,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
     def part(name: str) -> dict[str, Any]:
         rows = special[name](options, runs) if name in special else along(name, options, runs)
-        return {"k": options.k, "seeds": options.seeds, "rows": rows}
+        return {"k": options.k, "rows": rows}
 
     results = options.file.measure_parts(options.only, part)
     return results
@@ -215,7 +223,7 @@ def passage(results: dict[str, Any]) -> str:
     """Put the maps into tables."""
     text = ["![Fraction of classes that end as the theorems say, over what is left open](../figures/choices.png)\n"]
     for name, part in results.items():
-        head = f"{name}, k = {part['k']}, {part['seeds']} seeds"
+        head = f"{name}, k = {part['k']}"
         if name == "steps":
             rows = [[r["value"], f"{r['same']} of {r['classes']}", r["runs_that_rise"]] for r in part["rows"]]
             text.append(table([f"eta lambda_max / 2 ({head})", "classes that end as under the flow", "runs whose loss rises"], rows))
@@ -237,4 +245,5 @@ def _share(outcome: dict[str, Any] | None, which: str) -> str:
     if outcome is None or not outcome[which]:
         return ""
     share, low, high = outcome[which]
-    return f"{share:.2f} [{low:.2f}, {high:.2f}]"
+    given_up = outcome["ends"].get("gradients", 0)
+    return f"{share:.2f} [{low:.2f}, {high:.2f}], {outcome['runs']} runs" + (f", {given_up} of them given up" if given_up else "")

@@ -50,6 +50,7 @@ RUNS: dict[int, tuple[tuple[float, ...], int]] = {
     6: ((0.4, 0.3, 0.2, 0.15), 10),
     10: ((0.4, 0.3, 0.2, 0.15), 8),
     20: ((0.4, 0.3, 0.2, 0.15), 4),
+    30: ((0.3, 0.2), 3),
     50: ((0.3, 0.2, 0.15), 1),
 }
 """For each k the values of r0 and the number of seeds, counted from 0."""

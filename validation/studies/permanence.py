@@ -5,6 +5,10 @@ such escape is foretold, with the error of the fit (`mvsim.verification.evidence
 escape that was foretold for that time within its error and came, a miss one that came unforetold, a false alarm one that was foretold, beyond its
 error, and did not come. The picture is figures/permanence.png.
 
+What could undo training accuracy, and features that have been learned, is noise that enters the linear part of the activation: V Q delta4 max c / rho
+above 1. Of these runs, and of runs of Midpoint Mixup at k = 6 that are followed to t = 10^10, it is told how large that number gets, and in how many
+a training point is wrong again, or a feature is not learned any more, after the run had settled.
+
 Fails unless at least 90 % of the escapes that came were foretold, at most 10 % of those foretold did not come, the median error of the hits is
 within 0.3 decades, and none came before the time up to which a verdict counts on none.
 """
@@ -22,6 +26,7 @@ from matplotlib.figure import Figure
 
 import mvsim
 from mvsim.plotting.style import FIRST, MARK, SECOND, styled
+from mvsim.recording.feature_test import is_learned
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.evidence.permanence import COUNTED_ON, foretold_escapes
 from mvsim.verification.paths import path_in_k
@@ -33,6 +38,9 @@ R0, FAR = 0.3, 10.5
 """Start, and the power of ten to which runs are followed."""
 
 FORETOLD, FALSE, WITHIN = 0.9, 0.1, 0.3
+
+MIXED, MIXED_END = 6, 1e10
+"""Number of classes of the runs of Midpoint Mixup, with the default r0, and the time to which they are followed: a hundred times that of settling."""
 
 
 def parameters() -> mvsim.Parameters:
@@ -59,6 +67,20 @@ def compared(seed: int, settled: Evidence, far: Evidence) -> dict[str, Any]:
         )
     print(f"seed {seed}: {sum(view['came'] is not None for view in views)} of {len(views)} views came", flush=True)
     return {"settled": float(np.log10(settled.times[-1])), "records": foretold.records, "views": views}
+
+
+def undone(settled: Evidence, far: Evidence) -> dict[str, Any]:
+    """Say what of a settled run was lost when it was followed further, and how far noise was in the linear part by then."""
+    later, learned = far.times > settled.times[-1], is_learned(settled.learned_fractions[-1])
+    p, last = far.parameters, far.snapshots[-1].c
+    return {
+        "accuracy_lost": bool((far.training_accuracy[later] < 1.0).any()),
+        "features_lost": int((learned & ~is_learned(far.learned_fractions[later]).all(axis=0)).sum()),
+        "features": int(learned.sum()),
+        "noise": float(p.V * p.Q * p.delta4 * last.max() / p.rho),
+        "least_margin": float(np.nanmin(far.least_margin[-1])),
+        "log_time": float(np.log10(far.times[-1])),
+    }
 
 
 def counted(results: dict[str, Any]) -> dict[str, Any]:
@@ -128,7 +150,8 @@ def pictures(results: dict[str, Any]) -> dict[str, Figure]:
 def options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the study."""
     add_runs_option(parser)
-    parser.add_argument("--seeds", type=int, default=10, help="runs")
+    parser.add_argument("--seeds", type=int, default=10, help="runs of ERM")
+    parser.add_argument("--mixing-seeds", type=int, default=5, help="runs of Midpoint Mixup")
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
@@ -136,8 +159,16 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     p, folder = parameters(), runs_of_present_code(options.runs)
     settled = all_over_seeds(folder, p, "erm", options.seeds)
     far = all_over_seeds(folder, p, "erm", options.seeds, t_end=10.0**FAR)
-    results = {"runs": {str(seed): compared(seed, *map(Evidence, pair)) for seed, pair in enumerate(zip(settled, far, strict=True))}}
-    return results
+    pairs = [(Evidence(one), Evidence(later)) for one, later in zip(settled, far, strict=True)]
+    q, seeds = mvsim.Parameters(k=MIXED), options.mixing_seeds
+    mixed = zip(all_over_seeds(folder, q, "midpoint", seeds), all_over_seeds(folder, q, "midpoint", seeds, t_end=MIXED_END), strict=True)
+    return {
+        "runs": {str(seed): compared(seed, *pair) for seed, pair in enumerate(pairs)},
+        "undone": {
+            f"ERM, k = {p.k}": [undone(*pair) for pair in pairs],
+            f"Midpoint Mixup, k = {MIXED}": [undone(*map(Evidence, pair)) for pair in mixed],
+        },
+    }
 
 
 def judge(results: dict[str, Any]) -> list[str]:
@@ -199,6 +230,27 @@ def passage(results: dict[str, Any]) -> str:
         f"k = 10, r0 = {R0:g}, ERM, followed to t = 10^{FAR:g}. In {early} of {len(runs)} settled runs a view that was not learned escaped later.\n\n"
         + table(heads, rows)
         + ("" if way is None else _way_passage(way))
+        + (_undone_passage(results["undone"]) if "undone" in results else "")
+    )
+
+
+def _undone_passage(found: dict[str, list[dict[str, Any]]]) -> str:
+    """Say what was lost of what runs had learned when they settled."""
+    rows = [
+        [
+            name,
+            f"10^{min(run['log_time'] for run in runs):.3g}",
+            f"{sum(run['accuracy_lost'] for run in runs)} of {len(runs)}",
+            f"{sum(run['features_lost'] for run in runs)} of {sum(run['features'] for run in runs)}",
+            f"{min(run['noise'] for run in runs):.2g} to {max(run['noise'] for run in runs):.2g}",
+            f"{min(run['least_margin'] for run in runs):.2g}",
+        ]
+        for name, runs in found.items()
+    ]
+    heads = ["runs", "followed to t =", "runs that lost training accuracy 1", "features lost", "V Q delta4 max c / rho at the end", "least margin"]
+    return (
+        "\nWhat could undo training accuracy and learned features is noise in the linear part of the activation, V Q delta4 max c / rho > 1. After "
+        "runs had settled:\n\n" + table(heads, rows)
     )
 
 

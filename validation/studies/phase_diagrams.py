@@ -2,7 +2,8 @@
 
 One parameter at a time is changed from k = 4, r0 = 0.15, every other field at its default. What is drawn is the fraction of classes that end as
 the theorem says: with exactly one feature under ERM (Theorem 4.6), with both under Midpoint Mixup (4.7); bars are 95 % intervals over the classes of
-all seeds, classes of a run not counted as independent. Mixing laws are compared at k = 3. The picture is figures/phase-diagrams.png.
+all seeds, classes of a run not counted as independent. Runs end when nothing can change any more, or after several times the time that Midpoint
+Mixup takes at k = 4 (`lib.ended`). Mixing laws are compared at k = 3. The picture is figures/phase-diagrams.png.
 
 These are maps: what they show is reported, not judged. The study fails if runs are lost, or if the theorems do not hold where the maps start from.
 """
@@ -12,12 +13,14 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from lib.outcomes import last_time, tallied
+from lib.ended import Job, ended
+from lib.outcomes import jobs_of, last_time, tallied
 from lib.regimes import with_r0
-from lib.runs import add_runs_option, runs_of_present_code, side_by_side, swept
+from lib.runs import add_runs_option, runs_of_present_code
 from lib.study import TRAINING
 from lib.tables import table
 from matplotlib.axes import Axes
@@ -101,38 +104,32 @@ NODES, MIXING_END = 8, 2e9
 
 def along(name: str, values: list[float], seeds: int, runs: Path) -> list[dict[str, Any]]:
     """Return what became of the classes at each value."""
-    parameters = [MAPS[name]["make"](value) for value in values]
-    if name == "mixing":
-        given, _ = side_by_side(parameters[:1])
-        laws = [{"distribution": "beta", "args": [value, value]} for value in values]
-        given, beside, methods = {**given, "mixing": laws, "nodes": NODES, "t_end": MIXING_END}, [], ("mixup",)
-    else:
-        given, names = side_by_side(parameters)
-        given, beside, methods = {**given, "t_end": [last_time(p) for p in parameters]}, [*names, "t_end"], BOTH_METHODS
-    zips = [beside] if len(beside) > 1 and len(values) > 1 else []
-    if not zips and beside:
-        given["t_end"] = given["t_end"][0]
-    study = {**given, "method": list(methods), "seed": f"0:{seeds}"}
-    made = swept(runs, f"{name}-{len(values)}", study, zips)
-    rows = []
-    for place, value in enumerate(values):
-        there = {method: _runs_at(made, method, place, seeds) for method in methods}
-        seconds = sum(run.provenance["wall_seconds"] for of_method in there.values() for run in of_method if run is not None)
-        rows.append({"value": value, **{method: tallied(there[method]) for method in methods}, "seconds": seconds})
-    return rows
-
-
-def _runs_at(made: mvsim.Runs, method: str, place: int, seeds: int) -> list[mvsim.Run | None]:
-    """Return the runs at one value, None for one that is lost; the seed changes first, and the method last."""
-    cells = [cell for cell in made.study.cells if cell.method == method][place * seeds : (place + 1) * seeds]
-    return [made.run(cell.index) if made.standings[cell.index].state == "done" else None for cell in cells]
+    asked: dict[tuple[float, str], list[Job]] = {}
+    for value in values:
+        p = MAPS[name]["make"](value)
+        if name == "mixing":
+            law = {"distribution": "beta", "args": [value, value]}
+            asked[value, "mixup"] = jobs_of(runs, p, "mixup", seeds, MIXING_END, mixing=law, nodes=NODES)
+        else:
+            asked |= {(value, method): jobs_of(runs, p, method, seeds, last_time(p)) for method in BOTH_METHODS}
+    return [{"value": value, **of_value} for value, of_value in _outcomes(asked).items()]
 
 
 def limits(seeds: int, runs: Path) -> dict[str, Any]:
-    """Return what becomes of the classes in the two limits of the mixing law, ERM and Midpoint Mixup, on the same data at the same time."""
-    given, _ = side_by_side([MAPS["mixing"]["make"](1.0)])
-    made = swept(runs, "limits", {**given, "t_end": MIXING_END, "method": list(BOTH_METHODS), "seed": f"0:{seeds}"})
-    return {method: tallied(_runs_at(made, method, 0, seeds)) for method in BOTH_METHODS}
+    """Return what becomes of the classes in the two limits of the mixing law, ERM and Midpoint Mixup, on the same data to the same time."""
+    p = MAPS["mixing"]["make"](1.0)
+    return _outcomes({(1.0, method): jobs_of(runs, p, method, seeds, MIXING_END) for method in BOTH_METHODS})[1.0]
+
+
+def _outcomes(asked: dict[tuple[float, str], list[Job]]) -> dict[float, dict[str, Any]]:
+    """Make all runs, side by side; return by value what became of the classes under each method, and the seconds that the runs took."""
+    made, found = iter(ended([job for jobs in asked.values() for job in jobs])), dict[float, dict[str, Any]]()
+    for (value, method), jobs in asked.items():
+        there = list(islice(made, len(jobs)))
+        row = found.setdefault(value, {"seconds": 0.0})
+        row[method] = tallied(there)
+        row["seconds"] += sum(one.run.provenance["wall_seconds"] for one in there if one.run is not None)
+    return found
 
 
 THEOREMS = (
@@ -158,8 +155,8 @@ def clearly_fewer(results: dict[str, Any], method: str, outcome: str) -> str:
 
 
 def is_undecided(row: dict[str, Any], method: str) -> bool:
-    """Whether some class had no feature yet when its run was ended."""
-    return bool(row[method]["classes"]["none"])
+    """Whether some class had no feature yet when its run was ended, or a run was given up for the gradients that it took."""
+    return bool(row[method]["classes"]["none"] or row[method].get("ends", {}).get("gradients"))
 
 
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:
@@ -185,7 +182,7 @@ def pictures(results: dict[str, Any]) -> dict[str, Figure]:
         seeds = min(results[name]["seeds"] for name in measured)
         note = (
             f"One thing at a time changed from $k$ = 4, $r_0$ = {R0:g}; mixing at $k$ = 3, $N$ = 60. Bars: 95 % Clopper-Pearson intervals over the\n"
-            f"classes of {seeds} seeds. Hollow: some class had no feature yet when its run was ended. The title names what brings the whole\n"
+            f"classes of {seeds} seeds. Hollow: some class had no feature yet, or a run was given up. The title names what brings the whole\n"
             f"interval below {ENOUGH:g} (dotted) at some value, even if such classes come to the outcome that is drawn."
         )
         figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lib.agreement import Number, run_name
-from lib.runs import add_runs_option, all_over_seeds, runs_of_present_code
+from lib.runs import add_runs_option, all_over_seeds, followed_side_by_side, runs_of_present_code
 from lib.study import TRAINING
 from lib.tables import table
 from matplotlib.figure import Figure
@@ -143,6 +143,8 @@ def answered(name: str, options: argparse.Namespace) -> dict[str, Any]:
         sections, asked = for_all_later_times(runs), "python validation/run.py theorems"
     else:
         theorems, p, seeds = QUESTIONS[name]
+        for number in theorems:
+            followed_side_by_side(number, p, seeds, runs, options.follow)
         sections = list(ask_of_theorems(theorems, [p], seeds, runs, follow=options.follow))
         asked = command(theorems, p, seeds) + ("" if options.follow else " --no-follow")
     answer = {

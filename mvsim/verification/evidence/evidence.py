@@ -18,6 +18,7 @@ from mvsim.objectives import options_of as options_of_objective
 from mvsim.parameters import Deviation, Parameters
 from mvsim.random_streams import stream
 from mvsim.recording.entries import first_views
+from mvsim.recording.feature_test import FeatureTest
 from mvsim.run import Run
 from mvsim.simulation.departures import departures_of_problem
 from mvsim.simulation.field import field_of
@@ -187,6 +188,16 @@ class Evidence:
     def training_accuracy(self) -> np.ndarray:
         """(T,): the fraction of training points that are right."""
         return self._recorded("training_accuracy")
+
+    @cached_property
+    def learned_fractions(self) -> np.ndarray:
+        """(T, k, V): the fraction of fresh draws on which each view suffices, as recorded."""
+        return self._recorded("feature_learned")
+
+    @cached_property
+    def feature_test(self) -> FeatureTest:
+        """The fresh draws of the run."""
+        return FeatureTest(self.parameters, self.run.provenance["options"]["n_test"], self.run.seed, self.threads)
 
     @cached_property
     def softmax_gap(self) -> np.ndarray:

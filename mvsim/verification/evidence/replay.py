@@ -1,8 +1,8 @@
 """A run made again in parts: from a saved state to records that follow it, with a tolerance that is ten times finer.
 
 What a file says of a run is tied to the flow in this way: times, parameters, labels or correlations that do not belong together lead elsewhere. It is
-the whole run only where that is affordable (`stretches`). Of a record between two saved states the own correlations and the loss are compared, of a
-saved state all correlations and the loss; nothing else that is recorded is.
+the whole run only where that is affordable (`Budget`). Of a record between two saved states the own correlations, the loss and the learned features
+are compared, of a saved state all correlations, the loss and the learned features; nothing else that is recorded is.
 
 Differences are measured in the coordinates y of `mvsim.integrators.flow.chart.EscapeChart`, in which correlations on their way to an escape move at
 constant speed, and in units of the tolerance that the time-stepper allows in a single step (`mvsim.integrators.flow.system.ChartedField.tolerance`).
@@ -12,6 +12,7 @@ that the path takes at times close to T, and so is the recorded loss:
 
     max_i dist(Y_i, {y_i(t): |t - T| <= w (T - T_0)}) / tolerance_i,        dist(ln J, {ln J(y(t)): |t - T| <= w (T - T_0)}),
 
+the fraction of fresh draws on which a view suffices likewise, with the fractions at the steps next to those times;
 own correlations C_i that are dormant besides relative to their own size, because their tolerance can be as large as a third of it,
 
     max_i dist(C_i, {c_i(t): |t - T| <= w (T - T_0)}) / max(|c_i(T)|, s),        s = `SIZE` / sqrt(d),  a part of the size at which they start,
@@ -25,8 +26,10 @@ and a record of it is right at any of them to which the replay finds it at rest.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -78,6 +81,8 @@ class Replayed(NamedTuple):
         The same of the dormant own correlations, each relative to its own size.
     losses : tuple of float
         The same of ln J, as it is.
+    features : tuple of float
+        The same of the fractions of fresh draws on which a view suffices.
     rise : float
         Largest rise of ln J in one step of the replay.
     steps : int
@@ -88,13 +93,38 @@ class Replayed(NamedTuple):
     errors: tuple[float, ...]
     sizes: tuple[float, ...]
     losses: tuple[float, ...]
+    features: tuple[float, ...]
     rise: float
     steps: int
 
 
+class Budget:
+    """The work that replays may take in all. Once it is spent, no replay goes on beyond its first record, and none is begun.
+
+    Parameters
+    ----------
+    steps : float
+        Steps of replays that spend all of it by themselves.
+    gradients : float
+        Gradients that do.
+    """
+
+    def __init__(self, steps: float, gradients: float) -> None:
+        self._step, self._gradient, self._spent = 1.0 / steps, 1.0 / gradients, 0.0
+
+    def spend(self, gradients: int) -> None:
+        """Take note of a step."""
+        self._spent += self._step + gradients * self._gradient
+
+    @property
+    def is_left(self) -> bool:
+        """Whether there is any of it."""
+        return self._spent < 1.0
+
+
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """A saved state and the records that are to be met from there.
+    """A saved state and the records that are to be met from there, as far as the next saved state.
 
     Attributes
     ----------
@@ -102,101 +132,174 @@ class Stretch:
         Where the replay starts.
     records : tuple of int
         Indices of the records.
-    steps : int
-        Steps that the run made in between.
+    steps : tuple of int
+        Steps that the run made from the saved state to each of them.
     """
 
     snapshot: Snapshot
     records: tuple[int, ...]
-    steps: int
+    steps: tuple[int, ...]
 
 
-def stretches(evidence: Evidence, most_steps: float) -> list[Stretch]:
-    """Return what is to be replayed: from every saved state to the next one, or as far as a number of steps allows in all.
-
-    That is seldom all: with the work that verdicts allow, of a settled run at k = 4 a quarter to a half of the steps, of the default runs at k = 10 a
-    third (ERM) and a tenth (midpoint). Verdicts say how many steps and how many records it was.
-
-    First the end: from the last saved state but one to the last, on which verdicts rest. Then from each saved state to the record that follows, those
-    at the start before the others; then, in the same order, on to the next saved state. The first is there in any case.
-    """
-    steps, saved, between = evidence.run.dataset["step"].to_numpy(), evidence.snapshots, []
-    for here, then in pairwise(saved):
+def stretches(evidence: Evidence) -> list[Stretch]:
+    """Return what can be replayed: first the end, from the last saved state but one to the last, on which verdicts rest; then all others in order."""
+    steps, found = evidence.run.dataset["step"].to_numpy(), []
+    for here, then in pairwise(evidence.snapshots):
         follow = np.flatnonzero((steps > here.step) & (steps <= then.step))
         if len(follow):
-            between.append((here, follow.tolist()))
-    order = sorted(range(len(between)), key=lambda i: (i != len(between) - 1, i))
-    taken, left = dict.fromkeys(range(len(between)), 0), most_steps
-    for i, whole in [(i, True) for i in order[:1]] + [(i, whole) for whole in (False, True) for i in order]:
-        here, records = between[i]
-        wanted = len(records) if whole else max(1, taken[i])
-        cost = _until(steps, here, records, wanted) - _until(steps, here, records, taken[i])
-        if cost <= left or (i == 0 and not taken[0]):
-            taken[i], left = wanted, left - cost
-    return [Stretch(between[i][0], tuple(between[i][1][:n]), _until(steps, *between[i], n)) for i, n in taken.items() if n]
+            found.append(Stretch(here, tuple(follow.tolist()), tuple((steps[follow] - here.step).tolist())))
+    return found[-1:] + found[:-1]
 
 
-def _until(steps: np.ndarray, here: Snapshot, follow: list[int], n: int) -> int:
-    """Return how many steps the run made from a saved state to the n-th of the records that follow."""
-    return int(steps[follow[n - 1]]) - here.step if n else 0
+def replayed_within(replays: Sequence[Replay], budget: Budget) -> list[Replay]:
+    """Replay what a budget allows, and return what was begun.
+
+    First each goes to its first record, then each, in the same order, on to its last one. The first goes to its first record in any case.
+    """
+    begun: list[Replay] = []
+    for replay in replays:
+        if budget.is_left or not begun:
+            replay.go_on(1, budget)
+            begun.append(replay)
+    for replay in begun:
+        replay.go_on(len(replay.stretch.records), budget)
+    return begun
+
+
+class Replay(ABC):
+    """A stretch as it is replayed, record by record.
+
+    Attributes
+    ----------
+    stretch : Stretch
+        What is replayed.
+    reached : int
+        How many of its records have been met, or should have been where the replay has gone astray.
+    """
+
+    def __init__(self, evidence: Evidence, stretch: Stretch) -> None:
+        self.stretch, self.reached = stretch, 0
+
+    @abstractmethod
+    def go_on(self, records: int, budget: Budget | None = None) -> None:
+        """Follow the stretch until so many records are met, or, beyond the first, the budget is spent; without one, in any case."""
+
+    @property
+    @abstractmethod
+    def result(self) -> Replayed:
+        """What came of it so far."""
+
+
+class FlowReplay(Replay):
+    """The gradient flow along a stretch. A record between two saved states has the own correlations of every neuron; a saved state all of them."""
+
+    def __init__(self, evidence: Evidence, stretch: Stretch) -> None:
+        super().__init__(evidence, stretch)
+        field, rtol = field_of(evidence.objective).on_host(), evidence.run.provenance["integrator"]["rtol"]
+        relative, start = min(CLOCK * rtol, WIDEST_CLOCK), stretch.snapshot
+        self._times = [float(evidence.times[record]) for record in stretch.records]
+        self._windows = [max(relative * (time - start.time), ROUNDED * time) for time in self._times]
+        self._path = _Path(field, start.c, rtol, evidence.parameters.d)
+        self._waiting = [
+            _Met(time, window, log_loss, learned, *recorded)
+            for time, window, log_loss, learned, recorded in zip(
+                self._times, self._windows, evidence.log_loss[list(stretch.records)], evidence.learned_fractions[list(stretch.records)],
+                _recorded(evidence, stretch), strict=True,
+            )
+        ]  # fmt: skip
+        self._integrator = GradientFlow(field, max(FINER * rtol, LEAST_RTOL))
+        self._descent, self._resumable = _Descent(evidence, start.c), State(start.step, start.time, start.c)
+        self._learned = evidence.feature_test.fraction_learned
+        self._resumed = _Point(start.time, start.c, self._descent.log_loss, self._learned)
+        self._astray = False
+
+    def go_on(self, records: int, budget: Budget | None = None) -> None:
+        """See `Replay`."""
+        before = self.reached
+        while self.reached < records and not self._astray:
+            if not self._follow(self._times[self.reached], budget if self.reached else None, budget):
+                break
+            self.reached += 1
+        if self.reached > before and not self._astray:
+            self._follow(self._times[self.reached - 1] + self._windows[self.reached - 1], None, budget)
+
+    def _follow(self, end: float, limit: Budget | None, budget: Budget | None) -> bool:
+        """Go on to a time; return whether it was reached, or missed because the replay has gone astray, before a limit was."""
+        before, evaluations = self._resumed, self._resumable.evaluations
+        most = AT_LEAST + PER_STEP * self.stretch.steps[min(self.reached, len(self.stretch.steps) - 1)]
+        try:
+            for visit in self._integrator.trajectory(self._resumable, end):
+                self._descent.look(visit)
+                after = _Point(visit.state.time, visit.state.c, self._descent.last_log_loss, self._learned)
+                for met in self._waiting:
+                    met.compare(self._path, before, after)
+                before = after
+                if budget is not None:
+                    budget.spend(visit.state.evaluations - evaluations + 1)
+                evaluations = visit.state.evaluations
+                if visit.resumable:
+                    self._resumable, self._resumed = visit.state, after
+                if self._descent.steps > most:
+                    self._astray = True
+                    return True
+                if limit is not None and not limit.is_left:
+                    return False
+        except (DivergedError, StalledError):
+            self._astray = True  # the records that were not met have infinite errors
+        return True
+
+    @property
+    def result(self) -> Replayed:
+        """See `Replay`."""
+        met = self._waiting[: self.reached]
+        errors, sizes, losses, features = zip(*(one.errors(self._path) for one in met), strict=True)
+        return Replayed(tuple(one.time for one in met), errors, sizes, losses, features, self._descent.rise, self._descent.steps)
+
+
+class DescentReplay(Replay):
+    """The steps of gradient descent along a stretch, which are the same up to round-off."""
+
+    def __init__(self, evidence: Evidence, stretch: Stretch) -> None:
+        super().__init__(evidence, stretch)
+        self._integrator = GradientDescent(field_of(evidence.objective).on_host(), evidence.run.provenance["integrator"]["learning_rate"])
+        start = stretch.snapshot
+        self._times = [float(evidence.times[record]) for record in stretch.records]
+        self._recorded, self._fractions = _recorded(evidence, stretch), evidence.learned_fractions[list(stretch.records)]
+        self._learned = evidence.feature_test.fraction_learned
+        self._state, self._descent = State(start.step, start.time, start.c), _Descent(evidence, start.c)
+        self._errors, self._features = list[float](), list[float]()
+
+    def go_on(self, records: int, budget: Budget | None = None) -> None:
+        """See `Replay`."""
+        while self.reached < records and (budget is None or budget.is_left or not self.reached):
+            (own, whole), error, apart = self._recorded[self.reached], math.inf, math.inf
+            try:
+                for visit in self._integrator.trajectory(self._state, self._times[self.reached]):
+                    self._state = visit.state
+                    self._descent.look(visit)
+                    if budget is not None:
+                        budget.spend(2)
+                c = self._state.c
+                error = float(np.abs(_completed(c, own, whole) - c).max() / max(float(np.abs(c).max()), 1e-300))
+                apart = float(np.abs(self._learned(c) - self._fractions[self.reached]).max())
+            except DivergedError:
+                pass  # the record was not met
+            self._errors.append(error)
+            self._features.append(apart)
+            self.reached += 1
+
+    @property
+    def result(self) -> Replayed:
+        """See `Replay`."""
+        times, nothing = tuple(self._times[: self.reached]), (0.0,) * self.reached
+        return Replayed(times, tuple(self._errors), nothing, nothing, tuple(self._features), self._descent.rise, self._descent.steps)
 
 
 def replay_flow(evidence: Evidence, stretch: Stretch) -> Replayed:
-    """Follow the gradient flow along one stretch and compare the records on its way.
-
-    A record between two saved states has the own correlations of every neuron; where it is a saved state itself, all correlations are compared.
-    """
-    field, rtol = field_of(evidence.objective).on_host(), evidence.run.provenance["integrator"]["rtol"]
-    relative = min(CLOCK * rtol, WIDEST_CLOCK)
-    start, times = stretch.snapshot, [float(evidence.times[record]) for record in stretch.records]
-    path, log_losses = _Path(field, start.c, rtol, evidence.parameters.d), evidence.log_loss[list(stretch.records)]
-    windows = [max(relative * (time - start.time), ROUNDED * time) for time in times]
-    waiting = [
-        _Met(time, window, log_loss, *recorded)
-        for time, window, log_loss, recorded in zip(times, windows, log_losses, _recorded(evidence, stretch), strict=True)
-    ]
-    integrator = GradientFlow(field, max(FINER * rtol, LEAST_RTOL))
-    descent, resumable = _Descent(evidence, start.c), State(start.step, start.time, start.c)
-    before = _Point(start.time, start.c, descent.log_loss)
-    resumed = before
-    try:
-        for end in (*(met.time for met in waiting), times[-1] + windows[-1]):
-            for visit in integrator.trajectory(resumable, end):
-                descent.look(visit)
-                after = _Point(visit.state.time, visit.state.c, descent.last_log_loss)
-                for met in waiting:
-                    met.compare(path, before, after)
-                before = after
-                if visit.resumable:
-                    resumable, resumed = visit.state, after
-                if descent.steps > AT_LEAST + PER_STEP * stretch.steps:
-                    return _replayed(path, waiting, descent)
-            before = resumed
-    except (DivergedError, StalledError):
-        pass  # the records that were not met have infinite errors
-    return _replayed(path, waiting, descent)
-
-
-def _replayed(path: _Path, waiting: Sequence[_Met], descent: _Descent) -> Replayed:
-    """Return what came of a stretch."""
-    errors, sizes, losses = zip(*(met.errors(path) for met in waiting), strict=True)
-    return Replayed(tuple(met.time for met in waiting), errors, sizes, losses, descent.rise, descent.steps)
-
-
-def replay_descent(evidence: Evidence, stretch: Stretch) -> Replayed:
-    """Repeat the steps of gradient descent along one stretch, which are the same up to round-off."""
-    integrator = GradientDescent(field_of(evidence.objective).on_host(), evidence.run.provenance["integrator"]["learning_rate"])
-    start, times = stretch.snapshot, [float(evidence.times[record]) for record in stretch.records]
-    state, errors, descent = State(start.step, start.time, start.c), [], _Descent(evidence, start.c)
-    try:
-        for time, (own, whole) in zip(times, _recorded(evidence, stretch), strict=True):
-            for visit in integrator.trajectory(state, time):
-                state = visit.state
-                descent.look(visit)
-            errors.append(float(np.abs(_completed(state.c, own, whole) - state.c).max() / max(float(np.abs(state.c).max()), 1e-300)))
-    except DivergedError:
-        errors += [math.inf] * (len(times) - len(errors))
-    return Replayed(tuple(times), tuple(errors), (0.0,) * len(times), (0.0,) * len(times), descent.rise, descent.steps)
+    """Follow the gradient flow along one stretch to its end and compare the records on its way."""
+    replay = FlowReplay(evidence, stretch)
+    replay.go_on(len(stretch.records))
+    return replay.result
 
 
 class _Descent:
@@ -245,12 +348,19 @@ class _Path:
         return self._system.tolerance(y).step
 
 
-class _Point(NamedTuple):
-    """A state of the replay: its time, its correlations and ln J."""
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """A state of the replay: its time, its correlations and ln J; and how fractions of fresh draws are measured."""
 
     time: float
     c: np.ndarray
     log_loss: float
+    measure: Callable[[np.ndarray], np.ndarray]
+
+    @cached_property
+    def learned(self) -> np.ndarray:
+        """(k, V): the fraction of fresh draws on which each view suffices."""
+        return self.measure(self.c)
 
 
 @dataclass(eq=False)
@@ -263,6 +373,8 @@ class _Met:
         Of the record, and how far from it times are close.
     log_loss : float
         As it was recorded.
+    learned : numpy.ndarray
+        (k, V) as it was recorded.
     own : numpy.ndarray
         (k, m, V) recorded own correlations.
     whole : numpy.ndarray or None
@@ -271,6 +383,8 @@ class _Met:
         (n,) least and largest coordinates of the path; None before there are any.
     least, most : float
         The same of ln J.
+    fewest, most_draws : numpy.ndarray or float
+        The same of the fractions of fresh draws.
     c : numpy.ndarray or None
         Correlations of the path, the last that were close.
     """
@@ -278,12 +392,15 @@ class _Met:
     time: float
     window: float
     log_loss: float
+    learned: np.ndarray
     own: np.ndarray
     whole: np.ndarray | None
     low: np.ndarray | None = None
     high: np.ndarray | None = None
     least: float = math.inf
     most: float = -math.inf
+    fewest: np.ndarray | float = math.inf
+    most_draws: np.ndarray | float = -math.inf
     c: np.ndarray | None = None
 
     def compare(self, path: _Path, before: _Point, after: _Point) -> None:
@@ -298,19 +415,22 @@ class _Met:
             self.low = y if self.low is None else np.minimum(self.low, y)
             self.high = y if self.high is None else np.maximum(self.high, y)
             self.least, self.most = min(self.least, log_loss), max(self.most, log_loss)
+        for point in (before, after):
+            self.fewest, self.most_draws = np.minimum(self.fewest, point.learned), np.maximum(self.most_draws, point.learned)
         self.c = after.c
 
-    def errors(self, path: _Path) -> tuple[float, float, float]:
-        """Return the largest distance of the recorded state from the path, in units of the tolerance; that of dormant correlations; that of ln J."""
+    def errors(self, path: _Path) -> tuple[float, float, float, float]:
+        """Return the largest distance of the recorded state from the path, in units of the tolerance; of dormant correlations, ln J and fractions."""
         if self.c is None or self.low is None or self.high is None:
-            return math.inf, math.inf, math.inf
+            return math.inf, math.inf, math.inf, math.inf
         # What was not recorded is as on the path.
         y = path.coordinates(_completed(self.c, self.own, self.whole))
         tolerance = np.maximum(path.tolerance(y), path.tolerance(path.coordinates(self.c)))
         known = np.ones(y.shape, dtype=bool) if self.whole is not None else _is_own(self.c).ravel()
         apart = np.maximum(np.maximum(self.low - y, y - self.high), 0.0) / tolerance
         loss = max(self.least - self.log_loss, self.log_loss - self.most, 0.0) if math.isfinite(self.log_loss) else 0.0
-        return float(apart[known].max(initial=0.0)), path.dormant_apart(y, self.low, self.high, self.c.ravel()), loss
+        draws = float(np.maximum(np.maximum(self.fewest - self.learned, self.learned - self.most_draws), 0.0).max())
+        return float(apart[known].max(initial=0.0)), path.dormant_apart(y, self.low, self.high, self.c.ravel()), loss, draws
 
 
 def _between(before: float, after: float, part: float) -> float:

@@ -36,6 +36,8 @@ class Learned:
         (k, V) bool: whether B_{y,l} has a neuron, the proxy of the proofs.
     accuracy : float
         Training accuracy of the network, computed from it.
+    escaped : numpy.ndarray
+        (k, V) bool: whether a neuron of the class is beyond the polynomial part on some patch of the view. Other views are dormant.
     """
 
     fresh: np.ndarray
@@ -43,6 +45,7 @@ class Learned:
     training: np.ndarray
     active: np.ndarray
     accuracy: float
+    escaped: np.ndarray
 
     @property
     def by_definition(self) -> np.ndarray:
@@ -51,7 +54,16 @@ class Learned:
 
     @property
     def partly(self) -> np.ndarray:
-        """(k, V) bool: the view alone suffices on some of what was looked at and not on all."""
+        """(k, V) bool: the view has escaped, and alone it suffices on some of what was looked at and not on all."""
+        return self._on_some & self.escaped
+
+    @property
+    def dormant_partly(self) -> np.ndarray:
+        """(k, V) bool: the same of dormant views. There noise tells the class, or all outputs but a tiny one are 0."""
+        return self._on_some & ~self.escaped
+
+    @property
+    def _on_some(self) -> np.ndarray:
         return ~self.by_definition & ((self.fresh > 0.0) | (self.training > 0.0))
 
 
@@ -78,7 +90,8 @@ def learned_features(run: Run, draws: int = DRAWS, data: Dataset | None = None) 
     training = [class_mean(correct(finite_outputs(kernel, c), data.labels), data.labels, data.k) for kernel in views]
     active = np.asarray(active_neurons(c, threshold).any(axis=1))
     accuracy = float(correct(finite_outputs(make_kernel(p, data, "auto", None), c), data.labels).mean())
-    return Learned(FeatureTest(p, draws, run.seed).fraction_learned(c), draws, np.stack(training, axis=1), active, accuracy)
+    escaped = own_correlations(c).max(axis=1) >= p.rho / p.largest_signal
+    return Learned(FeatureTest(p, draws, run.seed).fraction_learned(c), draws, np.stack(training, axis=1), active, accuracy, escaped)
 
 
 def classes_told(learned: Learned) -> str:
@@ -102,6 +115,7 @@ def definition_4_5(run: Run, learned: Learned) -> Verdict:
     detail = (
         f"{classes_told(learned)}; a learned view suffices on >= {low:.3f} of D "
         f"({100 * CONFIDENCE:g}%, {learned.draws} fresh draws per class); partly learned: {int(learned.partly.sum())}; "
+        f"dormant and right on some: {int(learned.dormant_partly.sum())}; "
         f"on training points only: {only_training}; B_(y,l) says otherwise for {against}; largest own correlation {total.max():.4g}"
     )
     statement = (

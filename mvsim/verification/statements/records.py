@@ -6,11 +6,11 @@ A run has many records and few saved states. What is looked at, and where:
 at saved states            everything recorded of them is evaluated again from their correlations, with the parameters and the seed of the file
 at every record            what is a function of the own correlations that it has; between which records escapes lie; how the training accuracy stands
                            to the margins and softmax gaps beside it
-where a replay comes by    own correlations and the loss (`mvsim.verification.statements.replay`)
+where a replay comes by    own correlations, the loss and the learned features (`mvsim.verification.statements.replay`)
 =========================  =====================================================================================================================
 
-So outputs, softmax gaps and learned features at a record between two saved states are as the file has them: since when something has been learned
-rests on these. Every comparison is relative to the size of the number itself.
+So outputs and softmax gaps at a record between two saved states are as the file has them, and learned features where no replay comes by: since when
+something has been learned rests on these. Every comparison is relative to the size of the number itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from __future__ import annotations
 import numpy as np
 
 from mvsim.integrators import State
-from mvsim.recording.feature_test import FeatureTest
 from mvsim.recording.observation import Observation
 from mvsim.recording.variables import Variable, When, variables_of
 from mvsim.run import Run
@@ -40,9 +39,8 @@ OF_CORRELATIONS = ("c", "threshold", "off_diagonal")
 
 def recomputed(evidence: Evidence) -> list[Verdict]:
     """Evaluate all that was recorded of saved states again: functions of the correlations to round-off, what takes points to `RECOMPUTED`."""
-    run, p = evidence.run, evidence.parameters
+    run, test = evidence.run, evidence.feature_test
     steps = run.dataset["step"].to_numpy()
-    test = FeatureTest(p, run.provenance["options"]["n_test"], run.seed, evidence.threads)
     variables = {name: variable for name, variable in variables_of(When.RECORD).items() if name not in NOT_OF_THE_STATE}
     exact = {name for name, variable in variables.items() if set(variable.of) <= set(OF_CORRELATIONS)}
     found, times = [], []

@@ -7,7 +7,7 @@ import numpy as np
 from mvsim.integrators import INTEGRATORS
 from mvsim.integrators.flow.flow import RISE
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.evidence.replay import FINER, replay_descent, replay_flow, stretches
+from mvsim.verification.evidence.replay import FINER, Budget, DescentReplay, FlowReplay, replayed_within, stretches
 from mvsim.verification.statements.gradient_flow import WIDEST
 from mvsim.verification.verdict import Verdict, at_most, constant, not_applicable
 
@@ -30,19 +30,23 @@ the tolerance alone."""
 REPEATED = 1e-6
 """Most difference of gradient descent from its repetition, relative to the largest correlation: round-off, which an escape magnifies."""
 
-WORK, STEP_WORK, EVALUATIONS = 2e9, 6e6, 10
-"""Exponentials that a replay may take; those that go beside each step for all else; and evaluations of all points for one step of the run."""
+DRAWS = 1.5
+"""Most difference in the number of fresh draws of a class on which a view suffices: one may turn by the errors of both. In honest runs none has."""
+
+STEPS, EXPONENTIALS = 1200, 1.25e9
+"""Steps of a replay that take all of its time, whatever a gradient takes: that is so where there are few points; and exponentials that do: that is so
+where there are many pairs of points."""
 
 
-def replayed(evidence: Evidence, work: float = WORK) -> list[Verdict]:
+def replayed(evidence: Evidence, part: float = 1.0) -> list[Verdict]:
     """Replay a run in parts, and compare.
 
     Parameters
     ----------
     evidence : Evidence
         A run.
-    work : float
-        Exponentials that it may take, by default those of about 330 steps of the run, fewer where there are many points (`stretches` says which).
+    part : float
+        Of the work that a replay may take (`STEPS`, `EXPONENTIALS`).
 
     Returns
     -------
@@ -54,19 +58,24 @@ def replayed(evidence: Evidence, work: float = WORK) -> list[Verdict]:
         return []
     p, options = evidence.parameters, evidence.run.provenance["options"]
     points = p.N**2 // 2 if type(evidence.objective).sums_all_pairs_with(options) else p.N
-    chosen = stretches(evidence, work / (STEP_WORK + EVALUATIONS * points * p.k))
-    if not chosen:
+    how = FlowReplay if integrator.follows_flow else DescentReplay
+    replays = [how(evidence, stretch) for stretch in stretches(evidence)]
+    if not replays:
         statement = "from saved states the run goes to the records that follow"
         return [not_applicable("Replay (states)", statement, "no record follows a saved state")]
-    how = replay_flow if integrator.follows_flow else replay_descent
-    parts = [how(evidence, stretch) for stretch in chosen]
-    errors, sizes, losses, times = (np.concatenate([getattr(part, name) for part in parts]) for name in ("errors", "sizes", "losses", "times"))
-    steps, total = sum(stretch.steps for stretch in chosen), int(evidence.run.dataset["final_step"])
-    covered = f"{len(errors)} of {len(evidence.times) - 1} records, after {len(chosen)} saved states, {steps} of {total} steps"
+    begun = replayed_within(replays, Budget(part * STEPS, part * EXPONENTIALS / (points * p.k)))
+    parts = [replay.result for replay in begun]
+    errors, sizes, losses, features, times = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("errors", "sizes", "losses", "features", "times")
+    )
+    steps, total = sum(replay.stretch.steps[replay.reached - 1] for replay in begun), int(evidence.run.dataset["final_step"])
+    covered = f"{len(errors)} of {len(evidence.times) - 1} records, after {len(begun)} saved states, {steps} of {total} steps"
     detail = f"{covered}; largest at t = {times[np.argmax(errors)]:.4g}"
+    learned = _largest("Replay (features)", "fractions of fresh draws on which a view suffices, beside those of the replay at times close to theirs: "
+                       "largest difference", features, times, DRAWS / options["n_test"])  # fmt: skip
     if not integrator.follows_flow:
         statement = "gradient descent from saved states, repeated, leads to the records: largest difference relative to the largest correlation"
-        return [_states(statement, errors, times, REPEATED, detail), _rises("Replay (descent)", max(part.rise for part in parts))]
+        return [_states(statement, errors, times, REPEATED, detail), learned, _rises("Replay (descent)", max(part.rise for part in parts))]
     rtol = evidence.run.provenance["integrator"]["rtol"]
     where = f"integrated from saved states with rtol = {FINER * rtol:g}"
     return [
@@ -86,6 +95,7 @@ def replayed(evidence: Evidence, work: float = WORK) -> list[Verdict]:
             times,
             min(LOSS * rtol, WIDEST),
         ),
+        learned,
         at_most(
             "Replay (descent)",
             f"the loss falls in every step: largest rise of ln J in one of the {sum(part.steps for part in parts)} steps of the replay",

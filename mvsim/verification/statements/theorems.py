@@ -8,8 +8,10 @@ What has not been learned may still come, so that what is missing fails only aft
 end there when they have settled: one that is followed further may still turn. What is said is about the run and up to its end; when an unlearned view
 is predicted to escape after all, says `mvsim.verification.statements.permanence`.
 
-A view is learned if it suffices wherever that was looked at, and not learned if it suffices nowhere; one that suffices on a part of D only is
-neither, which for Theorem 4.7 is not enough and for Theorem 4.6 leaves its class open.
+A view is learned if it suffices wherever that was looked at, as Definition 4.5 has it, and not learned otherwise. One that has escaped and suffices
+on a part of D is on its way or stuck: it is not enough for Theorem 4.7, and leaves its class open for Theorem 4.6. A dormant view, on which all
+neurons of the class are in the polynomial part, may suffice on a part of D as well: where noise tells the class, or where all outputs are 0 but a
+tiny one. That is said, and the view counts as not learned.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from mvsim.run import Run
 from mvsim.verification.evidence.persistence import FACTOR, PATIENCE, lasts, training_status, unchanged_since
 from mvsim.verification.statements.definition import Learned
 from mvsim.verification.verdict import Status, Verdict, margin_above
+from mvsim.verification.words import PARTLY
 
 ONE_FEATURE = 0.9
 """What 1 - o(1) means at one k: all but one class in ten. The theorem leaves it open; with k = 10 nothing finer could be told."""
@@ -116,7 +119,17 @@ def _features(theorem: str, statement: str, run: Run, learned: Learned, classes:
         detail += f"; not so in {'class' if len(others) == 1 else 'classes'} {named}"
     detail += "" if lasting else f"; too short to tell: it and training accuracy have to last while t grows {factor:.3g}-fold"
     partly = int(learned.partly.any(axis=1).sum())
-    detail += f"; classes in which a view that is not learned suffices on a part of D: {partly}" if partly else ""
+    detail += f"; classes in which a view that is not learned but has escaped suffices on a part of D: {partly}{_part(learned)}" if partly else ""
+    detail += PARTLY if lasting and status == "inconclusive" else ""
+    dormant = int(learned.dormant_partly.any(axis=1).sum())
+    detail += f"; classes in which a dormant view is right on a part of D, which makes it no learned one: {dormant}" if dormant else ""
     differs = int((record[-1] != learned.by_definition).any(axis=1).sum())
     detail += f"; classes of which more draws say otherwise than the run's own: {differs}" if differs else ""
     return Verdict(f"{theorem} (features)", status, statement, measured, bound, margin_above(measured, bound), detail)
+
+
+def _part(learned: Learned) -> str:
+    """Say on how many of the fresh draws the views suffice that do so on a part."""
+    of_draws = learned.fresh[learned.partly]
+    least, most = float(of_draws.min()), float(of_draws.max())
+    return f" ({least:.3g} of the fresh draws)" if least == most else f" ({least:.3g} to {most:.3g} of the fresh draws)"

@@ -20,7 +20,7 @@ def learned(k, both=()):
     features = np.zeros((k, 2))
     features[:, 0] = 1.0
     features[list(both), 1] = 1.0
-    return Learned(features, 200, features, features >= 1.0, 1.0)
+    return Learned(features, 200, features, features >= 1.0, 1.0, np.ones(features.shape, dtype=bool))
 
 
 def power(run, decades):

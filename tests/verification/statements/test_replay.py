@@ -6,20 +6,20 @@ from tiny_run import simulate
 
 from mvsim.run import Run
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.evidence.replay import SIZE, replay_flow, stretches
+from mvsim.verification.evidence.replay import SIZE, Budget, FlowReplay, replay_flow, replayed_within, stretches
 from mvsim.verification.statements.records import records
-from mvsim.verification.statements.replay import LARGEST, LOSS, WORK, replayed
+from mvsim.verification.statements.replay import LARGEST, LOSS, replayed
 
-QUICK = 6e8
-"""Exponentials: those of a hundred steps."""
-
-
-def statuses(run, work=QUICK):
-    return {verdict.name.removeprefix("Replay "): verdict.status for verdict in replayed(Evidence(run), work)}
+QUICK, WHOLE = 0.15, 1.0
+"""Parts of the work that a replay may take."""
 
 
-def is_found(run, work=QUICK):
-    return "fails" in statuses(run, work).values()
+def statuses(run, part=QUICK):
+    return {verdict.name.removeprefix("Replay "): verdict.status for verdict in replayed(Evidence(run), part)}
+
+
+def is_found(run, part=QUICK):
+    return "fails" in statuses(run, part).values()
 
 
 def changed_times(run, change):
@@ -35,16 +35,27 @@ def scaled(run, factor):
 
 
 def test_honest_runs_hold(run):
-    assert statuses(run) == {"(states)": "holds", "(most states)": "holds", "(dormant)": "holds", "(losses)": "holds", "(descent)": "holds"}
+    parts = ("states", "most states", "dormant", "losses", "features", "descent")
+    assert statuses(run) == {f"({part})": "holds" for part in parts}
+
+
+@pytest.mark.parametrize("by", [-2, 2])
+def test_features_that_are_learned_at_another_time_are_found(erm, by):
+    """From the record after the first change on, two draws more or fewer; the states themselves are as they were."""
+    fractions, steps = erm.dataset["feature_learned"].values.copy(), erm.dataset["step"].values
+    between = [i for s in stretches(Evidence(erm)) for i in s.records if steps[i] not in erm.dataset["snapshot_step"].values]
+    place = next(place for i in between[1:] for place in [(i, *np.argwhere((fractions[i] == 0.0) if by > 0 else (fractions[i] == 1.0))[0])])
+    fractions[place] += by / erm.provenance["options"]["n_test"]
+    changed = Run(erm.dataset.assign(feature_learned=(erm.dataset["feature_learned"].dims, fractions)), erm.provenance)
+    assert {name for name, status in statuses(changed, WHOLE).items() if status == "fails"} == {"(features)"}
+    assert {verdict.status for verdict in records(Evidence(changed))} == {"holds"}
 
 
 @pytest.mark.parametrize("factor", [0.945, 1.055])
 def test_a_dormant_correlation_that_is_off_by_a_twentieth_is_found(run, factor):
     """Of a neuron that grows and is not the largest of its view, in a record between two saved states: the records alone do not show it."""
     evidence, own = Evidence(run), run.dataset["own_correlations"].to_numpy().copy()
-    record = next(
-        i for s in stretches(evidence, 100)[1:] for i in s.records if run.dataset["step"].values[i] not in run.dataset["snapshot_step"].values
-    )
+    record = next(i for s in stretches(evidence)[1:] for i in s.records if run.dataset["step"].values[i] not in run.dataset["snapshot_step"].values)
     here = (
         (own[record] > SIZE / np.sqrt(run.parameters.d))
         & (own[record] < 0.2 * evidence.objective.linear_from)
@@ -52,15 +63,18 @@ def test_a_dormant_correlation_that_is_off_by_a_twentieth_is_found(run, factor):
     )
     own[record][tuple(np.argwhere(here)[0])] *= factor
     changed = Run(run.dataset.assign(own_correlations=(run.dataset["own_correlations"].dims, own)), run.provenance)
-    assert {name for name, status in statuses(changed).items() if status == "fails"} == {"(dormant)"}
+    assert {name for name, status in statuses(changed, WHOLE).items() if status == "fails"} == {"(dormant)"}
     assert {verdict.status for verdict in records(Evidence(changed))} == {"holds"}
 
 
 def test_the_verdict_says_how_much_was_replayed(erm):
-    (states, *_) = replayed(Evidence(erm), QUICK)
-    covered = sum(stretch.steps for stretch in stretches(Evidence(erm), QUICK / 6e6))
-    assert f"{len(erm.dataset.time) - 1} records, after" in states.detail
-    assert int(states.detail.split(" steps;")[0].split()[-3]) <= covered < int(erm.dataset["final_step"])
+    (states, *_), (all_of_it, *_) = (replayed(Evidence(erm), part) for part in (QUICK, 100.0))
+    records, steps = len(erm.dataset.time) - 1, int(erm.dataset["final_step"])
+    assert f" of {records} records, after" in states.detail
+    assert 0 < int(states.detail.split(f" of {steps} steps;")[0].split()[-1]) < steps
+    assert all_of_it.detail.startswith(
+        f"{records} of {records} records, after {len(stretches(Evidence(erm)))} saved states, {steps} of {steps} steps"
+    )
 
 
 @pytest.mark.parametrize("change", [lambda t: t**1.5, lambda t: 1.2 * t, lambda t: t / 1.2])
@@ -78,7 +92,7 @@ def with_last_time(run, factor):
 def end_of(run):
     """The replay of what follows the last saved state but one: errors and losses at the records."""
     evidence = Evidence(run)
-    return replay_flow(evidence, stretches(evidence, 1e9)[-1])
+    return replay_flow(evidence, stretches(evidence)[0])
 
 
 def test_the_end_is_tied_to_its_time(erm):
@@ -97,7 +111,7 @@ def test_the_end_is_tied_to_its_time(erm):
 
 @pytest.mark.parametrize("changed", [{"rho": 0.125}, {"alpha": 7.0}, {"delta1": 0.15}])
 def test_other_parameters_are_found(erm, changed):
-    assert is_found(Run(erm.dataset, erm.provenance | {"parameters": erm.provenance["parameters"] | changed}), WORK)
+    assert is_found(Run(erm.dataset, erm.provenance | {"parameters": erm.provenance["parameters"] | changed}), WHOLE)
 
 
 @pytest.mark.parametrize("factor", [0.2, 0.95])
@@ -108,12 +122,12 @@ def test_shrunken_correlations_are_found(erm, factor):
 def test_a_dead_network_at_the_end_is_found(erm, midpoint):
     for run in (erm, midpoint):
         dead = Run(run.dataset.assign(final_correlations=0.0 * run.dataset["final_correlations"]), run.provenance)
-        assert statuses(dead, WORK)["(states)"] == "fails"
+        assert statuses(dead, WHOLE)["(states)"] == "fails"
 
 
 def test_gradient_descent_is_repeated_step_by_step():
     run = simulate("midpoint")
-    assert statuses(run) == {"(states)": "holds", "(descent)": "measured"}
+    assert statuses(run) == {"(states)": "holds", "(features)": "holds", "(descent)": "measured"}
     assert statuses(Run(run.dataset, run.provenance | {"integrator": {"name": "gd", "learning_rate": 3.3}}))["(states)"] == "fails"
     assert statuses(scaled(run, 0.9))["(states)"] == "fails"
 
@@ -123,17 +137,44 @@ def test_pairs_that_are_drawn_at_each_step_are_drawn_again():
     assert statuses(run)["(states)"] == "holds"
 
 
-def test_the_work_decides_how_far_the_replay_goes(erm):
+def test_a_budget_of_steps_and_gradients_is_spent():
+    budget = Budget(10.0, 40.0)
+    for _ in range(5):
+        assert budget.is_left
+        budget.spend(4)
+    assert not budget.is_left
+
+
+def test_the_budget_decides_how_far_the_replay_goes(erm):
+    evidence, steps = Evidence(erm), erm.dataset["step"].values
+    parts = stretches(evidence)
+    assert sum(part.steps[-1] for part in parts) == steps[-1]
+    assert sorted(i for part in parts for i in part.records) == list(range(1, len(steps)))
+    assert parts[0].records[-1] == len(steps) - 1, "the end is looked at before all else"
+
+    def begun(most):
+        return [replay.reached for replay in replayed_within([FlowReplay(evidence, part) for part in parts], Budget(most, 1e300))]
+
+    assert begun(1e-9) == [1]
+    some, more = begun(100), begun(600)
+    assert 1 <= len(some) <= len(parts) == len(more)
+    assert sum(some) < sum(more) < len(steps) - 1
+    assert all(one >= 1 for one in more)
+    assert more[0] > 1, "the end goes on before the others"
+
+
+def test_a_replay_that_stops_and_goes_on_meets_the_same_records(erm):
     evidence = Evidence(erm)
-    steps = erm.dataset["step"].values
-    whole = stretches(evidence, 1e9)
-    assert sum(s.steps for s in whole) == steps[-1]
-    assert sorted(i for s in whole for i in s.records) == list(range(1, len(steps)))
-    (first,) = stretches(evidence, 0)
-    assert first.records == (1,)
-    some = stretches(evidence, 200)
-    assert sum(s.steps for s in some) <= 200
-    assert some[-1].snapshot.step == erm.dataset["snapshot_step"].values[-1]  # the end is looked at before what lies between
+    part = next(part for part in stretches(evidence) if len(part.records) > 2)
+    at_once, in_two = FlowReplay(evidence, part), FlowReplay(evidence, part)
+    at_once.go_on(len(part.records))
+    in_two.go_on(1)
+    in_two.go_on(2, Budget(1e-9, 1.0))  # nothing is left of it
+    assert in_two.reached == 1
+    in_two.go_on(len(part.records))
+    assert in_two.result.times == at_once.result.times
+    assert max(in_two.result.errors) < 1.0
+    assert max(at_once.result.errors) < 1.0
 
 
 def test_without_records_there_is_nothing_to_meet(erm):

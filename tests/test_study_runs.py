@@ -1,0 +1,122 @@
+"""How studies make their runs on all cores, and what the study of paths makes of the constants of single runs."""
+
+import os
+
+import pytest
+from lib.ended import Ended, Job, ended, followed, why_over
+from lib.outcomes import tallied
+from lib.runs import followed_side_by_side, on_all_cores
+from studies import paths, permanence, proof_map
+
+import mvsim
+from mvsim.run import Run
+from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.verify import judgements_over_seeds
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+@pytest.fixture
+def environment(monkeypatch):
+    """The environment, put back afterwards."""
+    for name in THREADS:
+        monkeypatch.setenv(name, "7")
+
+
+@pytest.mark.usefixtures("environment")
+def test_each_process_has_one_thread_and_the_order_is_kept():
+    assert on_all_cores(os.getenv, [*THREADS, "NOT_THERE"]) == ["1", "1", "1", "1", None]
+
+
+@pytest.mark.usefixtures("environment")
+def test_runs_that_were_made_side_by_side_are_found(tmp_path, monkeypatch):
+    p = mvsim.Parameters(k=3, m=3, N=30, P=27, d=40)
+    followed_side_by_side("4.6", p, 2, tmp_path, follow=False)
+    made = {path.name: path.read_bytes() for path in tmp_path.glob("*.nc")}
+    assert len(made) == 2
+    monkeypatch.setattr("mvsim.simulation.run_cache.simulate", None)  # nothing is made any more
+    judgements, stopped = judgements_over_seeds("4.6", p, 2, tmp_path, follow=False)
+    assert ([judgement.run.seed for judgement in judgements], stopped) == ([0, 1], [])
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("*.nc")} == made
+
+
+def answer(k, constants, path="literal", **fields):
+    return {"theorem": "4.6", "path": path, "k": k, "fields": fields, "constants": constants}
+
+
+def test_slopes_are_those_along_each_path_alone():
+    results = {
+        "a": answer(10, {"Claim B.7 (outputs)": [10.0, 10.0], "Claim B.9": [1.0], "Claim B.5": [2.0]}),
+        "b": answer(6, {"Claim B.7 (outputs)": [6.0, 6.0], "Claim B.9": [-1.0]}),
+        "c": answer(6, {"Claim B.7 (outputs)": [36.0]}, "falling"),
+        "d": answer(10, {"Claim B.7 (outputs)": [100.0]}, "falling"),
+        "e": answer(10, {"Claim B.7 (outputs)": [1.0]}, "falling", P=6000),
+    }
+    found = paths.slopes(results)
+    assert {path: list(parts) for path, parts in found.items()} == {path: ["Claim B.7 (outputs)"] for path in ("4.6, literal", "4.6, falling")}
+    assert found["4.6, literal"]["Claim B.7 (outputs)"] == pytest.approx((1.0, 1.0, 1.0))
+    assert found["4.6, falling"]["Claim B.7 (outputs)"] == pytest.approx((2.0, 2.0, 2.0))
+
+
+def without_gradient(run):
+    """The same run, with a gradient of 0 at its end."""
+    norms = run.dataset["gradient_norm"].copy()
+    norms[-1] = 0.0
+    return Run(run.dataset.assign(gradient_norm=norms), run.provenance)
+
+
+def test_runs_end_when_nothing_can_change_any_more(run_folder, monkeypatch):
+    erm, midpoint = (mvsim.open_run(run_folder / f"{method}.nc") for method in ("erm", "midpoint"))
+    end = float(erm.dataset["final_time"])
+    assert why_over(midpoint, 1e300) == "all learned"
+    assert why_over(erm, end) == "views stay"
+    assert why_over(erm, 1e300) == "", "a view that is on its way may come by then"
+    assert why_over(without_gradient(erm), 1e300) == "at rest"
+    unsettled = Run(erm.dataset, erm.provenance | {"settled": False})
+    assert why_over(unsettled, end) == ""
+    monkeypatch.setattr("lib.ended.MOST_GRADIENTS", 1)
+    assert why_over(unsettled, end) == "gradients"
+    assert why_over(Run(erm.dataset, unsettled.provenance | {"integrator": {"name": "gd", "learning_rate": 1.0}}), end) == ""
+
+
+@pytest.mark.usefixtures("environment")
+def test_outcomes_are_counted_over_runs_with_why_they_ended(tmp_path):
+    p = mvsim.Parameters(k=3, m=3, N=30, P=27, d=40)
+    jobs = [Job(tmp_path, p, "erm", seed, 3e3, {}) for seed in (0, 1)]
+    both = ended(jobs)
+    for job, one in zip(jobs, both, strict=True):
+        end, why = float(one.run.dataset["final_time"]), followed(job)  # the run is found
+        assert (one.run.seed, why) == (job.seed, one.why)
+        assert end == pytest.approx(3e3) if why == "last time" else end <= 3e3
+    counts = tallied([*both, Ended(None, "lost")])
+    assert (counts["runs"], counts["lost"], sum(counts["classes"].values()), sum(counts["ends"].values())) == (2, 1, 6, 3)
+
+
+def at_point(regime, **steps):
+    """What the map has of one point: of each step the statuses of its runs."""
+    return {"regime": regime, "steps": {f"Claim B.{number[1:]}": {"statuses": statuses} for number, statuses in steps.items()}}
+
+
+def test_the_map_says_which_contradictions_vanish():
+    bad, good = "contradicted", "holds"
+    results = {
+        "scaled": at_point("scaled", B17=[bad, good], B22=[bad], B23=[bad], B26=[good]),
+        "literal": at_point("literal", B17=[bad, good], B22=[good, good], B23=["not applicable"], B26=[bad]),
+    }
+    assert proof_map.where_scaled_contradicts(results) == {"Claim B.17": (1, 2), "Claim B.22": (0, 2), "Claim B.23": (0, 0)}
+    said = proof_map._vanish(results)
+    assert "still contradicted by some run: Claim B.17 (1 of 2); contradicted by none: Claim B.22 (0 of 2); decided by no run: Claim B.23" in said
+
+
+def test_what_is_undone_after_a_run_has_settled_is_counted(run_folder):
+    """A run beside itself, cut where it had settled; and again with a point and a feature lost at its last record."""
+    far = mvsim.open_run(run_folder / "midpoint.nc")
+    settled = Run(far.dataset.isel(time=slice(-3)), far.provenance)
+    nothing = permanence.undone(Evidence(settled), Evidence(far))
+    assert (nothing["accuracy_lost"], nothing["features_lost"], nothing["features"]) == (False, 0, 2 * far.parameters.k)
+    dataset = far.dataset.copy(deep=True)
+    dataset["training_accuracy"].values[-1] = 0.99
+    dataset["feature_learned"].values[-1, 1, 0] = 0.95
+    lost = permanence.undone(Evidence(settled), Evidence(Run(dataset, far.provenance)))
+    assert (lost["accuracy_lost"], lost["features_lost"]) == (True, 1)
+    assert "1 of 1 | 1 of 8" in permanence._undone_passage({"Midpoint Mixup": [lost]})
