@@ -245,4 +245,4 @@ def test_divergence_has_its_own_exit_code(mvsim, monkeypatch):
 def test_a_coarse_tolerance_is_warned_of(rtol, warned, mvsim, tiny):
     result = mvsim("simulate", *tiny, "--method", "erm", "--rtol", rtol, "--out", "run.nc")
     assert result.code == 0
-    assert ("mvsim: warning: rtol=0.03: so coarse that `mvsim verify` may reject the run" in result.err) == warned
+    assert ("mvsim: warning: rtol=0.03: `mvsim verify` may reject so coarse a run" in result.err) == warned
