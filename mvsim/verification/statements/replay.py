@@ -57,7 +57,7 @@ def replayed(evidence: Evidence, part: float = 1.0) -> list[Verdict]:
     if integrator is None:
         return []
     p, options = evidence.parameters, evidence.run.provenance["options"]
-    points = p.N**2 // 2 if type(evidence.objective).sums_all_pairs_with(options) else p.N
+    points = p.N * (p.N + 1) // 2 if type(evidence.objective).sums_all_pairs_with(options) else p.N
     how = FlowReplay if integrator.follows_flow else DescentReplay
     replays = [how(evidence, stretch) for stretch in stretches(evidence)]
     if not replays:
