@@ -9,7 +9,7 @@ resting coordinate was when they were last, and its velocity; g the second of it
     y = y_0 + v_0 t                                (all other coordinates, at constant speed)
 
 and then, with the velocities v_1 found there, y is corrected: with the means of both velocities in the place of the first. What the correction
-changes is an estimate of the error without it. A neuron for which it is larger than a step may err is stepped next.
+changes is an estimate of the error without it. A neuron for which it is larger than a step may err is stepped next; no step is refused for it.
 
 What noise carries does not move as its view does: far below the threshold it crosses the chart at many times the speed. So a coordinate follows its
 guide only where both have the same speed to within a factor of `ALIKE`, and where the second is faster than the first by more, the first guides.
@@ -34,7 +34,6 @@ LEAST = 30_000
 
 LEADING = 2
 """Coordinates of those that grow alike that are stepped: the next to escape, and the one after it, which guides the others."""
-
 
 ALIKE = 2.0
 """Factor between the speeds of a coordinate and of its guide within which it moves as the guide does."""
