@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from lib.exception_rates import exception_share, probability_between
 from scipy.stats import norm
-from studies.default_regime import GRID, foretold_rates
+from studies.default_regime import GRID, predicted_rates
 
 import mvsim
 
 
 def test_the_share_is_that_of_drawn_starts():
     """Counted over 4,000 classes, with the standard error of either way."""
-    counted = foretold_rates(6, 4000)
+    counted = predicted_rates(6, 4000)
     seen = [index for index, share in enumerate(counted["shares"]) if share > 0.01]
     for index in (seen[0], seen[-1]):
         share, error = exception_share(6, GRID[index], 60)

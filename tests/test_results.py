@@ -122,7 +122,7 @@ SPOILED = {
     "choices": _set("N", "rows", 0, "erm", "lost", 1),
     "exceptions": _set("k", "50", "right", 0),
     "paths": _set("4.6 literal k=6 N=2000", "verdicts", 0, "status", "contradicted"),
-    "permanence": _set("runs", "0", "views", [{"foretold": 20.0, "error": 0.1, "not_before": 19.0, "counted_on": 12.0, "came": 7.0}] * 3),
+    "permanence": _set("runs", "0", "views", [{"predicted": 20.0, "error": 0.1, "not_before": 19.0, "counted_on": 12.0, "came": 7.0}] * 3),
     "crash_safety": _set("failures", ["erm, kill 1"]),
     "default_separability": _set("default", "10", "not", 9),
     "default_regime": _set("rates", "rows", 0, "rule", [0.25, 0.03, 0.001]),
@@ -163,7 +163,7 @@ SMALL = {
         "4.6 literal k=6 N=2000": {"stopped": [], "verdicts": [{"name": "Theorem 4.6 (features), k = 6", "kind": "theorem", "status": "consistent"}]}
     },
     "linear_verdicts": {"k": [5, 8], "rows": [{"name": "Proposition 3.5", "status": ["holds", "holds"]}]},
-    "permanence": {"runs": {"0": {"settled": 5.0, "views": [{"foretold": 7.0, "error": 0.1, "not_before": 6.9, "counted_on": 5.9, "came": 7.1}]}}},
+    "permanence": {"runs": {"0": {"settled": 5.0, "views": [{"predicted": 7.0, "error": 0.1, "not_before": 6.9, "counted_on": 5.9, "came": 7.1}]}}},
     "flow_designs": {"rows": [{"evaluations": 4000, "worst": 0.1}]},
     "flow_rest": {
         "as_it_is": [0.5, 30.0],

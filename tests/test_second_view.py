@@ -1,4 +1,4 @@
-"""What foretells the escape of second views (`validation/lib/second_view.py`) agrees with the equations that it states, solved in another way."""
+"""What predicts the escape of second views (`validation/lib/second_view.py`) agrees with the equations that it states, solved in another way."""
 
 import numpy as np
 import pytest

@@ -50,11 +50,11 @@ def _escapes(shown: Shown) -> tuple[NDArray[np.float64], NDArray[np.float64], ND
     if "escape_time" not in shown.run.dataset:
         nothing = np.array([])
         return nothing, nothing, nothing.astype(bool), 0
-    measured, foretold = shown.of_classes("escape_time"), shown.of_classes("predicted_entry_time")
+    measured, predicted = shown.of_classes("escape_time"), shown.of_classes("predicted_entry_time")
     escaped = np.isfinite(measured) & (measured > 0)
-    both = escaped & np.isfinite(foretold)
+    both = escaped & np.isfinite(predicted)
     first = both & (measured == np.min(np.where(np.isnan(measured), np.inf, measured), axis=(1, 2), keepdims=True))
-    return measured[both], foretold[both], first[both], int((escaped & ~both).sum())
+    return measured[both], predicted[both], first[both], int((escaped & ~both).sum())
 
 
 def _escape_limits(runs: Sequence[Shown]) -> Limits:
@@ -63,8 +63,8 @@ def _escape_limits(runs: Sequence[Shown]) -> Limits:
     measured = np.concatenate([escapes[0] for escapes in all_of])
     if not len(measured):
         return 0.1, 10.0
-    foretold = np.concatenate([escapes[1] for escapes in all_of])
-    near = foretold[(foretold > measured.min() / FAR) & (foretold < measured.max() * FAR)]
+    predicted = np.concatenate([escapes[1] for escapes in all_of])
+    near = predicted[(predicted > measured.min() / FAR) & (predicted < measured.max() * FAR)]
     ends = np.concatenate([measured, near])
     return float(ends.min() / 2), float(ends.max() * 2)
 
@@ -76,7 +76,7 @@ def _draw_escapes(axes: Axes, shown: Shown, limits: Limits) -> None:
     """
     from matplotlib.lines import Line2D
 
-    measured, foretold, first, unforeseen = _escapes(shown)
+    measured, predicted, first, unforeseen = _escapes(shown)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("predicted time of escape")
@@ -85,9 +85,9 @@ def _draw_escapes(axes: Axes, shown: Shown, limits: Limits) -> None:
     if not len(measured):
         axes.text(0.5, 0.5, "no neuron\nhas escaped", transform=axes.transAxes, ha="center", va="center", fontsize=6.5, color=MARK)
         return
-    seen = np.clip(foretold, *limits)
+    seen = np.clip(predicted, *limits)
     for chosen, face, name in ((first, shown.colour, "first of its class"), (~first, "none", "later")):
-        for inside, shape in ((foretold == seen, "o"), (foretold > seen, ">"), (foretold < seen, "<")):
+        for inside, shape in ((predicted == seen, "o"), (predicted > seen, ">"), (predicted < seen, "<")):
             dots: dict[str, Any] = {
                 "s": 13,
                 "marker": shape,
@@ -100,7 +100,7 @@ def _draw_escapes(axes: Axes, shown: Shown, limits: Limits) -> None:
             if not (chosen & inside).any():
                 continue
             axes.scatter(seen[chosen & inside], measured[chosen & inside], **dots, label=f"{name}: {chosen.sum()}" if shape == "o" else None)
-    remarks = [f"predicted beyond the edge: {(foretold != seen).sum()}"] if (foretold != seen).any() else []
+    remarks = [f"predicted beyond the edge: {(predicted != seen).sum()}"] if (predicted != seen).any() else []
     remarks += [f"not predicted: {unforeseen}"] if unforeseen else []
     handles, labels = axes.get_legend_handles_labels()
     edge = Line2D([], [], linestyle="", marker=">", color=MARK, markersize=3.5)

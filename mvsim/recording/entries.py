@@ -1,4 +1,4 @@
-"""When own correlations pass thresholds: measured along a trajectory, and foretold from its start.
+"""When own correlations pass thresholds: measured along a trajectory, and predicted from its start.
 
 Two thresholds have names. A neuron *escapes* where its activation becomes linear, at rho / lambda (`mvsim.objectives.Objective.linear_from`): that is
 the jump that a picture shows. It *enters B_{y,l}* at rho / delta1, or 2 rho / delta1 where points are mixed (`mvsim.diagnostics.active_threshold`):
@@ -90,8 +90,8 @@ def first_views(time: np.ndarray, step: np.ndarray) -> tuple[np.ndarray, np.ndar
     return first.astype(np.int64), np.asarray((step >= 0).any(axis=(1, 2)))
 
 
-def count_foretold(escapes: EscapeLog, predicted_time: np.ndarray) -> tuple[int, int]:
-    """Return in how many classes the view foretold to escape first did so, and in how many any has escaped; predicted times are (k, m, V)."""
+def count_predicted(escapes: EscapeLog, predicted_time: np.ndarray) -> tuple[int, int]:
+    """Return in how many classes the view predicted to escape first did so, and in how many any has escaped; predicted times are (k, m, V)."""
     first, escaped = first_views(escapes.time, escapes.step)
     right = first == predicted_time.min(axis=1).argmin(axis=1)
     return int((right & escaped).sum()), int(escaped.sum())

@@ -35,7 +35,7 @@ class Start:
 
     @property
     def predicted_entry_time(self) -> np.ndarray:
-        """(k, m, V): when own correlations enter B_{y,l}, foretold from here."""
+        """(k, m, V): when own correlations enter B_{y,l}, predicted from here."""
         p, own = self.objective.parameters, diagnostics.own_correlations(self.c)
         return predicted_escape_times(own, self.objective.log_growth_rates(), p.rho, p.alpha, self.threshold)
 

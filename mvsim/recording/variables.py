@@ -203,7 +203,7 @@ VARIABLES: dict[str, Variable] = {
     ),
     "predicted_entry_time": Variable(
         When.START, _OWN, "float64",
-        "time at which the own correlation enters B_{y,l}, foretold from the initial state; infinite if it never grows or no double holds it",
+        "time at which the own correlation enters B_{y,l}, predicted from the initial state; infinite if it never grows or no double holds it",
         ("predicted_entry_time",),
     ),
     "correlations": Variable(

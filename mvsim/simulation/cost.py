@@ -11,7 +11,7 @@ units of its growth, and then follows one class after another:
     G = g k^p (1 + log(1 / r0)),
 
 with (g, p) fitted by hand to one run of each method with every default at k = 4, 6, 10 and 50. Midpoint Mixup at k = 50 had not settled after
-52,897 gradients (``python validation/run.py main_job``) and was taken to need 70,000. ``python validation/run.py sweeps --only foretold`` compares
+52,897 gradients (``python validation/run.py main_job``) and was taken to need 70,000. ``python validation/run.py sweeps --only predicted`` compares
 other runs; it has not been repeated with these numbers. Where nothing escapes, as in a linear model, G is too large by a factor of three. In a
 large network most gradients are of a few neurons (`mvsim.integrators.flow.resting`) and take less than T, which the formula does not know. Another
 tolerance or integrator takes `mvsim.integrators.base.Integrator.relative_gradients` times as many.

@@ -79,6 +79,6 @@ def awaited(recorder: Recorder, now: float) -> Awaited | None:
     if not recorder.objective.has_escapes:
         return None
     escaped = recorder.escapes.views()
-    foretold = np.min(recorder.start_values["predicted_entry_time"], axis=1)[~escaped]
-    later = foretold[np.isfinite(foretold) & (foretold > now)]
+    predicted = np.min(recorder.start_values["predicted_entry_time"], axis=1)[~escaped]
+    later = predicted[np.isfinite(predicted) & (predicted > now)]
     return Awaited(int(escaped.sum()), escaped.size, float(later.min()) if later.size else None)

@@ -10,7 +10,7 @@ import numpy as np
 from mvsim.integrators import Integrator, State
 from mvsim.parameters import Deviation, regime_word
 from mvsim.recording import hessian
-from mvsim.recording.entries import count_foretold
+from mvsim.recording.entries import count_predicted
 from mvsim.recording.feature_test import count_classes, is_learned, outcomes_of
 from mvsim.recording.recorder import Recorder
 
@@ -109,7 +109,7 @@ def facts(recorder: Recorder, state: State, integrator: Integrator, settled_fact
     found = [
         *_without_points(recorder),
         _since(recorder, settled_factor),
-        *_foretold(recorder),
+        *_predicted(recorder),
         *_gaps(recorder),
         *recorder.objective.caveats(state.c),
     ]
@@ -146,11 +146,11 @@ def _limit(integrator: Integrator, horizon: float, t_end: float | None) -> str:
     return f"t = {number(horizon)}" if steps is None else f"the default limit of {steps} steps (t_end sets another)"
 
 
-def _foretold(recorder: Recorder) -> list[str]:
+def _predicted(recorder: Recorder) -> list[str]:
     """Say how well the initial state predicted which view of each class escapes first, where there is more than one and they escape at all."""
     if recorder.objective.parameters.V == 1 or not recorder.objective.has_escapes:
         return []
-    right, classes = count_foretold(recorder.escapes, recorder.start_values["predicted_entry_time"])
+    right, classes = count_predicted(recorder.escapes, recorder.start_values["predicted_entry_time"])
     return [f"The initial state predicted which feature of a class escapes first in {right} of {classes} classes."] if classes else []
 
 

@@ -39,7 +39,7 @@ class Tally:
         self._undecided = {(standing.state, index) for index, standing in enumerate(standings) if standing.undecided}
         self._before = {job.cell.index: standings[job.cell.index].state for job in jobs}
         self._left = {job.cell.index: job for job in jobs}
-        self._foretold = self._taken = 0.0
+        self._predicted = self._taken = 0.0
 
     @property
     def left(self) -> int:
@@ -64,7 +64,7 @@ class Tally:
             ended = self.at_work.pop(worker)
             # One that went on from a save, or failed, does not tell how long a whole run takes.
             if self._before.get(event.cell) == "missing" and event.outcome.state == "done":
-                self._foretold += ended.job.seconds
+                self._predicted += ended.job.seconds
                 self._taken += now - ended.since
         if self._left.pop(event.cell, None) is None:
             return
@@ -83,9 +83,9 @@ class Tally:
 
     def seconds_left(self) -> float | None:
         """Return how long the rest may take, by the cells that have ended; None before the first has."""
-        if self._foretold <= 0.0:
+        if self._predicted <= 0.0:
             return None
-        pace, now = self._taken / self._foretold, time.monotonic()
+        pace, now = self._taken / self._predicted, time.monotonic()
         begun = sum(min(now - one.since, pace * one.job.seconds) for one in self.at_work.values())
         whole = pace * sum(job.seconds for job in self._left.values())
         return max(whole - begun, 0.0) / max(len(self.at_work), 1)

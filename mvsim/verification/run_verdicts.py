@@ -144,12 +144,12 @@ def evidence_of(evidence: Evidence) -> list[Verdict]:
     return _of_kind("evidence", [*origin(evidence), *gradient_flow(evidence), *records(evidence), *replayed(evidence)])
 
 
-def _with_permanence(evidence: Evidence, parts: list[Verdict], foretold: list[Verdict]) -> list[Verdict]:
+def _with_permanence(evidence: Evidence, parts: list[Verdict], predicted: list[Verdict]) -> list[Verdict]:
     """Return the parts of a theorem and what is predicted of them; a part that holds, and may not for long, says so itself."""
-    soon = not_for_long(evidence, foretold)
+    soon = not_for_long(evidence, predicted)
     if soon:
         parts = [replace(v, detail=f"{v.detail}{SOON}{soon}") if v.status == "holds" and "features" in v.name else v for v in parts]
-    return [*parts, *_of_kind("theorem", foretold)]
+    return [*parts, *_of_kind("theorem", predicted)]
 
 
 def _of_kind(kind: Kind, verdicts: list[Verdict]) -> list[Verdict]:

@@ -54,7 +54,7 @@ def test_runs_that_differ_have_names_that_differ(mvsim, tiny, monkeypatch):
     assert again["file"] == names[0]  # a later end is the same run
 
 
-def test_a_dry_run_foretells_and_makes_nothing(mvsim, tiny, tmp_path):
+def test_a_dry_run_predicts_and_makes_nothing(mvsim, tiny, tmp_path):
     result = mvsim("simulate", *tiny, "--integrator", "gd", "--eta", "2", "--dry-run", "--json")
     told = json.loads(result.out)
     assert (result.code, list(tmp_path.iterdir())) == (0, [])
@@ -70,7 +70,7 @@ def test_a_dry_run_foretells_and_makes_nothing(mvsim, tiny, tmp_path):
     assert mvsim("simulate", "--k", "1000000", "--m", "1000000", "--dry-run").code == 2
 
 
-def test_a_flow_is_foretold_to_within_the_range(mvsim):
+def test_a_flow_is_predicted_to_within_the_range(mvsim):
     """At k = 3 with few points a run of seconds is enough to count its gradients."""
     words = ("simulate", "--k", "3", "--N", "60", "--method", "erm", "--quiet")
     least, most = json.loads(mvsim(*words, "--dry-run", "--json").out)["gradients"]

@@ -125,7 +125,7 @@ def _primitive(c):
 BLOW_UP = plain_field(lambda c: -K * np.minimum(c / RHO, 1.0) ** (ALPHA - 1.0), lambda c: 1e40 - _primitive(c).sum(), RHO, ALPHA)
 
 
-def test_a_blow_up_arrives_when_it_is_foretold():
+def test_a_blow_up_arrives_when_it_is_predicted():
     visits = follow(BLOW_UP, START, 1e36, rtol=1e-6)
     log = EscapeLog.started(own_correlations(START), 2.0)
     for before, after in zip([State(0, 0.0, START), *(v.state for v in visits)], visits, strict=False):

@@ -288,13 +288,13 @@ def test_dots_are_the_final_total_correlations():
     assert np.array_equal(dots, run.dataset["total_correlation"].to_numpy()[-1])
 
 
-def test_escapes_are_drawn_against_what_was_foretold():
+def test_escapes_are_drawn_against_what_was_predicted():
     run = synthetic_run("erm", k=4)
     axes = run_figure([run], panels=[escapes]).axes[-1]
     dots = np.concatenate([dots.get_offsets() for dots in axes.collections])
-    measured, foretold = run.dataset["escape_time"].to_numpy(), run.dataset["predicted_entry_time"].to_numpy()
+    measured, predicted = run.dataset["escape_time"].to_numpy(), run.dataset["predicted_entry_time"].to_numpy()
     there = np.isfinite(measured)
-    assert sorted(map(tuple, dots)) == sorted(zip(foretold[there], measured[there], strict=True))
+    assert sorted(map(tuple, dots)) == sorted(zip(predicted[there], measured[there], strict=True))
     assert (axes.get_xscale(), axes.get_yscale(), axes.get_xlim()) == ("log", "log", axes.get_ylim())
 
 
@@ -305,7 +305,7 @@ def test_a_run_that_kept_no_escapes_has_no_such_panel():
     assert not escapes.is_empty(Shown(run))
 
 
-def test_what_was_foretold_far_away_stands_at_the_edge():
+def test_what_was_predicted_far_away_stands_at_the_edge():
     run = synthetic_run("erm", k=4)
     run.dataset["predicted_entry_time"][0, 0, 0] = 1e30
     axes = run_figure([run], panels=[escapes]).axes[-1]
@@ -316,11 +316,11 @@ def test_what_was_foretold_far_away_stands_at_the_edge():
     assert "predicted beyond the edge: 1" in [text.get_text() for text in axes.get_legend().get_texts()]
 
 
-def test_a_view_that_was_not_foretold_takes_the_first_place_from_no_other():
+def test_a_view_that_was_not_predicted_takes_the_first_place_from_no_other():
     run = synthetic_run("erm", k=4)
-    measured, foretold = run.dataset["escape_time"].to_numpy(), run.dataset["predicted_entry_time"].to_numpy()
-    measured[:], foretold[:] = 2.0, 3.0
-    measured[0, 0, 0], foretold[0, 0, 0] = 1.0, np.inf
+    measured, predicted = run.dataset["escape_time"].to_numpy(), run.dataset["predicted_entry_time"].to_numpy()
+    measured[:], predicted[:] = 2.0, 3.0
+    measured[0, 0, 0], predicted[0, 0, 0] = 1.0, np.inf
     axes = run_figure([run], panels=[escapes]).axes[-1]
     first, later = (len(dots.get_offsets()) for dots in axes.collections)
     each = measured[0].size

@@ -64,7 +64,7 @@ def test_steps_per_second_are_those_since_the_beginning(clock):
     assert steady.steps_per_second(60) == 5.0
 
 
-def test_a_run_waits_for_the_next_foretold_escape(monkeypatch):
+def test_a_run_waits_for_the_next_predicted_escape(monkeypatch):
     recorders = []
     arrive = Session._arrive
 
@@ -75,10 +75,10 @@ def test_a_run_waits_for_the_next_foretold_escape(monkeypatch):
 
     monkeypatch.setattr(Session, "_arrive", arrived)
     run = mvsim.simulate(mvsim.Parameters(k=2, m=2, N=30, P=8, d=40), "erm", n_test=4, t_end=1e5)
-    foretold = run.dataset["predicted_entry_time"].to_numpy().min(axis=1)
+    predicted = run.dataset["predicted_entry_time"].to_numpy().min(axis=1)
     counts = []
     for _, found, time, escaped in recorders:
-        later = [foretold[place] for place in np.ndindex(2, 2) if not escaped[place] and np.isfinite(foretold[place]) and foretold[place] > time]
+        later = [predicted[place] for place in np.ndindex(2, 2) if not escaped[place] and np.isfinite(predicted[place]) and predicted[place] > time]
         assert (found.escaped, found.features) == (escaped.sum(), 4)
         assert found.next_time == (min(later) if later else None)
         counts.append(found.escaped)

@@ -18,7 +18,7 @@ def test_gradient_descent_takes_the_steps_that_fit():
     assert count_of(cell_of(k=3, method="erm", integrator="gd", eta=3.0, t_end=91.0)) == 31.0
 
 
-def test_a_flow_takes_about_as_many_gradients_as_foretold():
+def test_a_flow_takes_about_as_many_gradients_as_predicted():
     cell = cell_of(k=4, method="erm")
     run = mvsim.simulate(cell.parameters, "erm", seed=0, threads=1)
     assert run.settled

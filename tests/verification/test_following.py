@@ -33,10 +33,10 @@ def test_a_run_that_is_never_decided_is_followed_so_far_and_no_further(follow, e
         assert len(ends) == 1
 
 
-def test_where_a_class_has_no_escape_the_foretold_one_counts(erm):
+def test_where_a_class_has_no_escape_the_predicted_one_counts(erm):
     escapes = erm.dataset["entry_time"].copy(data=erm.dataset["entry_time"].values * float("nan"))
-    foretold = Evidence(erm).predicted_entry_time.min(axis=1).max()
-    assert module._farthest(Run(erm.dataset.assign(entry_time=escapes), erm.provenance)) == pytest.approx(module.FOLLOWED * foretold)
+    predicted = Evidence(erm).predicted_entry_time.min(axis=1).max()
+    assert module._farthest(Run(erm.dataset.assign(entry_time=escapes), erm.provenance)) == pytest.approx(module.FOLLOWED * predicted)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ What is asked is which features of each class are learned. A run ends
 ====================  ==============================================================================================================
 ``all learned``       when it has settled with every view of every class learned: what is learned stays so
 ``at rest``           when its gradient is 0
-``views stay``        under ERM, when it has settled and no view that has not escaped is foretold to do so before the last time, by the trend of its
+``views stay``        under ERM, when it has settled and no view that has not escaped is predicted to do so before the last time, by the trend of its
                       potential, of which half the way is counted on (`mvsim.verification.evidence.permanence`)
 ``last time``         at the last time
 ``gradients``         of a flow, after `MOST_GRADIENTS` for each class: it has not been followed to where one of these holds, and counts as it
@@ -31,7 +31,7 @@ from mvsim.recording.feature_test import is_learned
 from mvsim.simulation.identity import run_name
 from mvsim.simulation.run_cache import try_kept_run
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.evidence.permanence import foretold_escapes
+from mvsim.verification.evidence.permanence import predicted_escapes
 
 STAGE, STAGES = 10.0, 2
 """Factor between two times at which a run is looked at, and how many of them there are before the last time: to take a run up again costs as much as
@@ -103,8 +103,8 @@ def why_over(run: mvsim.Run, last: float) -> str:
 
 
 def _stay(run: mvsim.Run, last: float) -> bool:
-    """Whether no view that has not escaped is foretold to do so before a time."""
+    """Whether no view that has not escaped is predicted to do so before a time."""
     evidence = Evidence(run)
-    foretold, log_end = foretold_escapes(evidence), float(np.log(evidence.times[-1]))
+    predicted, log_end = predicted_escapes(evidence), float(np.log(evidence.times[-1]))
     waiting = np.argwhere(~np.isfinite(evidence.entry_time))
-    return all(foretold.moment(int(y), int(view), log_end).counted_on >= math.log(last) for y, view in waiting)
+    return all(predicted.moment(int(y), int(view), log_end).counted_on >= math.log(last) for y, view in waiting)

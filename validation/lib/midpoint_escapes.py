@@ -1,4 +1,4 @@
-r"""The order and the times of all escapes under Midpoint Mixup, foretold from the training points and the initial correlations alone.
+r"""The order and the times of all escapes under Midpoint Mixup, predicted from the training points and the initial correlations alone.
 
 Neurons are dormant, with their best own correlation c in the polynomial part of the activation, or have escaped and are linear. Between two escapes
 nothing else moves, so the flow alternates between growth and equilibrium.

@@ -1,4 +1,4 @@
-"""When the second view of a class escapes under ERM, foretold from the training points and the initial correlations alone.
+"""When the second view of a class escapes under ERM, predicted from the training points and the initial correlations alone.
 
 Let l be a view of class y and c its best own correlation. While c is below the threshold rho, the gradient flow gives it the speed
 

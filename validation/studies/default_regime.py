@@ -4,15 +4,15 @@ r0 = sqrt(2 ln m / d) / rho is the largest initial correlation over the threshol
 classes of which ERM learns both features grows with k. Wanted is the largest r0(k) = c k^-p at which that share is at most `SHARE` for all k from 4
 to 1000; `mvsim.parameters.default_r0` is that rule.
 
-runs   ERM to the settled state at several k, r0 and seeds. The initial state and the data foretell when the second view of a class escapes
+runs   ERM to the settled state at several k, r0 and seeds. The initial state and the data predict when the second view of a class escapes
        (`lib.second_view`, where that is derived): when W, which grows as the logarithm of time once the first view is learned, reaches T_l - T_w.
        A class is an exception if its second view has escaped before its run ends. Nothing in that is fitted. For comparison, a factor in front of
        W and a threshold for (T_l - T_w) / k are fitted to the classes of the even seeds, and all three are judged on those of the odd ones.
-rates  The share of exceptions, foretold without a run: own correlations at the start are maxima over m Gaussians, signal strengths are those of data
+rates  The share of exceptions, predicted without a run: own correlations at the start are maxima over m Gaussians, signal strengths are those of data
        sets of N points, and a run ends when time has grown tenfold since its last escape. The largest r0 at which the share is `SHARE` follows.
 check  ERM at the r0 of the rule, with seeds that no other part has seen.
 
-Fails if a run is lost or does not settle, if the outcome is foretold in less than 95 % of the held-out classes, if the share foretold at the rule
+Fails if a run is lost or does not settle, if the outcome is predicted in less than 95 % of the held-out classes, if the share predicted at the rule
 exceeds `SHARE` at any k, or if the share of exceptions of the runs at the rule is above `SHARE` with 95 % confidence, classes of a run not counted as
 independent.
 """
@@ -43,7 +43,7 @@ SHARE = 0.02
 """Share of classes that may be exceptions."""
 
 ENOUGH = 0.95
-"""Part of the held-out classes whose outcome has to be foretold."""
+"""Part of the held-out classes whose outcome has to be predicted."""
 
 RUNS: dict[int, tuple[tuple[float, ...], int]] = {
     4: ((0.4, 0.3, 0.2, 0.15), 10),
@@ -63,14 +63,14 @@ FIRST_CHECK, FIRST_RATE = 100, 10**6
 
 CLASSES = (4, 6, 8, 10, 14, 20, 30, 50, 100, 200, 500, 1000)
 GRID = tuple(float(f"{r0:.3g}") for r0 in np.geomspace(0.05, 0.4, 25))
-"""The k and r0 at which the share is foretold."""
+"""The k and r0 at which the share is predicted."""
 
 
 # ---- runs ---------------------------------------------------------------------------------------------------------------------------
 
 
 def followed(runs: mvsim.Runs) -> list[dict[str, Any]]:
-    """Return what became of the classes of each run of ERM, and what was foretold of them; without ``classes`` where a run is lost."""
+    """Return what became of the classes of each run of ERM, and what was predicted of them; without ``classes`` where a run is lost."""
     rows = []
     for cell, standing in zip(runs.study.cells, runs.standings, strict=True):
         p = cell.parameters
@@ -86,7 +86,7 @@ def followed(runs: mvsim.Runs) -> list[dict[str, Any]]:
 
 
 def _what_became(run: mvsim.Run, p: mvsim.Parameters, r0: float, seed: int) -> dict[str, Any]:
-    """Return what became of the classes of a run, and what was foretold of them."""
+    """Return what became of the classes of a run, and what was predicted of them."""
     k = p.k
     last = run.dataset.isel(time=-1)
     learned, end = last["feature_learned"].to_numpy(), float(last["time"])
@@ -100,7 +100,7 @@ def _what_became(run: mvsim.Run, p: mvsim.Parameters, r0: float, seed: int) -> d
         "settled": run.settled,
         "time": end,
         "gradients": int(run.dataset["final_evaluations"]),
-        "end_foretold": end_of_run(first.time, first.second_escapes()),
+        "end_predicted": end_of_run(first.time, first.second_escapes()),
         "counts": count_classes(learned),
         "classes": [
             {
@@ -128,7 +128,7 @@ def is_exception(one: dict[str, Any]) -> bool:
 
 
 def ratio(one: dict[str, Any]) -> float:
-    """Return (T_l - T_w) / W at the end of the run: below 1, the second view is foretold to escape; infinite if that cannot be."""
+    """Return (T_l - T_w) / W at the end of the run: below 1, the second view is predicted to escape; infinite if that cannot be."""
     return (max(one["T"]) - min(one["T"])) / one["W"] if None not in one["T"] and one["W"] else np.inf
 
 
@@ -158,7 +158,7 @@ def fitted(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def measured_runs(options: argparse.Namespace) -> dict[str, Any]:
-    """Follow ERM, and see how well it is foretold."""
+    """Follow ERM, and see how well it is predicted."""
     folder = runs_of_present_code(options.runs)
     rows = []
     for k, (sizes, seeds) in RUNS.items():
@@ -170,7 +170,7 @@ def measured_runs(options: argparse.Namespace) -> dict[str, Any]:
 # ---- rates --------------------------------------------------------------------------------------------------------------------------
 
 
-def foretold_rates(k: int, classes: int) -> dict[str, Any]:
+def predicted_rates(k: int, classes: int) -> dict[str, Any]:
     """Return the share of exceptions at each r0 of `GRID` and at the rule, over data sets with this many classes together or more."""
     p = mvsim.Parameters(k=k, signal_layout="fixed")  # where signals lie does not matter here and takes time to draw
     sizes = [*GRID, default_r0(k)]
@@ -249,7 +249,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             return measured_runs(options)
         if name == "check":
             return [checked(options, k) for k in CHECKS if k <= options.most]
-        return {"r0": GRID, "rows": [_printed(foretold_rates(k, options.drawn)) for k in CLASSES]}
+        return {"r0": GRID, "rows": [_printed(predicted_rates(k, options.drawn)) for k in CLASSES]}
 
     return options.file.measure_parts(options.only, part)
 
@@ -260,7 +260,7 @@ def _printed(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return which runs are lost, and what was not foretold or is more than it should be."""
+    """Return which runs are lost, and what was not predicted or is more than it should be."""
     wrong, fit = [], results["runs"]["fit"]
     for row in results["runs"]["rows"]:
         if not row.get("settled"):
@@ -279,13 +279,13 @@ def judge(results: dict[str, Any]) -> list[str]:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Say how well exceptions are foretold, how often they are at each k and r0, and what runs at the rule did."""
+    """Say how well exceptions are predicted, how often they are at each k and r0, and what runs at the rule did."""
     fit = results["runs"]["fit"]
     counted = []
     for k, r0 in dict.fromkeys((row["k"], row["r0"]) for row in results["runs"]["rows"]):
         classes = [one for row in results["runs"]["rows"] if (row["k"], row["r0"]) == (k, r0) for one in row.get("classes", [])]
-        foretold = sum(ratio(one) < 1.0 for one in classes)
-        counted.append([k, f"{r0:g}", len(classes), sum(map(is_exception, classes)), foretold])
+        predicted = sum(ratio(one) < 1.0 for one in classes)
+        counted.append([k, f"{r0:g}", len(classes), sum(map(is_exception, classes)), predicted])
     rates = []
     for row in results["rates"]["rows"]:
         value, low, high = row["largest_r0"]

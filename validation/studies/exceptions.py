@@ -1,4 +1,4 @@
-"""Which classes end ERM with both features, foretold from the initial state alone: a logistic law in the lead of the first view.
+"""Which classes end ERM with both features, predicted from the initial state alone: a logistic law in the lead of the first view.
 
 Theorem 4.6 allows o(k) exceptions. The classes of the runs of the study default_regime are taken from its results, nothing is simulated here. T_l and
 T_w are the times at which the two views of a class would escape alone (Lemma B.11). The law is
@@ -13,7 +13,7 @@ residuals from the first escape to the end of the run, takes the place of k (`li
 Below, the rate of exceptions over r0 at each k, from Gaussian maxima and the second law without a simulation, with the measured rates on top, and
 down to the r0 of d = k^20 (`lib.exception_rates`). The pictures are figures/exceptions.png and figures/exception-rates.png.
 
-Fails unless at least 95 % of the classes of each held-out k are foretold right by the law, more than by the base rate, and 95 % of those of each
+Fails unless at least 95 % of the classes of each held-out k are predicted right by the law, more than by the base rate, and 95 % of those of each
 held-out k and r0 by the law without a fitted constant.
 """
 
@@ -262,7 +262,7 @@ def headline(results: dict[str, Any]) -> str:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Say how well the law foretells."""
+    """Say how well the law predicts."""
     rows = [["fit, k = 6, 10, 20", results["fit"]]]
     rows += [[f"k = {k}{', held out' if int(k) not in FIT else ''}", found] for k, found in results["k"].items()]
     rows += [[f"r0 = {r0}, fitted to the others", found] for r0, found in results["r0"].items()]

@@ -1,10 +1,10 @@
-"""The order and the times of all escapes under Midpoint Mixup, foretold from the initial state alone, beside those of runs.
+"""The order and the times of all escapes under Midpoint Mixup, predicted from the initial state alone, beside those of runs.
 
 The reduced system of `lib.midpoint_escapes` has two ways in which the second view of a class is learned: a dormant neuron grows, at a rate that is a
 constant factor lower once the first view has saturated; or the neuron that has the first view meets the second one in patches that two points share.
-Where signals lie at random places of P = k^2 patches, the second way is there; where they lie at fixed places, it is not. Runs of both kinds are
-compared with what is foretold. A view has escaped where its largest own correlation crosses 2 rho / (delta2 - delta1), the end of the polynomial part
-on midpoints; between two records ln t is interpolated. The picture is figures/midpoint-escapes.png.
+Where signals lie at random places, the second way is there; where they lie at fixed places, it is not. Runs of both kinds are compared with what is
+predicted. A view has escaped where its largest own correlation crosses 2 rho / (delta2 - delta1), the end of the polynomial part on midpoints;
+between two records ln t is interpolated. The picture is figures/midpoint-escapes.png.
 
 Fails unless for signals at random places at k = 10 nine of ten escapes are within 0.3 decades and the order has a Kendall tau of 0.8 in every run.
 """
@@ -53,23 +53,23 @@ def compared(run: mvsim.Run) -> dict[str, Any]:
     """Foretell the escapes of one run, and compare."""
     start, p = time.perf_counter(), run.parameters
     own = run.dataset["own_correlations"].to_numpy()[0]
-    foretold, shared = np.full((p.k, 2), np.inf), np.zeros((p.k, 2), dtype=bool)
+    predicted, shared = np.full((p.k, 2), np.inf), np.zeros((p.k, 2), dtype=bool)
     factors = np.full((p.k, 2), np.nan)
     for escape in ReducedMidpoint(p, mvsim.sample_dataset(p, run.seed)).escapes(own):
-        foretold[escape.y, escape.view], shared[escape.y, escape.view] = escape.time, escape.shared
+        predicted[escape.y, escape.view], shared[escape.y, escape.view] = escape.time, escape.shared
         factors[escape.y, escape.view] = escape.factor
     came, alone = crossing_times(run), run.dataset["predicted_entry_time"].min("neuron").to_numpy()
-    both = np.isfinite(came) & np.isfinite(foretold)
+    both = np.isfinite(came) & np.isfinite(predicted)
     has = np.einsum("yryl->yrl", run.final_correlations).argmax(axis=1)  # (k, 2): the neuron that has each view at the end
     second = came.argmax(axis=1)
     return {
-        "foretold": np.log10(foretold[both]).tolist(),
+        "predicted": np.log10(predicted[both]).tolist(),
         "came": np.log10(came[both]).tolist(),
         "alone": np.log10(alone[both]).tolist(),
         "shared": shared[both].tolist(),
         "views": came.size,
         "not_compared": int((~both).sum()),
-        "tau": float(kendalltau(foretold[both], came[both])[0]),
+        "tau": float(kendalltau(predicted[both], came[both])[0]),
         "tau_alone": float(kendalltau(alone[both], came[both])[0]),
         "factors": [float(factors[y, view]) for y, view in enumerate(second) if np.isfinite(factors[y, view])],
         "one_neuron": int((has[:, 0] == has[:, 1]).sum()),
@@ -84,7 +84,7 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
     p, folder = mvsim.Parameters(k=k, signal_layout=layout), runs_of_present_code(options.runs)
     found = [compared(run) for run in all_over_seeds(folder, p, "midpoint", seeds if options.seeds is None else min(options.seeds, seeds))]
     for seed, one in enumerate(found):
-        errors = np.abs(np.array(one["foretold"]) - one["came"])
+        errors = np.abs(np.array(one["predicted"]) - one["came"])
         print(f"{name}, seed {seed}: errors median {np.median(errors):.2g}, largest {errors.max():.2g}; tau {one['tau']:.2f}", flush=True)
     return {"k": k, "layout": layout, "d": p.d, "N": p.N, "P": p.P, "runs": found}
 
@@ -115,21 +115,21 @@ def picture(results: dict[str, Any]) -> Figure:
 
 def _headline(results: dict[str, Any]) -> str:
     """Say how many escapes come early, and how many nearly when they are predicted to."""
-    late = np.concatenate([np.subtract(run["came"], run["foretold"]) for answer in results.values() for run in answer["runs"]])
+    late = np.concatenate([np.subtract(run["came"], run["predicted"]) for answer in results.values() for run in answer["runs"]])
     within, early = int((np.abs(late) <= WITHIN).sum()), int((late < 0.0).sum())
     return f"{early} of {len(late)} escapes under Midpoint Mixup come earlier than predicted, {within} within {WITHIN:g} decades"
 
 
 def _panel(axes: Axes, answers: list[dict[str, Any]], is_shared: bool) -> None:
     """Draw the views that escape in one way, and where they would be if the prediction were right."""
-    ends = [time for answer in answers for run in answer["runs"] for name in ("foretold", "came") for time in run[name]]
+    ends = [time for answer in answers for run in answer["runs"] for name in ("predicted", "came") for time in run[name]]
     line = [min(ends) - 0.3, max(ends) + 0.3]
     axes.plot(line, line, color=MARK, linewidth=0.8, zorder=0, label="as predicted")
     for answer in answers:
-        foretold, came, shared = (np.concatenate([run[key] for run in answer["runs"]]) for key in ("foretold", "came", "shared"))
+        predicted, came, shared = (np.concatenate([run[key] for run in answer["runs"]]) for key in ("predicted", "came", "shared"))
         chosen = shared.astype(bool) == is_shared
         colour, marker = LOOKS[answer["k"]]
-        axes.plot(foretold[chosen], came[chosen], color=colour, marker=marker, markersize=3.5, linestyle="", label=f"$k$ = {answer['k']}")
+        axes.plot(predicted[chosen], came[chosen], color=colour, marker=marker, markersize=3.5, linestyle="", label=f"$k$ = {answer['k']}")
 
 
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:
@@ -155,7 +155,7 @@ def judge(results: dict[str, Any]) -> list[str]:
     runs = results[LOOKED_AT]["runs"] if LOOKED_AT in results else []
     faults = []
     for seed, run in enumerate(runs):
-        errors = np.abs(np.array(run["foretold"]) - np.array(run["came"]))
+        errors = np.abs(np.array(run["predicted"]) - np.array(run["came"]))
         if not (errors <= WITHIN).mean() >= PART:
             faults.append(f"{LOOKED_AT}, seed {seed}: {int((errors <= WITHIN).sum())} of {len(errors)} escapes are within {WITHIN:g} decades")
         if not run["tau"] >= ORDER:
@@ -173,7 +173,7 @@ def passage(results: dict[str, Any]) -> str:
     rows = []
     for name, answer in results.items():
         for seed, run in enumerate(answer["runs"]):
-            errors = np.abs(np.array(run["foretold"]) - np.array(run["came"]))
+            errors = np.abs(np.array(run["predicted"]) - np.array(run["came"]))
             factors = f"{np.median(run['factors']):.2g}" if run["factors"] else "none"
             rows.append(
                 [name, seed, f"{len(errors)} of {run['views']}", f"{np.median(errors):.2g}", f"{errors.max():.2g}", f"{run['tau']:.2f}",

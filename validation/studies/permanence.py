@@ -1,15 +1,15 @@
-"""Escapes of unlearned views, foretold from settled ERM runs, beside what happens when the runs are followed far beyond.
+"""Escapes of unlearned views, predicted from settled ERM runs, beside what happens when the runs are followed far beyond.
 
 k = 10 at r0 = 0.3, where some of the views that have not been learned when a run settles escape later. From each settled run, the time t* of every
-such escape is foretold, with the error of the fit (`mvsim.verification.evidence.permanence`). The run is then followed to t = 10^10.5. A hit is an
-escape that was foretold for that time within its error and came, a miss one that came unforetold, a false alarm one that was foretold, beyond its
+such escape is predicted, with the error of the fit (`mvsim.verification.evidence.permanence`). The run is then followed to t = 10^10.5. A hit is an
+escape that was predicted for that time within its error and came, a miss one that came unpredicted, a false alarm one that was predicted, beyond its
 error, and did not come. The picture is figures/permanence.png.
 
 What could undo training accuracy, and features that have been learned, is noise that enters the linear part of the activation: V Q delta4 max c / rho
 above 1. Of these runs, and of runs of Midpoint Mixup at k = 6 that are followed to t = 10^10, it is told how large that number gets, and in how many
 a training point is wrong again, or a feature is not learned any more, after the run had settled.
 
-Fails unless at least 90 % of the escapes that came were foretold, at most 10 % of those foretold did not come, the median error of the hits is
+Fails unless at least 90 % of the escapes that came were predicted, at most 10 % of those predicted did not come, the median error of the hits is
 within 0.3 decades, and none came before the time up to which a verdict counts on none.
 """
 
@@ -28,7 +28,7 @@ import mvsim
 from mvsim.plotting.style import FIRST, MARK, SECOND, styled
 from mvsim.recording.feature_test import is_learned
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.evidence.permanence import COUNTED_ON, foretold_escapes
+from mvsim.verification.evidence.permanence import COUNTED_ON, predicted_escapes
 from mvsim.verification.paths import path_in_k
 
 TITLE = "How long do unlearned views stay unlearned?"
@@ -37,7 +37,7 @@ SOURCES = (*TRAINING, "archive", "verification.evidence.evidence", "verification
 R0, FAR = 0.3, 10.5
 """Start, and the power of ten to which runs are followed."""
 
-FORETOLD, FALSE, WITHIN = 0.9, 0.1, 0.3
+PREDICTED, FALSE, WITHIN = 0.9, 0.1, 0.3
 
 MIXED, MIXED_END = 6, 1e10
 """Number of classes of the runs of Midpoint Mixup, with the default r0, and the time to which they are followed: a hundred times that of settling."""
@@ -50,15 +50,15 @@ def parameters() -> mvsim.Parameters:
 
 def compared(seed: int, settled: Evidence, far: Evidence) -> dict[str, Any]:
     """Foretell the escapes of one settled run, and say what came of them in the same run followed further."""
-    foretold, log_end = foretold_escapes(settled), float(np.log(settled.times[-1]))
+    predicted, log_end = predicted_escapes(settled), float(np.log(settled.times[-1]))
     views = []
     for y, view in np.argwhere(~np.isfinite(settled.entry_time)):
         came = float(far.entry_time[y, view])
-        moment = foretold.moment(int(y), int(view), log_end)
+        moment = predicted.moment(int(y), int(view), log_end)
         on_its_way = np.isfinite(moment.log_time)
         views.append(
             {
-                "foretold": moment.log_time / np.log(10.0) if on_its_way else None,
+                "predicted": moment.log_time / np.log(10.0) if on_its_way else None,
                 "error": moment.error / np.log(10.0) if on_its_way else None,
                 "not_before": moment.known / np.log(10.0) if np.isfinite(moment.known) else None,
                 "counted_on": moment.counted_on / np.log(10.0) if np.isfinite(moment.known) else None,
@@ -66,7 +66,7 @@ def compared(seed: int, settled: Evidence, far: Evidence) -> dict[str, Any]:
             }
         )
     print(f"seed {seed}: {sum(view['came'] is not None for view in views)} of {len(views)} views came", flush=True)
-    return {"settled": float(np.log10(settled.times[-1])), "records": foretold.records, "views": views}
+    return {"settled": float(np.log10(settled.times[-1])), "records": predicted.records, "views": views}
 
 
 def undone(settled: Evidence, far: Evidence) -> dict[str, Any]:
@@ -87,10 +87,10 @@ def counted(results: dict[str, Any]) -> dict[str, Any]:
     """Return hits, misses, false alarms, and the errors of the hits in decades."""
     views = [view for run in results["runs"].values() for view in run["views"]]
     came = [view["came"] is not None for view in views]
-    expected = [view["foretold"] is not None and view["foretold"] - view["error"] <= FAR for view in views]
-    surely = [view["foretold"] is not None and view["foretold"] + view["error"] <= FAR for view in views]
+    expected = [view["predicted"] is not None and view["predicted"] - view["error"] <= FAR for view in views]
+    surely = [view["predicted"] is not None and view["predicted"] + view["error"] <= FAR for view in views]
     hits = [view for view, c, t in zip(views, came, expected, strict=True) if c and t]
-    errors = [abs(view["foretold"] - view["came"]) for view in hits]
+    errors = [abs(view["predicted"] - view["came"]) for view in hits]
     return {
         "views": len(views),
         "hits": len(hits),
@@ -102,9 +102,9 @@ def counted(results: dict[str, Any]) -> dict[str, Any]:
 
 
 def picture(results: dict[str, Any]) -> Figure:
-    """Draw when views escaped over when they were foretold to."""
+    """Draw when views escaped over when they were predicted to."""
     everything = [view for run in results["runs"].values() for view in run["views"]]
-    views = [view for view in everything if view["foretold"] is not None]
+    views = [view for view in everything if view["predicted"] is not None]
     hits = [view for view in views if view["came"] is not None]
     others = [view for view in views if view["came"] is None]
     end = FAR + 4.0
@@ -113,7 +113,7 @@ def picture(results: dict[str, Any]) -> Figure:
         axes = figure.subplots()
         axes.plot([5.0, end], [5.0, end], color=MARK, linewidth=0.8, label="as predicted")
         axes.axhline(FAR, color=MARK, linewidth=0.8, linestyle=":", label="end of the runs")
-        x, error = (np.array([view[name] for view in hits]) for name in ("foretold", "error"))
+        x, error = (np.array([view[name] for view in hits]) for name in ("predicted", "error"))
         axes.errorbar(
             x,
             [view["came"] for view in hits],
@@ -124,14 +124,14 @@ def picture(results: dict[str, Any]) -> Figure:
             linewidth=0.8,
             label="escaped, with the error of the fit",
         )
-        later = np.array([view["foretold"] for view in others])
+        later = np.array([view["predicted"] for view in others])
         beyond = f"{len(later)} not by the end, {int((later >= end).sum())} of them\npredicted at or beyond the edge"
         axes.plot(np.minimum(later, end), np.full(len(later), FAR + 0.3), color=SECOND, marker="^", markersize=3.5, linestyle="", label=beyond)
         axes.set_xlim(5.0, end + 0.3)
         axes.set_ylim(5.0, FAR + 1.0)
         axes.set_xlabel(r"$\log_{10}$ of the predicted escape time")
         axes.set_ylabel(r"$\log_{10}$ of the escape time")
-        early = max((view["foretold"] - view["came"] for view in hits), default=0.0)
+        early = max((view["predicted"] - view["came"] for view in hits), default=0.0)
         came = sum(view["came"] is not None for view in everything)
         title = f"{came} of {len(everything)} unlearned views escape by t = $10^{{{FAR:g}}}$,\nup to {early:.2g} decades before the predicted time"
         figure.suptitle(title, fontsize=9, x=0.01, ha="left")
@@ -176,7 +176,7 @@ def judge(results: dict[str, Any]) -> list[str]:
     found = counted(results)
     came, expected = found["hits"] + found["misses"], found["hits"] + found["false"]
     conditions = {
-        f"{found['misses']} of {came} escapes were not predicted": found["misses"] <= (1.0 - FORETOLD) * came,
+        f"{found['misses']} of {came} escapes were not predicted": found["misses"] <= (1.0 - PREDICTED) * came,
         f"{found['false']} of {expected} predicted escapes did not come": found["false"] <= FALSE * expected,
         f"the median error exceeds {WITHIN:g} decades": not found["errors"] or float(np.median(found["errors"])) <= WITHIN,
     }
@@ -205,7 +205,7 @@ def headline(results: dict[str, Any]) -> str:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Say what came of the foretold escapes."""
+    """Say what came of the predicted escapes."""
     found, runs = counted(results), results["runs"]
     median = f"{np.median(found['errors']):.2g}" if found["errors"] else "none"
     largest = f"{max(found['errors']):.2g}" if found["errors"] else "none"

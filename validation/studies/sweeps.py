@@ -7,8 +7,8 @@
 - ``workers``: one sweep in which a worker is killed again and again. A kill costs what the run in its hands had not saved, at most the time since
   its last save; over all kills that is to be at most as many checkpoints. Kills before a worker had saved anything cost its start, and are counted
   apart. The runs are to be the same bits again.
-- ``foretold``: the time that ``--dry-run`` foretells is compared with the time that runs take, and the law of the number of gradients is fitted
-  again. Nine runs of ten are to take a third to three times what was foretold.
+- ``predicted``: the time that ``--dry-run`` predicts is compared with the time that runs take, and the law of the number of gradients is fitted
+  again. Nine runs of ten are to take a third to three times what was predicted.
 - ``report``: the report of a settled run of k = 50, midpoint, is to have at most 3 MB and to take at most 10 s.
 """
 
@@ -43,10 +43,10 @@ from mvsim.sweep.folder import STUDY_FILE
 TITLE = "Sweeps and reports"
 SOURCES = (*TRAINING, "archive", "cli", "report", "sweep")
 
-PARTS = ("throughput", "kills", "workers", "foretold", "report")
+PARTS = ("throughput", "kills", "workers", "predicted", "report")
 MOST_OVER_IDEAL, MOST_BYTES, MOST_SECONDS = 1.3, 3_000_000, 10.0
-FORETOLD = 0.9
-"""Fraction of runs that is to lie within the range that is foretold."""
+PREDICTED = 0.9
+"""Fraction of runs that is to lie within the range that is predicted."""
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -60,8 +60,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kills", type=int, default=10, help="how often a sweep is killed")
     parser.add_argument("--worker-kills", type=int, default=20, help="how often a worker is killed")
     parser.add_argument("--checkpoint-seconds", type=float, default=0.2)
-    parser.add_argument("--foretold-k", default="5,8", help="classes of the runs whose time is foretold, other ones than it was fitted to")
-    parser.add_argument("--foretold-r0", default="0.2,0.25", help="initial sizes of the runs whose time is foretold")
+    parser.add_argument("--predicted-k", default="5,8", help="classes of the runs whose time is predicted, other ones than it was fitted to")
+    parser.add_argument("--predicted-r0", default="0.2,0.25", help="initial sizes of the runs whose time is predicted")
     parser.add_argument("--report-k", type=int, default=50, help="classes of the run that is reported")
     parser.add_argument("--report-t-end", type=float, help="time at which that run ends; by default when it has settled")
     parser.add_argument("--seed", type=int, default=0, help="of the instants of the kills")
@@ -70,7 +70,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Measure one part after another."""
     measured: dict[str, Callable[[argparse.Namespace, Path], Any]] = {
-        "throughput": throughput, "kills": kills, "workers": workers, "foretold": foretold, "report": report
+        "throughput": throughput, "kills": kills, "workers": workers, "predicted": predicted, "report": report
     }  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         return options.file.measure_parts(options.only, lambda name: measured[name](options, Path(folder)))
@@ -134,15 +134,15 @@ def workers(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
             "lost_seconds": lost, **_compared(_whole(options, folder), folder / "workers")}  # fmt: skip
 
 
-def foretold(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """Return what was foretold of runs, what they took, and the law of the number of gradients that fits them best."""
-    values = {"k": options.foretold_k, "r0": options.foretold_r0, "method": "erm,midpoint"}
-    start_sweep(values, folder / "foretold", "--workers", 1, "--quiet", stdout=subprocess.DEVNULL).wait()
-    runs = mvsim.open_runs(folder / "foretold")
+def predicted(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """Return what was predicted of runs, what they took, and the law of the number of gradients that fits them best."""
+    values = {"k": options.predicted_k, "r0": options.predicted_r0, "method": "erm,midpoint"}
+    start_sweep(values, folder / "predicted", "--workers", 1, "--quiet", stdout=subprocess.DEVNULL).wait()
+    runs = mvsim.open_runs(folder / "predicted")
     pace, rows = Pace(runs.study.cells), []
     for cell, run in zip(runs.study.cells, runs, strict=True):
         took = {"gradients": int(run.dataset["final_evaluations"]), "seconds": run.provenance["wall_seconds"]}
-        said = {"foretold_gradients": count_of(cell), "foretold_seconds": pace.seconds_of(cell)}
+        said = {"predicted_gradients": count_of(cell), "predicted_seconds": pace.seconds_of(cell)}
         rows.append({"method": cell.method, "k": cell.parameters.k, "r0": cell.parameters.r0, **took, **said})
     return {"rows": rows, "law": {method: _law([row for row in rows if row["method"] == method]) for method in ("erm", "midpoint")}}
 
@@ -220,10 +220,10 @@ def judge(results: dict[str, Any]) -> list[str]:
         part = results["workers"]
         if sum(part["lost_seconds"]) > part["kills"] * part["checkpoint_seconds"]:
             wrong.append(f"workers: {part['kills']} kills cost {sum(part['lost_seconds']):.1f} s, more than as many checkpoints")
-    if "foretold" in results:
-        inside = _foretold(results["foretold"])
-        if sum(inside) < FORETOLD * len(inside):
-            wrong.append(f"foretold: {sum(inside)} of {len(inside)} runs take a third to three times what was predicted, fewer than {FORETOLD:.0%}")
+    if "predicted" in results:
+        inside = _predicted(results["predicted"])
+        if sum(inside) < PREDICTED * len(inside):
+            wrong.append(f"predicted: {sum(inside)} of {len(inside)} runs take a third to three times what was predicted, fewer than {PREDICTED:.0%}")
     return wrong + (_report_faults(results["report"]) if "report" in results else [])
 
 
@@ -260,9 +260,9 @@ def _told_workers(part: dict[str, Any]) -> list[tuple[str, str, str]]:
     return [(what, f"{lost:.1f} s, {_differing(part)}{early}", f"{kills} saves of work, nothing")]
 
 
-def _told_foretold(part: dict[str, Any]) -> list[tuple[str, str, str]]:
-    inside = _foretold(part)
-    rows = [("runs that take a third to three times what was predicted", f"{sum(inside)} of {len(inside)}", f"{FORETOLD:.0%} or more")]
+def _told_predicted(part: dict[str, Any]) -> list[tuple[str, str, str]]:
+    inside = _predicted(part)
+    rows = [("runs that take a third to three times what was predicted", f"{sum(inside)} of {len(inside)}", f"{PREDICTED:.0%} or more")]
     return rows + [(f"gradients of {method}, fitted", f"{a:.0f} k^{p:.2f} (1 + log(1 / r0))", "") for method, (a, p) in part["law"].items()]
 
 
@@ -279,14 +279,14 @@ _TOLD: dict[str, Callable[[dict[str, Any]], list[tuple[str, str, str]]]] = {
     "throughput": _told_throughput,
     "kills": _told_kills,
     "workers": _told_workers,
-    "foretold": _told_foretold,
+    "predicted": _told_predicted,
     "report": _told_report,
 }
 
 
-def _foretold(part: dict[str, Any]) -> list[bool]:
-    """Return of each run whether it took about as long as foretold."""
-    return [1.0 / RANGE <= row["seconds"] / row["foretold_seconds"] <= RANGE for row in part["rows"]]
+def _predicted(part: dict[str, Any]) -> list[bool]:
+    """Return of each run whether it took about as long as predicted."""
+    return [1.0 / RANGE <= row["seconds"] / row["predicted_seconds"] <= RANGE for row in part["rows"]]
 
 
 def _differing(part: dict[str, Any]) -> str:

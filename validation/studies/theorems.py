@@ -1,7 +1,7 @@
 """Theorems 4.6 and 4.7 over seeds at k = 10 and 20, and on one seed at k = 50; 4.6 again much later; then the negative controls.
 
 Fails unless at k = 10 and 20 ERM learns exactly one feature in at least 95 % of classes, midpoint both features of every class in at
-least 19 of 20 runs, the winner is foretold in at least 90 % of the classes whose initial separation satisfies Claim B.10, and every control
+least 19 of 20 runs, the winner is predicted in at least 90 % of the classes whose initial separation satisfies Claim B.10, and every control
 turns. k = 50 is reported with what it shows. Runs are kept and found again. The picture of the controls is figures/controls.png.
 """
 

@@ -56,7 +56,7 @@ RTOL = 1e-3
 """Relative tolerance unless another is given."""
 
 POWER_OF_RTOL = 0.17
-"""Gradients are foretold to grow as rtol^-`POWER_OF_RTOL`. The gradients in the study flow_accuracy grow more slowly under ERM, and faster under
+"""Gradients are predicted to grow as rtol^-`POWER_OF_RTOL`. The gradients in the study flow_accuracy grow more slowly under ERM, and faster under
 Midpoint Mixup."""
 
 LAST_TIME = 1e250

@@ -174,7 +174,7 @@ class Moment(NamedTuple):
         return f"{words}, {np.exp(factor):.3g} times its end" if factor < np.log(SOON) else words
 
 
-class Foretold(NamedTuple):
+class Predicted(NamedTuple):
     """When the views that have not escaped will; `moment` has it of one view.
 
     Attributes
@@ -200,7 +200,7 @@ class Foretold(NamedTuple):
         return Moment(float(self.log_time[y, view]), float(self.error[y, view]), float(self.not_before[y, view]), log_end)
 
 
-def foretold_escapes(evidence: Evidence) -> Foretold:
+def predicted_escapes(evidence: Evidence) -> Predicted:
     """Return when each view that has not escaped will escape, from the decay of the potentials of its neurons; alpha > 2."""
     p, own = evidence.parameters, evidence.own
     with np.errstate(divide="ignore", over="ignore"):
@@ -214,7 +214,7 @@ def foretold_escapes(evidence: Evidence) -> Foretold:
     earliest = np.where(usable, fitted.not_before(), log_time).min(axis=1)
     waiting = ~np.isfinite(evidence.entry_time)
     log_time, error, earliest = (np.where(waiting, values, np.nan) for values in (of_view, of_error, earliest))
-    return Foretold(log_time, error, earliest, fitted.records)
+    return Predicted(log_time, error, earliest, fitted.records)
 
 
 def _window(evidence: Evidence) -> np.ndarray:

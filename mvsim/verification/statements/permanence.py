@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.evidence.permanence import COUNTED_ON, FEWEST, Moment, foretold_escapes, trend
+from mvsim.verification.evidence.permanence import COUNTED_ON, FEWEST, Moment, predicted_escapes, trend
 from mvsim.verification.evidence.persistence import FACTOR
 from mvsim.verification.statements.definition import Learned
 from mvsim.verification.statements.theorems import ONE_FEATURE
@@ -38,27 +38,27 @@ def one_feature_stays(evidence: Evidence, learned: Learned) -> Verdict:
     p = evidence.parameters
     if p.alpha <= 2.0:
         return not_applicable(name, statement, "at alpha <= 2 there is no dormant view whose escape could be predicted")
-    foretold = foretold_escapes(evidence)
-    if foretold.records < FEWEST:
-        return not_applicable(name, statement, f"{foretold.records} records since things settled; {FEWEST} are needed")
+    predicted = predicted_escapes(evidence)
+    if predicted.records < FEWEST:
+        return not_applicable(name, statement, f"{predicted.records} records since things settled; {FEWEST} are needed")
     one, needed = (learned.by_definition.sum(axis=1) == 1) & ~learned.partly.any(axis=1), int(np.ceil(ONE_FEATURE * p.k - 1e-9))
     if int(one.sum()) < needed:
         return not_applicable(name, statement, f"at the end {int(one.sum())} of {p.k} classes have exactly one feature, fewer than {needed}")
-    waits = ~learned.by_definition & ~np.isnan(foretold.log_time)
+    waits = ~learned.by_definition & ~np.isnan(predicted.log_time)
     log_end = float(np.log(evidence.times[-1]))
-    moments = [min(foretold.moment(int(y), view, log_end) if waits[y, view] else NEVER for view in range(p.V)) for y in np.flatnonzero(one)]
+    moments = [min(predicted.moment(int(y), view, log_end) if waits[y, view] else NEVER for view in range(p.V)) for y in np.flatnonzero(one)]
     order, classes = sorted(range(len(moments)), key=lambda i: moments[i].known), np.flatnonzero(one)
     first, last = moments[order[0]], moments[order[int(one.sum()) - needed]]
     which = f"class {classes[order[0]]} is predicted to learn its second feature {first}"
     which = "no class is on its way to learn both" if first == NEVER else which
-    detail = f"{which}; {int(one.sum())} of {p.k} classes have one feature now; {_reached(evidence)}; {foretold.records} records fitted"
+    detail = f"{which}; {int(one.sum())} of {p.k} classes have one feature now; {_reached(evidence)}; {predicted.records} records fitted"
     return constant(name, statement, last.counted_on / evidence.log_k, detail=detail)
 
 
-def not_for_long(evidence: Evidence, foretold: Sequence[Verdict]) -> str:
+def not_for_long(evidence: Evidence, predicted: Sequence[Verdict]) -> str:
     """Return what can end what a theorem says, by its fit, before time has grown by `FACTOR` after the end of a run; nothing if it lasts longer."""
     end = np.log(evidence.times[-1])
-    for verdict in foretold:
+    for verdict in predicted:
         if verdict.measured is not None and verdict.measured * evidence.log_k - end < COUNTED_ON * np.log(FACTOR):
             return verdict.detail.split(";")[0]
     return ""

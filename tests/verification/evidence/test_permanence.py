@@ -1,11 +1,11 @@
-"""Escapes are foretold from potentials that fall linearly in ln t."""
+"""Escapes are predicted from potentials that fall linearly in ln t."""
 
 import numpy as np
 import pytest
 from altered_runs import altered
 
 from mvsim.run import Run
-from mvsim.verification.evidence.permanence import FEWEST, Moment, foretold_escapes, trend
+from mvsim.verification.evidence.permanence import FEWEST, Moment, predicted_escapes, trend
 
 TIMES = np.geomspace(1e4, 1e8, 81)
 
@@ -25,12 +25,12 @@ def potentials(run, times, at_end, slope):
     return run.parameters.rho * u ** (-1.0 / (run.parameters.alpha - 2.0))
 
 
-def test_a_linear_potential_foretells_its_zero(erm):
+def test_a_linear_potential_predicts_its_zero(erm):
     shape = erm.dataset["entry_time"].shape
     at_end, slope = np.full(shape, 1e6), np.full(shape, 1.0)
     slope[0, 2, 1] = 1e6 / 30.0  # ln t* = ln t + 30
     slope[1, 3, 0] = -5.0  # never
-    found = foretold_escapes(late(erm, own_correlations=potentials(erm, TIMES, at_end, slope)))
+    found = predicted_escapes(late(erm, own_correlations=potentials(erm, TIMES, at_end, slope)))
     assert found.log_time[0, 1] == pytest.approx(np.log(1e8) + 30.0, rel=1e-6)
     assert found.error[0, 1] < 1e-3
     assert np.isnan(found.log_time[0, 0])  # it has escaped
@@ -41,7 +41,7 @@ def test_neurons_that_shrink_or_are_dead_never_escape(erm):
     shape = erm.dataset["entry_time"].shape
     own = potentials(erm, TIMES, np.full(shape, 1e6), np.full(shape, -5.0))
     own[:, :, 1] = -0.1
-    found = foretold_escapes(late(erm, own_correlations=own))
+    found = predicted_escapes(late(erm, own_correlations=own))
     waiting = ~np.isnan(found.log_time)
     assert waiting.sum() == 4
     assert np.isinf(found.log_time[waiting]).all()
@@ -52,7 +52,7 @@ def test_what_bends_has_an_error(erm):
     own = potentials(erm, TIMES, np.full(shape, 1e3), np.full(shape, 10.0))
     x = np.log(TIMES / TIMES[-1])[:, None, None, None]
     bent = np.broadcast_to(erm.parameters.rho * (1e3 - 10.0 * x + 1.0 * x**2) ** (-1.0 / 6.0), own.shape)
-    straight, curved = (foretold_escapes(late(erm, own_correlations=values)) for values in (own, bent))
+    straight, curved = (predicted_escapes(late(erm, own_correlations=values)) for values in (own, bent))
     assert np.nanmax(straight.error) < 1e-6
     assert np.nanmin(curved.error) > 5.0
     slope = 10.0 + 0.5 * np.log(10.0) * 2.0  # of the middle of the last factor of ten
@@ -80,10 +80,10 @@ def test_potentials_beyond_the_square_root_of_the_largest_double(erm):
     assert found.crossing()[0] == pytest.approx([np.log(1e8) + 100.0, np.inf], rel=1e-9)
 
 
-def test_few_records_foretell_nothing(erm):
+def test_few_records_predict_nothing(erm):
     escape = np.full(erm.dataset["entry_time"].shape, np.nan)
     escape[0, 0, 0] = 4.5e7
-    found = foretold_escapes(altered(late(erm).run, entry_time=escape))
+    found = predicted_escapes(altered(late(erm).run, entry_time=escape))
     assert found.records < FEWEST
     assert np.isnan(found.log_time).all()
 

@@ -29,11 +29,11 @@ def power(run, decades):
 
 
 def with_escapes(monkeypatch, decades, error=2.0, not_before=None):
-    """Views 1 are foretold to escape at these powers of ten, with these errors and not before that, by default not before these; all in decades."""
+    """Views 1 are predicted to escape at these powers of ten, with these errors and not before that, by default not before these; all in decades."""
     log_time = np.stack([np.full(len(decades), np.nan), np.log(10.0) * np.array(decades)], axis=1)
     errors = np.full_like(log_time, error * np.log(10.0))
     earliest = log_time if not_before is None else np.full_like(log_time, not_before * np.log(10.0))
-    monkeypatch.setattr(statements, "foretold_escapes", lambda evidence: permanence.Foretold(log_time, errors, earliest, 20))
+    monkeypatch.setattr(statements, "predicted_escapes", lambda evidence: permanence.Predicted(log_time, errors, earliest, 20))
 
 
 def test_the_power_is_that_of_the_class_that_is_one_too_many(erm, monkeypatch):
@@ -110,13 +110,13 @@ def test_a_margin_is_that_of_one_point(midpoint):
     assert output_ranges(outputs, labels).margin_min.tolist() == [3.0, 7.0]
 
 
-def test_files_without_margins_foretell_nothing(midpoint):
+def test_files_without_margins_predict_nothing(midpoint):
     run = margins(midpoint, np.full(len(TIMES), 3.0)).run
     verdict = nothing_undoes_it(Evidence(Run(run.dataset.drop_vars("margin_min"), run.provenance)), "4.7")
     assert (verdict.status, verdict.detail) == ("not applicable", "the file is of a version that did not record margins")
 
 
-def test_noise_that_becomes_linear_is_foretold(midpoint):
+def test_noise_that_becomes_linear_is_predicted(midpoint):
     p, x = midpoint.parameters, np.log(TIMES / TIMES[-1])
     scale = p.rho / (2 * p.Q * p.delta4)
     for level, said in ((0.5 + 0.1 * x, "above 1 at t = 10^10.17"), (0.5 - 0.01 * x, "above 1 never")):
@@ -125,7 +125,7 @@ def test_noise_that_becomes_linear_is_foretold(midpoint):
     assert until.measured == pytest.approx((np.log(1e8) + 0.5 * 5.0) / np.log(4.0), rel=1e-6)
 
 
-def test_where_noise_is_linear_already_nothing_is_foretold(midpoint):
+def test_where_noise_is_linear_already_nothing_is_predicted(midpoint):
     p, x = midpoint.parameters, np.log(TIMES / TIMES[-1])
     verdict = nothing_undoes_it(margins(midpoint, 6.0 + x, np.full_like(x, 2.0 * p.rho / (2 * p.Q * p.delta4))), "4.7")
     assert (verdict.status, verdict.measured) == ("not applicable", None)

@@ -11,7 +11,7 @@ from mvsim.logarithms import exponential, logarithm
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.verdict import Verdict, constant, not_applicable
 
-FORETOLD = 0.9
+PREDICTED = 0.9
 """What "the view that is ahead wins" means here: in nine separated classes of ten. The proofs have it in all of them; the bound is ours."""
 
 
@@ -102,7 +102,7 @@ def separated_fraction(evidence: Evidence) -> Verdict:
 
 def winner(evidence: Evidence) -> Verdict:
     """Claim B.10, what it is for: in separated classes the view that is ahead escapes first. Measured: the fraction of classes in which it does."""
-    return _winner_fraction(evidence, "Claim B.10 (winner)", FORETOLD)
+    return _winner_fraction(evidence, "Claim B.10 (winner)", PREDICTED)
 
 
 def winner_when_mixing(evidence: Evidence) -> Verdict:
