@@ -24,7 +24,6 @@ from mvsim.run import Run, open_run
 from mvsim.sweep.runs import Runs, open_runs
 from mvsim.verification.answer import Answer, read_answer
 from mvsim.verification.contents import contents_of, contents_of_sweep
-from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.sweeps import ask_of_sweep, cells_to_judge
 from mvsim.verification.verify import Section, ask_of_runs
 
@@ -81,9 +80,8 @@ def _place(out: Path | None, runs: tuple[Path, ...], swept: bool, force: bool) -
 
 
 def _judged_runs(runs: list[Run], notices: Notices) -> list[Section]:
-    """Return the verdicts on runs whose training loss has a theorem."""
-    methods = {theorem.method for theorem in THEOREMS.values()}
-    judged = [run for run in runs if run.method in methods and "data" not in run.provenance["options"]]
+    """Return the verdicts on runs, but for those on somebody's own points: a report has no option that names them."""
+    judged = [run for run in runs if "data" not in run.provenance["options"]]
     return list(ask_of_runs(judged, (), lambda run: notices.begin(f"judging {run.path}"))) if judged else []
 
 

@@ -355,6 +355,15 @@ def test_a_report_judges_runs(mvsim, run_folder, tmp_path):
     assert "Claim B.8" in text
 
 
+def test_a_report_judges_what_can_be_judged_of_a_run_without_a_theorem(mvsim, tmp_path):
+    words = ("--k", "3", "--d", "2000", "--N", "20", "--nodes", "2", "--t-end", "10", "--quiet", "--out", "mixup.nc")
+    assert mvsim("simulate", "--method", "mixup", *words).code == 0
+    assert mvsim("report", "mixup.nc", "--quiet").code == 0
+    text = (tmp_path / "mixup-report.html").read_text()
+    assert "no theorem is about method mixup" in text
+    assert "Gradient flow (start)" in text or "Records (start)" in text
+
+
 def test_a_study_from_python_has_the_same_cells(mvsim, study, tmp_path):
     from mvsim.sweep.study import Study
 

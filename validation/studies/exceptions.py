@@ -183,7 +183,7 @@ def picture(results: dict[str, Any], classes: Classes) -> Figure:
         axes.set_xlabel(r"lead of the first view, $(T_\ell - T_w) / k$")
         axes.set_ylabel("share of classes that learn both")
         axes.set_ylim(-0.05, 1.05)
-        figure.suptitle("The lead at the start decides about the second view", fontsize=9, x=0.01, ha="left")
+        figure.suptitle("The lead of the first view at the start decides whether the second is learned", fontsize=9, x=0.01, ha="left")
         figure.supxlabel("Bars and shade: 95 % intervals. The line is fitted to k = 6, 10, 20.", fontsize=6, x=0.01, ha="left", color=MARK)
         axes.legend(loc="upper right")
         return figure
