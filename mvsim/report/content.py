@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,21 +14,17 @@ from mvsim.parameters.models import NETWORK
 from mvsim.plotting import run_figure
 from mvsim.plotting.labels import METHOD_NAMES
 from mvsim.plotting.sweep_figure import sweep_figure
+from mvsim.report.headline import answer_sentences, regime_sentence
 from mvsim.report.svg import inline_svg
 from mvsim.run import Run
 from mvsim.sweep.runs import Runs
 from mvsim.sweep.values import told
-from mvsim.verification.question import asked_of
 from mvsim.verification.statements.definition import DRAWS
-from mvsim.verification.verdict import Verdict, exit_code
+from mvsim.verification.verdict import Verdict
 from mvsim.verification.verify import Section
-from mvsim.verification.words import conclusion
 
 HEADLINES = ("Theorem", "Definition")
 """Verdicts whose names begin so stand at the top."""
-
-DECIDED = ("established", "consistent", "holds", "contradicted", "fails", "inconclusive")
-"""Statuses that are counted at the top."""
 
 
 @dataclass(frozen=True)
@@ -93,14 +88,8 @@ class Report:
 
     @property
     def answer(self) -> str:
-        """The answer on what was asked, and on whether runs are what they say they are, in words and numbers; empty if nothing was judged."""
-        verdicts = asked_of(self.question, [verdict for section in self.sections for verdict in section.verdicts])
-        if not verdicts:
-            return ""
-        counts: Counter[str] = Counter(verdict.status for verdict in verdicts)
-        told = ", ".join(f"{status} {counts[status]}" for status in DECIDED if counts[status])
-        words = conclusion(exit_code(verdicts) if self.code is None else self.code, verdicts)
-        return f"{words[0].upper()}{words[1:]}{f' ({told})' if told else ''}"
+        """The outcome of each theorem that was judged, and how many checks of the files passed; empty if nothing was judged."""
+        return " ".join(answer_sentences(self.sections, self.question, self.code))
 
     def headlines(self) -> list[tuple[str, list[Verdict]]]:
         """Return what is said of theorems and of Definition 4.5, section by section."""
@@ -108,14 +97,14 @@ class Report:
         return [(title, verdicts) for title, verdicts in told if verdicts]
 
     def judged_regimes(self) -> dict[str, list[str]]:
-        """Return the regimes of the verdicts, each with the titles of its sections.
+        """Return the regimes of the verdicts as sentences, each with the titles of its sections.
 
         They name more departures than `regime`, which is that of the files: premises of the proofs that were measured and do not hold, too.
         """
         told: dict[str, list[str]] = {}
         for section in self.sections:
             for label in dict.fromkeys(verdict.regime for verdict in section.verdicts if verdict.regime):
-                told.setdefault(label, []).append(section.title)
+                told.setdefault(regime_sentence(label), []).append(section.title)
         return told
 
 
@@ -200,11 +189,11 @@ def _regime(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def _regime_of_sweep(runs: Runs) -> dict[str, str]:
-    """Return the labels of the regimes of all parameters, with those that have them."""
+    """Return the regimes of all parameters as sentences, with the cells that have them."""
     labels: dict[str, list[str]] = {}
     for cell in runs.study.cells:
         where = ", ".join(f"{name} = {told(value)}" for name, value in cell.swept.items() if name not in ("seed", "method")) or "all cells"
-        labels.setdefault(regime_label(cell.parameters.deviations()), []).append(where)
+        labels.setdefault(regime_sentence(regime_label(cell.parameters.deviations())), []).append(where)
     return {label: "" if len(labels) == 1 else "; ".join(dict.fromkeys(where)) for label, where in labels.items()}
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from mvsim.extras import load_extra
 from mvsim.report.content import Report
-from mvsim.verification.words import margin_text, number_text, status_text
+from mvsim.report.headline import short_margin
+from mvsim.verification.words import number_text, status_text
 from mvsim.version import __version__
 
 MARKS = {
@@ -41,5 +42,5 @@ def page(report: Report) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"number": number_text, "margin": margin_text, "told": status_text}
+    environment.filters |= {"number": number_text, "margin": short_margin, "told": status_text}
     return environment.get_template("report.html").render(report=report, marks=MARKS, version=__version__)
