@@ -14,8 +14,6 @@ from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from mvsim.sweep.runs import Runs
 
 PANELS = "correlations, loss, learned-classes, total-correlations, escapes, gaps"
@@ -44,6 +42,10 @@ def plot(
     from mvsim.plotting import FORMATS, save_figure
     from mvsim.plotting.animation import MOVIES, save_animation
     from mvsim.plotting.output import check_output
+    from mvsim.plotting.panels import check_panels
+    from mvsim.plotting.plot import plot as drawn
+    from mvsim.plotting.shown import shown_of
+    from mvsim.run import open_run
 
     folders = [path for path in runs if path.is_dir()]
     if folders and len(runs) > 1:
@@ -53,24 +55,23 @@ def plot(
     if animate and panels is not None:
         raise UsageError("--panels: an animation has none; leave out --panels or --animate")
     chosen, wanted = _classes(classes), None if panels is None else [name.strip() for name in panels.split(",")]
+    read = None
+    if wanted is not None:
+        check_panels(wanted)
+    if chosen is not None and not folders:
+        read = [open_run(path) for path in runs]
+        shown_of(read, chosen)
     picture = out or (folders[0] / "sweep.png" if folders else default_picture(runs, ".gif" if animate else ".png"))
     if out is not None or picture.exists():  # before large files are read
         check_output(picture, force, MOVIES if animate else FORMATS)
-    if animate:
-        from mvsim.run import open_run
-
-        save_animation(open_run(runs[0]), picture, chosen, title, force, Notices().begin)
+    if read is None and not folders:
+        read = [open_run(path) for path in runs]
+    if animate and read is not None:
+        save_animation(read[0], picture, chosen, title, force, Notices().begin)
     else:
-        save_figure(_figure(runs, wanted, chosen, title), picture, force)
+        figure = drawn(_sweep(runs[0]) if read is None else read, panels=wanted, classes=chosen, title=title)
+        save_figure(figure, picture, force)
     print(f"saved in {escaped(str(picture))}")
-
-
-def _figure(runs: tuple[Path, ...], panels: list[str] | None, classes: list[int] | None, title: str | None) -> Figure:
-    from mvsim.plotting.plot import plot as drawn
-    from mvsim.run import open_run
-
-    read = _sweep(runs[0]) if runs[0].is_dir() else [open_run(path) for path in runs]
-    return drawn(read, panels=panels, classes=classes, title=title)
 
 
 def _sweep(folder: Path) -> Runs:

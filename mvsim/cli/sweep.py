@@ -74,7 +74,7 @@ def sweep(
     ] = None,
     scheduler: Annotated[str | None, Parameter(help="Address of a Dask scheduler with workers of its own, as tcp://HOST:8786.")] = None,
     threads: Annotated[int | None, INTEGER, Parameter(help="Of --cell and --engine serial: threads of a run; by default all cores.")] = None,
-    retry: Annotated[bool, FLAG, Parameter(help="Try cells that failed again.")] = False,
+    retry: Annotated[bool, FLAG, Parameter(help="Run failed cells again.")] = False,
     until: Annotated[float | None, Parameter(help="Runs that ended before they settled go on to this time.")] = None,
     extend: Annotated[bool, FLAG, Parameter(help="Add cells to the study that the folder holds.")] = False,
     checkpoint_seconds: Annotated[float, Parameter(help="Seconds between two saves of a run.")] = CHECKPOINT_SECONDS,
@@ -82,7 +82,7 @@ def sweep(
     quiet: Quiet = False,
     **given: str,
 ) -> int:
-    """Make the runs of a study, many side by side.
+    """Make the runs of a study in parallel; runs that exist are kept.
 
     The folder is the only record: the same command, repeated after whatever ended it, makes what is not there yet.
     """

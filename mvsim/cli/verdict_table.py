@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from mvsim.echo import escaped
+from mvsim.report.headline import regime_words, short_margin
 from mvsim.verification.verdict import BAD, STATUSES, Status, Verdict, number_of
-from mvsim.verification.words import SOON, is_beyond, margin_text, number_text, side_text
+from mvsim.verification.words import SOON, is_beyond, number_text, side_text
 
 STYLES: dict[Status, str] = {
     "fails": "bold red",
@@ -59,7 +60,7 @@ def print_section(
     """
     verdicts = list(verdicts)
     regime = verdicts[0].regime if verdicts else ""
-    lines = [*wrapped(f"{title}  [{regime}]" if regime else title, 0)]
+    lines = [*wrapped(f"{title}  [{regime_words(regime)}]" if regime else title, 0)]
     if only:
         for number in only:
             asked = [v for v in verdicts if number_of(v.name) == number]
@@ -76,14 +77,17 @@ def print_section(
         lines += wrapped(sentence, 0)
     for v in front:
         lines += _lines(v, full=everything or stated or number_of(v.name) in claims or v.kind == "evidence")
-    for v in rest if everything else ():
-        lines += _lines(v, full=True)
     if decided and any(v.kind == "step" and v.status == "contradicted" for v in front):
-        lines += wrapped("a contradicted step: the proof says so and this run does otherwise; the theorem itself is judged in its own lines", 0)
+        lines += wrapped("Contradicted step: this run does not do what that step of the proof says. The theorem is judged by itself, above.", 0)
+    for kind, what in GROUPS.items() if everything else ():
+        group = [v for v in rest if v.kind == kind]
+        lines += wrapped(f"{what[0].upper()}{what[1:]}:", 0) if group else []
+        for v in group:
+            lines += _lines(v, full=True)
     beyond = [v for v in rest if is_beyond(v) and not v.name.startswith("Theorem")]
     if beyond and not everything:
-        said = ", ".join(f"{v.name.split(', k =')[0]} {side_text(v)}" for v in beyond)
-        lines += wrapped(f"beyond the constant of a proof, which decides nothing at one k: {said}", 0)
+        said = "; ".join(f"{v.name.split(', k =')[0]}, {side_text(v)}" for v in beyond)
+        lines += wrapped(f"Outside the proof's constant (decides nothing at one k): {said}", 0)
     groups = {what: [v for v in rest if v.kind == kind and v not in beyond] for kind, what in GROUPS.items()}
     if rest and not everything:
         hidden = "; ".join(f"{what}: {counts(some)}" for what, some in groups.items() if some)
@@ -123,9 +127,9 @@ def _in_front(v: Verdict, claims: Sequence[str], decided: Collection[str]) -> bo
 def _lines(v: Verdict, full: bool) -> list[str]:
     """Return a verdict in words: in full with its numbers, else what a reader wants to know next, of a step its statement and the first of that."""
     if full:
-        values = ("measured", number_text(v.measured)), ("bound", number_text(v.bound)), ("margin", margin_text(v))
-        numbers = [f"{name} {value}" for name, value in values if value]
-        words = f"{v.name}: {', '.join([*numbers, v.statement])}" + (f": {v.detail}" if v.detail else "")
+        values = ("measured", number_text(v.measured)), ("bound", number_text(v.bound)), ("margin", short_margin(v))
+        numbers = ", ".join(f"{name} {value}" for name, value in values if value)
+        words = f"{v.name}: {v.statement}{f' ({numbers})' if numbers else ''}" + (f": {v.detail}" if v.detail else "")
     else:
         lasting, beginning = v.detail.split(SOON)[0], v.detail.split(";")[0]
         parts = [lasting] if v.kind in ("theorem", "control") and v.detail else [v.statement.split(": ")[0], beginning]

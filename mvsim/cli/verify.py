@@ -18,12 +18,13 @@ from mvsim.cli.fields import given_for, text_flags, with_flags
 from mvsim.cli.options import FLAG, INTEGER, Json, Quiet, read_integer
 from mvsim.cli.progress import COMPILE_NOTICE, progress_on
 from mvsim.cli.streams import silence_stdout
-from mvsim.cli.verdict_table import counts, print_section, wrapped
+from mvsim.cli.verdict_table import counts, headlines, print_section, wrapped
 from mvsim.cli.words import note
 from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
 from mvsim.kernels.jit.compiling import compilation_heard
 from mvsim.parameters import Parameters
+from mvsim.report.headline import answer_sentences
 from mvsim.run import Run
 from mvsim.simulation.options import RunOptions
 from mvsim.verification.answer import Answer, AnsweredSection, read_answer
@@ -35,11 +36,13 @@ from mvsim.verification.statements.linear_regime.results import RESULTS
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import BAD, Verdict
 from mvsim.verification.verify import FOLDER, FOLLOWED, SEEDS, make_folder
-from mvsim.verification.words import conclusion
 from mvsim.version import __version__
 
 MOST_CAUSES = 5
 """Verdicts that are named as the cause of an exit code."""
+
+COUNTED = {"theorem": "parts of theorems", "step": "steps of the proofs", "control": "controls", "evidence": "checks of the files"}
+"""What the last line counts, each kind of verdict apart."""
 
 
 def _integers(kind: type, tokens: Any) -> tuple[int, ...]:
@@ -82,7 +85,7 @@ def verify(
             "Without --theorem, the theorems do not count then.",
         ),
     ] = (),
-    strict: Annotated[bool, FLAG, Parameter(help="Let every step of the proofs count for the exit code.")] = False,
+    strict: Annotated[bool, FLAG, Parameter(help="Exit with 1 if any step of a proof is contradicted.")] = False,
     k: Annotated[
         tuple[int, ...],
         Parameter(
@@ -181,6 +184,8 @@ def verify(
         if json_:
             print(text)
         else:
+            if not only and (len(sections) > 1 or not headlines(sections[0].verdicts)):  # one run begins with it anyway
+                print("\n".join(line for words in answer_sentences(sections, question.as_dict(), code) for line in wrapped(words)))
             for section in sections:
                 print_section(section.title, section.verdicts, all_, claim, only, section.stated)
             print("\n".join(wrapped(_outcome(question, verdicts, answer))))
@@ -206,15 +211,17 @@ def _compilation_told(silent: bool) -> Iterator[None]:
 
 
 def _outcome(question: Question, verdicts: list[Verdict], answer: Path | None) -> str:
-    """Return the last line: the exit code, what it means, and what caused it."""
+    """Return the last line: the exit code, what caused it, and how many parts of theorems, steps and checks of the files say what."""
     asked, code = question.asked_for(verdicts), question.code(verdicts)
     causes = [v.name for v in asked if v.status in (BAD if code == 1 else ("inconclusive",))] if code else []
     causes += [f"{number} (not about what was judged)" for number in question.unanswered(verdicts)]
-    named = f": {', '.join(causes[:MOST_CAUSES])}{f' and {len(causes) - MOST_CAUSES} more' if len(causes) > MOST_CAUSES else ''}" if causes else ""
+    more = f" and {len(causes) - MOST_CAUSES} more" if len(causes) > MOST_CAUSES else ""
+    named = f" because of {', '.join(causes[:MOST_CAUSES])}{more}" if causes else ""
     saved = "" if answer is None else f"; saved in {answer}"
     steps = sum(v.kind == "step" and v.status == "contradicted" and v not in asked for v in verdicts)
     beside = f"; not counted: {steps} contradicted step{'s' * (steps != 1)} of the proofs (--strict counts them)" if steps else ""
-    return f"exit code {code}, {conclusion(code, asked)}{named} ({counts(asked)}){beside}{saved}"
+    told = "; ".join(f"{what}: {counts(mine)}" for kind, what in COUNTED.items() if (mine := [v for v in asked if v.kind == kind]))
+    return f"exit code {code}{named}" + (f" ({told})" if told else "") + beside + saved
 
 
 def _check_answer_file(out: Path, runs: tuple[Path, ...], force: bool) -> Path:

@@ -74,7 +74,13 @@ def file_checks(verdicts: Iterable[Verdict]) -> str:
 
 def regime_words(label: str) -> str:
     """Return the regime of verdicts, short: "d below k^20; 5 more departures"."""
-    return " / ".join(dict.fromkeys(_short_regime(one) for one in label.split(" / ")))
+    each = [_departures(one) for one in label.split(" / ")]
+    if not all("d" in names for names in each):
+        return " / ".join(
+            dict.fromkeys(f"departs in {', '.join(names)}" if names else one for names, one in zip(each, label.split(" / "), strict=True))
+        )
+    more = len({name for names in each for name in names}) - 1
+    return "d below k^20" + (f"; {more} more departure{'s' * (more > 1)}" if more else "")
 
 
 def regime_sentence(label: str) -> str:
@@ -87,8 +93,8 @@ def regime_sentence(label: str) -> str:
 
 
 def short_margin(verdict: Verdict) -> str:
-    """Return the margin of a verdict in per cent of the bound; nothing where that says nothing: at 0, beyond 100 %, and beside a bound of 0."""
-    if verdict.margin is None or not verdict.bound or not 0.005 <= abs(verdict.margin) <= 1.0:
+    """Return the margin of a verdict in per cent of the bound; nothing where that says nothing: at 0, from 100 % on, and beside a bound of 0."""
+    if verdict.margin is None or not verdict.bound or not 0.005 <= abs(verdict.margin) < 0.995:
         return ""
     return margin_text(verdict)
 
@@ -97,15 +103,6 @@ def _departures(label: str) -> list[str]:
     """Return what departs, by the label of a regime."""
     names = label.partition(": ")[2]
     return names.split(", ") if names else []
-
-
-def _short_regime(label: str) -> str:
-    names = _departures(label)
-    if not names:
-        return label
-    if "d" not in names:
-        return f"departs in {', '.join(names)}"
-    return "d below k^20" + (f"; {len(names) - 1} more departure{'s' * (len(names) > 2)}" if len(names) > 1 else "")
 
 
 def _of_theorems(asked: Sequence[tuple[str, Collection[Verdict]]]) -> list[str]:
@@ -160,9 +157,7 @@ def _of_results(verdicts: Collection[Verdict]) -> list[str]:
         if v.kind == "theorem" and match and not v.name.startswith("Theorem") and v.status != "measured":
             parts = found.setdefault(match["name"], {}).setdefault(v.status, [])
             parts += [match["part"] or "as a whole"] if (match["part"] or "as a whole") not in parts else []
-    return [
-        f"{name}: {'; '.join(f'{status} ({_and(of[status])})' for status in STATUSES if status in of)}." for name, of in found.items()
-    ]
+    return [f"{name}: {'; '.join(f'{status} ({_and(of[status])})' for status in STATUSES if status in of)}." for name, of in found.items()]
 
 
 def _of_steps(verdicts: Collection[Verdict]) -> list[str]:

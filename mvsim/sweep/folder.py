@@ -264,8 +264,9 @@ class SweepFolder(RunFolder):
             If there is no study, or it cannot be read.
         """
         if not is_sweep(check_path("path", path, "the folder of a sweep")):
-            what = f"is a directory without {STUDY_FILE}, so no sweep" if Path(path).is_dir() else "is no directory, so no sweep"
-            raise UsageError(f"{path_text(path)}: {what}; give a run file, or the folder of `mvsim sweep`")
+            there = f"is a directory without {STUDY_FILE}, so no sweep" if Path(path).is_dir() else "is a file, and a sweep is a folder"
+            what = there if Path(path).exists() else "there is no such folder"
+            raise UsageError(f"{path_text(path)}: {what}; give the folder that `mvsim sweep` has made")
         place = Path(path) / STUDY_FILE
         saved = _read(place)
         folder = cls(Path(path), _study_of(place, saved), until=saved.until)

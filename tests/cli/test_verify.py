@@ -26,7 +26,7 @@ def test_a_run_is_judged_by_its_own_theorem(mvsim, runs):
     result = mvsim("verify", "erm.nc")
     assert (result.code, result.err) == (0, "")
     assert "Theorem 4.6 (features)" in result.out
-    assert "scaled: d" in result.out
+    assert "erm.nc [d below k^20; " in result.out
     assert "Theorem 4.7" not in result.out
     assert sorted(path.name for path in runs.iterdir()) == ["erm.nc", "midpoint.nc"]
 
@@ -52,7 +52,16 @@ def test_only_shows_what_is_named(mvsim, runs):
 def test_on_a_pipe_each_verdict_is_one_plain_line(mvsim, runs):
     lines = mvsim("verify", "erm.nc", "midpoint.nc", "--all").out.splitlines()
     assert not any("\x1b" in line or line != line.rstrip() for line in lines)
-    assert sum(line[15:].startswith("Claim B.1 (class sizes): measured ") for line in lines) == 2
+    assert (
+        sum(
+            line[15:].startswith("Claim B.1 (class sizes): |N_y| k / N is bounded from below and above: its least value (measured ") for line in lines
+        )
+        == 2
+    )
+    assert lines.count("Whether the run is what it says it is:") == 2
+    assert not any("margin -0" in line or re.search(r"margin [+-]\d{3,}%", line) for line in lines)
+    assert lines[0] == "Theorem 4.6 holds in erm.nc (ERM learned exactly one feature in 3 of 3 classes)."
+    assert re.match(r"exit code 0 \(parts of theorems: 4 holds, .*; checks of the files: \d+ holds", lines[-1])
     assert "Theorem 4.6 holds in this run: training accuracy 1, needed 1; features 1, needed 0.9" in lines
 
 
@@ -135,7 +144,8 @@ def test_of_a_method_without_theorem_is_judged_what_can_be(mvsim, tmp_path):
     result = mvsim("verify", "mixup.nc", "--all")
     assert result.code == 0
     assert "no theorem is about method mixup (4.6 is about erm, 4.7 is about midpoint); at the end training accuracy" in result.out
-    assert "exit code 0, no theorem was judged; what was checked says that the runs are what they say they are" in result.out
+    assert result.out.startswith("No theorem was judged; what was checked says that the runs are what they say they are.\n")
+    assert result.out.splitlines()[-1].startswith("exit code 0 (parts of theorems: 1 not applicable; checks of the files: ")
     named = set(re.findall(r"(?:Claim|Lemma) (B[.]\d+)", result.out))
     assert named == {"B.1", "B.10"}  # those about the initial state and the data
     assert "Gradient flow (energy balance)" in result.out
@@ -159,7 +169,7 @@ def test_a_run_that_is_too_short_is_inconclusive(mvsim, tmp_path):
     result = mvsim("verify", "short.nc")
     assert result.code == 3
     assert "inconclusive" in result.out
-    assert "exit code 3, something that was asked for is inconclusive" in result.out
+    assert "exit code 3 because of Theorem 4.6 (training accuracy), Theorem 4.6 (features)" in result.out
 
 
 def test_a_theorem_that_does_not_hold_fails(mvsim, tmp_path):
@@ -324,8 +334,8 @@ def test_a_flow_that_is_none_fails(mvsim, runs):
     write_run(runs / "erm.nc", dataset.assign(dissipation=1.1 * dataset["dissipation"]), provenance)
     result = mvsim("verify", "erm.nc")
     assert result.code == 1
-    assert "(1 fails" in result.out
-    assert "exit code 1, something that was asked for fails or is contradicted: Gradient flow (energy balance" in result.out
+    assert "; checks of the files: 1 fails" in result.out
+    assert "exit code 1 because of Gradient flow (energy balance" in result.out
     assert "Gradient flow (energy balance)" in result.out
 
 
@@ -358,7 +368,7 @@ def test_numbers_may_be_a_list_and_in_small_letters(mvsim, runs):
 def test_the_last_line_counts_contradicted_steps_that_nobody_asked_for():
     theorem = Verdict("Theorem 4.6 (features)", "holds", "s", 1.0, 0.9, kind="theorem")
     steps = [Verdict(f"Claim {number}", "contradicted", "s", kind="step") for number in ("B.22", "B.26")]
-    assert _outcome(Question(), [theorem], None).endswith("(1 holds)")
+    assert _outcome(Question(), [theorem], None) == "exit code 0 (parts of theorems: 1 holds)"
     assert _outcome(Question(), [theorem, steps[0]], None).endswith("; not counted: 1 contradicted step of the proofs (--strict counts them)")
     assert "; not counted: 2 contradicted steps of" in _outcome(Question(), [theorem, *steps], None)
     assert "; not counted: 1 " in _outcome(Question(claims=("B.22",)), [theorem, *steps], None)

@@ -137,7 +137,7 @@ def test_all_checks_and_the_headline_are_there(of_runs):
     for part in ("exactly one feature & no other", "19 of 20 classes <of all>", "+6%", "measured, beyond the bound"):
         assert part in words
     assert "3900" not in words  # per cent, which say nothing beyond a hundred
-    assert words.index("Settled: ") < words.index("status check measured bound margin statement")
+    assert of_runs.index('class="summary"') < of_runs.index("data-status")
     for part in ("(7 checks; <made up>)", "delta3", "mvsim simulate --k 3", "mvsim report erm.nc midpoint.nc", "sources", "numpy"):
         assert part in words
 

@@ -197,8 +197,8 @@ def test_what_is_no_folder_of_a_sweep_is_named(tmp_path):
     with pytest.raises(UsageError, match=r"is a directory without sweep\.json, so no sweep"):
         SweepFolder.open(tmp_path)
     (tmp_path / "file").write_text("")
-    for name in ("file", "nothing"):
-        with pytest.raises(UsageError, match=f"{name}: is no directory, so no sweep"):
+    for name, said in (("file", "is a file, and a sweep is a folder; give the folder that"), ("nothing", "there is no such folder; give")):
+        with pytest.raises(UsageError, match=f"{name}: {said}"):
             SweepFolder.open(tmp_path / name)
     with pytest.raises(UsageError, match="is a file, where the folder of the runs would be"):
         SweepFolder.create(tmp_path / "file", Study.of(VALUES))
