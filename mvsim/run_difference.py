@@ -33,6 +33,8 @@ class Difference(NamedTuple):
         Its values, in words.
     of_shapes : bool
         Whether arrays differ in their shapes, so that no values are compared.
+    of_arrays : bool
+        Whether it is about the entries of arrays.
     """
 
     kind: str
@@ -40,6 +42,7 @@ class Difference(NamedTuple):
     first: str
     second: str
     of_shapes: bool = False
+    of_arrays: bool = False
 
     @property
     def matters(self) -> bool:
@@ -92,7 +95,7 @@ def _came_out(first: Run, second: Run) -> Iterator[Difference]:
             here, there = ("is there" if name in of else "is not there" for of in (one, two))
             yield Difference("came out", name, here, there)
         elif one[name].shape != two[name].shape:
-            yield Difference("came out", name, f"shape {one[name].shape}", f"shape {two[name].shape}", of_shapes=True)
+            yield Difference("came out", name, f"shape {one[name].shape}", f"shape {two[name].shape}", of_shapes=True, of_arrays=True)
         elif one[name].dtype != two[name].dtype:
             yield Difference("came out", name, f"type {one[name].dtype}", f"type {two[name].dtype}")
         elif (differ := _differ(one[name].values, two[name].values)).any():
@@ -110,7 +113,9 @@ def _values(name: str, a: np.ndarray, b: np.ndarray, differ: np.ndarray) -> Diff
     place = tuple(int(i) for i in np.argwhere(differ)[0])
     first, second = _told_apart(a[place], b[place])
     where = f"{list(place)}" if place else ""
-    return Difference("came out", f"{name}{where}", first, f"{second}, in {differ.sum()} of {a.size} entries" if place else second)
+    return Difference(
+        "came out", f"{name}{where}", first, f"{second}, in {differ.sum()} of {a.size} entries" if place else second, of_arrays=bool(place)
+    )
 
 
 def _told_apart(a: np.generic, b: np.generic) -> tuple[str, str]:

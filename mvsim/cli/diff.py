@@ -8,12 +8,28 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from mvsim.cli.options import Json
+from mvsim.cli.options import FLAG, Json
 from mvsim.cli.words import print_wrapped
-from mvsim.run import open_run
+from mvsim.run import Run, open_run
 from mvsim.run_difference import Difference, differences
+from mvsim.sweep.measures import CLASSES, MEASURES
 
 SAME, DIFFERENT = 0, 1
+
+MOST = 4
+"""Differences that the headline names."""
+
+OUTCOMES = {
+    f"{CLASSES}both": "classes with both features",
+    f"{CLASSES}all": "classes with all features",
+    "steps": "steps",
+    "gradients": "gradients",
+    "time": "t",
+}
+"""What is told first of what came out, by the names of `mvsim.sweep.measures.MEASURES`."""
+
+COUNTED = ("final_step", "final_time", "final_evaluations")
+"""Variables that are told as steps, time and gradients."""
 
 
 def diff(
@@ -21,6 +37,7 @@ def diff(
     second: Annotated[Path, Parameter(name="SECOND", help="Run file.")],
     /,
     *,
+    verbose: Annotated[bool, FLAG, Parameter(name=["--verbose", "-v"], help="Also list the arrays that differ.")] = False,
     json_: Json = False,
 ) -> int:
     """Say in what two runs differ: in what was asked for, in what made them, and in what came out."""
@@ -31,19 +48,55 @@ def diff(
     elif not found:
         print("The runs do not differ, bit for bit.")
     else:
-        print_wrapped(name + ": " + run.summary.partition("\n")[0] for name, run in zip(("first", "second"), runs, strict=True))
-        _print_table(found)
+        print_wrapped(
+            [_headline(found), *(f"{name}: {run.summary.partition(chr(10))[0]}" for name, run in zip(("first", "second"), runs, strict=True))]
+        )
+        _print_table([*_outcomes(*runs), *found], verbose)
     return DIFFERENT if any(one.matters for one in found) else SAME
 
 
-def _print_table(found: list[Difference]) -> None:
-    """Print the differences, a heading for each kind."""
-    rows = [one for one in found if not one.of_shapes]
+def _headline(found: list[Difference]) -> str:
+    """Say in what was asked for two runs differ; if in nothing of that, whether the same came out."""
+    asked = [one for one in found if one.kind == "asked for"]
+    if asked:
+        told = [f"{one.name.removeprefix('parameters.')}: {one.first}, {one.second}" for one in asked[:MOST]]
+        return f"They differ in {'; '.join(told)}{f'; and {len(asked) - MOST} more' if len(asked) > MOST else ''}."
+    if any(one.matters for one in found):
+        return "What was asked for is the same, what came out is not."
+    return "What was asked for and what came out are the same, bit for bit."
+
+
+def _outcomes(first: Run, second: Run) -> list[Difference]:
+    """Return what came out of both, if it differs: classes by what they have learned, steps and time."""
+    found = []
+    for name, words in OUTCOMES.items():
+        one, two = (MEASURES[name].of(run) for run in (first, second))
+        if one != two and not (one is None and two is None):
+            found.append(
+                Difference("came out", words, *(("none" if of is None else f"{of:.4g}" if isinstance(of, float) else str(of)) for of in (one, two)))
+            )
+    return found
+
+
+def _print_table(found: list[Difference], verbose: bool) -> None:
+    """Print the differences, a heading for each kind; arrays are only counted unless they are asked for."""
+    rows = [one for one in found if one.name not in COUNTED and (verbose or not one.of_arrays) and not one.of_shapes]
     width = max((len(one.name) for one in rows), default=0)
     for kind in dict.fromkeys(one.kind for one in found):
         print(f"{kind}:")
-        print_wrapped(f"  {one.name:<{width}}  {one.first}  ->  {one.second}" for one in rows if one.kind == kind)
-        if names := [one.name for one in found if one.kind == kind and one.of_shapes]:
+        print_wrapped(
+            f"  {one.name:<{width}}  {_digits(one.name, one.first)}  ->  {_digits(one.name, one.second)}" for one in rows if one.kind == kind
+        )
+        arrays = [one.name for one in found if one.kind == kind and one.of_arrays]
+        if arrays and not verbose:
+            print(f"  {len(arrays)} array{'s' * (len(arrays) != 1)}; --verbose lists {'them' if len(arrays) != 1 else 'it'}")
+        elif names := [one.name for one in found if one.kind == kind and one.of_shapes]:
             print_wrapped([f"  of other shapes: {', '.join(names)}"])
-    if not any(one.matters for one in found):
-        print("What was asked for and what came out are the same, bit for bit.")
+
+
+def _digits(name: str, text: str) -> str:
+    """Return a value, of a time on the clock three digits."""
+    try:
+        return f"{float(text):.3g}" if name == "wall_seconds" else text
+    except ValueError:
+        return text

@@ -74,11 +74,10 @@ def file_checks(verdicts: Iterable[Verdict]) -> str:
 
 def regime_words(label: str) -> str:
     """Return the regime of verdicts, short: "d below k^20; 5 more departures"."""
-    each = [_departures(one) for one in label.split(" / ")]
+    labels = label.split(" / ")
+    each = [_departures(one) for one in labels]
     if not all("d" in names for names in each):
-        return " / ".join(
-            dict.fromkeys(f"departs in {', '.join(names)}" if names else one for names, one in zip(each, label.split(" / "), strict=True))
-        )
+        return " / ".join(dict.fromkeys(f"departs in {', '.join(names)}" if names else one for names, one in zip(each, labels, strict=True)))
     more = len({name for names in each for name in names}) - 1
     return "d below k^20" + (f"; {more} more departure{'s' * (more > 1)}" if more else "")
 

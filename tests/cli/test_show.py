@@ -1,6 +1,7 @@
 """``mvsim show`` and ``mvsim diff``: what run files hold, and in what they differ."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -54,7 +55,10 @@ def test_other_runs_differ_in_what_was_asked_for_and_in_what_came_out(mvsim, tin
     mvsim("simulate", *tiny, "--delta3", "0.001", "--out", "two.nc")
     result = mvsim("diff", "one.nc", "two.nc")
     assert result.code == 1
-    asked, came_out = result.out.split("came out:")
+    assert result.out.startswith("They differ in delta3: ")
+    assert "final_correlations" not in result.out
+    assert re.search(r"  \d+ arrays; --verbose lists them", result.out)
+    asked, came_out = mvsim("diff", "one.nc", "two.nc", "--verbose").out.split("came out:")
     assert "parameters.delta3" in asked
     assert "0.001" in asked
     assert "parameters.delta4" not in asked
@@ -69,11 +73,11 @@ def test_other_runs_differ_in_what_was_asked_for_and_in_what_came_out(mvsim, tin
 def test_runs_of_other_sizes_are_compared_by_their_shapes(mvsim, tiny):
     mvsim("simulate", *tiny, "--out", "one.nc")
     mvsim("simulate", *tiny, "--m", "2", "--out", "two.nc")
-    result = mvsim("diff", "one.nc", "two.nc")
+    result = mvsim("diff", "one.nc", "two.nc", "-v")
     assert result.code == 1
     shapes = result.out.partition("of other shapes: ")[2].partition("made:")[0]
     assert {"own_correlations", "correlations", "neuron"} <= set(shapes.replace(",", " ").split())
-    assert result.out.startswith("first: ")
+    assert result.out.startswith("They differ in m: 3, 2.\nfirst: ")
     assert "\nsecond: " in result.out
     rows = json.loads(mvsim("diff", "one.nc", "two.nc", "--json").out)
     assert any((row["first"], row["second"]) == ("shape (3, 3, 3, 2)", "shape (3, 2, 3, 2)") for row in rows)
@@ -95,6 +99,7 @@ def test_values_that_differ_in_a_bit_differ(mvsim, tmp_path, case):
         times[1, 0, 1] = value
         write_run(tmp_path / name, dataset.assign(entry_time=times), provenance)
     assert mvsim("diff", "one.nc", "same.nc").out == "The runs do not differ, bit for bit.\n"
-    result = mvsim("diff", "one.nc", "two.nc")
+    result = mvsim("diff", "one.nc", "two.nc", "-v")
     assert result.code == 1
+    assert result.out.startswith("What was asked for is the same, what came out is not.")
     assert f"entry_time[1, 0, 1] {told.replace('  ', ' ')}, in 1 of " in " ".join(result.out.split())
