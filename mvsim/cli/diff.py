@@ -28,6 +28,9 @@ OUTCOMES = {
 }
 """What is told first of what came out, by the names of `mvsim.sweep.measures.MEASURES`."""
 
+KINDS = ("came out", "asked for", "made")
+"""Kinds of differences, in the order in which they are told."""
+
 COUNTED = ("final_step", "final_time", "final_evaluations")
 """Variables that are told as steps, time and gradients."""
 
@@ -82,7 +85,7 @@ def _print_table(found: list[Difference], verbose: bool) -> None:
     """Print the differences, a heading for each kind; arrays are only counted unless they are asked for."""
     rows = [one for one in found if one.name not in COUNTED and (verbose or not one.of_arrays) and not one.of_shapes]
     width = max((len(one.name) for one in rows), default=0)
-    for kind in dict.fromkeys(one.kind for one in found):
+    for kind in (kind for kind in KINDS if any(one.kind == kind for one in found)):
         print(f"{kind}:")
         print_wrapped(
             f"  {one.name:<{width}}  {_digits(one.name, one.first)}  ->  {_digits(one.name, one.second)}" for one in rows if one.kind == kind

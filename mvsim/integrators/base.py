@@ -53,12 +53,14 @@ class State:
 class Visit:
     """One step of a trajectory.
 
+    A mark is a step at which the run is recorded and can be resumed.
+
     Attributes
     ----------
     state : State
         The state.
     mark : bool
-        Whether it is one of the places at which a run is recorded.
+        Whether it is a mark.
     resumable : bool
         Whether a trajectory that starts from this state goes on as this one does, bit for bit. False for a last step that t_end has shortened.
     """
@@ -87,7 +89,7 @@ class Escaping(NamedTuple):
 
 
 class Units(NamedTuple):
-    """For each coordinate the changes that count as 1, of the shape of c: errors are a relative tolerance times them.
+    """Error scale of each coordinate (shape of c). The allowed error is rtol times this scale.
 
     Attributes
     ----------
@@ -310,7 +312,25 @@ class Integrator(ABC):
 
     @staticmethod
     def check_steps(t_end: float, value: float) -> float:
-        """Return a time to end at, or raise `UsageError` if it is known that more steps lead there, with a value of the option, than can be made."""
+        """Check that the steps to a time can be made.
+
+        Parameters
+        ----------
+        t_end : float
+            Time to end at.
+        value : float
+            Value of the option of the integrator that decides about the number of steps.
+
+        Returns
+        -------
+        float
+            ``t_end``.
+
+        Raises
+        ------
+        UsageError
+            If it is known that more steps lead there than can be made.
+        """
         return t_end
 
     def steps_until(self, t_end: float) -> int | None:

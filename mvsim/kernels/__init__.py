@@ -1,4 +1,4 @@
-"""The network evaluated on a data set: a readable NumPy kernel the compiled ones and one for GPUs, all with the same functions (`Kernel`).
+"""The network evaluated on a data set: a readable NumPy kernel, the compiled ones and one for GPUs, all with the same functions (`Kernel`).
 
 To add one: write a subclass of `Kernel` and list it in `mvsim.kernels.registry.KERNELS`.
 

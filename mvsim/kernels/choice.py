@@ -59,7 +59,30 @@ def _may_take(entry: KernelEntry, backend: str, parameters: Parameters) -> bool:
 
 
 def make_kernel(parameters: Parameters, data: Dataset, backend: str, threads: int | None, activation: Activation | None = None) -> Kernel:
-    """Make the first kernel of a backend that serves the data; the activation is by default that of the model."""
+    """Make the first kernel of a backend that serves the data.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        The problem.
+    data : Dataset
+        The points.
+    backend : str
+        Name of a backend, or "auto".
+    threads : int or None
+        Threads of compiled kernels; None for as many as there are cores.
+    activation : Activation, optional
+        By default that of the model.
+
+    Returns
+    -------
+    Kernel
+
+    Raises
+    ------
+    UsageError
+        If the backend or the number of threads cannot be used here.
+    """
     usable = usable_backend(backend)
     entry = next(entry for entry in KERNELS if _may_take(entry, usable, data.sized(parameters)) and entry.serves(data))
     kernel: Kernel = entry.load()(parameters, data, check_threads(threads), activation or activation_of(parameters))

@@ -96,6 +96,19 @@ class Kernel(ABC):
 
     The network by itself takes and returns arrays of the host. With a loss, and for the outputs on the points of the data, correlations and
     results are arrays of the kernel's device.
+
+    Attributes
+    ----------
+    name : str
+        How it is called.
+    k : int
+        Number of classes.
+    m : int
+        Neurons of each class.
+    N : int
+        Points of the data.
+    activation : Activation
+        Of the neurons.
     """
 
     name: ClassVar[str]
@@ -189,7 +202,24 @@ class Kernel(ABC):
         return self.sum_of(points, pointwise).loss(self._in_features(c))
 
     def loss_and_gradient(self, c: Any, points: Points, pointwise: PointwiseLoss) -> tuple[float, Any]:
-        """Return the loss and its gradient by c."""
+        """Evaluate a loss and its gradient.
+
+        Parameters
+        ----------
+        c : array
+            Correlations, (k, m, F) or with its features in several dimensions, on the kernel's device.
+        points : Points
+            The points over which the loss is summed, with their weights.
+        pointwise : PointwiseLoss
+            The loss of one point.
+
+        Returns
+        -------
+        loss : float
+            The weighted sum of the loss over the points.
+        gradient : array
+            Its gradient by c, of the shape of c.
+        """
         loss, gradient = self.sum_of(points, pointwise).loss_and_gradient(self._in_features(c))
         return loss, namespace_of(c).reshape(gradient, c.shape)
 

@@ -98,7 +98,7 @@ def count_predicted(escapes: EscapeLog, predicted_time: np.ndarray) -> tuple[int
 
 
 def predicted_escape_times(own: np.ndarray, log_growth_rates: np.ndarray, rho: float, alpha: float, threshold: float) -> np.ndarray:
-    """Foretell when own correlations reach a threshold b, by the tensor power method (Claim B.11) with everything else held at its start.
+    """Predict when own correlations reach a threshold b, by the tensor power method (Claim B.11) with everything else held at its start.
 
     c' = K (c / rho)^(alpha - 1) takes the time
 

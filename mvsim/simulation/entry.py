@@ -80,7 +80,7 @@ def estimate(
     Returns
     -------
     Estimate
-        The formula stands at the top of `mvsim.simulation.estimate`.
+        Memory in bytes, the time of one gradient in seconds, and a range, from least to most, for the gradients and the seconds of the whole run.
 
     Raises
     ------

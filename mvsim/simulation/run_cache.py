@@ -30,6 +30,15 @@ def kept_run(
     One that was interrupted, or ended before the time ``until``, is taken up again. A file that cannot be read, or was made by
     another version, is left where it is, and the error says what to do.
 
+    Parameters
+    ----------
+    folder : Path
+        Where runs are kept.
+    parameters, method, seed, threads, progress, **options
+        See `mvsim.simulate`.
+    until : float, optional
+        Time to which the run has to go.
+
     Raises
     ------
     MvsimError
@@ -51,7 +60,7 @@ def kept_run(
 
 
 def try_kept_run(folder: Path, parameters: Parameters, method: str, seed: int, **options: Any) -> Run | MvsimError:
-    """Return the run or why there is none: one that stalled says nothing about a theorem and must not stop the others."""
+    """Return `kept_run`, or its error if the run diverged or stalled: such a run decides no theorem and must not stop the others."""
     try:
         return kept_run(folder, parameters, method, seed, **options)
     except (DivergedError, StalledError) as error:

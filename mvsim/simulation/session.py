@@ -29,7 +29,15 @@ DISPLAY_SECONDS = 0.2
 
 
 class Session:
-    """One call of `mvsim.simulate`: what `plan_of` makes of a request and a saved run, and the steps of it."""
+    """Runs one call of `mvsim.simulate`: start or resume, step, record, save.
+
+    Parameters
+    ----------
+    request : Request
+        What was asked for, checked.
+    saved : tuple of Dataset and dict, or None
+        The run that is resumed, as it was saved: its data and its provenance; None or empty for a new run.
+    """
 
     state: State
     resume: State

@@ -58,7 +58,7 @@ def test_other_runs_differ_in_what_was_asked_for_and_in_what_came_out(mvsim, tin
     assert result.out.startswith("They differ in delta3: ")
     assert "final_correlations" not in result.out
     assert re.search(r"  \d+ arrays; --verbose lists them", result.out)
-    asked, came_out = mvsim("diff", "one.nc", "two.nc", "--verbose").out.split("came out:")
+    came_out, asked = mvsim("diff", "one.nc", "two.nc", "--verbose").out.split("asked for:")
     assert "parameters.delta3" in asked
     assert "0.001" in asked
     assert "parameters.delta4" not in asked
@@ -75,9 +75,9 @@ def test_runs_of_other_sizes_are_compared_by_their_shapes(mvsim, tiny):
     mvsim("simulate", *tiny, "--m", "2", "--out", "two.nc")
     result = mvsim("diff", "one.nc", "two.nc", "-v")
     assert result.code == 1
-    shapes = result.out.partition("of other shapes: ")[2].partition("made:")[0]
+    shapes = result.out.partition("of other shapes: ")[2].partition("asked for:")[0]
     assert {"own_correlations", "correlations", "neuron"} <= set(shapes.replace(",", " ").split())
-    assert result.out.startswith("They differ in m: 3, 2.\nfirst: ")
+    assert result.out.startswith("They differ in m: 3, 2; d: 278, 176.\nfirst: ")
     assert "\nsecond: " in result.out
     rows = json.loads(mvsim("diff", "one.nc", "two.nc", "--json").out)
     assert any((row["first"], row["second"]) == ("shape (3, 3, 3, 2)", "shape (3, 2, 3, 2)") for row in rows)

@@ -94,7 +94,7 @@ class EscapeChart:
         return self.index[self.waiting(y) & (self.of(y) > self._at_floor[0])]
 
     def number_waiting(self, y: Any) -> int:
-        """Return how many are."""
+        """Return how many coordinates of the chart are still below their threshold."""
         xp = namespace_of(y)
         return int(xp.sum(xp.astype(self.waiting(y), xp.int64)))
 
@@ -111,7 +111,7 @@ class EscapeChart:
 
     @cached_property
     def places(self) -> Places:
-        """The coordinates of the chart, to be written at."""
+        """Indices of the coordinates of the chart, as what writes values there."""
         return primitives_of(self.index).places(self.index)
 
     @cached_property

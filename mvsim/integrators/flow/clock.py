@@ -1,4 +1,4 @@
-"""The variable of the steps: the logarithm of the time since a while ago.
+"""The variable of the steps: x = ln(1 + (t - t_0) / B), the logarithm of the time since about B ago.
 
 After an escape everything relaxes on time scales that grow with the time since it, so that steps have to grow by a constant factor. The error
 of a multistep formula grows with every change of the step size. In

@@ -1,6 +1,16 @@
 """The gradient flow c' = -grad J(c), the limit of gradient descent for eta -> 0, with its error controlled.
 
-Five things make the flow of these losses hard, and each has its answer here.
+===============  ==============================================================================  =====================================
+difficulty       remedy                                                                          module
+===============  ==============================================================================  =====================================
+1 blow-ups       variables that move at constant speed; no step goes far towards an escape       `chart`
+2 stiffness      implicit steps in the logarithm of time, solved with the stiff Hessian          `bdf`, `clock`, `secants`, `near`
+3 scale of J     errors in the changes of each coordinate that count                             `mvsim.objectives.scales`
+4 rounding of t  the time since the last escape is kept separately                               `flow`
+5 size           most neurons rest while few are stepped                                         `resting`
+===============  ==============================================================================  =====================================
+
+In more words:
 
 1. *Blow-ups.* A correlation that is to escape stays near 0 for almost the whole run and then grows within a small
    fraction of it. `chart` changes to variables that move at constant speed through both phases, and no step goes further than a part of the way to

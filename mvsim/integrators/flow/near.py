@@ -21,7 +21,7 @@ LIFETIME_OF_EXACT = 200
 
 @dataclass(frozen=True, eq=False)
 class Near:
-    """The system near some y.
+    """Linearisation of the system at y, restricted to coordinates that can be stiff.
 
     Attributes
     ----------

@@ -1,4 +1,7 @@
-"""Neurons that rest while others are stepped: most neurons never escape, and until they would, all those of one view move alike.
+"""Only two neurons of each class and view are integrated.
+
+The others ("resting") are extrapolated from one of the two (the "guide") and corrected at marks. Most neurons never escape, and until they would, all
+those of one view move alike.
 
 While outputs are near 0 an own correlation obeys x' = K (x / b)^(alpha - 1), on the chart y' = K, with the same K for all neurons of a class and
 view, but for what little they read of noise. Later K changes with the softmax, for all of them at once. So it is enough to step of each view the
@@ -63,7 +66,7 @@ class Resting:
 
     @staticmethod
     def nothing(like: Any) -> Resting:
-        """Return that no coordinate rests, in the namespace and on the device of an array."""
+        """Return a `Resting` in which no coordinate rests, in the namespace and on the device of an array."""
         return Resting(integers_like(0, like), like[:0], like[:0], 0.0, 0.0)
 
     @property
@@ -72,7 +75,7 @@ class Resting:
         return bool(self.stepped.shape[0])
 
     def later(self, time: float) -> Resting:
-        """Return the same after more time."""
+        """Return a copy with ``elapsed`` increased by ``time``."""
         return replace(self, elapsed=self.elapsed + time)
 
 

@@ -1,4 +1,4 @@
-"""When a flow is given up that does not get further, and what is said of where it stands."""
+"""When a flow that makes no progress is given up, and how its state is described then."""
 
 from __future__ import annotations
 
