@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 MOST_RUNS = 16
 """Columns of a picture that can still be looked at."""
 
+MOST_SQUARES = 4
+"""Square panels that fit beside each other on a page."""
+
 PAGE, COLUMN = 6.8, 3.3
 """Widths in inches of a page and of one of its two columns; several runs get more than a page only if they need it."""
 
@@ -83,11 +86,16 @@ def _drawn(runs: Sequence[Shown], panels: Sequence[Panel], title: str | None) ->
             panel.draw(axes, shown, limits)
             _set_limits(axes, panel, limits)
     _label_times([row for row, panel in zip(grid, panels, strict=True) if panel.over_time], runs)
-    for axes in grid[:, 1:].flat:  # the first column names what the whole row shows
-        axes.set_ylabel("")
-        axes.tick_params(labelleft=False)
+    beside = _fit_beside(len(runs), panels)
+    for row, panel in zip(grid, panels, strict=True):
+        for axes in row[1:]:  # the first column names what the whole row shows
+            axes.set_ylabel("")
+            axes.tick_params(labelleft=beside and not panel.over_time)
     if len(runs) > 1:
         for number, panel in enumerate(panels):
+            if beside and not panel.over_time:
+                _label_small(grid[number])
+                continue
             _label_once(figure, grid[number], "S" if not panel.over_time else "C")
     _say(figure, grid, runs, panels, title)
     return figure
@@ -112,14 +120,35 @@ def _one(panels: Sequence[Panel]) -> tuple[Figure, np.ndarray]:
 
 
 def _side_by_side(columns: int, panels: Sequence[Panel]) -> tuple[Figure, np.ndarray]:
-    """Return a figure with one column for each run, and its axes, one row for each panel."""
+    """Return a figure with one column for each run, and its axes, one row for each panel.
+
+    Square panels of each run stand beside each other below it, if all of them fit into one row.
+    """
     from mvsim.plotting.picture import Picture
 
     width = max(PAGE, 0.5 + 1.9 * columns)
-    square = min((width - 0.5) / columns - 0.3, 2.2)
-    heights = [1.6 if panel.over_time else square for panel in panels]
-    figure = Picture(figsize=(width, 1.6 + sum(heights) + 0.2 * len(panels)))
-    return figure, figure.subplots(len(panels), columns, sharey="row", squeeze=False, height_ratios=heights)
+    squares = [panel for panel in panels if not panel.over_time]
+    beside = len(squares) if _fit_beside(columns, panels) else 1
+    square = min((width - 0.5) / (columns * beside) - (0.3 if beside == 1 else 0.35), 2.2)
+    rows = [panel for panel in panels if beside == 1 or panel.over_time or panel is squares[0]]
+    heights = [1.6 if panel.over_time else square for panel in rows]
+    figure = Picture(figsize=(width, (1.6 if beside == 1 else 2.0) + sum(heights) + 0.2 * len(rows)))
+    places = figure.add_gridspec(len(rows), columns * beside, height_ratios=heights)
+    grid = np.empty((len(panels), columns), dtype=object)
+    for number, panel in enumerate(panels):
+        joined = beside > 1 and not panel.over_time
+        row = rows.index(squares[0] if joined else panel)
+        for column in range(columns):
+            begin = column * beside + (squares.index(panel) if joined else 0)
+            place = places[row, begin : begin + (1 if joined else beside)]
+            grid[number, column] = figure.add_subplot(place, sharey=grid[number, 0] if column else None)
+    return figure, grid
+
+
+def _fit_beside(columns: int, panels: Sequence[Panel]) -> bool:
+    """Whether all square panels of all runs fit into one row."""
+    squares = sum(not panel.over_time for panel in panels)
+    return columns > 1 and squares > 1 and columns * squares <= MOST_SQUARES
 
 
 def _set_limits(axes: Axes, panel: Panel, limits: Limits) -> None:
@@ -153,6 +182,18 @@ def _set_log_ticks(axis: Axis, limits: Limits) -> None:
     axis.set_major_locator(LogLocator(subs=(1.0, 3.0) if short else (1.0,), numticks=5))
     axis.set_major_formatter(LogFormatterSciNotation(labelOnlyBase=False, minor_thresholds=(np.inf, np.inf)))
     axis.set_minor_formatter(NullFormatter())
+
+
+def _label_small(row: np.ndarray) -> None:
+    """Break the labels of small square panels, which stand beside others."""
+    from matplotlib.ticker import LogLocator
+
+    for axes in row:
+        for axis in (axes.xaxis, axes.yaxis) if axes.get_xscale() == "log" else ():
+            axis.set_major_locator(LogLocator(numticks=4))
+        axes.set_xlabel(axes.get_xlabel().replace("total correlation ", "total correlation\n").replace(" of escape", "\nof escape"), fontsize=7)
+        axes.set_ylabel(axes.get_ylabel(), fontsize=7)
+        axes.set_anchor("N")
 
 
 def _label_once(figure: Figure, row: np.ndarray, anchor: str) -> None:
@@ -192,4 +233,4 @@ def _say(figure: Figure, grid: np.ndarray, runs: Sequence[Shown], panels: Sequen
     if len(runs) > 1:
         for axes, words in zip(grid[0], own, strict=True):
             axes.set_title(wrapped(words, int(16 * (width - 0.7) / len(runs))), fontsize=8)
-    figure.supxlabel(footnote(runs, panels, int(21 * width)), fontsize=6, x=0.01, ha="left", color=MARK)
+    figure.supxlabel(footnote(runs, panels, int(23 * width)), fontsize=6, x=0.01, ha="left", color=MARK)

@@ -10,7 +10,7 @@ from typing import Any
 from mvsim.echo import echo, shortened
 from mvsim.errors import UsageError
 from mvsim.objectives.mixing import law_from
-from mvsim.parameters import assumption_of
+from mvsim.parameters import Deviation, assumption_of
 from mvsim.plotting.panel import Panel
 from mvsim.plotting.shown import Shown
 
@@ -26,12 +26,7 @@ LONGEST_TITLE = 200
 RUN_BY_RUN = "What was learned, run by run"
 """Headline of runs of which each column says what came out."""
 
-LONGEST_EQUATION = 45
-"""Characters of a statement that no line breaks."""
-
 KEPT = "\N{NO-BREAK SPACE}"
-
-_RELATION = re.compile(r"\S+ (?:>>|->|=) \S+")
 
 _POWER = r"(\d(?:\.\d+)?)e\+?(-?)0*(\d+)", r"$\1\\times10^{\2\3}$"
 _TYPESETTING = (
@@ -140,7 +135,7 @@ def wrapped(text: str, width: int) -> str:
 
 
 def footnote(runs: Sequence[Shown], panels: Sequence[Panel], width: int) -> str:
-    """Return what a reader has to know beside the title: how panels are read, and how runs depart from what is assumed.
+    """Return what a reader has to know beside the title: how panels are read, and the first way in which runs depart from what is assumed.
 
     Parameters
     ----------
@@ -153,41 +148,29 @@ def footnote(runs: Sequence[Shown], panels: Sequence[Panel], width: int) -> str:
     """
     notes = [note for note in dict.fromkeys(panel.notes(shown) for panel in panels for shown in runs) if note]
     lines = [wrapped(" ".join(notes), width)] if notes else []
-    told = [statements(shown) for shown in runs]
-    common = [statement for statement in told[0] if all(statement in others for others in told)]
     assumption = assumption_of(shown.run.parameters for shown in runs)
-    if not any(told):
+    departures = list(dict.fromkeys(deviation.name for shown in runs for deviation in shown.run.regime))
+    if not departures:
         return "\n".join([*lines, f"As in {assumption}, all hidden constants 1."])
-    if common:
-        lines.append(_statements_text(f"Departs from {assumption}: ", common, width))
-    own = [[statement for statement in mine if statement not in common] for mine in told]
-    whose = [", ".join(identity(shown)[:3]) for shown in runs]
-    for mine in dict.fromkeys(tuple(one) for one in own if one):
-        names = [name for name, one in zip(whose, own, strict=True) if tuple(one) == mine]
-        who = "; ".join(dict.fromkeys(names)) if len(names) <= 2 else f"{len(names)} of the runs"
-        lines.append(_statements_text(f"{'Moreover, ' if common else f'Departs from {assumption}, '}{who}: ", mine, width))
+    first = "d" if "d" in departures else departures[0]
+    said = dict.fromkeys(_departure(shown, deviation) for shown in runs for deviation in shown.run.regime if deviation.name == first)
+    more = f"; {len(departures) - 1} more (mvsim show -v)" if len(departures) > 1 else ""
+    text = " or ".join(list(said)[:2]) + (" or others" if len(said) > 2 else "")
+    lines.append("\n".join(_typeset(line.replace(KEPT, " ")) for line in textwrap.wrap(f"Departs from {assumption}: {text}{more}.", width)))
     return "\n".join(lines)
 
 
-def _statements_text(opening: str, departures: Sequence[str], width: int) -> str:
-    """Return statements after an opening, in lines; equations stay whole if they fit on a line."""
-    text = "; ".join(_unbroken(piece) if len(piece) <= LONGEST_EQUATION else _RELATION.sub(_unbroken_match, piece) for piece in departures)
-    lines = textwrap.wrap(f"{opening}{text}.", width, break_long_words=True, break_on_hyphens=False)
-    return "\n".join(_typeset(line.replace(KEPT, " ")) for line in lines)
+def _departure(shown: Shown, deviation: Deviation) -> str:
+    """Return in what a run departs: of d with the value that is assumed, and with r0, which is what it matters for."""
+    p = shown.run.parameters
+    if deviation.name == "d":
+        return f"{_unbroken(f'd = {p.d} (k^20 = {float(p.k) ** 20:.2g})')}, {_unbroken(f'r0 = {p.r0:.3g}')}"
+    return plain(deviation.statement)
 
 
 def _unbroken(text: str) -> str:
     """Return text that no line breaks."""
     return text.replace(" ", KEPT)
-
-
-def _unbroken_match(found: re.Match[str]) -> str:
-    return _unbroken(found[0])
-
-
-def statements(shown: Shown) -> list[str]:
-    """Return the ways in which the run departs from what is assumed of its model."""
-    return [plain(part) for deviation in shown.run.regime for part in deviation.statement.split("; ")]
 
 
 def plain(text: str) -> str:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mvsim.plotting.panel import Limits, Panel, inches, time_limits
 from mvsim.plotting.shown import Shown
-from mvsim.plotting.style import BOTH, MARK, OUTCOMES, paler
+from mvsim.plotting.style import BOTH, MARK, ONE, OUTCOMES, paler
 from mvsim.recording.feature_test import count_classes, is_learned, outcomes_of
 
 if TYPE_CHECKING:
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 LETTER, LINE = 0.052, 0.13
 """Width of a letter and height of a line of the names, inches."""
 
+
+BY_CHANCE = paler(ONE)
+"""Tint of all features that are learned by chance."""
+
+SLIVER = 0.02
+"""Part of the panel that a band fills at least to be named in the legend."""
 
 CHANCE = "by chance"
 """What stands in bands of features that are learned before a correlation with them has risen."""
@@ -35,7 +41,7 @@ class Band(NamedTuple):
     @property
     def colour(self) -> str:
         """What it is drawn in."""
-        return paler(OUTCOMES[self.name]) if self.pale else OUTCOMES[self.name]
+        return BY_CHANCE if self.pale else OUTCOMES[self.name]
 
     @property
     def is_empty(self) -> bool:
@@ -64,8 +70,6 @@ def bands_of(shown: Shown) -> list[Band]:
 
 def _draw(axes: Axes, shown: Shown, limits: Limits) -> None:
     """Draw the bands, each with its name in it."""
-    from matplotlib.ticker import MaxNLocator
-
     bands = bands_of(shown)
     for band in bands:
         if len(shown.times) == 1:
@@ -75,27 +79,46 @@ def _draw(axes: Axes, shown: Shown, limits: Limits) -> None:
     for height in (0, len(shown.classes)):
         axes.axhline(height, linewidth=0.0).sticky_edges.y.append(height)  # the axis fits the run with the most classes
     axes.margins(y=0)
-    axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.set_yticks(_ticks(max(round(axes.get_ylim()[1]), len(shown.classes))))  # the same for all runs: they share the axis
     axes.set_ylabel("classes, by features\nlearned")
     if limits[0] < limits[1]:
         _name_bands(axes, shown, bands, limits)
 
 
+def _ticks(k: int) -> list[int]:
+    """Return ticks that begin at 0 and end at k, with round numbers between that have room."""
+    from matplotlib.ticker import MaxNLocator
+
+    between = [round(tick) for tick in MaxNLocator(4, integer=True).tick_values(0, k) if k / 6 <= tick <= 5 * k / 6]
+    return [0, *between, k]
+
+
 def _name_bands(axes: Axes, shown: Shown, bands: list[Band], limits: Limits) -> None:
-    """Write the name of each band into it, where it has most room; what has no room for its name is named above."""
+    """Write the name of each band into it, where it has most room, of the one that wins in any case; others without room are named above."""
     from matplotlib.patches import Patch
 
     handles = []
+    winner = max(bands, key=lambda band: band.high[-1] - band.low[-1])
     for band in [*(band for band in bands if not band.pale), *_all_by_chance(bands)]:
         place = _roomiest(axes, shown, band, limits)
         if place is not None:
             colour = MARK if band.pale else "white" if OUTCOMES[band.name] == BOTH else "black"
             axes.text(*place, band.phrase, ha="center", va="center", fontsize=6.5, color=colour, style="italic" if band.pale else "normal")
-        elif not band.is_empty:
+        elif band is winner:
+            end = float(shown.times[-1]), float(band.low[-1] + band.high[-1]) / 2
+            colour = "white" if OUTCOMES[band.name] == BOTH else "black"
+            axes.annotate(band.phrase, end, xytext=(-2, 0), textcoords="offset points", ha="right", va="center", fontsize=6.5, color=colour)
+        elif _part_filled(shown, band, limits) >= SLIVER:
             handles.append(Patch(color=band.colour, label=band.phrase))
     if handles:
         where: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2, "ncols": len(handles)}
         axes.legend(handles=handles, fontsize=6.5, handlelength=0.8, handletextpad=0.3, columnspacing=0.8, **where)
+
+
+def _part_filled(shown: Shown, band: Band, limits: Limits) -> float:
+    """Return what part of the panel a band fills, on the logarithmic axis of time."""
+    widths = np.diff(np.log(shown.times)) / np.log(limits[1] / limits[0])
+    return float(widths @ (band.high - band.low)[:-1]) / len(shown.classes)
 
 
 def _all_by_chance(bands: list[Band]) -> list[Band]:
@@ -129,7 +152,7 @@ def _roomiest(axes: Axes, shown: Shown, band: Band, limits: Limits) -> tuple[flo
 
 
 def _notes(shown: Shown) -> str:
-    pale = r"; pale where no correlation with the feature has passed $\rho$, so that it is chance" if shown.has_threshold else ""
+    pale = r"; pale: by chance, no correlation with the feature has passed $\rho$" if shown.has_threshold else ""
     return f"Learned: Definition 4.5 on all fresh draws{pale}."
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mvsim.plotting.dots import count_dots
-from mvsim.plotting.panel import Limits, Panel, linear_limits
+from mvsim.plotting.panel import Limits, Panel, inches, linear_limits
 from mvsim.plotting.shown import Shown
 from mvsim.plotting.style import MARK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+LETTER = 0.048
+"""Width of a letter of the counts, inches."""
 
 FAR = 30.0
 """What was predicted beyond this factor of all that was measured stands at the edge: drawn in place, it would squeeze everything else."""
@@ -74,8 +78,6 @@ def _draw_escapes(axes: Axes, shown: Shown, limits: Limits) -> None:
 
     The first view of a class escapes as predicted; what comes after it has been held up or helped by it.
     """
-    from matplotlib.lines import Line2D
-
     measured, predicted, first, unforeseen = _escapes(shown)
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -99,14 +101,20 @@ def _draw_escapes(axes: Axes, shown: Shown, limits: Limits) -> None:
             }
             if not (chosen & inside).any():
                 continue
-            axes.scatter(seen[chosen & inside], measured[chosen & inside], **dots, label=f"{name}: {chosen.sum()}" if shape == "o" else None)
-    remarks = [f"predicted beyond the edge: {(predicted != seen).sum()}"] if (predicted != seen).any() else []
-    remarks += [f"not predicted: {unforeseen}"] if unforeseen else []
-    handles, labels = axes.get_legend_handles_labels()
-    edge = Line2D([], [], linestyle="", marker=">", color=MARK, markersize=3.5)
-    nothing = Line2D([], [], linestyle="")
-    handles += [edge if remark.startswith("predicted") else nothing for remark in remarks]
-    axes.legend(handles, [*labels, *remarks], loc="lower center", bbox_to_anchor=(0.5, 1.0), borderaxespad=0.2, fontsize=6.5, handletextpad=0.3)
+            axes.scatter(seen[chosen & inside], measured[chosen & inside], **dots, label=name if shape == "o" else None)
+    axes.legend(loc="best", fontsize=6, handletextpad=0.1, borderaxespad=0.2, labelspacing=0.2)
+    words = "\n".join(textwrap.wrap(_counts(predicted, seen, unforeseen), max(int(inches(axes)[0] / LETTER), 20)))
+    axes.annotate(words, (0.0, 1.0), xytext=(0, 2), xycoords="axes fraction", textcoords="offset points", va="bottom", fontsize=6, color=MARK)
+
+
+def _counts(predicted: NDArray[np.float64], seen: NDArray[np.float64], unforeseen: int) -> str:
+    """Say how many escapes there are, and where they are drawn."""
+    later, earlier = int((predicted > seen).sum()), int((predicted < seen).sum())
+    parts = [f"{len(predicted) - later - earlier} drawn in place"]
+    parts += [f"{count} at the edge (predicted {when})" for count, when in ((later, "later"), (earlier, "earlier")) if count]
+    parts += [f"{unforeseen} not predicted"] if unforeseen else []
+    total = len(predicted) + unforeseen
+    return f"{total} escape{'s' * (total != 1)}: {', '.join(parts)}." if len(parts) > 1 else f"{total} escape{'s' * (total != 1)}."
 
 
 total_correlations = Panel(
@@ -122,9 +130,6 @@ escapes = Panel(
     _draw_escapes,
     _escape_limits,
     over_time=False,
-    notes=lambda shown: (
-        "Escapes: when neurons become linear in a feature of their class; "
-        "predicted from the initial state, with all else held; triangles: beyond the edge."
-    ),
+    notes=lambda shown: "Escapes: when neurons become linear in a feature of their class; predicted from the initial state, all else held.",
     is_empty=lambda shown: not len(_escapes(shown)[0]),
 )

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mvsim.errors import UsageError
-from mvsim.plotting.style import OUTCOMES, styled
-from mvsim.plotting.sweep_counts import Case, Column, Counts, axes_of, columns_of, counts_at, letter_of, numbers_of, outcomes_of, words_for
+from mvsim.plotting.labels import FEATURES, KEPT, METHOD_NAMES
+from mvsim.plotting.style import MARK, OUTCOMES, styled
+from mvsim.plotting.sweep_counts import SAME, Case, Column, Counts, axes_of, columns_of, counts_at, letter_of, numbers_of, outcomes_of, words_for
 from mvsim.sweep.runs import Runs
 from mvsim.sweep.study import Axis
 
@@ -33,8 +34,8 @@ MOST_TOLD = 4
 MOST_TICKS = 8
 """Values of an axis that all have a tick."""
 
-DARK = "#555555"
-"""Of "none" as a line: the grey of the areas would be too pale."""
+ABOUT = {"erm": "one", "midpoint": "both"}
+"""What the theorem of a method is about: how many features its classes learn."""
 
 FIELD_WIDTH, FIELD_HEIGHT = 0.44, 0.33
 """Inches of a field of a map, in which a number and its interval of 7 points have room."""
@@ -94,10 +95,10 @@ def sweep_figure(runs: Runs) -> Figure:
         raise UsageError(f"{count} panels for the values of {names}: at most {MOST_PANELS} can be looked at; draw smaller sweeps")
     panels = [Panel(column, _counted(runs, numbers, column)) for column in columns]
     with styled():
-        figure = _maps(panels, numbers, outcomes) if maps else _all_lines(panels, numbers, outcomes)
+        figure = _maps(panels, numbers, outcomes) if maps else _all_lines(panels, numbers, _occurring(panels, outcomes))
         width = figure.get_figwidth()
-        figure.suptitle(textwrap.fill(_message(runs, panels, outcomes[0]), int(15 * width)), fontsize=9)
-        figure.supxlabel(textwrap.fill(_caption(runs, panels, maps), int(19 * width)), fontsize=7)
+        figure.suptitle(textwrap.fill(_message(runs, panels, numbers, outcomes), int(15 * width)), fontsize=9, x=0.01, ha="left")
+        figure.supxlabel(textwrap.fill(_caption(runs, panels, maps), int(21 * width)), fontsize=6, x=0.01, ha="left", color=MARK)
     return figure
 
 
@@ -109,6 +110,11 @@ def _counted(runs: Runs, numbers: Sequence[Axis], column: Column) -> NDArray[Any
         along = [Case(axis, index) for axis, index in zip(numbers, reversed(place), strict=True)]
         counts[place] = counts_at(runs, [*column.cases, *along])
     return counts
+
+
+def _occurring(panels: Sequence[Panel], outcomes: Sequence[str]) -> list[str]:
+    """Return the outcomes that some class has."""
+    return [outcome for outcome in outcomes if any(np.nansum(panel.shares(outcome)[..., 0]) > 0.0 for panel in panels)]
 
 
 def _all_lines(panels: Sequence[Panel], numbers: Sequence[Axis], outcomes: Sequence[str]) -> Figure:
@@ -134,9 +140,9 @@ def _lines(axes: Axes, panel: Panel, axis: Axis | None, outcomes: Sequence[str])
         values = panel.shares(outcome).reshape(-1, 3)
         bars = np.abs(values[:, 1:] - values[:, :1]).T
         shown = _shifted(x, 0.012 * shift) if axis is not None else x + shift  # bars that would hide each other stand side by side
-        colour = _colour(outcome)
+        colour = OUTCOMES[outcome]
         marker: dict[str, Any] = {"color": colour, "marker": MARKERS[outcome], "markersize": 3.5}
-        axes.errorbar(shown, values[:, 0], bars, elinewidth=0.9, capsize=2, label=PHRASES[outcome], **marker)
+        axes.errorbar(shown, values[:, 0], bars, elinewidth=0.9, capsize=0, label=PHRASES[outcome], **marker)
         hollow = np.array([one.unsettled > 0 for one in counts])
         axes.plot(shown[hollow], values[hollow, 0], linestyle="none", markerfacecolor="white", zorder=3, **marker)
     axes.set_ylim(-0.04, 1.04)
@@ -158,7 +164,7 @@ def _maps(panels: Sequence[Panel], numbers: Sequence[Axis], outcomes: Sequence[s
     from matplotlib.figure import Figure
 
     across, up = numbers
-    shown = [outcome for outcome in outcomes if any(np.nansum(panel.shares(outcome)[..., 0]) > 0.0 for panel in panels)]
+    shown = _occurring(panels, outcomes)
     width, height = max(2.5, FIELD_WIDTH * len(across.values)), max(1.5, FIELD_HEIGHT * len(up.values))
     figure = Figure(figsize=(1.1 + width * len(panels), 1.1 + (height + 0.2) * len(shown)))
     grid = figure.subplots(len(shown), len(panels), sharex=True, sharey=True, squeeze=False)
@@ -197,11 +203,7 @@ def _colours(outcome: str) -> Colormap:
     """Return colours from white, of no class, to that of an outcome in all pictures, of every class."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    return LinearSegmentedColormap.from_list(outcome, ["white", _colour(outcome)])
-
-
-def _colour(outcome: str) -> str:
-    return DARK if outcome == "none" else OUTCOMES[outcome]
+    return LinearSegmentedColormap.from_list(outcome, ["white", OUTCOMES[outcome]])
 
 
 def _ink(colour: Sequence[float]) -> str:
@@ -210,15 +212,35 @@ def _ink(colour: Sequence[float]) -> str:
     return "black" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.5 else "white"
 
 
-def _message(runs: Runs, panels: Sequence[Panel], outcome: str) -> str:
-    """Say what came out: the range of the fraction of classes that learned most, in each column, or in all of them if they are many."""
-    methods = {cell.method for cell in runs.study.cells}
-    alone = words_for("method", *methods) if len(methods) == 1 else "all"
-    shares = {panel.column.words or alone: 100.0 * panel.shares(outcome)[..., 0] for panel in panels}
-    if len(shares) > MOST_TOLD:
-        shares = {"all panels": np.concatenate([some.ravel() for some in shares.values()])}
-    told = [f"{_range(some)} % ({words})" for words, some in shares.items() if not np.isnan(some).all()]
-    return f"Classes with {PHRASES[outcome]} features learned: {', '.join(told)}"
+def _message(runs: Runs, panels: Sequence[Panel], numbers: Sequence[Axis], outcomes: Sequence[str]) -> str:
+    """Say what came out: of each method the range of the fraction of classes that learned what its theorem is about, or else most."""
+    found: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
+    for panel in panels:
+        methods = _methods(runs, panel.column)
+        about = ABOUT.get(methods[0], outcomes[0]) if len(methods) == 1 else outcomes[0]
+        outcome = about if about in outcomes else SAME[about]
+        name = " and ".join(METHOD_NAMES.get(one, one) for one in methods)
+        found.setdefault((name, outcome), []).append(100.0 * panel.shares(outcome)[..., 0].ravel())
+    told = []
+    for (name, outcome), shares in found.items():
+        values = np.concatenate(shares)
+        if not np.isnan(values).all():
+            part = _range(values)
+            told.append(f"{name} learns {FEATURES[outcome]} in {part} % of the classes{_everywhere(numbers) if part.isdigit() else ''}")
+    return "; ".join(told)
+
+
+def _methods(runs: Runs, column: Column) -> list[str]:
+    """Return the methods of the runs in a panel."""
+    named = {name: value for case in column.cases for name, value in zip(case.axis.names, case.axis.values[case.place], strict=True)}
+    return [str(named["method"])] if "method" in named else list(dict.fromkeys(cell.method for cell in runs.study.cells))
+
+
+def _everywhere(numbers: Sequence[Axis]) -> str:
+    """Say that something is so at all values of what is swept."""
+    if len(numbers) != 1 or len(numbers[0].values) == 1:
+        return ""
+    return f", at {'both' if len(numbers[0].values) == 2 else 'all'}{KEPT}{letter_of(numbers[0].label)}"
 
 
 def _range(values: NDArray[np.float64]) -> str:
@@ -234,8 +256,8 @@ def _caption(runs: Runs, panels: Sequence[Panel], maps: bool) -> str:
     unsettled = sum(counts.unsettled for panel in panels for counts in panel.counts.flat)
     fixed = [words_for(name, values[0]) for name, values in runs.study.values.items() if len(values) == 1 and name != "seed"]
     what = "Below each number its 95 % interval" if maps else "Bars: 95 % intervals"
-    clustered = "of one seed" if seeds == 1 else "clustered by seed" if beside else f"clustered by {seeds} seeds"
-    parts = [f"{what} over classes {clustered}", *fixed]
+    of_seeds = "one seed" if seeds == 1 else "several seeds" if beside else f"{seeds} seeds"
+    parts = [f"{what} ({of_seeds}); intervals allow for classes of one seed being dependent", *fixed]
     parts += [f"runs that had not settled went on to t = {runs.folder.until:g}"] if runs.folder.until is not None else []
     parts += [f"{left} of {len(runs.standings)} cells not done" + (" (hatched where no run is)" if maps else "")] if left else []
     parts += [f"{unsettled} {'run' if unsettled == 1 else 'runs'} had not settled ({'*' if maps else 'hollow'})"] if unsettled else []

@@ -31,17 +31,22 @@ def test_lines_with_intervals_along_one_number(tmp_path):
     assert [axes.get_title() for axes in (erm, midpoint)] == ["ERM", "Midpoint Mixup"]
     assert erm.get_xlabel() == "$r_0$, initial size over threshold"
     for axes, method in ((erm, "erm"), (midpoint, "midpoint")):
-        for container, outcome in zip(axes.containers, ("both", "one", "none"), strict=True):
+        for container, outcome in ((one, {"exactly one": "one"}.get(one.get_label(), one.get_label())) for one in axes.containers):
             line, _, (bars,) = container.lines
             for place, r0 in enumerate((0.1, 0.4, 0.8)):
                 mine = runs.table[(runs.table["method"] == method) & (runs.table["r0"] == r0)]
                 p, low, high = clustered_interval(mine[f"classes_{outcome}"].tolist(), [6] * 3)
                 assert line.get_ydata()[place] == pytest.approx(p)
                 assert bars.get_segments()[place][:, 1] == pytest.approx([low, high])
-    assert "clustered by 3 seeds; $k$ = 6" in " ".join(figure.get_supxlabel().split())
-    both = [axes.containers[0].lines[0].get_ydata() for axes in (erm, midpoint)]
-    told = [f"{100 * min(y):.0f} to {100 * max(y):.0f} % ({name})" for y, name in zip(both, ("ERM", "Midpoint Mixup"), strict=True)]
-    assert " ".join(figure.get_suptitle().split()) == f"Classes with both features learned: {', '.join(told)}"
+    assert "intervals (3 seeds); intervals allow for classes of one seed being dependent; $k$ = 6" in " ".join(figure.get_supxlabel().split())
+    one, both = (
+        next(c for c in axes.containers if c.get_label() == name).lines[0].get_ydata() for axes, name in ((erm, "exactly one"), (midpoint, "both"))
+    )
+    parts = [" to ".join(dict.fromkeys(f"{100 * value:.0f}" for value in (min(y), max(y)))) for y in (one, both)]
+    ends = [", at all $r_0$" if part.isdigit() else "" for part in parts]
+    told = f"ERM learns exactly one feature in {parts[0]} % of the classes{ends[0]}; "
+    told += f"Midpoint Mixup learns both features in {parts[1]} % of the classes{ends[1]}"
+    assert " ".join(figure.get_suptitle().split()) == told
 
 
 def test_what_goes_beside_the_seed_is_shown(tmp_path):
@@ -53,7 +58,7 @@ def test_what_goes_beside_the_seed_is_shown(tmp_path):
         mine = table[table["r0"] == r0]
         assert len(mine) == 2
         assert erm.containers[0].lines[0].get_ydata()[place] == pytest.approx(mine["classes_both"].sum() / 6)
-    assert "over classes clustered by seed; " in " ".join(figure.get_supxlabel().split())
+    assert "(several seeds); " in " ".join(figure.get_supxlabel().split())
 
 
 @pytest.mark.parametrize("V", ["2,3", "1,3", "1,2"])
