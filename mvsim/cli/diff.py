@@ -74,11 +74,13 @@ def _outcomes(first: Run, second: Run) -> list[Difference]:
     found = []
     for name, words in OUTCOMES.items():
         one, two = (MEASURES[name].of(run) for run in (first, second))
-        if one != two and not (one is None and two is None):
-            found.append(
-                Difference("came out", words, *(("none" if of is None else f"{of:.4g}" if isinstance(of, float) else str(of)) for of in (one, two)))
-            )
+        if one != two:
+            found.append(Difference("came out", words, _value_text(one), _value_text(two)))
     return found
+
+
+def _value_text(value: float | int | None) -> str:
+    return "none" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _print_table(found: list[Difference], verbose: bool) -> None:

@@ -133,7 +133,7 @@ def _where(title: str, number: str) -> str:
 
 def _by_what(number: str, parts: Sequence[Verdict]) -> str:
     """Return in brackets by what a theorem was decided: the count of runs, or of classes, and training accuracy if that is what is wrong."""
-    joint = next((v for v in parts if _PART.match(v.name) and _PART.match(v.name)["part"] is None), None)
+    joint = next((v for v in parts if (match := _PART.match(v.name)) and match["part"] is None), None)
     features = next((v for v in parts if "(features)" in v.name), None)
     accuracy = next((v for v in parts if "(training accuracy)" in v.name), None)
     if joint is not None:
