@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from xarray import DataArray
 
 from mvsim.data import Dataset, sample_dataset
 from mvsim.errors import DivergedError, StalledError
@@ -23,6 +24,9 @@ from mvsim.verification.verdict import STATUSES, Status, Verdict, not_applicable
 
 CORRELATIONS = ("own_correlations", "max_correlation", "total_correlation", "correlations", "final_correlations")
 """Variables that a run with smaller correlations has otherwise; the check has to find it from any of them."""
+
+TIMES = ("snapshot_time", "final_time", "escape_time", "entry_time")
+"""Variables that are times, beside those of the records."""
 
 DECADES, MOST_STEPS = (5, 20), 20_000
 """Powers of ten between which controls are followed until their check has decided, and the steps after which they are given up: then the check has
@@ -101,11 +105,11 @@ def _formulas(slope: Callable[[np.ndarray, float, float], np.ndarray] | None = N
     return judged
 
 
-def _tampered(change: Callable[[Run], Run], shuffled: bool = False) -> Callable[..., list[Verdict]]:
-    """Judge an ERM run whose file was changed afterwards, or whose labels were, as evidence."""
+def _tampered(change: Callable[[Run], Run], shuffled: bool = False, method: str = "erm") -> Callable[..., list[Verdict]]:
+    """Judge a run whose file was changed afterwards, or whose labels were, as evidence."""
 
     def judged(folder: Path, p: Parameters, seed: int) -> list[Verdict]:
-        run = change(kept_run(folder, p, "erm", seed))
+        run = change(kept_run(folder, p, method, seed))
         return evidence_of(Evidence(run, _relabelled(p, seed) if shuffled else None))
 
     return judged
@@ -119,9 +123,20 @@ def _relabelled(p: Parameters, seed: int) -> Dataset:
 
 def with_times(run: Run) -> Run:
     """Return a run whose times t were replaced by t^1.5."""
+    return _with_clock(run, lambda t: t**1.5, ("snapshot_time", "final_time"))
+
+
+def with_wait_cut(run: Run) -> Run:
+    """Return a run out of whose clock nine tenths of the wait for the last escape were taken: all that came later is as much earlier."""
+    end = float(np.nanmax(run.dataset["escape_time"]))
+    start = max(float(time) for time in run.dataset["snapshot_time"] if time < end)
+    return _with_clock(run, lambda t: t.where(t <= start, start + 0.1 * (np.minimum(t, end) - start) + np.maximum(t - end, 0.0)), TIMES)
+
+
+def _with_clock(run: Run, change: Callable[[DataArray], DataArray], names: Sequence[str]) -> Run:
+    """Return a run with other times at its records and in the variables with these names."""
     dataset = run.dataset
-    dataset = dataset.assign_coords(time=dataset["time"] ** 1.5).assign({name: dataset[name] ** 1.5 for name in ("snapshot_time", "final_time")})
-    return Run(dataset, run.provenance)
+    return Run(dataset.assign_coords(time=change(dataset["time"])).assign({name: change(dataset[name]) for name in names}), run.provenance)
 
 
 def with_parameters(**changed: Callable[[Parameters], float]) -> Callable[[Run], Run]:
@@ -199,6 +214,8 @@ CONTROLS = (
     Control("stopped too early", "Theorem 4.7", ("inconclusive",), "nothing has lasted", _trained("4.7", "midpoint", t_end=100.0)),
     Control("nothing changed", "Evidence", ("holds",), "the run as it was made", _tampered(lambda run: run)),
     Control("times t^1.5", "Evidence", ("fails",), "the clock is that of the flow", _tampered(with_times)),
+    Control("a wait cut out of the clock", "Evidence", ("fails",), "dormant neurons take their time to grow",
+            _tampered(with_wait_cut, method="midpoint")),
     Control("rho halved", "Evidence", ("fails",), "another activation leads elsewhere", _tampered(with_parameters(rho=lambda p: p.rho / 2.0))),
     Control("alpha - 1", "Evidence", ("fails",), "another activation leads elsewhere", _tampered(with_parameters(alpha=lambda p: p.alpha - 1.0))),
     Control("d doubled", "Evidence", ("fails",), "the first state is drawn with the d of the run", _tampered(with_parameters(d=lambda p: 2 * p.d))),

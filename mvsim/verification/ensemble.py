@@ -22,6 +22,12 @@ IDENTITIES = ("Calculation", "Lemma", "Proposition", "Corollary", "Gradient flow
 DECIDED = ("fails", "inconclusive", "holds")
 """Statuses of the parts of a theorem in one run, the one that decides about all of them first."""
 
+LASTING = ("(permanence)", "(what could undo it)")
+"""What the names of verdicts end with that say how long a theorem stays true."""
+
+CONSTANTS = ("Claim", "Calculation", "Lemma", "Proposition", "Corollary")
+"""What the names of constants of the proofs begin with."""
+
 RESAMPLES = 2000
 """Of the bootstrap over runs."""
 
@@ -56,7 +62,7 @@ def over_seeds(name: str, k: int, judgements: Sequence[Judgement], lost: int = 0
         if not mine:
             verdicts.append(replace(everywhere[0], name=f"{part}, k = {k}"))
         elif all(verdict.status == "measured" for verdict in mine):
-            verdicts.append(_median(part, k, mine))
+            verdicts.append(_least(part, k, everywhere) if part.endswith(LASTING) else _median(part, k, everywhere))
         elif part.startswith(IDENTITIES):
             verdicts.append(_everywhere(part, k, mine))
         else:
@@ -100,7 +106,7 @@ def over_k(name: str, judgements: Mapping[int, Sequence[Judgement]], lost: Mappi
     by_k = {k: measured_constants(mine) for k, mine in sorted(judgements.items())}
     for part in _names([judgement for mine in judgements.values() for judgement in mine]):
         values = {k: constants[part] for k, constants in by_k.items() if part in constants}
-        if len(values) > 1 and all(min(of_k) > 0.0 for of_k in values.values()):
+        if len(values) > 1 and (part.startswith(CONSTANTS) or part.endswith(LASTING)):
             verdicts.append(_exponent(part, values, path))
     labels = _common([judgement.verdicts[0].regime for mine in judgements.values() for judgement in mine])
     return [replace(verdict, regime=labels) for verdict in verdicts]
@@ -140,12 +146,13 @@ def exponent_of_k(values: Mapping[int, Sequence[float]], resamples: int = RESAMP
 
 
 def _exponent(part: str, values: Mapping[int, Sequence[float]], path: str) -> Verdict:
-    """Report the exponent of k in a measured constant; none if it is infinite, "never", in some run, which a power of k never is."""
+    """Report the exponent of k in a measured constant; none if it is infinite, "never", or not above 0 in some run, which a power of k never is."""
     name, statement = f"{part} (trend in k)", "exponent of k in the measured constant"
-    never = {k: sum(map(math.isinf, of_k)) for k, of_k in values.items() if any(map(math.isinf, of_k))}
-    if never:
-        where = ", ".join(f"in {count} of {_runs(len(values[k]))} at k = {k}" for k, count in never.items())
-        return constant(name, statement, None, detail=f"it is infinite {where}; {path}")
+    for what, is_so in (("infinite", math.isinf), ("0 or less", lambda value: value <= 0.0)):
+        counts = {k: sum(map(is_so, of_k)) for k, of_k in values.items() if any(map(is_so, of_k))}
+        if counts:
+            where = ", ".join(f"in {count} of {_runs(len(values[k]))} at k = {k}" for k, count in counts.items())
+            return constant(name, statement, None, detail=f"it is {what} {where}; {path}")
     exponent, low, high = exponent_of_k(values)
     medians = ", ".join(f"{np.median(of_k):.4g} at k = {k} ({_runs(len(of_k))})" for k, of_k in values.items())
     few = "; two k fix a line, whatever the law" if len(values) == 2 else ""
@@ -234,6 +241,15 @@ def _median(part: str, k: int, verdicts: Sequence[Verdict]) -> Verdict:
         detail=f"median of {len(values)} runs{left_out}, range [{values[0]:.4g}, {values[-1]:.4g}]{worst}",
         violated_at=min(times) if times else None,
     )
+
+
+def _least(part: str, k: int, verdicts: Sequence[Verdict]) -> Verdict:
+    """Report the least over the runs of how long a theorem stays true; where it does not hold there is no such time, and that is told."""
+    measured = [v for v in verdicts if v.measured is not None and not math.isnan(v.measured)]
+    without = len(verdicts) - len(measured)
+    least = min(measured, key=lambda v: float(v.measured or 0.0))
+    others = f"; {without} of {len(verdicts)} runs have none: {next(v.detail for v in verdicts if v not in measured)}" if without else ""
+    return replace(least, name=f"{part}, k = {k}", detail=f"the least of {_runs(len(measured))}{others}; in that one {least.detail}")
 
 
 def _runs(count: int) -> str:

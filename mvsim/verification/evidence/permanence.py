@@ -16,6 +16,13 @@ the slope goes on to change as it has done: the least x > 0 at which u is 0 if i
 
     x = 2 u / (|s| + e + sqrt((|s| + e)^2 + 2 |s'| u)).
 
+Where u changes by less than doubles resolve over the fitted time, the slope is that of the flow at the end, from c' = -grad J there,
+
+    du / d ln t = -(alpha - 2) u t c' / c;
+
+how it drifts is not known then, and t exp(u / |du / d ln t|) is told as a time before which the view does not escape. On paths such as d = k^20
+that is always so: u is large, and ln t* may be 10^28.
+
 Far beyond the end of a run the slope can change by more than it has done so far: in the study permanence, views escape before the end of that x. Why
 K grows there is not known. So only the part `COUNTED_ON` of x is counted on.
 """
@@ -26,6 +33,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mvsim.diagnostics import own_correlations
+from mvsim.parameters import Parameters
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.evidence.persistence import FACTOR
 
@@ -37,6 +46,9 @@ SOON = 1000.0
 
 COUNTED_ON = 0.5
 """Part of the way in ln t, to where nothing happens by the fit, that is counted on; in the study permanence escapes came after 0.8 of it or more."""
+
+RESOLVED = 10.0 * float(np.finfo(float).eps)
+"""Relative change of a potential over the fitted time from which it is more than rounding."""
 
 AFTER_ESCAPE = 2.0
 """Factor of time after an escape from which the others count as settled."""
@@ -168,10 +180,16 @@ class Moment(NamedTuple):
         if self.known == np.inf:
             return "never by its trend"
         if not self.is_resolved:
-            return f"not before t = 10^{self.not_before / np.log(10.0):.4g}; when, the fit does not tell"
-        words = f"at t = 10^{self.log_time / np.log(10.0):.4g}, +- {self.error / np.log(10.0):.2g} decades by the fit"
+            return f"not before t = {_power_of_ten(self.not_before)}; the fit gives no time"
+        words = f"at t = {_power_of_ten(self.log_time)}, +- {self.error / np.log(10.0):.2g} decades by the fit"
         factor = self.log_time - self.log_end
         return f"{words}, {np.exp(factor):.3g} times its end" if factor < np.log(SOON) else words
+
+
+def _power_of_ten(log_time: float) -> str:
+    """Return exp(log_time) as a power of ten."""
+    power = f"{log_time / np.log(10.0):.4g}"
+    return f"10^({power})" if "e" in power else f"10^{power}"
 
 
 class Predicted(NamedTuple):
@@ -203,18 +221,49 @@ class Predicted(NamedTuple):
 def predicted_escapes(evidence: Evidence) -> Predicted:
     """Return when each view that has not escaped will escape, from the decay of the potentials of its neurons; alpha > 2."""
     p, own = evidence.parameters, evidence.own
-    with np.errstate(divide="ignore", over="ignore"):
-        u = np.where(own > 0.0, np.where(own > 0.0, own / p.rho, 1.0) ** (2.0 - p.alpha), np.inf)
+    u = _potential(own, p)
     usable = np.isfinite(u[-len(_window(evidence)) :]).all(axis=0) if len(_window(evidence)) else np.zeros(u.shape[1:], dtype=bool)
     fitted = trend(evidence, np.where(usable, u, 0.0))
     log_time, error = fitted.crossing()
+    not_before = fitted.not_before()
+    if fitted.records >= FEWEST:
+        still = usable & _is_still(u, fitted.records)
+        log_time, error, not_before = (
+            np.where(still, at_end, by_fit) for at_end, by_fit in zip(_at_end(evidence), (log_time, error, not_before), strict=True)
+        )
     log_time = np.where(usable | np.isnan(log_time), log_time, np.inf)
     first = np.where(np.isnan(log_time), np.inf, log_time).argmin(axis=1)[:, None]
     of_view, of_error = (np.take_along_axis(values, first, axis=1)[:, 0] for values in (log_time, error))
-    earliest = np.where(usable, fitted.not_before(), log_time).min(axis=1)
+    earliest = np.where(usable, not_before, log_time).min(axis=1)
     waiting = ~np.isfinite(evidence.entry_time)
     log_time, error, earliest = (np.where(waiting, values, np.nan) for values in (of_view, of_error, earliest))
     return Predicted(log_time, error, earliest, fitted.records)
+
+
+def _potential(own: np.ndarray, parameters: Parameters) -> np.ndarray:
+    """Return u of own correlations, infinite where they are not above 0."""
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.where(own > 0.0, np.where(own > 0.0, own / parameters.rho, 1.0) ** (2.0 - parameters.alpha), np.inf)
+
+
+def _is_still(u: np.ndarray, records: int) -> np.ndarray:
+    """Return (k, m, V) bool: where u (T, k, m, V) does not change over the last records by more than its rounding."""
+    last = u[-records:]
+    with np.errstate(invalid="ignore"):
+        return np.asarray(last.max(axis=0) - last.min(axis=0) <= RESOLVED * last[-1])
+
+
+def _at_end(evidence: Evidence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return ln t*, its error and the time before which nothing escapes (k, m, V), by the speeds of the flow at the end.
+
+    What moves away from its escape never comes there. Of the others the error is not known, and told as infinite.
+    """
+    c, end = evidence.own[-1], evidence.snapshots[-1]
+    speed, log_end = -own_correlations(evidence.gradient(end)), float(np.log(evidence.times[-1]))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        # u / |du / d ln t| = c / ((alpha - 2) t c'), in which u, which may be beyond any double, cancels.
+        way = np.where(speed > 0.0, c / ((evidence.parameters.alpha - 2.0) * evidence.times[-1] * np.where(speed > 0.0, speed, 1.0)), np.inf)
+    return log_end + way, np.where(np.isfinite(way), np.inf, 0.0), log_end + way
 
 
 def _window(evidence: Evidence) -> np.ndarray:

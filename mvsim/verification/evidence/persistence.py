@@ -22,9 +22,13 @@ def unchanged_since(times: np.ndarray, values: np.ndarray) -> float:
 
 
 def lasts(times: np.ndarray, values: np.ndarray, factor: float = FACTOR) -> bool:
-    """Whether the last values have stayed the same while time grew by ``factor``; the first step counts as the least time."""
-    since = max(unchanged_since(times, values), float(times[min(1, len(times) - 1)]))
-    return bool(len(times) > 1 and times[-1] >= factor * since * (1.0 - 1e-12))
+    """Whether the last values have stayed the same while time grew by ``factor``."""
+    return has_lasted(times, unchanged_since(times, values), factor)
+
+
+def has_lasted(times: np.ndarray, since: float, factor: float = FACTOR) -> bool:
+    """Whether time has grown by ``factor`` since then; the first step counts as the least time."""
+    return bool(len(times) > 1 and times[-1] >= factor * max(since, float(times[1])) * (1.0 - 1e-12))
 
 
 def training_status(times: np.ndarray, accuracy: np.ndarray, growth: float = FACTOR) -> Status:

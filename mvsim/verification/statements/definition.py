@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,10 +15,14 @@ from mvsim.kernels.finite import finite_outputs
 from mvsim.objectives import OBJECTIVES
 from mvsim.recording.feature_test import FeatureTest, count_classes, is_learned
 from mvsim.run import Run
+from mvsim.verification.evidence.persistence import unchanged_since
 from mvsim.verification.verdict import Verdict, constant
 
 DRAWS = 200
 """Fresh draws for each class: a feature learned on all of them is learned on at least 98.1 % of D, with 95 % confidence."""
+
+MOST_STATES = 8
+"""Saved states before the end at most, evenly chosen, that are tested with all draws."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +43,9 @@ class Learned:
         Training accuracy of the network, computed from it.
     escaped : numpy.ndarray
         (k, V) bool: whether a neuron of the class is beyond the polynomial part on some patch of the view. Other views are dormant.
+    earlier : sequence of (float, numpy.ndarray)
+        Times of saved states before the end, in order, and `by_definition` of each: those since the run's own draws have said what they say at the
+        end, and the one before.
     """
 
     fresh: np.ndarray
@@ -46,11 +54,20 @@ class Learned:
     active: np.ndarray
     accuracy: float
     escaped: np.ndarray
+    earlier: Sequence[tuple[float, np.ndarray]] = ()
+
+    @property
+    def lost(self) -> np.ndarray:
+        """(k, V) bool: views that were learned at some of `earlier` and are not at the end."""
+        ever = np.zeros_like(self.by_definition)
+        for _, learned in self.earlier:
+            ever |= learned
+        return ever & ~self.by_definition
 
     @property
     def by_definition(self) -> np.ndarray:
         """(k, V) bool: Definition 4.5 holds on every fresh draw and every training point: the worst case of all that were looked at."""
-        return is_learned(self.fresh) & (is_learned(self.training) | np.isnan(self.training))
+        return _on_all(self.fresh, self.training)
 
     @property
     def partly(self) -> np.ndarray:
@@ -86,12 +103,33 @@ def learned_features(run: Run, draws: int = DRAWS, data: Dataset | None = None) 
     p, c = run.parameters, run.final_correlations
     data = sample_dataset(p, run.seed) if data is None else data
     threshold = active_threshold(p, OBJECTIVES[run.method].mixes_with(run.provenance["options"]))
-    views = [make_kernel(p, data.keep_view(view), "auto", None) for view in range(p.V)]
-    training = [class_mean(correct(finite_outputs(kernel, c), data.labels), data.labels, data.k) for kernel in views]
+    test, views = FeatureTest(p, draws, run.seed), [make_kernel(p, data.keep_view(view), "auto", None) for view in range(p.V)]
+
+    def training(state: np.ndarray) -> np.ndarray:
+        return np.stack([class_mean(correct(finite_outputs(kernel, state), data.labels), data.labels, data.k) for kernel in views], axis=1)
+
     active = np.asarray(active_neurons(c, threshold).any(axis=1))
     accuracy = float(correct(finite_outputs(make_kernel(p, data, "auto", None), c), data.labels).mean())
     escaped = own_correlations(c).max(axis=1) >= p.rho / p.largest_signal
-    return Learned(FeatureTest(p, draws, run.seed).fraction_learned(c), draws, np.stack(training, axis=1), active, accuracy, escaped)
+    earlier = [(time, _on_all(test.fraction_learned(state), training(state))) for time, state in _late_states(run)]
+    return Learned(test.fraction_learned(c), draws, training(c), active, accuracy, escaped, earlier)
+
+
+def _late_states(run: Run) -> list[tuple[float, np.ndarray]]:
+    """Return the saved states before the end, times and correlations, that `Learned.earlier` is about; `MOST_STATES` at most."""
+    dataset = run.dataset
+    since = unchanged_since(dataset["time"].to_numpy(), is_learned(dataset["feature_learned"].to_numpy()))
+    before = np.flatnonzero(dataset["snapshot_step"].to_numpy() < int(dataset["final_step"]))
+    times = dataset["snapshot_time"].to_numpy()[before]
+    first = max(int(np.searchsorted(times, since)) - 1, 0)
+    late = before[first:]
+    chosen = late[np.unique(np.linspace(0, len(late) - 1, MOST_STATES).round().astype(int))] if len(late) else late
+    return [(float(dataset["snapshot_time"][i]), dataset["correlations"][i].to_numpy()) for i in chosen]
+
+
+def _on_all(fresh: np.ndarray, training: np.ndarray) -> np.ndarray:
+    """Return (k, V) bool: where a view suffices on every fresh draw and every training point."""
+    return is_learned(fresh) & (is_learned(training) | np.isnan(training))
 
 
 def classes_told(learned: Learned) -> str:

@@ -5,8 +5,8 @@ up from velocities within its steps; loss and gradient norm are recorded from fu
 to the error of the steps, which is in units of rtol, and that of the integrals, which is more if rtol is small (`QUADRATURE`). A record that was
 changed, a step that went wrong or a gradient that does not belong to the loss shows as a difference.
 
-The first growth ties the clock of a run to its parameters; `mvsim.verification.statements.records` and
-`mvsim.verification.statements.replay` tie records and states.
+The first growth ties the clock of a run to its parameters, and the growth between saved states does so later;
+`mvsim.verification.statements.records` and `mvsim.verification.statements.replay` tie records and states.
 Some statements are not applicable to every run; where one is not, it says why.
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from mvsim.echo import echo
 from mvsim.integrators import INTEGRATORS
 from mvsim.integrators.flow.flow import RISE
 from mvsim.recording.feature_test import is_learned
-from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.evidence.evidence import Evidence, Snapshot
 from mvsim.verification.evidence.persistence import FACTOR, unchanged_since
 from mvsim.verification.verdict import Verdict, at_most, not_applicable
 
@@ -58,6 +59,13 @@ EARLY = 0.05
 
 CLOCK = 1.1
 """Factor within which the first growth takes the recorded time."""
+
+GROWN, STEADY, LATER_CLOCK = 0.02, 2.0, 1.5
+"""Least part of its growth that a dormant correlation has behind it between two saved states, factor within which its K is the same at both, and
+factor within which the time between them is what its growth takes. It was 1.15 at most in 36 runs at k = 3 to 20."""
+
+COARSEST = 0.01
+"""Largest rtol at which these statements tell a run from one that was changed: their bounds go with it."""
 
 RATE, FEWEST = 0.05, 5
 """Most median of the relative differences, and least number of pairs for it."""
@@ -189,6 +197,56 @@ def first_growth(records: FlowRecords) -> Verdict:
     return at_most(name, statement, max(ratio, 1.0 / ratio) if ratio > 0.0 else float("inf"), CLOCK, detail)
 
 
+def growth_between(records: FlowRecords) -> Verdict:
+    """Compare the clock of the run with the growth of dormant correlations from one saved state to the next.
+
+    With K = c' / c^(alpha - 1) at both states, c' from the gradients there, the growth from c to C takes a time between those that it takes with
+    either K constant, (c / c') (1 - (c / C)^(alpha - 2)) / (alpha - 2), if K is monotone. A clock that has been cut or stretched in between is wrong
+    for every neuron, while a single K can rise and fall as another view escapes. So of each stretch the least factor counts by which the recorded
+    time lies outside these two, over own correlations that are dormant at both states, have `GROWN` of their growth behind them and the same K
+    within a factor of `STEADY`. Stretches without any are not looked at; the detail says how many are.
+    """
+    name = "Gradient flow (growth between saved states)"
+    statement = "recorded time between two saved states over that of the growth of dormant correlations, or its inverse: the largest factor"
+    snapshots = records.evidence.snapshots
+    factors = [(_clock_factor(records.evidence, here, then), then.time) for here, then in pairwise(snapshots)]
+    known = [(factor, time) for factor, time in factors if factor is not None]
+    if not known:
+        return not_applicable(name, statement, f"no dormant correlation grows enough between two of {len(snapshots)} saved states")
+    worst, time = max(known)
+    beyond = [time for factor, time in known if not factor <= LATER_CLOCK]
+    detail = f"{len(known)} of {len(factors)} stretches between saved states; largest in the one that ends at t = {time:.4g}"
+    return at_most(name, statement, worst, LATER_CLOCK, detail, min(beyond) if beyond else None)
+
+
+def _clock_factor(evidence: Evidence, here: Snapshot, then: Snapshot) -> float | None:
+    """Return the factor of `growth_between` for one stretch, 1 or more; None if no correlation tells it."""
+    power, dormant = evidence.parameters.alpha - 2.0, 0.5 * evidence.objective.escapes_at
+    before, after = own_correlations(here.c), own_correlations(then.c)
+    speeds = [-own_correlations(evidence.gradient(snapshot)) for snapshot in (here, then)]
+    growing = (before > 0.0) & (after > before) & (after < dormant) & (speeds[0] > 0.0) & (speeds[1] > 0.0)
+    if not growing.any() or not power > 0.0:
+        return None
+    c, C = before[growing], after[growing]
+    over = -np.expm1(-power * np.log(C / c)) / power
+    rates = np.stack([speeds[0][growing] / c, speeds[1][growing] / C * (c / C) ** power])
+    told = (over * power >= GROWN) & (rates.max(axis=0) <= STEADY * rates.min(axis=0))
+    if not told.any():
+        return None
+    with np.errstate(divide="ignore"):
+        times = (then.time - here.time) * rates[:, told] / over[told]
+        return float(np.maximum(np.maximum(times.min(axis=0), 1.0 / times.max(axis=0)), 1.0).min())
+
+
+def tolerance(records: FlowRecords) -> Verdict:
+    """Decide whether rtol is fine enough: the bounds of these statements go with it, and beyond `COARSEST` they tell nothing."""
+    name, statement = (
+        "Gradient flow (tolerance)",
+        "rtol, with which the bounds of these statements go; a coarser run cannot be told from a changed one",
+    )
+    return at_most(name, statement, records.rtol, COARSEST, otherwise="inconclusive")
+
+
 def recorded_rate(records: FlowRecords) -> Verdict:
     """Compare the fall of ln J with its rate from the recorded times, losses and gradient norms alone.
 
@@ -256,7 +314,7 @@ def late_law(records: FlowRecords) -> Verdict:
 
 
 STATEMENTS: tuple[Callable[[FlowRecords], Verdict], ...] = (
-    descent, energy_balance, log_energy_balance, first_growth, recorded_rate, recorded_times, late_law,
+    tolerance, descent, energy_balance, log_energy_balance, first_growth, growth_between, recorded_rate, recorded_times, late_law,
 )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from mvsim.recording.feature_test import is_learned
 from mvsim.recording.settling import growth_to_settle
 from mvsim.run import Run
-from mvsim.verification.evidence.persistence import FACTOR, PATIENCE, lasts, training_status, unchanged_since
+from mvsim.verification.evidence.persistence import FACTOR, PATIENCE, has_lasted, training_status, unchanged_since
 from mvsim.verification.statements.definition import Learned
 from mvsim.verification.verdict import Status, Verdict, margin_above
 from mvsim.verification.words import PARTLY
@@ -102,13 +102,14 @@ def _features(theorem: str, statement: str, run: Run, learned: Learned, classes:
     record = is_learned(run.dataset["feature_learned"].to_numpy())
     accuracy = _accuracy(run, learned)
     right, bound = classes.right, classes.bound
-    since, measured, possible = unchanged_since(times, record), float(right.mean()), float((right | classes.open).mean())
+    measured, possible = float(right.mean()), float((right | classes.open).mean())
+    since = _since(times, record, learned)
     # What is learned stays so; what is not may still come, and until then its class may become what the theorem says.
     waiting = learned.by_definition.sum(axis=1) < classes.wanted
     may_come = measured < bound <= float((right | classes.open | waiting).mean())
     growth = growth_to_settle(FACTOR, learned.by_definition)
     factor = PATIENCE if may_come or waiting.sum() > (1.0 - bound) * len(right) + 1e-9 else growth
-    lasting = training_status(times, accuracy, growth) != "inconclusive" and lasts(times, record, factor)
+    lasting = training_status(times, accuracy, growth) != "inconclusive" and has_lasted(times, since, factor)
     status: Status = "inconclusive"
     if lasting and not measured < bound <= possible:
         status = "holds" if measured >= bound else "fails"
@@ -125,7 +126,21 @@ def _features(theorem: str, statement: str, run: Run, learned: Learned, classes:
     detail += f"; classes in which a dormant view is right on a part of D, which makes it no learned one: {dormant}" if dormant else ""
     differs = int((record[-1] != learned.by_definition).any(axis=1).sum())
     detail += f"; classes of which more draws say otherwise than the run's own: {differs}" if differs else ""
+    lost = int(learned.lost.any(axis=1).sum())
+    detail += f"; classes that have lost a view that was learned at an earlier saved state: {lost}" if lost else ""
     return Verdict(f"{theorem} (features)", status, statement, measured, bound, margin_above(measured, bound), detail)
+
+
+def _since(times: np.ndarray, record: np.ndarray, learned: Learned) -> float:
+    """Return the time since which features are as they are at the end, by the run's own draws (T, k, V) and, where saved states tell, by all draws.
+
+    A change by all draws that comes later counts from the first saved state after it; one after the last of them, from the end.
+    """
+    changed = unchanged_since(times, record)
+    different = [time for time, of_state in learned.earlier if (of_state != learned.by_definition).any()]
+    if not different or different[-1] < changed:
+        return changed
+    return next((time for time, _ in learned.earlier if time > different[-1]), float(times[-1]))
 
 
 def _part(learned: Learned) -> str:

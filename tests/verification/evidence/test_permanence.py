@@ -114,3 +114,28 @@ def test_a_slope_within_its_error_resolves_nothing(erm):
 def test_half_of_the_way_is_counted_on():
     assert Moment(log_time=30.0, error=1.0, not_before=28.0, log_end=10.0).counted_on == 19.0
     assert Moment(log_time=np.inf, error=0.0, not_before=28.0, log_end=10.0).counted_on == np.inf, "it moves away"
+
+
+def test_what_moves_by_less_than_doubles_resolve_has_the_speed_of_the_flow(erm):
+    """On d = k^20 potentials do not change in ten digits over a decade, and yet they fall: ln t* is from the gradient at the end."""
+    own = np.broadcast_to(erm.dataset["own_correlations"].values[-1], (len(TIMES), *erm.dataset["entry_time"].shape))
+    evidence = late(erm, own_correlations=own)
+    found, end = predicted_escapes(evidence), evidence.snapshots[-1]
+    c, pull = own[-1], -np.einsum("yryl->yrl", evidence.gradient(end))
+    power = erm.parameters.alpha - 2.0
+    u = (np.where(c > 0.0, c, np.nan) / erm.parameters.rho) ** -power
+    slope = -power * u * TIMES[-1] * pull / c  # du / d ln t
+    by_hand = np.nanmin(np.where(slope < 0.0, np.log(TIMES[-1]) - u / slope, np.inf), axis=1)
+    waiting = ~np.isnan(found.log_time)
+    assert waiting.any()
+    assert np.isfinite(by_hand[waiting]).any()
+    assert found.log_time[waiting] == pytest.approx(by_hand[waiting], rel=1e-9)
+    assert found.not_before[waiting] == pytest.approx(by_hand[waiting], rel=1e-9)
+    coming = waiting & np.isfinite(by_hand)
+    assert np.isinf(found.error[coming]).all()  # how the speed drifts is not known
+    y, view = np.argwhere(coming)[0]
+    assert "the fit gives no time" in str(found.moment(y, view, np.log(TIMES[-1])))
+
+
+def test_a_time_beyond_doubles_is_told_by_its_exponent():
+    assert str(Moment(1e30, np.inf, 1e30, 80.0)) == "not before t = 10^(4.343e+29); the fit gives no time"

@@ -1,19 +1,23 @@
 """Runs of the gradient flow are gradient flows, and records that were changed are found."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 import mvsim
 from mvsim.run import Run
+from mvsim.verification.controls import TIMES as TIME_VARIABLES
+from mvsim.verification.controls import _with_clock
 from mvsim.verification.ensemble import over_seeds
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.run_verdicts import Judgement, judge
-from mvsim.verification.statements.gradient_flow import gradient_flow
+from mvsim.verification.statements.gradient_flow import _clock_factor, gradient_flow
 
 DESCENT, BALANCE, LOG_BALANCE = "Gradient flow (descent)", "Gradient flow (energy balance)", "Gradient flow (energy balance, logarithmic)"
 RATE, TIMES, LATE = "Gradient flow (recorded rate)", "Gradient flow (recorded times)", "Gradient flow (late law)"
-GROWTH = "Gradient flow (first growth)"
-ALL = [DESCENT, BALANCE, LOG_BALANCE, GROWTH, RATE, TIMES, LATE]
+GROWTH, BETWEEN, TOLERANCE = "Gradient flow (first growth)", "Gradient flow (growth between saved states)", "Gradient flow (tolerance)"
+ALL = [TOLERANCE, DESCENT, BALANCE, LOG_BALANCE, GROWTH, BETWEEN, RATE, TIMES, LATE]
 
 
 def statuses(run):
@@ -91,7 +95,7 @@ def test_one_loss_that_is_too_high_is_found(erm, where):
 def test_a_loss_that_rises_is_found_where_and_when(erm):
     loss = recorded(erm, "loss")
     loss[5] *= 1.05
-    verdict = gradient_flow(Evidence(altered(erm, loss=loss)))[0]
+    verdict = gradient_flow(Evidence(altered(erm, loss=loss)))[1]
     assert (verdict.name, verdict.status) == (DESCENT, "fails")
     assert verdict.measured == pytest.approx(np.log(loss[5] / loss[:5].min()), rel=1e-12)
     assert verdict.violated_at == recorded(erm, "time")[5]
@@ -159,7 +163,7 @@ def test_the_late_law_waits_for_the_last_change(erm):
 
 def test_a_run_that_has_hardly_begun_is_judged_by_what_it_has(erm):
     found = statuses(Run(erm.dataset.isel(time=slice(1)), erm.provenance))
-    there = {DESCENT: "holds", BALANCE: "holds", LOG_BALANCE: "inconclusive"}
+    there = {TOLERANCE: "holds", DESCENT: "holds", BALANCE: "holds", LOG_BALANCE: "inconclusive", BETWEEN: "holds"}
     assert found == there | dict.fromkeys([GROWTH, RATE, TIMES, LATE], "not applicable")
 
 
@@ -206,3 +210,26 @@ def test_records_between_which_a_view_escapes_are_not_compared(erm):
     escape = recorded(erm, "escape_time")
     escape[0, 0, 0] = np.sqrt(times[~later][-1] * times[later][0])
     assert TIMES not in failing(Run(run.dataset.assign(escape_time=(run.dataset["escape_time"].dims, escape)), run.provenance))
+
+
+@pytest.mark.parametrize("factor", [0.3, 0.5, 2.0, 3.0])
+def test_a_wait_that_was_cut_out_of_the_clock_or_put_into_it_is_found(midpoint, factor):
+    """All other statements pass: what comes later is shifted as a whole, and the flow is autonomous."""
+    clean = {verdict.name: verdict for verdict in gradient_flow(Evidence(midpoint))}[BETWEEN]
+    assert clean.measured < 1.2
+    snapshots = Evidence(midpoint).snapshots
+    told = [(here.time, then.time) for here, then in pairwise(snapshots) if _clock_factor(Evidence(midpoint), here, then) is not None]
+    start, end = told[-1]
+    changed = _with_clock(
+        midpoint, lambda t: t.where(t <= start, start + factor * (np.minimum(t, end) - start) + np.maximum(t - end, 0.0)), TIME_VARIABLES
+    )
+    assert failing(changed) == {BETWEEN}
+    verdict = {verdict.name: verdict for verdict in gradient_flow(Evidence(changed))}[BETWEEN]
+    wrong = max(factor, 1.0 / factor)
+    assert wrong / 1.4 < verdict.measured < 1.1 * wrong  # K changes by a third there, which is allowed for
+    assert verdict.violated_at == pytest.approx(start + factor * (end - start))
+
+
+def test_a_tolerance_with_which_every_bound_grows_decides_nothing(erm):
+    coarse = Run(erm.dataset, erm.provenance | {"integrator": erm.provenance["integrator"] | {"rtol": 0.1}})
+    assert statuses(coarse)[TOLERANCE] == "inconclusive"

@@ -85,6 +85,37 @@ def test_what_is_true_only_at_the_end_is_inconclusive():
     assert statuses("4.6", [*learned, [ONE] * 10], [0.0, 0.0, 1.0, 1.0], times=[0, 1, 2, 20]) == ["holds", "holds"]
 
 
+def test_features_last_since_all_draws_say_so_at_saved_states():
+    """The run's own draws have been right since t = 1; all draws are right since a later state, and a view may have been lost."""
+    records = ([[NONE] * 10, *[[BOTH] * 10] * 3], [0.0, 1.0, 1.0, 1.0], [0.0, 1.0, 10.0, 100.0])
+    run, learned = made_up(*records)
+    both, fewer = np.ones((10, 2), dtype=bool), np.ones((10, 2), dtype=bool)
+    fewer[3, 1] = False
+
+    def features(*earlier):
+        return THEOREMS["4.7"].judge(run, replace(learned, earlier=earlier))[1]
+
+    assert features((0.5, fewer), (2.0, both), (50.0, both)).status == "holds"  # the record at t = 1 says so, too
+    assert "unchanged since t = 1, " in features((0.5, fewer), (2.0, both), (50.0, both)).detail
+    assert "unchanged since t = 20, " in features((0.5, fewer), (2.0, fewer), (20.0, both)).detail
+    assert features((0.5, fewer), (2.0, fewer), (20.0, both)).status == "holds"  # the root of ten is enough
+    assert features((2.0, fewer), (50.0, both)).status == "inconclusive"
+    assert features((2.0, both), (50.0, fewer)).status == "inconclusive"
+    assert "unchanged since t = 100, " in features((2.0, both), (50.0, fewer)).detail
+    run, learned = made_up([[NONE] * 10, *[[BOTH] * 9 + [ONE]] * 3], *records[1:])
+    assert "lost a view that was learned at an earlier saved state: 1" in features((0.5, fewer), (2.0, both)).detail
+
+
+def test_saved_states_are_tested_since_the_draws_of_the_run_are_unchanged(erm):
+    learned = learned_features(erm)
+    saved = erm.dataset["snapshot_time"].to_numpy()
+    assert 0 < len(learned.earlier) <= len(saved)
+    for time, of_state in learned.earlier:
+        state = erm.dataset["correlations"].to_numpy()[np.flatnonzero(saved == time)[0]]
+        dataset = erm.dataset.assign(final_correlations=(erm.dataset["final_correlations"].dims, state))
+        assert (learned_features(Run(dataset, erm.provenance)).by_definition == of_state).all()
+
+
 def test_what_is_true_from_the_start_has_to_last_for_a_multiple_of_the_first_step():
     learned, accuracy = [[ONE] * 10] * 3, [1.0] * 3
     assert statuses("4.6", learned[:1], accuracy[:1], times=[0]) == ["inconclusive", "inconclusive"]
@@ -352,3 +383,23 @@ def test_the_interval_of_an_exponent_covers_it_and_narrows_with_more_seeds():
 def test_replaced_verdicts_keep_their_fields():
     verdict = Verdict("name", "holds", "statement", 1.0, 2.0, 0.5, "detail", 3.0, "regime")
     assert replace(verdict, status="fails").as_dict() == {**verdict.as_dict(), "status": "fails"}
+
+
+def test_how_long_a_theorem_lasts_is_the_least_over_runs_and_runs_without_are_told(erm):
+    def judged(*values):
+        name = "Theorem 4.6 (permanence)"
+        verdicts = [constant(name, "the power C of k", value, detail="too few" if value is None else f"C = {value}") for value in values]
+        judgements = [Judgement(erm, [replace(one, regime="r")]) for one in verdicts]
+        return next(v for v in over_seeds("Theorem 4.6", 4, judgements) if v.name == f"{name}, k = 4")
+
+    assert judged(30.0, 10.0, np.inf).measured == 10.0
+    assert judged(30.0, 10.0, np.inf).detail == "the least of 3 runs; in that one C = 10.0"
+    assert judged(30.0, None).detail == "the least of 1 run; 1 of 2 runs have none: too few; in that one C = 30.0"
+
+
+@pytest.mark.parametrize(("name", "value", "told"), [("Claim B.16", -0.4, "it is 0 or less in 1 run"), ("Definition 4.5", 0.5, None)])
+def test_a_constant_without_an_exponent_says_why_and_what_is_none_has_no_trend(erm, name, value, told):
+    by_k = {k: [Judgement(erm, [replace(constant(name, "s", of), regime="r")])] for k, of in ((4, 0.5), (8, value))}
+    details = {v.name: v.detail for v in over_k("Theorem 4.6", by_k)}
+    assert (f"{name} (trend in k)" in details) == (told is not None)
+    assert told is None or "it is 0 or less in 1 of 1 run at k = 8" in details[f"{name} (trend in k)"]

@@ -5,19 +5,28 @@ import pytest
 from altered_runs import altered, at_state, check, learned
 from tolerances import CENTRAL_DIFFERENCE, CENTRAL_DIFFERENCE_STEP, FEW_OPERATIONS
 
+from mvsim.verification.evidence.evidence import Evidence
 
-def test_own_correlations_only_grow(midpoint):
+
+def test_own_correlations_only_grow(midpoint, monkeypatch):
     T = len(midpoint.dataset.time)
     own = np.broadcast_to(np.linspace(0.1, 10.0, T)[:, None, None, None], (T, 4, 4, 2)).copy()
-    verdict = check("Claim B.26", altered(midpoint, own_correlations=own))
-    assert (verdict.status, verdict.measured) == ("holds", 0.0)
-    own[30:, 1, 1, 0] = 0.995 * own[29, 1, 1, 0]  # less than counts
-    assert check("Claim B.26", altered(midpoint, own_correlations=own)).status == "holds"
     own[30:, 2, 1, 0] = 0.8 * own[29, 2, 1, 0]
-    verdict = check("Claim B.26", altered(midpoint, own_correlations=own))
-    assert (verdict.status, verdict.measured) == ("contradicted", pytest.approx(0.2, rel=1e-12))
-    assert "violated by 1 of 32; in 1 classes; of those that enter B_(y,l) 0 of 30" in verdict.detail
-    assert verdict.violated_at == float(midpoint.dataset["time"][30])
+    evidence = altered(midpoint, own_correlations=own)
+    gradients = {snapshot.step: np.full_like(snapshot.c, -1.0) for snapshot in evidence.snapshots}
+    monkeypatch.setattr(Evidence, "gradient", lambda self, snapshot: gradients[snapshot.step])
+    verdict = check("Claim B.26", evidence)
+    assert (verdict.status, verdict.measured) == ("holds", pytest.approx(0.2, rel=1e-12))  # what decides is the sign, whatever the records say
+    then = evidence.snapshots[2]
+    gradients[then.step][1, 3, 1, 0] = 1e-13  # rounding
+    gradients[then.step][1, 3, 2, 0] = 1.0  # no own feature
+    assert check("Claim B.26", evidence).status == "holds"
+    gradients[then.step][2, 1, 2, 0] = 1e-11
+    verdict = check("Claim B.26", evidence)
+    assert (verdict.status, verdict.violated_at) == ("contradicted", then.time)
+    positive = int(then.c[2, 1, 2, 0] > 0.0)
+    assert f"violated by 1 of 32; in 1 classes at some of {len(evidence.snapshots)} saved states, {positive} of them with c > 0" in verdict.detail
+    assert "of those that enter B_(y,l) 0 of 31, whose correlations fall by 0 at most; at the end 0" in verdict.detail
 
 
 def test_correlations_along_which_the_loss_rises_at_the_end_are_counted(midpoint):

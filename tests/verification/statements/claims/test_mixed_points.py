@@ -13,7 +13,7 @@ def test_claims_on_mixed_points_by_loops(midpoint):
     evidence = at_state(midpoint, midpoint.final_correlations)
     assert len(evidence.late_snapshots) == 2
     log_k, labels = np.log(4), evidence.data.labels
-    sizes, cases, third, ranges = [], [0, 0, 0], [], []
+    sizes, cases, third, ranges, loud = [], [0, 0, 0], [], [], 0
     for snapshot in evidence.late_snapshots:
         outputs = pair_outputs(evidence, snapshot.c)
         low, high, crossed_low, crossed_high = np.full(4, np.inf), np.full(4, 0.0), np.full(4, np.inf), np.full(4, 0.0)
@@ -27,11 +27,14 @@ def test_claims_on_mixed_points_by_loops(midpoint):
                         case = 0 if ka >= 2 * (kb + 2) else 2 if ka <= (kb + 2) / 2 else 1
                         cases[case] += 1
                         sizes += [2 * phi[y] - 1] if case == 0 else [1 - 2 * phi[y]] if case == 2 else []
-                    third += [1 - 2 * phi[u] for u in range(4) if u not in (y, s)]
+                        third += [1 - 2 * phi[u] for u in range(4) if u not in (y, s)]
+                    else:
+                        loud += 1
                     crossed_low[y], crossed_high[y] = min(crossed_low[y], g[y]), max(crossed_high[y], g[y])
         ranges.append((low, high, crossed_low, crossed_high))
     verdict = check("Claim B.15", evidence)
-    assert verdict.measured == pytest.approx(min(sizes), abs=ROUNDOFF)
+    assert verdict.measured == sum(cases) / (sum(cases) + loud) < 1.0
+    assert f"; least |1 - 2 phi_y| away from close {min(sizes):.3g};" in verdict.detail
     assert verdict.detail.startswith("{} points with g_y ahead, {} close, {} behind; ".format(*cases))
     assert min(cases[1:]) > 0
     assert check("Claim B.16", evidence).measured == pytest.approx(min(third), abs=ROUNDOFF)
@@ -42,7 +45,7 @@ def test_claims_on_mixed_points_by_loops(midpoint):
     assert check("Claim B.20", evidence).measured == pytest.approx(min(crossed_low) / log_k, rel=ROUNDOFF)
 
 
-def test_a_third_class_that_speaks_breaks_claims_on_mixed_points(midpoint):
+def test_points_on_which_a_third_class_speaks_are_not_those_of_the_claims(midpoint):
     p = midpoint.parameters
     c = learned(p, (6.0, 6.0))
     spoilt = c.copy()
@@ -50,8 +53,10 @@ def test_a_third_class_that_speaks_breaks_claims_on_mixed_points(midpoint):
     good, bad = (at_state(midpoint, state, without_noise(midpoint)) for state in (c, spoilt))
     assert " 0 with other outputs beyond 1 log k / k" in check("Claim B.15", good).detail
     assert " 0 with other outputs beyond 1 log k / k" not in check("Claim B.15", bad).detail
+    assert check("Claim B.15", bad).measured < check("Claim B.15", good).measured == 1.0
     assert check("Claim B.16", good).measured > 0.4
-    assert check("Claim B.16", bad).measured < 0.0
+    assert " 0 with other outputs beyond 1 log k / k are left out" in check("Claim B.16", good).detail
+    assert " 0 with other outputs beyond 1 log k / k are left out" not in check("Claim B.16", bad).detail
 
 
 def test_uneven_views_spread_outputs_on_mixed_points(midpoint):
