@@ -20,7 +20,7 @@ from typing import Any
 from lib.agreement import Number, run_name
 from lib.paths import RESULTS
 from lib.performance import parts
-from lib.performance.pictures import comparison_figure, scaling_figure
+from lib.performance.pictures import comparison_figure, memory_figure, said_of_libraries, scaling_figure
 from lib.performance.sizes import FULL, QUICK
 from lib.performance.table import rows_of, targets
 from lib.stamps import processor
@@ -88,7 +88,8 @@ def pictures(results: dict[str, Any]) -> dict[str, Figure]:
     """Draw times and memory."""
     return {
         "performance-comparison": comparison_figure(results["comparison"], results["main size"]),
-        "performance-scaling": scaling_figure(results["scaling"], results["memory"]),
+        "performance-scaling": scaling_figure(results["scaling"]),
+        "performance-memory": memory_figure(results["memory"]),
     }
 
 
@@ -97,15 +98,21 @@ def judge(results: dict[str, Any]) -> list[str]:
     return [f"{check['check']}: {check}" for check in parts.checks_of(results) if not check["ok"]]
 
 
+def headline(results: dict[str, Any]) -> str:
+    """Say how long one gradient takes, and how many targets are met."""
+    goals = results["targets"]
+    return f"{said_of_libraries(results['comparison'])}; {sum(goal['met'] for goal in goals)} of {len(goals)} targets of speed and memory are met"
+
+
 def passage(results: dict[str, Any]) -> str:
     """Put speed and memory into a table."""
     return (
         "![Times of one loss and gradient](../figures/performance-comparison.png)\n\n"
-        '"The limit" is what the activations and exponentials of the exact sum over all pairs would cost one by one in the best loops of this\n'
-        "machine. PyTorch as written sums all N^2 pairs as the loss does; at its best it takes each pair once, in batches that fit the caches, with\n"
-        "products for powers.\n\n"
+        "The term-by-term cost is what the activations and exponentials of the exact sum over all pairs would take one by one in the best loops of "
+        "this machine. PyTorch as written sums all N^2 pairs as the loss does; at its best it takes each pair once, in batches that fit the caches, "
+        "with products for powers.\n\n"
         + table(["one loss and gradient of Midpoint Mixup", "measured", "target"], rows_of(results))
-        + "\n![Times over each size, and predicted beside measured memory](../figures/performance-scaling.png)\n"
+        + "\n![Times over each size](../figures/performance-scaling.png)\n\n![Measured over predicted memory](../figures/performance-memory.png)\n"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from lib.performance.table import NAMES, ours, size
+from lib.performance.table import COST, LOST, NAMES, in_words, ours, size
 from mvsim.plotting.labels import METHOD_NAMES
 from mvsim.plotting.style import MARK, METHODS, NONE, styled
 
@@ -19,37 +20,41 @@ MEANING = {"N": "training points N", "k": "classes k", "m": "neurons m of a clas
 OURS, OTHERS = "black", "#8C8C8C"
 """Shades of the engine and of what it is compared with: methods and outcomes, which have colours, are not compared here."""
 
-LIBRARIES = {"numpy": "NumPy", "torch": "PyTorch", "jax": "JAX"}
-"""What the engine is compared with, where it is installed."""
-
-LIMIT = "one by one: every activation\nand exponential of the sum"
-"""What the study calls the limit: the cost of evaluating each term in the best loops of the machine. The engine sums most terms together instead."""
+WIDEST = 24
+"""Most letters of a name at an axis that is not broken into lines."""
 
 
-def scaling_figure(scaling: dict[str, Any], memory: dict[str, Any]) -> Figure:
-    """Draw time along each size, and predicted beside measured memory."""
+def scaling_figure(scaling: dict[str, Any]) -> Figure:
+    """Draw time along each size."""
     with styled():
         figure = Figure(figsize=(6.8, 4.5))
         axes = figure.subplots(2, 3)
         panels = list(axes.flat)
+        for spare in panels[len(scaling["axes"]) :]:
+            spare.remove()
         for panel, (axis, timings) in zip(panels, scaling["axes"].items(), strict=False):
             if panel is not panels[0]:
                 panel.sharey(panels[0])
             _along(panel, axis, timings, scaling, named=panel is panels[0])
             panel.tick_params(labelleft=panel in axes[:, 0])
-        _memory(panels[-1], memory)
         figure.supylabel("one loss and gradient, ms", fontsize=8)
         base = ", ".join(f"{name} = {value}" for name, value in scaling["base"].items())
-        ratios = [row["predicted_over_measured"] for row in memory["rows"]]
         powers = {axis: _last_power(timings) for axis, timings in scaling["axes"].items()}
         most, least = max(powers, key=lambda axis: powers[axis]), min(powers, key=lambda axis: powers[axis])
-        title = (
-            f"At large sizes time grows most with {most}, as {most}$^{{{powers[most]:.1f}}}$, and least with {least};\n"
-            f"memory is predicted within {100 * max(abs(ratio - 1) for ratio in ratios):.0f} %"
-        )
+        title = f"At large sizes time grows most with {most}, as {most}$^{{{powers[most]:.1f}}}$, and least with {least}"
         figure.suptitle(title, fontsize=9, x=0.01, ha="left")
         note = f"Midpoint Mixup on all pairs, one size at a time changed from {base} (grey line). Times: the least of several."
         figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
+        return figure
+
+
+def memory_figure(memory: dict[str, Any]) -> Figure:
+    """Draw measured over predicted memory."""
+    with styled():
+        figure = Figure(figsize=(3.3, 3.2))
+        _memory(figure.subplots(), memory)
+        most = 100 * max(abs(row["predicted_over_measured"] - 1) for row in memory["rows"])
+        figure.suptitle(f"Memory is predicted within {most:.0f} %", fontsize=9, x=0.01, ha="left")
         return figure
 
 
@@ -101,67 +106,66 @@ def _memory(panel: Axes, memory: dict[str, Any]) -> None:
     panel.set_xlim(least, most)
     panel.set_ylim(least, most)
     for axis in (panel.xaxis, panel.yaxis):
-        _ticks(axis, [value for value in (200, 400, 800, 1600, 3200) if least < value < most])
+        _ticks(axis, [value for value in (100, 200, 300, 400, 600, 800, 1200, 1600, 3200) if least < value < most])
     panel.set_xlabel("predicted peak memory, MiB")
     panel.set_ylabel("measured, MiB")
     panel.legend(loc="lower right", handletextpad=0.1, borderpad=0.1)
 
 
+def said_of_libraries(compared: dict[str, Any]) -> str:
+    """Say how long one gradient takes with mvsim, and with what it is compared with."""
+    seconds = compared["seconds"]
+    said = f"One gradient takes mvsim {in_words(ours(compared), 1)}"
+    others = [f"JAX takes {in_words(seconds['jax'])}"] if "jax" in seconds else []
+    torch = [seconds[name] for name in ("torch", "torch as written") if name in seconds]
+    if torch:
+        more = " or more" if len(torch) > 1 else ""
+        least = f"{min(torch):.1f} s" if min(torch) >= 0.1 else in_words(min(torch))
+        others.append(f"PyTorch {'' if others else 'takes '}{least}{more}")
+    return said + (f"; {', '.join(others)}" if others else "")
+
+
 def comparison_figure(compared: dict[str, Any], main: dict[str, Any]) -> Figure:
-    """Draw times of the engine beside other ways to the same numbers, and beside what evaluation one by one and the designs that lost would cost."""
+    """Draw times of the engine beside other ways to the same numbers, and beside the term-by-term cost and the designs that lost."""
     with styled():
-        figure = Figure(figsize=(6.8, 2.7))
+        figure = Figure(figsize=(6.8, 2.8))
         left, right = figure.subplots(1, 2)
         times = [(NAMES[name], compared["seconds"][name], OTHERS) for name in NAMES if name in compared["seconds"]]
         times += [(name, seconds, OURS) for name, seconds in compared["seconds"].items() if name.startswith("mvsim")]
         _times(left, times, compared["parameters"])
         state = main["states"]["escaped"]
         times = [
-            ("an exponential for each pair", state["lost"]["with exponentials"], OTHERS),
-            ("without moments", state["lost"]["without moments"], OTHERS),
-            (LIMIT, state["limit"], "white"),
+            *((LOST[route], state["lost"][route], OTHERS) for route in reversed(LOST)),
+            (COST, state["limit"], "white"),
             ("mvsim, 1 thread", state["seconds"]["1"], OURS),
             ("mvsim, 2 threads", state["seconds"]["2"], OURS),
         ]
         _times(right, times, main["parameters"])
-        others = [seconds / ours(compared) for name, seconds in compared["seconds"].items() if name in NAMES]
-        lost = [seconds / state["seconds"]["2"] for seconds in state["lost"].values()]
-        title = f"{_range(lost)} times faster than designs of its own that lost (right)"
-        if others:
-            there = [library for name, library in LIBRARIES.items() if name in compared["seconds"]]
-            title = f"{_range(others)} times faster than {', '.join(there)} (left),\n{title}"
-        figure.suptitle(f"mvsim is {title}", fontsize=9, x=0.01, ha="left")
+        figure.suptitle(said_of_libraries(compared), fontsize=9, x=0.01, ha="left")
         note = (
-            "One loss and gradient of Midpoint Mixup on all pairs. Hollow: a cost that is computed, not run: what the best loops\n"
-            "would take on one core for all terms of the sum one by one. mvsim can be faster, since it sums most of them together.\n"
-            "The two grey ones on the right are designs of mvsim that lost."
+            "One loss and gradient of Midpoint Mixup on all pairs. Left: beside libraries. Right, grey: designs of mvsim that lost.\n"
+            f"Hollow: the {COST} is computed, not run: what the best loops would take on one core for all terms of the sum\n"
+            "one by one. mvsim is faster where it sums most of them together."
         )
         figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
         return figure
 
 
-def _range(values: list[float]) -> str:
-    """Return the least and the largest of some values."""
-    return f"{_rounded(min(values))} to {_rounded(max(values))}"
-
-
-def _rounded(value: float) -> str:
-    """Return a number with two digits."""
-    return f"{float(f'{value:.2g}'):g}"
+def _in_lines(name: str) -> str:
+    """Break a long name into lines of about the same length."""
+    return name if len(name) <= WIDEST else textwrap.fill(name, len(name) // 2 + 3)
 
 
 def _times(panel: Axes, times: list[tuple[str, float, str]], parameters: dict[str, Any]) -> None:
     places = np.arange(len(times))[::-1]
     values = np.array([1e3 * seconds for _, seconds, _ in times])
-    panel.hlines(places, values.min() / 4, values, color=NONE, linewidth=0.8, zorder=1)
     panel.scatter(values, places, color=[colour for _, _, colour in times], edgecolor=OURS, linewidth=0.6, s=20, zorder=3)
     panel.set_xscale("log")
-    panel.set_xlim(values.min() / 4, values.max() * 12)
+    panel.set_xlim(values.min() / 2, values.max() * 10)
     panel.set_ylim(-0.6, len(times) - 0.4)
-    panel.set_yticks(places, [name for name, _, _ in times])
+    panel.set_yticks(places, [_in_lines(name) for name, _, _ in times])
     panel.tick_params(axis="y", length=0)
     for place, value in zip(places, values, strict=True):
-        text = f"{value:.3g} ms" if value < 1000 else f"{value / 1000:.2g} s"
-        panel.annotate(text, (value, place), xytext=(6, 0), textcoords="offset points", va="center", fontsize=7)
+        panel.annotate(in_words(value / 1e3), (value, place), xytext=(6, 0), textcoords="offset points", va="center", fontsize=7)
     panel.set_xlabel("ms")
     panel.set_title(size(parameters).replace("C_P", "$C_P$"), fontsize=7.5, loc="right")

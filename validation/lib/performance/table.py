@@ -13,6 +13,12 @@ NAMES = {
     "jax": "JAX, compiled by XLA",
 }
 
+LOST = {"without moments": "every neuron by itself", "with exponentials": "an exponential for each pair and class"}
+"""Designs of the engine that lost."""
+
+COST = "term-by-term cost"
+"""What evaluating each activation and exponential of the sum one by one in the best loops of the machine would cost."""
+
 MIB = 2.0**20
 
 
@@ -49,7 +55,7 @@ def rows_of(results: dict[str, Any]) -> list[list[str]]:
     rows.append(["peak memory of a run", f"{first['measured'] / MIB:.0f} MiB, predicted {first['predicted'] / MIB:.0f}", goals[4]])
     general = results["general"]
     rows.append([f"**arbitrary patches, {size(general['parameters'])}, all pairs**", "", ""])
-    rows.append(["1 thread", f"{_time(general['seconds']['1'])} = {general['ratio']:.1f} of the limit", goals[3]])
+    rows.append(["1 thread", f"{in_words(general['seconds']['1'])} = {general['ratio']:.1f} of the {COST}", goals[3]])
     rows.append(["**all sizes**", "", ""])
     ratios = [row["predicted_over_measured"] for row in results["memory"]["rows"]]
     fits = all(target["met"] for target in results["targets"][5:])
@@ -62,7 +68,7 @@ def rows_of(results: dict[str, Any]) -> list[list[str]]:
 def _comparison_rows(compared: dict[str, Any], goal: str) -> list[list[str]]:
     seconds, threads = compared["seconds"], f"{compared['threads']} threads"
     rows = [[f"**{size(compared['parameters'])}, all pairs**", "", ""]]
-    rows.append([f"mvsim, 1 and {threads}", f"{_time(seconds['mvsim, 1 thread'])}, {_time(ours(compared))}", ""])
+    rows.append([f"mvsim, 1 and {threads}", f"{in_words(seconds['mvsim, 1 thread'])}, {in_words(ours(compared))}", ""])
     for name, title in NAMES.items():
         measured = _times(seconds[name], ours(compared)) if name in seconds else "not installed"
         rows.append([f"{title}, {threads}", measured, goal if name == "torch as written" else ""])
@@ -74,13 +80,13 @@ def _main_rows(main: dict[str, Any], ratio_goal: str, threads_goal: str) -> list
     rows = [[f"**{size(main['parameters'])}, all pairs**", "", ""]]
     for name, title in titles.items():
         state, targeted = main["states"][name], name != "crossing"
-        measured = f"{_time(state['seconds']['1'])} = {state['ratio']:.2f} of the limit"
+        measured = f"{in_words(state['seconds']['1'])} = {state['ratio']:.2f} of the {COST}"
         rows.append([f"{title}, 1 thread", measured, ratio_goal if targeted else ""])
-        measured = f"{_time(state['seconds']['2'])}, speed-up {state['speed_up']:.2f}"
+        measured = f"{in_words(state['seconds']['2'])}, speed-up {state['speed_up']:.2f}"
         bits = "the same" if state["same_bits"] else "**other**"
         rows.append([f"{title}, 2 threads, {bits} bits", measured, threads_goal if targeted else ""])
     state = main["states"]["escaped"]
-    for route, title in (("without moments", "every neuron by itself"), ("with exponentials", "an exponential for each pair and class")):
+    for route, title in LOST.items():
         rows.append([f"tried and lost: {title}, 2 threads", _times(state["lost"][route], state["seconds"]["2"]), ""])
     return rows
 
@@ -112,11 +118,12 @@ def size(parameters: dict[str, Any]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in parameters.items() if name != "noise")
 
 
-def _time(seconds: float) -> str:
+def in_words(seconds: float, digits: int = 3) -> str:
+    """Return a time with its unit."""
     if seconds >= 1.0:
         return f"{seconds:.2g} s"
-    return f"{1e3 * seconds:.3g} ms"
+    return f"{1e3 * seconds:.{digits}g} ms"
 
 
 def _times(seconds: float, of: float) -> str:
-    return f"{_time(seconds)}: {seconds / of:.{0 if seconds > 10 * of else 1}f} times as long"
+    return f"{in_words(seconds)}: {seconds / of:.{0 if seconds > 10 * of else 1}f} times as long"
