@@ -105,6 +105,10 @@ def judge(results: dict[str, Any]) -> list[str]:
     return wrong
 
 
+LINES: dict[str, dict[str, Any]] = {"network": {"linewidth": 1.4}, "linear": {"color": "black", "linestyle": ":", "linewidth": 1.0}}
+"""Lines of networks, in the colours of the methods, and of the linear model."""
+
+
 def picture(results: dict[str, Any]) -> Figure:
     """Draw what is left of the gap over time, a panel for each k: the median over runs of the median over classes, and the range over runs."""
     with styled():
@@ -115,22 +119,39 @@ def picture(results: dict[str, Any]) -> Figure:
         for axes, (k, runs) in zip(panels, results["runs"].items(), strict=True):
             for method in ("erm", "midpoint"):
                 colour = METHODS[method]
-                for where, style in (("network", "-"), ("linear", (0, (2.0, 1.2)))):
+                for where in ("network", "linear"):
                     curves = [np.interp(grid, times, np.median(part, axis=1)) for times, part in (left(run, method, where) for run in runs)]
                     if curves:
-                        axes.plot(grid, np.median(curves, axis=0), color=colour, linestyle=style, linewidth=1.4 if where == "network" else 1.0)
-                        axes.fill_between(grid, np.min(curves, axis=0), np.max(curves, axis=0), color=colour, alpha=0.2, linewidth=0)
+                        least, most = np.min(curves, axis=0), np.max(curves, axis=0)
+                        axes.plot(grid, np.median(curves, axis=0), **LINES[where] | ({"color": colour} if where == "network" else {}))
+                        if where == "network":
+                            axes.fill_between(grid, least, most, color=colour, alpha=0.3, linewidth=0)
+                        else:
+                            axes.fill_between(grid, least, most, facecolor="none", edgecolor=MARK, alpha=0.6, hatch="//////", linewidth=0.3)
             axes.set(xscale="log", xlim=(1.0, T_END), ylim=(-0.1, 1.15))
             axes.set_ylabel("part of the gap left")
             axes.text(0.03, 0.06, f"$k$ = {k}", transform=axes.transAxes)
         first = panels[0]
         first.text(0.75 * T_END, 0.95, "ERM", color=METHODS["erm"], ha="right")
         first.text(450.0, 0.42, "Midpoint\nMixup", color=METHODS["midpoint"])
-        for style, name in (("-", "network"), ((0, (2.0, 1.2)), "linear model")):
-            panels[-1].plot([], [], color=MARK, linestyle=style, label=name)
+        for where, name in (("network", "network"), ("linear", "linear model")):
+            panels[-1].plot([], [], **{"color": MARK, **LINES[where]}, label=name)
         panels[-1].legend(loc="center right", bbox_to_anchor=(1.0, 0.3), handlelength=1.8)
+        note = "Lines: medians. Shade: range over runs (hatched: linear model)."
+        figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
         panels[-1].set_xlabel("time since the gap was opened")
         return figure
+
+
+def headline(results: dict[str, Any]) -> str:
+    """Say what is left of the gaps under both methods."""
+    said = []
+    for k, runs in results["runs"].items():
+        each = [summary_of(run) for run in runs]
+        if each:
+            midpoint, erm = (np.median([one[name] for one in each]) for name in ("midpoint_left", "erm_left_at_end"))
+            said.append(f"{100 * midpoint:.0f} % under Midpoint Mixup and {100 * erm:.0f} % under ERM at k = {k}")
+    return f"Of a gap that is opened in a network, what is left at t = {T_END:.0e} is {'; '.join(said) or 'unknown'}"
 
 
 def passage(results: dict[str, Any]) -> str:
@@ -143,6 +164,6 @@ def passage(results: dict[str, Any]) -> str:
     heads = ("k", "runs", "half-time, network", "half-time, linear", "left, network", "ERM: left, network", "ERM: left, linear")
     return (
         "![Gaps opened in a network and in the linear model](../figures/linear-in-network.png)\n\n"
-        f"A gap of log k, opened in networks whose views are all active, under Midpoint Mixup (half-time, and part left after the time "
-        f"{T_END:.0e}) and ERM, in the network and in the linear model; medians over classes and runs:\n\n{table(heads, rows)}"
+        "A gap of log k is opened in networks whose views are all active, and in the linear model. Half-times are those under Midpoint Mixup; what "
+        f"is left is the part of the gap after the time {T_END:.0e}. Medians over classes and runs:\n\n{table(heads, rows)}"
     )

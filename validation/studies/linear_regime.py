@@ -169,6 +169,17 @@ def _exponent_of(results: dict[str, Any], name: str) -> float:
     return float(np.polyfit(np.log([float(one) for one in rows]), np.log(medians), 1)[0]) if len(rows) > 1 else float("nan")
 
 
+def headline(results: dict[str, Any]) -> str:
+    """Say how many checks turn, and how much sooner Midpoint Mixup closes a gap."""
+    times, rows = results["closing"]["times"], results["separability"]["over_k"]
+    sooner = [_middle(times["erm"][k][-1]) / _middle(times["midpoint"][k][-1]) for k in times["erm"]]
+    proved = sum(row["status"] == "holds" for row in rows)
+    return (
+        f"Both methods close a gap of {results['closing']['C'][-1]:g} log k in a linear model, ERM {min(sooner):.0e} times later or more; "
+        f"{proved} of {len(rows)} data sets are proved to have no perfect linear classifier"
+    )
+
+
 def passage(results: dict[str, Any]) -> str:
     """Say what came out."""
     gradients, times = results["gradients"], results["closing"]["times"]

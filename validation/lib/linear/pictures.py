@@ -26,8 +26,8 @@ APART = 0.02
 """Of the width of the axes, by which marks of one place are moved so that their bars do not lie on each other."""
 
 
-LINES = (("-", "o"), ((0, (4.0, 1.0)), "s"), ((0, (4.0, 1.0, 1.0, 1.0)), "^"), ((0, (0.8, 1.0)), "D"))
-"""Styles and markers of lines that differ in what is no k."""
+LINES = ("-", (0, (4.0, 1.0)), (0, (4.0, 1.0, 1.0, 1.0)), (0, (0.8, 1.0)))
+"""Styles of lines that differ in what is no k."""
 
 
 def regime_figure(results: dict[str, Any]) -> Figure:
@@ -51,13 +51,16 @@ def separability_figure(results: dict[str, Any]) -> Figure:
         rows = results["separability"]
         k = rows["over_strength"][0]["k"]
         _shares(upper, rows["over_strength"], "strength", logarithmic=True)
-        upper.set(xscale="log", xlabel=rf"noise over signal, $P\delta_3/\delta_2$ ($k$ = {k}, 20 points each)")
+        upper.set(xscale="log", xlabel=r"noise over signal, $P\delta_3/\delta_2$" + f"\n($k$ = {k}, 20 points per class)")
         _shares(lower, rows["over_points"], "points")
         strength = rows["over_points"][0]["strength"]
-        lower.set(xlabel=rf"points for each class ($k$ = {k}, $P\delta_3/\delta_2$ = {strength:.2g})")
+        lower.set(xlabel=rf"points per class ($k$ = {k}, $P\delta_3/\delta_2$ = {strength:.2g})")
         upper.set_xticks([0.2, 0.5, 1.0, 2.0], ["0.2", "0.5", "1", "2"])
         upper.xaxis.set_minor_locator(NullLocator())
         lower.legend(loc="center right")
+        number = max(sum(row["strength"] == one["strength"] for row in rows["over_strength"]) for one in rows["over_strength"])
+        note = f"Bars: 95 % Clopper-Pearson intervals of the share of {number} data sets."
+        figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
         return figure
 
 
@@ -101,14 +104,16 @@ def _shades(results: dict[str, Any]) -> dict[str, str]:
 
 def _breaks(axes: Axes, results: dict[str, Any]) -> None:
     rows = results["breaks"]
-    for k, values in rows["least"].items():
-        _spread(axes, rows["e"], values, _shades(results)[k], label=f"$k$ = {k}")
     e = np.array(rows["e"])
+    ends = list(dict.fromkeys([next(iter(rows["least"])), list(rows["least"])[-1]]))  # the others lie between them
+    for k, side in zip(ends, ("bottom", "top"), strict=False):
+        _spread(axes, e, rows["least"][k], _shades(results)[k])
+        axes.text(0.8 * e[0], np.median(rows["least"][k], axis=1)[0], f"$k$ = {k}", ha="right", va=side)
+    axes.set_xlim(0.12 * e[0], None)
     reference = 0.1 * np.median(next(iter(rows["least"].values())), axis=1)[-1] * e**2
     axes.loglog(e, reference, color=MARK, linewidth=0.7, linestyle="--")
     axes.text(e[1], 0.4 * reference[1], "$e^2$", color=MARK, va="top")
     axes.set(xlabel="break $e$ of one correlation", ylabel=r"$\min_\gamma J_{MM}(\gamma g) - \inf J_{MM}$", title="3.2: unequal features cost")
-    axes.legend()
 
 
 def _unseen(axes: Axes, results: dict[str, Any]) -> None:
@@ -118,7 +123,7 @@ def _unseen(axes: Axes, results: dict[str, Any]) -> None:
     error = np.abs(np.array([[row["low"] for row in rows], [row["high"] for row in rows]]) - fraction)
     axes.semilogy(N, [row["exact"] for row in rows], color=MARK, linewidth=0.7, linestyle="--", label=r"$(1 - 1/k)^N + k^{-N}$")
     axes.errorbar(N, fraction, error, color="#1F1F1F", marker="o", markersize=3, linestyle="", label="data sets, $k$ = 5")
-    axes.set(xlabel="number of points $N$", ylabel="share that does not show a break", title=r"3.2: necessary but for $e^{-\Theta(N)}$")
+    axes.set(xlabel="number of points $N$", ylabel="share of data sets", title="3.2: a break goes unseen\n" + r"with probability $e^{-\Theta(N)}$")
     axes.legend()
 
 
@@ -153,16 +158,16 @@ def _gradients(axes: Axes, results: dict[str, Any]) -> None:
     axes.set_ylim(-2.0, 1.5)
     axes.set_yticks([-0.1, -0.01, 0.0, 0.01, 0.1])
     axes.set(xscale="log", xlabel="classes $k$", ylabel=r"$k$ times the least $-\langle\nabla J_{MM}, v_{y,2}\rangle$")
-    axes.set_title("3.4: the worst pull, not positive as written")
+    axes.set_title("3.4: positive if the feature lags at 0,\nnegative as written")
 
 
 def _erm(axes: Axes, results: dict[str, Any]) -> None:
     rows = results["gradients"]
     k = np.array([int(one) for one in rows], dtype=float)
     constants = [C for C in next(iter(rows.values()))["erm"] if float(C) in (1.0, 10.0, 20.0, 40.0)]
-    for C, (line, marker) in zip(constants, LINES, strict=False):
+    for C, line in zip(constants, LINES, strict=False):
         values = k[:, None] ** (0.1 * float(C) - 1.0) * np.array([row["erm"][C] for row in rows.values()])
-        _spread(axes, k, values, METHODS["erm"], linestyle=line, marker=marker, markersize=3.5, label=f"$C$ = {float(C):g}")
+        _spread(axes, k, values, METHODS["erm"], linestyle=line, marker="", label=f"$C$ = {float(C):g}")
     axes.axhline(1.0, color=MARK, linewidth=0.7, linestyle="--")
     axes.text(k[-1], 0.7, "bound", color=MARK, ha="right", va="top")
     axes.set(xscale="log", yscale="log", ylim=(1e-7, 3.0), xlabel="classes $k$")
