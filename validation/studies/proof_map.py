@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import textwrap
 import time
 from typing import Any, NamedTuple
 
@@ -18,10 +19,12 @@ import numpy as np
 from lib.runs import add_runs_option, all_over_seeds, runs_of_present_code
 from lib.study import TRAINING
 from lib.tables import table
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from mvsim.plotting.style import styled
+from mvsim.plotting.labels import METHOD_NAMES
+from mvsim.plotting.style import MARK, styled
 from mvsim.simulation.words import number
 from mvsim.verification import run_verdicts
 from mvsim.verification.paths import path_in_k
@@ -32,20 +35,30 @@ from mvsim.verification.verdict import BAD
 TITLE = "Which steps of the proofs hold"
 SOURCES = (*TRAINING, "archive", "verification")
 
+AT = {"scaled": "default r0", "literal": "d = k^20"}
+"""Where the runs of each regime are, in words."""
+
 REGIMES = {"scaled": "default", "literal": "literal"}
 """By name the path on which d lies (`mvsim.verification.paths.path_in_k`)."""
 
-COLOURS = {
-    "holds": "#cfe8d5",
-    "partly": "#f6e7b8",
-    "contradicted": "#f2c9c4",
-    "measured": "#eef2f7",
-    "within": "#9fbfdd",
-    "beyond": "#e3d3e8",
-    "none": "#f8f8f8",
-}
+COLOURS = {"holds": "#EDEDED", "partly": "#CFCFCF", "contradicted": "#ABABAB", "measured": "#F8F8F8", "within": "#DEDEDE", "beyond": "#C2C2C2"}
 HATCHES = {"contradicted": "////", "partly": "..", "beyond": "\\\\\\\\"}
-"""So that the map can be read without colours."""
+"""Greys, since colours have other meanings in other pictures; what matters has a hatch, too."""
+
+MEANINGS = {
+    "holds": "holds in all runs",
+    "partly": "holds in some runs",
+    "contradicted": "contradicted in all runs",
+    "measured": "hidden constant, median",
+    "within": "within the bound in all runs, median",
+    "beyond": "outside the bound in some run, median",
+}
+
+HEADS = {"scaled": "default $r_0$", "literal": "$d = k^{20}$"}
+"""Of the columns of each regime."""
+
+LETTERS = 100
+"""In a line of the title."""
 
 
 REPLAYS = (
@@ -108,40 +121,65 @@ def outcome(step: dict[str, Any]) -> tuple[str, str]:
 
 
 def picture(results: dict[str, Any]) -> Figure:
-    """Draw the map: a row for each step that is decided or measured anywhere, a column for each point."""
-    said = [(row, outcome(step)[0]) for answer in results.values() for row, step in answer["steps"].items()]
-    rows = sorted({row for row, kind in said if kind != "none"}, key=_order)
-    columns = [name for name in points() if name in results]
+    """Draw a table for each loss: a row for each step that is decided or measured with it, those that are contradicted first."""
+    against = sorted(contradicted(results), key=_order)
+    tables = {theorem: _rows_and_columns(results, theorem, against) for theorem in THEOREMS}
+    tables = {theorem: found for theorem, found in tables.items() if found[0]}
     with styled():
-        figure = Figure(figsize=(6.8, 1.4 + 0.155 * len(rows)), layout="constrained")
-        axes = figure.subplots()
-        for x, column in enumerate(columns):
-            for y, row in enumerate(rows):
-                kind, words = outcome(results[column]["steps"][row]) if row in results[column]["steps"] else ("none", "")
-                look = {"facecolor": COLOURS[kind], "hatch": HATCHES.get(kind), "edgecolor": "white", "linewidth": 0}
-                axes.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, **look))
-                axes.text(x, y, words, ha="center", va="center", fontsize=6)
-        axes.set_xlim(-0.5, len(columns) - 0.5)
-        axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.set_xticks(range(len(columns)), [name.replace(" ", "\n") for name in columns], fontsize=6)
-        axes.set_yticks(range(len(rows)), rows, fontsize=6)
-        axes.xaxis.tick_top()
-        axes.tick_params(length=0)
-        axes.spines[:].set_visible(False)
-        names = {
-            "holds": "holds in all runs",
-            "partly": "in some",
-            "contradicted": "contradicted in all",
-            "measured": "hidden constant, median",
-            "within": "within the bound of the proof",
-            "beyond": "beyond it in a run",
-        }
+        most = max((len(rows) for rows, _ in tables.values()), default=1)
+        figure = Figure(figsize=(6.8, 1.4 + 0.155 * most), layout="constrained")
+        widths = [len(columns) for _, columns in tables.values()]
+        panels = figure.subplots(1, max(len(tables), 1), squeeze=False, width_ratios=widths or None)[0]
+        for axes, (theorem, (rows, columns)) in zip(panels, tables.items(), strict=False):
+            _table(axes, results, rows, columns, most)
+            axes.set_title(METHOD_NAMES[THEOREMS[theorem].method], loc="left")
         look = {"edgecolor": "#999999", "linewidth": 0.4}
-        handles = [Patch(facecolor=COLOURS[kind], hatch=HATCHES.get(kind), label=text, **look) for kind, text in names.items()]
+        handles = [Patch(facecolor=COLOURS[kind], hatch=HATCHES.get(kind), label=text, **look) for kind, text in MEANINGS.items()]
         figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=6)
-        title = f"{len(contradicted(results))} of {len(rows)} steps of the proofs are contradicted by some run"
+        title = textwrap.fill(f"Contradicted by some run: {_named(against)}", LETTERS)
         figure.suptitle(title, fontsize=9, x=0.01, ha="left")
         return figure
+
+
+def _named(steps: list[str]) -> str:
+    """Name steps, the word for each kind once: Claims B.17 (positivity), B.22."""
+    kinds: dict[str, list[str]] = {}
+    for step in steps:
+        kind, name = step.split(" ", 1)
+        kinds.setdefault(kind, []).append(name)
+    return "; ".join(f"{kind}{'s' if len(names) > 1 else ''} {', '.join(names)}" for kind, names in kinds.items()) or "none of the steps"
+
+
+def _rows_and_columns(results: dict[str, Any], theorem: str, first: list[str]) -> tuple[list[str], list[str]]:
+    """Return the steps and the points of one loss that have anything to show, the steps of ``first`` first."""
+    columns = [name for name in points() if name in results and results[name]["theorem"] == theorem]
+    said = {row for name in columns for row, step in results[name]["steps"].items() if outcome(step)[0] != "none"}
+    return sorted(said, key=lambda row: (row not in first, _order(row))), columns
+
+
+def _table(axes: Axes, results: dict[str, Any], rows: list[str], columns: list[str], most: int) -> None:
+    """Draw one table into axes that have room for ``most`` rows."""
+    for x, column in enumerate(columns):
+        for y, row in enumerate(rows):
+            kind, words = outcome(results[column]["steps"][row]) if row in results[column]["steps"] else ("none", "")
+            if kind != "none":
+                look = {"facecolor": COLOURS[kind], "hatch": HATCHES.get(kind), "edgecolor": "white", "linewidth": 0}
+                axes.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, **look))
+                back = {"facecolor": COLOURS[kind], "edgecolor": "none", "pad": 0.6}
+                axes.text(x, y, words, ha="center", va="center", fontsize=6, bbox=back if kind in HATCHES else None)
+    axes.set_xlim(-0.5, len(columns) - 0.5)
+    axes.set_ylim(most - 0.5, -1.9)
+    axes.set_xticks([])
+    for x, column in enumerate(columns):
+        axes.text(x, -0.6, f"$k$={results[column]['k']}", ha="center", va="bottom", fontsize=6)
+    for regime, words in HEADS.items():
+        places = [x for x, column in enumerate(columns) if results[column]["regime"] == regime]
+        if places:
+            axes.text(places[0] - 0.45, -1.35, words, ha="left", va="bottom", fontsize=6)
+            axes.plot([places[0] - 0.45, places[-1] + 0.45], [-1.32, -1.32], color=MARK, linewidth=0.5)
+    axes.set_yticks(range(len(rows)), rows, fontsize=6)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
 
 
 def _order(name: str) -> tuple[str, int, str]:
@@ -215,8 +253,11 @@ def headline(results: dict[str, Any]) -> str:
 
 def passage(results: dict[str, Any]) -> str:
     """Show the map, and put into a table what is contradicted, and where."""
-    columns = [name for name in points() if name in results]
     found = contradicted(results)
+    columns = [name for name in points() if any(name in cells for cells in found.values())]
+    heads = [
+        f"{METHOD_NAMES[THEOREMS[results[name]['theorem']].method]}, {AT[results[name]['regime']]}, k = {results[name]['k']}" for name in columns
+    ]
     rows = [
         [row, *(f"{cells[column][0]} of {cells[column][1]}" if column in cells else "" for column in columns)]
         for row, cells in sorted(found.items(), key=lambda one: _order(one[0]))
@@ -226,7 +267,7 @@ def passage(results: dict[str, Any]) -> str:
         "A fraction: in how many of the runs that decide a step it holds. A number: the median of a constant that the proof hides, or bounds. Empty: "
         "what the step supposes does not occur, or it is about the other loss.\n\n"
         "Runs that contradict a step, of those that decide it; steps that are contradicted nowhere are left out:\n\n"
-        + table(["step", *columns], rows)
+        + table(["step", *heads], rows)
         + _vanish(results)
         + (REPLAYS if any("Replay" in fault for answer in results.values() for fault in answer["broken"]) else "")
     )
