@@ -22,10 +22,11 @@ from lib.study import TRAINING
 from lib.tables import table
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from scipy.stats import kendalltau
 
 import mvsim
-from mvsim.plotting.style import FIRST, MARK, SECOND, styled
+from mvsim.plotting.style import MARK, ramp, styled
 
 TITLE = "When every view escapes under Midpoint Mixup"
 SOURCES = (*TRAINING, "archive")
@@ -89,26 +90,29 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
     return {"k": k, "layout": layout, "d": p.d, "N": p.N, "P": p.P, "runs": found}
 
 
-WAYS = {False: "by a neuron of its own", True: "by patches that two points share"}
-LOOKS = {6: (SECOND, "s"), 10: (FIRST, "o")}
-"""Titles of the two ways in which views escape, and how each k is drawn."""
+WAYS = {False: "First view, or second view by a second neuron", True: "Second view by the neuron of the first view"}
+"""Titles of the two ways in which views escape: by growth of a dormant neuron, and by patches that two points share."""
+
+MARKERS = ("s", "o", "^", "D")
+"""Of the numbers of classes, in their order."""
 
 
 def picture(results: dict[str, Any]) -> Figure:
     """Draw when views escaped over when they were predicted to, those by their own neurons beside those by shared patches, a row for each layout."""
     layouts = list(dict.fromkeys(answer["layout"] for answer in results.values()))
     with styled():
-        figure = Figure(figsize=(6.4, 0.6 + 2.6 * len(layouts)), layout="constrained")
+        figure = Figure(figsize=(6.8, 0.6 + 2.9 * len(layouts)), layout="constrained")
         grid = figure.subplots(len(layouts), len(WAYS), sharex=True, sharey=True, squeeze=False)
         for row, layout in zip(grid, layouts, strict=True):
             answers = [answer for answer in results.values() if answer["layout"] == layout]
-            for axes, (is_shared, title) in zip(row, WAYS.items(), strict=True):
-                _panel(axes, answers, is_shared)
-                axes.set_title(title if len(layouts) == 1 else f"{title}, signals at {layout} places")
-            row[0].set_ylabel(r"$\log_{10}$ of the escape time")
+            for axes, is_shared in zip(row, WAYS, strict=True):
+                _panel(axes, answers, is_shared, results)
+            row[0].set_ylabel("escape time" if len(layouts) == 1 else f"escape time, signals at {layout} places")
+        for axes, title in zip(grid[0], WAYS.values(), strict=True):
+            axes.set_title(title)
         for axes in grid[-1]:
-            axes.set_xlabel(r"$\log_{10}$ of the predicted escape time")
-        grid[0, 0].legend(loc="upper left")
+            axes.set_xlabel("escape time predicted from the initial state")
+        _legend(grid[0, 0], results)
         figure.suptitle(_headline(results), fontsize=9, x=0.01, ha="left")
         return figure
 
@@ -120,16 +124,35 @@ def _headline(results: dict[str, Any]) -> str:
     return f"{early} of {len(late)} escapes under Midpoint Mixup come earlier than predicted, {within} within {WITHIN:g} decades"
 
 
-def _panel(axes: Axes, answers: list[dict[str, Any]], is_shared: bool) -> None:
-    """Draw the views that escape in one way, and where they would be if the prediction were right."""
-    ends = [time for answer in answers for run in answer["runs"] for name in ("predicted", "came") for time in run[name]]
-    line = [min(ends) - 0.3, max(ends) + 0.3]
-    axes.plot(line, line, color=MARK, linewidth=0.8, zorder=0, label="as predicted")
+def _panel(axes: Axes, answers: list[dict[str, Any]], is_shared: bool, results: dict[str, Any]) -> None:
+    """Draw the views that escape in one way, and a diagonal where they would be if the prediction were right."""
+    looks = _looks(results)
     for answer in answers:
         predicted, came, shared = (np.concatenate([run[key] for run in answer["runs"]]) for key in ("predicted", "came", "shared"))
         chosen = shared.astype(bool) == is_shared
-        colour, marker = LOOKS[answer["k"]]
-        axes.plot(predicted[chosen], came[chosen], color=colour, marker=marker, markersize=3.5, linestyle="", label=f"$k$ = {answer['k']}")
+        colour, marker = looks[answer["k"]]
+        axes.plot(10.0 ** predicted[chosen], 10.0 ** came[chosen], color=colour, marker=marker, **DOT)
+    ends = [time for answer in results.values() for run in answer["runs"] for name in ("predicted", "came") for time in run[name]]
+    limits = 10.0 ** (min(ends) - 0.2), 10.0 ** (max(ends) + 0.2)
+    axes.axline((limits[0], limits[0]), (limits[1], limits[1]), color=MARK, linewidth=0.7, linestyle=":", zorder=1)
+    axes.set(xscale="log", yscale="log", xlim=limits, ylim=limits, aspect="equal")
+
+
+DOT: dict[str, Any] = {"markersize": 4.0, "markeredgecolor": "white", "markeredgewidth": 0.4, "linestyle": ""}
+"""Dots with a bright edge, so that two that overlap can be told apart."""
+
+
+def _looks(results: dict[str, Any]) -> dict[int, tuple[str, str]]:
+    """Return colour and marker of each number of classes."""
+    ks = sorted({answer["k"] for answer in results.values()})
+    return dict(zip(ks, zip(ramp(len(ks)), MARKERS, strict=False), strict=True))
+
+
+def _legend(axes: Axes, results: dict[str, Any]) -> None:
+    """Name the numbers of classes and the diagonal."""
+    handles = [Line2D([], [], color=colour, marker=marker, label=f"$k$ = {k}", **DOT) for k, (colour, marker) in _looks(results).items()]
+    handles.append(Line2D([], [], color=MARK, linewidth=0.7, linestyle=":", label="as predicted"))
+    axes.legend(handles=handles, loc="upper left")
 
 
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:
@@ -185,6 +208,6 @@ def passage(results: dict[str, Any]) -> str:
     sizes = "; ".join(f"{name}: P = {answer['P']}, N = {answer['N']}" for name, answer in results.items())
     return (
         "![Escape times under Midpoint Mixup over the predicted times](../figures/midpoint-escapes.png)\n\n"
-        f"{_headline(results)}. Times are predicted from the initial state alone by a reduced system of all views. Signals lie at {places} places; "
+        f"Times are predicted from the initial state alone by a reduced system of all views. Signals lie at {places} places; "
         f'{sizes}; the rest is default. "Each view alone" is a prediction with everything else held at its start.\n\n' + table(heads, rows)
     )
