@@ -109,10 +109,10 @@ def picture(results: dict[str, Any]) -> Figure:
     others = [view for view in views if view["came"] is None]
     end = FAR + 4.0
     with styled():
-        figure = Figure(figsize=(3.8, 3.2), layout="constrained")
+        figure = Figure(figsize=(3.3, 3.2), layout="constrained")
         axes = figure.subplots()
-        axes.plot([5.0, end], [5.0, end], color=MARK, linewidth=0.8, label="as predicted")
-        axes.axhline(FAR, color=MARK, linewidth=0.8, linestyle=":", label="end of the runs")
+        axes.plot([5.0, FAR], [5.0, FAR], color=MARK, linewidth=0.7, linestyle=":", label="as predicted")
+        axes.axhline(FAR, color=MARK, linewidth=0.8, linestyle="--", label="end of the runs")
         x, error = (np.array([view[name] for view in hits]) for name in ("predicted", "error"))
         axes.errorbar(
             x,
@@ -122,13 +122,14 @@ def picture(results: dict[str, Any]) -> Figure:
             fmt="o",
             markersize=3.5,
             linewidth=0.8,
-            label="escaped, with the error of the fit",
+            label="escaped, with error of the fit",
         )
         later = np.array([view["predicted"] for view in others])
-        beyond = f"{len(later)} not by the end, {int((later >= end).sum())} of them\npredicted at or beyond the edge"
-        axes.plot(np.minimum(later, end), np.full(len(later), FAR + 0.3), color=SECOND, marker="^", markersize=3.5, linestyle="", label=beyond)
-        axes.set_xlim(5.0, end + 0.3)
-        axes.set_ylim(5.0, FAR + 1.0)
+        inside, beyond = later[later < end], int((later >= end).sum())
+        axes.plot(inside, np.full(len(inside), FAR + 0.3), color=SECOND, marker="^", markersize=3.5, linestyle="", label="not by the end of the runs")
+        axes.text(end, FAR + 0.6, f"{beyond} predicted at or beyond the edge $\\rightarrow$", fontsize=7, color=MARK, ha="right", va="bottom")
+        axes.set_xlim(5.0, end)
+        axes.set_ylim(5.0, FAR + 1.2)
         axes.set_xlabel(r"$\log_{10}$ of the predicted escape time")
         axes.set_ylabel(r"$\log_{10}$ of the escape time")
         early = max((view["predicted"] - view["came"] for view in hits), default=0.0)
@@ -224,10 +225,9 @@ def passage(results: dict[str, Any]) -> str:
     heads = ["runs", "unlearned views", "escapes predicted", "escapes not predicted", "predicted, did not come"]
     heads += ["median error, decades", "largest error", "within the error of the fit"]
     way = _least_way(results)
-    early = sum(any(view["came"] is not None for view in run["views"]) for run in runs.values())
     return (
         "![Escape times of unlearned views over the predicted times](../figures/permanence.png)\n\n"
-        f"k = 10, r0 = {R0:g}, ERM, followed to t = 10^{FAR:g}. In {early} of {len(runs)} settled runs a view that was not learned escaped later.\n\n"
+        f"{len(runs)} runs of ERM were followed until they had settled, and then to t = 10^{FAR:g}.\n\n"
         + table(heads, rows)
         + ("" if way is None else _way_passage(way))
         + (_undone_passage(results["undone"]) if "undone" in results else "")
