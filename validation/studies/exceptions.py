@@ -28,6 +28,7 @@ from lib.exception_rates import exception_share
 from lib.paths import RESULTS
 from lib.study import LOSS
 from lib.tables import table
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.optimize import minimize
 
@@ -189,46 +190,85 @@ def picture(results: dict[str, Any], classes: Classes) -> Figure:
         return figure
 
 
+DRAWN, LEAST_COUNT = 20_000, 10
+"""Classes that `default_regime` draws for a rate, at least, and the least number of exceptions among them with which a rate is drawn."""
+
+SHOWN = (6, 10, 20, 50, 1000)
+"""The k whose rates are drawn."""
+
+
 def rates_picture(results: dict[str, Any]) -> Figure:
     """Draw the rate of exceptions over r0 for several k, and what was measured; and beside it the same down to d = k^20."""
-    shown, lines = (6, 10, 20, 50, 1000), results.get("down_to_literal", {})
+    lines = results.get("down_to_literal", {})
+    colours = dict(zip(SHOWN, ramp(len(SHOWN)), strict=True))
     with styled():
-        figure = Figure(figsize=(6.8 if lines else 5.0, 2.8), layout="constrained")
+        figure = Figure(figsize=(6.8 if lines else 3.3, 3.0), layout="constrained")
         axes, *others = figure.subplots(1, 2 if lines else 1, squeeze=False)[0]
-        colours = dict(zip(shown, ramp(len(shown)), strict=True))
+        ends: list[tuple[float, float, str]] = []
         for row in results["rates"]["rows"]:
-            if row["k"] in shown:
-                axes.plot(results["rates"]["r0"], np.maximum(row["shares"], 1e-6), color=colours[row["k"]], label=f"k = {row['k']}, predicted")
+            if row["k"] in colours:
+                counted = [(r0, one) for r0, one in zip(results["rates"]["r0"], row["shares"], strict=True) if one * DRAWN >= LEAST_COUNT]
+                axes.plot(*zip(*counted, strict=True), color=colours[row["k"]])
+                ends.append((*counted[-1], f"$k$ = {row['k']}"))
         for k, r0, mean, low, high in results.get("rates_of_runs", []):
             if k in colours:
-                at = r0 * (1.0 + 0.012 * (shown.index(k) - 1.5))
+                at = r0 * (1.0 + 0.012 * (SHOWN.index(k) - 1.5))
                 if mean:
                     error = [[mean - low], [high - mean]]
-                    axes.errorbar([at], [mean], yerr=error, color=colours[k], fmt="o", markersize=3, linewidth=0.7)
+                    axes.errorbar([at], [mean], yerr=error, ecolor="black", markerfacecolor=colours[k], **MEASURED)
                 else:  # all that is known is that the share is less
-                    axes.plot([at], [high], color=colours[k], marker="v", markersize=4, linestyle="", markerfacecolor="white", markeredgewidth=0.8)
-        axes.plot([], [], color=MARK, marker="o", markersize=3, linestyle="", label="measured")
-        axes.plot([], [], color=MARK, marker="v", markersize=4, linestyle="", markerfacecolor="white", label="none seen: 95 %\nupper limit")
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_ylim(1e-4, 1.3)
+                    axes.plot([at], [high], **LESS | {"markeredgecolor": colours[k]})
+        if results.get("rates_of_runs"):
+            axes.plot([], [], markerfacecolor="black", **{key: value for key, value in MEASURED.items() if key != "fmt"}, marker="o", linestyle="",
+                      label="measured")  # fmt: skip
+            axes.plot([], [], **LESS, label="none seen: 95 % upper limit")
+            axes.legend(loc="lower left")
+        axes.set(xscale="log", yscale="log", ylim=(3e-5 if results.get("rates_of_runs") else 2e-4, 2.0))
         axes.set_xlabel(r"largest initial correlation over the threshold, $r_0$")
         axes.set_ylabel("share of classes that learn both")
         axes.set_xticks([0.05, 0.1, 0.2, 0.4], ["0.05", "0.1", "0.2", "0.4"])
         axes.minorticks_off()
+        _label_ends(axes, ends)
         figure.suptitle(
             "Exceptions to Theorem 4.6 are rarer as $r_0$ falls;\nthey are predicted to be more frequent as $k$ grows", fontsize=9, x=0.01, ha="left"
         )
-        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+        note = f"Lines: predicted, where {LEAST_COUNT} classes or more of {DRAWN:,} are exceptions."
+        figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
         for far in others:
             for k, line in lines.items():
                 far.plot(line["r0"], line["shares"], color=colours[int(k)])
-                far.plot(line["r0"][0], line["shares"][0], color=colours[int(k)], marker="D", markersize=4, linestyle="", label=f"d = {k}^20")
+                far.plot(line["r0"][0], line["shares"][0], color=colours[int(k)], marker="D", markersize=4, linestyle="")
+                place = (line["r0"][0], line["shares"][0])
+                far.annotate(f"$k$ = {k}, $d = k^{{20}}$", place, xytext=(6, -2), textcoords="offset points", va="top", fontsize=7)
             far.set_xscale("log")
             far.set_yscale("log")
-            far.set_xlabel("$r_0$, down to the literal path")
-            far.legend(loc="lower right")
+            far.margins(0.1)
+            far.set_ylabel("predicted share")
+            far.set_xlabel("$r_0$, down to that of $d = k^{20}$")
         return figure
+
+
+MEASURED: dict[str, Any] = {"fmt": "o", "markersize": 3.5, "markeredgecolor": "black", "markeredgewidth": 0.6, "linewidth": 0.7}
+LESS: dict[str, Any] = {
+    "marker": "v",
+    "markersize": 4,
+    "linestyle": "",
+    "markerfacecolor": "white",
+    "markeredgecolor": "black",
+    "markeredgewidth": 0.8,
+}
+"""How shares are drawn that were measured, and the ends of intervals where nothing was seen."""
+
+APART = 1.75
+"""Least factor between the places of two words at the ends of lines."""
+
+
+def _label_ends(axes: Axes, ends: list[tuple[float, float, str]]) -> None:
+    """Write words at the right ends of lines, moved apart where they would overlap."""
+    height = 0.0
+    for x, y, words in sorted(ends, key=lambda end: end[1]):
+        height = max(y, height * APART)
+        axes.annotate(words, (x, height), xytext=(4, 0), textcoords="offset points", va="center", fontsize=7, annotation_clip=False)
 
 
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:
@@ -258,7 +298,7 @@ def headline(results: dict[str, Any]) -> str:
     """Say how often the exceptions to Theorem 4.6 are predicted at k = 50."""
     found = results["k"]["50"]
     right = f"{found['by_W']} of {found['classes']} classes at k = 50"
-    return f"From weights and data at the start, with nothing fitted, they are predicted right for {right}"
+    return f"Initial weights, data and the time at which the run ends tell for {right} whether both features are learned"
 
 
 def passage(results: dict[str, Any]) -> str:
@@ -281,13 +321,13 @@ def passage(results: dict[str, Any]) -> str:
     low, high = np.exp(results["interval"])
     return (
         "![Share of classes that learn both features over the lead of the first view](../figures/exceptions.png)\n\n"
-        "An exception is a class that learns both features under ERM. Two predictions from initial weights and data are compared. T_w and T_l are "
-        "the times at which the first and the second view would escape alone.\n\n"
+        "An exception is a class that learns both features under ERM. Two predictions are compared. T_w and T_l are the times at which the first and "
+        "the second view would escape alone; they follow from initial weights and data.\n\n"
         "1. A class learns both with probability 1 / (1 + (x / x_0)^s), where x = (T_l - T_w) / k is the lead of the first view. "
         f"x_0 = {np.exp(results['log_x0']):.3g}, 95 % interval [{low:.3g}, {high:.3g}] over runs, and s = {results['s']:.3g} are fitted. Predicted: "
         "both where x < x_0.\n"
-        "2. W, the integral of the residuals from the first escape to the end of the run, replaces k. Nothing is fitted. Predicted: both where "
-        "T_l - T_w < W. When a run ends is taken from the run.\n\n"
+        "2. W, the integral of the residuals from the first escape to the end of the run, replaces k. W is computed from initial weights, data and "
+        "the time at which the run ends, which is taken from the run. No constant is fitted. Predicted: both where T_l - T_w < W.\n\n"
         + table(heads, cells)
         + "\nThe last column predicts the more frequent outcome for all classes.\n"
         + "\n![Share of exceptions over r0 for several k](../figures/exception-rates.png)\n\n"
