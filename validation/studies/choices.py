@@ -26,10 +26,12 @@ from lib.regimes import with_r0
 from lib.runs import add_runs_option, over_seeds, runs_of_present_code, swept
 from lib.study import TRAINING
 from lib.tables import table
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import mvsim
-from mvsim.plotting.style import FIRST, METHODS, styled
+from mvsim.plotting.labels import METHOD_NAMES
+from mvsim.plotting.style import MARK, METHODS, styled
 from mvsim.recording.feature_test import is_learned
 
 TITLE = "What the definitions leave open"
@@ -140,40 +142,96 @@ def finite_steps(options: argparse.Namespace, runs: Path) -> list[dict[str, Any]
     return rows
 
 
+OUTCOMES = {"erm": ("one", "exactly one feature", "o"), "midpoint": ("both", "both features", "s")}
+"""Of each method the outcome that its theorem names, in the results and in words, and its marker."""
+
+ENOUGH, EDGE = 0.9, 1.0
+"""An outcome changes with a choice if at some value the whole interval lies below this share of the classes; and where gradient descent is no longer
+stable, in eta lambda_max / 2."""
+
+SHIFT = {"erm": -0.12, "midpoint": 0.12}
+"""By which the two methods are moved apart, in places along an axis."""
+
+
+def _message(results: dict[str, Any]) -> str:
+    """Say with what each outcome changes, and whether steps below the edge of stability end as the flow does."""
+    erm, midpoint = (f"{METHOD_NAMES[method]} {{}}with {_changes(results, method)}" for method in OUTCOMES)
+    said = [f"The outcome of {erm.format('changes ')}, that of {midpoint.format('')}"]
+    stable = [row for row in results.get("steps", {}).get("rows", []) if row["value"] < EDGE]
+    if stable:
+        same, classes = (sum(row[key] for row in stable) for key in ("same", "classes"))
+        said.append(f"stable steps end as the flow in {same} of {classes} classes")
+    return "; ".join(said)
+
+
+def _changes(results: dict[str, Any], method: str) -> str:
+    """Name the choices that bring the outcome of a method clearly below `ENOUGH`."""
+    outcome = OUTCOMES[method][0]
+    found = [
+        "m / k" if name == "m" else name
+        for name in CHOICES
+        if any(row.get(method, {}).get(outcome) and row[method][outcome][2] < ENOUGH for row in results.get(name, {"rows": []})["rows"])
+    ]
+    return " and ".join(found) or "nothing that was tried"
+
+
 def picture(results: dict[str, Any]) -> Figure:
-    """Draw a panel for each choice."""
+    """Draw a panel for each choice: points with their intervals, at even distances; finite steps are the last one."""
     with styled():
-        figure = Figure(figsize=(6.8, 4.4), layout="constrained")
-        for axes, name in zip(figure.subplots(2, 3, sharey=True).flat, [*CHOICES, "steps"], strict=True):
-            rows = results.get(name, {}).get("rows", [])
-            if name == "steps":
-                axes.plot([r["value"] for r in rows], [r["same"] / max(r["classes"], 1) for r in rows], color=FIRST, marker="o", markersize=3.5)
-                axes.set_xlabel("eta lambda_max / 2, ERM: as the flow")
-            else:
-                for method, which in (("erm", "one"), ("midpoint", "both")):
-                    known = [(r["value"], *r[method][which]) for r in rows if r.get(method, {}).get(which)]
-                    y = [row[1] for row in known]
-                    bars = [[row[1] - row[2] for row in known], [row[3] - row[1] for row in known]]
-                    axes.errorbar(
-                        [row[0] for row in known],
-                        y,
-                        bars,
-                        color=METHODS[method],
-                        marker="o",
-                        markersize=3.5,
-                        linewidth=0.8,
-                        label=f"{method}: {which}",
-                    )
-                axes.set_xlabel(CHOICES[name].label)
-                axes.set_xscale("log")
-                values = CHOICES[name].values
-                axes.set_xticks(values, [f"{value:g}" for value in values])
-                axes.minorticks_off()
-            axes.set_ylim(-0.05, 1.05)
-            if name == "N":
-                axes.legend(loc="lower right")
-        figure.supylabel("fraction of classes")
+        figure = Figure(figsize=(6.8, 4.6), layout="constrained")
+        grid = figure.subplots(2, 3, sharey=True)
+        for axes, name in zip(grid.flat, CHOICES, strict=False):
+            _panel(axes, results.get(name, {"rows": []})["rows"])
+            axes.set_xlabel(CHOICES[name].label)
+        _steps_panel(grid[1, 2], results.get("steps", {"rows": []})["rows"])
+        for axes in grid[:, 0]:
+            axes.set_ylabel("fraction of classes")
+        for (method, (_, words, _)), height in zip(OUTCOMES.items(), (0.2, 0.08), strict=True):
+            grid[0, 0].text(0.03, height, f"{METHOD_NAMES[method]}: {words}", color=METHODS[method], fontsize=7, transform=grid[0, 0].transAxes)
+        figure.suptitle(_message(results).replace("; ", ";\n"), fontsize=9, x=0.01, ha="left")
+        note = (
+            f"Bars: 95 % intervals. The title names what takes the whole interval below {ENOUGH:g} (dotted). Hollow: some class had no feature yet, "
+            "or a run was given up."
+        )
+        figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
         return figure
+
+
+def _panel(axes: Axes, rows: list[dict[str, Any]]) -> None:
+    """Draw what became of the classes at each value of one choice."""
+    for method, (outcome, _, marker) in OUTCOMES.items():
+        for place, row in enumerate(rows):
+            if row.get(method, {}).get(outcome):
+                y, low, high = row[method][outcome]
+                unfinished = row[method]["classes"]["none"] or row[method].get("ends", {}).get("gradients")
+                look: dict[str, Any] = {"color": METHODS[method], "marker": marker, "markersize": 3.5, "elinewidth": 1.0}
+                look["markerfacecolor"] = "white" if unfinished else METHODS[method]
+                axes.errorbar([place + SHIFT[method]], [y], [[y - low], [high - y]], **look)
+    _even_axis(axes, [row["value"] for row in rows])
+
+
+def _steps_panel(axes: Axes, rows: list[dict[str, Any]]) -> None:
+    """Draw in which part of the classes gradient descent ends as the flow does."""
+    for place, row in enumerate(rows):
+        if row["classes"]:
+            axes.plot([place], [row["same"] / row["classes"]], color=METHODS["erm"], marker="o", markersize=3.5)
+    values = [row["value"] for row in rows]
+    _even_axis(axes, values)
+    stable = sum(value < EDGE for value in values)
+    if 0 < stable < len(values):
+        axes.axvline(stable - 0.5, color=MARK, linewidth=0.6, linestyle="--")
+        axes.text(stable - 0.45, 0.03, "edge of\nstability", fontsize=7, color=MARK)
+    axes.text(0.03, 0.08, "ERM: as the flow", color=METHODS["erm"], fontsize=7, transform=axes.transAxes)
+    axes.set_xlabel(r"$\eta \lambda_{max} / 2$ of gradient descent")
+
+
+def _even_axis(axes: Axes, values: list[Any]) -> None:
+    """Put values at even distances."""
+    axes.axhline(ENOUGH, color=MARK, linewidth=0.6, linestyle=":", zorder=0)
+    axes.set_xticks(range(len(values)), [f"{value:g}" for value in values], fontsize=7 if len(values) < 7 else 6)
+    axes.tick_params(axis="x", length=0)
+    axes.set_xlim(-0.6, max(len(values), 1) - 0.4)
+    axes.set_ylim(-0.05, 1.05)
 
 
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:
@@ -219,24 +277,36 @@ def judge(results: dict[str, Any]) -> list[str]:
     return faults
 
 
+def headline(results: dict[str, Any]) -> str:
+    """Say with what the outcomes that the theorems name change."""
+    return _message(results)
+
+
 def passage(results: dict[str, Any]) -> str:
-    """Put the maps into tables."""
-    text = ["![Fraction of classes that end as the theorems say, over what is left open](../figures/choices.png)\n"]
+    """Put the maps into tables, without columns that are empty."""
+    text = [
+        "![Fraction of classes that end as the theorems say, over what is left open](../figures/choices.png)\n",
+        f"One thing at a time is changed; every other field has its default, and r0 = {R0:g} unless pairs are drawn or steps are finite. An outcome "
+        f"counts as changed if at some value the whole 95 % interval of its share lies below {ENOUGH:g}. Growth from self-pairs: the part of the "
+        "early growth that pairs of a point with itself contribute.\n",
+    ]
     for name, part in results.items():
-        head = f"{name}, k = {part['k']}"
         if name == "steps":
-            rows = [[r["value"], f"{r['same']} of {r['classes']}", r["runs_that_rise"]] for r in part["rows"]]
-            text.append(table([f"eta lambda_max / 2 ({head})", "classes that end as under the flow", "runs whose loss rises"], rows))
+            rows = [[f"{r['value']:g}", f"{r['same']} of {r['classes']}", str(r["runs_that_rise"])] for r in part["rows"]]
+            heads = [f"eta lambda_max / 2, k = {part['k']}", "classes that end as under the flow", "runs whose loss rises"]
         else:
             rows = [
                 [
-                    r["value"],
+                    f"{r['value']:g}" if isinstance(r["value"], int | float) else r["value"],
                     f"{100 * r['self_pairs']:.0f} %" if "self_pairs" in r else "",
-                    *(_share(r.get(method), which) for method, which in (("erm", "one"), ("midpoint", "both"))),
+                    *(_share(r.get(method), which) for method, (which, *_) in OUTCOMES.items()),
                 ]
                 for r in part["rows"]
             ]
-            text.append(table([head, "growth from self-pairs", "ERM: exactly one", "midpoint: both"], rows))
+            label = CHOICES[name].label if name in CHOICES else name
+            heads = [f"{label}, k = {part['k']}", "growth from self-pairs", "ERM: exactly one", "Midpoint Mixup: both"]
+        filled = [column for column in range(len(heads)) if any(row[column] for row in rows)]
+        text.append(table([heads[column] for column in filled], [[row[column] for column in filled] for row in rows]))
     return "\n".join(text)
 
 

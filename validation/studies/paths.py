@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import math
 import re
+import textwrap
 import time
 from typing import Any, NamedTuple
 
@@ -160,6 +161,10 @@ def _exceptions(answer: dict[str, Any]) -> tuple[float, float, float] | None:
     return None if told is None else (float(told[1]), float(told[2]), float(told[3]))
 
 
+LETTERS = 100
+"""In a line of the title."""
+
+
 def picture(results: dict[str, Any]) -> Figure:
     """Draw the fraction of runs in which the theorems hold, and the exceptions, over k."""
     with styled():
@@ -201,6 +206,7 @@ def picture(results: dict[str, Any]) -> Figure:
             axes.set_xlim(0.8 * ks[0], 1.3 * ks[-1])
             axes.minorticks_off()
             axes.set_xlabel("k")
+        figure.suptitle(textwrap.fill(headline(results), LETTERS), fontsize=9, x=0.01, ha="left")
         return figure
 
 
@@ -215,6 +221,14 @@ def judge(results: dict[str, Any]) -> list[str]:
     return faults + [f"{point}: {stopped}" for point, answer in results.items() for stopped in answer["stopped"]]
 
 
+def headline(results: dict[str, Any]) -> str:
+    """Say how often the parts of the theorems about features are contradicted, and where."""
+    found = {name: v["status"] for name, answer in results.items() if (v := _features(answer))}
+    against = [name for name, status in found.items() if status in BAD]
+    counted = ", ".join(f"{list(found.values()).count(status)} {status}" for status in dict.fromkeys(found.values()))
+    return f"Theorems 4.6 and 4.7 (features) along paths of r0: {counted or 'undecided'}" + (f" ({', '.join(against)})" if against else "")
+
+
 def passage(results: dict[str, Any]) -> str:
     """Put the theorems into a table, and the exponents of k in the constants of the proofs into another."""
     rows = []
@@ -223,6 +237,7 @@ def passage(results: dict[str, Any]) -> str:
             rows.append([f"`{answer['command']}`", f"{answer['r0']:.3g}", v["detail"].split(";")[0], f"**{v['status']}**"])
     return (
         "![Fraction of runs in which the theorems hold, and exceptions, over k](../figures/paths.png)\n\n"
+        "A theorem is asked at several k on each path, over seeds, with the command in the table.\n\n"
         + table(["command", "r0", "runs in which the part about features holds", "verdict"], rows)
         + _slopes_passage(slopes(results))
     )

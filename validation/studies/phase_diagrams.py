@@ -140,6 +140,10 @@ OF_MIXING = (("mixup", "one", ONE, "o", "Mixup: one"), ("mixup", "both", BOTH, "
 """What is drawn: method, outcome, colour, marker, words."""
 
 
+MOST_TICKS = 8
+"""Values of an axis that all have a label; with more, every second one has."""
+
+
 OTHER = {"one": "both", "both": "one"}
 """The outcome that a class with the one does not have; what has neither yet may come to either."""
 
@@ -181,9 +185,9 @@ def pictures(results: dict[str, Any]) -> dict[str, Figure]:
         figure.suptitle(title, fontsize=9, x=0.01, ha="left")
         seeds = min(results[name]["seeds"] for name in measured)
         note = (
-            f"One thing at a time changed from $k$ = 4, $r_0$ = {R0:g}; mixing at $k$ = 3, $N$ = 60. Bars: 95 % Clopper-Pearson intervals over the\n"
-            f"classes of {seeds} seeds. Hollow: some class had no feature yet, or a run was given up. The title names what brings the whole\n"
-            f"interval below {ENOUGH:g} (dotted) at some value, even if such classes come to the outcome that is drawn."
+            f"One thing at a time changed from $k$ = 4, $r_0$ = {R0:g}; mixing at $k$ = 3, $N$ = 60. Bars: 95 % intervals over the classes of\n"
+            f"{seeds} seeds. Hollow: some class had no feature yet, or a run was given up. The title names what takes the whole interval\n"
+            f"below {ENOUGH:g} (dotted), unfinished classes counted in favour of the theorem."
         )
         figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
         return {"phase-diagrams": figure}
@@ -207,7 +211,8 @@ def _panel(axes: Axes, study: dict[str, Any], series: Sequence[tuple[str, str, s
                 axes.errorbar([place + shift], [y], [[y - low], [high - y]], **look)
     axes.axhline(ENOUGH, color=MARK, linewidth=0.6, linestyle=":", zorder=0)
     values = [row["value"] for row in study["rows"]]
-    axes.set_xticks(range(len(values)), [_tick(value) for value in values], fontsize=7 if len(values) <= 8 else 6)
+    every = 1 if len(values) <= MOST_TICKS else 2
+    axes.set_xticks(range(0, len(values), every), [_tick(value) for value in values[::every]], fontsize=7)
     axes.tick_params(axis="x", length=0)
     axes.set_xlim(-0.6, len(values) - 0.4)
     axes.set_ylim(-0.05, 1.05)
@@ -265,6 +270,17 @@ def _not_as_the_theorems_say(row: dict[str, Any]) -> list[str]:
     ]
 
 
+def headline(results: dict[str, Any]) -> str:
+    """Say what each outcome changes with."""
+    fewer = [_plain(clearly_fewer(results, method, outcome)) for method, outcome, *_ in THEOREMS]
+    return f"The outcome of ERM changes with {fewer[0]}, that of Midpoint Mixup with {fewer[1]}"
+
+
+def _plain(words: str) -> str:
+    """Return words without the marks of formulas."""
+    return words.replace("$", "").replace("\\", "").replace("_", "")
+
+
 def passage(results: dict[str, Any]) -> str:
     """Say at which values of each parameter the outcome is that of the theorems."""
     rows = []
@@ -273,13 +289,25 @@ def passage(results: dict[str, Any]) -> str:
         rows.append([study["label"], ", ".join(f"{row['value']:g}" for row in study["rows"]), *values])
     return (
         "![Fractions of classes that end as the theorems say](../figures/phase-diagrams.png)\n\n"
-        "One thing at a time changed from k = 4, r0 = 0.15. The values at which at least nine classes in\n"
-        f"ten, over {min(study['seeds'] for study in results.values())} seeds, end as the theorem says; of\n"
-        "eight classes that is all (picture: all fractions, with intervals):\n\n"
+        "One thing at a time is changed from k = 4, r0 = 0.15; the picture has all fractions with their intervals. Listed are the values at which at "
+        f"least {100 * ENOUGH:g} % of the classes of {_seeds(results)} seeds end as the theorem says ({_least_counts(results)}).\n\n"
         + table(["changed", "tried", "ERM: exactly one feature", "Midpoint Mixup: both features"], rows)
-        + "\nIn brackets: values at which it is fewer, but some class had learned neither view yet when its run was ended; a view that\n"
-        "suffices on a part of the draws only is not learned.\n" + (_mixing_passage(results["mixing"]) if "mixing" in results else "")
+        + "\nIn brackets: values at which it is fewer, but some class had learned neither view yet when its run was ended. A view that suffices "
+        "on a part of the draws only is not learned.\n" + (_mixing_passage(results["mixing"]) if "mixing" in results else "")
     )
+
+
+def _seeds(results: dict[str, Any]) -> int:
+    """Return the least number of seeds of a map."""
+    return min(study["seeds"] for study in results.values())
+
+
+def _least_counts(results: dict[str, Any]) -> str:
+    """Say for the numbers of classes that occur how many at least are `ENOUGH` of them."""
+    rows = [row for name, study in results.items() if name != "mixing" for row in study["rows"]]
+    numbers = sorted({sum(row[method]["classes"].values()) for row in rows for method in BOTH_METHODS})
+    counts = [(n, math.ceil(round(ENOUGH * n, 9))) for n in numbers if n]
+    return "; ".join(f"of {n} classes, at least {least}" for n, least in counts)
 
 
 def _values(rows: list[dict[str, Any]], method: str, outcome: str) -> list[str]:
@@ -304,8 +332,8 @@ def _mixing_passage(mixing: dict[str, Any]) -> str:
         complete = f"{len(since)} of {len(row['mixup']['complete_since'])}"
         rows.append([f"{row['value']:g}", *classes, complete, f"{max(since):.1e}" if since else ""])
     return (
-        f"\nMixup with the mixing law Beta(a, a), at k = 3, N = 60 and t = {MIXING_END:g}: classes that have one feature, both, and none yet; runs\n"
-        f"in which every class has both, and since when in the latest of them. On the same data ERM (a to 0) learns exactly one feature in\n"
-        f"{erm:.0%} of the classes, Midpoint Mixup (a to infinity) both in {midpoint:.0%}:\n\n"
+        f"\nMixup with the mixing law Beta(a, a) was followed at k = 3, N = 60 to t = {MIXING_END:g}. The table counts classes that have one "
+        "feature, both, and none yet, and runs in which every class has both; the last column is since when, in the latest of them. On the same data "
+        f"ERM (a to 0) learns exactly one feature in {erm:.0%} of the classes, Midpoint Mixup (a to infinity) both in {midpoint:.0%}.\n\n"
         + table(["a", "one feature", "both", "none yet", "runs with both in every class", "since t"], rows)
     )
