@@ -94,7 +94,7 @@ def pictures(results: dict[str, Any]) -> dict[str, Figure]:
         axes.set_ylabel("relative distance from the flow")
         figure.suptitle("Gradient descent is off the flow\nin proportion to its step size", fontsize=9, x=0.01, ha="left")
         (k, m, N) = (PARAMETERS.k, PARAMETERS.m, PARAMETERS.N)
-        note = f"$k$ = {k}, $m$ = {m}, $N$ = {N}; all correlations at t = {T_END['erm']:g} (ERM), {T_END['midpoint']:g} (midpoint)."
+        note = f"$k$ = {k}, $m$ = {m}, $N$ = {N}; all correlations\nat t = {T_END['erm']:g} (ERM), {T_END['midpoint']:g} (Midpoint Mixup)."
         figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
         return {"gd-limit": figure}
 
@@ -114,12 +114,16 @@ def judge(results: dict[str, Any]) -> list[str]:
     return [fault for method in T_END for fault in faults(method, results[method])]
 
 
-def passage(results: dict[str, Any]) -> str:
+def headline(results: dict[str, Any]) -> str:
     """Say how gradient descent tends to the flow."""
-    slopes = " and ".join(f"{results[method]['slope']:.3f} ({method})" for method in T_END)
+    slopes = " and ".join(f"eta^{results[method]['slope']:.2f} ({METHOD_NAMES[method]})" for method in T_END)
+    return f"The distance of gradient descent from the flow falls as {slopes}"
+
+
+def passage(results: dict[str, Any]) -> str:
+    """Say how close gradient descent is at the step size that a flow names."""
     off = max(results[method]["first_escape_at_faithful_eta_off_by"] for method in T_END)
     return (
         "![Distance of gradient descent from the flow](../figures/gd-limit.png)\n\n"
-        f"The distance of gradient descent from the flow falls with slope {slopes} in log eta; at the eta that a flow run names as faithful to 1 %, "
-        f"the first escape is off by at most {100 * off:.2g} %.\n"
+        f"At the eta that a flow run names as faithful to 1 %, the first escape is off by at most {100 * off:.2g} %.\n"
     )
