@@ -77,6 +77,17 @@ def judge(results: dict[str, Any]) -> list[str]:
     ]
 
 
+def headline(results: dict[str, Any]) -> str:
+    """Say on how many data sets of the default sizes no linear classifier is perfect."""
+    seeds, rows = results["seeds"], results["default"]
+    promised = {k: row["not"] for k, row in rows.items() if int(k) <= PROMISED}
+    proved = f", {sum(results['proved'].values())} of them proved exactly" if results["proved"] else ""
+    return (
+        f"With the default P and N no linear classifier is perfect on {sum(promised.values())} of {seeds * len(promised)} data sets of up to "
+        f"{PROMISED} classes{proved}"
+    )
+
+
 def passage(results: dict[str, Any]) -> str:
     """Say what came out."""
     seeds = results["seeds"]
@@ -95,9 +106,9 @@ def passage(results: dict[str, Any]) -> str:
     ]
     heads = ("k", "N", "P", "P delta3 / delta2", "not separable", "proved exactly", "least P / k^2", "P delta3 / delta2 there", "least N / k")
     return (
-        f"By default, up to k = {PROMISED}, P = {PATCHES} k^2, and N = 6 k^1.5 between 200 and 500. The least P / k^2 is that of {_words(CONSTANTS)} "
-        f"from which on none of the {seeds} data sets with the default N can be separated; the least N / k is that of {_words(EACH)}, with the "
-        "default P.\n\n"
+        f"By default, up to k = {PROMISED}, P = {PATCHES} k^2, and N = 6 k^1.5 between 200 and 500.\n\n"
+        f"- Least P / k^2: the smallest of {_words(CONSTANTS)} from which none of {seeds} data sets is separable, with the default N.\n"
+        f"- Least N / k: the smallest of {_words(EACH)} from which none of {seeds} data sets is separable, with the default P.\n\n"
         f"{table(heads, rows)}"
     )
 

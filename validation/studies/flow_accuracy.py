@@ -130,6 +130,6 @@ def passage(results: dict[str, Any]) -> str:
         for row in results.values()
     ]
     return (
-        f"{headline(results)} (the study allows {BOUND:g}): in correlations, relative to them plus a tenth of the largest of their neuron, and in "
-        "the margins of all training points, absolutely.\n\n" + table(heads, rows)
+        f"The study allows {BOUND:g} rtol. Errors of correlations are relative to them plus a tenth of the largest of their neuron, those of the "
+        "margins of the training points absolute.\n\n" + table(heads, rows)
     )

@@ -165,12 +165,39 @@ def judge(results: dict[str, Any]) -> list[str]:
     return [f"{row['candidate']}, {row['problem']}: {row['outcome']}, error {row['error']}" for row in wrong]
 
 
+OWN = 3
+"""The first candidates are mvsim and mvsim without one of its parts; the others are other solvers."""
+
+
+def headline(results: dict[str, Any]) -> str:
+    """Say what mvsim needs, and what the cheapest other solver needs that is accurate enough."""
+    rows = {row["candidate"]: row for row in results["rows"] if row["problem"] == "midpoint"}
+    first, *others = (rows[name] for name in [next(iter(CANDIDATES)), *list(CANDIDATES)[OWN:]] if name in rows)
+    bound = BOUND * results["rtol"]
+    good = [row for row in others if row["error"] is not None and row["error"] <= bound]
+    best = min(good, key=lambda row: row["evaluations"], default=None)
+    rest = "reaches the end" if best is None else f"is {best['candidate']}, with {best['evaluations']}"
+    needs = f"mvsim needs {first['evaluations']} gradients for an error of {_power(first['error'])}"
+    return f"{needs}; of the other solvers {'none' if best is None else 'the cheapest'} at {_power(bound)} or better {rest}"
+
+
+def _power(error: float | None) -> str:
+    """Return an error with one digit."""
+    if error is None:
+        return "nothing"
+    digits, exponent = f"{error:.0e}".split("e")
+    return f"{digits}e{int(exponent)}"
+
+
 def passage(results: dict[str, Any]) -> str:
     """Say what other time-steppers need."""
     rows = {row["candidate"]: row for row in results["rows"] if row["problem"] == "midpoint"}
     cells = [[name, *_cells(row)] for name, row in rows.items()]
     heads = ["time-stepper", "gradients", "error"]
-    return f"k = 4, Midpoint Mixup, to both features learned, rtol {results['rtol']:g}:\n\n" + table(heads, cells)
+    return (
+        f"Midpoint Mixup at k = 4 is followed until both features of every class are learned, with rtol {results['rtol']:g}. The first {OWN} rows "
+        "are mvsim, and mvsim without one of its parts.\n\n" + table(heads, cells)
+    )
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, str]:

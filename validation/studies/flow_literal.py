@@ -128,6 +128,17 @@ def compared(results: dict[str, Any]) -> dict[tuple[int, int], bool | None]:
     return {problem: all(one == learned[0] for one in learned) if len(learned) > 1 else None for problem, learned in runs.items()}
 
 
+def headline(results: dict[str, Any]) -> str:
+    """Say how many runs settle, whether the loss rises, and whether the tolerance changes what is learned."""
+    rows, same = results["rows"], [one for one in compared(results).values() if one is not None]
+    rise = max((row["rise"] for row in rows), default=0.0)
+    never = "never rises" if rise == 0.0 else f"rises by at most {rise:.1g}"
+    return (
+        f"At d = k^20 {sum(row['settled'] for row in rows)} of {len(rows)} runs of ERM settle, ln L {never}, and {sum(same)} of {len(same)} learn "
+        f"the same features at rtol {TOLERANCES[0]:g} and {TOLERANCES[1]:g}"
+    )
+
+
 def passage(results: dict[str, Any]) -> str:
     """Put the runs into a table, a line for each k and tolerance."""
     heads = ["k", "rtol", "runs", "settled", "largest rise", "at the end", "the same features at both tolerances", "gradients", "seconds, one thread"]
@@ -143,8 +154,8 @@ def passage(results: dict[str, Any]) -> str:
     timed = any((row["k"], row["rtol"]) == TARGET for row in results["rows"])
     target = f"\nTarget at k = {TARGET[0]}, rtol = {TARGET[1]:g}: {TARGET_SECONDS:g} s, {met(not too_slow(results))}.\n"
     return (
-        "Along the flow ln L never rises, and late |g|^2 t / L tends to 1. The largest rise of ln L above its\n"
-        "least value so far, and the range of |g|^2 t / L at the end:\n\n" + table(heads, lines) + (target if timed else "")
+        "Along the flow ln L cannot rise, and late |g|^2 t / L tends to 1. The table has the largest rise of ln L above its least value so far, and "
+        "the range of |g|^2 t / L at the end:\n\n" + table(heads, lines) + (target if timed else "")
     )
 
 

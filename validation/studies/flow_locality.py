@@ -155,6 +155,17 @@ def saved(row: dict[str, Any], bound: int) -> float:
     return sum(kind["number"] for kind in kinds) / sum(kind["number"] * kind["mean"][bound] for kind in kinds)
 
 
+HEADLINE_BOUND = 1e-3
+"""The rtol of the flows."""
+
+
+def headline(results: dict[str, Any]) -> str:
+    """Say how many fewer terms sums would have if only classes that move counted."""
+    place = BOUNDS.index(HEADLINE_BOUND)
+    factors = ", ".join(f"{saved(row, place):.2g} ({name.replace('=', ' = ')})" for name, row in results.items())
+    return f"Without classes whose outputs change by at most {HEADLINE_BOUND:g}, sums over pairs would have fewer terms by factors of {factors}"
+
+
 def passage(results: dict[str, Any]) -> str:
     """Put the counts into a table."""
     heads = ["flow", "evaluations", "their number", *(f"> {bound:g}" for bound in BOUNDS), *(f"at most {FEW}, > {bound:g}" for bound in BOUNDS)]
@@ -165,8 +176,9 @@ def passage(results: dict[str, Any]) -> str:
     ]
     factors = "; ".join(f"{name} " + ", ".join(f"{saved(row, i):.3g}" for i in range(len(BOUNDS))) for name, row in results.items())
     return (
-        "Midpoint Mixup with rtol 1e-3: the mean part of the classes of which an output changes by more than a bound from one evaluation to the "
-        f"next, and the part of the evaluations at which that are at most {FEW} classes:\n\n"
+        'Flows of Midpoint Mixup are followed with rtol 1e-3. Columns "> bound": the mean share of the classes of which an output changes by more '
+        f'than the bound from one evaluation to the next. Columns "at most {FEW}": the share of evaluations at which at most {FEW} classes '
+        "change.\n\n"
         + table(heads, rows)
         + "\nIf classes that have not moved cost nothing, neither in the partition functions nor in what is pulled back, sums over pairs would have "
         f"fewer terms by these factors, for the bounds in the same order: {factors}.\n"

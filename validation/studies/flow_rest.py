@@ -100,6 +100,16 @@ def judge(results: dict[str, Any]) -> list[str]:
     return wrong + ([f"{ours['evaluations']} gradients, more than the {equal['evaluations']} where both are equally fine"] if more else [])
 
 
+def headline(results: dict[str, Any]) -> str:
+    """Say what the tolerances in use save, and how large their errors are."""
+    ours, equal = (next(row for row in results["rows"] if row["pair"] == list(pair)) for pair in (results["as_it_is"], EQUAL))
+    worst = max(errors(ours, results["reference"])) / ours["rtol"]
+    return (
+        f"{ours['evaluations']} gradients with the tolerances in use, {equal['evaluations']} with equal ones; the errors of those in use are at most "
+        f"{worst:.2g} rtol"
+    )
+
+
 def passage(results: dict[str, Any]) -> str:
     """Explain the two constants, and put the pairs into a table, the one in use first."""
     rows = []
@@ -111,7 +121,7 @@ def passage(results: dict[str, Any]) -> str:
         rows.append([f"{power:g}" + (" (in use)" if row["pair"] == results["as_it_is"] else ""), most, *counted, *found])
     heads = [
         "power of the factor",
-        "most times the finer tolerance",
+        "most times the tolerance of the equation",
         "steps",
         "gradients",
         "seconds",
@@ -119,13 +129,14 @@ def passage(results: dict[str, Any]) -> str:
         "error of a time of escape / rtol",
     ]
     reference = results["reference"]
-    ours, equal = (next(row for row in results["rows"] if row["pair"] == list(pair)) for pair in (results["as_it_is"], EQUAL))
-    fewer = f"{ours['evaluations']} gradients with the tolerances in use, {equal['evaluations']} with equal ones"
-    worst = max(errors(ours, reference)) / ours["rtol"]
+    tolerances = [
+        ("the equation of a step", "the usual one times a factor below 1"),
+        ("the error of a step", "the usual one times a power of that factor, at most so many times the tolerance of the equation"),
+    ]
     return (
-        f"{fewer}; the errors of those in use are at most {worst:.2g} rtol.\n\n"
-        f"ERM, d = k^20, k = {results['k']}, seed 0, rtol {RTOL:g}, through all escapes. Where neurons rest on noise, the equation of a step is "
-        "solved to a finer tolerance than its error is tested to. The equation is solved to the usual tolerance times a factor below 1. The error is "
-        "tested to the usual tolerance times a power of that factor (first column), limited to so many times the finer tolerance (second column). "
-        f"The reference has equal tolerances, rtol {reference['rtol']:g} and {reference['evaluations']} gradients.\n\n" + table(heads, rows)
+        f"ERM at d = k^20, k = {results['k']}, seed 0, is followed through all escapes with rtol {RTOL:g}. Where neurons rest on noise, two "
+        "tolerances differ:\n\n"
+        + table(["quantity", "tolerance"], tolerances)
+        + "\nThe power and the limit are the first two columns. The reference has equal tolerances, "
+        f"rtol {reference['rtol']:g} and {reference['evaluations']} gradients.\n\n" + table(heads, rows)
     )

@@ -178,6 +178,13 @@ def judge(results: dict[str, Any]) -> list[str]:
     ]
 
 
+def headline(results: dict[str, Any]) -> str:
+    """Say how many flows settle, and how many targets are missed."""
+    goals = [is_missed for row in results.values() for *_, is_missed in targets(row)]
+    settled = sum(row["settled"] for row in results.values())
+    return f"{settled} of {len(results)} flows settle within their limit of time; {sum(goals)} of {len(goals)} targets are missed"
+
+
 def passage(results: dict[str, Any]) -> str:
     """Put what became of the flows into a table."""
     heads = ["run", "both", "one", "none", "settled", "steps", "gradients", "t", "seconds", "targets"]
@@ -197,8 +204,8 @@ def passage(results: dict[str, Any]) -> str:
         )
     peak = max((row["peak_bytes_so_far"] for row in results.values()), default=0)
     return (
-        "Midpoint Mixup unless ERM or another law is named, followed to the settled state or to the limit of time. Targets in bold are missed. "
-        "Midpoint Mixup at k = 50, the runs of the picture and ERM at d = k^20 have passages of their own:\n\n"
+        "The flows are those of Midpoint Mixup unless ERM or another law is named. Each is followed to the settled state or to the limit of time. "
+        "Targets in bold are missed. Midpoint Mixup at k = 50, the runs of the picture and ERM at d = k^20 have passages of their own:\n\n"
         + table(heads, lines)
         + f"\nNo run took more than {peak / 2**20:.0f} MiB of memory.{_repeated_passage(results)}\n"
     )

@@ -65,6 +65,13 @@ def judge(results: dict[str, Any]) -> list[str]:
     return missing + unsettled + [f"{name}: {fault} fails" for name, run in runs for fault in run["fails"]]
 
 
+def headline(results: dict[str, Any]) -> str:
+    """Say of how many runs every replay holds, and how far records are from it."""
+    runs = [run for row in results.values() for run in row["runs"].values()]
+    seeds, largest = sum(row["seeds"] for row in results.values()), max((run["difference"] for run in runs), default=float("nan"))
+    return f"Replays hold for {sum(not run['fails'] for run in runs)} of {seeds} default runs, with differences of at most {largest:.2g} tolerances"
+
+
 def passage(results: dict[str, Any]) -> str:
     """Put each part into a row."""
     rows = []
@@ -80,8 +87,11 @@ def passage(results: dict[str, Any]) -> str:
             ]
         )
     return (
-        f"Of {SEEDS} runs with all defaults, those of which every replay holds; the largest difference of any record from the replay in units of the "
-        f"tolerance of a step, of which `mvsim verify` allows {LARGEST:g}; and what the runs took, the least, the middle and the most:\n\n"
+        f"At each k and method {SEEDS} runs with all defaults were followed again from their saved states, with a tolerance ten times finer.\n\n"
+        "- Replays hold: the runs of which every replay holds.\n"
+        "- Largest difference: of any record from the replay, in units of the tolerance of a step. "
+        f"`mvsim verify` allows {LARGEST:g}.\n"
+        "- Steps, gradients: what the runs took, the least, the middle and the most.\n\n"
         + table(["runs", "replays hold", "largest difference", "steps", "gradients"], rows)
     )
 
