@@ -45,8 +45,16 @@ def test_the_page_is_written_from_the_results():
 def test_the_page_begins_with_what_came_out():
     top = PAGE.read_text(encoding="utf-8").split("\n## ")[0]
     said = [Study.load(name).headline(results_of(name)) for name in MEASURED]
-    assert sum(map(bool, said)) >= 6
-    assert all(words in top for words in said)
+    assert all(words and words in top for words in said)
+    assert [words for words in said if words.endswith(".") or "\n" in words] == []
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_a_passage_begins_with_what_came_out_and_what_is_wrong_with_it(name):
+    study, results = Study.load(name), results_of(name)
+    faults = [f"- **{kind}:** {words}" for kind, words in map(headed, study.judge(results))]
+    begins = f"## {study.title}\n\n{study.headline(results)}.\n\n" + ("\n".join(faults) + "\n\n" if faults else "")
+    assert begins + stamp_text(stamps_in(RESULTS)[name]) in PAGE.read_text(encoding="utf-8")
 
 
 def test_the_page_repeats_what_a_stamp_has_to_say():
@@ -308,8 +316,8 @@ def _study(**changes):
     """Return a small study."""
     parts = {
         "name": "exactness", "description": "d", "title": "t", "sources": ("losses",), "options": lambda parser: None, "measure": lambda options: {},
-        "judge": lambda results: [], "passage": lambda results: "", "numbers": lambda results: [], "quotes": lambda results: [],
-        "headline": lambda results: "", "pictures": lambda results: {},
+        "judge": lambda results: [], "headline": lambda results: "All is well", "passage": lambda results: "", "numbers": lambda results: [],
+        "quotes": lambda results: [], "pictures": lambda results: {},
     }  # fmt: skip
     return Study(**parts | changes)
 
@@ -390,7 +398,7 @@ def test_the_command_measures_judges_and_keeps(tmp_path, capsys):
         passage=lambda results: f"It is {results['size']}, {results['pair']}.",
     )
     assert run.run_study(study, ["--size", "2", "--results-dir", str(tmp_path)]) == 0
-    assert capsys.readouterr().out == "It is 2, [1, 2].\nexactness: holds\n"
+    assert capsys.readouterr().out == "All is well.\n\nIt is 2, [1, 2].\nexactness: holds\n"
     assert run.run_study(study, ["--size", "3", "--results-dir", str(tmp_path)]) == 1
     assert "Check failed: size 3\n" in capsys.readouterr().out
     assert json.loads((tmp_path / "exactness.json").read_text()) == {"size": 3, "pair": [1, 2]}

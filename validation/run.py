@@ -65,9 +65,10 @@ def run_study(study: Study, arguments: list[str]) -> int:
     results = options.file.read()  # as every reader finds them
     options.figures.save_all(study.pictures(results))
     faults = study.judge(results)
-    print(study.passage(results))
+    print(f"{study.headline(results)}.\n")
     for kind, words in map(headed, faults):
         print(f"{kind}: {words}")
+    print(study.passage(results))
     print(f"{study.name}: {'fails' if faults else 'holds'}")
     return 1 if faults else 0
 

@@ -21,7 +21,8 @@ ORDER = (
 HEAD = """# Results
 
 What the studies in `validation/` measured. This page is written by `python validation/run.py --results` from the JSON files in `validation/results/`.
-Above each passage stand the git revision of the code, the date, the machine (its cores had other work as well) and the command that measures it.
+Each passage begins with what came out, and what of it is wrong. Below stand the git revision of the code, the date, the machine (its cores had other
+work as well) and the command that measures it.
 """
 
 
@@ -30,10 +31,10 @@ def page(results: Path) -> str:
     stamps = stamps_in(results)
     there = [study for study in map(Study.load, ORDER) if (results / f"{study.name}.json").exists()]
     measured = {study.name: json.loads((results / f"{study.name}.json").read_text(encoding="utf-8")) for study in there}
-    top = [(study.title, said) for study in there if (said := study.headline(measured[study.name]))]
-    parts = [HEAD, table(["passage", "what came out"], top)] if top else [HEAD]
+    said = {study.name: study.headline(measured[study.name]) for study in there}
+    parts = [HEAD, table(["passage", "what came out"], [(study.title, said[study.name]) for study in there])]
     for study in there:
         faults = "".join(f"- **{kind}:** {words}\n" for kind, words in map(headed, study.judge(measured[study.name])))
-        passage = study.passage(measured[study.name])
-        parts.append(f"## {study.title}\n\n{stamp_text(stamps[study.name])}\n\n{passage}" + (f"\n{faults}" if faults else ""))
+        top = [f"## {study.title}", f"{said[study.name]}.", faults.strip(), stamp_text(stamps[study.name])]
+        parts.append("\n\n".join([*filter(None, top), study.passage(measured[study.name])]))
     return "\n".join(parts)

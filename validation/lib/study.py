@@ -53,14 +53,14 @@ class Study:
     judge : callable
         ``judge(results) -> list of str`` returns what is wrong according to the results alone, one sentence each; empty if nothing is. A missed
         target of time, gradients or memory is a `lib.faults.TargetMissed`; all else counts as a failed check.
+    headline : callable
+        ``headline(results) -> str`` says in one sentence what came out, without a full stop: above the passage, and at the top of the page.
     passage : callable
-        ``passage(results) -> str`` says in Markdown what came out.
+        ``passage(results) -> str`` says in Markdown what was done, and the details of what came out.
     numbers : callable
         ``numbers(results) -> list of Number`` (optional) returns what the passage says of runs that others may speak of too.
     quotes : callable
         ``quotes(results) -> list of str`` (optional) returns the words that the README quotes.
-    headline : callable
-        ``headline(results) -> str`` (optional) says in one sentence what came out, for the top of the page; empty if that is not for the top.
     pictures : callable
         ``pictures(results) -> dict of str to Figure`` (optional) draws what was measured, each picture with its name, from the results alone: after
         measuring, and again with ``--draw``.
@@ -73,10 +73,10 @@ class Study:
     options: Callable[[argparse.ArgumentParser], None]
     measure: Callable[[argparse.Namespace], dict[str, Any]]
     judge: Callable[[dict[str, Any]], list[str]]
+    headline: Callable[[dict[str, Any]], str]
     passage: Callable[[dict[str, Any]], str]
     numbers: Callable[[dict[str, Any]], list[Number]]
     quotes: Callable[[dict[str, Any]], list[str]]
-    headline: Callable[[dict[str, Any]], str]
     pictures: Callable[[dict[str, Any]], dict[str, Any]]
 
     @classmethod
@@ -91,10 +91,10 @@ class Study:
             options=module.options,
             measure=module.measure,
             judge=module.judge,
+            headline=module.headline,
             passage=module.passage,
             numbers=getattr(module, "numbers", _nothing),
             quotes=getattr(module, "quotes", _nothing),
-            headline=getattr(module, "headline", _no_headline),
             pictures=getattr(module, "pictures", _no_pictures),
         )
 
@@ -107,11 +107,6 @@ class Study:
 def _nothing(results: dict[str, Any]) -> list[Any]:
     """Return no numbers and no quotes."""
     return []
-
-
-def _no_headline(results: dict[str, Any]) -> str:
-    """Return nothing for the top of the page."""
-    return ""
 
 
 def _no_pictures(results: dict[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from lib.tables import table
 
 import mvsim
 from mvsim.data import SharedNoiseDataset
+from mvsim.plotting.labels import METHOD_NAMES
 from mvsim.recording.feature_test import count_classes
 from mvsim.simulation.run_cache import kept_run
 
@@ -128,6 +129,27 @@ def judge(results: dict[str, Any]) -> list[str]:
     usual = results["training"]["random draws"]
     expected = {"erm": "one", "midpoint": "both"}
     return [f"{method} on random draws: {usual[method]}" for method, key in expected.items() if usual[method][key] < sum(usual[method].values())]
+
+
+EXPECTED_OF = {"erm": "ERM learns one feature", "midpoint": "Midpoint Mixup learns both"}
+"""What the theorems say of a class."""
+
+
+def headline(results: dict[str, Any]) -> str:
+    """Say which data undo what a theorem says, and how many learned features are wrong on the worst points."""
+    undone = [
+        f"{name} ({EXPECTED_OF[method]} in {row[method][outcome]} of {sum(row[method].values())} classes)"
+        for name, row in results["training"].items()
+        for method, outcome in (("erm", "one"), ("midpoint", "both"))
+        if row[method][outcome] < sum(row[method].values())
+    ]
+    networks = results["networks"]
+    wrong = ", ".join(
+        f"{all_of - right} of {all_of} ({METHOD_NAMES[method]})"
+        for method, row in networks.items()
+        for all_of, right in [(row["learned_on_random_draws"], row["of_these_with_positive_margin_on_every_point"])]
+    )
+    return f"Learned features that are wrong on the worst point: {wrong}; data that undo a theorem: {'; '.join(undone) or 'none'}"
 
 
 def passage(results: dict[str, Any]) -> str:

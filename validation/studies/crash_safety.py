@@ -274,11 +274,16 @@ def judge(results: dict[str, Any]) -> list[str]:
     return [*results["failures"], *idle]
 
 
-def passage(results: dict[str, Any]) -> str:
+def headline(results: dict[str, Any]) -> str:
     """Say what SIGKILL did to runs."""
     kills = sum(sum(where.values()) for where in results["kills"].values())
+    return f"{kills} SIGKILLs at random instants left {len(results['failures'])} files unreadable, steps lost or values changed"
+
+
+def passage(results: dict[str, Any]) -> str:
+    """Say what was killed and what was compared."""
     compared = sum(results["runs_compared"].values())
     return (
-        f"{kills} SIGKILLs at random instants, before, between and during saves; {len(results['failures'])} files unreadable, steps lost or values "
-        f"changed, {compared} resumed runs compared bit for bit with uninterrupted ones (runs of the flow and of gradient descent).\n"
+        f"Runs of the flow and of gradient descent were killed before, between and during saves. {compared} resumed runs were compared bit for bit "
+        "with uninterrupted ones.\n"
     )

@@ -32,7 +32,7 @@ from mvsim.archive import collect_provenance
 
 load("fuzzing")  # what is tried, and what counts as broken: modules below import its parts
 
-TITLE = "Input of every kind"
+TITLE = "Fuzzing of all inputs"
 SOURCES = EVERYTHING
 
 BATCH = {"apart": 10, "together": 5, "problems": 40, "files": 50}
@@ -232,10 +232,15 @@ def judge(results: dict[str, Any]) -> list[str]:
     return broken + ([] if results["total"] else ["no case was tried"])
 
 
+def headline(results: dict[str, Any]) -> str:
+    """Say how many cases were tried, and how many causes of failure were found."""
+    return f"{results['total']} cases, right, nearly right and garbage, have {len(results['failures'])} causes of failure"
+
+
 def passage(results: dict[str, Any]) -> str:
-    """Say how many cases were tried and what broke."""
+    """Say how many cases of each kind were tried."""
     return (
-        f"{results['total']} cases, right, nearly right and garbage, in {results['seconds'] / 60:.0f} minutes; {len(results['failures'])} causes of "
-        "failure (a traceback, a warning, a wrong exit code, a message that does not name the fault, a file or a setting left behind):\n\n"
+        f"The cases took {results['seconds'] / 60:.0f} minutes. A failure is a traceback, a warning, a wrong exit code, a message that does not name "
+        "the fault, or a file or a setting left behind:\n\n"
         + table(["kind", "what", "cases"], [(kind, WORDED[kind], cases) for kind, cases in results["cases"].items()])
     )

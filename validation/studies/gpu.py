@@ -274,6 +274,19 @@ def _verdicts_of(row: dict[str, Any]) -> str:
     return "; ".join(f"{verdict['name']} {verdict['status']}" for verdict in row["verdicts"]) or "nothing"
 
 
+def headline(results: dict[str, Any]) -> str:
+    """Say how much faster the largest gradient is, and how close it is to that of the compiled kernel."""
+    said = []
+    if gradients := results.get("gradients"):
+        last = max(gradients["rows"], key=lambda row: row["N"] ** 2 * row["k"])
+        times = last["seconds"]["two threads"] / last["seconds"]["kernel"]
+        said.append(f"at k = {last['k']}, N = {last['N']} a loss and gradient is {times:.0f} times as fast as on two threads")
+    if exactness := results.get("exactness"):
+        worst = max(max(row["loss"], row["gradient"]) for row in exactness["rows"])
+        said.append(f"losses and gradients differ from those of the compiled kernel by at most {worst:.1g}")
+    return f"On a GPU {', and '.join(said) or 'nothing was measured'}"
+
+
 def passage(results: dict[str, Any]) -> str:
     """Put speeds and runs into tables, with the targets."""
     parts = []

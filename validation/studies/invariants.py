@@ -301,13 +301,18 @@ def _most(results: dict[str, Any]) -> float:
     return max((row["s2Lt"] for row in settled(results)), default=math.nan)
 
 
+def headline(results: dict[str, Any]) -> str:
+    """Say how many runs break a statement."""
+    warned = sum(bool(row.get("warnings")) for row in results["rows"])
+    return f"{len(results['sets_broken'])} of {len(results['rows'])} runs break a statement, {warned} give a warning"
+
+
 def passage(results: dict[str, Any]) -> str:
     """Say how many runs there were, how they ended and what is broken."""
     rows, closing = results["rows"], settled(results)
-    warned = sum(bool(row.get("warnings")) for row in rows)
     return (
-        f"{len(results['sets_broken'])} of {len(rows)} runs break a statement, {warned} give a warning. The parameters are drawn from the whole "
-        f"domain, seed {results['seed']}. L is the loss, g its gradient, s = |g| / L, and S a bound of s at all weights.\n\n"
+        f"The parameters are drawn from the whole domain, seed {results['seed']}. L is the loss, g its gradient, s = |g| / L, and S a bound of s at "
+        "all weights.\n\n"
         + table(["statement", "of", "runs", "broken in"], _statements(rows))
         + f"\nIn the {len(closing)} runs of ERM that have settled, s^2 L t ends between {_least(results):.2g} and {_most(results):.2g}.\n\n"
         + table(["ending", "runs"], results["endings"].items())

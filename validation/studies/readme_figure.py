@@ -19,6 +19,7 @@ from lib.tables import met, table
 import mvsim
 from mvsim.cli.progress import progress_on
 from mvsim.plotting import run_figure
+from mvsim.plotting.labels import METHOD_NAMES
 from mvsim.plotting.panels import correlations, learned_classes, total_correlations
 from mvsim.recording.feature_test import count_classes
 
@@ -113,6 +114,18 @@ def judge(results: dict[str, Any]) -> list[str]:
     """Return which claims do not hold."""
     what_holds = claims(results["runs"], results["parameters"]["k"])
     return [f"the claim {name} does not hold" for name, holds in what_holds.items() if not holds]
+
+
+def headline(results: dict[str, Any]) -> str:
+    """Say what the two runs learn, and how long they take."""
+    k = results["parameters"]["k"]
+    said = [
+        f"{METHOD_NAMES[method]} learns {words} in {results['runs'][method]['classes'][name]} of {k} classes"
+        f" ({results['runs'][method]['wall_seconds']:.0f} s)"
+        for method, name, words in (("erm", "one", "exactly one feature"), ("midpoint", "both", "both features"))
+        if method in results["runs"]
+    ]
+    return ", ".join(said)
 
 
 def passage(results: dict[str, Any]) -> str:

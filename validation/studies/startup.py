@@ -19,7 +19,7 @@ from lib.study import TRAINING
 
 from mvsim.cli.progress import COMPILE_NOTICE
 
-TITLE = "Start"
+TITLE = "Start-up time"
 SOURCES = (*TRAINING, "cli")
 
 REPETITIONS = 5
@@ -100,10 +100,15 @@ def judge(results: dict[str, Any]) -> list[str]:
     return missed + ([] if results["compilation_is_announced"] else ["the first run does not say that it compiles"])
 
 
-def passage(results: dict[str, Any]) -> str:
+def headline(results: dict[str, Any]) -> str:
     """Say how long a user waits before the first step."""
     return (
-        f"`mvsim --help` {results['help_seconds']:.2f} s; the first run after installing compiles for "
-        f"{results['first_step_compiling_seconds']:.0f} s of processor time{', and says so' if results['compilation_is_announced'] else ''}; "
-        f"later runs take {results['first_step_later_seconds']:.1f} s to their first step.\n"
+        f"`mvsim --help` takes {results['help_seconds']:.2f} s; the first run after installing compiles for "
+        f"{results['first_step_compiling_seconds']:.0f} s, later ones take {results['first_step_later_seconds']:.1f} s to their first step"
     )
+
+
+def passage(results: dict[str, Any]) -> str:
+    """Say what is counted."""
+    says = "says" if results["compilation_is_announced"] else "does not say"
+    return f"The time of compiling is processor time. The first run {says} that it compiles.\n"

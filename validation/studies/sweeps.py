@@ -237,6 +237,20 @@ def _report_faults(part: dict[str, Any]) -> list[str]:
     return faults
 
 
+def headline(results: dict[str, Any]) -> str:
+    """Say what a sweep costs beside its runs, and what kills change."""
+    said = []
+    if part := results.get("throughput"):
+        said.append(f"a sweep of {part['cells']} runs takes {part['over_ideal']:.2f} times the time of its runs")
+    killed = [results[name] for name in ("kills", "workers") if name in results]
+    if killed:
+        said.append(f"{sum(part['kills'] for part in killed)} kills change {sum(len(part['different_runs']) for part in killed)} runs")
+    if part := results.get("report"):
+        said.append(f"a report of k = {part['k']} takes {part['seconds']:.1f} s")
+    words = "; ".join(said)
+    return words[:1].upper() + words[1:]
+
+
 def passage(results: dict[str, Any]) -> str:
     """Say what came out."""
     rows = [row for part, told in _TOLD.items() if part in results for row in told(results[part])]
