@@ -145,6 +145,9 @@ def finite_steps(options: argparse.Namespace, runs: Path) -> list[dict[str, Any]
 OUTCOMES = {"erm": ("one", "exactly one feature", "o"), "midpoint": ("both", "both features", "s")}
 """Of each method the outcome that its theorem names, in the results and in words, and its marker."""
 
+OTHER = {"erm": "both", "midpoint": "one"}
+"""The outcome that a class with the named one does not have; what has neither yet may come to either."""
+
 ENOUGH, EDGE = 0.9, 1.0
 """An outcome changes with a choice if at some value the whole interval lies below this share of the classes; and where gradient descent is no longer
 stable, in eta lambda_max / 2."""
@@ -165,13 +168,12 @@ def _message(results: dict[str, Any]) -> str:
 
 
 def _changes(results: dict[str, Any], method: str) -> str:
-    """Name the choices that bring the outcome of a method clearly below `ENOUGH`."""
-    outcome = OUTCOMES[method][0]
-    found = [
-        "m / k" if name == "m" else name
-        for name in CHOICES
-        if any(row.get(method, {}).get(outcome) and row[method][outcome][2] < ENOUGH for row in results.get(name, {"rows": []})["rows"])
-    ]
+    """Name the choices that bring the outcome of a method clearly below `ENOUGH`, even if classes without a feature yet come to it."""
+    other, found = OTHER[method], []
+    for name in CHOICES:
+        others = [row[method][other] for row in results.get(name, {"rows": []})["rows"] if method in row]
+        if any(share and 1.0 - share[1] < ENOUGH for share in others):
+            found.append("m / k" if name == "m" else name)
     return " and ".join(found) or "nothing that was tried"
 
 
@@ -190,8 +192,8 @@ def picture(results: dict[str, Any]) -> Figure:
             grid[0, 0].text(0.03, height, f"{METHOD_NAMES[method]}: {words}", color=METHODS[method], fontsize=7, transform=grid[0, 0].transAxes)
         figure.suptitle(_message(results).replace("; ", ";\n"), fontsize=9, x=0.01, ha="left")
         note = (
-            f"Bars: 95 % intervals. The title names what takes the whole interval below {ENOUGH:g} (dotted). Hollow: some class had no feature yet, "
-            "or a run was given up."
+            "Bars: 95 % intervals. Hollow: some class had no feature yet, or a run was given up.\n"
+            f"The title names what takes the whole interval below {ENOUGH:g} (dotted), unfinished classes counted in favour of the theorem."
         )
         figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
         return figure
@@ -287,8 +289,8 @@ def passage(results: dict[str, Any]) -> str:
     text = [
         "![Fraction of classes that end as the theorems say, over what is left open](../figures/choices.png)\n",
         f"One thing at a time is changed; every other field has its default, and r0 = {R0:g} unless pairs are drawn or steps are finite. An outcome "
-        f"counts as changed if at some value the whole 95 % interval of its share lies below {ENOUGH:g}. Growth from self-pairs: the part of the "
-        "early growth that pairs of a point with itself contribute.\n",
+        f"counts as changed if at some value the whole 95 % interval of its share lies below {ENOUGH:g}, unfinished classes counted in favour of the "
+        "theorem. Growth from self-pairs: the part of the early growth that pairs of a point with itself contribute.\n",
     ]
     for name, part in results.items():
         if name == "steps":
