@@ -21,6 +21,7 @@ from lib.study import TRAINING
 from lib.tables import table
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Patch, Rectangle
 
 from mvsim.plotting.labels import METHOD_NAMES
@@ -127,7 +128,7 @@ def picture(results: dict[str, Any]) -> Figure:
     tables = {theorem: found for theorem, found in tables.items() if found[0]}
     with styled():
         most = max((len(rows) for rows, _ in tables.values()), default=1)
-        figure = Figure(figsize=(6.8, 1.4 + 0.155 * most), layout="constrained")
+        figure = Figure(figsize=(6.8, 1.4 + 0.155 * most), layout=ConstrainedLayoutEngine(w_pad=0.04, wspace=0.01))
         widths = [len(columns) for _, columns in tables.values()]
         panels = figure.subplots(1, max(len(tables), 1), squeeze=False, width_ratios=widths or None)[0]
         for axes, (theorem, (rows, columns)) in zip(panels, tables.items(), strict=False):
@@ -166,7 +167,7 @@ def _table(axes: Axes, results: dict[str, Any], rows: list[str], columns: list[s
                 look = {"facecolor": COLOURS[kind], "hatch": HATCHES.get(kind), "edgecolor": "white", "linewidth": 0}
                 axes.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, **look))
                 back = {"facecolor": COLOURS[kind], "edgecolor": "none", "pad": 0.6}
-                axes.text(x, y, words, ha="center", va="center", fontsize=6, bbox=back if kind in HATCHES else None)
+                axes.text(x, y, words, ha="center", va="center", fontsize=6 if len(words) < 6 else 5.5, bbox=back if kind in HATCHES else None)
     axes.set_xlim(-0.5, len(columns) - 0.5)
     axes.set_ylim(most - 0.5, -1.9)
     axes.set_xticks([])
@@ -177,7 +178,7 @@ def _table(axes: Axes, results: dict[str, Any], rows: list[str], columns: list[s
         if places:
             axes.text(places[0] - 0.45, -1.35, words, ha="left", va="bottom", fontsize=6)
             axes.plot([places[0] - 0.45, places[-1] + 0.45], [-1.32, -1.32], color=MARK, linewidth=0.5)
-    axes.set_yticks(range(len(rows)), rows, fontsize=6)
+    axes.set_yticks(range(len(rows)), [row.removeprefix("Claim ").removeprefix("Calculation ") for row in rows], fontsize=6)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
 
@@ -264,8 +265,8 @@ def passage(results: dict[str, Any]) -> str:
     ]
     return (
         "![Steps of the proofs over k, both regimes and both losses](../figures/proof-map.png)\n\n"
-        "A fraction: in how many of the runs that decide a step it holds. A number: the median of a constant that the proof hides, or bounds. Empty: "
-        "what the step supposes does not occur, or it is about the other loss.\n\n"
+        "Steps without a word before their number are calculations (A) and claims (B). A fraction: in how many of the runs that decide a step it "
+        "holds. A number: the median of a constant that the proof hides, or bounds. Empty: what the step supposes does not occur.\n\n"
         "Runs that contradict a step, of those that decide it; steps that are contradicted nowhere are left out:\n\n"
         + table(["step", *heads], rows)
         + _vanish(results)
