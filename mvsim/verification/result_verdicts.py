@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from mvsim.echo import echo
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters, regime_label
+from mvsim.verification.ensemble import exponent_of_k
 from mvsim.verification.statements.linear_regime.results import RESULTS, Result
 from mvsim.verification.verdict import STATUSES, Verdict, constant, not_applicable
 
@@ -25,7 +27,23 @@ def check_result(number: str) -> str:
     return number
 
 
-def result_over_seeds(result: Result, parameters: Parameters, seeds: int) -> list[Verdict]:
+class OverSeeds(NamedTuple):
+    """What came of a result over data sets.
+
+    Attributes
+    ----------
+    verdicts : list of Verdict
+        Of each statement that is decided the worst over the seeds, since one counterexample is enough; of each constant the median. Data sets of
+        which the result does not speak are left out; if none is left, that is the one verdict.
+    values : dict
+        By the names of these verdicts, what was measured on the single data sets.
+    """
+
+    verdicts: list[Verdict]
+    values: dict[str, list[float]]
+
+
+def result_over_seeds(result: Result, parameters: Parameters, seeds: int) -> OverSeeds:
     """Judge a result at seeds 0 .. seeds - 1.
 
     Parameters
@@ -39,9 +57,7 @@ def result_over_seeds(result: Result, parameters: Parameters, seeds: int) -> lis
 
     Returns
     -------
-    list of Verdict
-        Of each statement that is decided the worst over the seeds, since one counterexample is enough; of each constant the median. Data sets of
-        which the result does not speak are left out; if none is left, that is the one verdict.
+    OverSeeds
     """
     lacking = {seed: lack for seed in range(seeds) if (lack := result.lacks(parameters, seed))}
     judged = [result.judge(parameters, seed) for seed in range(seeds) if seed not in lacking]
@@ -51,28 +67,37 @@ def result_over_seeds(result: Result, parameters: Parameters, seeds: int) -> lis
         left_out = f"{len(lacking)} of {seeds} data sets are left out: {next(iter(lacking.values()))}"
         nothing = [not_applicable(result.name, f"{result.name}, on data that it speaks of", left_out)]
         together = [replace(one, detail=f"{one.detail}; {left_out}") for one in together] or nothing
-    return [
-        replace(one, name=f"{one.name}, k = {parameters.k}", regime=label, kind="step" if one.status == "measured" else "theorem") for one in together
-    ]
+    end = f", k = {parameters.k}"
+    verdicts = [replace(one, name=one.name + end, regime=label, kind="step" if one.status == "measured" else "theorem") for one in together]
+    return OverSeeds(verdicts, {f"{parts[0].name}{end}": _numbers(parts) for parts in zip(*judged, strict=True)})
 
 
-def trend_over_k(verdicts: Mapping[int, Sequence[Verdict]]) -> list[Verdict]:
-    """Report the exponent of k in each measured number that is above round-off at all k: the slope of its logarithm over log k, least squares.
+def trend_over_k(judged: Mapping[int, OverSeeds]) -> list[Verdict]:
+    """Report the exponent of k in each number that is above round-off on all data sets, with an interval over seeds (`exponent_of_k`).
 
-    Of one k, or of those at which the result does not speak of the data, there is none.
+    Of one k, or of those at which the result does not speak of the data, there is none. The medians over data sets are compared: the worst of them
+    would grow with their number.
     """
-    verdicts = {k: of_k for k, of_k in verdicts.items() if any(one.status != "not applicable" for one in of_k)}
+    spoken_of = {k: of_k for k, of_k in sorted(judged.items()) if any(one.status != "not applicable" for one in of_k.verdicts)}
     trends: list[Verdict] = []
-    if len(verdicts) < 2:
+    if len(spoken_of) < 2:
         return trends
-    for parts in zip(*(verdicts[k] for k in sorted(verdicts)), strict=True):
-        measured = [part.measured for part in parts]
-        if all(value is not None and math.isfinite(value) and value > ROUNDOFF for value in measured):
-            slope = float(np.polyfit(np.log(sorted(verdicts)), np.log(np.array(measured, dtype=np.float64)), 1)[0])
+    for parts in zip(*(of_k.verdicts for of_k in spoken_of.values()), strict=True):
+        values = {k: of_k.values[part.name] for (k, of_k), part in zip(spoken_of.items(), parts, strict=True)}
+        if all(of_k and min(of_k) > ROUNDOFF and math.isfinite(max(of_k)) for of_k in values.values()):
+            exponent, low, high = exponent_of_k(values)
             name = parts[0].name.rsplit(", k = ", 1)[0]
-            detail = ", ".join(f"k = {k}: {value:.4g}" for k, value in zip(sorted(verdicts), measured, strict=True))
-            trends.append(constant(f"{name} (trend in k)", f"exponent of k in: {parts[0].statement}", slope, detail=detail))
+            medians = ", ".join(f"{np.median(of_k):.4g} at k = {k} ({len(of_k)})" for k, of_k in values.items())
+            few = "; two k fix a line, whatever the law" if len(values) == 2 else ""
+            alone = "; one data set at a k has no spread" if min(map(len, values.values())) == 1 else ""
+            detail = f"95% interval [{low:.3g}, {high:.3g}] over seeds{alone}{few}; medians {medians}"
+            trends.append(constant(f"{name} (trend in k)", f"exponent of k in: {parts[0].statement}", exponent, detail=detail))
     return trends
+
+
+def _numbers(verdicts: Sequence[Verdict]) -> list[float]:
+    """Return what was measured where something was."""
+    return [float(one.measured) for one in verdicts if one.measured is not None and not math.isnan(one.measured)]
 
 
 def control_verdicts(result: Result, parameters: Parameters, seed: int = 0) -> list[Verdict]:

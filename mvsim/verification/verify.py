@@ -186,7 +186,7 @@ def _results(asked: Mapping[str, Sequence[Parameters]], seeds: int, controls: bo
         result, by_k = RESULTS[number], {}
         for p in parameters:
             by_k[p.k] = result_over_seeds(result, p, seeds)
-            yield Section(f"{result.name}, k = {p.k}, {seeds} {'seed' if seeds == 1 else 'seeds'}", by_k[p.k], f"N = {p.N}", stated=True)
+            yield Section(f"{result.name}, k = {p.k}, {seeds} {'seed' if seeds == 1 else 'seeds'}", by_k[p.k].verdicts, f"N = {p.N}", stated=True)
         if trends := trend_over_k(by_k):
             yield Section(f"{result.name}, trend in k", trends)
         if controls:

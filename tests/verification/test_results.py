@@ -1,6 +1,7 @@
 """Results that need no runs, as one asks for them: over seeds and k, with controls, from Python and from the command line."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import mvsim
 from mvsim.cli import main
 from mvsim.errors import UsageError
-from mvsim.verification.result_verdicts import control_verdicts, result_over_seeds, trend_over_k
+from mvsim.verification.result_verdicts import OverSeeds, control_verdicts, result_over_seeds, trend_over_k
 from mvsim.verification.statements.linear_regime.premises import LEAST_POINTS
 from mvsim.verification.statements.linear_regime.results import RESULTS, Result
 from mvsim.verification.verdict import Verdict, not_applicable
@@ -43,25 +44,35 @@ def test_over_seeds_the_worst_counts_and_constants_have_medians():
         return [Verdict("Lemma 0", status, "s", float(seed), 0.0, float(seed)), Verdict("Lemma 0 (c)", "measured", "s", (3.0, 5.0, None)[seed])]
 
     result = fake(judge)
-    decided, measured = result_over_seeds(result, result.parameters(4, {}), 3)
+    (decided, measured), values = result_over_seeds(result, result.parameters(4, {}), 3)
+    assert values == {"Lemma 0, k = 4": [0.0, 1.0, 2.0], "Lemma 0 (c), k = 4": [3.0, 5.0]}
     assert (decided.status, decided.name, decided.measured) == ("fails", "Lemma 0, k = 4", 1.0)
     assert "1 fails, 2 holds" in decided.detail
     assert (measured.status, measured.measured) == ("measured", 4.0)
     assert "2 of 3 seeds" in measured.detail
 
 
-def test_trends_are_exponents():
-    verdicts = {k: [Verdict(f"Lemma 0, k = {k}", "holds", "s", 7.0 * k**-2), Verdict(f"Lemma 0 (0), k = {k}", "holds", "s", 0.0)] for k in (4, 2, 9)}
-    (trend,) = trend_over_k(verdicts)
+def over(k, *values, name="Lemma 0"):
+    """What a result came to at one k, with these numbers on its data sets."""
+    verdict = Verdict(f"{name}, k = {k}", "holds", "s", float(np.max(values)))
+    return OverSeeds([verdict], {verdict.name: list(values)})
+
+
+def test_trends_are_exponents_of_medians_with_intervals_over_seeds():
+    (trend,) = trend_over_k({k: over(k, *(factor * k**-2 for factor in (5.0, 7.0, 9.0, 7.0, 70.0))) for k in (4, 2, 9)})
     assert trend.name == "Lemma 0 (trend in k)"
-    assert abs(trend.measured + 2.0) < 1e-12
+    assert abs(trend.measured + 2.0) < 1e-12  # the worst data set has no part in it
+    low, high = map(float, re.search(r"95% interval \[(.*), (.*)\] over seeds; medians 1.75 at k = 2 \(5\)", trend.detail).groups())
+    assert -6.0 < low < -2.0 < high < 2.0
+    assert trend_over_k({k: over(k, 1.0, 0.0) for k in (4, 2)}) == []  # round-off has no exponent
 
 
 def test_a_k_at_which_the_result_does_not_speak_of_the_data_has_no_part_in_a_trend():
-    verdicts = {k: [Verdict(f"Lemma 0, k = {k}", "holds", "s", 7.0 * k**-2)] for k in (4, 9)} | {2: [not_applicable("Lemma 0, k = 2", "s", "why")]}
-    (trend,) = trend_over_k(verdicts)
+    judged = {k: over(k, 7.0 * k**-2) for k in (4, 9)} | {2: OverSeeds([not_applicable("Lemma 0, k = 2", "s", "why")], {})}
+    (trend,) = trend_over_k(judged)
     assert abs(trend.measured + 2.0) < 1e-12
-    assert trend_over_k({k: verdicts[k] for k in (2, 4)}) == []
+    assert "one data set at a k has no spread; two k fix a line, whatever the law" in trend.detail
+    assert trend_over_k({k: judged[k] for k in (2, 4)}) == []
 
 
 @pytest.mark.parametrize("number", ["3.2", "3.3", "3.4", "3.5"])

@@ -68,7 +68,7 @@ def _rows(number: str, ks: list[int], seeds: int) -> list[dict[str, Any]]:
     by_k = {k: result_over_seeds(result, result.parameters(k, {}), seeds) for k in ks}
     exponents = {verdict.name: verdict.measured for verdict in (trend_over_k(by_k) if len(ks) > 1 else [])}
     rows = []
-    for parts in zip(*by_k.values(), strict=True):
+    for parts in zip(*(of_k.verdicts for of_k in by_k.values()), strict=True):
         name = parts[0].name.rsplit(", k = ", 1)[0]
         measured = {"status": [part.status for part in parts], "measured": [part.measured for part in parts]}
         rows.append({"name": name} | measured | {"exponent": exponents.get(f"{name} (trend in k)")})

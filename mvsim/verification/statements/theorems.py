@@ -92,7 +92,10 @@ def _training_accuracy(theorem: str, run: Run, learned: Learned) -> Verdict:
     before = int(((accuracy[:-1] == 1.0) & (accuracy[1:] < 1.0)).sum())
     detail = f"{last:.4g} since t = {since:.4g}, true to t = {times[-1]:.4g}{_as_power(run, times[-1])}"
     detail += f"; reached and lost {before} times before" if before else ""
-    detail += "" if status != "inconclusive" else f"; too short to tell: it has to last while t grows {growth:.3g}-fold"
+    if status == "inconclusive" and last == 1.0:
+        detail += f"; too short to tell: it has to last while t grows {growth:.3g}-fold"
+    elif status == "inconclusive":
+        detail += f"; too short to tell: it fails where it has stayed below 1 while t grew {PATIENCE:g}-fold"
     return Verdict(f"{theorem} (training accuracy)", status, "training accuracy is 1 from some t on", last, 1.0, margin_above(last, 1.0), detail)
 
 
