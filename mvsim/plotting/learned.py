@@ -107,7 +107,8 @@ def _name_bands(axes: Axes, shown: Shown, bands: list[Band], limits: Limits) -> 
         elif band is winner:
             end = float(shown.times[-1]), float(band.low[-1] + band.high[-1]) / 2
             colour = "white" if OUTCOMES[band.name] == BOTH else "black"
-            axes.annotate(band.phrase, end, xytext=(-2, 0), textcoords="offset points", ha="right", va="center", fontsize=6.5, color=colour)
+            upright: dict[str, Any] = {"rotation": 90, "ha": "right", "va": "center", "fontsize": 6.5, "color": colour}
+            axes.annotate(band.phrase, end, xytext=(-2, 0), textcoords="offset points", **upright)
         elif _part_filled(shown, band, limits) >= SLIVER:
             handles.append(Patch(color=band.colour, label=band.phrase))
     if handles:

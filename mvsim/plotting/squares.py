@@ -88,7 +88,7 @@ def _draw_escapes(axes: Axes, shown: Shown, limits: Limits) -> None:
         axes.text(0.5, 0.5, "no neuron\nhas escaped", transform=axes.transAxes, ha="center", va="center", fontsize=6.5, color=MARK)
         return
     seen = np.clip(predicted, *limits)
-    for chosen, face, name in ((first, shown.colour, "first of its class"), (~first, "none", "later")):
+    for chosen, face in ((first, shown.colour), (~first, "none")):
         for inside, shape in ((predicted == seen, "o"), (predicted > seen, ">"), (predicted < seen, "<")):
             dots: dict[str, Any] = {
                 "s": 13,
@@ -99,10 +99,8 @@ def _draw_escapes(axes: Axes, shown: Shown, limits: Limits) -> None:
                 "clip_on": False,
                 "zorder": 2,
             }
-            if not (chosen & inside).any():
-                continue
-            axes.scatter(seen[chosen & inside], measured[chosen & inside], **dots, label=name if shape == "o" else None)
-    axes.legend(loc="best", fontsize=6, handletextpad=0.1, borderaxespad=0.2, labelspacing=0.2)
+            if (chosen & inside).any():
+                axes.scatter(seen[chosen & inside], measured[chosen & inside], **dots)
     words = "\n".join(textwrap.wrap(_counts(predicted, seen, unforeseen), max(int(inches(axes)[0] / LETTER), 20)))
     axes.annotate(words, (0.0, 1.0), xytext=(0, 2), xycoords="axes fraction", textcoords="offset points", va="bottom", fontsize=6, color=MARK)
 
@@ -110,11 +108,10 @@ def _draw_escapes(axes: Axes, shown: Shown, limits: Limits) -> None:
 def _counts(predicted: NDArray[np.float64], seen: NDArray[np.float64], unforeseen: int) -> str:
     """Say how many escapes there are, and where they are drawn."""
     later, earlier = int((predicted > seen).sum()), int((predicted < seen).sum())
-    parts = [f"{len(predicted) - later - earlier} drawn in place"]
-    parts += [f"{count} at the edge (predicted {when})" for count, when in ((later, "later"), (earlier, "earlier")) if count]
+    parts = [f"{count} predicted {when}, at the edge" for count, when in ((later, "later"), (earlier, "earlier")) if count]
     parts += [f"{unforeseen} not predicted"] if unforeseen else []
     total = len(predicted) + unforeseen
-    return f"{total} escape{'s' * (total != 1)}: {', '.join(parts)}." if len(parts) > 1 else f"{total} escape{'s' * (total != 1)}."
+    return "; ".join([f"{total} escape{'s' * (total != 1)}", *parts])
 
 
 total_correlations = Panel(
@@ -130,6 +127,8 @@ escapes = Panel(
     _draw_escapes,
     _escape_limits,
     over_time=False,
-    notes=lambda shown: "Escapes: when neurons become linear in a feature of their class; predicted from the initial state, all else held.",
+    notes=lambda shown: (
+        "Escapes: when neurons become linear in a feature of their class (filled: its first); predicted from the initial state, all else held."
+    ),
     is_empty=lambda shown: not len(_escapes(shown)[0]),
 )

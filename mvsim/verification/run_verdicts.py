@@ -8,7 +8,9 @@ from typing import NamedTuple
 from mvsim.data import Dataset
 from mvsim.echo import echo
 from mvsim.errors import UsageError
+from mvsim.integrators import INTEGRATORS
 from mvsim.linalg.blas import one_blas_thread
+from mvsim.objectives import OBJECTIVES
 from mvsim.parameters import Parameters, regime_label
 from mvsim.parameters.models import NETWORK
 from mvsim.run import Run
@@ -70,6 +72,18 @@ def check_method(run: Run, number: str) -> None:
         raise UsageError(f"{_name(run)}: Theorem {number} is about method {echo(method)}; this run has {echo(run.method)}")
 
 
+def check_complete(run: Run) -> None:
+    """Raise `UsageError` if the file of a run lacks what it takes to make it again: a method that there is, its draws, its integrator's option."""
+    name, options, saved = _name(run), run.provenance["options"], run.provenance["integrator"]
+    if run.method not in OBJECTIVES:
+        raise UsageError(f"{name}: method={echo(run.method)}: must be one of {', '.join(OBJECTIVES)}")
+    if not isinstance(options.get("n_test"), int):
+        raise UsageError(f"{name}: its options lack n_test, the number of fresh draws; make the run again")
+    option = INTEGRATORS[saved["name"]].option if saved["name"] in INTEGRATORS else None
+    if option is not None and not isinstance(saved.get(option), (int, float)):
+        raise UsageError(f"{name}: its integrator {saved['name']} lacks {option}; make the run again")
+
+
 def theorem_about(method: str, parameters: Parameters) -> str | None:
     """Return the number of the theorem about runs of a method with these parameters, None if there is none."""
     numbers = [number for number, theorem in THEOREMS.items() if theorem.method == method]
@@ -110,6 +124,7 @@ def judge(run: Run, theorem: str | None, data: Dataset | None = None, everything
     Judgement
         Without two views of a class, what does not need them.
     """
+    check_complete(run)
     with one_blas_thread():  # its threads wait for each other; beside any other work that takes several times as long as one alone
         return _judge(run, theorem, data, everything)
 

@@ -27,7 +27,7 @@ from mvsim.verification.ensemble import over_k, over_seeds
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.evidence.persistence import PATIENCE
 from mvsim.verification.result_verdicts import check_result, control_verdicts, result_over_seeds, trend_over_k
-from mvsim.verification.run_verdicts import Judgement, check_method, check_model, check_theorem, check_two_views, judge, theorem_of
+from mvsim.verification.run_verdicts import Judgement, check_complete, check_method, check_model, check_theorem, check_two_views, judge, theorem_of
 from mvsim.verification.statements.linear_regime.results import RESULTS
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import Verdict
@@ -85,6 +85,7 @@ def ask_of_runs(
     opened = [run if isinstance(run, Run) else open_run(_path(run)) for run in runs]
     asked: list[tuple[Run, str | None]] = []
     for run in opened:
+        check_complete(run)
         for number in theorems:
             check_method(run, check_theorem(number))
             check_model(run.parameters, f"{path_text(run.path or 'a run')}: ")

@@ -1,11 +1,15 @@
 """Verdicts, intervals and what lasts."""
 
 import math
+import re
 
 import numpy as np
 import pytest
 
+import mvsim
+from mvsim.errors import UsageError
 from mvsim.intervals import clopper_pearson
+from mvsim.run import Run
 from mvsim.verification.evidence.intervals import fraction_at_least, further_needed
 from mvsim.verification.evidence.persistence import lasts, unchanged_since
 from mvsim.verification.verdict import Verdict, asked_for, at_most, constant, exit_code, margin_above, margin_below, number_of
@@ -156,3 +160,18 @@ def test_numbers_beyond_the_constant_of_a_proof_say_on_which_side(measured, boun
     verdict = constant("Claim B.19", "", measured, bound, above)
     assert is_beyond(verdict) == (said is not None)
     assert said is None or side_text(verdict) == said
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda told: told | {"options": {name: value for name, value in told["options"].items() if name != "n_test"}}, "options lack n_test"),
+        (lambda told: told | {"integrator": {"name": "flow"}}, "its integrator flow lacks rtol"),
+        (lambda told: told | {"integrator": {"name": "flow", "rtol": None}}, "its integrator flow lacks rtol"),
+        (lambda told: told | {"integrator": {"name": "gd"}}, "its integrator gd lacks learning_rate"),
+        (lambda told: told | {"method": "foo"}, "method='foo': must be one of erm, midpoint, mixup"),
+    ],
+)
+def test_a_file_that_lacks_what_its_problem_is_made_of_is_refused(erm, change, said):
+    with pytest.raises(UsageError, match=re.escape(said)):
+        mvsim.verify(Run(erm.dataset, change(erm.provenance)))

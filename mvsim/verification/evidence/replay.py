@@ -267,7 +267,7 @@ class DescentReplay(Replay):
         self._recorded, self._fractions = _recorded(evidence, stretch), evidence.learned_fractions[list(stretch.records)]
         self._learned = evidence.feature_test.fraction_learned
         self._state, self._descent = State(start.step, start.time, start.c), _Descent(evidence, start.c)
-        self._errors, self._features = list[float](), list[float]()
+        self._errors, self._features, self._taken = list[float](), list[float](), 0
 
     def go_on(self, records: int, budget: Budget | None = None) -> None:
         """See `Replay`."""
@@ -275,13 +275,16 @@ class DescentReplay(Replay):
             (own, whole), error, apart = self._recorded[self.reached], math.inf, math.inf
             try:
                 for visit in self._integrator.trajectory(self._state, self._times[self.reached]):
-                    self._state = visit.state
+                    self._state, self._taken = visit.state, self._taken + 1
                     self._descent.look(visit)
                     if budget is not None:
                         budget.spend(2)
-                c = self._state.c
-                error = float(np.abs(_completed(c, own, whole) - c).max() / max(float(np.abs(c).max()), 1e-300))
-                apart = float(np.abs(self._learned(c) - self._fractions[self.reached]).max())
+                    if self._taken > self.stretch.steps[self.reached]:  # more than the file says that there were: the record is not met
+                        break
+                else:
+                    c = self._state.c
+                    error = float(np.abs(_completed(c, own, whole) - c).max() / max(float(np.abs(c).max()), 1e-300))
+                    apart = float(np.abs(self._learned(c) - self._fractions[self.reached]).max())
             except DivergedError:
                 pass  # the record was not met
             self._errors.append(error)

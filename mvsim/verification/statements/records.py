@@ -19,6 +19,7 @@ import numpy as np
 
 from mvsim.integrators import State
 from mvsim.recording.observation import Observation
+from mvsim.recording.snapshots import Snapshots
 from mvsim.recording.variables import Variable, When, variables_of
 from mvsim.run import Run
 from mvsim.verification.evidence.differences import relative_difference
@@ -94,6 +95,38 @@ def consistent(evidence: Evidence) -> Verdict:
     return at_most("Records (consistent)", statement, difference, ROUND_OFF, f"{len(found)} variables at {len(own)} records; largest in {name}")
 
 
+def ordered(evidence: Evidence) -> Verdict:
+    """Look whether records, saved states and the end follow each other, and whether the states are those that a run saves.
+
+    Which states are saved follows from the records (`mvsim.recording.snapshots`), so that one that was taken out is missed: replays begin at them.
+    """
+    run, dataset, wrong = evidence.run, evidence.run.dataset, list[str]()
+    steps, times = dataset["step"].to_numpy(), evidence.times
+    final_step, final_time = int(dataset["final_step"]), float(dataset["final_time"])
+    if steps[0] != 0 or (np.diff(steps) <= 0).any() or not (np.diff(times) > 0).all():
+        wrong.append("records that do not begin at step 0 or do not follow each other")
+    finished = run.status == "finished"
+    if final_step < steps[-1] or final_time < times[-1] or ((final_step, final_time) != (steps[-1], times[-1]) and finished):
+        wrong.append(f"an end at step {final_step}, t = {final_time:.4g}, beside a last record at step {steps[-1]}, t = {times[-1]:.4g}")
+    saved = list(zip(dataset["snapshot_step"].to_numpy().tolist(), dataset["snapshot_time"].to_numpy().tolist(), strict=True))
+    expected = _saved_states(evidence)
+    if saved != expected:
+        others = sorted({step for step, _ in {*saved} ^ {*expected}})
+        wrong.append(f"saved states other than those that a run saves: steps {', '.join(map(str, others[:10]))}{' ...' if len(others) > 10 else ''}")
+    statement = "records, saved states and the end in another order, or other states saved, than in a run: how many of these"
+    return at_most("Records (order)", statement, float(len(wrong)), 0.0, "; ".join(wrong) or f"{len(steps)} records, {len(saved)} saved states")
+
+
+def _saved_states(evidence: Evidence) -> list[tuple[int, float]]:
+    """Return steps and times of the states that a run with these records saves."""
+    dataset, kept, before = evidence.run.dataset, Snapshots(evidence.parameters.k), None
+    gaps, entries = dataset["view_gap"].to_numpy(), dataset["entry_step"].to_numpy()
+    for step, time, gap in zip(dataset["step"].to_numpy().tolist(), evidence.times.tolist(), gaps, strict=True):
+        kept.consider(State(step, time, evidence.snapshots[0].c), gap, entries, before)
+        before = step
+    return [(state.step, state.time) for state in kept.states]
+
+
 def accuracy_bounds(evidence: Evidence) -> Verdict:
     """Compare the training accuracy at every record with what the margins and softmax gaps of the record say of it.
 
@@ -151,4 +184,4 @@ def _misplaced(evidence: Evidence, times: np.ndarray, steps: np.ndarray, thresho
 
 def records(evidence: Evidence) -> list[Verdict]:
     """Return whether records belong to each other and to the saved states."""
-    return [*recomputed(evidence), consistent(evidence), accuracy_bounds(evidence), escapes(evidence)]
+    return [ordered(evidence), *recomputed(evidence), consistent(evidence), accuracy_bounds(evidence), escapes(evidence)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from mvsim.integrators import INTEGRATORS
@@ -33,6 +35,9 @@ REPEATED = 1e-6
 DRAWS = 1.5
 """Most difference in the number of fresh draws of a class on which a view suffices: one may turn by the errors of both. In honest runs none has."""
 
+TELLING = 0.5
+"""Difference of a fraction of draws from which on one that is allowed tells nothing."""
+
 STEPS, EXPONENTIALS = 1200, 1.25e9
 """Steps of a replay that take all of its time, whatever a gradient takes: that is so where there are few points; and exponentials that do: that is so
 where there are many pairs of points."""
@@ -62,7 +67,9 @@ def replayed(evidence: Evidence, part: float = 1.0) -> list[Verdict]:
     replays = [how(evidence, stretch) for stretch in stretches(evidence)]
     if not replays:
         statement = "from saved states the run goes to the records that follow"
-        return [not_applicable("Replay (states)", statement, "no record follows a saved state")]
+        if len(evidence.times) < 2:
+            return [not_applicable("Replay (states)", statement, "there is one record")]
+        return [Verdict("Replay (states)", "fails", statement, detail=f"none of {len(evidence.times)} records follows a saved state")]
     begun = replayed_within(replays, Budget(part * STEPS, part * EXPONENTIALS / (points * p.k)))
     parts = [replay.result for replay in begun]
     errors, sizes, losses, features, times = (
@@ -70,9 +77,11 @@ def replayed(evidence: Evidence, part: float = 1.0) -> list[Verdict]:
     )
     steps, total = sum(replay.stretch.steps[replay.reached - 1] for replay in begun), int(evidence.run.dataset["final_step"])
     covered = f"{len(errors)} of {len(evidence.times) - 1} records, after {len(begun)} saved states, {steps} of {total} steps"
-    detail = f"{covered}; largest at t = {times[np.argmax(errors)]:.4g}"
+    detail = f"{covered}{'' if times.max() >= evidence.times[-1] else ', not to the end'}; largest at t = {times[np.argmax(errors)]:.4g}"
     learned = _largest("Replay (features)", "fractions of fresh draws on which a view suffices, beside those of the replay at times close to theirs: "
                        "largest difference", features, times, DRAWS / options["n_test"])  # fmt: skip
+    if DRAWS / options["n_test"] >= TELLING:
+        learned = replace(learned, status="inconclusive", detail=f"with n_test = {options['n_test']} no fraction tells; take 4 draws or more")
     if not integrator.follows_flow:
         statement = "gradient descent from saved states, repeated, leads to the records: largest difference relative to the largest correlation"
         return [_states(statement, errors, times, REPEATED, detail), learned, _rises("Replay (descent)", max(part.rise for part in parts))]

@@ -79,7 +79,7 @@ def test_escapes_have_to_lie_between_the_right_records(erm):
         changed = steps.copy()
         changed[y, r, view] = moved
         run = Run(erm.dataset.assign(entry_step=(erm.dataset["entry_step"].dims, changed)), erm.provenance)
-        assert failing(run) == {"Records (escapes)"}, moved
+        assert failing(run) - {"Records (order)"} == {"Records (escapes)"}, moved  # which states are saved follows from escapes, too
 
 
 @pytest.mark.parametrize("name", ["entry", "escape"])
@@ -100,7 +100,8 @@ def test_an_escape_that_no_record_shows_is_found(erm):
     neuron = tuple(np.argwhere(steps < 0)[0])
     times[neuron], steps[neuron] = erm.dataset["time"].values[50], erm.dataset["step"].values[50]
     dims = erm.dataset["entry_time"].dims
-    assert failing(Run(erm.dataset.assign(entry_time=(dims, times), entry_step=(dims, steps)), erm.provenance)) == {"Records (escapes)"}
+    found = failing(Run(erm.dataset.assign(entry_time=(dims, times), entry_step=(dims, steps)), erm.provenance))
+    assert found - {"Records (order)"} == {"Records (escapes)"}
 
 
 def test_training_accuracy_between_saved_states_has_to_fit_margins_and_softmax_gaps(erm):
@@ -136,3 +137,30 @@ def test_a_value_that_was_not_recorded_is_a_difference():
     assert relative_difference([1.0, 1e-300], [1.0, 0.0]) == np.inf
     assert relative_difference([1.0, 1e-9], [1.0, 2e-9]) == pytest.approx(0.5)
     assert relative_difference([1.0, 1e-9], [1.0, 2e-9], [1.0, 1.0]) == pytest.approx(1e-9)
+
+
+def test_a_saved_state_that_was_taken_out_is_missed(run):
+    """The replay begins at saved states, so that what lies between two of them could be anything without one."""
+    for out in range(1, run.dataset.sizes["snapshot"]):
+        kept = [i for i in range(run.dataset.sizes["snapshot"]) if i != out]
+        dataset = run.dataset.isel(snapshot=kept).assign_coords(snapshot=np.arange(len(kept)))
+        verdict = records(Evidence(Run(dataset, run.provenance)))[0]
+        assert (verdict.name, verdict.status) == ("Records (order)", "fails")
+        assert f"saved states other than those that a run saves: steps {int(run.dataset['snapshot_step'][out])}" in verdict.detail
+
+
+@pytest.mark.parametrize("end", [{"final_step": 5}, {"final_time": 1e30}, {"final_step": 10**6, "final_time": 1e30}])
+def test_an_end_that_is_not_that_of_the_records_is_found(run, end):
+    assert "Records (order)" in failing(Run(run.dataset.assign(end), run.provenance))
+
+
+def test_records_that_do_not_follow_each_other_are_found(run):
+    steps = run.dataset["step"].to_numpy().copy()
+    steps[20], steps[21] = steps[21], steps[20]
+    assert "Records (order)" in failing(Run(run.dataset.assign(step=("time", steps)), run.provenance))
+
+
+def test_an_unfinished_run_may_have_been_saved_after_its_last_record(run):
+    later = run.dataset.assign(final_step=int(run.dataset["final_step"]) + 7, final_time=2.0 * float(run.dataset["final_time"]))
+    for status, expected in (("running", "holds"), ("interrupted", "holds"), ("finished", "fails")):
+        assert records(Evidence(Run(later, run.provenance | {"status": status})))[0].status == expected

@@ -71,7 +71,7 @@ def test_the_verdict_says_how_much_was_replayed(erm):
     (states, *_), (all_of_it, *_) = (replayed(Evidence(erm), part) for part in (QUICK, 100.0))
     records, steps = len(erm.dataset.time) - 1, int(erm.dataset["final_step"])
     assert f" of {records} records, after" in states.detail
-    assert 0 < int(states.detail.split(f" of {steps} steps;")[0].split()[-1]) < steps
+    assert 0 < int(states.detail.split(f" of {steps} steps, not to the end;")[0].split()[-1]) < steps
     assert all_of_it.detail.startswith(
         f"{records} of {records} records, after {len(stretches(Evidence(erm)))} saved states, {steps} of {steps} steps"
     )
@@ -196,3 +196,23 @@ def test_a_replay_that_leads_elsewhere_or_nowhere_fails(erm, monkeypatch):
     monkeypatch.setattr("mvsim.verification.evidence.replay.PER_STEP", 0)
     (states, *_) = replayed(Evidence(erm), QUICK)
     assert (states.status, states.measured) == ("fails", np.inf)
+
+
+def test_a_run_whose_records_follow_no_saved_state_is_no_run(erm):
+    """Without a saved state before them the records could lead anywhere, and the final network be any."""
+    changed = Run(erm.dataset.isel(snapshot=slice(1)).assign(final_step=-1), erm.provenance)
+    assert [(verdict.name, verdict.status) for verdict in replayed(Evidence(changed), QUICK)] == [("Replay (states)", "fails")]
+
+
+@pytest.mark.parametrize(("draws", "expected"), [(1, "inconclusive"), (3, "inconclusive"), (4, "holds")])
+def test_with_few_fresh_draws_no_difference_of_features_tells(erm, draws, expected):
+    options = erm.provenance["options"] | {"n_test": draws}
+    fractions = np.zeros_like(erm.dataset["feature_learned"].values)
+    few = Run(erm.dataset.assign(feature_learned=(erm.dataset["feature_learned"].dims, fractions)), erm.provenance | {"options": options})
+    assert statuses(few)["(features)"] == ("fails" if expected == "holds" else expected)
+
+
+def test_gradient_descent_that_needs_more_steps_than_the_file_says_is_given_up():
+    run = simulate("erm")
+    tiny = Run(run.dataset, run.provenance | {"integrator": {"name": "gd", "learning_rate": 1e-300}})
+    assert statuses(tiny)["(states)"] == "fails"
