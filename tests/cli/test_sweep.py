@@ -263,13 +263,19 @@ def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
     assert mvsim("report", "runs", "--verdicts", "answer.json").out == "saved in runs/report.html\n"
     text = (tmp_path / "runs" / "report.html").read_text()
     assert "Theorem 4.6, k=3" in text
-    assert "What was asked for holds in what was judged" in text
+    assert "Theorem 4.6 holds at k=3" in text
     assert "exists already" in mvsim("report", "runs", "--verdicts", "answer.json").err
-    (tmp_path / "strict.json").write_text(json.dumps({**answer, "exit_code": 1}))
-    mvsim("report", "runs", "--verdicts", "strict.json", "--out", "strict.html")
-    assert (
-        "Something that was asked for fails or is contradicted" in (tmp_path / "strict.html").read_text()
-    )  # as it was asked, with the steps of the proofs
+    step = verdicts[0] | {"name": "Claim B.26", "status": "contradicted", "kind": "step"}
+    for strict in (False, True):  # as it was asked, with the steps of the proofs or without
+        asked = {
+            **answer,
+            "question": {"strict": strict},
+            "exit_code": int(strict),
+            "sections": [{"title": "Theorem 4.6, k=3", "verdicts": [*verdicts, step]}],
+        }
+        (tmp_path / "asked.json").write_text(json.dumps(asked))
+        mvsim("report", "runs", "--verdicts", "asked.json", "--out", "asked.html", "--force")
+        assert ("Steps that were asked for: 1 contradicted (Claim B.26)." in (tmp_path / "asked.html").read_text()) == strict
     wrong = {**answer, "sections": [{"title": "Theorem 4.6, k=3", "verdicts": [{**verdicts[0], "status": "good"}]}]}
     (tmp_path / "wrong.json").write_text(json.dumps(wrong))
     assert "is not an answer of `mvsim verify`" in mvsim("report", "runs", "--verdicts", "wrong.json", "--out", "wrong.html").err

@@ -136,7 +136,7 @@ def test_the_wrong_method_is_a_usage_error(mvsim, runs):
 
 
 def test_of_a_method_without_theorem_is_judged_what_can_be(mvsim, tmp_path):
-    package.simulate(package.Parameters(k=3, m=2, N=6, P=9, d=10), "mixup", t_end=10.0, n_test=2, out=tmp_path / "mixup.nc")
+    package.simulate(package.Parameters(k=3, m=2, N=6, P=9, d=10), "mixup", t_end=10.0, n_test=4, out=tmp_path / "mixup.nc")
     result = mvsim("verify", "mixup.nc", "--all")
     assert result.code == 0
     assert "no theorem is about method mixup (4.6 is about erm, 4.7 is about midpoint); at the end training accuracy" in result.out
@@ -152,7 +152,7 @@ def test_of_a_method_without_theorem_is_judged_what_can_be(mvsim, tmp_path):
 def test_a_run_without_theorem_that_is_not_what_it_says_fails(mvsim, tmp_path):
     from mvsim.archive import read_run, write_run
 
-    package.simulate(package.Parameters(k=3, m=2, N=6, P=9, d=10), "mixup", t_end=10.0, n_test=2, out=tmp_path / "mixup.nc")
+    package.simulate(package.Parameters(k=3, m=2, N=6, P=9, d=10), "mixup", t_end=10.0, n_test=4, out=tmp_path / "mixup.nc")
     dataset, provenance = read_run(tmp_path / "mixup.nc")
     write_run(tmp_path / "mixup.nc", dataset.assign(dissipation=2.0 * dataset["dissipation"]), provenance)
     result = mvsim("verify", "mixup.nc")

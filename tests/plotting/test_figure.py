@@ -326,7 +326,7 @@ def test_a_view_that_was_not_predicted_takes_the_first_place_from_no_other():
     assert [dots.get_facecolor().size > 0 for dots in axes.collections] == [True, False]  # filled: the first of its class
     assert axes.get_legend() is None
     drawn = 4 * each - 1
-    assert " ".join(axes.texts[-1].get_text().split()) == f"{drawn + 1} escapes: {drawn} drawn in place, 1 not predicted."
+    assert " ".join(axes.texts[-1].get_text().split()) == f"{drawn + 1} escapes; 1 not predicted"
 
 
 def test_a_run_in_which_nothing_escaped_says_so(tmp_path):
