@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 
 from mvsim.intervals import clopper_pearson
 from mvsim.plotting.style import FIRST, MARK, SECOND, styled
-from mvsim.verification.ensemble import exponent_of_k, measured_constants, over_seeds
+from mvsim.verification.ensemble import CONSTANTS, LASTING, exponent_of_k, measured_constants, over_seeds
 from mvsim.verification.paths import path_in_k
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import BAD
@@ -136,13 +136,15 @@ def _features(answer: dict[str, Any]) -> dict[str, Any] | None:
 def slopes(results: dict[str, Any]) -> dict[str, dict[str, tuple[float, float, float]]]:
     """Return the exponent of k in each measured constant, by its name and by path, with its interval from a bootstrap over seeds.
 
-    A path is one theorem's, and has the same other parameters at each k. A constant that is 0 or infinite in some run has no exponent.
+    A path is one theorem's, and has the same other parameters at each k. A constant that is 0 or infinite in some run has no exponent, and what is
+    measured besides constants of the proofs and times has none either.
     """
     by_path: dict[str, dict[str, dict[int, list[float]]]] = {}
     for answer in results.values():
         path = by_path.setdefault(f"{answer['theorem']}, {answer['path']}{_with(answer['fields'])}", {})
         for part, values in answer["constants"].items():
-            path.setdefault(part, {})[answer["k"]] = values
+            if part.startswith(CONSTANTS) or part.endswith(LASTING):
+                path.setdefault(part, {})[answer["k"]] = values
     found = {
         path: {
             part: exponent_of_k(dict(sorted(values.items())))
