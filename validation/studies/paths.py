@@ -199,9 +199,9 @@ def picture(results: dict[str, Any]) -> Figure:
                 k = [row[0] * 1.05 ** paths.index(path) for row in rows]
                 share = [row[1] for row in rows]
                 right.errorbar(k, share, yerr=error, color=colour, marker="o", markersize=4, linewidth=0.8, linestyle="", label=path)
-        right.set_ylim(0.0, None)
+        right.set_ylim(0.0, 1.35 * right.get_ylim()[1])  # room for the legend
         right.set_title("Exceptions to 4.6 among the classes, times log k")
-        right.legend()
+        right.legend(loc="upper right")
         for axes in (left, right):
             axes.set_xscale("log")
             axes.set_xticks(ks, [str(k) for k in ks])
