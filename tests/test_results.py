@@ -129,7 +129,7 @@ SPOILED = {
     "adversary": _set("training", "random draws", "erm", "none", 1),
     "choices": _set("N", "rows", 0, "erm", "lost", 1),
     "exceptions": _set("k", "50", "right", 0),
-    "paths": _set("4.6 literal k=6 N=2000", "verdicts", 0, "status", "contradicted"),
+    "paths": _set("4.6 r0=0.34*k^-0.22 k=6", "verdicts", 0, "status", "contradicted"),
     "permanence": _set("runs", "0", "views", [{"predicted": 20.0, "error": 0.1, "not_before": 19.0, "counted_on": 12.0, "came": 7.0}] * 3),
     "crash_safety": _set("failures", ["erm, kill 1"]),
     "default_separability": _set("default", "10", "not", 9),
@@ -168,7 +168,7 @@ SMALL = {
     "choices": {"N": {"k": 3, "rows": [{"value": 100, "erm": {"lost": 0}, "midpoint": {"lost": 0}}]}},
     "exceptions": {"k": {"50": {"classes": 10, "right": 10, "base": 9}}},
     "paths": {
-        "4.6 literal k=6 N=2000": {"stopped": [], "verdicts": [{"name": "Theorem 4.6 (features), k = 6", "kind": "theorem", "status": "consistent"}]}
+        "4.6 r0=0.34*k^-0.22 k=6": {"stopped": [], "verdicts": [{"name": "Theorem 4.6 (features), k = 6", "kind": "theorem", "status": "consistent"}]}
     },
     "linear_verdicts": {"k": [5, 8], "rows": [{"name": "Proposition 3.5", "status": ["holds", "holds"]}]},
     "permanence": {"runs": {"0": {"settled": 5.0, "views": [{"predicted": 7.0, "error": 0.1, "not_before": 6.9, "counted_on": 5.9, "came": 7.1}]}}},

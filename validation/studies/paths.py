@@ -23,7 +23,8 @@ from matplotlib.figure import Figure
 
 from mvsim.intervals import clopper_pearson
 from mvsim.plotting.style import FIRST, MARK, SECOND, styled
-from mvsim.verification.ensemble import CONSTANTS, LASTING, exponent_of_k, measured_constants, over_seeds
+from mvsim.verification import ensemble
+from mvsim.verification.ensemble import exponent_of_k, measured_constants, over_seeds
 from mvsim.verification.paths import path_in_k
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import BAD
@@ -143,7 +144,7 @@ def slopes(results: dict[str, Any]) -> dict[str, dict[str, tuple[float, float, f
     for answer in results.values():
         path = by_path.setdefault(f"{answer['theorem']}, {answer['path']}{_with(answer['fields'])}", {})
         for part, values in answer["constants"].items():
-            if part.startswith(CONSTANTS) or part.endswith(LASTING):
+            if part.startswith(ensemble.CONSTANTS) or part.endswith(ensemble.LASTING):
                 path.setdefault(part, {})[answer["k"]] = values
     found = {
         path: {
