@@ -272,4 +272,6 @@ def quotes(results: dict[str, Any]) -> list[str]:
     verdicts = [_detail(results, name, part) for name, part in asked]
     undecided = [f" {found[1]}" if (found := UNDECIDED.search(verdict["detail"])) else "" for verdict in verdicts]
     held = [verdict["count"].removeprefix("holds in ").split(" of ")[0] for verdict in verdicts]
-    return [f"| {p.k} | {p.r0:.2g} | {seeds} | {count} |{others} |" for count, others in zip(held, undecided, strict=True)]
+    rows = [f"| {p.k} | {p.r0:.2g} | {seeds} | {count} |{others} |" for count, others in zip(held, undecided, strict=True)]
+    classes = [_classes(verdicts_of(results[name]), "Theorem 4.6 (features), k = 10") for name in ("k=10", AT_LATER)]
+    return [*rows, f"{classes[0]} classes, at t = 10^12 {classes[1]}"]
