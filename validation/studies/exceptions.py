@@ -42,6 +42,9 @@ SOURCES = (*LOSS, "diagnostics", "intervals", "recording.entries", "sweep.interv
 FIT, HELD_OUT = (6, 10, 20), (30, 50)
 ENOUGH, RESAMPLES = 0.95, 400
 
+REACH, BIN = 4.0, 0.5
+"""The picture goes from log x_0 - REACH to log x_0 + REACH, in bins of this width."""
+
 DOWN_TO_LITERAL, DATA_SETS, PER_LINE = (6, 10, 20), 20, 12
 """The k whose rates are followed down to d = k^20, data sets for each rate, and rates for each k."""
 
@@ -128,7 +131,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Fit the law, test it, draw."""
+    """Fit the law and test it."""
     source = json.loads((RESULTS / "default_regime.json").read_text(encoding="utf-8"))
     everything = classes_of(source["runs"]["rows"])
     fitted = everything.where(np.isin(everything.k, FIT))
@@ -148,8 +151,19 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     ]
     results["down_to_literal"] = {str(k): down_to_literal(k) for k in DOWN_TO_LITERAL}
     results["rates"] = {"r0": source["rates"]["r0"], "rows": [{"k": row["k"], "shares": row["shares"]} for row in source["rates"]["rows"]]}
-    options.figures.save("exceptions", picture(results, everything))
+    results["bins"] = {"fitted": binned(fitted, log_x0), "held out": binned(everything.where(np.isin(everything.k, HELD_OUT)), log_x0)}
     return results
+
+
+def binned(classes: Classes, log_x0: float) -> list[dict[str, Any]]:
+    """Return the share of classes that learn both in each bin of log x, with its interval; bins without a class are left out."""
+    found = []
+    for low in log_x0 + np.arange(-REACH, REACH, BIN):
+        inside = classes.where((classes.x >= low) & (classes.x < low + BIN))
+        if len(inside.x):
+            mean, *ends = share(inside.both, inside.run)
+            found.append({"middle": float(low + BIN / 2.0), "classes": len(inside.x), "share": mean, "interval": ends})
+    return found
 
 
 def down_to_literal(k: int) -> dict[str, Any]:
@@ -159,34 +173,28 @@ def down_to_literal(k: int) -> dict[str, Any]:
     return {"r0": sizes.tolist(), "shares": [one[0] for one in found], "errors": [one[1] for one in found]}
 
 
-def picture(results: dict[str, Any], classes: Classes) -> Figure:
+def picture(results: dict[str, Any]) -> Figure:
     """Draw the law, and the shares of exceptions in bins of the lead, of fitted and of held-out classes."""
     with styled():
-        figure = Figure(figsize=(4.2, 2.8), layout="constrained")
+        figure = Figure(figsize=(3.3, 3.2), layout="constrained")
         axes = figure.subplots()
-        x = np.linspace(results["log_x0"] - 4.0, results["log_x0"] + 4.0, 200)
-        axes.plot(np.exp(x), 1.0 / (1.0 + np.exp(results["s"] * (x - results["log_x0"]))), color=MARK, label="logistic law")
-        axes.axvspan(*np.exp(results["interval"]), color=MARK, alpha=0.15, linewidth=0, label="$x_0$, 95 %")
-        for some, colour, marker, label in (
-            (np.isin(classes.k, FIT), FIRST, "o", "k = 6, 10, 20, fitted"),
-            (np.isin(classes.k, HELD_OUT), SECOND, "s", "k = 30, 50, held out"),
-        ):
-            chosen = classes.where(some)
-            for low in np.arange(results["log_x0"] - 4.0, results["log_x0"] + 4.0, 0.5):
-                inside = chosen.where((chosen.x >= low) & (chosen.x < low + 0.5))
-                if len(inside.x):
-                    mean, *ends = share(inside.both, inside.run)
-                    error = [[mean - ends[0]], [ends[1] - mean]]
-                    at = np.exp(low + (0.22 if marker == "o" else 0.28))
-                    axes.errorbar([at], [mean], yerr=error, color=colour, marker=marker, markersize=3.5, linewidth=0.7, label=label)
-                    label = "_"
+        x = results["log_x0"] + np.linspace(-REACH, REACH, 200)
+        axes.plot(np.exp(x), 1.0 / (1.0 + np.exp(results["s"] * (x - results["log_x0"]))), color=MARK, label="logistic law, fitted")
+        axes.axvspan(*np.exp(results["interval"]), color=MARK, alpha=0.15, linewidth=0, label="its $x_0$")
+        for part, beside, colour, marker in (("fitted", -0.03, FIRST, "o"), ("held out", 0.03, SECOND, "s")):
+            found = results["bins"][part]
+            at = np.exp([one["middle"] + beside for one in found])
+            mean = np.array([one["share"] for one in found])
+            ends = np.array([one["interval"] for one in found]).T
+            label = f"k = {', '.join(map(str, FIT if part == 'fitted' else HELD_OUT))}, {part}"
+            axes.errorbar(at, mean, yerr=np.abs(ends - mean), markersize=3.5, linewidth=0.7, color=colour, fmt=marker, label=label)
         axes.set_xscale("log")
         axes.set_xlabel(r"lead of the first view, $(T_\ell - T_w) / k$")
         axes.set_ylabel("share of classes that learn both")
         axes.set_ylim(-0.05, 1.05)
-        figure.suptitle("The lead of the first view at the start decides whether the second is learned", fontsize=9, x=0.01, ha="left")
-        figure.supxlabel("Bars and shade: 95 % intervals. The line is fitted to k = 6, 10, 20.", fontsize=6, x=0.01, ha="left", color=MARK)
-        axes.legend(loc="upper right")
+        figure.suptitle("The lead of the first view at the start\ndecides whether the second is learned", fontsize=9, x=0.01, ha="left")
+        note = {"title": "Bars and shade: 95 % intervals", "title_fontsize": 6, "alignment": "left"}
+        figure.legend(loc="outside lower left", ncols=2, fontsize=6, **note)
         return figure
 
 
@@ -273,7 +281,7 @@ def _label_ends(axes: Axes, ends: list[tuple[float, float, str]]) -> None:
 
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:
     """Draw what follows from the results alone."""
-    return {"exception-rates": rates_picture(results)}
+    return {"exceptions": picture(results), "exception-rates": rates_picture(results)}
 
 
 def judge(results: dict[str, Any]) -> list[str]:
