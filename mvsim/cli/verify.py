@@ -155,10 +155,6 @@ def verify(
     for number in only:
         check_shown(number)
     answer = _check_answer_file(out, runs, force) if out is not None else question.place / _name(question) if question.makes_runs else None
-    if answer is not None and out is None:
-        make_folder(question.place)
-        _check_replaceable(answer, question)
-
     swept = len(runs) == 1 and runs[0].is_dir()
     contents: dict[str, str] = {}
 
@@ -167,9 +163,14 @@ def verify(
         if not quiet:
             _say_judging(run, before, of)
 
+    judged = question.sections(judging, None if quiet else progress_on)
+    if answer is not None and out is None:
+        make_folder(question.place)
+        _check_replaceable(answer, question)
+
     sections = []
     with _compilation_told(silent=quiet or question.makes_runs):  # runs that are made tell of it themselves
-        for section in question.sections(judging, None if quiet else progress_on):
+        for section in judged:
             sections.append(section)
             if not quiet and (swept or not runs):  # it may take hours until the answer is complete
                 origin = f" ({section.origin})" if section.origin else ""

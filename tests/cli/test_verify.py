@@ -285,6 +285,11 @@ def test_what_is_not_an_answer_is_not_replaced(mvsim, tmp_path):
     assert answer.read_text() == "my notes"
 
 
+def test_a_refused_question_leaves_nothing(mvsim, tmp_path):
+    assert mvsim("verify", "--theorem", "4.6", "--k", "1").code == 2
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_run_that_stopped_is_named_with_its_reason(mvsim, monkeypatch):
     from mvsim.integrators.flow import stalls
 
