@@ -31,13 +31,15 @@ LOG_INTERVAL = 30.0
 COMPILE_NOTICE = "compiling kernels, up to a minute; later runs find them ready"
 
 
-def progress_on(stream: TextIO | None = None) -> LiveProgress | LoggedProgress | NotebookProgress:
+def progress_on(stream: TextIO | None = None, title: str = "") -> LiveProgress | LoggedProgress | NotebookProgress:
     """Return a display for ``progress`` of `mvsim.simulate`: a bar in a notebook or on a terminal, else a line now and then.
 
     Parameters
     ----------
     stream : TextIO, optional
         Where it is shown; by default in the notebook, and without one on stderr.
+    title : str
+        What is shown before it: which run it is, where there are several.
 
     Returns
     -------
@@ -50,10 +52,11 @@ def progress_on(stream: TextIO | None = None) -> LiveProgress | LoggedProgress |
     ...     run = mvsim.simulate(mvsim.Parameters(k=10), progress=shown)
     """
     if stream is None and Console().is_jupyter:
-        return NotebookProgress()
+        return NotebookProgress(title)
     stream = sys.stderr if stream is None else stream
     console = Console(file=stream, highlight=False)
-    return LiveProgress(console) if console.is_terminal and not console.is_dumb_terminal else LoggedProgress(stream)
+    terminal = console.is_terminal and not console.is_dumb_terminal
+    return LiveProgress(console, title) if terminal else LoggedProgress(stream, title)
 
 
 class LiveProgress:
@@ -63,13 +66,15 @@ class LiveProgress:
     ----------
     console : rich.console.Console
         Where to draw; must be a terminal.
+    title : str
+        A line above the others, if there is something to say.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, title: str = "") -> None:
         self._bar = Progress(BarColumn(bar_width=24), TimeElapsedColumn(), TextColumn("{task.description}"), console=console)
         self._task = self._bar.add_task("", total=None)
         self._figures = Text()
-        self._live = Live(Group(self._bar, self._figures), console=console, transient=True, refresh_per_second=4)
+        self._live = Live(Group(*([Text(title)] if title else []), self._bar, self._figures), console=console, transient=True, refresh_per_second=4)
 
     def __enter__(self) -> Self:
         return self
@@ -95,9 +100,16 @@ class LiveProgress:
 
 
 class NotebookProgress:
-    """A bar and the latest figures in a cell of a notebook, redrawn in place by the display handle of IPython; no widgets are needed."""
+    """A bar and the latest figures in a cell of a notebook, redrawn in place by the display handle of IPython; no widgets are needed.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    title : str
+        A line above the others, if there is something to say.
+    """
+
+    def __init__(self, title: str = "") -> None:
+        self._title = title
         self._handle: Any = None
         self._drawn = -math.inf
 
@@ -125,7 +137,8 @@ class NotebookProgress:
     def _draw(self, text: str, bar: str = "") -> None:
         ipython = importlib.import_module("IPython.display")  # it is there where there is a notebook
         self._drawn = time.monotonic()
-        shown = ipython.HTML(f"<div>{bar}{'<br>'.join(escape(escaped(line)) for line in text.splitlines())}</div>")
+        lines = [*([self._title] if self._title else []), *text.splitlines()]
+        shown = ipython.HTML(f"<div>{bar}{'<br>'.join(escape(escaped(line)) for line in lines)}</div>")
         if self._handle is None:
             self._handle = ipython.display(shown, display_id=True)
         else:
@@ -139,10 +152,13 @@ class LoggedProgress:
     ----------
     stream : TextIO
         Where to write. A stream that nobody reads any more is no reason to stop a run, so failures to write are ignored.
+    title : str
+        Begins every line, if there is something to say.
     """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, title: str = "") -> None:
         self._stream = stream
+        self._title = title
         self._last = time.monotonic()
         self._compiling = False
 
@@ -175,7 +191,7 @@ class LoggedProgress:
 
     def _write(self, text: str) -> None:
         with suppress(OSError):
-            print(f"mvsim: {text}", file=self._stream, flush=True)
+            print(f"mvsim: {self._title}{': ' if self._title else ''}{text}", file=self._stream, flush=True)
 
 
 def pace(status: dict[str, Any]) -> str:

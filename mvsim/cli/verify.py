@@ -163,7 +163,7 @@ def verify(
         if not quiet:
             _say_judging(run, before, of)
 
-    judged = question.sections(judging, None if quiet else progress_on)
+    judged = question.sections(judging, None if quiet else lambda which: progress_on(title=which))
     if answer is not None and out is None:
         make_folder(question.place)
         _check_replaceable(answer, question)

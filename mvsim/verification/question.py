@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -17,13 +16,12 @@ from mvsim.errors import UsageError
 from mvsim.inputs import check_path
 from mvsim.parameters import Parameters
 from mvsim.run import Run
-from mvsim.simulation.progress import Progress
 from mvsim.sweep.runs import Runs, open_runs
 from mvsim.verification.paths import path_in_k
 from mvsim.verification.run_verdicts import check_step, check_theorem
 from mvsim.verification.sweeps import ask_of_sweep
 from mvsim.verification.verdict import ExitCode, Verdict, asked_for, exit_code, number_of
-from mvsim.verification.verify import FOLDER, SEEDS, Section, ask_of_controls, ask_of_results, ask_of_runs, ask_of_theorems
+from mvsim.verification.verify import FOLDER, SEEDS, Section, Shown, ask_of_controls, ask_of_results, ask_of_runs, ask_of_theorems
 
 DEFAULT_K = (10,)
 
@@ -115,7 +113,7 @@ class Question:
     def sections(
         self,
         announce: Announce | None = None,
-        progress: Callable[[], AbstractContextManager[Progress]] | None = None,
+        progress: Shown | None = None,
     ) -> Iterator[Section]:
         """Return the answer section by section; everything that can be checked is checked before the first.
 
@@ -124,7 +122,7 @@ class Question:
         announce : callable, optional
             Is told of existing runs before they are judged.
         progress : callable, optional
-            Shows how runs go that are made.
+            Shows how a run goes that is made, given which of how many it is.
         """
         self.check()
         seeds, follow = SEEDS if self.seeds is None else self.seeds, True if self.follow is None else self.follow

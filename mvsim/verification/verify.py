@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,6 +46,10 @@ CONTROL_PARAMETERS = {"k": 4, "d": 2000}
 FOLLOWED = PATIENCE**2
 """Factor of time, beyond the first escape in every class, to which a run is followed in which something is missing. Each change on the way begins
 the wait of `mvsim.verification.evidence.persistence.PATIENCE` anew; there may be so many that no later time decides."""
+
+
+Shown = Callable[[str], AbstractContextManager[Progress]]
+"""Shows how a run goes, given which run of how many it is."""
 
 
 class Section(NamedTuple):
@@ -118,10 +123,12 @@ def ask_of_theorems(
     seeds: int = SEEDS,
     folder: Path = FOLDER,
     threads: int | None = None,
-    progress: Callable[[], AbstractContextManager[Progress]] | None = None,
+    progress: Shown | None = None,
     follow: bool = True,
 ) -> Iterator[Section]:
     """Judge theorems over seeds 0 .. seeds - 1 at each of several parameters, making the runs that are missing.
+
+    Arguments are checked at once, before anything is made.
 
     With several k, the trend in k comes last. With ``follow``, a run in which something is missing is gone on with, ten times as long each
     time, until it is decided, but not beyond `FOLLOWED` times the first escapes: then it stays inconclusive.
@@ -140,6 +147,19 @@ def ask_of_theorems(
     check_threads(threads)  # before runs that are all there make it pass unseen
     if len({p.k for p in parameters}) < len(parameters):
         raise UsageError(f"k={', '.join(str(p.k) for p in parameters)}: each k once")
+    return _theorems(numbers, parameters, seeds, folder, threads, progress, follow)
+
+
+def _theorems(
+    numbers: Sequence[str],
+    parameters: Sequence[Parameters],
+    seeds: int,
+    folder: Path,
+    threads: int | None,
+    progress: Shown | None,
+    follow: bool,
+) -> Iterator[Section]:
+    """Judge theorems over seeds; see `ask_of_theorems`."""
     make_folder(folder)
     for number in numbers:
         name, by_k, missing = f"Theorem {number}", {}, {}
@@ -211,13 +231,14 @@ def judgements_over_seeds(
     seeds: int,
     folder: Path,
     threads: int | None = None,
-    progress: Callable[[], AbstractContextManager[Progress]] | None = None,
+    progress: Shown | None = None,
     follow: bool = True,
 ) -> tuple[list[Judgement], list[str]]:
     """Return the judgement of every seed by a theorem, and of the runs that could not be followed to an end why not; see `ask_of_theorems`."""
     judgements, stopped = [], []
     for seed in range(seeds):
-        run = followed_run(number, p, seed, folder, threads, progress, follow)
+        which = f"Theorem {number}, k = {p.k}, run {seed + 1} of {seeds}"
+        run = followed_run(number, p, seed, folder, threads, None if progress is None else partial(progress, which), follow)
         if isinstance(run, Run):
             judgements.append(judge(run, number))
         else:
@@ -242,7 +263,9 @@ def followed_run(
         Of the theorem.
     p, seed
         Of the run.
-    folder, threads, progress, follow
+    progress : callable, optional
+        Shows how it goes, each time that it is gone on with.
+    folder, threads, follow
         See `ask_of_theorems`.
     """
     until: float | None = None

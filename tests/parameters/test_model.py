@@ -19,7 +19,7 @@ def test_defaults_follow_the_scalings(k):
     p = Parameters(k=k)
     assert (p.k, p.m, p.C_P, p.Q, p.alpha) == (k, k, 2, min(2, k - 1), 8)
     assert max(k**2, min(12 * k**2, 4800)) == p.P
-    assert max(200, min(math.ceil(6 * k**1.5), 500), 10 * k) == p.N
+    assert max(400, min(math.ceil(6 * k**1.5), 500), 10 * k) == p.N
     assert math.isclose(p.rho, 1 / k)
     assert (p.delta1, p.delta2) == (0.1, 1.0)
     assert math.isclose(p.delta3, 0.05 * k**-1.5)
@@ -155,7 +155,7 @@ def test_equal_parameters_are_equal():
 def test_replace_keeps_the_rest_and_validates():
     p = Parameters(k=5, d=1234)
     q = p.replace(N=9)
-    assert (q.N, q.d, p.N) == (9, 1234, 200)
+    assert (q.N, q.d, p.N) == (9, 1234, 400)
     assert p.replace() == p
     with pytest.raises(UsageError, match=r"^N=0"):
         p.replace(N=0)

@@ -92,7 +92,7 @@ def learned_features(run: Run, draws: int = DRAWS, data: Dataset | None = None) 
     run : Run
         A run.
     draws : int
-        Fresh draws for each class. If there are more of them than the run took at its records, they are other draws than those.
+        Fresh draws for each class, which come on top of those that the run took at its records: none of these is forgotten.
     data : Dataset, optional
         What it was trained on; default what its parameters and seed say.
 
@@ -103,7 +103,8 @@ def learned_features(run: Run, draws: int = DRAWS, data: Dataset | None = None) 
     p, c = run.parameters, run.final_correlations
     data = sample_dataset(p, run.seed) if data is None else data
     threshold = active_threshold(p, OBJECTIVES[run.method].mixes_with(run.provenance["options"]))
-    test, views = FeatureTest(p, draws, run.seed), [make_kernel(p, data.keep_view(view), "auto", None) for view in range(p.V)]
+    fresh = _Draws([FeatureTest(p, n, run.seed) for n in sorted({draws, int(run.provenance["options"]["n_test"])})])
+    views = [make_kernel(p, data.keep_view(view), "auto", None) for view in range(p.V)]
 
     def training(state: np.ndarray) -> np.ndarray:
         return np.stack([class_mean(correct(finite_outputs(kernel, state), data.labels), data.labels, data.k) for kernel in views], axis=1)
@@ -111,8 +112,21 @@ def learned_features(run: Run, draws: int = DRAWS, data: Dataset | None = None) 
     active = np.asarray(active_neurons(c, threshold).any(axis=1))
     accuracy = float(correct(finite_outputs(make_kernel(p, data, "auto", None), c), data.labels).mean())
     escaped = own_correlations(c).max(axis=1) >= p.rho / p.largest_signal
-    earlier = [(time, _on_all(test.fraction_learned(state), training(state))) for time, state in _late_states(run)]
-    return Learned(test.fraction_learned(c), draws, training(c), active, accuracy, escaped, earlier)
+    earlier = [(time, _on_all(fresh.fraction_learned(state), training(state))) for time, state in _late_states(run)]
+    return Learned(fresh.fraction_learned(c), fresh.draws, training(c), active, accuracy, escaped, earlier)
+
+
+class _Draws:
+    """Several sets of fresh draws as one; sets of different sizes are different draws."""
+
+    def __init__(self, sets: Sequence[FeatureTest]) -> None:
+        self._sets = sets
+        self.draws = sum(each.draws for each in sets)
+
+    def fraction_learned(self, c: np.ndarray) -> np.ndarray:
+        """Return (k, V): the fraction of all of them on which view l alone suffices."""
+        counts = [np.rint(each.fraction_learned(c) * each.draws) for each in self._sets]
+        return np.asarray(sum(counts) / self.draws)
 
 
 def _late_states(run: Run) -> list[tuple[float, np.ndarray]]:

@@ -40,7 +40,7 @@ def one_feature_stays(evidence: Evidence, learned: Learned) -> Verdict:
         return not_applicable(name, statement, "at alpha <= 2 there is no dormant view whose escape could be predicted")
     predicted = predicted_escapes(evidence)
     if predicted.records < FEWEST:
-        return not_applicable(name, statement, f"{predicted.records} records since things settled; {FEWEST} are needed")
+        return not_applicable(name, statement, _too_few(predicted.records))
     one, needed = (learned.by_definition.sum(axis=1) == 1) & ~learned.partly.any(axis=1), int(np.ceil(ONE_FEATURE * p.k - 1e-9))
     if int(one.sum()) < needed:
         return not_applicable(name, statement, f"at the end {int(one.sum())} of {p.k} classes have exactly one feature, fewer than {needed}")
@@ -49,9 +49,10 @@ def one_feature_stays(evidence: Evidence, learned: Learned) -> Verdict:
     moments = [min(predicted.moment(int(y), view, log_end) if waits[y, view] else NEVER for view in range(p.V)) for y in np.flatnonzero(one)]
     order, classes = sorted(range(len(moments)), key=lambda i: moments[i].known), np.flatnonzero(one)
     first, last = moments[order[0]], moments[order[int(one.sum()) - needed]]
-    which = f"class {classes[order[0]]} is predicted to learn its second feature {first}"
+    which = f"the first class that is predicted to learn its second feature is class {classes[order[0]]}, {first}"
     which = "no class is on its way to learn both" if first == NEVER else which
-    detail = f"{which}; {int(one.sum())} of {p.k} classes have one feature now; {_reached(evidence)}; {predicted.records} records fitted"
+    now = f"{int(one.sum())} of {p.k} classes have one feature now, and C is about the last {needed} of them"
+    detail = f"{which}; {now}; {_reached(evidence)}; {predicted.records} records fitted"
     return constant(name, statement, last.counted_on / evidence.log_k, detail=detail)
 
 
@@ -85,7 +86,7 @@ def nothing_undoes_it(evidence: Evidence, theorem: str) -> Verdict:
         return not_applicable(name, statement, f"the least margin of a training point is {margin[-1]:.4g}: it is not right, and trends tell nothing")
     fitted = trend(evidence, np.stack([margin, noise], axis=1))
     if np.isnan(fitted.slope).any():
-        return not_applicable(name, statement, f"{fitted.records} records since things settled; {FEWEST} are needed")
+        return not_applicable(name, statement, _too_few(fitted.records))
     margins = f"least margin {margin[-1]:.4g}, changing by {fitted.slope[0]:.3g} +- {fitted.error[0]:.2g} per factor e of time"
     if noise[-1] >= 1.0:
         why = f"V Q delta4 max c / rho = {noise[-1]:.3g} instead of << 1, so noise is in the linear regime and a trend of margins predicts nothing"
@@ -93,6 +94,11 @@ def nothing_undoes_it(evidence: Evidence, theorem: str) -> Verdict:
     lost, loud = fitted.moment(0, 0.0), fitted.moment(1, 1.0)
     detail = f"{margins}, gone {lost}; V Q delta4 max c / rho = {noise[-1]:.3g}, above 1 {loud}; {_reached(evidence)}"
     return constant(name, statement, min(lost.counted_on, loud.counted_on) / evidence.log_k, detail=detail)
+
+
+def _too_few(records: int) -> str:
+    """Say why nothing is predicted of a run that has just settled."""
+    return f"too short for a prediction: {records} records since things settled, a trend needs {FEWEST}; go on with --resume and a later --t-end"
 
 
 def _reached(evidence: Evidence) -> str:

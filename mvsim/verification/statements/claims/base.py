@@ -40,18 +40,20 @@ NUMERICAL = 1e-4
 resolves correlations that are not own ones."""
 
 
-def signs(violations: tuple[int, int], verdict: Verdict) -> Verdict:
+def signs(violations: tuple[int, int], what: str, verdict: Verdict) -> Verdict:
     """Decide a measured statement about signs, which has no hidden constant: one violation beyond the numerical error contradicts it.
 
     Parameters
     ----------
     violations : tuple of int
         How many there are, and of how many.
+    what : str
+        What is counted, in the plural.
     verdict : Verdict
         What was measured.
     """
     violated, of = violations
-    return replace(verdict, status="contradicted" if violated else "holds", detail=f"violated by {violated} of {of}; {verdict.detail}")
+    return replace(verdict, status="contradicted" if violated else "holds", detail=f"violated by {violated} of {of} {what}; {verdict.detail}")
 
 
 def first_true(condition: np.ndarray) -> int | None:

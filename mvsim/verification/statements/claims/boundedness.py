@@ -30,14 +30,14 @@ def monotone(evidence: Evidence) -> Verdict:
     negative = pulls < -ROUNDING * np.abs(pulls).max(axis=(1, 2, 3), keepdims=True)
     above = negative & np.stack([own_correlations(state.c) > 0.0 for state in states])
     ever, times = negative.any(axis=0), np.array([state.time for state in states])
-    detail = f"in {int(ever.any(axis=(1, 2)).sum())} classes at some of {len(states)} saved states, {int(above.any(axis=0).sum())} of them with c > 0"
+    detail = f"in {int(ever.any(axis=(1, 2)).sum())} classes at some of {len(states)} saved states, {int(above.any(axis=0).sum())} with c > 0"
     detail += f"; of those that enter B_(y,l) {int((ever & entered).sum())} of {int(entered.sum())}"
     detail += f", whose correlations fall by {worst[entered].max(initial=0.0):.3g} at most"
     detail += f"; at the end {int(negative[-1].sum())} gradient correlations are negative"
     statement = "<-grad J, v_{y,l}> >= 0 (the sign is inferred, the display is lost); measured: the largest relative fall of an own correlation"
     broken = exceeding(times, negative.astype(np.float64), 0.5)
     measured = constant("Claim B.26", statement, float(worst.max()), detail=detail, violated_at=broken)
-    return signs((int(ever.sum()), ever.size), measured)
+    return signs((int(ever.sum()), ever.size), "own correlations", measured)
 
 
 def bounded_total(evidence: Evidence) -> Verdict:

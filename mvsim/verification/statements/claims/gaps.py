@@ -268,7 +268,7 @@ def _expectation(evidence: Evidence, name: str, statement: str, centred: Callabl
     )
     broken = exceeding(np.array(times), values, 0.0)
     measured = constant(name, statement, float(values.max()), 0.0, detail=detail, violated_at=broken)
-    return signs((tally["violated"], tally["quiet"]), measured) if tally["quiet"] else replace(measured, status="not applicable")
+    return signs((tally["violated"], tally["quiet"]), "pairs of classes", measured) if tally["quiet"] else replace(measured, status="not applicable")
 
 
 def _class_pairs(evidence: Evidence, snapshot: Snapshot, y: int, coefficients: np.ndarray) -> tuple[MixedPoints, np.ndarray]:

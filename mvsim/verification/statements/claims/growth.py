@@ -97,7 +97,7 @@ def _positivity(evidence: Evidence, name: str, when: str, until: np.ndarray) -> 
     n, of = int(turned.sum()), int(positive.sum())
     neurons = np.any(turned, axis=(2, 3))
     detail = f"{int(neurons.sum())} neurons of {int(neurons.any(axis=1).sum())} classes; least ratio to the start {least:.3g}; at the saved states"
-    return signs((n, of), constant(name, statement, 1.0 - n / of, 1.0, above=True, detail=detail, violated_at=broken))
+    return signs((n, of), "off-diagonal correlations", constant(name, statement, 1.0 - n / of, 1.0, above=True, detail=detail, violated_at=broken))
 
 
 def lag_after_escape(evidence: Evidence) -> Verdict:

@@ -137,8 +137,8 @@ def escape_times(evidence: Evidence) -> Verdict:
     if not inside:
         return not_applicable(name, statement, "no class reached A between two records", 1.0)
     wrong = len(inside) - sum(inside)
-    detail = f"classes; T_A over T / C_+ from {min(factors):.4g} to {max(factors):.4g}"
-    return signs((wrong, len(inside)), constant(name, statement, 1.0 - wrong / len(inside), 1.0, above=True, detail=detail))
+    detail = f"T_A over T / C_+ from {min(factors):.4g} to {max(factors):.4g}"
+    return signs((wrong, len(inside)), "classes", constant(name, statement, 1.0 - wrong / len(inside), 1.0, above=True, detail=detail))
 
 
 class Rates(NamedTuple):

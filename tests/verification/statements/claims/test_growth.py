@@ -51,7 +51,7 @@ def test_positive_off_diagonals_stay_positive_up_to_the_escape_and_beyond(midpoi
     end[3, 3, 0, 0] = -0.25
     verdict = check(name, altered(midpoint, correlations=np.broadcast_to(start, shape), final_correlations=end))
     assert (verdict.status, verdict.measured, verdict.violated_at) == ("contradicted", 0.75, float(midpoint.dataset["final_time"]))
-    assert "violated by 1 of 4; 1 neurons of 1 classes; least ratio to the start -0.125" in verdict.detail
+    assert "violated by 1 of 4 off-diagonal correlations; 1 neurons of 1 classes; least ratio to the start -0.125" in verdict.detail
     reached = np.full(midpoint.dataset["max_correlation"].shape, 1.0)  # T_A = 0
     early = altered(midpoint, correlations=np.broadcast_to(start, shape), final_correlations=end, max_correlation=reached)
     assert check("Claim B.17 (positivity)", early).status == "holds"
