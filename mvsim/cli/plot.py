@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from mvsim.cli.notices import Notices
 from mvsim.cli.options import FLAG, read_integer
+from mvsim.cli.words import runs_text
 from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
 
@@ -103,6 +104,4 @@ def _classes(text: str | None) -> list[int] | None:
 
 def default_picture(runs: tuple[Path, ...], suffix: str = ".png") -> Path:
     """Return where the picture of these runs goes if nobody says: beside the first run, named after what it shows."""
-    first, *others = runs
-    rest = "" if not others else f"-and-{others[0].stem}" if len(others) == 1 else f"-and-{len(others)}-others"
-    return first.parent / f"{first.stem}{rest}{suffix}"
+    return runs[0].parent / f"{runs_text(runs)}{suffix}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TimeElapsedColumn
 from rich.text import Text
 
 from mvsim.cli.words import span_text
@@ -28,7 +28,7 @@ NOTEBOOK_INTERVAL = 0.5
 LOG_INTERVAL = 30.0
 """Seconds between two lines when stderr is not a terminal."""
 
-COMPILE_NOTICE = "compiling kernels, up to a minute; later runs find them ready"
+COMPILE_NOTICE = "compiling kernels, up to a minute, once for each method and command"
 
 
 def progress_on(stream: TextIO | None = None, title: str = "") -> LiveProgress | LoggedProgress | NotebookProgress:
@@ -60,7 +60,7 @@ def progress_on(stream: TextIO | None = None, title: str = "") -> LiveProgress |
 
 
 class LiveProgress:
-    """Two lines redrawn in place: a bar with the pace, and the latest figures.
+    """A few lines redrawn in place: a bar with the time, the pace, and the latest figures; what is longer than the terminal is wide is wrapped.
 
     Parameters
     ----------
@@ -71,10 +71,15 @@ class LiveProgress:
     """
 
     def __init__(self, console: Console, title: str = "") -> None:
-        self._bar = Progress(BarColumn(bar_width=24), TimeElapsedColumn(), TextColumn("{task.description}"), console=console)
+        self._bar = Progress(BarColumn(bar_width=24), TimeElapsedColumn(), console=console)
         self._task = self._bar.add_task("", total=None)
-        self._figures = Text()
-        self._live = Live(Group(*([Text(title)] if title else []), self._bar, self._figures), console=console, transient=True, refresh_per_second=4)
+        self._pace, self._figures = Text(), Text()
+        self._live = Live(
+            Group(*(Text(line) for line in [title] if line), self._bar, self._pace, self._figures),
+            console=console,
+            transient=True,
+            refresh_per_second=4,
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -84,14 +89,15 @@ class LiveProgress:
 
     def start(self, info: dict[str, Any]) -> None:
         """Start drawing; ``info`` is what `mvsim.simulate` tells before its first step."""
-        self._bar.update(self._task, description=COMPILE_NOTICE if info.get("compiling") else begins(info) or "starting")
+        self._pace.plain = COMPILE_NOTICE if info.get("compiling") else begins(info) or "starting"
         if info.get("seconds"):
             self._figures.plain = expectation(info["seconds"])
         self._live.start()
 
     def update(self, status: dict[str, Any]) -> None:
         """Show the latest figures; ``status`` is what `mvsim.simulate` reports as it goes."""
-        self._bar.update(self._task, total=status.get("steps"), completed=status["step"], description=pace(status))
+        self._bar.update(self._task, total=status.get("steps"), completed=status["step"])
+        self._pace.plain = pace(status)
         self._figures.plain = figures(status)
 
     def finish(self, summary: dict[str, Any]) -> None:

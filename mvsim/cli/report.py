@@ -15,6 +15,7 @@ from mvsim.archive import ensure_writable
 from mvsim.archive.atomic import write_atomically
 from mvsim.cli.notices import Notices
 from mvsim.cli.options import FLAG, Quiet
+from mvsim.cli.words import runs_text
 from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
 from mvsim.plotting.figure import MOST_RUNS
@@ -70,7 +71,7 @@ def report(
 
 def _place(out: Path | None, runs: tuple[Path, ...], swept: bool, force: bool) -> Path:
     """Return where the report goes, if it may be written there."""
-    place = out or (runs[0] / "report.html" if swept else runs[0].with_name(f"{runs[0].stem}-report.html"))
+    place = out or (runs[0] / "report.html" if swept else runs[0].with_name(f"{runs_text(runs)}-report.html"))
     if place.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"out={path_text(place)}: the name of a report must end in .html")
     if place.exists() and not force:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from mvsim.echo import escaped
-from mvsim.report.headline import regime_words, short_margin
+from mvsim.report.headline import classes_text, regime_words, short_margin
 from mvsim.verification.verdict import BAD, STATUSES, Status, Verdict, number_of
 from mvsim.verification.words import SOON, is_beyond, number_text, side_text
 
@@ -105,10 +105,17 @@ def headlines(verdicts: Sequence[Verdict]) -> list[str]:
     sentences = []
     for number, parts in found.items():
         worst = next(status for status in STATUSES if any(v.status == status for v in parts))
-        numbers = "; ".join(f"{v.name.split('(')[1].rstrip(')')} {number_text(v.measured)}, needed {number_text(v.bound)}" for v in parts)
+        numbers = "; ".join(_measured(number, v) for v in parts)
         soon = next((v.detail.split(SOON)[1] for v in parts if SOON in v.detail), "")
         sentences.append(f"Theorem {number} {said.get(worst, worst)}: {numbers}" + (SOON + soon if soon else ""))
     return sentences
+
+
+def _measured(number: str, part: Verdict) -> str:
+    """Return what one part of a theorem is decided by."""
+    if classes := classes_text(number, part):
+        return classes + ("" if part.bound == 1.0 else f" (needed: {number_text(part.bound)} of them)")
+    return f"{part.name.split('(')[1].rstrip(')')} {number_text(part.measured)}"
 
 
 def counts(verdicts: Iterable[Verdict]) -> str:

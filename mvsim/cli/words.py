@@ -7,6 +7,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from mvsim.echo import escaped
 from mvsim.parameters import Deviation
@@ -31,6 +32,12 @@ def note(line: str) -> None:
 def deviation_lines(regime: Sequence[Deviation]) -> list[str]:
     """Return the ways in which a run departs from what the theorems assume, a line each."""
     return [f"    {deviation.name}: {deviation.statement}" for deviation in regime]
+
+
+def runs_text(runs: Sequence[Path]) -> str:
+    """Return a name for what is about these run files."""
+    first, *others = runs
+    return first.stem + ("" if not others else f"-and-{others[0].stem}" if len(others) == 1 else f"-and-{len(others)}-others")
 
 
 def bytes_text(count: float) -> str:

@@ -86,9 +86,12 @@ def _draw(axes: Axes, shown: Shown, limits: Limits) -> None:
 
 
 def _ticks(k: int) -> list[int]:
-    """Return ticks that begin at 0 and end at k, with round numbers between that have room."""
+    """Return ticks that begin at 0 and end at k: equally far apart where k has a divisor that allows it, else with round numbers between."""
     from matplotlib.ticker import MaxNLocator
 
+    parts = next((n for n in (5, 4, 3, 2) if k % n == 0 and k > n), None)
+    if parts is not None:
+        return list(range(0, k + 1, k // parts))
     between = [round(tick) for tick in MaxNLocator(4, integer=True).tick_values(0, k) if k / 6 <= tick <= 5 * k / 6]
     return [0, *between, k]
 

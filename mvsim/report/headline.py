@@ -64,6 +64,12 @@ def answer_sentences(sections: Sequence[Section], question: Mapping[str, Any] | 
     return [*sentences, f"{checks}."] if checks else sentences
 
 
+def classes_text(number: str, features: Verdict) -> str:
+    """Return in how many classes the features are as a theorem says, given its verdict on them; empty where it counts no classes."""
+    counted = re.match(r"(\d+ of \d+) classes", features.detail)
+    return f"{LEARNED.get(number, 'as it says')} in {counted[1]} classes" if counted else ""
+
+
 def file_checks(verdicts: Iterable[Verdict]) -> str:
     """Return how many checks of whether runs are what they say they are passed, and which did not; empty if there were none."""
     decided = [v for v in verdicts if v.kind == "evidence" and v.status not in ("measured", "not applicable")]
@@ -141,8 +147,8 @@ def _by_what(number: str, parts: Sequence[Verdict]) -> str:
         undecided = re.search(r"(\d+) undecided", joint.detail)
         return (f"(in {counted[1]} runs" + (f", {undecided[1]} undecided" if undecided else "") + ")") if counted else ""
     told = []
-    if features is not None and (counted := re.match(r"(\d+ of \d+) classes", features.detail)):
-        told.append(f"{LEARNED.get(number, 'as it says')} in {counted[1]} classes")
+    if features is not None and (words := classes_text(number, features)):
+        told.append(words)
     if accuracy is not None and accuracy.status != "holds" and accuracy.measured is not None:
         told.append(f"training accuracy {accuracy.measured:.4g}")
     return f"({', '.join(told)})" if told else ""

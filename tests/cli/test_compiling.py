@@ -37,7 +37,7 @@ def test_without_a_place_for_compiled_code(tmp_path):
     nowhere = {"NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator"}
     answer = simulate(tmp_path, "a.nc", **nowhere)
     assert answer.returncode == 0, answer.stderr
-    assert answer.stderr.splitlines()[0] == "mvsim: compiling kernels, up to a minute; later runs find them ready"
+    assert answer.stderr.splitlines()[0] == "mvsim: compiling kernels, up to a minute, once for each method and command"
     assert [line for line in answer.stderr.splitlines() if "NUMBA_CACHE_DIR" in line] == [answer.stderr.splitlines()[1]]
     assert len(answer.stderr.splitlines()) == 2
 
@@ -45,7 +45,7 @@ def test_without_a_place_for_compiled_code(tmp_path):
 def test_compiled_code_is_announced_kept_and_made_again_if_damaged(tmp_path):
     place = {"NUMBA_CACHE_DIR": str(tmp_path / "kept")}
     first = simulate(tmp_path, "a.nc", **place)
-    assert (first.returncode, first.stderr) == (0, "mvsim: compiling kernels, up to a minute; later runs find them ready\n")
+    assert (first.returncode, first.stderr) == (0, "mvsim: compiling kernels, up to a minute, once for each method and command\n")
     again = simulate(tmp_path, "b.nc", **place)
     assert (again.returncode, again.stderr) == (0, "")
     for path in (tmp_path / "kept").rglob("*.nb?"):

@@ -57,7 +57,8 @@ def test_a_log_has_a_line_now_and_then_and_one_for_each_failure(tally, clock):
         "mvsim: 40 of 40 cells to do; 2 worker processes",
         "mvsim: cell 0 failed: stuck at\\x1b[31m t = 3",
         "mvsim: 0 of 40 cells done, 1 failed, 1 of them undecided (stalled or diverged); cell 3 (seed=3), step 12, t = 3.46e+03; "
-        "tcp://a: cell 2 (seed=2), step 12, t = 3.46e+03; tcp://b: cell 1 (seed=1), compiling kernels, up to a minute; later runs find them ready",
+        "tcp://a: cell 2 (seed=2), step 12, t = 3.46e+03; "
+        "tcp://b: cell 1 (seed=1), compiling kernels, up to a minute, once for each method and command",
     ]
 
 

@@ -31,7 +31,7 @@ TITLE = "Do the theorems hold?"
 SOURCES = (*TRAINING, "archive", "intervals", "verification")
 
 QUESTIONS: dict[str, tuple[list[str], mvsim.Parameters, int]] = {
-    "k=10": (["4.6", "4.7"], mvsim.Parameters(k=10, d=20_000, N=200), 20),
+    "k=10": (["4.6", "4.7"], mvsim.Parameters(k=10, d=20_000), 20),
 }
 """What is asked: theorems, parameters, seeds."""
 
