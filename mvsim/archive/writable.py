@@ -35,7 +35,8 @@ def ensure_writable(path: str | os.PathLike[str], force: bool = False, resume: b
     target = check_place(path)
     if os.path.exists(target):
         if not force and not resume:
-            raise UsageError(f"{path_text(path)}: exists already; continue it with --resume, overwrite it with --force, or choose another file")
+            ways = "continue it (--resume, resume=True), overwrite it (--force, force=True), or choose another file"
+            raise UsageError(f"{path_text(path)}: exists already; {ways}")
         if not os.access(target, os.W_OK):
             raise UsageError(f"{path_text(path)}: is read-only; make it writable or choose another file")
 

@@ -79,7 +79,7 @@ class Parameters(BaseModel):
     C_P: Annotated[int, Field(ge=1, le=MOST, description="patches that carry each feature of the own class; assumed Theta(1); default 2")]
     V: Annotated[int, Field(ge=1, le=MOST_VIEWS, description="views, that is features, of a class; Definition 4.1 has 2; default 2")] = 2
     Q: Annotated[int, Field(ge=1, le=MOST, description="classes in the noise of a point; assumed Theta(1); default 2 (1 if k = 2), less than k")]
-    N: Annotated[int, Field(ge=1, le=MOST, description="training points; assumed large; default max(200, min(6 k^1.5, 500), 10 k)")]
+    N: Annotated[int, Field(ge=1, le=MOST, description="training points; assumed large; default max(400, min(6 k^1.5, 500), 10 k)")]
     alpha: Annotated[float, Field(ge=1, le=64, description="power of the smoothed ReLU; assumed 8; default 8")]
     rho: Annotated[float, Field(ge=1e-30, le=1e6, description="threshold of the smoothed ReLU; assumed Theta(1/k); default 1/k")]
     delta1: Annotated[float, Field(gt=0, le=1e6, description="least signal coefficient; assumed Theta(1); default 0.1")]
@@ -139,7 +139,7 @@ class Parameters(BaseModel):
     def assumption_4_3(cls, k: int, **fields: Any) -> Parameters:
         """Return the literal Assumption 4.3 with every hidden constant 1: d = k^20, P = k^2, delta3 = delta4 = k^-1.5, rho = 1/k, alpha = 8.
 
-        C_P = 2, Q = 2 (1 if k = 2), delta1 = 0.1 and delta2 = 1 are constants as assumed, N = max(200, 6 k^1.5),
+        C_P = 2, Q = 2 (1 if k = 2), delta1 = 0.1 and delta2 = 1 are constants as assumed, N = max(400, 6 k^1.5),
         G = max(25, k + 5). Any field can be overridden.
         """
         if isinstance(k, bool) or not isinstance(k, int) or not 2 <= k <= MOST_CLASSES:

@@ -160,7 +160,7 @@ class Session:
             self.last_update = now
             self.progress.update(self._status())
         if self.options.out is not None and now - self.last_saved >= self.options.checkpoint_seconds:
-            self._save("running", "still running when this was saved", [])
+            self._save("running", "running when this was saved", [])
 
     def _warn_of_large_steps(self) -> None:
         rate, sharpness = self.integrator.learning_rate, self.recorder.last("sharpness")

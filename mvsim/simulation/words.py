@@ -64,8 +64,8 @@ def learned(recorder: Recorder) -> str:
     p, counts = recorder.objective.parameters, count_classes(recorder.last("feature_learned"))
     first, *others = [outcome for outcome in outcomes_of(p.V) if counts[outcome.name]]
     told = ", ".join([f"{first.headline} learned in {counts[first.name]} of {p.k} classes", *(f"{of.phrase} in {counts[of.name]}" for of in others)])
-    without = _without_escape(recorder)
-    return f"{told} ({without})" if without else told
+    notes = "; ".join(filter(None, (_without_escape(recorder), _on_some_draws(recorder))))
+    return f"{told} ({notes})" if notes else told
 
 
 def _without_escape(recorder: Recorder) -> str:
@@ -81,6 +81,15 @@ def _without_escape(recorder: Recorder) -> str:
     if not count:
         return ""
     return f"{count} with a feature for which no neuron has escaped" if escaped.any() else f"{count} before any escape, by chance"
+
+
+def _on_some_draws(recorder: Recorder) -> str:
+    """Say in how many classes a neuron has escaped for a feature that suffices on some of the fresh draws and not on all."""
+    if not recorder.objective.has_escapes:
+        return ""
+    share = np.asarray(recorder.last("feature_learned"))
+    count = int((recorder.escapes.views() & (share > 0.0) & ~is_learned(share)).any(axis=1).sum())
+    return f"{count} with a feature that suffices on some draws only" if count else ""
 
 
 def ended(recorder: Recorder, integrator: Integrator, horizon: float, t_end: float | None, settled_factor: float) -> str:
@@ -130,7 +139,8 @@ def _since(recorder: Recorder, settled_factor: float) -> str:
     """Say since when the learned features have not changed, and when that is enough."""
     since, settles_at = recorder.settling.since(), recorder.settling.settles_at(settled_factor)
     if since is None or settles_at is None:
-        return "Training accuracy is below 1, or the loss of a class has hardly fallen."
+        accuracy = recorder.last("training_accuracy")
+        return f"Not settled: {f'training accuracy is {accuracy:.4g}' if accuracy < 1.0 else 'the loss of a class has hardly fallen'}."
     unchanged = "the learned features have not changed"
     if recorder.settling.reached(settled_factor):
         growth = f" while time grew by the factor {number(recorder.times[-1] / since)}" if since > 0.0 else ""
@@ -143,7 +153,9 @@ def _limit(integrator: Integrator, horizon: float, t_end: float | None) -> str:
     if t_end is not None:
         return f"t_end = {number(t_end)}"
     steps = integrator.steps_until(horizon)
-    return f"t = {number(horizon)}" if steps is None else f"the default limit of {steps} steps (t_end sets another)"
+    if steps is None:
+        return f"t = {number(horizon)}"
+    return f"the default limit of {steps} steps; to go on: --resume and a later --t-end, in Python resume=True and t_end"
 
 
 def _predicted(recorder: Recorder) -> list[str]:
