@@ -47,10 +47,15 @@ _TYPESETTING = (
 )
 
 
+def method_name(method: str) -> str:
+    """Return how a method is called in titles; one without a name there is called as on the command line."""
+    return METHOD_NAMES.get(method, method)
+
+
 def method_title(shown: Shown) -> str:
     """Return the name of the method, with its law of mixing where it has one."""
     run = shown.run
-    name, options = METHOD_NAMES[run.method], run.provenance["options"]
+    name, options = method_name(run.method), run.provenance["options"]
     if "mixing" in options:
         name += rf", $\lambda\sim$ {plain(law_from(options['mixing'], options['nodes']).describe()).capitalize()}"
         if options["pairs"] is not None:
@@ -96,7 +101,7 @@ def headline(runs: Sequence[Shown]) -> str:
 
 def _short_name(shown: Shown) -> str:
     """Return the name of the method without its law of mixing."""
-    return shown.run.parameters.described.label + METHOD_NAMES[shown.run.method]
+    return shown.run.parameters.described.label + method_name(shown.run.method)
 
 
 def _verb(runs: Sequence[Shown]) -> str:

@@ -15,7 +15,7 @@ from mvsim.activations import activation_of
 from mvsim.echo import echo, path_text
 from mvsim.errors import UsageError
 from mvsim.objectives import OBJECTIVES
-from mvsim.plotting.style import METHODS
+from mvsim.plotting.style import METHODS, OTHER_METHOD
 from mvsim.recording.feature_test import count_classes
 from mvsim.run import Run
 
@@ -43,7 +43,7 @@ class Shown:
     @property
     def colour(self) -> str:
         """The colour of its method."""
-        return METHODS[self.run.method]
+        return METHODS.get(self.run.method, OTHER_METHOD)
 
     @cached_property
     def kept(self) -> NDArray[np.bool_]:

@@ -27,6 +27,9 @@ from pathlib import Path
 METHODS = {"erm": "#D55E00", "midpoint": "#0072B2", "mixup": "#CC79A7"}
 """Colours of the methods, by their names."""
 
+OTHER_METHOD = "#009E73"
+"""Colour of a method that has none of its own."""
+
 FIRST, SECOND = "#222222", "#E69F00"
 """Two colours that are easily told apart, in greyscale too, for a picture in which no method is compared."""
 

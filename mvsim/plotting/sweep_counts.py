@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mvsim.plotting.labels import METHOD_NAMES
+from mvsim.plotting.labels import method_name
 from mvsim.plotting.style import OUTCOMES
 from mvsim.sweep.intervals import clustered_interval
 from mvsim.sweep.measures import CLASSES
@@ -115,7 +115,7 @@ def is_number(axis: Axis) -> bool:
 def words_for(name: str, value: Any) -> str:
     """Return a value with its name, for a title."""
     if name == "method":
-        return METHOD_NAMES.get(value, str(value))
+        return method_name(str(value))
     if name == "mixing" and isinstance(value, dict) and "distribution" in value:
         return f"mixing {value['distribution']}({', '.join(f'{one:g}' for one in value.get('args', ()))})"
     text = f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value).replace("$", r"\$")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mvsim.errors import UsageError
-from mvsim.plotting.labels import FEATURES, KEPT, METHOD_NAMES
+from mvsim.plotting.labels import FEATURES, KEPT, method_name
 from mvsim.plotting.style import MARK, OUTCOMES, styled
 from mvsim.plotting.sweep_counts import SAME, Case, Column, Counts, axes_of, columns_of, counts_at, letter_of, numbers_of, outcomes_of, words_for
 from mvsim.sweep.runs import Runs
@@ -219,7 +219,7 @@ def _message(runs: Runs, panels: Sequence[Panel], numbers: Sequence[Axis], outco
         methods = _methods(runs, panel.column)
         about = ABOUT.get(methods[0], outcomes[0]) if len(methods) == 1 else outcomes[0]
         outcome = about if about in outcomes else SAME[about]
-        name = " and ".join(METHOD_NAMES.get(one, one) for one in methods)
+        name = " and ".join(method_name(one) for one in methods)
         found.setdefault((name, outcome), []).append(100.0 * panel.shares(outcome)[..., 0].ravel())
     told = []
     for (name, outcome), shares in found.items():

@@ -12,7 +12,7 @@ from mvsim.archive import revision_text
 from mvsim.parameters import Parameters, assumption_of, regime_label
 from mvsim.parameters.models import NETWORK
 from mvsim.plotting import run_figure
-from mvsim.plotting.labels import METHOD_NAMES
+from mvsim.plotting.labels import method_name
 from mvsim.plotting.sweep_figure import sweep_figure
 from mvsim.report.headline import answer_sentences, regime_sentence
 from mvsim.report.svg import inline_svg
@@ -120,7 +120,7 @@ def report_of_runs(runs: Sequence[Run], sections: Iterable[Section], command: st
     command : str
         What makes the report.
     """
-    title = "; ".join(dict.fromkeys(f"{METHOD_NAMES.get(run.method, run.method)}, k = {run.parameters.k}, seed {run.seed}" for run in runs))
+    title = "; ".join(dict.fromkeys(f"{method_name(run.method)}, k = {run.parameters.k}, seed {run.seed}" for run in runs))
     return Report(
         title=title,
         summary=[_without_regime(run.summary) for run in runs],
@@ -211,7 +211,7 @@ def _provenance(run: Run, title: str = "") -> Table:
         ("options", ", ".join(f"{name} = {_short(value)}" for name, value in told["options"].items())),
         ("parameters", ", ".join(f"{name} = {_short(value)}" for name, value in told["parameters"].items())),
     ]
-    name = title or f"{METHOD_NAMES.get(run.method, run.method)}, k = {run.parameters.k}, seed {run.seed}"
+    name = title or f"{method_name(run.method)}, k = {run.parameters.k}, seed {run.seed}"
     return Table(name, ("", ""), rows)
 
 

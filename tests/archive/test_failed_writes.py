@@ -3,6 +3,7 @@
 import contextlib
 import os
 import resource
+import stat
 
 import pytest
 from example_run import example_run
@@ -21,6 +22,24 @@ def largest_file(size):
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_contents_and_name_reach_the_disk_in_this_order(tmp_path, monkeypatch):
+    """A crash of the machine after any of them leaves the old file or the new one."""
+    done, fsync, replace = [], os.fsync, os.replace
+
+    def told_fsync(descriptor):
+        done.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "contents")
+        fsync(descriptor)
+
+    def told_replace(*names):
+        done.append("name")
+        replace(*names)
+
+    monkeypatch.setattr(os, "fsync", told_fsync)
+    monkeypatch.setattr(os, "replace", told_replace)
+    write_atomically(tmp_path / "file", b"new")
+    assert done == ["contents", "name", "folder"]
 
 
 @pytest.mark.parametrize("size", [0, 1, 4096, 20_000])

@@ -53,6 +53,17 @@ def test_shapes_and_types(structure):
     assert set(data.labels) == set(range(p.k))
 
 
+def test_what_is_told_of_the_size_of_points_is_so_of_their_patches(structure):
+    p, data, patches = structure
+    sizes = np.abs(patches)
+    assert data.largest_patch() == pytest.approx(sizes.sum(axis=(2, 3)).max(), rel=1e-12)
+    np.testing.assert_allclose(data.feature_totals(), sizes.sum(axis=1).max(axis=0), rtol=1e-12)
+    sized = data.sized(p.replace(N=1))
+    assert (sized.V, sized.N, sized.P) == (2, p.N, p.P)
+    if p.noise == "patch":  # a row for each feature that occurs in a point
+        assert 2 * p.N * sized.Q < len(data.rows) <= 2 * p.N * (sized.Q + 1)
+
+
 def test_exactly_two_own_features_with_disjoint_patches(structure):
     p, data, patches = structure
     for x, y in zip(patches, data.labels, strict=True):

@@ -542,6 +542,7 @@ def test_a_step_that_fails_for_good_is_named(monkeypatch):
 
 GROWING = {name: (name, reference.REFERENCES[name].options if name in reference.REFERENCES else {}) for name in OBJECTIVES}
 GROWING["mixup, one lambda"] = ("mixup", {"mixing": 0.2})
+GROWING["mixup, drawn pairs"] = ("mixup", {"mixing": 0.5, "pairs": 200_000, "redraw": "once"})
 
 
 @pytest.mark.parametrize("case", GROWING)
@@ -553,7 +554,8 @@ def test_growth_rates_are_those_of_the_gradient_at_the_start(case):
     own = own_correlations(c)
     measured = -own_correlations(objective.gradient(c)) / (own / p.rho) ** 7
     largest = own.argmax(axis=1)[:, None]  # others feel coinciding patches of larger ones
-    assert np.allclose(np.take_along_axis(measured, largest, axis=1)[:, 0], objective.growth_rates(), rtol=0.05)
+    rtol = 0.12 if "pairs" in options else 0.05  # drawn pairs are not as many of each two classes as they are on average
+    assert np.allclose(np.take_along_axis(measured, largest, axis=1)[:, 0], objective.growth_rates(), rtol=rtol)
 
 
 def test_literal_is_d_to_the_20th():

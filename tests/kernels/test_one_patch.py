@@ -10,7 +10,7 @@ import mvsim
 from mvsim.activations import ACTIVATIONS, activation_of
 from mvsim.kernels import make_kernel
 from mvsim.kernels.one_patch.kernel import OnePatchKernel
-from mvsim.kernels.one_patch.softmax import BLOCK, LARGEST_SPREAD, AllPairsSoftmax
+from mvsim.kernels.one_patch.softmax import BLOCK, AllPairsSoftmax
 from mvsim.losses import AllPairs, CrossEntropy, ListedPairs, SquaredError, Unmixed
 
 METHODS = {"erm": ({}, 1.0), "midpoint": ({}, 0.5), "mixup": ({"mixing": 0.3}, 0.3)}
@@ -90,7 +90,7 @@ def test_rows_are_formed_in_blocks(monkeypatch):
 
 def test_outputs_far_apart_are_left_to_the_generic_sum():
     """Beyond the largest spread entries of Z underflow: the product form would give infinite losses."""
-    p, data, c, _ = linear(4, 9, spread=10.0 * LARGEST_SPREAD)
+    p, data, c, _ = linear(4, 9, spread=1000.0)  # beyond LARGEST_SPREAD
     loss, gradient = mvsim.objective("midpoint", p, data).loss_and_gradient(c)
     expected = linear_loops.mixup_loss(c[:, 0], data.to_patches()[:, 0], data.labels, 0.5)
     assert np.isfinite(loss)

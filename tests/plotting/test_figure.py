@@ -8,6 +8,7 @@ import pytest
 from synthetic import synthetic_run
 
 import mvsim
+from mvsim.objectives import OBJECTIVES
 from mvsim.plotting import ALL_PANELS, PANELS, run_figure, save_figure
 from mvsim.plotting.learned import bands_of
 from mvsim.plotting.panels import escapes, total_correlations
@@ -56,6 +57,12 @@ def test_the_law_of_mixing_is_in_the_title():
     assert "Beta(1, 1), 9 pairs drawn at each step" in texts(drawn)
     (line,) = [line for line in drawn.axes[1].get_lines() if len(line.get_xdata()) > 2]
     assert (line.get_linestyle(), line.get_marker()) == ("None", "."), "losses of different pairs are no curve"
+
+
+def test_a_method_without_a_name_and_a_colour_is_drawn(monkeypatch):
+    monkeypatch.setitem(OBJECTIVES, "quarter", OBJECTIVES["midpoint"])
+    figure = run_figure([synthetic_run("quarter", k=3), synthetic_run("erm", k=3)])
+    assert "quarter" in texts(figure)
 
 
 def test_two_runs_of_one_method_are_told_apart_by_their_laws():
