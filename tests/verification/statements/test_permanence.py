@@ -40,7 +40,9 @@ def test_the_power_is_that_of_the_class_that_is_one_too_many(erm, monkeypatch):
     with_escapes(monkeypatch, [30.0, 20.0, 50.0, 40.0])  # k = 4: 0.9 of 4 classes are all four
     verdict = one_feature_stays(Evidence(erm), learned(4))
     assert (verdict.status, verdict.measured) == ("measured", pytest.approx(power(erm, 20.0)))
-    expected = "class 1 is predicted to learn its second feature at t = 10^20, +- 2 decades by the fit; 4 of 4 classes have one"
+    expected = (
+        "the first class that is predicted to learn its second feature is class 1, at t = 10^20, +- 2 decades by the fit; 4 of 4 classes have one"
+    )
     assert verdict.detail.startswith(expected)
     monkeypatch.setattr(statements, "ONE_FEATURE", 0.75)
     verdict = one_feature_stays(Evidence(erm), learned(4))
@@ -55,7 +57,7 @@ def test_a_time_that_the_fit_does_not_resolve_is_no_number(erm, monkeypatch):
     with_escapes(monkeypatch, [98.0] * 4, error=2.4e3, not_before=9.0)
     verdict = one_feature_stays(Evidence(erm), learned(4))
     assert verdict.measured == pytest.approx(power(erm, 9.0))
-    assert "not before t = 10^9; the fit gives no time" in verdict.detail
+    assert "not before t = 10^9, when is not told by the fit" in verdict.detail
     assert "98" not in verdict.detail
     with_escapes(monkeypatch, [np.inf] * 4, error=0.0, not_before=np.inf)
     never = one_feature_stays(Evidence(erm), learned(4))
@@ -139,4 +141,6 @@ def test_what_ends_soon_is_said_in_the_verdict_on_the_theorem(erm, monkeypatch):
         verdicts = {verdict.name: verdict for verdict in judge(erm, "4.6").verdicts}
         features = verdicts["Theorem 4.6 (features)"]
         assert features.status == "holds"
-        assert ("; settled, and may change later: class 0 is predicted to learn its second feature at t = 10^" in features.detail) == said
+        assert (
+            "; settled, and may change later: the first class that is predicted to learn its second feature is class 0, at t = 10^" in features.detail
+        ) == said

@@ -123,3 +123,10 @@ def test_the_closed_form_solves_the_recursion_at_any_power(ratio):
         stage, growth = separation.iterated_growth(log_strength, lead, alpha)
         a = lead * np.exp(-log_strength / (alpha - 2.0))
         assert growth == pytest.approx(separation.loser_growth(a, alpha, stage), rel=separation.STEP_ERROR)
+
+
+@pytest.mark.parametrize(("factor", "status"), [(1.0, "holds"), (3.0, "contradicted"), (0.3, "contradicted")])
+def test_escapes_at_other_times_are_outside_the_bracket_of_the_lemma(erm, factor, status):
+    """The rate follows from the state, so that a clock that runs slower or faster shows."""
+    verdict = check("Lemma B.11 (escape times)", altered(erm, time=factor * erm.dataset["time"].to_numpy()))
+    assert verdict.status == status
