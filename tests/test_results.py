@@ -128,7 +128,7 @@ def _set(*places):
 SPOILED = {
     "adversary": _set("training", "random draws", "erm", "none", 1),
     "choices": _set("N", "rows", 0, "erm", "lost", 1),
-    "exceptions": _set("k", "50", "right", 0),
+    "exceptions": _set("k", "50", "by_W", 0),
     "paths": _set("4.6 r0=0.34*k^-0.22 k=6", "verdicts", 0, "status", "contradicted"),
     "permanence": _set("runs", "0", "views", [{"predicted": 20.0, "error": 0.1, "not_before": 19.0, "counted_on": 12.0, "came": 7.0}] * 3),
     "crash_safety": _set("failures", ["erm, kill 1"]),
@@ -166,7 +166,7 @@ SPOILED = {
 SMALL = {
     "default_separability": {"seeds": 10, "proved": {}, "default": {"10": {"not": 10}, "30": {"not": 0}}},
     "choices": {"N": {"k": 3, "rows": [{"value": 100, "erm": {"lost": 0}, "midpoint": {"lost": 0}}]}},
-    "exceptions": {"k": {"50": {"classes": 10, "right": 10, "base": 9}}},
+    "exceptions": {"k": {"50": {"classes": 10, "right": 10, "by_W": 10, "base": 9}}},
     "paths": {
         "4.6 r0=0.34*k^-0.22 k=6": {"stopped": [], "verdicts": [{"name": "Theorem 4.6 (features), k = 6", "kind": "theorem", "status": "consistent"}]}
     },
