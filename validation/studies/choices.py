@@ -15,6 +15,7 @@ These are maps: what they show is reported, not judged. The study fails if runs 
 from __future__ import annotations
 
 import argparse
+import textwrap
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -160,6 +161,8 @@ def _message(results: dict[str, Any]) -> str:
     """Say with what each outcome changes, and whether steps below the edge of stability end as the flow does."""
     erm, midpoint = (f"{METHOD_NAMES[method]} {{}}with {_changes(results, method)}" for method in OUTCOMES)
     said = [f"The outcome of {erm.format('changes ')}, that of {midpoint.format('')}"]
+    if not any(_changing(results, method) for method in OUTCOMES):
+        said = [f"Neither the outcome of ERM nor that of Midpoint Mixup changes with {' and '.join(map(_short, _tried(results))) or 'anything'}"]
     stable = [row for row in results.get("steps", {}).get("rows", []) if row["value"] < EDGE]
     if stable:
         same, classes = (sum(row[key] for row in stable) for key in ("same", "classes"))
@@ -168,32 +171,55 @@ def _message(results: dict[str, Any]) -> str:
 
 
 def _changes(results: dict[str, Any], method: str) -> str:
-    """Name the choices that bring the outcome of a method clearly below `ENOUGH`, even if classes without a feature yet come to it."""
+    """Name the choices with which the outcome of a method changes."""
+    return " and ".join(_changing(results, method)) or "nothing that was tried"
+
+
+def _changing(results: dict[str, Any], method: str) -> list[str]:
+    """Return the choices that bring the outcome of a method clearly below `ENOUGH`, even if classes without a feature yet come to it."""
     other, found = OTHER[method], []
     for name in CHOICES:
         others = [row[method][other] for row in results.get(name, {"rows": []})["rows"] if method in row]
         if any(share and 1.0 - share[1] < ENOUGH for share in others):
-            found.append("m / k" if name == "m" else name)
-    return " and ".join(found) or "nothing that was tried"
+            found.append(_short(name))
+    return found
+
+
+def _short(name: str) -> str:
+    """Return a choice as it is called in a sentence."""
+    return "m / k" if name == "m" else name
+
+
+def _tried(results: dict[str, Any]) -> list[str]:
+    """Return the choices of which something is known."""
+    return [name for name in CHOICES if results.get(name, {"rows": []})["rows"]]
 
 
 def picture(results: dict[str, Any]) -> Figure:
-    """Draw a panel for each choice: points with their intervals, at even distances; finite steps are the last one."""
+    """Draw a panel for each choice of which something is known: points with their intervals, at even distances; finite steps are the last one."""
     with styled():
-        figure = Figure(figsize=(6.8, 4.6), layout="constrained")
-        grid = figure.subplots(2, 3, sharey=True)
-        for axes, name in zip(grid.flat, CHOICES, strict=False):
-            _panel(axes, results.get(name, {"rows": []})["rows"])
+        tried, steps = _tried(results), results.get("steps", {"rows": []})["rows"]
+        panels = max(len(tried) + bool(steps), 1)
+        down, across = -(-panels // 3), min(panels, 3)
+        figure = Figure(figsize=(6.8 if across > 1 else 3.3, 2.3 * down if across > 1 else 2.9), layout="constrained")
+        grid = figure.subplots(down, across, sharey=True, squeeze=False)
+        for axes, name in zip(grid.flat, tried, strict=False):
+            _panel(axes, results[name]["rows"])
             axes.set_xlabel(CHOICES[name].label)
-        _steps_panel(grid[1, 2], results.get("steps", {"rows": []})["rows"])
+        if steps:
+            _steps_panel(grid.flat[len(tried)], steps)
+        for axes in grid.flat[panels:]:
+            axes.set_visible(False)
         for axes in grid[:, 0]:
             axes.set_ylabel("fraction of classes")
         for (method, (_, words, _)), height in zip(OUTCOMES.items(), (0.2, 0.08), strict=True):
             grid[0, 0].text(0.03, height, f"{METHOD_NAMES[method]}: {words}", color=METHODS[method], fontsize=7, transform=grid[0, 0].transAxes)
-        figure.suptitle(_message(results).replace("; ", ";\n"), fontsize=9, x=0.01, ha="left")
-        note = (
-            "Bars: 95 % intervals. Hollow: some class had no feature yet, or a run was given up.\n"
-            f"The title names what takes the whole interval below {ENOUGH:g} (dotted), unfinished classes counted in favour of the theorem."
+        width = 90 if across > 1 else 46
+        figure.suptitle(textwrap.fill(_message(results), width), fontsize=9, x=0.01, ha="left")
+        note = textwrap.fill(
+            "Bars: 95 % intervals. Hollow: some class had no feature yet, or a run was given up. The title names what takes the whole interval "
+            f"below {ENOUGH:g} (dotted), unfinished classes counted in favour of the theorem.",
+            round(1.5 * width),
         )
         figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
         return figure
