@@ -42,7 +42,7 @@ def _facts(run: Run, file: Path) -> list[str]:
     stepping = ", ".join(f"{name}={_text(value)}" for name, value in made["integrator"].items() if name != "name" and value is not None)
     options = ", ".join(f"{name}={_text(value)}" for name, value in made["options"].items() if name != "algorithm" and value is not None)
     size = f"{file.stat().st_size / 2**20:.1f} MiB" if file.stat().st_size < 2**30 else bytes_text(file.stat().st_size)
-    running = "Running when it was last saved; if it was killed, go on with the command below and --resume."
+    running = "Running when it was last saved; if it was killed, it can be resumed (--resume, resume=True)."
     return [
         *([running] if run.status == "running" else []),
         f"Status: {run.status}{'' if run.settled is None else ', settled' if run.settled else ', not settled'}; "

@@ -180,7 +180,7 @@ class Moment(NamedTuple):
         if self.known == np.inf:
             return "never by its trend"
         if not self.is_resolved:
-            return f"not before t = {_power_of_ten(self.not_before)}, when is not told by the fit"
+            return f"not before t = {_power_of_ten(self.not_before)}; the fit does not say when"
         words = f"at t = {_power_of_ten(self.log_time)}, +- {self.error / np.log(10.0):.2g} decades by the fit"
         factor = self.log_time - self.log_end
         return f"{words}, {np.exp(factor):.3g} times its end" if factor < np.log(SOON) else words

@@ -51,7 +51,7 @@ def one_feature_stays(evidence: Evidence, learned: Learned) -> Verdict:
     first, last = moments[order[0]], moments[order[int(one.sum()) - needed]]
     which = f"the first class that is predicted to learn its second feature is class {classes[order[0]]}, {first}"
     which = "no class is on its way to learn both" if first == NEVER else which
-    now = f"{int(one.sum())} of {p.k} classes have one feature now, and C is about the last {needed} of them"
+    now = f"{int(one.sum())} of {p.k} classes have one feature now; up to t = k^C at least {needed} are counted on to keep it"
     detail = f"{which}; {now}; {_reached(evidence)}; {predicted.records} records fitted"
     return constant(name, statement, last.counted_on / evidence.log_k, detail=detail)
 

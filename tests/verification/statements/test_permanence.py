@@ -57,7 +57,7 @@ def test_a_time_that_the_fit_does_not_resolve_is_no_number(erm, monkeypatch):
     with_escapes(monkeypatch, [98.0] * 4, error=2.4e3, not_before=9.0)
     verdict = one_feature_stays(Evidence(erm), learned(4))
     assert verdict.measured == pytest.approx(power(erm, 9.0))
-    assert "not before t = 10^9, when is not told by the fit" in verdict.detail
+    assert "not before t = 10^9; the fit does not say when" in verdict.detail
     assert "98" not in verdict.detail
     with_escapes(monkeypatch, [np.inf] * 4, error=0.0, not_before=np.inf)
     never = one_feature_stays(Evidence(erm), learned(4))

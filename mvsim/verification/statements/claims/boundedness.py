@@ -30,7 +30,8 @@ def monotone(evidence: Evidence) -> Verdict:
     negative = pulls < -ROUNDING * np.abs(pulls).max(axis=(1, 2, 3), keepdims=True)
     above = negative & np.stack([own_correlations(state.c) > 0.0 for state in states])
     ever, times = negative.any(axis=0), np.array([state.time for state in states])
-    detail = f"in {int(ever.any(axis=(1, 2)).sum())} classes at some of {len(states)} saved states, {int(above.any(axis=0).sum())} with c > 0"
+    detail = f"in {int(ever.any(axis=(1, 2)).sum())} classes at some of {len(states)} saved states; "
+    detail += f"{int(above.any(axis=0).sum())} of the correlations are above 0 there"
     detail += f"; of those that enter B_(y,l) {int((ever & entered).sum())} of {int(entered.sum())}"
     detail += f", whose correlations fall by {worst[entered].max(initial=0.0):.3g} at most"
     detail += f"; at the end {int(negative[-1].sum())} gradient correlations are negative"
