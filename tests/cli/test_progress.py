@@ -1,6 +1,7 @@
 """What is shown while a run is under way."""
 
 import io
+import re
 import sys
 
 import pytest
@@ -51,6 +52,24 @@ def test_log_gets_a_line_every_30_seconds(monkeypatch):
         display.finish({})
     assert len(stream.getvalue().splitlines()) == 3
     assert all(line.startswith("mvsim: step 1200 of 34000") for line in stream.getvalue().splitlines())
+
+
+def test_log_says_which_run_it_is_about():
+    stream = io.StringIO()
+    with progress.progress_on(stream, title="run 3 of 20") as display:
+        display.start({"compiling": True})
+    assert stream.getvalue() == f"mvsim: run 3 of 20: {progress.COMPILE_NOTICE}\n"
+
+
+def test_a_narrow_terminal_shows_the_whole_pace():
+    console = Console(file=io.StringIO(), force_terminal=True, width=50, legacy_windows=False)
+    with progress.LiveProgress(console, "run 3 of 20") as display:
+        display.start({})
+        display.update({**STATUS, "steps": None, "seconds_left": None})
+        display._live.refresh()
+    shown = " ".join(re.sub(r"\x1b\[[^A-Za-z]*[A-Za-z]", " ", console.file.getvalue()).split())
+    assert "run 3 of 20" in shown
+    assert "step 1200, ends at t = 2.04e+06 unless something changes, 412 steps/s" in shown
 
 
 def test_log_says_that_kernels_are_compiled():

@@ -8,7 +8,7 @@ import pytest
 from example_run import example_run
 
 import mvsim as package
-from mvsim.archive import revision_text, write_run
+from mvsim.archive import read_run, revision_text, write_run
 
 
 def test_show_says_outcome_parameters_and_origin(mvsim, tiny):
@@ -25,6 +25,14 @@ def test_show_says_outcome_parameters_and_origin(mvsim, tiny):
     verbose = " ".join(mvsim("show", "run.nc", "--verbose").out.split())
     assert all(deviation.statement in verbose for deviation in run.regime)
     assert all(str(name) in verbose for name in run.dataset.variables)
+
+
+def test_show_says_of_a_run_that_may_have_been_killed_how_it_goes_on(mvsim, tmp_path, tiny):
+    mvsim("simulate", *tiny, "--out", "run.nc")
+    assert "if it was killed" not in mvsim("show", "run.nc").out
+    dataset, provenance = read_run(tmp_path / "run.nc")
+    write_run(tmp_path / "run.nc", dataset, {**provenance, "status": "running"})
+    assert "if it was killed, it can be resumed (--resume, resume=True)" in " ".join(mvsim("show", "run.nc").out.split())
 
 
 def test_show_for_machines_is_the_provenance(mvsim, tiny):

@@ -285,8 +285,9 @@ def test_what_is_not_an_answer_is_not_replaced(mvsim, tmp_path):
     assert answer.read_text() == "my notes"
 
 
-def test_a_refused_question_leaves_nothing(mvsim, tmp_path):
-    assert mvsim("verify", "--theorem", "4.6", "--k", "1").code == 2
+@pytest.mark.parametrize("wrong", [["--k", "1"], ["--seeds", "0"], ["--k", "3", "--k", "3"]], ids="".join)
+def test_a_refused_question_leaves_nothing(mvsim, tmp_path, wrong):
+    assert mvsim("verify", "--theorem", "4.6", *wrong).code == 2
     assert not list(tmp_path.iterdir())
 
 

@@ -34,7 +34,8 @@ class Learned:
     fresh : numpy.ndarray
         (k, V): fraction of fresh draws (x, y) ~ D on which view l alone suffices. A tie is not a win.
     draws : int
-        Fresh draws for each class.
+        Fresh draws for each class that are independent of each other. Of the draws that the run took at its records, which ``fresh`` counts too, some
+        have the signal coefficients of one of them, beside other noise.
     training : numpy.ndarray
         (k, V): the same fraction over the training points of the class, NaN for a class without points.
     active : numpy.ndarray
@@ -113,20 +114,20 @@ def learned_features(run: Run, draws: int = DRAWS, data: Dataset | None = None) 
     accuracy = float(correct(finite_outputs(make_kernel(p, data, "auto", None), c), data.labels).mean())
     escaped = own_correlations(c).max(axis=1) >= p.rho / p.largest_signal
     earlier = [(time, _on_all(fresh.fraction_learned(state), training(state))) for time, state in _late_states(run)]
-    return Learned(fresh.fraction_learned(c), fresh.draws, training(c), active, accuracy, escaped, earlier)
+    return Learned(fresh.fraction_learned(c), fresh.independent, training(c), active, accuracy, escaped, earlier)
 
 
 class _Draws:
-    """Several sets of fresh draws as one; sets of different sizes are different draws."""
+    """Several sets of fresh draws, of different sizes, as one. Sets share some random numbers, so that only those of the largest are independent."""
 
     def __init__(self, sets: Sequence[FeatureTest]) -> None:
         self._sets = sets
-        self.draws = sum(each.draws for each in sets)
+        self.independent = max(each.draws for each in sets)
 
     def fraction_learned(self, c: np.ndarray) -> np.ndarray:
         """Return (k, V): the fraction of all of them on which view l alone suffices."""
         counts = [np.rint(each.fraction_learned(c) * each.draws) for each in self._sets]
-        return np.asarray(sum(counts) / self.draws)
+        return np.asarray(sum(counts) / sum(each.draws for each in self._sets))
 
 
 def _late_states(run: Run) -> list[tuple[float, np.ndarray]]:

@@ -116,6 +116,30 @@ def test_saved_states_are_tested_since_the_draws_of_the_run_are_unchanged(erm):
         assert (learned_features(Run(dataset, erm.provenance)).by_definition == of_state).all()
 
 
+@pytest.mark.parametrize(("n_test", "sizes", "fraction"), [(4, [4, 200], 203 / 204), (200, [200], 1.0), (4000, [200, 4000], 4199 / 4200)])
+def test_no_draw_of_the_run_is_forgotten(erm, monkeypatch, n_test, sizes, fraction):
+    """A view that fails on one draw of the run and on none of the 200 others is partly learned, not learned."""
+    asked = []
+
+    class OneMiss:
+        def __init__(self, parameters, draws, seed):
+            asked.append(draws)
+            self.draws = draws
+
+        def fraction_learned(self, c):
+            share = np.ones((erm.parameters.k, 2))
+            share[1, 0] -= (self.draws != 200) / self.draws
+            return share
+
+    monkeypatch.setattr("mvsim.verification.statements.definition.FeatureTest", OneMiss)
+    run = Run(erm.dataset, {**erm.provenance, "options": {**erm.provenance["options"], "n_test": n_test}})
+    learned = learned_features(run)
+    assert (asked, learned.draws) == (sizes, max(sizes))
+    assert learned.fresh[1, 0] == pytest.approx(fraction, rel=1e-12)
+    assert not (learned.by_definition[1, 0] and fraction < 1.0)
+    assert np.delete(learned.fresh.ravel(), 2).min() == 1.0
+
+
 def test_what_is_true_from_the_start_has_to_last_for_a_multiple_of_the_first_step():
     learned, accuracy = [[ONE] * 10] * 3, [1.0] * 3
     assert statuses("4.6", learned[:1], accuracy[:1], times=[0]) == ["inconclusive", "inconclusive"]
