@@ -220,7 +220,7 @@ def rates_picture(results: dict[str, Any]) -> Figure:
                 ends.append((*counted[-1], f"$k$ = {row['k']}"))
         for k, r0, mean, low, high in results.get("rates_of_runs", []):
             if k in colours:
-                at = r0 * (1.0 + 0.012 * (SHOWN.index(k) - 1.5))
+                at = r0 * (1.0 + 0.03 * (SHOWN.index(k) - 1.5))
                 if mean:
                     error = [[mean - low], [high - mean]]
                     axes.errorbar([at], [mean], yerr=error, ecolor="black", markerfacecolor=colours[k], **MEASURED)
@@ -230,7 +230,6 @@ def rates_picture(results: dict[str, Any]) -> Figure:
             axes.plot([], [], markerfacecolor="black", **{key: value for key, value in MEASURED.items() if key != "fmt"}, marker="o", linestyle="",
                       label="measured")  # fmt: skip
             axes.plot([], [], **LESS, label="none seen: 95 % upper limit")
-            axes.legend(loc="lower left")
         axes.set(xscale="log", yscale="log", ylim=(3e-5 if results.get("rates_of_runs") else 2e-4, 2.0))
         axes.set_xlabel(r"largest initial correlation over the threshold, $r_0$")
         axes.set_ylabel("share of classes that learn both")
@@ -240,8 +239,12 @@ def rates_picture(results: dict[str, Any]) -> Figure:
         figure.suptitle(
             "Exceptions to Theorem 4.6 are rarer as $r_0$ falls;\nthey are predicted to be more frequent as $k$ grows", fontsize=9, x=0.01, ha="left"
         )
-        note = f"Lines: predicted, where {LEAST_COUNT} classes or more of {DRAWN:,} are exceptions."
-        figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
+        title = {
+            "title": f"Lines: predicted, where {LEAST_COUNT} classes or more of {DRAWN:,} are exceptions",
+            "title_fontsize": 6,
+            "alignment": "left",
+        }
+        figure.legend(loc="outside lower left", ncols=2, fontsize=6, **title)
         for far in others:
             for k, line in lines.items():
                 far.plot(line["r0"], line["shares"], color=colours[int(k)])

@@ -111,6 +111,11 @@ def _time_faults(results: dict[str, Any]) -> list[str]:
     return [*([missed] if late else []), *([] if settles else ["the run has not settled"])]
 
 
+def quotes(results: dict[str, Any]) -> list[str]:
+    """Return what the README says of k = 50."""
+    return [f"after {results['seconds'] / 60:.0f} minutes {results['classes']['both']} of 50 classes have both features"]
+
+
 def headline(results: dict[str, Any]) -> str:
     """Say where it ends, and when."""
     both, minutes = results["classes"]["both"], results["seconds"] / 60

@@ -224,6 +224,13 @@ def judge(results: dict[str, Any]) -> list[str]:
     return faults + [f"{point}: {stopped}" for point, answer in results.items() for stopped in answer["stopped"]]
 
 
+def quotes(results: dict[str, Any]) -> list[str]:
+    """Return what the README says of Theorem 4.6 at the default r0, at k = 10."""
+    answer = results[f"4.6 {FALLING} k=10"]
+    counted = re.match(r"holds in \d+ of \d+", (_features(answer) or {"detail": ""})["detail"])
+    return [f"at r0 = {answer['r0']:.1g} 4.6 {counted[0] if counted else 'is undecided'}"]
+
+
 def headline(results: dict[str, Any]) -> str:
     """Say how often the parts of the theorems about features are contradicted, and where."""
     found = {name: v["status"] for name, answer in results.items() if (v := _features(answer))}

@@ -24,7 +24,7 @@ from mvsim.plotting.style import MARK, METHODS, NONE, styled
 from mvsim.verification import run_verdicts
 from mvsim.verification.ensemble import IDENTITIES, over_seeds
 from mvsim.verification.evidence.intervals import fraction_at_least
-from mvsim.verification.verdict import BAD
+from mvsim.verification.verdict import BAD, number_of
 from mvsim.verification.verify import Section, ask_of_controls, ask_of_theorems
 
 TITLE = "Do the theorems hold?"
@@ -266,7 +266,10 @@ def _detail(results: dict[str, Any], question: str, name: str) -> dict[str, Any]
 
 
 def quotes(results: dict[str, Any]) -> list[str]:
-    """Return the rows of the README's table on both theorems, from k to the runs that hold, and to those that are undecided if there are any."""
+    """Return what the README says of both theorems.
+
+    Rows from k to the runs that hold, and to those that are undecided if there are any; then the steps of the proofs that runs contradict.
+    """
     p, seeds = QUESTIONS["k=10"][1:]
     asked = ((name, f"Theorem {number} (features), k = 10") for name, number in (("k=10", "4.6"), (AT_LATER, "4.6"), ("k=10", "4.7")))
     verdicts = [_detail(results, name, part) for name, part in asked]
@@ -274,4 +277,5 @@ def quotes(results: dict[str, Any]) -> list[str]:
     held = [verdict["count"].removeprefix("holds in ").split(" of ")[0] for verdict in verdicts]
     rows = [f"| {p.k} | {p.r0:.2g} | {seeds} | {count} |{others} |" for count, others in zip(held, undecided, strict=True)]
     classes = [_classes(verdicts_of(results[name]), "Theorem 4.6 (features), k = 10") for name in ("k=10", AT_LATER)]
-    return [*rows, f"{classes[0]} classes, at t = 10^12 {classes[1]}"]
+    against = dict.fromkeys(number_of(row.statement) for row in _rows(results) if row.verdict in BAD and row.statement.startswith("Claim"))
+    return [*rows, f"{classes[0]} classes, at t = 10^12 {classes[1]}", f"Runs contradict steps {' and '.join(against)} of the proofs"]
