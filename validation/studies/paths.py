@@ -187,9 +187,9 @@ def picture(results: dict[str, Any]) -> Figure:
                         [high - row[2] for row, (_, high) in zip(rows, ends, strict=True)],
                     ]
                     left.errorbar(k, [row[2] for row in rows], yerr=error, color=colour, marker=marker, markersize=4, linewidth=0.8, linestyle="",
-                                  label=f"{number}, {path}")  # fmt: skip
+                                  label=f"Theorem {number}, {_typeset(path)}")  # fmt: skip
         ks = sorted({a["k"] for a in results.values()})
-        left.plot(ks, [1.0 - 1.0 / k for k in ks], color=MARK, linewidth=0.8, label="1 - 1/k")
+        left.plot(ks, [1.0 - 1.0 / k for k in ks], color=MARK, linewidth=0.8, label="$1 - 1/k$")
         left.set_ylim(0.0, 1.05)
         left.set_title("Fraction of runs in which a theorem holds")
         left.legend()
@@ -199,18 +199,24 @@ def picture(results: dict[str, Any]) -> Figure:
                 error = [[row[1] - row[2] for row in rows], [row[3] - row[1] for row in rows]]
                 k = [row[0] * 1.05 ** paths.index(path) for row in rows]
                 share = [row[1] for row in rows]
-                right.errorbar(k, share, yerr=error, color=colour, marker="o", markersize=4, linewidth=0.8, linestyle="", label=path)
-        right.set_ylim(0.0, 1.35 * right.get_ylim()[1])  # room for the legend
-        right.set_title("Exceptions to 4.6 among the classes, times log k")
+                right.errorbar(k, share, yerr=error, color=colour, marker="o", markersize=4, linewidth=0.8, linestyle="", label=_typeset(path))
+        right.set_ylim(-0.04, 1.35 * right.get_ylim()[1])  # room for the legend
+        right.set_title("Exceptions to 4.6 among the classes, times $\\log k$")
         right.legend(loc="upper right")
         for axes in (left, right):
             axes.set_xscale("log")
             axes.set_xticks(ks, [str(k) for k in ks])
             axes.set_xlim(0.8 * ks[0], 1.3 * ks[-1])
             axes.minorticks_off()
-            axes.set_xlabel("k")
+            axes.set_xlabel("$k$")
         figure.suptitle(textwrap.fill(headline(results), LETTERS), fontsize=9, x=0.01, ha="left")
         return figure
+
+
+def _typeset(path: str) -> str:
+    """Return a path as formulas are set."""
+    power = re.fullmatch(r"r0=([\d.]+)\*k\^(-?[\d.]+)", path)
+    return rf"$r_0 = {power[1]}\, k^{{{power[2]}}}$" if power else "$d = k^{20}$" if path == "literal" else path
 
 
 def judge(results: dict[str, Any]) -> list[str]:
