@@ -28,6 +28,9 @@ STYLES: dict[Status, str] = {
 INDENT = 15
 """Columns of the status; the words stand beside it."""
 
+BEYOND = "outside the proof's constant, which decides nothing at one k"
+"""Of a number that is measured, and of which the proof fixes only the order."""
+
 GROUPS = {
     "theorem": "other parts of theorems",
     "evidence": "whether the run is what it says it is",
@@ -87,7 +90,7 @@ def print_section(
     beyond = [v for v in rest if is_beyond(v) and not v.name.startswith("Theorem")]
     if beyond and not everything:
         said = "; ".join(f"{v.name.split(', k =')[0]}, {side_text(v)}" for v in beyond)
-        lines += wrapped(f"Outside the proof's constant (decides nothing at one k): {said}", 0)
+        lines += wrapped(f"{BEYOND[0].upper()}{BEYOND[1:]}: {said}", 0)
     groups = {what: [v for v in rest if v.kind == kind and v not in beyond] for kind, what in GROUPS.items()}
     if rest and not everything:
         hidden = "; ".join(f"{what}: {counts(some)}" for what, some in groups.items() if some)
@@ -135,7 +138,7 @@ def _lines(v: Verdict, full: bool) -> list[str]:
     """Return a verdict in words: in full with its numbers, else what a reader wants to know next, of a step its statement and the first of that."""
     if full:
         values = ("measured", number_text(v.measured)), ("bound", number_text(v.bound)), ("margin", short_margin(v))
-        numbers = ", ".join(f"{name} {value}" for name, value in values if value)
+        numbers = ", ".join([*(f"{name} {value}" for name, value in values if value), *([BEYOND] if is_beyond(v) else [])])
         words = f"{v.name}: {v.statement}{f' ({numbers})' if numbers else ''}" + (f": {v.detail}" if v.detail else "")
     else:
         lasting, beginning = v.detail.split(SOON)[0], v.detail.split(";")[0]

@@ -56,6 +56,8 @@ def test_on_a_pipe_each_verdict_is_one_plain_line(mvsim, runs):
     assert sum(line[15:].startswith(first) for line in lines) == 2
     assert lines.count("Whether the run is what it says it is:") == 2
     assert not any("margin -0" in line or re.search(r"margin [+-]\d{3,}%", line) for line in lines)
+    beyond = [line for line in lines if line.startswith("measured") and "outside the proof's constant, which decides nothing at one k)" in line]
+    assert beyond
     assert lines[0] == "Theorem 4.6 holds in erm.nc (ERM learned exactly one feature in 4 of 4 classes)."
     assert re.match(r"exit code 0 \(parts of theorems: 4 holds, .*; checks of the files: \d+ holds", lines[-1])
     assert "Theorem 4.6 holds in this run: training accuracy 1; ERM learned exactly one feature in 4 of 4 classes (needed: 0.9 of them)" in lines
