@@ -25,9 +25,9 @@ def default_r0(k: int) -> float:
     """Return r0 = sqrt(2 ln m / d) / rho at the default d, dimensionless: the leading-order size of max_r c[y, r, y, l] over the threshold.
 
     It falls as a power of k, since at a fixed r0 the share of classes of which ERM learns both features, against Theorem 4.6, grows with k.
-    The share at this r0 is predicted to be at most 1.8 % for all k from 4 to 1000. In runs at k = 4 to 50, with P = k^2, it was 5 of 500 classes
-    (``python validation/run.py default_regime``); at r0 = 0.3 it is a sixth of the classes at k = 20. A smaller r0
-    separates better and takes longer, in proportion to r0^-(alpha - 2).
+    The share at this r0 is predicted to be at most 1.9 % for all k from 4 to 1000. In runs at k = 4 to 50 it was 4 of 500 classes, and at
+    r0 = 0.3 it is 23 of 80 at k = 20 (``python validation/run.py default_regime``). A smaller r0 separates better and takes longer, in proportion
+    to r0^-(alpha - 2).
     """
     return 0.34 * k**-0.22
 
