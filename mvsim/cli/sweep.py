@@ -76,7 +76,7 @@ def sweep(
     threads: Annotated[int | None, INTEGER, Parameter(help="Of --cell and --engine serial: threads of a run; by default all cores.")] = None,
     retry: Annotated[bool, FLAG, Parameter(help="Run failed cells again.")] = False,
     until: Annotated[float | None, Parameter(help="Runs that ended before they settled go on to this time.")] = None,
-    extend: Annotated[bool, FLAG, Parameter(help="Add cells to the study that the folder holds.")] = False,
+    extend: Annotated[bool, FLAG, Parameter(help="Add cells to the study that the folder holds, or make some of its cells.")] = False,
     checkpoint_seconds: Annotated[float, Parameter(help="Seconds between two saves of a run.")] = CHECKPOINT_SECONDS,
     json_: Json = False,
     quiet: Quiet = False,

@@ -183,7 +183,7 @@ class SweepFolder(RunFolder):
         study : Study
             What its runs are.
         extend : bool
-            Whether the folder may hold a study of some of these cells, which then has them all.
+            Whether the folder may hold a study of some of these cells, which then has them all, or of these cells and more, which stays.
 
         Raises
         ------
@@ -229,11 +229,16 @@ class SweepFolder(RunFolder):
             return
         with _alone(place):  # of two studies that begin at once, the second one finds the first
             self._is_established()
-            known = _read(place).until if place.exists() else None
-            self.until = max((end for end in (known, self.until, until) if end is not None), default=None)
+            known = _read(place) if place.exists() else None
+            self.until = max((end for end in (known and known.until, self.until, until) if end is not None), default=None)
             ensure_writable(place, force=True)
-            saved = Saved(mvsim=__version__, study=PlainStudy(**self.study.plain()), cells=self.study.files, until=self.until)
-            write_atomically(place, _bytes(saved))
+            own = Saved(mvsim=__version__, study=PlainStudy(**self.study.plain()), cells=self.study.files)
+            saved = known if known is not None and self._is_part_of(known) else own
+            write_atomically(place, _bytes(saved.model_copy(update={"until": self.until})))
+
+    def _is_part_of(self, saved: Saved) -> bool:
+        """Whether a folder holds a study of these cells and more."""
+        return set(self.study.files) < set(saved.cells)
 
     def _is_established(self) -> bool:
         """Whether the folder holds this study; raise `UsageError` if it holds another one that this does not extend.
@@ -247,6 +252,8 @@ class SweepFolder(RunFolder):
         same_cells = sorted(saved.cells) == sorted(self.study.files)
         if saved.study.model_dump() == self.study.plain():
             return same_cells
+        if self.extend and self._is_part_of(saved):
+            return True
         if not same_cells:
             _refuse_other(place, saved.cells, self.study.files, self.extend)
             return False
@@ -322,4 +329,5 @@ def _refuse_other(place: Path, saved: Sequence[str], files: Sequence[str], exten
         return
     shared = len(set(saved) & set(files))
     what = f"{path_text(place.parent)}: holds another study, of {len(saved)} cells, {shared} of which are among these {len(files)}"
-    raise UsageError(f"{what}; choose another folder" + ("" if lost or extend else ", or add the new cells to it with --extend"))
+    other = "add the new cells to it" if not lost else "make these of them" if shared == len(files) else ""
+    raise UsageError(f"{what}; choose another folder" + (f", or {other} with --extend" if other else ""))

@@ -174,7 +174,7 @@ def run_sweep(
     regime : str
         "scaled", or "literal" for d = k^20.
     extend : bool
-        Whether the folder may hold a study of some of these cells.
+        Whether the folder may hold a study of some of these cells, which then has them all, or of these cells and more, which stays.
     engine : Engine, optional
         By default one run after another in this process; `mvsim.sweep.dask_engine.Dask` makes them side by side.
     retry : bool

@@ -44,8 +44,10 @@ def test_the_same_study_finds_its_folder_again(folder):
 
 def test_another_study_is_refused_and_nothing_changes(folder):
     before = (folder.path / STUDY_FILE).read_bytes()
-    with pytest.raises(UsageError, match=r"holds another study, of 4 cells, 2 of which are among these 2; choose another folder$"):
-        SweepFolder.create(folder.path, Study.of({"m": 2, **VALUES, "k": 3}), extend=True)
+    with pytest.raises(UsageError, match=r"holds another study, of 4 cells, 2 of which are among these 4; choose another folder$"):
+        SweepFolder.create(folder.path, Study.of({"m": 2, **VALUES, "k": "4,5"}), extend=True)
+    with pytest.raises(UsageError, match=r"2 of which are among these 2; choose another folder, or make these of them with --extend$"):
+        SweepFolder.create(folder.path, Study.of({"m": 2, **VALUES, "k": 3}))
     with pytest.raises(UsageError, match=r"4 of which are among these 6; .* with --extend$"):
         SweepFolder.create(folder.path, Study.of({"m": 2, **VALUES, "seed": "0:3"}))
     assert (folder.path / STUDY_FILE).read_bytes() == before
@@ -54,6 +56,15 @@ def test_another_study_is_refused_and_nothing_changes(folder):
 def test_a_study_is_extended(folder):
     SweepFolder.create(folder.path, Study.of({"m": 2, **VALUES, "seed": "0:3"}), extend=True)
     assert states(SweepFolder.open(folder.path)) == ["done", "done", "missing", "done", "missing", "missing"]
+
+
+def test_a_study_of_more_cells_stays(folder):
+    before, asked = (folder.path / STUDY_FILE).read_bytes(), Study.of({"m": 2, **VALUES, "k": 4})
+    part = SweepFolder.create(folder.path, asked, extend=True)
+    assert (states(part), states(SweepFolder.open(folder.path))) == (["done", "missing"], states(folder))
+    assert (folder.path / STUDY_FILE).read_bytes() == before
+    part.establish(until=3e5)
+    assert (SweepFolder.open(folder.path).until, states(SweepFolder.open(folder.path))) == (3e5, states(folder))
 
 
 def test_runs_that_are_there_already_are_found(folder):
