@@ -230,10 +230,11 @@ class SweepFolder(RunFolder):
         with _alone(place):  # of two studies that begin at once, the second one finds the first
             self._is_established()
             known = _read(place) if place.exists() else None
-            self.until = max((end for end in (known and known.until, self.until, until) if end is not None), default=None)
+            ends = (None if known is None else known.until, self.until, until)
+            self.until = max((end for end in ends if end is not None), default=None)
             ensure_writable(place, force=True)
             own = Saved(mvsim=__version__, study=PlainStudy(**self.study.plain()), cells=self.study.files)
-            saved = known if known is not None and self._is_part_of(known) else own
+            saved = own if known is None or not self._is_part_of(known) else known
             write_atomically(place, _bytes(saved.model_copy(update={"until": self.until})))
 
     def _is_part_of(self, saved: Saved) -> bool:
