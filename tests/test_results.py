@@ -315,8 +315,8 @@ def test_a_source_that_is_not_there_is_refused(tmp_path):
 def _study(**changes):
     """Return a small study."""
     parts = {
-        "name": "exactness", "description": "d", "title": "t", "sources": ("losses",), "options": lambda parser: None, "measure": lambda options: {},
-        "judge": lambda results: [], "headline": lambda results: "All is well", "passage": lambda results: "", "numbers": lambda results: [],
+        "name": "exactness", "description": "d", "title": "t", "sources": ("losses",), "reads": (), "options": lambda parser: None,
+        "measure": lambda options: {}, "judge": lambda results: [], "headline": lambda results: "All is well", "passage": lambda results: "", "numbers": lambda results: [],
         "quotes": lambda results: [], "pictures": lambda results: {},
     }  # fmt: skip
     return Study(**parts | changes)
@@ -328,6 +328,16 @@ def test_a_result_is_current_until_the_code_changes(tmp_path):
     ResultsFile(study, tmp_path, "c").write({"a": 1})
     assert standing(study, tmp_path) == "current"
     assert standing(_study(sources=("losses", "linalg")), tmp_path).startswith("outdated")
+
+
+def test_a_result_is_older_once_one_that_it_starts_from_is_measured_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("lib.stamps.RESULTS", tmp_path)
+    first, second = _study(name="first"), _study(reads=("first",))
+    ResultsFile(first, tmp_path, "c").write({"a": 1})
+    ResultsFile(second, tmp_path, "c").write({"b": 1})
+    assert standing(second, tmp_path) == "current"
+    ResultsFile(first, tmp_path, "c").write({"a": 2})
+    assert standing(second, tmp_path).startswith("outdated")
 
 
 def test_a_stamp_has_to_say_that_its_result_is_older_and_only_then(tmp_path):

@@ -8,7 +8,7 @@ A stamp is an entry of ``stamps.json`` beside the results:
 ``date``         of the measurement
 ``machine``      processor, cores, versions of Python, numpy and numba, as far as they are known
 ``digest``       of the JSON file
-``sources``      digest of the code that was measured (`lib.sources`); None if that is not known
+``sources``      digest of the code that was measured (`lib.sources`) and of the results that it started from; None if that is not known
 ``note``         what else a reader has to know; empty if nothing
 ``older``        words that say that the result is older than the code; empty if it is not
 ===============  ==================================================================================================================
@@ -32,7 +32,7 @@ from typing import Any
 from filelock import FileLock
 
 import mvsim
-from lib.paths import ROOT
+from lib.paths import RESULTS, ROOT
 from lib.sources import MissingSourceError, digest_of_sources
 from lib.study import Study
 
@@ -68,8 +68,15 @@ def digest_of_file(path: Path) -> str:
 
 
 def present_sources(study: Study) -> str:
-    """Return the digest of the code that a study measures, as it is now."""
-    return digest_of_sources(Path(mvsim.__file__).parent, study.sources, study.path)
+    """Return the digest of the code that a study measures and of the results that it starts from, as they are now."""
+    return _sources_in(Path(mvsim.__file__).parent, study)
+
+
+def _sources_in(package: Path, study: Study) -> str:
+    """Return the digest with the code of mvsim in a folder."""
+    code = digest_of_sources(package, study.sources, study.path)
+    read = [digest_of_file(RESULTS / f"{name}.json") for name in study.reads]
+    return hashlib.sha256(" ".join([code, *read]).encode()).hexdigest() if read else code
 
 
 def present_stamp(study: Study, command: str) -> Stamp:
@@ -92,7 +99,7 @@ def stamp_at(study: Study, command: str, revision: str) -> Stamp:
         with tarfile.open(fileobj=io.BytesIO(_git("archive", commit, "mvsim"))) as archive:
             archive.extractall(folder, filter="data")
         try:
-            sources = digest_of_sources(Path(folder) / "mvsim", study.sources, study.path)
+            sources = _sources_in(Path(folder) / "mvsim", study)
         except MissingSourceError:  # the parts had other names then
             sources = None
     return present_stamp(study, command) | {"revision": commit[:7], "sources": sources}

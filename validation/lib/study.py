@@ -44,6 +44,8 @@ class Study:
         ``TITLE``: heading of its passage on the page of results.
     sources : tuple of str
         ``SOURCES``: the packages and modules of mvsim that it measures. A result is older than the code once one of them has changed.
+    reads : tuple of str
+        ``READS`` (optional): the studies from whose results it starts. A result is older than the code once one of them has been measured again.
     options : callable
         ``options(parser)`` adds the options of the study to an `argparse.ArgumentParser`.
     measure : callable
@@ -70,6 +72,7 @@ class Study:
     description: str
     title: str
     sources: tuple[str, ...]
+    reads: tuple[str, ...]
     options: Callable[[argparse.ArgumentParser], None]
     measure: Callable[[argparse.Namespace], dict[str, Any]]
     judge: Callable[[dict[str, Any]], list[str]]
@@ -88,6 +91,7 @@ class Study:
             description=(module.__doc__ or "").strip(),
             title=module.TITLE,
             sources=module.SOURCES,
+            reads=getattr(module, "READS", ()),
             options=module.options,
             measure=module.measure,
             judge=module.judge,

@@ -38,6 +38,7 @@ from mvsim.sweep.intervals import clustered_interval
 
 TITLE = "Which classes are exceptions to Theorem 4.6"
 SOURCES = (*LOSS, "diagnostics", "intervals", "recording.entries", "sweep.intervals")
+READS = ("default_regime",)
 
 FIT, HELD_OUT = (6, 10, 20), (30, 50)
 ENOUGH, RESAMPLES = 0.95, 400
