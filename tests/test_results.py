@@ -316,8 +316,8 @@ def _study(**changes):
     """Return a small study."""
     parts = {
         "name": "exactness", "description": "d", "title": "t", "sources": ("losses",), "reads": (), "options": lambda parser: None,
-        "measure": lambda options: {}, "judge": lambda results: [], "headline": lambda results: "All is well", "passage": lambda results: "", "numbers": lambda results: [],
-        "quotes": lambda results: [], "pictures": lambda results: {},
+        "measure": lambda options: {}, "judge": lambda results: [], "headline": lambda results: "All is well", "passage": lambda results: "",
+        "numbers": lambda results: [], "quotes": lambda results: [], "pictures": lambda results: {},
     }  # fmt: skip
     return Study(**parts | changes)
 
@@ -332,7 +332,8 @@ def test_a_result_is_current_until_the_code_changes(tmp_path):
 
 def test_a_result_is_older_once_one_that_it_starts_from_is_measured_again(tmp_path, monkeypatch):
     monkeypatch.setattr("lib.stamps.RESULTS", tmp_path)
-    first, second = _study(name="first"), _study(reads=("first",))
+    first = _study(name="exceptions")
+    second = _study(reads=("exceptions",))
     ResultsFile(first, tmp_path, "c").write({"a": 1})
     ResultsFile(second, tmp_path, "c").write({"b": 1})
     assert standing(second, tmp_path) == "current"
