@@ -14,7 +14,7 @@ import mvsim
 from mvsim.cli.fields import given_for, text_flags, typed_flags, with_flags
 from mvsim.cli.options import FLAG, Json, Quiet
 from mvsim.cli.progress import progress_on
-from mvsim.cli.words import bytes_text, deviation_lines, note, print_wrapped, seconds_text, span_text
+from mvsim.cli.words import TIMING_NOTICE, bytes_text, deviation_lines, note, print_wrapped, seconds_text, span_text
 from mvsim.echo import echo, escaped, path_text
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
@@ -48,7 +48,7 @@ def simulate(
     path = out or default_path(parameters, options)
     if dry_run:
         if not quiet:
-            note("measuring how long a gradient takes here; compiling its kernels first may take a minute")
+            note(TIMING_NOTICE)
         _print_estimate(mvsim.estimate(parameters, **options), path, json_)
         return
     _warn_of_coarse_steps(options.get("rtol"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -17,6 +16,7 @@ from mvsim.cli.options import FLAG, INTEGER, Json, Quiet
 from mvsim.cli.outcome import DONE, INCONCLUSIVE
 from mvsim.cli.progress import duration
 from mvsim.cli.sweep_progress import SweepDisplay, summary
+from mvsim.cli.words import TIMING_NOTICE, note
 from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
 from mvsim.free_memory import available_bytes
@@ -157,7 +157,7 @@ def _print_plan(folder: SweepFolder, as_json: bool, quiet: bool) -> None:
     """Print what would be done."""
     cells = folder.study.cells
     if not quiet:
-        print("mvsim: measuring how long a gradient takes here; compiling its kernels first may take a minute", file=sys.stderr, flush=True)
+        note(TIMING_NOTICE)
     pace = Pace(cells)
     rows = [(cell, folder.standing(cell), pace.seconds_of(cell), bytes_of(cell)) for cell in cells]
     free = available_bytes()

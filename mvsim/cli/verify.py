@@ -19,7 +19,8 @@ from mvsim.cli.options import FLAG, INTEGER, Json, Quiet, read_integer
 from mvsim.cli.progress import COMPILE_NOTICE, progress_on
 from mvsim.cli.streams import silence_stdout
 from mvsim.cli.verdict_table import counts, headlines, print_section, wrapped
-from mvsim.cli.words import note
+from mvsim.cli.verify_plan import planned, print_plan
+from mvsim.cli.words import TIMING_NOTICE, note
 from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
 from mvsim.kernels.jit.compiling import compilation_heard
@@ -138,6 +139,11 @@ def verify(
     ] = (),
     json_: Json = False,
     force: Annotated[bool, FLAG, Parameter(help="Overwrite the file given by --out.")] = False,
+    dry_run: Annotated[
+        bool,
+        FLAG,
+        Parameter(help="With --theorem and no run files: tell which runs are there, predict time and memory of the others, and make nothing."),
+    ] = False,
     quiet: Quiet = False,
     **fields: str,
 ) -> int:
@@ -164,6 +170,9 @@ def verify(
             _say_judging(run, before, of)
 
     judged = question.sections(judging, None if quiet else lambda which: progress_on(title=which))
+    if dry_run:
+        _print_plan(question, json_, quiet)
+        return 0
     if answer is not None and out is None:
         make_folder(question.place)
         _check_replaceable(answer, question)
@@ -194,6 +203,15 @@ def verify(
     except BrokenPipeError:  # the verdict is the exit code, whoever reads the words
         silence_stdout()
     return code
+
+
+def _print_plan(question: Question, as_json: bool, quiet: bool) -> None:
+    """Print what a question takes that has been checked."""
+    if not question.theorems or question.runs or question.results or question.controls:
+        raise UsageError("dry_run: is for theorems whose runs are made; give --theorem, and no run files, results or controls beside it")
+    if not quiet:
+        note(TIMING_NOTICE)
+    print_plan(planned(question), question.place, question.follow is not False, as_json)
 
 
 @contextmanager

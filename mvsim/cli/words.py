@@ -16,6 +16,10 @@ WIDTH = 150
 """Columns of text where there is no terminal to ask, and at most."""
 
 
+TIMING_NOTICE = "measuring how long a gradient takes here; compiling its kernels first may take a minute"
+"""Is noted before times are predicted."""
+
+
 def print_wrapped(lines: Iterable[str]) -> None:
     """Print lines on stdout, each broken at the width of the terminal; what follows a break is indented."""
     width = max(40, min(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH))

@@ -1,0 +1,75 @@
+"""``mvsim verify --theorem --dry-run``: the runs that a question about theorems needs, which of them are there, and what the others take."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import mvsim
+from mvsim.cli.words import bytes_text, print_wrapped, span_text
+from mvsim.simulation.identity import run_name
+from mvsim.verification.question import Question, parameters_along
+from mvsim.verification.statements.theorems import THEOREMS
+from mvsim.verification.verify import SEEDS
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The runs of one theorem at one k.
+
+    Attributes
+    ----------
+    theorem : str
+        Number of the theorem.
+    k : int
+        Number of classes.
+    runs, there : int
+        How many runs are judged, and how many of them are in the folder.
+    seconds : tuple of float
+        Time of one run, at least and at most, until it has settled.
+    memory_bytes : int
+        Predicted peak of one run.
+    """
+
+    theorem: str
+    k: int
+    runs: int
+    there: int
+    seconds: tuple[float, float]
+    memory_bytes: int
+
+    @property
+    def left(self) -> tuple[float, float]:
+        """Seconds, at least and at most, of the runs that are not there, one after another."""
+        missing = self.runs - self.there
+        return missing * self.seconds[0], missing * self.seconds[1]
+
+
+def planned(question: Question) -> list[Planned]:
+    """Return what a question about theorems over seeds needs; a gradient is timed for each theorem and k."""
+    seeds = SEEDS if question.seeds is None else question.seeds
+    rows = []
+    for number in question.theorems:
+        method = THEOREMS[number].method
+        for p in parameters_along(question.path or "default", question.each_k, question.fields):
+            there = sum((question.place / run_name(p, method, seed, {})).exists() for seed in range(seeds))
+            predicted = mvsim.estimate(p, method, threads=question.threads)
+            rows.append(Planned(number, p.k, seeds, there, predicted.seconds, predicted.memory_bytes))
+    return rows
+
+
+def print_plan(rows: list[Planned], folder: Path, follow: bool, as_json: bool) -> None:
+    """Print it."""
+    if as_json:
+        print(json.dumps([{**asdict(row), "seconds_left": row.left} for row in rows]))
+        return
+    lines = []
+    for row in rows:
+        lines.append(f"Theorem {row.theorem}, k = {row.k}: {row.there} of {row.runs} runs are in {folder}.")
+        if missing := row.runs - row.there:
+            one = f"One takes {span_text(row.seconds)} and {bytes_text(row.memory_bytes)}"
+            lines.append(f"  {one}; the {missing} to be made take {span_text(row.left)}, one after another.")
+    if follow and any(row.there < row.runs for row in rows):
+        lines.append("Runs in which a feature is missing go on for longer, unless --no-follow is given.")
+    print_wrapped(lines)
