@@ -1,5 +1,6 @@
 """Claims B.21 to B.25, about gaps between views, against their formulas."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ from compare import assert_components_close
 from tolerances import FEW_OPERATIONS
 
 from mvsim.activations.smoothed_relu import smoothed_relu_derivative
+from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.statements.claims import gaps
 
 
@@ -58,6 +60,21 @@ def test_expectations_of_the_gap_by_loops(midpoint):
     assert f"violated by 0 of {len(ahead)}" in whole.detail
     turned = at_state(midpoint, c, replace(evidence.data, signal_coefficients=evidence.data.signal_coefficients[:, ::-1]))
     assert check("Claim B.22", turned).measured != whole.measured
+
+
+@pytest.mark.parametrize(("name", "errors"), [("Claim B.22", 3.0), ("Claim B.23", 1.0)])
+def test_outputs_that_grow_with_the_lagging_view_contradict_the_signs(midpoint, monkeypatch, name, errors):
+    """The outputs are those of a network in which the other view of each class leads; a sign counts beyond so many standard errors."""
+    evidence, turned = at_state(midpoint, learned(midpoint.parameters, UNEVEN)), learned(midpoint.parameters, UNEVEN[:, ::-1])
+    of_network = Evidence.pairs_of_class
+    monkeypatch.setattr(Evidence, "pairs_of_class", lambda self, snapshot, y: of_network(self, snapshot._replace(c=turned), y))
+    monkeypatch.setattr(gaps, "ERRORS", errors)
+    verdict = check(name, evidence)
+    assert verdict.measured > 0.0
+    assert verdict.status == "contradicted"
+    assert re.search(r"violated by [1-9]\d* of", verdict.detail)
+    monkeypatch.setattr(gaps, "ERRORS", 100.0)
+    assert check(name, evidence).status == "holds"
 
 
 def test_expectations_need_a_gap_and_a_class_to_be_ahead_of(midpoint):
