@@ -164,3 +164,14 @@ def test_an_unfinished_run_may_have_been_saved_after_its_last_record(run):
     later = run.dataset.assign(final_step=int(run.dataset["final_step"]) + 7, final_time=2.0 * float(run.dataset["final_time"]))
     for status, expected in (("running", "holds"), ("interrupted", "holds"), ("finished", "fails")):
         assert records(Evidence(Run(later, run.provenance | {"status": status})))[0].status == expected
+
+
+def test_records_may_have_the_same_time_where_double_precision_does_not_tell_them_apart(midpoint):
+    """So it is at d = k^20: after an escape at t = 10^50 a step of 10^30 leaves t as it is. Times that go back are found."""
+    steps, times = midpoint.dataset["step"].to_numpy(), midpoint.dataset["time"].to_numpy().copy()
+    saved = np.isin(steps, midpoint.dataset["snapshot_step"].to_numpy())
+    i = int(np.flatnonzero(~saved[1:-2] & ~saved[2:-1])[0]) + 1
+    for time, fails in ((times[i + 1], False), (2.0 * times[i + 1], True)):
+        changed = times.copy()
+        changed[i] = time
+        assert ("Records (order)" in failing(Run(midpoint.dataset.assign_coords(time=changed), midpoint.provenance))) is fails
