@@ -196,6 +196,7 @@ def test_over_seeds_runs_what_is_missing_and_finds_it_again(mvsim, tmp_path, mon
         "2",
         "--runs-dir",
         "kept",
+        "--no-follow",
         "--quiet",
     )
     first = mvsim(*command)
@@ -211,7 +212,25 @@ def test_over_seeds_runs_what_is_missing_and_finds_it_again(mvsim, tmp_path, mon
 
 
 def test_every_k_has_its_d(mvsim, tmp_path):
-    command = ("verify", "--theorem", "4.6", "--k", "3", "--k", "2", "--N", "12", "--m", "2", "--seeds", "1", "--runs-dir", "kept", "--quiet")
+    command = (
+        "verify",
+        "--theorem",
+        "4.6",
+        "--k",
+        "3",
+        "--k",
+        "2",
+        "--N",
+        "12",
+        "--m",
+        "2",
+        "--seeds",
+        "1",
+        "--runs-dir",
+        "kept",
+        "--no-follow",
+        "--quiet",
+    )
     result = mvsim(*command, "--d", "400", "--d", "500", "--all")
     made = {package.open_run(path).parameters.k: package.open_run(path).parameters.d for path in (tmp_path / "kept").glob("*.nc")}
     assert made == {3: 400, 2: 500}
