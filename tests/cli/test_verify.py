@@ -177,28 +177,11 @@ def test_a_theorem_that_does_not_hold_fails(mvsim, tmp_path):
     assert "fails" in result.out
 
 
+OVER_SEEDS = ["verify", "--theorem", "4.6", "--N", "12", "--m", "2", "--runs-dir", "kept", "--no-follow", "--quiet"]
+
+
 def test_over_seeds_runs_what_is_missing_and_finds_it_again(mvsim, tmp_path, monkeypatch):
-    command = (
-        "verify",
-        "--theorem",
-        "4.6",
-        "--k",
-        "3",
-        "--k",
-        "4",
-        "--N",
-        "12",
-        "--m",
-        "2",
-        "--d",
-        "400",
-        "--seeds",
-        "2",
-        "--runs-dir",
-        "kept",
-        "--no-follow",
-        "--quiet",
-    )
+    command = [*OVER_SEEDS, "--k", "3", "--k", "4", "--d", "400", "--seeds", "2"]
     first = mvsim(*command)
     assert first.code in (0, 1, 3)
     assert "trend in k" in first.out
@@ -208,29 +191,11 @@ def test_over_seeds_runs_what_is_missing_and_finds_it_again(mvsim, tmp_path, mon
     monkeypatch.setattr("mvsim.simulation.run_cache.simulate", None)  # nothing may be simulated again
     again = mvsim(*command)
     assert (again.code, again.out) == (first.code, first.out)
-    assert "k = 3, 2 seeds (2 runs found in kept, 0 made): " in mvsim(*command[:-1]).err
+    assert "k = 3, 2 seeds (2 runs found in kept, 0 made): " in mvsim(*(word for word in command if word != "--quiet")).err
 
 
 def test_every_k_has_its_d(mvsim, tmp_path):
-    command = (
-        "verify",
-        "--theorem",
-        "4.6",
-        "--k",
-        "3",
-        "--k",
-        "2",
-        "--N",
-        "12",
-        "--m",
-        "2",
-        "--seeds",
-        "1",
-        "--runs-dir",
-        "kept",
-        "--no-follow",
-        "--quiet",
-    )
+    command = [*OVER_SEEDS, "--k", "3", "--k", "2", "--seeds", "1"]
     result = mvsim(*command, "--d", "400", "--d", "500", "--all")
     made = {package.open_run(path).parameters.k: package.open_run(path).parameters.d for path in (tmp_path / "kept").glob("*.nc")}
     assert made == {3: 400, 2: 500}

@@ -193,7 +193,7 @@ def picture(results: dict[str, Any]) -> Figure:
         axes.set_xlabel(r"lead of the first view, $(T_\ell - T_w) / k$")
         axes.set_ylabel("share of classes that learn both")
         axes.set_ylim(-0.05, 1.05)
-        figure.suptitle("The lead of the first view at the start\ndecides whether the second is learned", fontsize=9, x=0.01, ha="left")
+        figure.suptitle("The less the first view leads at the start,\nthe more often the second is learned, too", fontsize=9, x=0.01, ha="left")
         note = {"title": "Bars and shade: 95 % intervals", "title_fontsize": 6, "alignment": "left"}
         figure.legend(loc="outside lower left", ncols=2, fontsize=6, **note)
         return figure

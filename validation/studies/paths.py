@@ -14,11 +14,14 @@ import math
 import re
 import textwrap
 import time
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from lib.runs import add_runs_option, followed_side_by_side, runs_of_present_code
 from lib.study import TRAINING
 from lib.tables import table
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mvsim.intervals import clopper_pearson
@@ -168,41 +171,33 @@ LETTERS = 100
 """In a line of the title."""
 
 
+PATHS = {"literal": FIRST, FALLING: SECOND}
+"""The paths that are drawn, and their colours."""
+
+DODGE = 1.05
+"""Factor between the k at which two paths are drawn, so that their intervals do not overlap."""
+
+
 def picture(results: dict[str, Any]) -> Figure:
     """Draw the fraction of runs in which the theorems hold, and the exceptions, over k."""
     with styled():
-        figure = Figure(figsize=(6.8, 2.8), layout="constrained")
+        figure = Figure(figsize=(6.8, 3.1), layout="constrained")
         left, right = figure.subplots(1, 2)
-        paths = list(dict.fromkeys(answer["path"] for answer in results.values()))
         for number, marker in (("4.6", "o"), ("4.7", "s")):
-            for path, colour in zip(paths, (FIRST, SECOND), strict=False):
+            for path, colour in PATHS.items():
                 asked = [a for a in results.values() if (a["theorem"], a["path"]) == (number, path)]
-                rows = [(a["k"], a["seeds"], v["measured"]) for a in asked if (v := _features(a))]
-                if rows:
-                    rows.sort()
-                    k = [row[0] * (1.03 if number == "4.7" else 0.97) * 1.05 ** paths.index(path) for row in rows]
-                    ends = [clopper_pearson(round(row[1] * row[2]), row[1]) for row in rows]
-                    error = [
-                        [row[2] - low for row, (low, _) in zip(rows, ends, strict=True)],
-                        [high - row[2] for row, (_, high) in zip(rows, ends, strict=True)],
-                    ]
-                    left.errorbar(k, [row[2] for row in rows], yerr=error, color=colour, marker=marker, markersize=4, linewidth=0.8, linestyle="",
-                                  label=f"Theorem {number}, {_typeset(path)}")  # fmt: skip
+                shares = sorted((a["k"], v["measured"], *_interval(a["seeds"], v["measured"])) for a in asked if (v := _features(a)))
+                label = f"Theorem {number}, {_typeset(path)}{_common(asked)}"
+                _points(left, shares, (1.03 if number == "4.7" else 0.97) * _dodged(path), color=colour, marker=marker, label=label)
         ks = sorted({a["k"] for a in results.values()})
         left.plot(ks, [1.0 - 1.0 / k for k in ks], color=MARK, linewidth=0.8, label="$1 - 1/k$")
         left.set_ylim(0.0, 1.05)
         left.set_title("Fraction of runs in which a theorem holds")
-        left.legend()
-        for path, colour in zip(paths, (FIRST, SECOND), strict=False):
-            rows = sorted((a["k"], *found) for a in results.values() if a["path"] == path and (found := _exceptions(a)))
-            if rows:
-                error = [[row[1] - row[2] for row in rows], [row[3] - row[1] for row in rows]]
-                k = [row[0] * 1.05 ** paths.index(path) for row in rows]
-                share = [row[1] for row in rows]
-                right.errorbar(k, share, yerr=error, color=colour, marker="o", markersize=4, linewidth=0.8, linestyle="", label=_typeset(path))
-        right.set_ylim(-0.04, 1.35 * right.get_ylim()[1])  # room for the legend
+        for path, colour in PATHS.items():
+            shares = sorted((a["k"], *found) for a in results.values() if a["path"] == path and (found := _exceptions(a)))
+            _points(right, shares, _dodged(path), color=colour, marker="o")
+        right.set_ylim(-0.04, 1.05 * right.get_ylim()[1])
         right.set_title("Exceptions to 4.6 among the classes, times $\\log k$")
-        right.legend(loc="upper right")
         for axes in (left, right):
             axes.set_xscale("log")
             axes.set_xticks(ks, [str(k) for k in ks])
@@ -210,7 +205,29 @@ def picture(results: dict[str, Any]) -> Figure:
             axes.minorticks_off()
             axes.set_xlabel("$k$")
         figure.suptitle(textwrap.fill(headline(results), LETTERS), fontsize=9, x=0.01, ha="left")
+        figure.legend(loc="outside lower left", ncols=3, fontsize=6, title="Bars: 95 % intervals", title_fontsize=6, alignment="left")
         return figure
+
+
+def _points(axes: Axes, shares: Sequence[tuple[float, ...]], shift: float, **look: Any) -> None:
+    """Draw (k, share, low, high) as points with their intervals, k times ``shift``."""
+    if shares:
+        k, share, low, high = np.array(shares).T
+        axes.errorbar(shift * k, share, yerr=[share - low, high - share], markersize=4, linewidth=0.8, linestyle="", **look)
+
+
+def _dodged(path: str) -> float:
+    return DODGE ** list(PATHS).index(path)
+
+
+def _interval(seeds: int, share: float) -> tuple[float, float]:
+    return clopper_pearson(round(seeds * share), seeds)
+
+
+def _common(asked: Sequence[dict[str, Any]]) -> str:
+    """Return the other parameters that all points of a path have, for a label."""
+    shared = set.intersection(*({*a["fields"].items()} for a in asked)) if asked else set()
+    return "".join(f", ${name} = {value}$" for name, value in sorted(shared))
 
 
 def _typeset(path: str) -> str:
@@ -234,21 +251,25 @@ def quotes(results: dict[str, Any]) -> list[str]:
     """Return what the README says of Theorem 4.6 at the default r0, at k = 10."""
     answer = results[f"4.6 {FALLING} k=10"]
     counted = re.match(r"holds in \d+ of \d+", (_features(answer) or {"detail": ""})["detail"])
-    return [f"at r0 = {answer['r0']:.1g} 4.6 {counted[0] if counted else 'is undecided'}"]
+    return [f"(r0 = {answer['r0']:.1g}) Theorem 4.6 {counted[0] if counted else 'is undecided'} runs"]
 
 
 def headline(results: dict[str, Any]) -> str:
     """Say how often the parts of the theorems about features are contradicted, and where."""
     found = {name: v["status"] for name, answer in results.items() if (v := _features(answer))}
     against = [name for name, status in found.items() if status in BAD]
-    counted = ", ".join(f"{list(found.values()).count(status)} {status}" for status in dict.fromkeys(found.values()))
-    return f"Theorems 4.6 and 4.7 (features) along paths of r0: {counted or 'undecided'}" + (f" ({', '.join(against)})" if against else "")
+    counted = ", ".join(f"{list(found.values()).count(status)} {status}" for status in sorted({*found.values()}))
+    asked = sorted({answer["theorem"] for answer in results.values()})
+    theorems = f"Theorem{'s' if len(asked) > 1 else ''} {' and '.join(asked)}"
+    return f"{theorems} (features) along paths of r0: of {len(found)} points {counted or 'none is decided'}" + (
+        f" ({', '.join(against)})" if against else ""
+    )
 
 
 def passage(results: dict[str, Any]) -> str:
     """Put the theorems into a table, and the exponents of k in the constants of the proofs into another."""
     rows = []
-    for answer in results.values():
+    for answer in sorted(results.values(), key=lambda answer: (answer["theorem"], answer["path"], answer["k"])):
         if v := _features(answer):
             rows.append([f"`{answer['command']}`", f"{answer['r0']:.3g}", v["detail"].split(";")[0], f"**{v['status']}**"])
     return (
