@@ -1,0 +1,141 @@
+"""Flows that creep: runs of Midpoint Mixup in which steps stay short although nothing moves, and what changes of the time-stepper make of them.
+
+At k = 4 with all defaults, seed 8 takes steps of a millionth of the time and does not settle. Two causes are looked at. Equations are solved to a
+tenth of the allowed error (`SOLVED`); at rest the error estimate sees little else, and steps do not grow. And equations fail where the part of the
+Hessian in the preconditioner is not enough; each failure divides the step by four. Each design changes one thing and follows four runs until they
+settle, or have taken more steps than the budget: the one that creeps, and three that do not.
+
+Fails while the time-stepper as it is does not settle within the budget.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from lib.runs import on_all_cores
+from lib.study import TRAINING
+from lib.tables import table
+
+import mvsim
+from mvsim.errors import Interrupted
+from mvsim.integrators.flow import secants, stepper
+from mvsim.simulation.progress import Silent
+
+TITLE = "Flows that creep"
+SOURCES = TRAINING
+
+RUNS = {"k=4, seed 8": (4, 8), "k=4, seed 2": (4, 2), "k=4, seed 6": (4, 6), "k=10, seed 0": (10, 0)}
+"""Number of classes and seed, all defaults."""
+
+SHORT = 1e-3
+"""Steps in ln t below which the last design forms the whole Hessian after one failure."""
+
+
+@contextmanager
+def _exact_where_short() -> Iterator[None]:
+    """Form the whole Hessian after one failure, but only where steps in the logarithm of time are short."""
+    solve = stepper.Stepper._solve
+
+    def solved(self: Any, now: Any, *rest: Any) -> Any:
+        with patch.object(stepper, "TROUBLE", 1 if now.history.h < SHORT else stepper.TROUBLE):
+            return solve(self, now, *rest)
+
+    with patch.object(stepper.Stepper, "_solve", solved):
+        yield
+
+
+AS_IT_IS = "as it is"
+
+DESIGNS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
+    AS_IT_IS: nullcontext,
+    "equations solved to 0.03 of the allowed error instead of 0.1": lambda: patch.object(secants, "SOLVED", 0.03),
+    "the whole Hessian after one failure": lambda: patch.object(stepper, "TROUBLE", 1),
+    f"the same, only where steps in ln t are below {SHORT:g}": _exact_where_short,
+}
+
+
+class Budget(Silent):
+    """Interrupts the run of its process once it has taken so many steps."""
+
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
+
+    def update(self, status: dict[str, Any]) -> None:
+        """Interrupt, as Ctrl-C does."""
+        if status["step"] > self._steps:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def follow(job: tuple[str, str, int]) -> dict[str, Any]:
+    """Follow one run with one design, and return what it took."""
+    design, name, budget = job
+    k, seed = RUNS[name]
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the study runs in the background
+    start = time.process_time()
+    with tempfile.TemporaryDirectory() as folder, DESIGNS[design]():
+        out = Path(folder) / "run.nc"
+        with suppress(Interrupted):
+            mvsim.simulate(mvsim.Parameters(k=k), "midpoint", seed, out=out, threads=1, progress=Budget(budget))
+        run = mvsim.open_run(out)
+        ended = {name: run.dataset[f"final_{name}"].item() for name in ("step", "evaluations", "time")}
+    return {**ended, "settled": bool(run.settled), "seconds": time.process_time() - start}
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the study."""
+    parser.add_argument("--budget", type=int, default=20_000, help="most steps of a run")
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Follow every run with every design, side by side."""
+    jobs = [(design, name, options.budget) for design in DESIGNS for name in RUNS]
+    found = on_all_cores(follow, jobs)
+    rows: dict[str, dict[str, Any]] = {design: {} for design in DESIGNS}
+    for (design, name, _), row in zip(jobs, found, strict=True):
+        rows[design][name] = row
+    return {"budget": options.budget, "designs": rows}
+
+
+def judge(results: dict[str, Any]) -> list[str]:
+    """Return which runs the time-stepper as it is does not bring to their end."""
+    return [
+        f"{name} has not settled after {row['step']} steps, {row['evaluations']} gradients"
+        for name, row in results["designs"][AS_IT_IS].items()
+        if not row["settled"]
+    ]
+
+
+def headline(results: dict[str, Any]) -> str:
+    """Say how many of the runs settle, as it is and with the design that brings most of them to their end with the fewest gradients."""
+    counts = {
+        design: (sum(row["settled"] for row in rows.values()), -sum(row["evaluations"] for row in rows.values()))
+        for design, rows in results["designs"].items()
+    }
+    best = max(counts, key=lambda design: counts[design])
+    of, settled = len(RUNS), counts[AS_IT_IS][0]
+    return f"{settled} of {of} runs settle within {results['budget']} steps" + (
+        "" if best == AS_IT_IS else f"; with a changed time-stepper {counts[best][0]} ({best})"
+    )
+
+
+def passage(results: dict[str, Any]) -> str:
+    """Put the gradients of every design into a table."""
+    rows = [[design, *(_text(of_design[name]) for name in RUNS)] for design, of_design in results["designs"].items()]
+    return (
+        "Runs of Midpoint Mixup with all defaults are followed until they have settled. One thing is changed at a time. Gradients, and in brackets "
+        f"steps, that a run takes; `--` stands for a run that has not settled when it has taken {results['budget']} steps, "
+        "with the time that it has reached.\n\n" + table(["time-stepper", *RUNS], rows)
+    )
+
+
+def _text(row: dict[str, Any]) -> str:
+    return f"{row['evaluations']} ({row['step']})" if row["settled"] else f"-- (t = {row['time']:.3g})"
