@@ -141,6 +141,7 @@ SPOILED = {
     "flow_rest": _set("rows", 1, "margins", [1.0]),
     "flow_resting": _set("k=20 erm", "resting", "errors", "dormant", 0.02),
     "flow_locality": _set("k=6", "kinds", "at predictions", "number", 0),
+    "flow_creeping": _set("designs", "as it is", "k=10, seed 0", "settled", False),
     "flow_literal": _set("rows", 0, "rise", 0.02),
     "flow_runs": _set("k=6 literal midpoint", "settled", False),
     "gpu": _set("exactness", "rows", 0, "gradient", 1e-9),
