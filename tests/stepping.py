@@ -20,6 +20,9 @@ class Problem:
     def tolerance(self, y):
         return Units(self._tolerance(y), self._tolerance(y))
 
+    def spent(self, products):
+        pass
+
     def steady(self, y):
         return self._steady
 

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import mvsim
 from mvsim.cli.words import bytes_text, print_wrapped, span_text
-from mvsim.simulation.identity import run_name
 from mvsim.verification.question import Question, parameters_along
 from mvsim.verification.statements.theorems import THEOREMS
-from mvsim.verification.verify import SEEDS
+from mvsim.verification.verify import runs_present
 
 
 @dataclass(frozen=True)
@@ -48,12 +47,12 @@ class Planned:
 
 def planned(question: Question) -> list[Planned]:
     """Return what a question about theorems over seeds needs; a gradient is timed for each theorem and k."""
-    seeds = SEEDS if question.seeds is None else question.seeds
+    seeds = question.number_of_seeds
     rows = []
     for number in question.theorems:
         method = THEOREMS[number].method
         for p in parameters_along(question.path or "default", question.each_k, question.fields):
-            there = sum((question.place / run_name(p, method, seed, {})).exists() for seed in range(seeds))
+            there = runs_present(number, p, seeds, question.place)
             predicted = mvsim.estimate(p, method, threads=question.threads)
             rows.append(Planned(number, p.k, seeds, there, predicted.seconds, predicted.memory_bytes))
     return rows

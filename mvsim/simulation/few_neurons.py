@@ -49,7 +49,10 @@ class FewNeurons(Groups):
         return flat(self._index(xp.sort(xp.argsort(first, axis=1, stable=True)[:, :count], axis=1)))
 
     def field(self, c: Any, positions: Any) -> Field:
-        """Return J as a function of the correlations of these neurons; what shapes it is told as if there were no others."""
+        """Return J as a function of the correlations of these neurons; what shapes it is told as if there were no others.
+
+        Products with its Hessian are not told: a flow would form the whole Hessian again at every mark, with the field.
+        """
         xp, (k, _, _, V) = namespace_of(c), self._shape
         neurons = xp.reshape(positions, (k, -1, k * V))[:, :, 0] // (k * V) - self._shape[1] * integers_like(k, positions)[:, None]
         few, scales = self._with(neurons.shape[1])
@@ -68,7 +71,6 @@ class FewNeurons(Groups):
             units=lambda x: Units(*scales.units(shaped(x))),
             escaping=Escaping(scales.own_index, scales.own_thresholds, few.parameters.alpha),
             component=lambda i: name_of(int(positions[i]), self._shape),
-            product=lambda x, v: resident.hessian_vector_product(shaped(x), shaped(v)),
             device=resident.device,
         )
 

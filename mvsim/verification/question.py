@@ -68,6 +68,11 @@ class Question:
         return DEFAULT_K if self.k is None else self.k
 
     @property
+    def number_of_seeds(self) -> int:
+        """Runs or data sets of each theorem or result at each k, the default if none is given."""
+        return SEEDS if self.seeds is None else self.seeds
+
+    @property
     def place(self) -> Path:
         """Where runs are made and found again."""
         return FOLDER if self.folder is None else self.folder
@@ -125,7 +130,7 @@ class Question:
             Shows how a run goes that is made, given which of how many it is.
         """
         self.check()
-        seeds, follow = SEEDS if self.seeds is None else self.seeds, True if self.follow is None else self.follow
+        seeds, follow = self.number_of_seeds, True if self.follow is None else self.follow
         sweep = self._sweep()
         parts: list[Iterator[Section]] = []
         if sweep is not None:

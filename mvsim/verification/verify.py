@@ -164,7 +164,7 @@ def _theorems(
     for number in numbers:
         name, by_k, missing = f"Theorem {number}", {}, {}
         for p in parameters:
-            present = sum((folder / run_name(p, THEOREMS[number].method, seed, {})).exists() for seed in range(seeds))
+            present = runs_present(number, p, seeds, folder)
             judgements, stopped = judgements_over_seeds(number, p, seeds, folder, threads, progress, follow)
             by_k[p.k] = judgements
             title, origin = f"{name}, k = {p.k}, {seeds} seeds", f"{present} runs found in {folder}, {seeds - present} made"
@@ -176,6 +176,11 @@ def _theorems(
             missing[p.k] = len(stopped)
         if len(by_k) > 1 and any(by_k.values()):
             yield Section(f"{name}, trend in k", over_k(name, by_k, missing))
+
+
+def runs_present(number: str, p: Parameters, seeds: int, folder: Path) -> int:
+    """Return how many of the runs with seeds 0 .. seeds - 1 that a theorem is judged on are in a folder."""
+    return sum((folder / run_name(p, THEOREMS[number].method, seed, {})).exists() for seed in range(seeds))
 
 
 def ask_of_results(

@@ -20,7 +20,7 @@ In more words:
    Their equations are solved by a fixed-point iteration that remembers how the field has changed along its last moves (`secants`); it is
    preconditioned by (I + gamma H)^-1 with the part of the Hessian that is stiff, which the field tells
    (`mvsim.linalg.arrow_matrix.Curvature`), and evaluates the escaped neurons alone (`near`). Where neurons rest for so long that this is not
-   enough again and again, the whole Hessian of the escaped neurons is formed.
+   enough, the whole Hessian of the escaped neurons is formed once equations that failed have cost as much as that does.
 3. *The scale of errors.* The cross-entropy falls as exp(-margin), so that outputs have to be resolved absolutely, however large correlations
    are. The field tells what change of each coordinate counts (`mvsim.objectives.scales`).
 4. *Rounding of t.* After an escape the time that matters is the time since it: at t = 10^50, adding a step of 10^20 leaves t unchanged in
@@ -195,6 +195,8 @@ class GradientFlow(Integrator):
             mark = done or step >= memory.marked + MARK_EVERY or time > memory.marked_time * 10.0 ** (1.0 / MARKS_PER_DECADE)
             y = after.history.Z[0, :n]
             escaped = system.chart.number_waiting(memory.stepper.history.Z[0, :n]) != system.chart.number_waiting(y)
+            if escaped:
+                after = replace(after, unsolved=0)  # of before the escape, whose system was another
             arrival = followed.arrived(after, memory.resting.later(size), mark, escaped)
             since = 0.0 if escaped else memory.since_escape + size
             moving = escaped or gets_further(since, memory.moving_since)

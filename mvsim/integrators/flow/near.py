@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,9 +55,20 @@ class Near:
         """The coordinates that can be stiff, to be written at."""
         return primitives_of(self.index).places(self.index)
 
+    @cached_property
+    def _off_chart(self) -> Any:
+        """Those of the coordinates that can be stiff at which the chart is straight."""
+        return self.index if self.curved is None else self.index[primitives_of(self.index).lookup(self.curved, self.index) < 0]
+
+    @property
+    def products_of_exact(self) -> float:
+        """Products that the whole Hessian of the coordinates that can be stiff takes; infinite if it is not known, or of more than `MOST_COLUMNS`."""
+        columns = self._off_chart.shape[0]
+        return columns if self.product is not None and 0 < columns <= MOST_COLUMNS else math.inf
+
     def hessian(self, exactly: bool) -> Curvature:
-        """Return the stiff part, or the whole Hessian of the coordinates that can be stiff, if it is wanted, known and affordable."""
-        return self._exact if exactly and self.product is not None and 0 < self.index.shape[0] <= MOST_COLUMNS else self.curvature
+        """Return the stiff part, or the whole Hessian of the coordinates that can be stiff, which has to have finitely many products."""
+        return self._exact if exactly else self.curvature
 
     @cached_property
     def _exact(self) -> Curvature:
@@ -64,8 +76,7 @@ class Near:
 
         Where the chart is curved they are left out: there it changes with y itself, and makes up for what the Hessian says.
         """
-        xp = namespace_of(self.slope)
-        index = self.index if self.curved is None else self.index[primitives_of(self.index).lookup(self.curved, self.index) < 0]
+        xp, index = namespace_of(self.slope), self._off_chart
         assert self.product is not None
         one, places = xp.zeros_like(self.slope), [primitives_of(index).places(index[j : j + 1]) for j in range(index.shape[0])]
         ones = xp.ones_like(self.slope[:1])

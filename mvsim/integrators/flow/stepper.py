@@ -37,10 +37,11 @@ DRIFT = 0.3
 ATTEMPTS = 40
 """Attempts at one step before it is given up."""
 
-REMEMBERED, TROUBLE, MOST_TROUBLE = 10, 60, 80
-"""The count of unsolved equations, `StepperState.trouble`: what each one adds, while each step that is made takes 1 away; the count from which on the
-preconditioner is made of the whole Hessian when it is made anew after an unsolved equation; and the largest count. Where steps are far longer than
-neurons take to relax, the part of the Hessian that `Near.curvature` leaves out is stiff too, and equations fail every few steps."""
+COST_OF_UNSOLVED = 30
+"""Products with the Hessian, of two gradients each, that an unsolved equation is counted as: its own gradients, and those of the short steps after it.
+Where steps are far longer than neurons take to relax, the part of the Hessian that `Near.curvature` leaves out is stiff too, and equations fail every
+few steps. Once they have cost as much since the last escape as the whole Hessian does, a product a column, that is formed. So a run pays at most twice
+what it would with the better of the two, as for anything that can be rented or bought."""
 
 RESTART_AFTER = 3
 """Failed tests of one step after which the past is dropped."""
@@ -72,6 +73,9 @@ class System(Protocol):
     def near(self, y: Any) -> Near | None:
         """Return what is known of the system near y, None if it tells nothing."""
 
+    def spent(self, products: int) -> None:
+        """Count products with the Hessian."""
+
     def steady(self, y: Any) -> Any:
         """Return (a,): coordinates that move at almost constant speed at y."""
 
@@ -100,8 +104,8 @@ class StepperState:
         What is known of the Jacobian.
     error : float
         Of the last step, 1 for what is allowed.
-    trouble : int
-        Count of equations that have not been solved lately, see `REMEMBERED`.
+    unsolved : int
+        Count of equations that have not been solved since the last escape, or since the whole Hessian was last formed, see `COST_OF_UNSOLVED`.
     exact : bool
         Whether the preconditioner is made of the whole Hessian.
     clock : float
@@ -120,7 +124,7 @@ class StepperState:
     rate: float
     secants: Secants
     error: float
-    trouble: int
+    unsolved: int
     exact: bool
     clock: float
     drift: Any
@@ -190,7 +194,7 @@ class Stepper:
             rate=1.0,
             secants=Secants.none(y),
             error=1.0,
-            trouble=0,
+            unsolved=0,
             exact=False,
             clock=clock,
             drift=xp.zeros_like(y),
@@ -231,7 +235,7 @@ class Stepper:
             now, solution = self._solve(now, coefficients, finest)
             if solution is None:
                 most_growth, reason = 1.0, "its equation is not solved"
-                now = replace(now, history=history.rescaled(0.25 * history.h), trouble=min(now.trouble + REMEMBERED, MOST_TROUBLE))
+                now = replace(now, history=history.rescaled(0.25 * history.h), unsolved=now.unsolved + 1)
                 continue
             error = error_size(solution.correction / weight) * coefficients.error
             if error <= 1.0:
@@ -251,7 +255,6 @@ class Stepper:
                         steps=now.steps + 1,
                         rate=solution.rate,
                         error=error,
-                        trouble=max(now.trouble - 1, 0),
                         clock=clock,
                         drift=drift,
                     )
@@ -274,7 +277,7 @@ class Stepper:
         outdated = now.linearised_at < 0 or self._known.is_outdated(now, y)
         while True:
             if outdated:
-                now, fresh = replace(now, linearised=y, linearised_at=now.steps, exact=now.linearised_at < 0 and now.trouble >= TROUBLE), True
+                now, fresh = self._linearised(now, y), True
             if fresh:
                 now = replace(now, inverted_at=now.steps, gamma=gamma, rate=1.0)
             try:
@@ -286,6 +289,15 @@ class Stepper:
             if now.linearised is y:
                 return replace(now, linearised_at=-1), None
             outdated = True
+
+    def _linearised(self, now: StepperState, y: Any) -> StepperState:
+        """Return the state linearised at y; with the whole Hessian if an equation has just failed, and all that did have cost as much as it does."""
+        there = replace(now, linearised=y, linearised_at=now.steps, exact=False)
+        near = self._known.near(there)
+        if now.linearised_at >= 0 or near is None or now.unsolved * COST_OF_UNSOLVED < near.products_of_exact:
+            return there
+        self.system.spent(int(near.products_of_exact))  # here, so that a flow that is resumed, and forms it again, counts the same
+        return replace(there, exact=True, unsolved=0)
 
     def _solved(self, now: StepperState, equation: ImplicitEquation, weight: Any, allowed: float) -> tuple[StepperState, Solution | None]:
         """Solve it by secants where the stiff part of the Hessian is known, else by Newton's method."""

@@ -148,16 +148,13 @@ class ChartedField:
         return Near(curvature, slope, part.positions, rate, lambda y: part.is_whole_at(self.correlations(y)), self._product(y), curved)
 
     def _product(self, y: Any) -> Callable[[Any], Any] | None:
-        """Return v (n,) -> the Hessian by c at y times v, if the field tells it; each counts as two evaluations."""
+        """Return v (n,) -> the Hessian by c at y times v, if the field tells it."""
         product, c = self.field.product, self.correlations(y)
-        if product is None:
-            return None
+        return None if product is None else lambda v: flat(product(c, self._shaped(v)))
 
-        def counted(v: Any) -> Any:
-            self.evaluations += 2
-            return flat(product(c, self._shaped(v)))
-
-        return counted
+    def spent(self, products: int) -> None:
+        """Count products with the Hessian, each as two evaluations."""
+        self.evaluations += 2 * products
 
     def curvature(self, y: Any) -> Curvature | None:
         """Return the stiff part of the Hessian by c, None if the field does not tell it."""

@@ -298,13 +298,6 @@ class DescentReplay(Replay):
         return Replayed(times, tuple(self._errors), nothing, nothing, tuple(self._features), self._descent.rise, self._descent.steps)
 
 
-def replay_flow(evidence: Evidence, stretch: Stretch) -> Replayed:
-    """Follow the gradient flow along one stretch to its end and compare the records on its way."""
-    replay = FlowReplay(evidence, stretch)
-    replay.go_on(len(stretch.records))
-    return replay.result
-
-
 class _Descent:
     """Looks at the loss after every step. A step that was cut short at a record is followed by the whole one, from the same state."""
 

@@ -6,7 +6,7 @@ from tiny_run import simulate
 
 from mvsim.run import Run
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.evidence.replay import SIZE, Budget, FlowReplay, replay_flow, replayed_within, stretches
+from mvsim.verification.evidence.replay import SIZE, Budget, FlowReplay, replayed_within, stretches
 from mvsim.verification.statements.records import records
 from mvsim.verification.statements.replay import LARGEST, LOSS, replayed
 
@@ -92,7 +92,10 @@ def with_last_time(run, factor):
 def end_of(run):
     """The replay of what follows the last saved state but one: errors and losses at the records."""
     evidence = Evidence(run)
-    return replay_flow(evidence, stretches(evidence)[0])
+    stretch = stretches(evidence)[0]
+    replay = FlowReplay(evidence, stretch)
+    replay.go_on(len(stretch.records))
+    return replay.result
 
 
 def test_the_end_is_tied_to_its_time(erm):

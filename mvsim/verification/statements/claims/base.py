@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.verdict import Verdict
+from mvsim.verification.verdict import Status, Verdict
 
 
 class Claim(NamedTuple):
@@ -40,8 +40,8 @@ NUMERICAL = 1e-4
 resolves correlations that are not own ones."""
 
 
-def signs(violations: tuple[int, int], what: str, verdict: Verdict) -> Verdict:
-    """Decide a measured statement about signs, which has no hidden constant: one violation beyond the numerical error contradicts it.
+def signs(violations: tuple[int, int], what: str, verdict: Verdict, unclear: int = 0) -> Verdict:
+    """Decide a measured statement about signs, which has no hidden constant: one violation beyond the error of what was measured contradicts it.
 
     Parameters
     ----------
@@ -51,9 +51,13 @@ def signs(violations: tuple[int, int], what: str, verdict: Verdict) -> Verdict:
         What is counted, in the plural.
     verdict : Verdict
         What was measured.
+    unclear : int
+        How many have no sign within the error; one of them leaves the statement open.
     """
     violated, of = violations
-    return replace(verdict, status="contradicted" if violated else "holds", detail=f"violated by {violated} of {of} {what}; {verdict.detail}")
+    status: Status = "contradicted" if violated else "inconclusive" if unclear else "holds"
+    open_ones = f", {unclear} without a sign within the error" if unclear else ""
+    return replace(verdict, status=status, detail=f"violated by {violated} of {of} {what}{open_ones}; {verdict.detail}")
 
 
 def first_true(condition: np.ndarray) -> int | None:

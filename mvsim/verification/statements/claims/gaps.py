@@ -140,7 +140,7 @@ def gap_expectation(evidence: Evidence) -> Verdict:
     A_1 = 1 - 2 phi_y(g(z_ij)); the expectation is the mean over i in N_y and j in N_s. Measured: the largest over the pairs of classes y, s and
     the saved states that satisfy what is supposed; it should be negative. The proof also supposes that the other outputs on z_ij are
     O(log k / k): a sign counts where they are at most `QUIET` log k / k, as a violation if it is positive beyond `ERRORS` standard errors over the
-    points i.
+    points i, and as unclear if it is within them.
     """
     name, statement = "Claim B.22", "E[A_1 (beta_y - C_P delta2 / 2)] is negative and bounded away from 0 where Delta_y >= log k and (B.33) holds"
     p = evidence.parameters
@@ -234,7 +234,7 @@ def _rest_grows(evidence: Evidence, snapshot: Snapshot, after: np.ndarray) -> np
 def _expectation(evidence: Evidence, name: str, statement: str, centred: Callable[[np.ndarray], np.ndarray]) -> Verdict:
     """Decide the sign of the mean of A_1 times ``centred`` (N, C_P) -> (N, n) coefficients, over the pairs of classes that Claim B.22 is about."""
     means, times, gap_only, left, loudest = [], [], 0, 0, 0.0
-    tally = {"quiet": 0, "positive": 0, "violated": 0}
+    tally = {"quiet": 0, "positive": 0, "violated": 0, "unclear": 0}
     for snapshot in evidence.open_snapshots:
         here = gaps(evidence, snapshot)
         supposed = here.supposed(evidence.log_k)
@@ -255,7 +255,9 @@ def _expectation(evidence: Evidence, name: str, statement: str, centred: Callabl
                 loudest = max(loudest, others)
                 tally["quiet"] += quiet
                 tally["positive"] += bool((mean > 0.0).any())
-                tally["violated"] += bool(quiet and (mean > ERRORS * error).any())
+                violated = bool((mean > ERRORS * error).any())
+                tally["violated"] += quiet and violated
+                tally["unclear"] += quiet and not violated and bool((np.abs(mean) <= ERRORS * error).any())
                 means.append(float(mean.max()))
                 times.append(snapshot.time)
     if not means:
@@ -268,7 +270,9 @@ def _expectation(evidence: Evidence, name: str, statement: str, centred: Callabl
     )
     broken = exceeding(np.array(times), values, 0.0)
     measured = constant(name, statement, float(values.max()), 0.0, detail=detail, violated_at=broken)
-    return signs((tally["violated"], tally["quiet"]), "pairs of classes", measured) if tally["quiet"] else replace(measured, status="not applicable")
+    if not tally["quiet"]:
+        return replace(measured, status="not applicable")
+    return signs((tally["violated"], tally["quiet"]), "pairs of classes", measured, tally["unclear"])
 
 
 def _class_pairs(evidence: Evidence, snapshot: Snapshot, y: int, coefficients: np.ndarray) -> tuple[MixedPoints, np.ndarray]:

@@ -43,7 +43,7 @@ def test_every_claim_gives_a_number_on_a_settled_run(name, method, runs):
     verdict = check(name, Evidence(runs[method]))
     assert_well_formed(name, verdict)
     assert is_number(verdict.measured)
-    assert verdict.status != "inconclusive"
+    assert verdict.status != "inconclusive" or "without a sign within the error" in verdict.detail
 
 
 @every_claim
