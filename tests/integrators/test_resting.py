@@ -565,7 +565,8 @@ def losses_of(method, states):
 
 @every_flow
 def test_a_flow_is_the_same_whether_or_not_neurons_rest(method):
-    all_stepped, rested = flow(method, False), flow(method, True)
+    """At a tolerance well below what they may differ by: how the errors of two flows fall depends on the machine's round-off."""
+    all_stepped, rested = flow(method, False, 3e-4), flow(method, True, 3e-4)
     assert not any(state.memory.resting.some for state in all_stepped.states[1:])
     assert all(state.memory.resting.some for state in rested.states[1:])
     escaped = np.isfinite(all_stepped.escapes)
