@@ -88,8 +88,6 @@ class Objective(ABC):
             raise UsageError(f"k={parameters.k}: the data have {data.k} classes; they must agree")
         if data.V != parameters.V:
             raise UsageError(f"V={parameters.V}: the data have {data.V} views of a class; they must agree")
-        if data.N != parameters.N:
-            raise UsageError(f"N={parameters.N}: the data have {data.N} points; they must agree")
         self.parameters = parameters
         self.data = data
         self.pointwise: PointwiseLoss = LOSSES[check_choice("loss", loss, LOSSES)]()

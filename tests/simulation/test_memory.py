@@ -180,7 +180,7 @@ def test_objectives_and_tests_that_do_not_fit_are_refused_with_what_would(monkey
     monkeypatch.setattr("mvsim.free_memory.available_bytes", lambda: 5 * 2**20)
     for points in (data, patches):
         with pytest.raises(mvsim.UsageError, match=r"N=2000, .* bytes of memory for the objective .* would fit: .*N up to"):
-            mvsim.objective("midpoint", small, points).loss(c)
+            mvsim.objective("midpoint", mvsim.Parameters(k=4, N=3), points).loss(c)  # what counts is the size of the data
     mvsim.objective("mixup", small, data, pairs=5).loss(c)
     with pytest.raises(mvsim.UsageError, match=r"bytes of memory for 100000 draws of each class"):
         mvsim.feature_learned(small, c, n_test=10**5)
