@@ -163,7 +163,7 @@ def test_a_run_without_theorem_that_is_not_what_it_says_fails(mvsim, tmp_path):
 
 
 def test_a_run_that_is_too_short_is_inconclusive(mvsim, tmp_path):
-    package.simulate(package.Parameters(k=4, d=2000), "erm", t_end=100.0, out=tmp_path / "short.nc")
+    package.simulate(package.Parameters(k=4, d=2000, N=40), "erm", t_end=100.0, out=tmp_path / "short.nc")
     result = mvsim("verify", "short.nc")
     assert result.code == 3
     assert "inconclusive" in result.out
@@ -171,7 +171,7 @@ def test_a_run_that_is_too_short_is_inconclusive(mvsim, tmp_path):
 
 
 def test_a_theorem_that_does_not_hold_fails(mvsim, tmp_path):
-    package.simulate(package.Parameters(k=4, d=20), "erm", out=tmp_path / "large-start.nc")
+    package.simulate(package.Parameters(k=4, d=20, N=40), "erm", out=tmp_path / "large-start.nc")
     result = mvsim("verify", "large-start.nc")
     assert result.code == 1
     assert "fails" in result.out
@@ -204,7 +204,7 @@ def test_every_k_has_its_d(mvsim, tmp_path):
 
 
 def test_a_damaged_kept_run_is_named_and_left(mvsim, tmp_path):
-    command = ("verify", "--theorem", "4.6", "--k", "3", "--d", "2000", "--seeds", "1", "--runs-dir", "kept", "--quiet")
+    command = ("verify", "--theorem", "4.6", "--k", "3", "--d", "2000", "--N", "40", "--seeds", "1", "--runs-dir", "kept", "--quiet")
     mvsim(*command)
     path = next((tmp_path / "kept").glob("*.nc"))
     path.write_bytes(path.read_bytes()[:-100])
@@ -260,7 +260,7 @@ def test_the_exit_code_is_the_verdict_whoever_reads(run, code, runs):
 
 
 def test_what_is_not_an_answer_is_not_replaced(mvsim, tmp_path):
-    command = ("verify", "--theorem", "4.6", "--k", "3", "--d", "2000", "--seeds", "1", "--runs-dir", "kept", "--quiet")
+    command = ("verify", "--theorem", "4.6", "--k", "3", "--d", "2000", "--N", "40", "--seeds", "1", "--runs-dir", "kept", "--quiet")
     mvsim(*command)
     (answer,) = (tmp_path / "kept").glob("*.json")
     assert mvsim(*command).code in (0, 1, 3)  # an answer to the same question is
@@ -282,7 +282,7 @@ def test_a_run_that_stopped_is_named_with_its_reason(mvsim, monkeypatch):
 
     monkeypatch.setattr(stalls, "STALL_GROWTH", 1e300)
     monkeypatch.setattr(stalls, "STALL_STEPS", 0.1)  # over rtol, 100 steps
-    result = mvsim("verify", "--theorem", "4.6", "--k", "3", "--d", "2000", "--seeds", "1", "--quiet")
+    result = mvsim("verify", "--theorem", "4.6", "--k", "3", "--d", "2000", "--N", "40", "--seeds", "1", "--quiet")
     assert result.code == 3
     assert "none of 1 runs could be followed to an end: seed 0 stopped: " in " ".join(result.out.split())
 
@@ -296,10 +296,10 @@ def test_a_run_that_did_not_finish_is_named(mvsim, runs):
 
 
 def test_runs_of_another_kind_are_not_taken_for_those_of_the_theorem(mvsim, tmp_path):
-    command = ("verify", "--theorem", "4.6", "--k", "3", "--d", "2000", "--seeds", "1", "--runs-dir", "kept", "--quiet")
+    command = ("verify", "--theorem", "4.6", "--k", "3", "--d", "2000", "--N", "40", "--seeds", "1", "--runs-dir", "kept", "--quiet")
     mvsim(*command)
     (path,) = (tmp_path / "kept").glob("*.nc")
-    package.simulate(package.Parameters(k=3, d=2000), "erm", integrator="gd", t_end=100.0, out=path, force=True)
+    package.simulate(package.Parameters(k=3, d=2000, N=40), "erm", integrator="gd", t_end=100.0, out=path, force=True)
     result = mvsim(*command)
     assert result.code == 2
     assert "other integrator" in result.err

@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 from functools import cache, partial
-from itertools import pairwise, product
+from itertools import islice, pairwise, product
 
 import numpy as np
 import pytest
@@ -140,7 +140,7 @@ def test_the_error_is_of_the_order_of_the_tolerance_through_escapes(method):
     field = fields(method)
     c = mvsim.initial_correlations(SMALL, 0)
     t_end = {"erm": 3e3, "midpoint": 2e5}[method]
-    reference = follow(field, c, t_end, rtol=1e-8)[-1].state.c
+    reference = follow(field, c, t_end, rtol=1e-7)[-1].state.c
     assert own_correlations(reference).max() > 4 * SMALL.rho  # something has escaped
     size = np.abs(reference) + 0.1 * np.abs(reference).max(axis=(2, 3), keepdims=True)
     errors = [np.max(np.abs(follow(field, c, t_end, rtol)[-1].state.c - reference) / size) for rtol in (1e-3, 1e-5)]
@@ -456,7 +456,7 @@ def test_a_flow_extended_in_time_is_the_longer_flow(first, tmp_path):
 
 
 def test_what_a_flow_that_ends_early_calls_resumable_lies_on_the_longer_one():
-    """At ends within every step, early and late in it: a step that is cut short, or tried again after it was cut, is none of the longer flow."""
+    """At ends within every other step, early and late in it: one that is cut short, or tried again after it was cut, is none of the longer flow."""
     field = fields("erm", mvsim.Parameters(k=3, N=30, P=16, d=2000))
     flow, states = GradientFlow(field, 1e-3), [State(0, 0.0, mvsim.initial_correlations(mvsim.Parameters(k=3, N=30, P=16, d=2000), 0))]
     for visit in flow.trajectory(states[0], 1e250):
@@ -464,7 +464,7 @@ def test_what_a_flow_that_ends_early_calls_resumable_lies_on_the_longer_one():
         if visit.state.time > 4.5e8:
             break
     seen = 0
-    for start, end in pairwise(states[:-1]):
+    for start, end in islice(pairwise(states[:-1]), 0, None, 2):
         for part in (0.05, 0.3, 0.6, 0.95):
             for visit in flow.trajectory(start, start.time + part * (end.time - start.time)):
                 if visit.resumable:

@@ -67,14 +67,14 @@ def test_slices_shorter_than_any_checkpoint_get_further(options, tmp_path, monke
     """Every start takes a few steps and is stopped; what was reached is kept, so that the run ends, and as it does without a stop."""
     out, arrive, stops = tmp_path / "run.nc", Session._arrive, []
 
-    def stop_after_four(session, visit):
+    def stop_after_a_few(session, visit):
         arrive(session, visit)
         session.taken = getattr(session, "taken", 0) + 1
-        if session.taken == 4 and not (visit.mark and session._finished()):
+        if session.taken == 8 and not (visit.mark and session._finished()):
             stops.append(session.state.step)
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Session, "_arrive", stop_after_four)
+    monkeypatch.setattr(Session, "_arrive", stop_after_a_few)
     for _ in range(200):
         with contextlib.suppress(mvsim.Interrupted):
             run = simulate("midpoint", out, **options, resume=True)

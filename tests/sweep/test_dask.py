@@ -24,8 +24,8 @@ from mvsim.sweep.folder import SweepFolder
 from mvsim.sweep.study import Study
 from mvsim.sweep.sweep import run_sweep
 
-LONG = steps(25_000, method="erm", seed="0:3")
-"""Runs of some seconds each."""
+LONG = steps(12_000, method="erm", seed="0:3")
+"""Runs of a second or more each."""
 
 
 @pytest.fixture(scope="module")

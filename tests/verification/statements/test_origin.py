@@ -29,7 +29,10 @@ def test_another_d_is_found_with_its_regime(erm, factor):
     """The correlations are those of the run; what its file says of d, and of r0 in its regime, is not."""
     other = with_parameters(erm, d=int(factor * erm.parameters.d))
     assert statuses(other) == {"Records (start)": "fails", "Records (regime)": "fails"}
-    assert exit_code(evidence_of(Evidence(other))) == 1
+
+
+def test_another_d_fails_the_evidence(erm):
+    assert exit_code(evidence_of(Evidence(with_parameters(erm, d=2 * erm.parameters.d)))) == 1
 
 
 def test_another_d_is_found_where_its_regime_was_rewritten_too(erm):

@@ -115,7 +115,7 @@ def test_the_ranges_are_where_the_pull_changes_sign(k):
         assert sign * pull(0.0, gap + step) > 0.0
 
 
-@pytest.mark.parametrize("k", [5, 10, 20, 50])
+@pytest.mark.parametrize("k", [5, 10, 20])
 def test_a_lagging_feature_at_0_is_pushed_down_beyond_the_largest_gap(k):
     """With the other classes at 0: what the proposition says is positive for every Delta_y >= log k."""
     one_sample = sample(k, 100)
