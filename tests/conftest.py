@@ -23,6 +23,23 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("ci")
 
 
+LONG = (
+    "tests/kernels/",
+    "tests/objectives/",
+    "tests/sweep/test_dask.py",
+    "tests/integrators/",
+    "tests/verification/",
+    "tests/simulation/",
+    "tests/cli/",
+)
+"""Where tests are that take long, the longest first."""
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with what takes long, so that in the end no process waits for another."""
+    items.sort(key=lambda item: next((place for place, start in enumerate(LONG) if item.nodeid.startswith(start)), len(LONG)))
+
+
 @pytest.fixture(params=sorted(problems.PARAMETERS))
 def problem(request):
     """Every problem of problems.PARAMETERS in turn."""
@@ -69,4 +86,5 @@ def pytest_xdist_make_scheduler(config, log):
             file = super()._split_scope(nodeid)
             return "kernels" if file.startswith(("tests/kernels/", "tests/objectives/")) else file
 
+    config.option.loadscopereorder = False  # as they were collected, not by their number
     return Scheduling(config, log)
