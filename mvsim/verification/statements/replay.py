@@ -13,11 +13,14 @@ from mvsim.verification.evidence.replay import FINER, Budget, DescentReplay, Flo
 from mvsim.verification.statements.gradient_flow import WIDEST
 from mvsim.verification.verdict import Verdict, at_most, constant, not_applicable
 
-LARGEST, PART, OF_MOST = 500.0, 0.9, 100.0
-"""Most difference of any record from the replay, and of nine of ten of them, in units of the tolerance of one step. An escape magnifies the error
-of a step, which is all that is left once the clock has been allowed for: in the study replays the records of 40 runs at k = 4 and 6 differ by 85 at
-most. Of 40 runs of an earlier time-stepper, each replayed from start to end, they differed by 326 at most, nine of ten of the worst run by less than
-7. A last record of ERM whose time is wrong by a fifth differs by 900."""
+LARGEST, PART, OF_MOST = 500.0, 0.9, 250.0
+"""Most difference of any record from the replay, and of nine of ten of them, in units of the tolerance of one step.
+
+An escape magnifies the error of a step: it may come 10 rtol earlier or later, relative to its time. That is allowed for at records near it, but
+it stays in what had grown until then. Under ERM a learned feature grows by dc / d ln t = 4.5 until a late second view of its class escapes (k =
+6, t = 10^10, where the tolerance of c is 1.8e-4 at rtol = 1e-3), and is off by 10 rtol 4.5 = 250 tolerances from then on. In one of 121 runs of
+the study paths nine of ten records differed by up to 161, with an escape that was 8 rtol late; in the study replays those of 40 runs at k = 4
+and 6 differ by 85 at most. A last record of ERM whose time is wrong by a fifth differs by 900."""
 
 LOSS = 20.0
 """Most difference of ln J at a record from the replay, in units of rtol, as `mvsim.integrators.flow.flow.IMBALANCE` allows it. Losses of those runs
