@@ -170,6 +170,18 @@ def test_the_time_between_the_escapes_of_two_views_is_met(seed, rtol):
     assert np.allclose(gaps(seed, rtol), expected, rtol=50.0 * max(rtol, 1e-3))
 
 
+def test_equations_that_were_not_solved_are_forgotten_at_an_escape():
+    """They were counted for a system that is another one from then on. Without products the whole Hessian is not formed, which forgets them too."""
+    field = replace(fields("erm"), product=None)
+    visits = follow(field, mvsim.initial_correlations(SMALL, 0), 3e3)
+    escape = next(place for place, visit in enumerate(visits[1:], 1) if visit.state.memory.since_escape == 0.0)
+    before = visits[escape - 3].state
+    counted = replace(before.memory, stepper=replace(before.memory.stepper, unsolved=500))
+    again = [visit.state.memory.stepper.unsolved for visit in islice(GradientFlow(field, 1e-3).trajectory(replace(before, memory=counted), 1e250), 3)]
+    assert min(again[:2]) >= 500
+    assert again[2] == 0
+
+
 def test_the_preconditioner_makes_no_difference_to_the_result():
     field = fields()
     c = mvsim.initial_correlations(SMALL, 0)

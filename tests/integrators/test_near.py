@@ -98,7 +98,10 @@ class Coupled(Problem):
 
     def __init__(self, product):
         super().__init__(lambda y: self.H @ (1.0 - y), lambda y: -self.H, lambda y: np.full(40, 1e-4))
-        self.product, self.products = product, 0
+        self.product, self.products, self.counted = product, 0, 0
+
+    def spent(self, products):
+        self.counted += products
 
     def near(self, y):
         def product(v):
@@ -122,6 +125,7 @@ def test_the_whole_hessian_preconditions_once_equations_that_failed_have_cost_as
     assert ends[True][0] > 1e3 * ends[False][0]
     assert ends[True][2].history.Z[0, :40] == pytest.approx(np.ones(40), abs=1e-3)
     assert ends[True][1] % 40 == 0 < ends[True][1]
+    assert problem.counted == problem.products
     assert ends[False][2].unsolved * COST_OF_UNSOLVED >= 40 > ends[True][2].unsolved * COST_OF_UNSOLVED
 
 
