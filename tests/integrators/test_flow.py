@@ -10,6 +10,7 @@ import pytest
 import reference
 from example_run import assert_same_bits
 from interrupting import StopAfter, assert_resumes
+from scipy.integrate import quad
 from tolerances import ROUNDOFF
 
 import mvsim
@@ -133,6 +134,34 @@ def test_a_blow_up_arrives_when_it_is_predicted():
     expected = predicted_escape_times(own_correlations(START), np.full((1, 2), np.log(K)), RHO, ALPHA, 2.0)
     assert np.allclose(log.time, expected, rtol=1e-4)
     assert log.time[0, 0, 1] < log.time[0, 0, 0]
+
+
+@pytest.mark.parametrize("rtol", [1e-3, 1e-4])
+@pytest.mark.parametrize("pushed_to", [0.2, 0.4], ids=["pushed to 0.2 of the threshold", "to 0.4"])
+def test_what_comes_up_from_below_0_escapes_in_time(pushed_to, rtol):
+    """x' = K ((x_+ / b)^(alpha - 1) + p^(alpha - 1)) from below 0: carried by others, then on its own."""
+    start, end, push = -0.05 * RHO, 4.0 * RHO, pushed_to ** (ALPHA - 1.0)
+
+    def speed(c):
+        return K * (np.clip(c / RHO, 0.0, 1.0) ** (ALPHA - 1.0) + push)
+
+    visits = follow(plain_field(lambda c: -speed(c), lambda c: 1e40 - c.sum(), RHO, ALPHA), np.full((1, 1, 1, 2), start), 1e9, rtol)
+    after = next(visit.state for visit in visits if visit.state.c.min() > end)
+    exact, _ = quad(lambda x: 1.0 / speed(x), start, end, points=[0.0, 0.1 * RHO, pushed_to * RHO, RHO], epsabs=0.0, epsrel=1e-10, limit=500)
+    arrived = after.time - (after.c[0, 0, 0, 0] - end) / speed(end)  # beyond the threshold the speed is constant
+    assert abs(arrived / exact - 1.0) < 5.0 * rtol
+
+
+def test_the_scale_of_a_chart_is_the_change_that_doubles_the_way_to_go():
+    c = np.array([1e-3, 4e-2, 0.2, -0.05])
+    chart, tiny = EscapeChart.at(c, np.arange(3), np.full(3, 0.1), 8.0), 1e-7
+    further = np.concatenate([c[:2] + tiny * chart.scale(c), c[2:]])
+    moved = chart.of(chart.to_y(further) - chart.to_y(c))
+    assert np.allclose(moved, tiny * (np.abs(chart.of(chart.to_y(c))) + 0.1), rtol=1e-4)
+    others = chart.others(np.arange(4), np.full(4, 0.1), 8.0)
+    assert others.index.tolist() == [2, 3]
+    assert others.scale(c)[0] == math.inf  # beyond its threshold
+    assert not chart.others(np.arange(4), np.full(4, 0.1), 1.5).index.shape[0]
 
 
 @pytest.mark.parametrize("method", ["erm", "midpoint"])
@@ -263,10 +292,11 @@ def test_a_step_that_passes_over_an_escape_is_refused(monkeypatch):
         """Of each step, in relative tolerances."""
         states = [State(0, 0.0, c), *(visit.state for visit in follow(field_of(objective), c, 2.6e25))]
         log_losses = np.log([objective.loss(state.c) for state in states])
-        return np.abs(np.diff(log_losses) + np.diff([state.log_dissipation for state in states])) / 1e-3
+        falls = -np.diff(log_losses)
+        return np.abs(falls - np.diff([state.log_dissipation for state in states])) / (1.0 + np.maximum(falls, 0.0)) / 1e-3
 
     largest = imbalances().max()
-    assert 1.0 < largest <= IMBALANCE
+    assert 1.0 < largest <= 2.0 * IMBALANCE  # it is the balance since the last mark that may be so far off, to either side
     monkeypatch.setattr(the_flow, "IMBALANCE", 0.25 * largest)
     assert imbalances().max() < 0.75 * largest
 

@@ -511,10 +511,10 @@ def test_that_nothing_rests_is_said_on_the_device():
 # Flows of networks --------------------------------------------------------------------------------------------------------------------------
 
 FLOWS = {
-    "erm": (mvsim.Parameters(k=3, m=16, N=30, P=36, d=2000), 5e8),
-    "midpoint": (mvsim.Parameters(k=3, m=16, N=30, P=36, d=300), 2e5),
+    "erm": (mvsim.Parameters(k=3, m=20, N=30, P=36, d=2000), 5e8),
+    "midpoint": (mvsim.Parameters(k=3, m=20, N=30, P=36, d=300), 2e5),
 }
-"""Parameters, and how long they are followed: beyond three escapes, and six."""
+"""Parameters, and how long they are followed: beyond three escapes, and eight."""
 
 every_flow = pytest.mark.parametrize("method", FLOWS)
 
@@ -566,11 +566,11 @@ def losses_of(method, states):
 @every_flow
 def test_a_flow_is_the_same_whether_or_not_neurons_rest(method):
     """At a tolerance well below what they may differ by: how the errors of two flows fall depends on the machine's round-off."""
-    all_stepped, rested = flow(method, False, 3e-4), flow(method, True, 3e-4)
+    all_stepped, rested = flow(method, False, 1e-5), flow(method, True, 1e-5)
     assert not any(state.memory.resting.some for state in all_stepped.states[1:])
     assert all(state.memory.resting.some for state in rested.states[1:])
     escaped = np.isfinite(all_stepped.escapes)
-    assert np.count_nonzero(escaped) == {"erm": 3, "midpoint": 6}[method]
+    assert np.count_nonzero(escaped) == {"erm": 3, "midpoint": 8}[method]
     assert np.array_equal(np.isfinite(rested.escapes), escaped)
     times = rested.escapes[escaped] / all_stepped.escapes[escaped]
     assert np.abs(times - 1.0).max() <= RESTED
@@ -586,7 +586,7 @@ def test_while_neurons_rest_all_are_seldom_evaluated(method):
     assert rested.evaluations < 0.25 * all_stepped.evaluations
     renewals = sum(state.memory.resting.elapsed == 0.0 for state in rested.states[1:])
     assert rested.evaluations == renewals + 1  # and one at the beginning
-    assert len(rested.marks) <= renewals <= len(rested.marks) + {"erm": 3, "midpoint": 6}[method]
+    assert len(rested.marks) <= renewals <= len(rested.marks) + {"erm": 3, "midpoint": 8}[method]
 
 
 @every_flow
@@ -603,9 +603,9 @@ def test_while_neurons_rest_the_loss_never_rises_and_falls_by_what_is_dissipated
 
 
 def test_what_is_lost_while_neurons_rest_is_what_they_lose_too(many):
-    """All neurons begin nearly alike, so that the two of each view that are stepped have no more than a few of 16 parts of it."""
+    """All neurons begin nearly alike, so that the two of each view that are stepped have no more than a few of 20 parts of it."""
     objective, c = problem("erm")
-    c = np.where(own_mask(c), 0.05 * (1.0 - 1e-3 * np.arange(16))[None, :, None, None], 1e-9)
+    c = np.where(own_mask(c), 0.05 * (1.0 - 1e-3 * np.arange(20))[None, :, None, None], 1e-9)
     states = [State(0, 0.0, c)]
     for visit in GradientFlow(field_of(objective), 1e-3).trajectory(states[0], 1e6):
         states.append(visit.state)
@@ -613,7 +613,7 @@ def test_what_is_lost_while_neurons_rest_is_what_they_lose_too(many):
             break
     marks = [state for state in states[1:] if state.memory.resting.elapsed == 0.0]
     last, start = marks[-1], objective.loss(c)
-    assert len(stepped_in(last)) <= 4 * c.size // 16
+    assert len(stepped_in(last)) <= 4 * c.size // 20
     assert start - objective.loss(last.c) == pytest.approx(last.dissipation, rel=3.0 * DISSIPATED)
     assert math.log(start / objective.loss(last.c)) == pytest.approx(last.log_dissipation, rel=3.0 * DISSIPATED)
 
@@ -632,14 +632,13 @@ def test_while_neurons_rest_whole_neurons_are_stepped_and_as_many_of_each_class(
         numbers = neurons[:, :, 0] // (k * V)
         assert np.array_equal(numbers // m, np.broadcast_to(np.arange(k)[:, None], numbers.shape))
         kinds.add(numbers.shape[1])
-    assert len(kinds) >= 3  # more are stepped as more escape
+    assert len(kinds) >= 2  # more are stepped as more escape
     assert max(kinds) <= m // 2
 
 
 def uninterrupted_from(flow_of, state, method):
     """The next states, from one that was saved and read back by a flow of another field."""
-    field = field_of(problem(method)[0])
-    another = GradientFlow(field, 1e-3)
+    another = GradientFlow(without_products(problem(method)[0]), 1e-3)
     saved = replace(state, c=state.c.copy(), memory=another.unpack({name: array.copy() for name, array in flow_of.pack(state.memory).items()}))
     return [visit.state for visit in islice(another.trajectory(saved, FLOWS[method][1]), 30)]
 
@@ -655,7 +654,7 @@ def places_to_resume_at(states):
 
 @every_flow
 def test_a_flow_that_is_resumed_while_neurons_rest_is_the_uninterrupted_one(method, many):
-    rested, flow_of = flow(method, True), GradientFlow(field_of(problem(method)[0]), 1e-3)
+    rested, flow_of = flow(method, True), GradientFlow(without_products(problem(method)[0]), 1e-3)
     places = places_to_resume_at(rested.states)
     assert len(places) >= 5
     for place in places:

@@ -28,6 +28,10 @@ LARGEST_SLOPE = 260.0
 CANCELS = 0.1
 """alpha - 2 below which (b / x)^(alpha - 2) - 1 would lose digits."""
 
+LATE = 0.1
+"""Part of its threshold from which on a coordinate that is not on the chart is resolved relative to the time until it escapes. Less than that it is
+moved by others, as one that comes from below 0 is, and what it errs is small beside what it has still to grow."""
+
 
 @dataclass(frozen=True, eq=False)
 class EscapeChart:
@@ -56,6 +60,15 @@ class EscapeChart:
         x = c[candidates]
         inside = (x > smallest(alpha) * thresholds) & (x < thresholds) & (alpha >= 2.0)
         return EscapeChart(candidates[inside], 0.5 * x[inside], thresholds[inside], alpha)
+
+    def others(self, candidates: Any, thresholds: Any, alpha: float) -> EscapeChart:
+        """Return a chart of those of the ``candidates`` (a,) that are not on this one, for all of their values; floors are at `LATE`.
+
+        They were below 0 when the chart was made, or beyond their threshold, and are stepped as they are. One that comes up later escapes as any
+        other: (alpha - 2) times the relative error of it is that of the time it takes.
+        """
+        off = (primitives_of(candidates).lookup(self.index, candidates) < 0) & (alpha >= 2.0)
+        return EscapeChart(candidates[off], LATE * thresholds[off], thresholds[off], alpha)
 
     def within(self, index: Any) -> EscapeChart:
         """Return the chart for vectors that hold the coordinates ``index`` alone, none twice."""
@@ -92,6 +105,15 @@ class EscapeChart:
     def curved(self, y: Any) -> Any:
         """Return the coordinates at which y is not a straight function of c: between their floor and their threshold."""
         return self.index[self.waiting(y) & (self.of(y) > self._at_floor[0])]
+
+    def scale(self, c: Any) -> Any:
+        """Return (e,): the change of each coordinate of the chart at c (n,) that changes the time until it escapes by as much as that is.
+
+        It is (|y| + b) / (dy/dc), and inf beyond the threshold b.
+        """
+        xp, y = namespace_of(c), self.to_y(c)
+        scale = (xp.abs(self.of(y)) + self.threshold) / self.of(self.slope(c))
+        return xp.where(self.waiting(y), scale, xp.full_like(scale, math.inf))
 
     def number_waiting(self, y: Any) -> int:
         """Return how many coordinates of the chart are still below their threshold."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,8 +81,8 @@ class ChartedField:
     """y' = -(dy/dc) grad J(c(y)), y the coordinates of a chart, in the namespace and on the device of the field.
 
     Every error is measured in units of a tolerance: for most coordinates rtol times the scale that the field tells
-    (`mvsim.integrators.base.Field`); on the chart, below the threshold b, rtol (|y| + b) where that is less, so that escapes are resolved relative to
-    the time they take.
+    (`mvsim.integrators.base.Field`); below the threshold of an escape rtol times the scale of the chart where that is less, so that escapes are
+    resolved relative to the time they take. That is so also for coordinates that are not on the chart (`EscapeChart.others`).
 
     Parameters
     ----------
@@ -109,6 +109,7 @@ class ChartedField:
         self.field, self.chart, self.shape, self.rtol, self.largest = field, chart, shape, rtol, largest
         self.size = math.prod(shape)
         self.evaluations = 0
+        self._others = chart.others(*field.escaping)
         self._last: tuple[Any, float, Any] | None = None
 
     def correlations(self, y: Any) -> Any:
@@ -246,13 +247,20 @@ class ChartedField:
 
     def tolerance(self, y: Any) -> Units:
         """Return the errors, (n,) each, that a step at y and what is left of its equation may have."""
-        xp, chart = namespace_of(y), self.chart
-        c = chart.to_c(y)
-        slope, relative = chart.slope(c), self.rtol * (xp.abs(chart.of(y)) + chart.threshold)
+        return self._tolerance(y, (self.chart, self._others))
+
+    def tolerance_at_rest(self, y: Any) -> Any:
+        """Return (n,): the errors of coordinates at rest from which on they are stepped. Those that are not on the chart are far from an escape."""
+        return self._tolerance(y, (self.chart,)).step
+
+    def _tolerance(self, y: Any, charts: Sequence[EscapeChart]) -> Units:
+        xp, c = namespace_of(y), self.chart.to_c(y)
+        slope, escaping = self.chart.slope(c), [(chart, chart.scale(c)) for chart in charts]
 
         def allowed(unit: Any) -> Any:
-            tolerance = self.rtol * slope * flat(unit)
-            on_chart = chart.of(tolerance)
-            return xp.maximum(chart.places.written(tolerance, xp.where(chart.waiting(y), xp.minimum(on_chart, relative), on_chart)), 1e-300)
+            scale = flat(unit)
+            for chart, most in escaping:
+                scale = chart.places.written(scale, xp.minimum(chart.of(scale), most))
+            return xp.maximum(self.rtol * slope * scale, 1e-300)
 
         return Units(*(allowed(unit) for unit in self.field.units(self._shaped(c))))
