@@ -463,6 +463,7 @@ def test_every_number_that_a_flow_carries_comes_back_from_what_was_packed():
         "gamma": 0.125,
         "rate": 0.31,
         "error": 3e-6,
+        "linearised_clock": 2.5e-7,
         "unsolved": 17,
         "exact": True,
         "clock": 6.5e4,

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -129,7 +130,8 @@ def test_the_whole_hessian_preconditions_once_equations_that_failed_have_cost_as
     assert ends[False][2].unsolved * COST_OF_UNSOLVED >= 40 > ends[True][2].unsolved * COST_OF_UNSOLVED
 
 
-def test_it_is_made_once_where_nothing_asks_for_another():
+def test_it_is_made_once_where_nothing_asks_for_another(monkeypatch):
+    monkeypatch.setattr(the_stepper, "OUTGROWN", math.inf)
     problem = Counted()
     states = states_of(problem, 60)
     assert len(problem.places) == 1
@@ -143,6 +145,17 @@ def test_it_is_made_anew_when_it_is_old():
     made = {state.linearised_at for state in states_of(problem, 60)}
     assert made == {-1, *range(0, 60, 7)}
     assert len(problem.places) == len(made) - 1
+
+
+def test_it_is_made_anew_when_the_clock_has_outgrown_it(monkeypatch):
+    monkeypatch.setattr(the_stepper, "OUTGROWN", 1.25)
+    problem = Counted()
+    states = states_of(problem, 60)
+    assert len(problem.places) > 5
+    for before, after in pairwise(states):
+        grown = before.clock > 1.25 * before.linearised_clock
+        assert (after.linearised is not before.linearised) == grown or before.linearised_at < 0
+        assert after.linearised_clock <= after.clock
 
 
 def test_it_is_made_anew_where_it_does_not_serve():

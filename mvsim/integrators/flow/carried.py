@@ -71,4 +71,4 @@ class Memory:
 
 def unpack_memory(arrays: Mapping[str, np.ndarray], device: Device = host()) -> Memory | None:  # noqa: B008 - a constant
     """Return the memory that was packed; None, so that a flow starts anew, if there is none or it is that of an earlier stepper."""
-    return unpack(Memory, arrays, device) if "stepper.unsolved" in arrays else None
+    return unpack(Memory, arrays, device) if "stepper.linearised_clock" in arrays else None

@@ -114,7 +114,7 @@ class Followed:
         velocity = whole.rate(y)
         log_loss = whole.log_loss(self._chart.to_c(y))
         corrected = rest.corrected(stepped, resting.elapsed, velocity)
-        wrong = namespace_of(y).abs(corrected - y) > MOST_OF_ONE * whole.tolerance_at_rest(y)
+        wrong = namespace_of(y).abs(corrected - y) > MOST_OF_ONE * whole.coarser_tolerance(y)
         before, after = Motion(resting.y, rest.of(resting.velocity)), Motion(corrected, rest.of(velocity))
         gains = 0.5 * resting.elapsed * (whole.rates(before, resting.log_loss) + whole.rates(after, log_loss))
         stepper = _gained(stepper, gains, n)

@@ -34,6 +34,11 @@ LONGEST_INVERSE = 20
 DRIFT = 0.3
 """Relative change of gamma beyond which the inverse is made anew."""
 
+OUTGROWN = 6.0
+"""Growth of the clock after which the system is linearised anew. Residuals, and with them the Hessian, fall as the time since an escape grows. With
+a Hessian that is far too large an iteration takes small steps, and ends because they are small. In a run of ERM steps erred by up to 266 tolerances
+in one coordinate, with a whole Hessian that had been kept for tens of steps."""
+
 ATTEMPTS = 40
 """Attempts at one step before it is given up."""
 
@@ -96,6 +101,8 @@ class StepperState:
         (n,) y near which the system is known.
     linearised_at, inverted_at : int
         Steps at which that and the preconditioner were made; -1: they have to be made.
+    linearised_clock : float
+        Least clock since the system was linearised.
     gamma : float
         Of the preconditioner.
     rate : float
@@ -120,6 +127,7 @@ class StepperState:
     linearised: Any
     linearised_at: int
     inverted_at: int
+    linearised_clock: float
     gamma: float
     rate: float
     secants: Secants
@@ -190,6 +198,7 @@ class Stepper:
             linearised=y,
             linearised_at=-1,
             inverted_at=-1,
+            linearised_clock=clock,
             gamma=0.0,
             rate=1.0,
             secants=Secants.none(y),
@@ -255,6 +264,7 @@ class Stepper:
                         steps=now.steps + 1,
                         rate=solution.rate,
                         error=error,
+                        linearised_clock=min(now.linearised_clock, clock),
                         clock=clock,
                         drift=drift,
                     )
@@ -274,7 +284,8 @@ class Stepper:
         y = prediction[0, :n] + time_of(now.history.h, now.clock) * now.drift
         equation = ImplicitEquation(self.system.rate, gamma, y, prediction[1, :n] / float(c.l[1]) + gamma * now.drift)
         fresh = now.inverted_at < 0 or now.steps >= now.inverted_at + LONGEST_INVERSE or abs(gamma / now.gamma - 1.0) > DRIFT
-        outdated = now.linearised_at < 0 or self._known.is_outdated(now, y)
+        outgrown = now.clock > OUTGROWN * now.linearised_clock
+        outdated = now.linearised_at < 0 or outgrown or self._known.is_outdated(now, y)
         while True:
             if outdated:
                 now, fresh = self._linearised(now, y), True
@@ -292,7 +303,7 @@ class Stepper:
 
     def _linearised(self, now: StepperState, y: Any) -> StepperState:
         """Return the state linearised at y; with the whole Hessian if an equation has just failed, and all that did have cost as much as it does."""
-        there = replace(now, linearised=y, linearised_at=now.steps, exact=False)
+        there = replace(now, linearised=y, linearised_at=now.steps, linearised_clock=now.clock, exact=False)
         near = self._known.near(there)
         if now.linearised_at >= 0 or near is None or now.unsolved * COST_OF_UNSOLVED < near.products_of_exact:
             return there

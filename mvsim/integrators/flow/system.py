@@ -249,8 +249,8 @@ class ChartedField:
         """Return the errors, (n,) each, that a step at y and what is left of its equation may have."""
         return self._tolerance(y, (self.chart, self._others))
 
-    def tolerance_at_rest(self, y: Any) -> Any:
-        """Return (n,): the errors of coordinates at rest from which on they are stepped. Those that are not on the chart are far from an escape."""
+    def coarser_tolerance(self, y: Any) -> Any:
+        """Return (n,): the errors that a step may have, of coordinates that are not on the chart as if they were far from an escape."""
         return self._tolerance(y, (self.chart,)).step
 
     def _tolerance(self, y: Any, charts: Sequence[EscapeChart]) -> Units:

@@ -5,7 +5,8 @@ the whole run only where that is affordable (`Budget`). Of a record between two 
 are compared, of a saved state all correlations, the loss and the learned features; nothing else that is recorded is.
 
 Differences are measured in the coordinates y of `mvsim.integrators.flow.chart.EscapeChart`, in which correlations on their way to an escape move at
-constant speed, and in units of the tolerance that the time-stepper allows in a single step (`mvsim.integrators.flow.system.ChartedField.tolerance`).
+constant speed, and in units of the tolerance that the time-stepper allows in a single step
+(`mvsim.integrators.flow.system.ChartedField.coarser_tolerance`).
 Two runs of the same flow differ by an error of the clock, too, and the speed of an escape magnifies it: a neuron that escapes a little later is far
 from where it should be. Where several escape at once each has an error of its own. So a recorded coordinate Y_i at time T is compared with all values
 that the path takes at times close to T, and so is the recorded loss:
@@ -341,7 +342,7 @@ class _Path:
 
     def tolerance(self, y: np.ndarray) -> np.ndarray:
         """Return the tolerances at y."""
-        return self._system.tolerance(y).step
+        return self._system.coarser_tolerance(y)
 
 
 @dataclass(frozen=True, eq=False)
