@@ -37,8 +37,8 @@ RUNS = {"k=4, seed 8": (4, 8), "k=4, seed 2": (4, 2), "k=4, seed 6": (4, 6), "k=
 """Number of classes and seed, all defaults."""
 
 
-def _counted_as(gradients: float) -> Callable[[], AbstractContextManager[Any]]:
-    return lambda: patch.object(stepper, "COST_OF_UNSOLVED", gradients)
+def _counted_as(products: float) -> Callable[[], AbstractContextManager[Any]]:
+    return lambda: patch.object(stepper, "COST_OF_UNSOLVED", products)
 
 
 AS_IT_IS = "as it is"

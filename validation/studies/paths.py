@@ -167,7 +167,7 @@ def _exceptions(answer: dict[str, Any]) -> tuple[float, float, float] | None:
     return None if told is None else (float(told[1]), float(told[2]), float(told[3]))
 
 
-LETTERS = 100
+LETTERS = 108
 """In a line of the title."""
 
 
@@ -175,7 +175,7 @@ PATHS = {"literal": FIRST, FALLING: SECOND}
 """The paths that are drawn, and their colours."""
 
 DODGE = 1.05
-"""Factor between the k at which two paths are drawn, so that their intervals do not overlap."""
+"""Factor between the k at which two series are drawn, so that their intervals do not overlap."""
 
 
 def picture(results: dict[str, Any]) -> Figure:
@@ -183,19 +183,16 @@ def picture(results: dict[str, Any]) -> Figure:
     with styled():
         figure = Figure(figsize=(6.8, 3.1), layout="constrained")
         left, right = figure.subplots(1, 2)
-        for number, marker in (("4.6", "o"), ("4.7", "s")):
-            for path, colour in PATHS.items():
-                asked = [a for a in results.values() if (a["theorem"], a["path"]) == (number, path)]
-                shares = sorted((a["k"], v["measured"], *_interval(a["seeds"], v["measured"])) for a in asked if (v := _features(a)))
-                label = f"Theorem {number}, {_typeset(path)}{_common(asked)}"
-                _points(left, shares, (1.03 if number == "4.7" else 0.97) * _dodged(path), color=colour, marker=marker, label=label)
+        for (number, path, fields), asked in _series(results).items():
+            shares = sorted((a["k"], v["measured"], *_interval(a["seeds"], v["measured"])) for a in asked if (v := _features(a)))
+            label = f"Theorem {number}, {_typeset(path)}{''.join(f', ${name} = {value}$' for name, value in fields)}"
+            _points(left, shares, (1.03 if number == "4.7" else 0.97) * _dodged(path, fields), label=label, **_look(number, path, fields))
+            found = sorted((a["k"], *told) for a in asked if (told := _exceptions(a)))
+            _points(right, found, _dodged(path, fields), **_look(number, path, fields))
         ks = sorted({a["k"] for a in results.values()})
         left.plot(ks, [1.0 - 1.0 / k for k in ks], color=MARK, linewidth=0.8, label="$1 - 1/k$")
         left.set_ylim(0.0, 1.05)
         left.set_title("Fraction of runs in which a theorem holds")
-        for path, colour in PATHS.items():
-            shares = sorted((a["k"], *found) for a in results.values() if a["path"] == path and (found := _exceptions(a)))
-            _points(right, shares, _dodged(path), color=colour, marker="o")
         right.set_ylim(-0.04, 1.05 * right.get_ylim()[1])
         right.set_title("Exceptions to 4.6 among the classes, times $\\log k$")
         for axes in (left, right):
@@ -204,7 +201,7 @@ def picture(results: dict[str, Any]) -> Figure:
             axes.set_xlim(0.8 * ks[0], 1.3 * ks[-1])
             axes.minorticks_off()
             axes.set_xlabel("$k$")
-        figure.suptitle(textwrap.fill(headline(results), LETTERS), fontsize=9, x=0.01, ha="left")
+        figure.suptitle(textwrap.fill(headline(results), LETTERS), fontsize=8, x=0.01, ha="left")
         figure.legend(loc="outside lower left", ncols=3, fontsize=6, title="Bars: 95 % intervals", title_fontsize=6, alignment="left")
         return figure
 
@@ -216,18 +213,29 @@ def _points(axes: Axes, shares: Sequence[tuple[float, ...]], shift: float, **loo
         axes.errorbar(shift * k, share, yerr=[share - low, high - share], markersize=4, linewidth=0.8, linestyle="", **look)
 
 
-def _dodged(path: str) -> float:
-    return DODGE ** list(PATHS).index(path)
+def _series(results: dict[str, Any]) -> dict[tuple[str, str, tuple[tuple[str, Any], ...]], list[dict[str, Any]]]:
+    """Return the answers by theorem, path and other parameters, in the order of the paths; without those on other paths."""
+    series: dict[tuple[str, str, tuple[tuple[str, Any], ...]], list[dict[str, Any]]] = {}
+    for number in THEOREMS:
+        for path in PATHS:
+            for answer in results.values():
+                if (answer["theorem"], answer["path"]) == (number, path):
+                    series.setdefault((number, path, tuple(sorted(answer["fields"].items()))), []).append(answer)
+    return series
+
+
+def _look(number: str, path: str, fields: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return colour and marker of a series: one with another P is hollow."""
+    hollow = {"markerfacecolor": "white"} if "P" in dict(fields) else {}
+    return {"color": PATHS[path], "marker": "o" if number == "4.6" else "s", **hollow}
+
+
+def _dodged(path: str, fields: Sequence[tuple[str, Any]]) -> float:
+    return DODGE ** (list(PATHS).index(path) + 1.5 * ("P" in dict(fields)))
 
 
 def _interval(seeds: int, share: float) -> tuple[float, float]:
     return clopper_pearson(round(seeds * share), seeds)
-
-
-def _common(asked: Sequence[dict[str, Any]]) -> str:
-    """Return the other parameters that all points of a path have, for a label."""
-    shared = set.intersection(*({*a["fields"].items()} for a in asked)) if asked else set()
-    return "".join(f", ${name} = {value}$" for name, value in sorted(shared))
 
 
 def _typeset(path: str) -> str:
