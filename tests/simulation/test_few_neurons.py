@@ -13,6 +13,7 @@ from tolerances import HESSIAN_ROUNDOFF, ROUNDOFF
 import mvsim
 from mvsim.integrators import Groups
 from mvsim.kernels.array.kernel import ArrayPatchesKernel
+from mvsim.objectives import base as objectives
 from mvsim.objectives.scales import Scales
 from mvsim.simulation.few_neurons import SOON, FewNeurons, name_of
 from mvsim.simulation.field import field_of
@@ -223,3 +224,18 @@ def test_where_the_kernel_offers_no_other_or_nothing_escapes_there_are_no_groups
     field = field_of(mvsim.objective("erm", p, mvsim.sample_dataset(p, 0), backend=backend))
     assert (field.groups is not None) == (case == "a network")
     assert field.on_host().groups is field.groups
+
+
+def test_most_neurons_can_rest_at_the_start_with_the_r0_of_0_3_at_k_50(monkeypatch):
+    """Of 5,000 correlations of a class the largest is far beyond r0 rho, the largest own one of a view."""
+    p = mvsim.Parameters(k=50, d=217335, N=100, P=400)
+    few = mvsim.objective("erm", p, mvsim.sample_dataset(p, 0))
+    c = mvsim.initial_correlations(p, 0)
+
+    def most_of_a_class():
+        return int(few.escaped(c, SOON).sum(axis=1).max())
+
+    assert p.r0 == pytest.approx(0.3, rel=1e-3)
+    assert most_of_a_class() <= 5
+    monkeypatch.setattr(objectives, "STIFF", 0.3)
+    assert most_of_a_class() == 42

@@ -1,6 +1,7 @@
 """Runs of the gradient flow are gradient flows, and records that were changed are found."""
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -228,6 +229,30 @@ def test_a_wait_that_was_cut_out_of_the_clock_or_put_into_it_is_found(midpoint, 
     wrong = max(factor, 1.0 / factor)
     assert wrong / 1.4 < verdict.measured < 1.1 * wrong  # K changes by a third there, which is allowed for
     assert verdict.violated_at == pytest.approx(start + factor * (end - start))
+
+
+@pytest.mark.parametrize(
+    ("start", "K", "expected"),
+    [
+        (10.0, 1.0, 3.0),
+        (10.0, 1.2, 3.0),  # the nearer of the two K counts
+        (10.0, 1.0 / 1.2, 2.5),
+        (10.0, 1.4, None),  # K is another one at the end: in between it may be anything
+        (0.0, 1.0, 3.0),
+        (0.01, 1.0, None),  # time grows by more than a hundred
+    ],
+)
+def test_growth_tells_the_time_only_where_it_is_as_fast_at_both_ends(start, K, expected):
+    """c' = K c^7 with K = 1 at first, from 1/2 to where the way to infinity is shorter by a tenth; it is said to take three times as long."""
+    (c, C), took = (0.5, 0.5 * 0.9 ** (-1.0 / 6.0)), 0.1 * 0.5**-6 / 6.0
+    here, then = (
+        SimpleNamespace(time=time, c=np.full((1, 1, 1, 1), at), K=speed) for time, at, speed in ((start, c, 1.0), (start + 3.0 * took, C, K))
+    )
+    evidence = SimpleNamespace(
+        parameters=SimpleNamespace(alpha=8.0), objective=SimpleNamespace(escapes_at=2.0), gradient=lambda state: -state.K * state.c**7
+    )
+    factor = _clock_factor(evidence, here, then)
+    assert factor == (expected if expected is None else pytest.approx(expected, rel=1e-9))
 
 
 def test_a_tolerance_with_which_every_bound_grows_decides_nothing(erm):
