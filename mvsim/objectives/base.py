@@ -33,8 +33,8 @@ from mvsim.options import check_choice
 from mvsim.parameters import Deviation, Parameters
 
 STIFF = 0.6
-"""`Objective.stiff_from` as a part of `Objective.linear_from`. With r0 = 0.3 at k = 50 initial correlations go up to 0.55 of it, and with 0.3 in its
-place 43 of 50 neurons were counted, and none could rest: ERM took six times as long a step, with as many gradients."""
+"""`Objective.stiff_from` as a part of `Objective.linear_from`. It is more than initial correlations reach, which at r0 = 0.3 and k = 50 is more than
+half of `linear_from`: if most neurons of a class count as stiff from the start, none can rest."""
 
 SELF_PAIRS = 0.1
 """Part of the early growth from which on pairs of a point with itself are named as a departure from large N."""

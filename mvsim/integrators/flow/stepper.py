@@ -36,8 +36,8 @@ DRIFT = 0.3
 
 OUTGROWN = 6.0
 """Growth of the clock after which the system is linearised anew. Residuals, and with them the Hessian, fall as the time since an escape grows. With
-a Hessian that is far too large an iteration takes small steps, and ends because they are small. In a run of ERM steps erred by up to 266 tolerances
-in one coordinate, with a whole Hessian that had been kept for tens of steps."""
+a Hessian that is far too large an iteration takes small steps, and ends because they are small: with a whole Hessian that was kept for tens of steps,
+honest runs of ERM err by more than their replay allows."""
 
 ATTEMPTS = 40
 """Attempts at one step before it is given up."""
