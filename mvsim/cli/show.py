@@ -46,7 +46,7 @@ def _facts(run: Run, file: Path) -> list[str]:
     return [
         *([running] if run.status == "running" else []),
         f"Status: {run.status}{'' if run.settled is None else ', settled' if run.settled else ', not settled'}; "
-        f"{run.dataset.sizes['time']} records, {run.dataset.sizes['snapshot']} full states, {size}",
+        f"{run.dataset.sizes['time']} records, {run.dataset.sizes['snapshot']} saved states, {size}",
         "Parameters: " + ", ".join(f"{name}={_text(value)}" for name, value in fields.items()),
         "Other than the default: " + (", ".join(changed) or "none"),
         f"Integrator: {made['integrator']['name']} ({stepping})",
