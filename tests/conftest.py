@@ -30,11 +30,12 @@ hypothesis.settings.load_profile("ci")
 LONG = (
     "tests/kernels/",
     "tests/objectives/",
+    "tests/test_documentation_site.py",
     "tests/sweep/test_dask.py",
+    "tests/cli/",
     "tests/integrators/",
     "tests/verification/",
     "tests/simulation/",
-    "tests/cli/",
 )
 """Where tests are that take long, the longest first."""
 
