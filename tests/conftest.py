@@ -1,5 +1,10 @@
 """Fixtures shared by all tests, and the one Hypothesis profile: derandomised, so that the same commit gives the same outcome everywhere."""
 
+import os
+
+# Before numpy is loaded, here and in child processes: of tiny products several threads make much ado.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
 import signal
 
 import hypothesis
@@ -10,7 +15,6 @@ from tiny_run import SETTLING, settled_run
 from usable import cases
 
 from mvsim.kernels import BACKENDS
-from mvsim.linalg.blas import one_blas_thread
 
 hypothesis.settings.register_profile(
     "ci",
@@ -26,11 +30,12 @@ hypothesis.settings.load_profile("ci")
 LONG = (
     "tests/kernels/",
     "tests/objectives/",
+    "tests/test_documentation_site.py",
     "tests/sweep/test_dask.py",
+    "tests/cli/",
     "tests/integrators/",
     "tests/verification/",
     "tests/simulation/",
-    "tests/cli/",
 )
 """Where tests are that take long, the longest first."""
 
@@ -50,13 +55,6 @@ def problem(request):
 def backend(request):
     """Every backend in turn."""
     return request.param
-
-
-@pytest.fixture
-def one_blas():
-    """One thread for BLAS, as in a run: of tiny products several threads make much ado."""
-    with one_blas_thread():
-        yield
 
 
 @pytest.fixture

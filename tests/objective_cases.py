@@ -132,3 +132,21 @@ def larger(kind):
     rng = np.random.default_rng(41)
     c = problems.random_correlations(p, rng)
     return problems.Problem(kind, p, mvsim.sample_dataset(p, seed=1), c, rng.standard_normal(c.shape))
+
+
+@cache
+def with_outputs_up_to(kind, largest):
+    """A larger problem at correlations by that factor larger by which its largest output lies below this one."""
+    problem = larger(kind)
+    outputs = objective("erm", problem, READABLE).outputs(problem.c)
+    return problems.with_data(problem, problem.data, problem.c * largest / np.max(outputs))
+
+
+@cache
+def by_the_oracle(name, kind, largest=None):
+    """`everything` of a larger problem by the readable backend, once for all others, which cannot change it."""
+    problem = larger(kind) if largest is None else with_outputs_up_to(kind, largest)
+    results = everything(objective(name, problem, READABLE), problem)
+    for result in results:
+        result.flags.writeable = False
+    return results

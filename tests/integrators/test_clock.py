@@ -11,8 +11,6 @@ from mvsim.integrators.flow.bdf import MAX_ORDER, History
 from mvsim.integrators.flow.clock import FRESH, LONGEST, MARGIN, SHORT, WORTHWHILE, in_frame, size_of, time_of, wound
 from mvsim.integrators.flow.stepper import Stepper
 
-pytestmark = pytest.mark.usefixtures("one_blas")
-
 every_order = pytest.mark.parametrize("order", range(1, MAX_ORDER + 1))
 every_order_above_1 = pytest.mark.parametrize("order", range(2, MAX_ORDER + 1))
 

@@ -17,8 +17,6 @@ from mvsim.integrators.flow.secants import Secants
 from mvsim.integrators.flow.stepper import COST_OF_UNSOLVED, LONGEST_INVERSE, Stepper
 from mvsim.linalg.arrow_matrix import Curvature
 
-pytestmark = pytest.mark.usefixtures("one_blas")
-
 
 @pytest.mark.parametrize("index", [np.arange(5), np.array([3, 0]), np.zeros(0, int)], ids=["all", "two", "none"])
 def test_the_preconditioner_is_the_inverse_in_the_coordinates_of_y(index):

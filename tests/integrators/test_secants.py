@@ -9,9 +9,6 @@ from mvsim.integrators.flow.newton import SOLVED, ImplicitEquation
 from mvsim.integrators.flow.secants import EVALUATIONS, KEPT, Secants, solve_by_secants
 from mvsim.linalg.arrow_matrix import Curvature
 
-pytestmark = pytest.mark.usefixtures("one_blas")
-
-
 UNIMPORTANT = 1e12
 """Tolerance of a coordinate that does not count."""
 

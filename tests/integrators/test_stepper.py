@@ -19,8 +19,6 @@ from mvsim.integrators.flow.newton import ImplicitEquation, solve_by_newton
 from mvsim.integrators.flow.secants import Secants, solve_by_secants
 from mvsim.integrators.flow.stepper import GaveUpError, Stepper, StepperState, laid_out
 
-pytestmark = pytest.mark.usefixtures("one_blas")
-
 
 def robertson(y):
     slow, fast, quadratic = 0.04 * y[0], 1e4 * y[1] * y[2], 3e7 * y[1] ** 2

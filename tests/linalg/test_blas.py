@@ -2,12 +2,21 @@
 
 import threading
 
+import pytest
 import scipy.linalg  # noqa: F401 - loads a second BLAS
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import mvsim
 from mvsim.linalg import blas
 from mvsim.linalg.blas import library_was_loaded, one_blas_thread
+
+
+@pytest.fixture(autouse=True)
+def several_threads():
+    """Three threads for every BLAS before a test, whatever the tests around it have and whatever the machine has."""
+    with threadpool_limits(3, user_api="blas"):
+        assert set(numbers()) == {3}
+        yield
 
 
 def numbers():

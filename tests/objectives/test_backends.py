@@ -11,12 +11,14 @@ from objective_cases import (
     READABLE,
     assert_everything_close,
     assert_same,
+    by_the_oracle,
     every_backend,
     every_fast_backend,
     every_objective,
     everything,
     larger,
     objective,
+    with_outputs_up_to,
 )
 from tolerances import (
     HESSIAN_ROUNDOFF,
@@ -35,7 +37,7 @@ from mvsim.random_streams import stream
 @pytest.mark.parametrize("kind", LARGER)
 def test_backends_agree(name, backend, kind):
     problem = larger(kind)
-    assert_everything_close(*(everything(objective(name, problem, which), problem) for which in (backend, READABLE)))
+    assert_everything_close(everything(objective(name, problem, backend), problem), by_the_oracle(name, kind))
 
 
 @every_objective
@@ -44,11 +46,8 @@ def test_backends_agree(name, backend, kind):
 @pytest.mark.parametrize("largest", [30.0, 120.0, 280.0, 600.0, 1500.0])
 def test_backends_agree_at_large_outputs(name, backend, kind, largest):
     """Exponentials and their products must be taken in an order that does not overflow, whatever the size of the outputs."""
-    problem = larger(kind)
-    outputs = objective("erm", problem, READABLE).outputs(problem.c)
-    problem = problems.with_data(problem, problem.data, problem.c * largest / np.max(outputs))
-    results = [everything(objective(name, problem, which), problem) for which in (READABLE, backend)]
-    assert_same(*results, problem)
+    problem = with_outputs_up_to(kind, largest)
+    assert_same(by_the_oracle(name, kind, largest), everything(objective(name, problem, backend), problem), problem)
 
 
 @every_objective
