@@ -48,7 +48,7 @@ def everything_in(run):
     return tuple(variables), json.dumps(run.provenance, sort_keys=True)
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def each_run_is_replayed_once():
     """Most of the time of a judgement is for a replay, which says the same of the same run again; ``tests/verification`` tests what it says."""
     replayed, known = run_verdicts.replayed, {}
