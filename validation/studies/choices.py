@@ -146,6 +146,9 @@ def finite_steps(options: argparse.Namespace, runs: Path) -> list[dict[str, Any]
 OUTCOMES = {"erm": ("one", "exactly one feature", "o"), "midpoint": ("both", "both features", "s")}
 """Of each method the outcome that its theorem names, in the results and in words, and its marker."""
 
+SHAPES = {"o": "circles", "s": "squares"}
+"""How markers are called."""
+
 OTHER = {"erm": "both", "midpoint": "one"}
 """The outcome that a class with the named one does not have; what has neither yet may come to either."""
 
@@ -231,8 +234,10 @@ def picture(results: dict[str, Any]) -> Figure:
             axes.set_visible(False)
         for axes in grid[:, 0]:
             axes.set_ylabel("fraction of classes")
-        for (method, (_, words, _)), height in zip(OUTCOMES.items(), (0.2, 0.08), strict=True):
-            grid[0, 0].text(0.03, height, f"{METHOD_NAMES[method]}: {words}", color=METHODS[method], fontsize=7, transform=grid[0, 0].transAxes)
+        for (method, (_, words, marker)), height in zip(OUTCOMES.items(), (0.2, 0.08), strict=True):
+            grid[0, 0].text(
+                0.03, height, f"{METHOD_NAMES[method]} ({SHAPES[marker]}): {words}", color=METHODS[method], fontsize=7, transform=grid[0, 0].transAxes
+            )
         width = 90 if across > 1 else 40
         figure.suptitle(textwrap.fill(_message(results), width), fontsize=9, x=0.01, ha="left")
         note = textwrap.fill(

@@ -111,7 +111,7 @@ def picture(results: dict[str, Any]) -> Figure:
         for axes in grid[-1]:
             axes.set_xlabel("escape time predicted from the initial state")
         _legend(grid[0, 0], results)
-        figure.suptitle(textwrap.fill(_headline(results), 80), fontsize=9, x=0.01, ha="left")
+        figure.suptitle(textwrap.fill(_headline(results), 70), fontsize=9, x=0.01, ha="left")
         return figure
 
 
