@@ -113,6 +113,8 @@ def _verb(runs: Sequence[Shown]) -> str:
 def titles(runs: Sequence[Shown], above: str) -> tuple[str, list[str]]:
     """Return what is common to all runs, and what each column has of its own: which run it is, and what it learned if nothing above says so.
 
+    Of one run it is not said that it has settled: the headline tells of one that has not in other words.
+
     Parameters
     ----------
     runs : sequence of Shown
@@ -123,6 +125,8 @@ def titles(runs: Sequence[Shown], above: str) -> tuple[str, list[str]]:
     told = [identity(shown) for shown in runs]
     common = [part for part in told[0] if all(part in parts for parts in told)]
     own = [", ".join(_unbroken(part) for part in parts if part not in common) for parts in told]
+    if len(runs) > 1 and all(ending(shown) == "settled" for shown in runs):
+        common.append("both settled" if len(runs) == 2 else "all settled")  # where one ends before another does, only that end is marked
     if above == RUN_BY_RUN:
         own = [f"{words}\n{what_was_learned(shown)}" if words else what_was_learned(shown) for words, shown in zip(own, runs, strict=True)]
     return ", ".join(_unbroken(part) for part in common if not above.startswith(f"{part} ")), own
@@ -159,7 +163,9 @@ def footnote(runs: Sequence[Shown], panels: Sequence[Panel], width: int) -> str:
         return "\n".join([*lines, f"As in {assumption}, all hidden constants 1."])
     first = "d" if "d" in departures else departures[0]
     said = dict.fromkeys(_departure(shown, deviation) for shown in runs for deviation in shown.run.regime if deviation.name == first)
-    more = f"; {len(departures) - 1} more (mvsim show -v)" if len(departures) > 1 else ""
+    alike = all({deviation.name for deviation in shown.run.regime} == set(departures) for shown in runs)
+    where = "" if alike else " in one or more of the runs"
+    more = f"; {len(departures) - 1} more{where} (mvsim show -v)" if len(departures) > 1 else ""
     text = " or ".join(list(said)[:2]) + (" or others" if len(said) > 2 else "")
     lines.append("\n".join(_typeset(line.replace(KEPT, " ")) for line in textwrap.wrap(f"Departs from {assumption}: {text}{more}.", width)))
     return "\n".join(lines)

@@ -231,6 +231,15 @@ def test_the_footnote_names_the_first_departure_and_counts_the_others():
     assert f"; {len({deviation.name for deviation in run.regime}) - 1} more (mvsim show -v)." in title
 
 
+def test_the_footnote_says_which_departures_are_not_those_of_all_runs():
+    run = synthetic_run("erm", k=5)
+    fewer = synthetic_run("midpoint", k=5, regime=run.provenance["regime"][:-1])
+    number = len({deviation.name for deviation in run.regime}) - 1
+    assert number > 1
+    assert f"; {number} more (mvsim show -v)." in texts(run_figure([run, run]))
+    assert f"; {number} more in one or more of the runs (mvsim show -v)." in " ".join(texts(run_figure([run, fewer])).split())
+
+
 def test_title_does_not_claim_deviations_that_are_not_there():
     assert "As in Assumption 4.3" in texts(run_figure([synthetic_run("erm", k=5, regime=[])]))
 
@@ -242,6 +251,13 @@ def test_run_that_has_not_settled_is_marked_so(entries, remark):
     text = texts(run_figure([synthetic_run("erm", k=5, seed=0, **entries)]))
     assert f"$k$ = 5, seed 0{remark}" in text
     assert (" at $t$ = " in text) == bool(remark)
+
+
+def test_that_all_runs_have_settled_is_said_once():
+    settled, other = synthetic_run("erm", k=5), synthetic_run("midpoint", k=5, settled=False)
+    assert "$k$ = 5, seed 0, both settled" in texts(run_figure([settled, settled]))
+    assert ", all settled" in texts(run_figure([settled] * 3))
+    assert "both settled" not in texts(run_figure([settled, other]))
 
 
 def test_several_runs_are_columns_with_the_same_axes():

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from mvsim.plotting.style import METHODS, NONE, OUTCOMES, paler
+from mvsim.plotting.style import MARKERS, METHODS, NONE, OUTCOMES, colour_of_k, marker_of_k, paler
 
 # Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
 SEEN = {
@@ -49,3 +49,11 @@ def test_more_learned_is_darker_and_chance_is_paler():
         assert lab(paler(colour))[0] > lab(colour)[0] + 5
     assert paler("#000000", 0.0) == "#FFFFFF"
     assert paler(NONE, 1.0) == NONE
+
+
+def test_the_larger_k_the_lighter_and_neighbours_have_markers_of_their_own():
+    light = [lab(colour_of_k(k))[0] for k in (2, 5, 10, 20, 50, 200, 1000)]
+    assert all(b - a > 5 for a, b in itertools.pairwise(light))
+    assert light[-1] < 85, "lines are seen on white"
+    assert (colour_of_k(1), colour_of_k(10**6)) == (colour_of_k(2), colour_of_k(1000))
+    assert len({marker_of_k(k) for k in (4, *MARKERS)}) == 1 + len(MARKERS)

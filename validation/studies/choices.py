@@ -146,6 +146,9 @@ def finite_steps(options: argparse.Namespace, runs: Path) -> list[dict[str, Any]
 OUTCOMES = {"erm": ("one", "exactly one feature", "o"), "midpoint": ("both", "both features", "s")}
 """Of each method the outcome that its theorem names, in the results and in words, and its marker."""
 
+SHAPES = {"o": "circles", "s": "squares"}
+"""How markers are called."""
+
 OTHER = {"erm": "both", "midpoint": "one"}
 """The outcome that a class with the named one does not have; what has neither yet may come to either."""
 
@@ -162,12 +165,31 @@ def _message(results: dict[str, Any]) -> str:
     erm, midpoint = (f"{METHOD_NAMES[method]} {{}}with {_changes(results, method)}" for method in OUTCOMES)
     said = [f"The outcome of {erm.format('changes ')}, that of {midpoint.format('')}"]
     if not any(_changing(results, method) for method in OUTCOMES):
-        said = [f"Neither the outcome of ERM nor that of Midpoint Mixup changes with {' and '.join(map(_short, _tried(results))) or 'anything'}"]
+        said = [_unchanged(results)]
     stable = [row for row in results.get("steps", {}).get("rows", []) if row["value"] < EDGE]
     if stable:
         same, classes = (sum(row[key] for row in stable) for key in ("same", "classes"))
         said.append(f"stable steps end as the flow in {same} of {classes} classes")
     return "; ".join(said)
+
+
+def _unchanged(results: dict[str, Any]) -> str:
+    """Say between which values no choice brings an outcome clearly below `ENOUGH`: others may."""
+    names = _tried(results)
+    if not names:
+        return "No choice was tried"
+    tried = "; ".join(_ranges(results[name]["rows"], _short(name) if len(names) > 1 else "") for name in names)
+    return f"No {' or '.join(map(_short, names))} that was tried brings an outcome clearly below {ENOUGH:g} ({tried})"
+
+
+def _ranges(rows: list[dict[str, Any]], name: str) -> str:
+    """Return from which to which value a choice was tried with each method, after its name."""
+    said = []
+    for method in OUTCOMES:
+        values = [row["value"] for row in rows if method in row]
+        if values:
+            said.append(f"{METHOD_NAMES[method]} {min(values):g}" + (f" to {max(values):g}" if len(values) > 1 else ""))
+    return f"{name} " * bool(name) + ", ".join(said)
 
 
 def _changes(results: dict[str, Any], method: str) -> str:
@@ -212,13 +234,14 @@ def picture(results: dict[str, Any]) -> Figure:
             axes.set_visible(False)
         for axes in grid[:, 0]:
             axes.set_ylabel("fraction of classes")
-        for (method, (_, words, _)), height in zip(OUTCOMES.items(), (0.2, 0.08), strict=True):
-            grid[0, 0].text(0.03, height, f"{METHOD_NAMES[method]}: {words}", color=METHODS[method], fontsize=7, transform=grid[0, 0].transAxes)
-        width = 90 if across > 1 else 46
+        for (method, (_, words, marker)), height in zip(OUTCOMES.items(), (0.2, 0.08), strict=True):
+            grid[0, 0].text(
+                0.03, height, f"{METHOD_NAMES[method]} ({SHAPES[marker]}): {words}", color=METHODS[method], fontsize=7, transform=grid[0, 0].transAxes
+            )
+        width = 90 if across > 1 else 40
         figure.suptitle(textwrap.fill(_message(results), width), fontsize=9, x=0.01, ha="left")
         note = textwrap.fill(
-            "Bars: 95 % intervals. Hollow: some class had no feature yet, or a run was given up. The title names what takes the whole interval "
-            f"below {ENOUGH:g} (dotted), unfinished classes counted in favour of the theorem.",
+            f"Bars: 95 % intervals. Dotted: {ENOUGH:g}. Hollow: some class had no feature yet, or a run was given up.",
             round(1.5 * width),
         )
         figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
@@ -315,8 +338,8 @@ def passage(results: dict[str, Any]) -> str:
     text = [
         "![Fraction of classes that end as the theorems say, over what is left open](../figures/choices.png)\n",
         f"One thing at a time is changed; every other field has its default, and r0 = {R0:g} unless pairs are drawn or steps are finite. An outcome "
-        f"counts as changed if at some value the whole 95 % interval of its share lies below {ENOUGH:g}, unfinished classes counted in favour of the "
-        "theorem. Growth from self-pairs: the part of the early growth that pairs of a point with itself contribute.\n",
+        f"is clearly below {ENOUGH:g} if the whole 95 % interval of its share is, unfinished classes counted in favour of the theorem; it changes "
+        "with what brings it there. Growth from self-pairs: the part of the early growth that pairs of a point with itself contribute.\n",
     ]
     for name, part in results.items():
         if name == "steps":
@@ -343,5 +366,8 @@ def _share(outcome: dict[str, Any] | None, which: str) -> str:
     if outcome is None or not outcome[which]:
         return ""
     share, low, high = outcome[which]
-    given_up = outcome["ends"].get("gradients", 0)
-    return f"{share:.2f} [{low:.2f}, {high:.2f}], {outcome['runs']} runs" + (f", {given_up} of them given up" if given_up else "")
+    given_up, unfinished = outcome["ends"].get("gradients", 0), outcome["classes"]["none"]
+    said = [f"{share:.2f} [{low:.2f}, {high:.2f}], {outcome['runs']} runs"]
+    said += [f"{given_up} of them given up"] if given_up else []
+    said += [f"{unfinished} {'class' if unfinished == 1 else 'classes'} with no feature yet"] if unfinished else []
+    return ", ".join(said)

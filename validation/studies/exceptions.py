@@ -30,10 +30,11 @@ from lib.study import LOSS
 from lib.tables import table
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from scipy.optimize import minimize
 
 import mvsim
-from mvsim.plotting.style import FIRST, MARK, SECOND, ramp, styled
+from mvsim.plotting.style import FIRST, MARK, colour_of_k, marker_of_k, styled
 from mvsim.sweep.intervals import clustered_interval
 
 TITLE = "Which classes are exceptions to Theorem 4.6"
@@ -177,25 +178,31 @@ def down_to_literal(k: int) -> dict[str, Any]:
 def picture(results: dict[str, Any]) -> Figure:
     """Draw the law, and the shares of exceptions in bins of the lead, of fitted and of held-out classes."""
     with styled():
-        figure = Figure(figsize=(3.3, 3.2), layout="constrained")
+        figure = Figure(figsize=(3.3, 3.4), layout="constrained")
         axes = figure.subplots()
         x = results["log_x0"] + np.linspace(-REACH, REACH, 200)
         axes.plot(np.exp(x), 1.0 / (1.0 + np.exp(results["s"] * (x - results["log_x0"]))), color=MARK, label="logistic law, fitted")
         axes.axvspan(*np.exp(results["interval"]), color=MARK, alpha=0.15, linewidth=0, label="its $x_0$")
-        for part, beside, colour, marker in (("fitted", -0.03, FIRST, "o"), ("held out", 0.03, SECOND, "s")):
+        for part, beside, face, marker in (("fitted", -0.05, FIRST, "o"), ("held out", 0.05, "white", "s")):
             found = results["bins"][part]
             at = np.exp([one["middle"] + beside for one in found])
             mean = np.array([one["share"] for one in found])
             ends = np.array([one["interval"] for one in found]).T
             label = f"k = {', '.join(map(str, FIT if part == 'fitted' else HELD_OUT))}, {part}"
-            axes.errorbar(at, mean, yerr=np.abs(ends - mean), markersize=3.5, linewidth=0.7, color=colour, fmt=marker, label=label)
+            look: dict[str, Any] = {"color": FIRST, "markerfacecolor": face, "markeredgewidth": 0.8, "markersize": 3.5, "linewidth": 0.7}
+            axes.errorbar(at, mean, yerr=np.abs(ends - mean), fmt=marker, label=label, **look)
         axes.set_xscale("log")
         axes.set_xlabel(r"lead of the first view, $(T_\ell - T_w) / k$")
         axes.set_ylabel("share of classes that learn both")
         axes.set_ylim(-0.05, 1.05)
-        figure.suptitle("The less the first view leads at the start,\nthe more often the second is learned, too", fontsize=9, x=0.01, ha="left")
-        note = {"title": "Bars and shade: 95 % intervals", "title_fontsize": 6, "alignment": "left"}
-        figure.legend(loc="outside lower left", ncols=2, fontsize=6, **note)
+        title = "Prediction 1: the less the first view leads\nat the start, the more often both are learned"
+        figure.suptitle(title, fontsize=9, x=0.01, ha="left")
+        at_50 = results["k"]["50"]
+        note = (
+            f"Bars and shade: 95 % intervals. At k = 50 prediction 1 is\nright for {at_50['right']} of {at_50['classes']} classes; prediction 2 (not "
+            f"drawn), which uses\nthe time at which the run ends, is right for {at_50['by_W']}."
+        )
+        figure.legend(loc="outside lower left", ncols=2, fontsize=6, title=note, title_fontsize=6, alignment="left")
         return figure
 
 
@@ -209,78 +216,104 @@ SHOWN = (6, 10, 20, 50, 1000)
 def rates_picture(results: dict[str, Any]) -> Figure:
     """Draw the rate of exceptions over r0 for several k, and what was measured; and beside it the same down to d = k^20."""
     lines = results.get("down_to_literal", {})
-    colours = dict(zip(SHOWN, ramp(len(SHOWN)), strict=True))
     with styled():
-        figure = Figure(figsize=(6.8 if lines else 3.3, 3.0), layout="constrained")
+        figure = Figure(figsize=(6.8 if lines else 3.3, 3.4), layout="constrained")
         axes, *others = figure.subplots(1, 2 if lines else 1, squeeze=False)[0]
-        ends: list[tuple[float, float, str]] = []
-        for row in results["rates"]["rows"]:
-            if row["k"] in colours:
-                counted = [(r0, one) for r0, one in zip(results["rates"]["r0"], row["shares"], strict=True) if one * DRAWN >= LEAST_COUNT]
-                axes.plot(*zip(*counted, strict=True), color=colours[row["k"]])
-                ends.append((*counted[-1], f"$k$ = {row['k']}"))
-        for k, r0, mean, low, high in results.get("rates_of_runs", []):
-            if k in colours:
-                at = r0 * (1.0 + 0.03 * (SHOWN.index(k) - 1.5))
-                if mean:
-                    error = [[mean - low], [high - mean]]
-                    axes.errorbar([at], [mean], yerr=error, ecolor="black", markerfacecolor=colours[k], **MEASURED)
-                else:  # all that is known is that the share is less
-                    axes.plot([at], [high], **LESS | {"markeredgecolor": colours[k]})
-        if results.get("rates_of_runs"):
-            axes.plot([], [], markerfacecolor="black", **{key: value for key, value in MEASURED.items() if key != "fmt"}, marker="o", linestyle="",
-                      label="measured")  # fmt: skip
-            axes.plot([], [], **LESS, label="none seen: 95 % upper limit")
-        axes.set(xscale="log", yscale="log", ylim=(3e-5 if results.get("rates_of_runs") else 2e-4, 2.0))
-        axes.set_xlabel(r"largest initial correlation over the threshold, $r_0$")
-        axes.set_ylabel("share of classes that learn both")
-        axes.set_xticks([0.05, 0.1, 0.2, 0.4], ["0.05", "0.1", "0.2", "0.4"])
-        axes.minorticks_off()
-        _label_ends(axes, ends)
-        figure.suptitle(
-            "Exceptions to Theorem 4.6 are rarer as $r_0$ falls;\nthey are predicted to be more frequent as $k$ grows", fontsize=9, x=0.01, ha="left"
-        )
-        title = {
-            "title": f"Lines: predicted, where {LEAST_COUNT} classes or more of {DRAWN:,} are exceptions",
-            "title_fontsize": 6,
-            "alignment": "left",
-        }
-        figure.legend(loc="outside lower left", ncols=2, fontsize=6, **title)
+        _predicted(axes, results["rates"], LEAST_DRAWN)
+        _measured(axes, results.get("rates_of_runs", []))
         for far in others:
-            for k, line in lines.items():
-                far.plot(line["r0"], line["shares"], color=colours[int(k)])
-                far.plot(line["r0"][0], line["shares"][0], color=colours[int(k)], marker="D", markersize=4, linestyle="")
-                place = (line["r0"][0], line["shares"][0])
-                far.annotate(f"$k$ = {k}, $d = k^{{20}}$", place, xytext=(6, -2), textcoords="offset points", va="top", fontsize=7)
-            far.set_xscale("log")
-            far.set_yscale("log")
-            far.margins(0.1)
-            far.set_ylabel("predicted share")
-            far.set_xlabel("$r_0$, down to that of $d = k^{20}$")
+            axes.set_title("At larger $r_0$: predicted and measured")
+            _down_to_literal(far, lines)
+        figure.suptitle(
+            "Exceptions to Theorem 4.6 are rarer as $r_0$ falls; as $k$ grows, they are predicted\n"
+            "to be more frequent at the same $r_0$, and rarer at $d = k^{20}$",
+            fontsize=9, x=0.01, ha="left",
+        )  # fmt: skip
+        title = (
+            f"Lines: predicted, on the left where {LEAST_COUNT} classes or more of {DRAWN:,} are exceptions. Symbols on the left: measured, with\n"
+            "95 % intervals (arrow: goes on below); hollow: none seen, upper end of the interval. Symbols on the right: $d = k^{20}$."
+        )
+        figure.legend(handles=_symbols(results), loc="outside lower left", ncols=4, fontsize=6, title=title, title_fontsize=6, alignment="left")
         return figure
 
 
-MEASURED: dict[str, Any] = {"fmt": "o", "markersize": 3.5, "markeredgecolor": "black", "markeredgewidth": 0.6, "linewidth": 0.7}
-LESS: dict[str, Any] = {
-    "marker": "v",
-    "markersize": 4,
-    "linestyle": "",
-    "markerfacecolor": "white",
-    "markeredgecolor": "black",
-    "markeredgewidth": 0.8,
-}
+LEAST_DRAWN = 3e-5
+"""Least share on the axis of what was measured."""
+
+MEASURED: dict[str, Any] = {"markersize": 4, "markeredgecolor": "black", "markeredgewidth": 0.6, "linewidth": 0.7, "ecolor": "black"}
+LESS: dict[str, Any] = {"markersize": 4, "markerfacecolor": "white", "markeredgewidth": 0.9}
+DOWN: dict[str, Any] = {"arrowstyle": "<|-", "mutation_scale": 5, "linewidth": 0.7, "shrinkA": 0, "shrinkB": 0}
 """How shares are drawn that were measured, and the ends of intervals where nothing was seen."""
+
+BESIDE = 0.05
+"""Part of r0 by which neighbouring k are moved apart, so that their intervals do not lie on each other."""
+
+
+def _predicted(axes: Axes, rates: dict[str, Any], least: float) -> None:
+    """Draw a line for each k, as far as enough exceptions were drawn, and its name beside the axes, where no symbol is."""
+    ends: list[tuple[float, str]] = []
+    for row in rates["rows"]:
+        if row["k"] in SHOWN:
+            counted = [(r0, one) for r0, one in zip(rates["r0"], row["shares"], strict=True) if one * DRAWN >= LEAST_COUNT]
+            axes.plot(*zip(*counted, strict=True), color=colour_of_k(row["k"]))
+            ends.append((counted[-1][1], f"$k$ = {row['k']}"))
+    axes.set(xscale="log", yscale="log", ylim=(least, 2.0), xlim=(0.045, 0.46))
+    axes.set_xlabel(r"largest initial correlation over the threshold, $r_0$")
+    axes.set_ylabel("share of classes that learn both")
+    axes.set_xticks([0.05, 0.1, 0.2, 0.4], ["0.05", "0.1", "0.2", "0.4"])
+    axes.minorticks_off()
+    _label_ends(axes, ends)
+
+
+def _measured(axes: Axes, rates: list[list[Any]]) -> None:
+    """Draw the shares of runs with their intervals: an arrow where one goes on below the axis, and where no exception was seen."""
+    for k, r0, mean, low, high in rates:
+        if k not in SHOWN:
+            continue
+        at, look = r0 * (1.0 + BESIDE * (SHOWN.index(k) - 1.5)), {"marker": marker_of_k(k), "linestyle": ""}
+        if mean:
+            axes.errorbar([at], [mean], yerr=[[mean - low], [high - mean]], markerfacecolor=colour_of_k(k), **look, **MEASURED)
+            if low < axes.get_ylim()[0]:
+                axes.plot([at], [0.015], transform=axes.get_xaxis_transform(), marker="v", markersize=3, color="black", clip_on=False)
+        else:  # all that is known is that the share is less
+            axes.plot([at], [high], color=colour_of_k(k), **look, **LESS)
+            axes.annotate("", (at, high), xytext=(0, -9), textcoords="offset points", arrowprops=DOWN | {"color": colour_of_k(k)}, zorder=1)
+
+
+def _symbols(results: dict[str, Any]) -> list[Line2D]:
+    """Return the symbols of the k that were measured, for the legend."""
+    measured = sorted({k for k, *_ in results.get("rates_of_runs", [])} & set(SHOWN))
+    look = {name: value for name, value in MEASURED.items() if name != "ecolor"} | {"linestyle": ""}
+    return [Line2D([], [], marker=marker_of_k(k), markerfacecolor=colour_of_k(k), label=f"$k$ = {k}", **look) for k in measured]
+
+
+def _down_to_literal(axes: Axes, lines: dict[str, Any]) -> None:
+    """Draw the predicted rates down to the r0 of d = k^20, where symbols stand."""
+    for k, line in lines.items():
+        place, colour = (line["r0"][0], line["shares"][0]), colour_of_k(int(k))
+        axes.plot(line["r0"], line["shares"], color=colour)
+        axes.plot(*place, color=colour, marker=marker_of_k(int(k)), markersize=5, linestyle="")
+        words = f"$k$ = {k}, $d = k^{{20}}$"
+        axes.annotate(words, place, xytext=(6, -2), textcoords="offset points", va="top", fontsize=7)
+    axes.set(xscale="log", yscale="log")
+    axes.margins(0.1)
+    axes.set_ylim(top=1.0)
+    axes.set_title("Down to $d = k^{20}$: predicted only")
+    axes.set_ylabel("predicted share")
+    axes.set_xlabel("$r_0$, down to that of $d = k^{20}$")
+
 
 APART = 1.75
 """Least factor between the places of two words at the ends of lines."""
 
 
-def _label_ends(axes: Axes, ends: list[tuple[float, float, str]]) -> None:
-    """Write words at the right ends of lines, moved apart where they would overlap."""
+def _label_ends(axes: Axes, ends: list[tuple[float, str]]) -> None:
+    """Write words beside the axes at the heights of the right ends of lines, moved apart where they would overlap."""
     height = 0.0
-    for x, y, words in sorted(ends, key=lambda end: end[1]):
+    for y, words in sorted(ends):
         height = max(y, height * APART)
-        axes.annotate(words, (x, height), xytext=(4, 0), textcoords="offset points", va="center", fontsize=7, annotation_clip=False)
+        place: dict[str, Any] = {"xy": (1.0, height), "xycoords": ("axes fraction", "data")}
+        axes.annotate(words, xytext=(3, 0), textcoords="offset points", va="center", fontsize=7, annotation_clip=False, **place)
 
 
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:

@@ -1,4 +1,4 @@
-"""Flows that creep: runs of Midpoint Mixup in which steps stay short although nothing moves, and what changes of the time-stepper make of them.
+"""Flows that need very many steps: of Midpoint Mixup, with short steps although nothing moves, and what changes of the time-stepper make of them.
 
 At k = 4 with all defaults, seed 8 would take steps of a millionth of the time and not settle. Equations fail where the part of the Hessian in the
 preconditioner is not enough; each failure divides the step by four. The whole Hessian is the remedy, and takes a product for each of its columns: it
@@ -30,7 +30,7 @@ from mvsim.errors import Interrupted
 from mvsim.integrators.flow import stepper
 from mvsim.simulation.progress import Silent
 
-TITLE = "Flows that creep"
+TITLE = "Flows that need very many steps"
 SOURCES = TRAINING
 
 RUNS = {"k=4, seed 8": (4, 8), "k=4, seed 2": (4, 2), "k=4, seed 6": (4, 6), "k=10, seed 0": (10, 0), "k=10, seed 1": (10, 1)}

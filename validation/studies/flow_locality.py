@@ -27,7 +27,7 @@ from mvsim.integrators import GradientFlow, State
 from mvsim.integrators.flow import secants, stepper
 from mvsim.objectives.resident import Resident
 
-TITLE = "How many classes move at a time"
+TITLE = "How many outputs change from one evaluation to the next"
 SOURCES = FLOW
 
 BOUNDS = (1e-2, 1e-3, 1e-4, 1e-5)

@@ -27,7 +27,7 @@ import mvsim
 from mvsim.integrators import State
 from mvsim.integrators.flow import resting
 
-TITLE = "Neurons that rest"
+TITLE = "Neurons that are not integrated (resting)"
 SOURCES = FLOW
 
 RTOL, FINER = 1e-3, 1000.0

@@ -113,7 +113,7 @@ def picture(results: dict[str, Any]) -> Figure:
     """Draw what is left of the gap over time, a panel for each k: the median over runs of the median over classes, and the range over runs."""
     with styled():
         figure = Figure(figsize=(3.3, 1.75 * len(results["runs"]) + 0.5), layout="constrained")
-        figure.suptitle("Midpoint Mixup closes a gap\nthat ERM has hardly touched", fontsize=9, x=0.01, ha="left")
+        figure.suptitle("When Midpoint Mixup has closed a gap,\nERM has hardly touched it", fontsize=9, x=0.01, ha="left")
         panels = figure.subplots(len(results["runs"]), 1, sharex=True, squeeze=False)[:, 0]
         grid = np.geomspace(1.0, T_END, 200)
         for axes, (k, runs) in zip(panels, results["runs"].items(), strict=True):
@@ -137,7 +137,10 @@ def picture(results: dict[str, Any]) -> Figure:
         for where, name in (("network", "network"), ("linear", "linear model")):
             panels[-1].plot([], [], **{"color": MARK, **LINES[where]}, label=name)
         panels[-1].legend(loc="center right", bbox_to_anchor=(1.0, 0.3), handlelength=1.8)
-        note = "Lines: medians. Shade: range over runs (hatched: linear model)."
+        note = (
+            "Lines: medians. Shade: range over runs (hatched: linear model). Below 0\n"
+            "the other view leads. Text, under Midpoint Mixup: median of absolute values."
+        )
         figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
         panels[-1].set_xlabel("time since the gap was opened")
         return figure

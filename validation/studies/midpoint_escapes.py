@@ -12,6 +12,7 @@ Fails unless for signals at random places at k = 10 nine of ten escapes are with
 from __future__ import annotations
 
 import argparse
+import textwrap
 import time
 from typing import Any
 
@@ -26,7 +27,7 @@ from matplotlib.lines import Line2D
 from scipy.stats import kendalltau
 
 import mvsim
-from mvsim.plotting.style import MARK, ramp, styled
+from mvsim.plotting.style import MARK, colour_of_k, marker_of_k, styled
 
 TITLE = "When every view escapes under Midpoint Mixup"
 SOURCES = (*TRAINING, "archive")
@@ -90,11 +91,8 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
     return {"k": k, "layout": layout, "d": p.d, "N": p.N, "P": p.P, "runs": found}
 
 
-WAYS = {False: "First view, or second view by a second neuron", True: "Second view by the neuron of the first view"}
+WAYS = {False: "By a neuron of its own", True: "By the neuron of the first view"}
 """Titles of the two ways in which views escape: by growth of a dormant neuron, and by patches that two points share."""
-
-MARKERS = ("s", "o", "^", "D")
-"""Of the numbers of classes, in their order."""
 
 
 def picture(results: dict[str, Any]) -> Figure:
@@ -113,25 +111,24 @@ def picture(results: dict[str, Any]) -> Figure:
         for axes in grid[-1]:
             axes.set_xlabel("escape time predicted from the initial state")
         _legend(grid[0, 0], results)
-        figure.suptitle(_headline(results), fontsize=9, x=0.01, ha="left")
+        figure.suptitle(textwrap.fill(_headline(results), 70), fontsize=9, x=0.01, ha="left")
         return figure
 
 
 def _headline(results: dict[str, Any]) -> str:
-    """Say how many escapes come early, and how many nearly when they are predicted to."""
+    """Say how many escapes come nearly when they are predicted to, and how many are predicted before they come."""
     late = np.concatenate([np.subtract(run["came"], run["predicted"]) for answer in results.values() for run in answer["runs"]])
-    within, early = int((np.abs(late) <= WITHIN).sum()), int((late < 0.0).sum())
-    return f"{early} of {len(late)} escapes under Midpoint Mixup come earlier than predicted, {within} within {WITHIN:g} decades"
+    within, too_early = int((np.abs(late) <= WITHIN).sum()), int((late > 0.0).sum())
+    said = f"too early in {too_early}" if too_early else "never too early"
+    return f"Escape times under Midpoint Mixup are predicted within a factor of {10.0**WITHIN:.0f} in {within} of {len(late)} cases, and {said}"
 
 
 def _panel(axes: Axes, answers: list[dict[str, Any]], is_shared: bool, results: dict[str, Any]) -> None:
     """Draw the views that escape in one way, and a diagonal where they would be if the prediction were right."""
-    looks = _looks(results)
     for answer in answers:
         predicted, came, shared = (np.concatenate([run[key] for run in answer["runs"]]) for key in ("predicted", "came", "shared"))
         chosen = shared.astype(bool) == is_shared
-        colour, marker = looks[answer["k"]]
-        axes.plot(10.0 ** predicted[chosen], 10.0 ** came[chosen], color=colour, marker=marker, **DOT)
+        axes.plot(10.0 ** predicted[chosen], 10.0 ** came[chosen], **_look(answer["k"]))
     ends = [time for answer in results.values() for run in answer["runs"] for name in ("predicted", "came") for time in run[name]]
     limits = 10.0 ** (min(ends) - 0.2), 10.0 ** (max(ends) + 0.2)
     axes.axline((limits[0], limits[0]), (limits[1], limits[1]), color=MARK, linewidth=0.7, linestyle=":", zorder=1)
@@ -142,15 +139,14 @@ DOT: dict[str, Any] = {"markersize": 4.0, "markeredgecolor": "white", "markeredg
 """Dots with a bright edge, so that two that overlap can be told apart."""
 
 
-def _looks(results: dict[str, Any]) -> dict[int, tuple[str, str]]:
-    """Return colour and marker of each number of classes."""
-    ks = sorted({answer["k"] for answer in results.values()})
-    return dict(zip(ks, zip(ramp(len(ks)), MARKERS, strict=False), strict=True))
+def _look(k: int) -> dict[str, Any]:
+    """Return how the views of runs with k classes are drawn."""
+    return {"color": colour_of_k(k), "marker": marker_of_k(k), **DOT}
 
 
 def _legend(axes: Axes, results: dict[str, Any]) -> None:
     """Name the numbers of classes and the diagonal."""
-    handles = [Line2D([], [], color=colour, marker=marker, label=f"$k$ = {k}", **DOT) for k, (colour, marker) in _looks(results).items()]
+    handles = [Line2D([], [], label=f"$k$ = {k}", **_look(k)) for k in sorted({answer["k"] for answer in results.values()})]
     handles.append(Line2D([], [], color=MARK, linewidth=0.7, linestyle=":", label="as predicted"))
     axes.legend(handles=handles, loc="upper left")
 

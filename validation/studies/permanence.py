@@ -7,7 +7,7 @@ error, and did not come. The picture is figures/permanence.png.
 
 What could undo training accuracy, and features that have been learned, is noise that enters the linear part of the activation: V Q delta4 max c / rho
 above 1. Of these runs, and of runs of Midpoint Mixup at k = 6 that are followed to t = 10^10, it is told how large that number gets, and in how many
-a training point is wrong again, or a feature is not learned any more, after the run had settled.
+a training point is wrong again, or a learned feature misses a fresh draw at some record, after the run had settled.
 
 Fails unless at least 90 % of the escapes that came were predicted, at most 10 % of those predicted did not come, the median error of the hits is
 within 0.3 decades, and none came before the time up to which a verdict counts on none.
@@ -16,16 +16,18 @@ within 0.3 decades, and none came before the time up to which a verdict counts o
 from __future__ import annotations
 
 import argparse
+import textwrap
 from typing import Any
 
 import numpy as np
 from lib.runs import add_runs_option, all_over_seeds, runs_of_present_code
 from lib.study import TRAINING
 from lib.tables import table
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import mvsim
-from mvsim.plotting.style import FIRST, MARK, SECOND, styled
+from mvsim.plotting.style import FIRST, MARK, styled
 from mvsim.recording.feature_test import is_learned
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.evidence.permanence import COUNTED_ON, predicted_escapes
@@ -101,34 +103,25 @@ def counted(results: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+EDGE = FAR + 4.0
+"""Power of ten to which predicted times are drawn."""
+
+
 def picture(results: dict[str, Any]) -> Figure:
-    """Draw when views escaped over when they were predicted to."""
+    """Draw when views escaped over when they were predicted to; those that did not escape stand on the line where the runs end."""
     everything = [view for run in results["runs"].values() for view in run["views"]]
     views = [view for view in everything if view["predicted"] is not None]
     hits = [view for view in views if view["came"] is not None]
-    others = [view for view in views if view["came"] is None]
-    end = FAR + 4.0
     with styled():
-        figure = Figure(figsize=(3.3, 3.2), layout="constrained")
+        figure = Figure(figsize=(3.3, 3.3), layout="constrained")
         axes = figure.subplots()
         axes.plot([5.0, FAR], [5.0, FAR], color=MARK, linewidth=0.7, linestyle=":", label="as predicted")
-        axes.axhline(FAR, color=MARK, linewidth=0.8, linestyle="--", label="end of the runs")
+        axes.axhline(FAR, color=MARK, linewidth=0.8, linestyle="--", label="end of the runs", zorder=1)
         x, error = (np.array([view[name] for view in hits]) for name in ("predicted", "error"))
-        axes.errorbar(
-            x,
-            [view["came"] for view in hits],
-            xerr=error,
-            color=FIRST,
-            fmt="o",
-            markersize=3.5,
-            linewidth=0.8,
-            label="escaped, with error of the fit",
-        )
-        later = np.array([view["predicted"] for view in others])
-        inside, beyond = later[later < end], int((later >= end).sum())
-        axes.plot(inside, np.full(len(inside), FAR + 0.3), color=SECOND, marker="^", markersize=3.5, linestyle="", label="not by the end of the runs")
-        axes.text(end, FAR + 0.6, f"{beyond} predicted at or beyond the edge $\\rightarrow$", fontsize=7, color=MARK, ha="right", va="bottom")
-        axes.set_xlim(5.0, end)
+        label = "escaped, with error of the fit"
+        axes.errorbar(x, [view["came"] for view in hits], xerr=error, color=FIRST, fmt="o", markersize=3.5, linewidth=0.8, label=label)
+        _draw_others(axes, [view["predicted"] for view in views if view["came"] is None and view["predicted"] < EDGE])
+        axes.set_xlim(5.0, EDGE)
         axes.set_ylim(5.0, FAR + 1.2)
         axes.set_xlabel(r"$\log_{10}$ of the predicted escape time")
         axes.set_ylabel(r"$\log_{10}$ of the escape time")
@@ -136,11 +129,31 @@ def picture(results: dict[str, Any]) -> Figure:
         came = sum(view["came"] is not None for view in everything)
         title = f"{came} of {len(everything)} unlearned views escape by t = $10^{{{FAR:g}}}$,\nup to {early:.2g} decades before the predicted time"
         figure.suptitle(title, fontsize=9, x=0.01, ha="left")
-        if len(views) < len(everything):
-            note = f"Not drawn: {len(everything) - len(views)} views for which no time can be predicted."
-            figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
+        figure.supxlabel(_not_drawn(everything), fontsize=6, x=0.01, ha="left", color=MARK)
         axes.legend(loc="lower right")
         return figure
+
+
+def _draw_others(axes: Axes, predicted: list[float]) -> None:
+    """Draw views that had not escaped at the end of the runs, hollow and with arrows: all that is known is that they escape later, if ever."""
+    for x in predicted:
+        axes.annotate("", (x, FAR), xytext=(0, 13), textcoords="offset points", arrowprops={"arrowstyle": "<|-", "color": FIRST, **ARROW})
+    axes.plot(predicted, np.full(len(predicted), FAR), label="not by the end of the runs", **HOLLOW)
+
+
+ARROW: dict[str, Any] = {"mutation_scale": 6, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0}
+HOLLOW: dict[str, Any] = {"color": FIRST, "marker": "o", "markersize": 4, "markerfacecolor": "white", "markeredgewidth": 0.8, "linestyle": ""}
+"""How views that have not escaped are drawn."""
+
+
+def _not_drawn(everything: list[dict[str, Any]]) -> str:
+    """Say which views the picture leaves out."""
+    beyond = [view for view in everything if view["predicted"] is not None and view["predicted"] >= EDGE]
+    came = sum(view["came"] is not None for view in beyond)
+    unknown = [view for view in everything if view["predicted"] is None]
+    said = [f"{len(beyond)} views predicted beyond $10^{{{EDGE:g}}}$, {came or 'none'} of which escaped"] if beyond else []
+    said += [f"{len(unknown)} for which no time can be predicted"] if unknown else []
+    return textwrap.fill(f"Not drawn: {', and '.join(said)}.", 72) if said else ""
 
 
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:
@@ -199,10 +212,22 @@ def _least_way(results: dict[str, Any]) -> float | None:
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say in how many runs what was not learned was learned later."""
+    """Say in how many runs what was not learned was learned later, and whether what had been learned stayed."""
     runs = results["runs"].values()
     early = sum(any(view["came"] is not None for view in run["views"]) for run in runs)
-    return f"At k = 10, r0 = {R0:g}, in {early} of {len(runs)} settled runs of ERM a view that was not learned escaped later, by t = 10^{FAR:g}"
+    said = f"At k = 10, r0 = {R0:g}, in {early} of {len(runs)} settled runs of ERM a view that was not learned escaped later, by t = 10^{FAR:g}"
+    return "; ".join([said, *_kept(results.get("undone", {}).get("ERM, k = 10", []))])
+
+
+def _kept(runs: list[dict[str, Any]]) -> list[str]:
+    """Say how much of what runs had learned when they settled was missing at some later record."""
+    if not runs:
+        return []
+    missed, features, inaccurate = (sum(run[name] for run in runs) for name in ("features_lost", "features", "accuracy_lost"))
+    return [
+        f"{missed} of {features} learned features missed a fresh draw at some later record",
+        f"{f'{inaccurate} runs' if inaccurate else 'no run'} lost training accuracy 1",
+    ]
 
 
 def passage(results: dict[str, Any]) -> str:
@@ -247,7 +272,14 @@ def _undone_passage(found: dict[str, list[dict[str, Any]]]) -> str:
         ]
         for name, runs in found.items()
     ]
-    heads = ["runs", "followed to t =", "runs that lost training accuracy 1", "features lost", "V Q delta4 max c / rho at the end", "least margin"]
+    heads = [
+        "runs",
+        "followed to t =",
+        "runs that lost training accuracy 1",
+        "learned features that later miss a draw",
+        "V Q delta4 max c / rho at the end",
+        "least margin",
+    ]
     return (
         "\nWhat could undo training accuracy and learned features is noise in the linear part of the activation, V Q delta4 max c / rho > 1. After "
         "runs had settled:\n\n" + table(heads, rows)

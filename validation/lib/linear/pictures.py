@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from mvsim.plotting.style import MARK, METHODS, ramp, styled
+from mvsim.plotting.style import MARK, METHODS, colour_of_k, styled
 from mvsim.verification.evidence.intervals import clopper_pearson
 
 TIMES = 1e13
@@ -96,18 +96,12 @@ def _spread(axes: Axes, x: Any, values: Any, colour: str, **options: Any) -> Non
     axes.plot(x, np.median(values, axis=-1), color=colour, **{"marker": "o", "markersize": 2.5, **options})
 
 
-def _shades(results: dict[str, Any]) -> dict[str, str]:
-    """Return a colour for each k of any panel, the same in all of them."""
-    ks = sorted({int(k) for part in (results["breaks"]["least"], results["distances"]["beta"]) for k in part})
-    return dict(zip(map(str, ks), ramp(len(ks)), strict=True))
-
-
 def _breaks(axes: Axes, results: dict[str, Any]) -> None:
     rows = results["breaks"]
     e = np.array(rows["e"])
     ends = list(dict.fromkeys([next(iter(rows["least"])), list(rows["least"])[-1]]))  # the others lie between them
     for k, side in zip(ends, ("bottom", "top"), strict=False):
-        _spread(axes, e, rows["least"][k], _shades(results)[k])
+        _spread(axes, e, rows["least"][k], colour_of_k(int(k)))
         axes.text(0.8 * e[0], np.median(rows["least"][k], axis=1)[0], f"$k$ = {k}", ha="right", va=side)
     axes.set_xlim(0.12 * e[0], None)
     reference = 0.1 * np.median(next(iter(rows["least"].values())), axis=1)[-1] * e**2
@@ -130,11 +124,11 @@ def _unseen(axes: Axes, results: dict[str, Any]) -> None:
 def _distances(axes: Axes, results: dict[str, Any]) -> None:
     rows = results["distances"]
     for k, values in rows["beta"].items():
-        axes.loglog(rows["a"], values, color=_shades(results)[k], label=f"$k$ = {k}")
+        axes.loglog(rows["a"], values, color=colour_of_k(int(k)), label=f"$k$ = {k}")
     axes.text(rows["a"][0], 1.0, "ERM", color=METHODS["erm"], ha="left", transform=axes.get_xaxis_transform(), va="top")
     axes.text(rows["a"][-1], 1.0, "Midpoint", color=METHODS["midpoint"], ha="right", transform=axes.get_xaxis_transform(), va="top")
     axes.set(xlabel=r"$a$ of $\lambda \sim$ Beta$(a, a)$", ylabel=r"distance $\varepsilon_0$", title="3.3: only ERM and Midpoint come near 0")
-    axes.legend(loc="lower center")
+    axes.legend(loc="lower center", reverse=True)  # in the order of the curves
 
 
 def _gradients(axes: Axes, results: dict[str, Any]) -> None:
