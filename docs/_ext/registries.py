@@ -119,7 +119,7 @@ def theorems() -> list[Row]:
     for number, theorem in THEOREMS.items():
         run = small_runs()[theorem.method]
         verdicts = theorem.judge(run, learned_features(run))
-        said = "; ".join(f"{verdict.name.split('(')[-1].rstrip(')')}: {in_words(verdict)}" for verdict in verdicts)
+        said = "; ".join(f"{verdict.part}: {in_words(verdict)}" for verdict in verdicts)
         rows.append(Row(f"Theorem {number}", first_paragraph(theorem.judge), theorem.judge, said))
     return rows
 
@@ -137,7 +137,7 @@ def results() -> list[Row]:
 def calculations() -> list[Row]:
     """Return the calculations, checked on the small run of ERM."""
     evidence = Evidence(small_runs()["erm"])
-    return [Row(name, first_paragraph(check), check, in_words(check(evidence))) for name, check in CALCULATIONS.items()]
+    return [Row(name, first_paragraph(step.check), step.check, in_words(step.check(evidence))) for name, step in CALCULATIONS.items()]
 
 
 def gaussian() -> list[Row]:
@@ -145,7 +145,7 @@ def gaussian() -> list[Row]:
     p = mvsim.Parameters(**SMALL)
     sigma = p.d**-0.5
     maxima = drawn_maxima(p.m, sigma)
-    return [Row(name, first_paragraph(check), check, in_words(check(maxima, p.m, sigma))) for name, check in GAUSSIAN_MAXIMA.items()]
+    return [Row(name, first_paragraph(step.check), step.check, in_words(step.check(maxima, p.m, sigma))) for name, step in GAUSSIAN_MAXIMA.items()]
 
 
 def claims() -> list[Row]:

@@ -11,7 +11,8 @@ from rich.text import Text
 
 from mvsim.echo import escaped
 from mvsim.report.headline import classes_text, regime_words, short_margin
-from mvsim.verification.verdict import BAD, STATUSES, Status, Verdict, number_of
+from mvsim.verification.statements.theorems import THEOREMS
+from mvsim.verification.verdict import BAD, STATUSES, Status, Verdict
 from mvsim.verification.words import SOON, is_beyond, number_text, side_text
 
 STYLES: dict[Status, str] = {
@@ -66,20 +67,20 @@ def print_section(
     lines = [*wrapped(f"{title}  [{regime_words(regime)}]" if regime else title, 0)]
     if only:
         for number in only:
-            asked = [v for v in verdicts if number_of(v.name) == number]
+            asked = [v for v in verdicts if _is_about(v, number)]
             for v in asked:
                 lines += _lines(v, full=True)
             if not asked:
                 lines += wrapped(f"{number} is not about what was judged here", INDENT)
         print("\n".join(lines))
         return
-    decided = {number_of(v.name) for v in verdicts if v.kind == "theorem" and v.status != "not applicable"}
+    decided = {v.number for v in verdicts if v.kind == "theorem" and v.status != "not applicable"}
     front = [v for v in verdicts if _in_front(v, claims, decided)]
     rest = [v for v in verdicts if v not in front]
     for sentence in headlines(verdicts):
         lines += wrapped(sentence, 0)
     for v in front:
-        lines += _lines(v, full=everything or stated or number_of(v.name) in claims or v.kind == "evidence")
+        lines += _lines(v, full=everything or stated or v.number in claims or v.kind == "evidence")
     if decided and any(v.kind == "step" and v.status == "contradicted" for v in front):
         lines += wrapped("Contradicted step: this run does not do what that step of the proof says. The theorem is judged by itself, above.", 0)
     for kind, what in GROUPS.items() if everything else ():
@@ -87,9 +88,9 @@ def print_section(
         lines += wrapped(f"{what[0].upper()}{what[1:]}:", 0) if group else []
         for v in group:
             lines += _lines(v, full=True)
-    beyond = [v for v in rest if is_beyond(v) and not v.name.startswith("Theorem")]
+    beyond = [v for v in rest if is_beyond(v) and v.number not in THEOREMS]
     if beyond and not everything:
-        said = "; ".join(f"{v.name.split(', k =')[0]}, {side_text(v)}" for v in beyond)
+        said = "; ".join(f"{v.check or v.name}, {side_text(v)}" for v in beyond)
         lines += wrapped(f"{BEYOND[0].upper()}{BEYOND[1:]}: {said}", 0)
     groups = {what: [v for v in rest if v.kind == kind and v not in beyond] for kind, what in GROUPS.items()}
     if rest and not everything:
@@ -98,27 +99,32 @@ def print_section(
     print("\n".join(lines))
 
 
+def _is_about(v: Verdict, number: str) -> bool:
+    """Whether a verdict is about a number; that no theorem speaks of a run is about each of them."""
+    return v.number == number or (v.kind == "theorem" and not v.number and number in THEOREMS)
+
+
 def headlines(verdicts: Sequence[Verdict]) -> list[str]:
     """Return of each theorem that was judged on one run a sentence: whether it holds, by which numbers, and until when."""
     found: dict[str, list[Verdict]] = {}
     for v in verdicts:
-        if v.kind == "theorem" and v.margin is not None and v.name.endswith((" (features)", " (training accuracy)")):
-            found.setdefault(number_of(v.name), []).append(v)
+        if v.kind == "theorem" and v.part and v.margin is not None and not v.check:
+            found.setdefault(v.number, []).append(v)
     said = {"holds": "holds in this run", "fails": "fails in this run", "inconclusive": "is undecided by this run"}
     sentences = []
     for number, parts in found.items():
         worst = next(status for status in STATUSES if any(v.status == status for v in parts))
-        numbers = "; ".join(_measured(number, v) for v in parts)
-        soon = next((v.detail.split(SOON)[1] for v in parts if SOON in v.detail), "")
+        numbers = "; ".join(map(_measured, parts))
+        soon = next((v.soon for v in parts if v.soon), "")
         sentences.append(f"Theorem {number} {said.get(worst, worst)}: {numbers}" + (SOON + soon if soon else ""))
     return sentences
 
 
-def _measured(number: str, part: Verdict) -> str:
+def _measured(part: Verdict) -> str:
     """Return what one part of a theorem is decided by."""
-    if classes := classes_text(number, part):
+    if classes := classes_text(part):
         return classes + ("" if part.bound == 1.0 else f" (needed: {number_text(part.bound)} of them)")
-    return f"{part.name.split('(')[1].rstrip(')')} {number_text(part.measured)}"
+    return f"{part.part} {number_text(part.measured)}"
 
 
 def counts(verdicts: Iterable[Verdict]) -> str:
@@ -130,19 +136,19 @@ def counts(verdicts: Iterable[Verdict]) -> str:
 def _in_front(v: Verdict, claims: Sequence[str], decided: Collection[str]) -> bool:
     """Whether a verdict is shown without being asked for; a part of a theorem that is not applicable is not if another part is decided."""
     if v.kind == "theorem":
-        return v.status != "not applicable" or number_of(v.name) not in decided
-    return v.kind == "control" or v.status in BAD or (v.status == "inconclusive" and v.kind == "evidence") or number_of(v.name) in claims
+        return v.status != "not applicable" or v.number not in decided
+    return v.kind == "control" or v.status in BAD or (v.status == "inconclusive" and v.kind == "evidence") or v.number in claims
 
 
 def _lines(v: Verdict, full: bool) -> list[str]:
-    """Return a verdict in words: in full with its numbers, else what a reader wants to know next, of a step its statement and the first of that."""
+    """Return a verdict in words: in full with its numbers, else in brief what a reader wants to know next, of a step with its statement."""
     if full:
         values = ("measured", number_text(v.measured)), ("bound", number_text(v.bound)), ("margin", short_margin(v))
         numbers = ", ".join([*(f"{name} {value}" for name, value in values if value), *([BEYOND] if is_beyond(v) else [])])
         words = f"{v.name}: {v.statement}{f' ({numbers})' if numbers else ''}" + (f": {v.detail}" if v.detail else "")
     else:
-        lasting, beginning = v.detail.split(SOON)[0], v.detail.split(";")[0]
-        parts = [lasting] if v.kind in ("theorem", "control") and v.detail else [v.statement.split(": ")[0], beginning]
+        brief = v.brief or v.detail
+        parts = [brief] if v.kind in ("theorem", "control") and brief else [v.statement, brief]
         words = ": ".join([v.name, *filter(None, parts)])
     first, *others = wrapped(words, INDENT)
     return [f"{_styled(v.status)}{first[INDENT:]}", *others]

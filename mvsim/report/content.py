@@ -20,11 +20,12 @@ from mvsim.run import Run
 from mvsim.sweep.runs import Runs
 from mvsim.sweep.values import told
 from mvsim.verification.statements.definition import DRAWS
+from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import Verdict
 from mvsim.verification.verify import Section
 
-HEADLINES = ("Theorem", "Definition")
-"""Verdicts whose names begin so stand at the top."""
+HEADLINES = (*THEOREMS, "4.5")
+"""Numbers of what stands at the top: the theorems and Definition 4.5."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class Report:
 
     def headlines(self) -> list[tuple[str, list[Verdict]]]:
         """Return what is said of theorems and of Definition 4.5, section by section."""
-        told = [(section.title, [one for one in section.verdicts if one.name.startswith(HEADLINES)]) for section in self.sections]
+        told = [(section.title, [one for one in section.verdicts if one.kind == "theorem" or one.number in HEADLINES]) for section in self.sections]
         return [(title, verdicts) for title, verdicts in told if verdicts]
 
     def judged_regimes(self) -> dict[str, list[str]]:

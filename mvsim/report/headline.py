@@ -7,7 +7,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from mvsim.verification.question import asked_of
-from mvsim.verification.verdict import BAD, STATUSES, Status, Verdict, exit_code, number_of
+from mvsim.verification.statements.linear_regime.results import RESULTS
+from mvsim.verification.statements.theorems import THEOREMS
+from mvsim.verification.verdict import BAD, STATUSES, Count, Status, Verdict, exit_code
 from mvsim.verification.verify import Section
 from mvsim.verification.words import conclusion, margin_text
 
@@ -27,7 +29,6 @@ SAID: dict[Status, str] = {
 }
 """What became of a theorem, by its status."""
 
-_PART = re.compile(r"(?P<name>\S+ \S+?)(?: \((?P<part>.*)\))?(?:, k = (?P<k>\d+))?$")
 _SIZE = re.compile(r", \d+ (?:runs?|seeds?)$")
 _ASSUMED = "what the theorems assume"
 
@@ -58,16 +59,16 @@ def answer_sentences(sections: Sequence[Section], question: Mapping[str, Any] | 
     if not sentences:
         words = conclusion(exit_code(verdicts) if code is None else code, verdicts)
         sentences = [f"{words[0].upper()}{words[1:]}."]
-    numbers = {number_of(verdict.name) for verdict in verdicts}
+    numbers = {verdict.number for verdict in verdicts}
     sentences += [f"{number} is not about what was judged." for number in (question or {}).get("claims", []) if number not in numbers]
     checks = file_checks(verdicts)
     return [*sentences, f"{checks}."] if checks else sentences
 
 
-def classes_text(number: str, features: Verdict) -> str:
+def classes_text(features: Verdict) -> str:
     """Return in how many classes the features are as a theorem says, given its verdict on them; empty where it counts no classes."""
-    counted = re.match(r"(\d+ of \d+) classes", features.detail)
-    return f"{LEARNED.get(number, 'as it says')} in {counted[1]} classes" if counted else ""
+    count = features.count
+    return f"{LEARNED.get(features.number, 'as it says')} in {count}" if count is not None and count.what == "classes" else ""
 
 
 def file_checks(verdicts: Iterable[Verdict]) -> str:
@@ -114,11 +115,11 @@ def _of_theorems(asked: Sequence[tuple[str, Collection[Verdict]]]) -> list[str]:
     """Return a sentence on each outcome of each theorem, the worst outcome of a theorem first."""
     found: dict[tuple[str, Status], list[str]] = {}
     for title, verdicts in asked:
-        for number in dict.fromkeys(number_of(v.name) for v in verdicts if v.kind == "theorem" and v.name.startswith("Theorem ")):
-            parts = [v for v in verdicts if v.kind == "theorem" and v.name.startswith(f"Theorem {number}") and _decides(v)]
+        for number in dict.fromkeys(v.number for v in verdicts if v.kind == "theorem" and v.number in THEOREMS):
+            parts = [v for v in verdicts if v.kind == "theorem" and v.number == number and _decides(v)]
             if parts:
                 status = next(status for status in STATUSES if any(v.status == status for v in parts))
-                found.setdefault((number, status), []).append(f"{_where(title, number)} {_by_what(number, parts)}".strip())
+                found.setdefault((number, status), []).append(f"{_where(title, number)} {_by_what(parts)}".strip())
     order = sorted(found, key=lambda key: (key[0], STATUSES.index(key[1])))
     return [f"Theorem {number} {SAID.get(status, status)} {_first(found[number, status])}".rstrip() + "." for number, status in order]
 
@@ -137,31 +138,34 @@ def _where(title: str, number: str) -> str:
     return f"{'at' if over_seeds else 'in'} {place}" if place else ""
 
 
-def _by_what(number: str, parts: Sequence[Verdict]) -> str:
+def _by_what(parts: Sequence[Verdict]) -> str:
     """Return in brackets by what a theorem was decided: the count of runs, or of classes, and training accuracy if that is what is wrong."""
-    joint = next((v for v in parts if (match := _PART.match(v.name)) and match["part"] is None), None)
-    features = next((v for v in parts if "(features)" in v.name), None)
-    accuracy = next((v for v in parts if "(training accuracy)" in v.name), None)
-    if joint is not None:
-        counted = re.match(r"holds in (\d+ of \d+)", joint.detail)
-        undecided = re.search(r"(\d+) undecided", joint.detail)
-        return (f"(in {counted[1]} runs" + (f", {undecided[1]} undecided" if undecided else "") + ")") if counted else ""
+    by_part = {v.part: v for v in parts}
+    if "" in by_part:
+        return _runs_text(by_part[""].count)
     told = []
-    if features is not None and (words := classes_text(number, features)):
+    if "features" in by_part and (words := classes_text(by_part["features"])):
         told.append(words)
+    accuracy = by_part.get("training accuracy")
     if accuracy is not None and accuracy.status != "holds" and accuracy.measured is not None:
         told.append(f"training accuracy {accuracy.measured:.4g}")
     return f"({', '.join(told)})" if told else ""
+
+
+def _runs_text(count: Count | None) -> str:
+    """Return in brackets in how many runs a theorem holds; nothing if none was counted."""
+    if count is None:
+        return ""
+    return f"(in {count}{f', {count.undecided} undecided' if count.undecided else ''})"
 
 
 def _of_results(verdicts: Collection[Verdict]) -> list[str]:
     """Return a sentence on each result of Section 3, and on Proposition 4.4: which of its parts fail, and which hold."""
     found: dict[str, dict[Status, list[str]]] = {}
     for v in verdicts:
-        match = _PART.match(v.name)
-        if v.kind == "theorem" and match and not v.name.startswith("Theorem") and v.status != "measured":
-            parts = found.setdefault(match["name"], {}).setdefault(v.status, [])
-            parts += [match["part"] or "as a whole"] if (match["part"] or "as a whole") not in parts else []
+        if v.kind == "theorem" and v.number in RESULTS and v.status != "measured":
+            parts, part = found.setdefault(RESULTS[v.number].name, {}).setdefault(v.status, []), v.part or "as a whole"
+            parts += [part] if part not in parts else []
     return [f"{name}: {'; '.join(f'{status} ({_and(of[status])})' for status in STATUSES if status in of)}." for name, of in found.items()]
 
 

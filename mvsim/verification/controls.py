@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,7 @@ def _trained(theorem: str, method: str, **options: Any) -> Callable[..., list[Ve
 
     def judged(folder: Path, p: Parameters, seed: int) -> list[Verdict]:
         run = kept_run(folder, p, method, seed, **options)
-        return _of(f"Theorem {theorem}", judge(run, theorem, everything=False).verdicts)
+        return _about_theorem(judge(run, theorem, everything=False).verdicts)
 
     return judged
 
@@ -87,7 +87,7 @@ def _followed(
         given = options if data is None else {**options, "data": data}
         for decade in range(DECADES[0], DECADES[1] + 1):
             run = kept_run(folder, q, method, seed, until=10.0**decade, **given)
-            verdicts = _of(f"Theorem {theorem}", judge(run, theorem, data, everything=False).verdicts)
+            verdicts = _about_theorem(judge(run, theorem, data, everything=False).verdicts)
             if any(verdict.status == "fails" for verdict in verdicts) or int(run.dataset["final_step"]) > MOST_STEPS:
                 break
         return verdicts
@@ -100,7 +100,7 @@ def _formulas(slope: Callable[[np.ndarray, float, float], np.ndarray] | None = N
 
     def judged(folder: Path, p: Parameters, seed: int) -> list[Verdict]:
         evidence = Evidence(kept_run(folder, p, "erm", seed))
-        return [calculation(evidence, **({} if slope is None else {"slope": slope})) for calculation in CALCULATIONS.values()]
+        return [calculation.verdict(evidence, **({} if slope is None else {"slope": slope})) for calculation in CALCULATIONS.values()]
 
     return judged
 
@@ -159,8 +159,8 @@ def with_dead_network(run: Run) -> Run:
     return Run(run.dataset.assign(final_correlations=0.0 * run.dataset["final_correlations"]), run.provenance)
 
 
-def _of(name: str, verdicts: list[Verdict]) -> list[Verdict]:
-    return [verdict for verdict in verdicts if verdict.name.startswith(name)]
+def _about_theorem(verdicts: list[Verdict]) -> list[Verdict]:
+    return [verdict for verdict in verdicts if verdict.kind == "theorem"]
 
 
 def unclipped_slope(z: np.ndarray, rho: float, alpha: float) -> np.ndarray:
@@ -263,13 +263,17 @@ class Outcome:
         """Return whether the check says what it must, as a verdict on the check."""
         worst = next(verdict for verdict in self.verdicts if verdict.status == self.status)
         statement = f"{self.control.check} with {self.control.name}: must be {' or '.join(self.control.expected)}, {self.control.why}"
-        return replace(
-            worst,
-            name=f"Control: {self.control.name} ({self.control.check})",
-            status="holds" if self.as_expected else "fails",
+        return Verdict(
+            f"Control: {self.control.name} ({self.control.check})",
+            "holds" if self.as_expected else "fails",
+            statement,
+            worst.measured,
+            worst.bound,
+            worst.margin,
+            f"{self.status}; {worst.name}: {worst.detail}",
+            worst.violated_at,
+            worst.regime,
             kind="control",
-            statement=statement,
-            detail=f"{self.status}; {worst.name}: {worst.detail}",
         )
 
 

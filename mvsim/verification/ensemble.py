@@ -13,20 +13,13 @@ from mvsim.sweep.intervals import clustered_interval
 from mvsim.verification.evidence.intervals import fraction_at_least
 from mvsim.verification.paths import describe_path
 from mvsim.verification.run_verdicts import Judgement
-from mvsim.verification.verdict import STATUSES, Verdict, constant
-from mvsim.verification.words import PARTLY
-
-IDENTITIES = ("Calculation", "Lemma", "Proposition", "Corollary", "Gradient flow", "Records", "Replay")
-"""What these names begin is true in every run or not true at all; the rest holds with probability 1 - O(1/k)."""
+from mvsim.verification.verdict import STATUSES, Count, Gathering, Verdict, constant
 
 DECIDED = ("fails", "inconclusive", "holds")
 """Statuses of the parts of a theorem in one run, the one that decides about all of them first."""
 
-LASTING = ("(permanence)", "(what could undo it)")
-"""What the names of verdicts end with that say how long a theorem stays true."""
-
-CONSTANTS = ("Claim", "Calculation", "Lemma", "Proposition", "Corollary")
-"""What the names of constants of the proofs begin with."""
+WITH_ORDER: frozenset[Gathering] = frozenset({"constant", "least"})
+"""What is gathered so has an order in k."""
 
 RESAMPLES = 2000
 """Of the bootstrap over runs."""
@@ -60,15 +53,15 @@ def over_seeds(name: str, k: int, judgements: Sequence[Judgement], lost: int = 0
         everywhere = [verdict for judgement in judgements for verdict in judgement.verdicts if verdict.name == part]
         mine = [verdict for verdict in everywhere if verdict.status != "not applicable"]
         if not mine:
-            verdicts.append(replace(everywhere[0], name=f"{part}, k = {k}"))
-        elif all(verdict.status == "measured" for verdict in mine):
-            verdicts.append(_least(part, k, everywhere) if part.endswith(LASTING) else _median(part, k, everywhere))
-        elif part.startswith(IDENTITIES):
-            verdicts.append(_everywhere(part, k, mine))
+            verdicts.append(everywhere[0].at_k(k))
+        elif not (decided := [verdict for verdict in mine if verdict.status != "measured"]):
+            verdicts.append(_least(k, everywhere) if mine[0].gathered == "least" else _median(k, everywhere))
+        elif decided[0].gathered == "everywhere":
+            verdicts.append(_everywhere(k, mine))
         else:
-            verdicts.append(_decided(part, k, mine, lost))
-            if part == f"{name} (features)":
-                verdicts.append(_classes(part, k, mine, lost))
+            verdicts.append(_decided(k, mine, lost))
+            if mine[0].kind == "theorem" and mine[0].part == "features":
+                verdicts.append(_classes(k, mine, lost))
     return [replace(verdict, regime=label) for verdict in verdicts]
 
 
@@ -93,7 +86,7 @@ def over_k(name: str, judgements: Mapping[int, Sequence[Judgement]], lost: Mappi
     """
     rows, worst = [], 0.0
     for k, mine in sorted(judgements.items()):
-        statuses = [{v.status for v in judgement.verdicts if v.name.startswith(name)} for judgement in mine]
+        statuses = [{v.status for v in judgement.verdicts if v.kind == "theorem"} for judgement in mine]
         failing = sum("fails" in of_run for of_run in statuses)
         undecided = sum("fails" not in of_run and "inconclusive" in of_run for of_run in statuses) + (lost or {}).get(k, 0)
         n = len(mine) + (lost or {}).get(k, 0)
@@ -102,13 +95,16 @@ def over_k(name: str, judgements: Mapping[int, Sequence[Judgement]], lost: Mappi
         rows.append(f"k = {k}: {failing} of {n} runs fail, {undecided} are undecided, k times that [{k * low:.2g}, {k * high:.2g}]")
     statement = "largest k times the fraction of runs in which it does not hold; 1 - O(1/k) keeps it bounded"
     path = describe_path({k: mine[0].run.parameters for k, mine in judgements.items() if mine})
-    verdicts = [replace(constant(f"{name} (trend in k)", statement, worst, detail="; ".join([*rows, path])), kind="theorem")]
+    everywhere = [judgement for mine in judgements.values() for judgement in mine]
+    trend = constant(f"{name} (trend in k)", statement, worst, detail="; ".join([*rows, path]))
+    verdicts = [replace(trend, kind="theorem", number=_number(everywhere))]
     by_k = {k: measured_constants(mine) for k, mine in sorted(judgements.items())}
-    for part in _names([judgement for mine in judgements.values() for judgement in mine]):
+    with_order = {v.name: v.number for judgement in everywhere for v in judgement.verdicts if v.status == "measured" and v.gathered in WITH_ORDER}
+    for part in _names(everywhere):
         values = {k: constants[part] for k, constants in by_k.items() if part in constants}
-        if len(values) > 1 and (part.startswith(CONSTANTS) or part.endswith(LASTING)):
-            verdicts.append(_exponent(part, values, path))
-    labels = _common([judgement.verdicts[0].regime for mine in judgements.values() for judgement in mine])
+        if len(values) > 1 and part in with_order:
+            verdicts.append(replace(_exponent(part, values, path), number=with_order[part]))
+    labels = _common([judgement.verdicts[0].regime for judgement in everywhere])
     return [replace(verdict, regime=labels) for verdict in verdicts]
 
 
@@ -162,12 +158,17 @@ def _exponent(part: str, values: Mapping[int, Sequence[float]], path: str) -> Ve
 
 def _together(name: str, k: int, judgements: Sequence[Judgement], lost: int) -> list[Verdict]:
     """Judge all parts of a theorem together, if there are several: it holds in a run in which all of them do."""
-    of_runs = [[v for v in judgement.verdicts if v.name.startswith(f"{name} (") and v.status in DECIDED] for judgement in judgements]
+    of_runs = [[v for v in judgement.verdicts if v.kind == "theorem" and v.status in DECIDED] for judgement in judgements]
     if min(len(parts) for parts in of_runs) < 2:
         return []
-    statement = f"all of it in one run: {'; '.join(part.name.removeprefix(f'{name} ').strip('()') for part in of_runs[0])}"
-    joint = [replace(min(parts, key=lambda v: DECIDED.index(v.status)), statement=statement) for parts in of_runs]
-    return [_decided(name, k, joint, lost)]
+    statement = f"all of it in one run: {'; '.join(part.part for part in of_runs[0])}"
+    deciding = [min(parts, key=lambda v: DECIDED.index(v.status)) for parts in of_runs]
+    return [_decided(k, [replace(v, name=name, part="", statement=statement) for v in deciding], lost)]
+
+
+def _number(judgements: Sequence[Judgement]) -> str:
+    """Return the number of the theorem that they are about, which is the first of their verdicts."""
+    return judgements[0].verdicts[0].number
 
 
 def _names(judgements: Sequence[Judgement]) -> list[str]:
@@ -178,36 +179,45 @@ def _common(labels: Sequence[str]) -> str:
     return " / ".join(dict.fromkeys(labels))
 
 
-def _decided(part: str, k: int, verdicts: Sequence[Verdict], lost: int) -> Verdict:
+def _decided(k: int, verdicts: Sequence[Verdict], lost: int) -> Verdict:
     """Say of the probability with which a statement holds whether it is at least 1 - 1/k; undecided runs may turn out either way."""
-    statement = f"with probability at least 1 - 1/k: {verdicts[0].statement}"
+    first = verdicts[0].at_k(k)
+    statement = f"with probability at least 1 - 1/k: {first.statement}"
     holds = sum(verdict.status == "holds" for verdict in verdicts)
     undecided = sum(verdict.status == "inconclusive" for verdict in verdicts) + lost
     n, bound = len(verdicts) + lost, 1.0 - 1.0 / k
-    worst = fraction_at_least(f"{part}, k = {k}", statement, holds, n, bound)
-    worst = replace(worst, kind=verdicts[0].kind, detail=f"holds in {worst.detail}")
+    worst = replace(
+        fraction_at_least(first.name, statement, holds, n, bound),
+        kind=first.kind,
+        number=first.number,
+        part=first.part,
+        check=first.check,
+        count=Count(holds, n, "runs", undecided),
+    )
+    worst = replace(worst, detail=f"holds in {worst.detail}")
     if not undecided:
         return worst
     best = fraction_at_least(worst.name, statement, holds + undecided, n, bound)
     status = worst.status if worst.status == best.status and undecided < n else "inconclusive"
-    partly = sum(PARTLY in verdict.detail for verdict in verdicts)
+    partly = sum(verdict.partly for verdict in verdicts)
     why = f", {partly} of them because an escaped view that is not learned suffices on a part of D" if partly else ""
     return replace(worst, status=status, detail=f"{worst.detail}; {undecided} undecided{why}, counted as failing here")
 
 
-def _everywhere(part: str, k: int, verdicts: Sequence[Verdict]) -> Verdict:
+def _everywhere(k: int, verdicts: Sequence[Verdict]) -> Verdict:
     """Return the worst of the verdicts: one counterexample is enough."""
     worst = min(verdicts, key=lambda v: (STATUSES.index(v.status), math.inf if v.margin is None else v.margin))
-    return replace(worst, name=f"{part}, k = {k}", detail=f"the worst of {len(verdicts)} runs: {worst.detail}")
+    said = f"the worst of {len(verdicts)} runs: "
+    return replace(worst.at_k(k), detail=said + worst.detail, brief=said + worst.brief if worst.brief else "")
 
 
-def _classes(part: str, k: int, verdicts: Sequence[Verdict], lost: int) -> Verdict:
+def _classes(k: int, verdicts: Sequence[Verdict], lost: int) -> Verdict:
     """Report the fraction of classes over all runs, each as it is at the end of its run.
 
     Classes of one run share a softmax: the interval is that of `mvsim.sweep.intervals.clustered_interval`. Those of undecided runs are counted as
     they stand, because runs are undecided by what is missing: without them the fraction would be that of the runs in which nothing is.
     """
-    name, statement = f"{part}, classes of all runs, k = {k}", f"fraction of classes: {verdicts[0].statement}"
+    name, statement = f"{verdicts[0].name}, classes of all runs", f"fraction of classes: {verdicts[0].statement}"
     undecided = sum(verdict.status == "inconclusive" for verdict in verdicts)
     of_runs = [round((v.measured or 0.0) * k) for v in verdicts]
     right, n = sum(of_runs), k * len(verdicts)
@@ -218,24 +228,24 @@ def _classes(part: str, k: int, verdicts: Sequence[Verdict], lost: int) -> Verdi
     detail = f"{right} of {n}, 95% interval [{low:.3f}, {high:.3f}] over runs; {exceptions}"
     detail += f"; {k * undecided} are of {_runs(undecided)} not decided, counted as they are at the end" if undecided else ""
     detail += f"; {_runs(lost)} lost" if lost else ""
-    return constant(name, statement, right / n, verdicts[0].bound, above=True, detail=detail)
+    fraction = constant(name, statement, right / n, verdicts[0].bound, above=True, detail=detail)
+    return replace(fraction, number=verdicts[0].number, part=verdicts[0].part, count=Count(right, n, "classes", k * undecided)).at_k(k)
 
 
-def _median(part: str, k: int, verdicts: Sequence[Verdict]) -> Verdict:
+def _median(k: int, verdicts: Sequence[Verdict]) -> Verdict:
     """Report the median of a measured constant and its range over runs, with the margin and the first violation of the worst run.
 
     Infinite values, "never", count as what they are; runs in which nothing was measured are told.
     """
     measured = [v for v in verdicts if v.measured is not None and not math.isnan(v.measured)]
     if not measured:
-        return replace(verdicts[0], name=f"{part}, k = {k}", detail=f"nothing was measured in {len(verdicts)} runs; the first: {verdicts[0].detail}")
+        return replace(verdicts[0].at_k(k), detail=f"nothing was measured in {len(verdicts)} runs; the first: {verdicts[0].detail}")
     values = sorted(float(v.measured or 0.0) for v in measured)
     margins, times = [v.margin for v in measured if v.margin is not None], [v.violated_at for v in measured if v.violated_at is not None]
     left_out = f" (nothing was measured in {len(verdicts) - len(values)} others)" if len(values) < len(verdicts) else ""
     worst = "; the margin is that of the worst run" if margins else ""
     return replace(
-        measured[0],
-        name=f"{part}, k = {k}",
+        measured[0].at_k(k),
         measured=values[len(values) // 2] if len(values) % 2 else _middle(*values[len(values) // 2 - 1 : len(values) // 2 + 1]),
         margin=min(margins) if margins else None,
         detail=f"median of {len(values)} runs{left_out}, range [{values[0]:.4g}, {values[-1]:.4g}]{worst}",
@@ -243,13 +253,13 @@ def _median(part: str, k: int, verdicts: Sequence[Verdict]) -> Verdict:
     )
 
 
-def _least(part: str, k: int, verdicts: Sequence[Verdict]) -> Verdict:
+def _least(k: int, verdicts: Sequence[Verdict]) -> Verdict:
     """Report the least over the runs of how long a theorem stays true; where it does not hold there is no such time, and that is told."""
     measured = [v for v in verdicts if v.measured is not None and not math.isnan(v.measured)]
     without = len(verdicts) - len(measured)
     least = min(measured, key=lambda v: float(v.measured or 0.0))
     others = f"; {without} of {len(verdicts)} runs have none: {next(v.detail for v in verdicts if v not in measured)}" if without else ""
-    return replace(least, name=f"{part}, k = {k}", detail=f"the least of {_runs(len(measured))}{others}; in that one {least.detail}")
+    return replace(least.at_k(k), detail=f"the least of {_runs(len(measured))}{others}; in that one {least.detail}")
 
 
 def _runs(count: int) -> str:

@@ -20,7 +20,7 @@ from mvsim.sweep.runs import Runs, open_runs
 from mvsim.verification.paths import path_in_k
 from mvsim.verification.run_verdicts import check_step, check_theorem
 from mvsim.verification.sweeps import ask_of_sweep
-from mvsim.verification.verdict import ExitCode, Verdict, asked_for, exit_code, number_of
+from mvsim.verification.verdict import ExitCode, Verdict, asked_for, exit_code
 from mvsim.verification.verify import FOLDER, SEEDS, Section, Shown, ask_of_controls, ask_of_results, ask_of_runs, ask_of_theorems
 
 DEFAULT_K = (10,)
@@ -157,7 +157,7 @@ class Question:
 
     def unanswered(self, verdicts: Sequence[Verdict]) -> list[str]:
         """Return the steps that are asked for by name and are not about what was judged."""
-        return [number for number in self.claims if not any(number_of(verdict.name) == number for verdict in verdicts)]
+        return [number for number in self.claims if not any(verdict.number == number for verdict in verdicts)]
 
     def code(self, verdicts: Sequence[Verdict]) -> ExitCode:
         """Return the exit code of the answer."""

@@ -67,9 +67,16 @@ def result_over_seeds(result: Result, parameters: Parameters, seeds: int) -> Ove
         left_out = f"{len(lacking)} of {seeds} data sets are left out: {next(iter(lacking.values()))}"
         nothing = [not_applicable(result.name, f"{result.name}, on data that it speaks of", left_out)]
         together = [replace(one, detail=f"{one.detail}; {left_out}") for one in together] or nothing
-    end = f", k = {parameters.k}"
-    verdicts = [replace(one, name=one.name + end, regime=label, kind="step" if one.status == "measured" else "theorem") for one in together]
-    return OverSeeds(verdicts, {f"{parts[0].name}{end}": _numbers(parts) for parts in zip(*judged, strict=True)})
+    verdicts = [replace(_about(result, one), regime=label).at_k(parameters.k) for one in together]
+    return OverSeeds(verdicts, {one.name: _numbers(parts) for one, parts in zip(verdicts, zip(*judged, strict=True), strict=False)})
+
+
+def _about(result: Result, verdict: Verdict) -> Verdict:
+    """Return a verdict with what it is about and how it is gathered: the parts of a result have its name and what they are, in brackets."""
+    part = verdict.name.removeprefix(result.name).strip(" ()")
+    if verdict.status == "measured":
+        return replace(verdict, part=part, kind="step", gathered="constant")
+    return replace(verdict, part=part, kind="theorem", gathered="everywhere")
 
 
 def trend_over_k(judged: Mapping[int, OverSeeds]) -> list[Verdict]:
@@ -86,12 +93,11 @@ def trend_over_k(judged: Mapping[int, OverSeeds]) -> list[Verdict]:
         values = {k: of_k.values[part.name] for (k, of_k), part in zip(spoken_of.items(), parts, strict=True)}
         if all(of_k and min(of_k) > ROUNDOFF and math.isfinite(max(of_k)) for of_k in values.values()):
             exponent, low, high = exponent_of_k(values)
-            name = parts[0].name.rsplit(", k = ", 1)[0]
             medians = ", ".join(f"{np.median(of_k):.4g} at k = {k} ({len(of_k)})" for k, of_k in values.items())
             few = "; two k fix a line, whatever the law" if len(values) == 2 else ""
             alone = "; one data set at a k has no spread" if min(map(len, values.values())) == 1 else ""
             detail = f"95% interval [{low:.3g}, {high:.3g}] over seeds{alone}{few}; medians {medians}"
-            trends.append(constant(f"{name} (trend in k)", f"exponent of k in: {parts[0].statement}", exponent, detail=detail))
+            trends.append(constant(f"{parts[0].check} (trend in k)", f"exponent of k in: {parts[0].statement}", exponent, detail=detail))
     return trends
 
 

@@ -26,7 +26,7 @@ from mvsim.verification.statements.permanence import not_for_long, permanence
 from mvsim.verification.statements.records import records
 from mvsim.verification.statements.replay import replayed
 from mvsim.verification.statements.theorems import THEOREMS
-from mvsim.verification.verdict import Kind, Verdict, not_applicable, number_of
+from mvsim.verification.verdict import Verdict, not_applicable
 from mvsim.verification.words import SOON
 
 LINEAR_RESULT = "3.2"
@@ -49,7 +49,8 @@ def check_theorem(name: str) -> str:
 
 def check_step(number: str, option: str = "claim") -> str:
     """Return the number of a step of the proofs that is checked, or raise `UsageError`."""
-    known = list(dict.fromkeys(number_of(name) for name in (*GAUSSIAN_MAXIMA, *CALCULATIONS, *CLAIMS)))
+    numbers = [step.number for step in (*GAUSSIAN_MAXIMA.values(), *CALCULATIONS.values())] + [claim.number for claim in CLAIMS.values()]
+    known = [one for one in dict.fromkeys(numbers) if one]
     if number not in known:
         raise UsageError(f"{option}={echo(number)}: must be one of {', '.join(known)}")
     return number
@@ -137,7 +138,7 @@ def _judge(run: Run, theorem: str | None, data: Dataset | None, everything: bool
     if theorem is None:
         verdicts.append(_no_theorem(run, learned))
     elif two_views and network:
-        verdicts += _of_kind("theorem", THEOREMS[theorem].judge(run, learned))
+        verdicts += [_theorem(part) for part in THEOREMS[theorem].judge(run, learned)]
         if everything:
             verdicts = _with_permanence(evidence, verdicts, permanence(evidence, learned, theorem))
     else:
@@ -147,7 +148,7 @@ def _judge(run: Run, theorem: str | None, data: Dataset | None, everything: bool
         verdicts += evidence_of(evidence)
     if everything and network:
         verdicts += claims(evidence, any_loss=theorem is None) if two_views else []
-        verdicts += _of_kind("evidence", calculations(evidence))
+        verdicts += [replace(verdict, kind="evidence") for verdict in calculations(evidence)]
         verdicts += gaussian_maxima(run.parameters, run.seed)
         verdicts += [assumption_4_3(evidence), premises_of_the_proofs(evidence)]
     label = regime_label(departures(evidence))
@@ -156,19 +157,21 @@ def _judge(run: Run, theorem: str | None, data: Dataset | None, everything: bool
 
 def evidence_of(evidence: Evidence) -> list[Verdict]:
     """Return whether a run is what it says it is: where it comes from, its records, its balance of energy, where its saved states lead."""
-    return _of_kind("evidence", [*origin(evidence), *gradient_flow(evidence), *records(evidence), *replayed(evidence)])
+    verdicts = [*origin(evidence), *gradient_flow(evidence), *records(evidence), *replayed(evidence)]
+    return [replace(verdict, kind="evidence", gathered="everywhere") for verdict in verdicts]
 
 
 def _with_permanence(evidence: Evidence, parts: list[Verdict], predicted: list[Verdict]) -> list[Verdict]:
     """Return the parts of a theorem and what is predicted of them; a part that holds, and may not for long, says so itself."""
     soon = not_for_long(evidence, predicted)
     if soon:
-        parts = [replace(v, detail=f"{v.detail}{SOON}{soon}") if v.status == "holds" and "features" in v.name else v for v in parts]
-    return [*parts, *_of_kind("theorem", predicted)]
+        parts = [_ending(v, soon) if v.status == "holds" and v.part == "features" else v for v in parts]
+    return [*parts, *map(_theorem, predicted)]
 
 
-def _of_kind(kind: Kind, verdicts: list[Verdict]) -> list[Verdict]:
-    return [replace(verdict, kind=kind) for verdict in verdicts]
+def _ending(verdict: Verdict, soon: str) -> Verdict:
+    """Return the verdict with what may end it, which a short line leaves to the headline."""
+    return replace(verdict, detail=f"{verdict.detail}{SOON}{soon}", brief=verdict.detail, soon=soon)
 
 
 def _no_theorem(run: Run, learned: Learned) -> Verdict:
@@ -183,8 +186,10 @@ def _not_applicable(theorem: str, p: Parameters) -> Verdict:
     """Report that a theorem and the claims of its proof say nothing about a run, and what does."""
     if p.model != NETWORK.name:
         statement = "it and the claims of its proof are about the network; Section 3 is about linear models, over data sets and without runs"
-        return _theorem(not_applicable(f"Theorem {theorem}", statement, f"mvsim verify --result {LINEAR_RESULT} judges it"))
-    return _theorem(not_applicable(f"Theorem {theorem}", "it and the claims of its proof are about two views of a class", f"V = {p.V}"))
+        why = f"mvsim verify --result {LINEAR_RESULT} judges it"
+    else:
+        statement, why = "it and the claims of its proof are about two views of a class", f"V = {p.V}"
+    return replace(_theorem(not_applicable(f"Theorem {theorem}", statement, why)), number=theorem)
 
 
 def _theorem(verdict: Verdict) -> Verdict:

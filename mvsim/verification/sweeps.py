@@ -64,13 +64,13 @@ def ask_of_sweep(runs: Runs, begin: Callable[[Run, int, int], None] | None = Non
             judgements.append(judge(run, number))
         lost = [f"seed {one.seed} failed: {standing.message}" for one, standing in group if standing.state == "failed"]
         waiting = sum(standing.state in ("missing", "unfinished") for _, standing in group)
-        yield _section(f"Theorem {number}", cell, judgements, lost, waiting)
+        yield _section(number, cell, judgements, lost, waiting)
         if judgements or lost:
             apart = _key(cell, {"seed", "method"} | beside_k)
             paths.setdefault((number, apart), []).append(_AtK(k, _key(cell, cell.swept.keys() - beside_k), judgements, len(lost)))
     for (theorem, rest), path in paths.items():
         if len({at.k for at in path}) > 1 and any(at.judgements for at in path):
-            yield Section(f"Theorem {theorem}, trend in k" + (f", {rest}" if rest else ""), _trend(f"Theorem {theorem}", path))
+            yield Section(f"Theorem {theorem}, trend in k" + (f", {rest}" if rest else ""), _trend(theorem, path))
 
 
 class _AtK(NamedTuple):
@@ -82,12 +82,14 @@ class _AtK(NamedTuple):
     lost: int
 
 
-def _trend(name: str, path: list[_AtK]) -> list[Verdict]:
+def _trend(number: str, path: list[_AtK]) -> list[Verdict]:
     """Return how a theorem goes with k, if each k has one set of runs."""
+    name = f"Theorem {number}"
     several = [at.where for at in path if sum(other.k == at.k for other in path) > 1]
     if several:
         why = f"one k has several values of what goes with it, so that there is no one path in k: {'; '.join(several)}"
-        return [replace(not_applicable(f"{name} (trend in k)", "how it goes with k, one set of runs at each", why), kind="theorem")]
+        none = not_applicable(f"{name} (trend in k)", "how it goes with k, one set of runs at each", why)
+        return [replace(none, kind="theorem", number=number)]
     return over_k(name, {at.k: at.judgements for at in path}, {at.k: at.lost for at in path})
 
 
@@ -97,19 +99,20 @@ def cells_to_judge(runs: Runs) -> list[tuple[Cell, Standing]]:
     return [(cell, standing) for cell, standing in standings if theorem_about(cell.method, cell.parameters) is not None]
 
 
-def _section(name: str, cell: Cell, judgements: list[Judgement], lost: list[str], waiting: int) -> Section:
+def _section(number: str, cell: Cell, judgements: list[Judgement], lost: list[str], waiting: int) -> Section:
     """Return the verdicts over the seeds of one combination."""
+    name, k = f"Theorem {number}", cell.parameters.k
     where = _key(cell, {"seed", "method"})
-    title = f"{name}, {where if 'k' in cell.swept else ', '.join(part for part in (f'k={cell.parameters.k}', where) if part)}"
+    title = f"{name}, {where if 'k' in cell.swept else ', '.join(part for part in (f'k={k}', where) if part)}"
     runs = f"{len(judgements)} {'run' if len(judgements) == 1 else 'runs'}"
     origin = "; ".join([*([f"{waiting} {'cell is' if waiting == 1 else 'cells are'} not done"] if waiting else []), *lost])
     if judgements:
-        first, *others = over_seeds(name, cell.parameters.k, judgements, len(lost))
+        first, *others = over_seeds(name, k, judgements, len(lost))
         left_out = f"; {waiting} of {len(judgements) + len(lost) + waiting} cells are not done and not counted" if waiting else ""
         failed = f"; {lost[0]}{f', and {len(lost) - 1} more failed' if len(lost) > 1 else ''}" if lost else ""
         return Section(f"{title}, {runs}", [replace(first, detail=f"{first.detail}{left_out}{failed}"), *others], origin)
     detail = lost[0] if lost else "no run is done"
-    return Section(title, [Verdict(f"{name}, k = {cell.parameters.k}", "inconclusive", name, detail=detail, kind="theorem")], origin)
+    return Section(title, [Verdict(name, "inconclusive", name, detail=detail, kind="theorem", number=number).at_k(k)], origin)
 
 
 def _groups(cells: list[tuple[Cell, Standing]], without: set[str]) -> dict[Any, list[tuple[Cell, Standing]]]:

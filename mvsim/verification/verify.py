@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -170,7 +171,7 @@ def _theorems(
             title, origin = f"{name}, k = {p.k}, {seeds} seeds", f"{present} runs found in {folder}, {seeds - present} made"
             if not judgements:
                 detail = f"none of {seeds} runs could be followed to an end: {stopped[0]}"
-                yield Section(title, [Verdict(f"{name}, k = {p.k}", "inconclusive", name, detail=detail, kind="theorem")], origin)
+                yield Section(title, [Verdict(name, "inconclusive", name, detail=detail, kind="theorem", number=number).at_k(p.k)], origin)
             else:
                 yield Section(title, over_seeds(name, p.k, judgements, len(stopped)), "; ".join([origin, *stopped]))
             missing[p.k] = len(stopped)
@@ -212,11 +213,16 @@ def _results(asked: Mapping[str, Sequence[Parameters]], seeds: int, controls: bo
         result, by_k = RESULTS[number], {}
         for p in parameters:
             by_k[p.k] = result_over_seeds(result, p, seeds)
-            yield Section(f"{result.name}, k = {p.k}, {seeds} {'seed' if seeds == 1 else 'seeds'}", by_k[p.k].verdicts, f"N = {p.N}", stated=True)
+            title = f"{result.name}, k = {p.k}, {seeds} {'seed' if seeds == 1 else 'seeds'}"
+            yield Section(title, _numbered(number, by_k[p.k].verdicts), f"N = {p.N}", stated=True)
         if trends := trend_over_k(by_k):
-            yield Section(f"{result.name}, trend in k", trends)
+            yield Section(f"{result.name}, trend in k", _numbered(number, trends))
         if controls:
             yield Section(f"{result.name}, controls", control_verdicts(result, parameters[0]))
+
+
+def _numbered(number: str, verdicts: Iterable[Verdict]) -> list[Verdict]:
+    return [replace(verdict, number=number) for verdict in verdicts]
 
 
 def _check_seeds(seeds: Any) -> None:

@@ -9,12 +9,8 @@ from mvsim.verification.verdict import Verdict
 UNFAVOURABLE = {1: "something that was asked for fails or is contradicted", 3: "something that was asked for is inconclusive"}
 """What an exit code of `mvsim verify` says if it is not 0."""
 
-
 SOON = "; settled, and may change later: "
 """Stands between what holds of a run and what is predicted to end it."""
-
-PARTLY = ", which is why it is undecided: by Definition 4.5 such a view is not learned, but it is not without use either"
-"""Stands behind the number of classes that leave a theorem open though the run has lasted long enough."""
 
 
 def conclusion(code: int, verdicts: Collection[Verdict]) -> str:

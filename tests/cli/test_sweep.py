@@ -19,7 +19,7 @@ from mvsim.verification import sweeps
 from mvsim.verification.answer import Answer, AnsweredSection, read_answer
 from mvsim.verification.contents import contents_of_sweep
 from mvsim.verification.run_verdicts import Judgement
-from mvsim.verification.verdict import Verdict
+from mvsim.verification.verdict import Count, Verdict
 
 STUDY = """
 k = 3
@@ -256,7 +256,7 @@ def test_parquet_needs_pyarrow(mvsim, swept, tmp_path, monkeypatch):
 
 def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
     verdicts = [{"name": "Theorem 4.6 (features)", "status": "holds", "statement": "exactly one", "measured": 1.0, "bound": 0.9, "margin": "inf",
-                 "detail": "", "violated_at": None, "regime": "", "kind": "theorem"}]  # fmt: skip
+                 "detail": "", "violated_at": None, "regime": "", "kind": "theorem", "number": "4.6", "part": "features"}]  # fmt: skip
     sections = [{"title": "Theorem 4.6, k=3", "verdicts": verdicts}]
     answer = {"version": "0.1.0", "question": {}, "contents": contents_of_sweep(open_runs("runs")), "exit_code": 0, "sections": sections}
     (tmp_path / "answer.json").write_text(json.dumps(answer))
@@ -265,7 +265,11 @@ def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
     assert "Theorem 4.6, k=3" in text
     assert "Theorem 4.6 holds at k=3" in text
     assert "exists already" in mvsim("report", "runs", "--verdicts", "answer.json").err
-    step = verdicts[0] | {"name": "Claim B.26", "status": "contradicted", "kind": "step"}
+    unnumbered = [{name: value for name, value in verdicts[0].items() if name not in ("number", "part")}]
+    (tmp_path / "unnumbered.json").write_text(json.dumps({**answer, "sections": [{"title": "Theorem 4.6, k=3", "verdicts": unnumbered}]}))
+    mvsim("report", "runs", "--verdicts", "unnumbered.json", "--out", "unnumbered.html")
+    assert "What was asked for holds in what was judged." in (tmp_path / "unnumbered.html").read_text()  # of a version that did not keep them
+    step = verdicts[0] | {"name": "Claim B.26", "number": "B.26", "part": "", "status": "contradicted", "kind": "step"}
     for strict in (False, True):  # as it was asked, with the steps of the proofs or without
         asked = {
             **answer,
@@ -315,7 +319,7 @@ ALTERED = {
 @pytest.mark.parametrize("case", ALTERED)
 def test_an_answer_that_was_edited_is_refused_by_the_field(mvsim, swept, tmp_path, case):
     (*place, name), value, fault = ALTERED[case]
-    verdict = Verdict("Theorem 4.6", "holds", "s", 1.0, math.inf, kind="theorem")
+    verdict = Verdict("Theorem 4.6", "holds", "s", 1.0, math.inf, kind="theorem", number="4.6", count=Count(3, 3, "runs"))
     whole = Answer(version="0.1.0", question={}, contents={}, exit_code=0, sections=[AnsweredSection(title="t", verdicts=[verdict])])
     (tmp_path / "answer.json").write_text(whole.text())
     assert read_answer("answer.json") == whole

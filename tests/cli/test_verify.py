@@ -99,7 +99,7 @@ def test_steps_of_the_proof_count_when_they_are_asked_for(mvsim, runs, monkeypat
     from mvsim.verification.statements import claims
 
     contradicted = Verdict("Claim B.27", "contradicted", "never")
-    monkeypatch.setitem(claims.CLAIMS, "Claim B.27", claims.Claim(lambda evidence: contradicted, mixing=True))
+    monkeypatch.setitem(claims.CLAIMS, "Claim B.27", claims.Claim(lambda evidence: contradicted, "B.27", mixing=True))
     result = mvsim("verify", "midpoint.nc")
     assert (result.code, "Claim B.27" in result.out) == (0, True)
     assert mvsim("verify", "midpoint.nc", "--strict").code == 1
@@ -148,6 +148,7 @@ def test_of_a_method_without_theorem_is_judged_what_can_be(mvsim, tmp_path):
     assert named == {"B.1", "B.10"}  # those about the initial state and the data
     assert "Gradient flow (energy balance)" in result.out
     assert mvsim("verify", "mixup.nc", "--claim", "B.26").code == 3
+    assert all("no theorem is about method mixup" in mvsim("verify", "mixup.nc", "--only", number).out for number in ("4.6", "4.7"))
     assert "mixup.nc: Theorem 4.7 is about method 'midpoint'; this run has 'mixup'" in mvsim("verify", "mixup.nc", "--theorem", "4.7").err
 
 
@@ -354,8 +355,8 @@ def test_numbers_may_be_a_list_and_in_small_letters(mvsim, runs):
 
 
 def test_the_last_line_counts_contradicted_steps_that_nobody_asked_for():
-    theorem = Verdict("Theorem 4.6 (features)", "holds", "s", 1.0, 0.9, kind="theorem")
-    steps = [Verdict(f"Claim {number}", "contradicted", "s", kind="step") for number in ("B.22", "B.26")]
+    theorem = Verdict("Theorem 4.6 (features)", "holds", "s", 1.0, 0.9, kind="theorem", number="4.6")
+    steps = [Verdict(f"Claim {number}", "contradicted", "s", kind="step", number=number) for number in ("B.22", "B.26")]
     assert _outcome(Question(), [theorem], None) == "exit code 0 (parts of theorems: 1 holds)"
     assert _outcome(Question(), [theorem, steps[0]], None).endswith("; not counted: 1 contradicted step of the proofs (--strict counts them)")
     assert "; not counted: 2 contradicted steps of" in _outcome(Question(), [theorem, *steps], None)

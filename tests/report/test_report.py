@@ -17,7 +17,7 @@ from mvsim.report.content import Report, report_of_runs, report_of_sweep, sweep_
 from mvsim.report.headline import answer_sentences
 from mvsim.report.page import page
 from mvsim.sweep.study import Study
-from mvsim.verification.verdict import Verdict
+from mvsim.verification.verdict import Count, Verdict
 from mvsim.verification.verify import Section
 
 VOID = {"meta", "input", "br", "link", "img", "hr"}
@@ -36,8 +36,11 @@ VERDICTS = [
         None,
         "scaled: d, premises of the proofs",
         "theorem",
+        "4.6",
+        "features",
+        count=Count(19, 20, "classes"),
     ),
-    Verdict("Definition 4.5", "measured", "fraction of features", 0.5),
+    Verdict("Definition 4.5", "measured", "fraction of features", 0.5, number="4.5"),
     Verdict("Claim B.26", "measured", "correlations do not fall", 0.4, 0.01, -39.0, "worst neuron"),
     Verdict("Replay (states)", "fails", "records are met", 0.9, 1.0, -0.1, kind="evidence"),
     Verdict("Claim B.22", "contradicted", "is negative", 0.9, 1.0, -0.1),
@@ -157,9 +160,9 @@ def test_the_regime_is_that_of_the_verdicts(of_runs):
     ],
 )
 def test_the_answer_names_the_theorem_and_counts_the_checks_apart(status, words):
-    joint = Verdict("Theorem 4.6, k = 5", status, "all of it", detail="holds in 9 of 10, 95% interval; 1 undecided", kind="theorem")
-    part = Verdict("Theorem 4.6 (features), k = 5", "consistent", "one", kind="theorem")
-    trend = Section("Theorem 4.6, trend in k", [Verdict("Theorem 4.6 (trend in k)", "measured", "largest", 1.0, kind="theorem")])
+    joint = Verdict("Theorem 4.6, k = 5", status, "all of it", kind="theorem", number="4.6", count=Count(9, 10, "runs", undecided=1))
+    part = Verdict("Theorem 4.6 (features), k = 5", "consistent", "one", kind="theorem", number="4.6", part="features")
+    trend = Section("Theorem 4.6, trend in k", [Verdict("Theorem 4.6 (trend in k)", "measured", "largest", 1.0, kind="theorem", number="4.6")])
     sections = [Section("Theorem 4.6, k = 5, 10 runs", [joint] if status == "established" else [joint, part]), trend]
     assert Report("", [], sections, {}).answer == f"Theorem 4.6 {words}"
     on_the_way = Verdict("Replay", "holds", "records are met", kind="evidence")
@@ -169,15 +172,15 @@ def test_the_answer_names_the_theorem_and_counts_the_checks_apart(status, words)
 
 def test_the_answer_on_a_run_says_what_was_learned():
     parts = [
-        Verdict("Theorem 4.7 (training accuracy)", "fails", "accuracy", 0.9, kind="theorem"),
-        Verdict("Theorem 4.7 (features)", "inconclusive", "both", detail="3 of 4 classes; unchanged", kind="theorem"),
+        Verdict("what the network says", "fails", "accuracy", 0.9, kind="theorem", number="4.7", part="training accuracy"),
+        Verdict("what it has learned", "inconclusive", "both", kind="theorem", number="4.7", part="features", count=Count(3, 4, "classes")),
     ]
     said = "Theorem 4.7 fails in a.nc (Midpoint Mixup learned both features in 3 of 4 classes, training accuracy 0.9)"
     assert answer_sentences([Section("a.nc", parts)]) == [f"{said}."]
     many = [Section(f"{name}.nc", parts[1:]) for name in "abcde"]
     assert answer_sentences(many)[0].endswith("in c.nc (Midpoint Mixup learned both features in 3 of 4 classes) and 2 more.")
     results = [
-        Verdict(f"Lemma 3.2 ({part}), k = {k}", status, "it is so", kind="theorem")
+        Verdict(f"Lemma 3.2 ({part}), k = {k}", status, "it is so", kind="theorem", number="3.2", part=part)
         for k in (5, 6)
         for part, status in (("sufficiency", "holds"), ("necessity", "holds"), ("as written", "fails"))
     ]
@@ -192,7 +195,10 @@ def test_without_a_theorem_the_answer_says_so():
 
 
 def test_the_answer_is_about_what_was_asked():
-    verdicts = [Verdict("Theorem 4.6", "contradicted", "one", kind="theorem"), Verdict("Claim B.26", "holds", "sign")]
+    verdicts = [
+        Verdict("Theorem 4.6", "contradicted", "one", kind="theorem", number="4.6"),
+        Verdict("Claim B.26", "holds", "sign", number="B.26"),
+    ]
     asked_by_name = Report("", [], [Section("", verdicts)], {}, question={"theorems": [], "claims": ["B.26", "B.22"]}, code=0)
     assert asked_by_name.answer == "Steps that were asked for: 1 holds. B.22 is not about what was judged."
     strict = Report("", [], [Section("", [replace(verdicts[0], status="established"), replace(verdicts[1], status="contradicted")])], {},

@@ -54,7 +54,7 @@ def test_over_seeds_the_worst_counts_and_constants_have_medians():
 
 def over(k, *values, name="Lemma 0"):
     """What a result came to at one k, with these numbers on its data sets."""
-    verdict = Verdict(f"{name}, k = {k}", "holds", "s", float(np.max(values)))
+    verdict = Verdict(name, "holds", "s", float(np.max(values))).at_k(k)
     return OverSeeds([verdict], {verdict.name: list(values)})
 
 

@@ -21,7 +21,8 @@ def quickly(monkeypatch):
     def judge(run, theorem):
         asked.append((theorem, run.method, run.parameters.k, run.seed))
         learned = float(run.dataset["feature_learned"][-1].mean())
-        return Judgement(run, [Verdict(f"Theorem {theorem} (features)", "holds" if learned > 0.4 else "fails", "s", learned, 0.4, regime="scaled")])
+        status, about = "holds" if learned > 0.4 else "fails", {"kind": "theorem", "number": theorem, "part": "features"}
+        return Judgement(run, [Verdict(f"Theorem {theorem} (features)", status, "s", learned, 0.4, regime="scaled", **about)])
 
     monkeypatch.setattr(sweeps, "judge", judge)
     return asked

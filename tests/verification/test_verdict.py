@@ -12,7 +12,8 @@ from mvsim.intervals import clopper_pearson
 from mvsim.run import Run
 from mvsim.verification.evidence.intervals import fraction_at_least, further_needed
 from mvsim.verification.evidence.persistence import lasts, unchanged_since
-from mvsim.verification.verdict import Verdict, asked_for, at_most, constant, exit_code, margin_above, margin_below, number_of
+from mvsim.verification.statements.claims import CLAIMS
+from mvsim.verification.verdict import Verdict, asked_for, at_most, constant, exit_code, margin_above, margin_below
 from mvsim.verification.words import conclusion, is_beyond, side_text
 
 
@@ -69,16 +70,13 @@ def test_one_run_of_one_is_consistent_and_never_established():
     assert "182 further runs without a failure" in verdict.detail  # (1 - 1/50)^183 is the first power below 0.025
 
 
-def named(name, status, kind):
-    return Verdict(name, status, "statement", kind=kind)
-
-
 ALL = [
-    named("Theorem 4.6 (features)", "holds", "theorem"),
-    named("Claim B.26, k = 10", "contradicted", "step"),
-    named("Calculation A.10", "holds", "step"),
-    named("Gradient flow (descent)", "fails", "evidence"),
+    Verdict("of a theorem", "holds", "s", kind="theorem", number="4.6"),
+    Verdict("of a claim", "contradicted", "s", kind="step", number="B.26"),
+    Verdict("of a calculation", "holds", "s", kind="step", number="A.10"),
+    Verdict("of a file", "fails", "s", kind="evidence"),
 ]
+"""What they are called tells nothing."""
 
 
 @pytest.mark.parametrize(
@@ -89,13 +87,14 @@ def test_what_is_asked_for_counts_and_what_it_rests_on(asked, expected):
     assert asked_for(ALL, **asked) == [ALL[i] for i in expected]
 
 
-def test_numbers_are_those_of_the_paper():
-    assert [number_of(name) for name in ("Claim B.1 (class sizes), k = 4", "Lemma B.11 (closed form)", "Claim B.10, k = 4", "Replay")] == [
-        "B.1",
-        "B.11",
-        "B.10",
-        "",
-    ]
+@pytest.mark.parametrize("name", CLAIMS)
+def test_numbers_are_those_of_the_names(name):
+    assert CLAIMS[name].number == name.split()[1]
+
+
+def test_what_is_said_at_one_k_keeps_its_name():
+    verdict = Verdict("Claim B.4 (T_A)", "measured", "s", number="B.4").at_k(10)
+    assert (verdict.name, verdict.check, verdict.number) == ("Claim B.4 (T_A), k = 10", "Claim B.4 (T_A)", "B.4")
 
 
 def test_margins_are_relative_and_signed():

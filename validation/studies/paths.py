@@ -26,7 +26,6 @@ from matplotlib.figure import Figure
 
 from mvsim.intervals import clopper_pearson
 from mvsim.plotting.style import FIRST, MARK, SECOND, styled
-from mvsim.verification import ensemble
 from mvsim.verification.ensemble import exponent_of_k, measured_constants, over_seeds
 from mvsim.verification.paths import path_in_k
 from mvsim.verification.statements.theorems import THEOREMS
@@ -147,7 +146,7 @@ def slopes(results: dict[str, Any]) -> dict[str, dict[str, tuple[float, float, f
     for answer in results.values():
         path = by_path.setdefault(f"{answer['theorem']}, {answer['path']}{_with(answer['fields'])}", {})
         for part, values in answer["constants"].items():
-            if part.startswith(ensemble.CONSTANTS) or part.endswith(ensemble.LASTING):
+            if part.startswith(CONSTANTS) or part.endswith(LASTING):
                 path.setdefault(part, {})[answer["k"]] = values
     found = {
         path: {
@@ -166,6 +165,9 @@ def _exceptions(answer: dict[str, Any]) -> tuple[float, float, float] | None:
     told = re.search(r"exceptions times log k: (\S+), interval \[(\S+), (\S+)\]", " ".join(details))
     return None if told is None else (float(told[1]), float(told[2]), float(told[3]))
 
+
+CONSTANTS, LASTING = ("Claim", "Calculation", "Lemma", "Proposition", "Corollary"), ("(permanence)", "(what could undo it)")
+"""What the names of constants of the proofs begin with, and those of times end with; results that were kept tell it by the names alone."""
 
 LETTERS = 108
 """In a line of the title."""

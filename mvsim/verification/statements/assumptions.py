@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -38,7 +39,8 @@ def assumption_4_3(evidence: Evidence) -> Verdict:
     literal = [name for name in ASSUMED if name not in different]
     statements = "; ".join(deviation.statement for deviation in evidence.regime) or "nothing"
     detail = f"literal: {', '.join(literal)} (N = {evidence.parameters.N}); different: {statements}"
-    return constant("Assumption 4.3", f"fraction of its {len(ASSUMED)} entries that hold literally", len(literal) / len(ASSUMED), detail=detail)
+    statement = f"fraction of its {len(ASSUMED)} entries that hold literally"
+    return replace(constant("Assumption 4.3", statement, len(literal) / len(ASSUMED), detail=detail), number="4.3", gathered="median")
 
 
 SMALL = 0.1
@@ -116,4 +118,5 @@ def premises_of_the_proofs(evidence: Evidence) -> Verdict:
     statement = (
         f"fraction of {len(found)} premises of the proofs, beyond Assumption 4.3, that hold in the run; {SMALL:g} stands for << 1, a convention"
     )
-    return constant("Premises", statement, len(holding) / len(found), detail=f"hold: {', '.join(holding) or 'none'}; otherwise: {others}")
+    detail = f"hold: {', '.join(holding) or 'none'}; otherwise: {others}"
+    return replace(constant("Premises", statement, len(holding) / len(found), detail=detail), gathered="median")

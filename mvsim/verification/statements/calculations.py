@@ -20,6 +20,7 @@ from mvsim.logarithms import LARGEST_LOGARITHM
 from mvsim.losses import Unmixed
 from mvsim.objectives import objective
 from mvsim.verification.evidence.evidence import Evidence, Snapshot
+from mvsim.verification.statements.steps import Step
 from mvsim.verification.verdict import Verdict, at_most, constant, not_applicable
 
 POINTS = 6
@@ -51,7 +52,7 @@ def calculations(evidence: Evidence, slope: Slope = smoothed_relu_derivative) ->
     -------
     list of Verdict
     """
-    return [check(evidence, slope) for check in CALCULATIONS.values()]
+    return [step.verdict(evidence, slope) for step in CALCULATIONS.values()]
 
 
 def network_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivative) -> Verdict:
@@ -171,13 +172,13 @@ def midpoint_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivativ
     return at_most("Calculation A.10", statement, error, IDENTITY, _where(evidence))
 
 
-CALCULATIONS: dict[str, Callable[..., Verdict]] = {
-    "Calculation A.6": network_gradient,
-    "Calculation A.7 (own feature)": own_correlation,
-    "Calculation A.7 (other features)": other_correlations,
-    "Calculation A.8": linear_correlation,
-    "Calculation A.9": erm_gradient,
-    "Calculation A.10": midpoint_gradient,
+CALCULATIONS: dict[str, Step] = {
+    "Calculation A.6": Step("A.6", network_gradient),
+    "Calculation A.7 (own feature)": Step("A.7", own_correlation),
+    "Calculation A.7 (other features)": Step("A.7", other_correlations),
+    "Calculation A.8": Step("A.8", linear_correlation),
+    "Calculation A.9": Step("A.9", erm_gradient),
+    "Calculation A.10": Step("A.10", midpoint_gradient),
 }
 """By the name of the verdict."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -174,4 +174,4 @@ def definition_4_5(run: Run, learned: Learned) -> Verdict:
     statement = (
         f"fraction of the {p.V}k features whose view alone gives argmax_s g_s(x') = y, over fresh draws and training points; a tie is not a win"
     )
-    return constant("Definition 4.5", statement, count / p.features, detail=detail)
+    return replace(constant("Definition 4.5", statement, count / p.features, detail=detail), number="4.5", gathered="median")

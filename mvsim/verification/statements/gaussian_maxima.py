@@ -6,13 +6,13 @@ X_1, ..., X_m are independent N(0, sigma^2): own correlations at the start, with
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from mvsim.intervals import CONFIDENCE, clopper_pearson
 from mvsim.parameters import Parameters
 from mvsim.random_streams import stream
+from mvsim.verification.statements.steps import Step
 from mvsim.verification.verdict import Status, Verdict, constant, margin_below
 
 DRAWS = 20_000
@@ -48,7 +48,7 @@ def gaussian_maxima(parameters: Parameters, seed: int = 0, draws: int = DRAWS) -
     """
     m, sigma = parameters.m, parameters.d**-0.5
     maxima = drawn_maxima(m, sigma, seed, draws)
-    return [check(maxima, m, sigma) for check in GAUSSIAN_MAXIMA.values()]
+    return [step.verdict(maxima, m, sigma) for step in GAUSSIAN_MAXIMA.values()]
 
 
 def drawn_maxima(m: int, sigma: float, seed: int = 0, draws: int = DRAWS) -> np.ndarray:
@@ -126,12 +126,12 @@ def explicit_anti_concentration(maxima: np.ndarray, m: int, sigma: float) -> Ver
     return _concentration("Corollary A.5", "4 epsilon (1 + sqrt(2 log m)) / sigma", 4.0 * (1.0 + math.sqrt(2.0 * math.log(m))), maxima, m, sigma)
 
 
-GAUSSIAN_MAXIMA: dict[str, Callable[[np.ndarray, int, float], Verdict]] = {
-    "Proposition A.1": expectation,
-    "Proposition A.2": tail,
-    "Proposition A.3": lower_quantile,
-    "Proposition A.4": anti_concentration,
-    "Corollary A.5": explicit_anti_concentration,
+GAUSSIAN_MAXIMA: dict[str, Step] = {
+    "Proposition A.1": Step("A.1", expectation),
+    "Proposition A.2": Step("A.2", tail),
+    "Proposition A.3": Step("A.3", lower_quantile),
+    "Proposition A.4": Step("A.4", anti_concentration),
+    "Corollary A.5": Step("A.5", explicit_anti_concentration),
 }
 """By the name of the verdict."""
 
@@ -152,7 +152,8 @@ def _concentration(name: str, bound: str, factor: float, maxima: np.ndarray, m: 
 def _between(name: str, statement: str, measured: float, bound: float, low: float, high: float, detail: str) -> Verdict:
     """Decide a quantity with the interval [low, high]: established if all of it is within the bound, contradicted if none is, consistent else."""
     status: Status = "established" if high <= bound else "contradicted" if low > bound else "consistent"
-    return Verdict(name, status, statement, float(measured), bound, float(margin_below(measured, bound)), detail)
+    margin = float(margin_below(measured, bound))
+    return Verdict(name, status, statement, float(measured), bound, margin, detail, gathered="everywhere")
 
 
 def _shared(intervals: int) -> float:

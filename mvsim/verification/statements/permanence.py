@@ -7,6 +7,7 @@ measured, and decides nothing: up to its end a run has been followed, beyond it 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,8 +24,9 @@ NEVER = Moment(np.inf, 0.0, np.inf, 0.0)
 
 def permanence(evidence: Evidence, learned: Learned, theorem: str) -> list[Verdict]:
     """Return how long what a theorem says of a run is predicted to stay true."""
-    undone = [nothing_undoes_it(evidence, theorem)]
-    return [one_feature_stays(evidence, learned), *undone] if theorem == "4.6" else undone
+    parts = {"permanence": one_feature_stays(evidence, learned)} if theorem == "4.6" else {}
+    parts["what could undo it"] = nothing_undoes_it(evidence, theorem)
+    return [replace(verdict, number=theorem, part=part, gathered="least") for part, verdict in parts.items()]
 
 
 def one_feature_stays(evidence: Evidence, learned: Learned) -> Verdict:
@@ -53,7 +55,7 @@ def one_feature_stays(evidence: Evidence, learned: Learned) -> Verdict:
     which = "no class is on its way to learn both" if first == NEVER else which
     now = f"{int(one.sum())} of {p.k} classes have one feature now; up to t = k^C at least {needed} are counted on to keep it"
     detail = f"{which}; {now}; {_reached(evidence)}; {predicted.records} records fitted"
-    return constant(name, statement, last.counted_on / evidence.log_k, detail=detail)
+    return replace(constant(name, statement, last.counted_on / evidence.log_k, detail=detail), soon=which)
 
 
 def not_for_long(evidence: Evidence, predicted: Sequence[Verdict]) -> str:
@@ -61,7 +63,7 @@ def not_for_long(evidence: Evidence, predicted: Sequence[Verdict]) -> str:
     end = np.log(evidence.times[-1])
     for verdict in predicted:
         if verdict.measured is not None and verdict.measured * evidence.log_k - end < COUNTED_ON * np.log(FACTOR):
-            return verdict.detail.split(";")[0]
+            return verdict.soon
     return ""
 
 
@@ -92,8 +94,9 @@ def nothing_undoes_it(evidence: Evidence, theorem: str) -> Verdict:
         why = f"V Q delta4 max c / rho = {noise[-1]:.3g} instead of << 1, so noise is in the linear regime and a trend of margins predicts nothing"
         return not_applicable(name, statement, f"{why}; {margins}; {_reached(evidence)}")
     lost, loud = fitted.moment(0, 0.0), fitted.moment(1, 1.0)
-    detail = f"{margins}, gone {lost}; V Q delta4 max c / rho = {noise[-1]:.3g}, above 1 {loud}; {_reached(evidence)}"
-    return constant(name, statement, min(lost.counted_on, loud.counted_on) / evidence.log_k, detail=detail)
+    first = f"{margins}, gone {lost}"
+    detail = f"{first}; V Q delta4 max c / rho = {noise[-1]:.3g}, above 1 {loud}; {_reached(evidence)}"
+    return replace(constant(name, statement, min(lost.counted_on, loud.counted_on) / evidence.log_k, detail=detail), soon=first)
 
 
 def _too_few(records: int) -> str:

@@ -26,11 +26,13 @@ from mvsim.recording.settling import growth_to_settle
 from mvsim.run import Run
 from mvsim.verification.evidence.persistence import FACTOR, PATIENCE, has_lasted, training_status, unchanged_since
 from mvsim.verification.statements.definition import Learned
-from mvsim.verification.verdict import Status, Verdict, margin_above
-from mvsim.verification.words import PARTLY
+from mvsim.verification.verdict import Count, Status, Verdict, margin_above
 
 ONE_FEATURE = 0.9
 """What 1 - o(1) means at one k: all but one class in ten. The theorem leaves it open; with k = 10 nothing finer could be told."""
+
+PARTLY = ", which is why it is undecided: by Definition 4.5 such a view is not learned, but it is not without use either"
+"""Stands behind the number of classes that leave a theorem open though the run has lasted long enough."""
 
 
 def theorem_4_6(run: Run, learned: Learned) -> list[Verdict]:
@@ -38,7 +40,7 @@ def theorem_4_6(run: Run, learned: Learned) -> list[Verdict]:
     count, partly = learned.by_definition.sum(axis=1), learned.partly.any(axis=1)
     statement = f"exactly one feature is learned in (1 - o(1)) k classes, from some t on; {ONE_FEATURE:g} stands for 1 - o(1), a convention"
     classes = _Classes((count == 1) & ~partly, (count < 2) & partly, ONE_FEATURE, 1)
-    return [_training_accuracy("Theorem 4.6", run, learned), _features("Theorem 4.6", statement, run, learned, classes)]
+    return [_training_accuracy("4.6", run, learned), _features("4.6", statement, run, learned, classes)]
 
 
 def theorem_4_7(run: Run, learned: Learned) -> list[Verdict]:
@@ -46,8 +48,8 @@ def theorem_4_7(run: Run, learned: Learned) -> list[Verdict]:
     both = learned.by_definition.sum(axis=1) == 2
     statement = "both features of every class are learned, from some t on"
     return [
-        _training_accuracy("Theorem 4.7", run, learned),
-        _features("Theorem 4.7", statement, run, learned, _Classes(both, np.zeros_like(both), 1.0, 2)),
+        _training_accuracy("4.7", run, learned),
+        _features("4.7", statement, run, learned, _Classes(both, np.zeros_like(both), 1.0, 2)),
     ]
 
 
@@ -83,7 +85,7 @@ def _accuracy(run: Run, learned: Learned) -> np.ndarray:
     return accuracy
 
 
-def _training_accuracy(theorem: str, run: Run, learned: Learned) -> Verdict:
+def _training_accuracy(number: str, run: Run, learned: Learned) -> Verdict:
     """Decide whether argmax_s g_s(x_i) = y_i on all training points from some time on."""
     times, accuracy = run.dataset["time"].to_numpy(), _accuracy(run, learned)
     since, last = unchanged_since(times, accuracy), float(accuracy[-1])
@@ -96,10 +98,12 @@ def _training_accuracy(theorem: str, run: Run, learned: Learned) -> Verdict:
         detail += f"; too short to tell: it has to last while t grows {growth:.3g}-fold"
     elif status == "inconclusive":
         detail += f"; too short to tell: it fails where it has stayed below 1 while t grew {PATIENCE:g}-fold"
-    return Verdict(f"{theorem} (training accuracy)", status, "training accuracy is 1 from some t on", last, 1.0, margin_above(last, 1.0), detail)
+    name, part = f"Theorem {number} (training accuracy)", "training accuracy"
+    statement = "training accuracy is 1 from some t on"
+    return Verdict(name, status, statement, last, 1.0, margin_above(last, 1.0), detail, number=number, part=part)
 
 
-def _features(theorem: str, statement: str, run: Run, learned: Learned, classes: _Classes) -> Verdict:
+def _features(number: str, statement: str, run: Run, learned: Learned, classes: _Classes) -> Verdict:
     """Decide the part about features, given what the classes are at the end of the run."""
     times = run.dataset["time"].to_numpy()
     record = is_learned(run.dataset["feature_learned"].to_numpy())
@@ -124,14 +128,16 @@ def _features(theorem: str, statement: str, run: Run, learned: Learned, classes:
     detail += "" if lasting else f"; too short to tell: it and training accuracy have to last while t grows {factor:.3g}-fold"
     partly = int(learned.partly.any(axis=1).sum())
     detail += f"; classes in which a view that is not learned but has escaped suffices on a part of D: {partly}{_part(learned)}" if partly else ""
-    detail += PARTLY if lasting and status == "inconclusive" else ""
+    left_open = lasting and status == "inconclusive"
+    detail += PARTLY if left_open else ""
     dormant = int(learned.dormant_partly.any(axis=1).sum())
     detail += f"; classes in which a dormant view is right on a part of D, which makes it no learned one: {dormant}" if dormant else ""
     differs = int((record[-1] != learned.by_definition).any(axis=1).sum())
     detail += f"; classes of which more draws say otherwise than the run's own: {differs}" if differs else ""
     lost = int(learned.lost.any(axis=1).sum())
     detail += f"; classes that have lost a view that was learned at an earlier saved state: {lost}" if lost else ""
-    return Verdict(f"{theorem} (features)", status, statement, measured, bound, margin_above(measured, bound), detail)
+    name, margin, count = f"Theorem {number} (features)", margin_above(measured, bound), Count(int(right.sum()), len(right), "classes")
+    return Verdict(name, status, statement, measured, bound, margin, detail, number=number, part="features", count=count, partly=left_open)
 
 
 def _since(times: np.ndarray, record: np.ndarray, learned: Learned) -> float:

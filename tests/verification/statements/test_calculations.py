@@ -23,7 +23,7 @@ from mvsim.verification.statements.calculations import (
     own_correlation,
 )
 
-IDENTITIES = [check for check in CALCULATIONS.values() if check is not other_correlations]
+IDENTITIES = [step.check for step in CALCULATIONS.values() if step.check is not other_correlations]
 
 
 @pytest.fixture(scope="module")

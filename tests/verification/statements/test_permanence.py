@@ -61,7 +61,7 @@ def test_a_time_that_the_fit_does_not_resolve_is_no_number(erm, monkeypatch):
     assert "98" not in verdict.detail
     with_escapes(monkeypatch, [np.inf] * 4, error=0.0, not_before=np.inf)
     never = one_feature_stays(Evidence(erm), learned(4))
-    assert (never.measured, never.detail.split(";")[0]) == (np.inf, "no class is on its way to learn both")
+    assert (never.measured, never.soon) == (np.inf, "no class is on its way to learn both")
 
 
 def test_an_escape_soon_after_the_end_is_said_as_a_multiple_of_it(erm, monkeypatch):
@@ -141,6 +141,6 @@ def test_what_ends_soon_is_said_in_the_verdict_on_the_theorem(erm, monkeypatch):
         verdicts = {verdict.name: verdict for verdict in judge(erm, "4.6").verdicts}
         features = verdicts["Theorem 4.6 (features)"]
         assert features.status == "holds"
-        assert (
-            "; settled, and may change later: the first class that is predicted to learn its second feature is class 0, at t = 10^" in features.detail
-        ) == said
+        assert features.soon.startswith("the first class that is predicted to learn its second feature is class 0, at t = 10^") == said
+        assert features.detail == (f"{features.brief}; settled, and may change later: {features.soon}" if said else features.detail)
+        assert bool(features.brief) == bool(features.soon) == said

@@ -16,8 +16,7 @@ from mvsim.verification.paths import path_in_k
 from mvsim.verification.run_verdicts import Judgement, judge
 from mvsim.verification.statements.definition import Learned, definition_4_5, learned_features
 from mvsim.verification.statements.theorems import THEOREMS
-from mvsim.verification.verdict import Verdict, constant
-from mvsim.verification.words import PARTLY
+from mvsim.verification.verdict import Count, Verdict, at_most, constant
 
 
 def made_up(learned, accuracy, times=None):
@@ -181,9 +180,14 @@ def test_a_view_that_suffices_on_some_training_points_is_not_unlearned():
     learned.training[1, 1] = 0.01
     verdict = THEOREMS["4.6"].judge(run, learned)[1]
     assert verdict.status == "inconclusive"
-    assert f"classes in which a view that is not learned but has escaped suffices on a part of D: 1 (0 of the fresh draws){PARTLY}" in verdict.detail
-    assert PARTLY not in short(run, learned).detail, "what is too short is undecided for want of time"
-    runs = [Judgement(of_k(3), [v]) for v in (verdict, verdict, short(run, learned), replace(verdict, status="holds", detail=""))]
+    said = (
+        "classes in which a view that is not learned but has escaped suffices on a part of D: 1 (0 of the fresh draws), which is why it is undecided"
+    )
+    assert said in verdict.detail
+    assert verdict.partly
+    assert not short(run, learned).partly, "what is too short is undecided for want of time"
+    held = replace(verdict, status="holds", detail="", partly=False)
+    runs = [Judgement(of_k(3), [v]) for v in (verdict, verdict, short(run, learned), held)]
     over = {v.name: v for v in over_seeds("Theorem 4.6", 3, runs)}["Theorem 4.6 (features), k = 3"]
     assert "3 undecided, 2 of them because an escaped view that is not learned suffices on a part of D, counted as failing here" in over.detail
 
@@ -254,12 +258,21 @@ def of_k(k, **fields):
     return SimpleNamespace(parameters=mvsim.Parameters(k=k, **fields))
 
 
+def of_theorem(part, status, measured=1.0):
+    """A part of Theorem 4.7."""
+    return Verdict(f"Theorem 4.7 ({part})", status, part, measured, 1.0, regime="scaled", kind="theorem", number="4.7", part=part)
+
+
+def features_are(status, fraction):
+    return of_theorem("features", status, fraction)
+
+
 def ensemble(found, run=None):
     """Judgements whose theorem has these statuses and fractions of classes, and a constant each."""
     return [
         Judgement(
             run or of_k(10),
-            [Verdict("Theorem 4.7 (features)", status, "both", fraction, 1.0, regime="scaled"), constant("Claim B.27", "O(log k)", value, 5.0)],
+            [features_are(status, fraction), constant("Claim B.27", "O(log k)", value, 5.0)],
         )
         for status, fraction, value in found
     ]
@@ -285,15 +298,14 @@ def test_over_seeds_counts_runs_and_classes():
 def test_a_theorem_holds_in_runs_in_which_all_of_its_parts_do():
     """Five of twenty runs fail one part and five others the other: each part is consistent with 1 - 1/k, the theorem is not."""
     parts = [("fails", "holds")] * 5 + [("holds", "fails")] * 5 + [("holds", "holds")] * 10
-    names = ("Theorem 4.7 (training accuracy)", "Theorem 4.7 (features)")
-    judgements = [
-        Judgement(of_k(10), [Verdict(name, status, name, 1.0, 1.0, kind="theorem") for name, status in zip(names, of_run, strict=True)])
-        for of_run in parts
-    ]
+    names = ("training accuracy", "features")
+    judgements = [Judgement(of_k(10), [of_theorem(part, status) for part, status in zip(names, of_run, strict=True)]) for of_run in parts]
     found = {verdict.name: verdict for verdict in over_seeds("Theorem 4.7", 10, judgements)}
-    assert {found[f"{name}, k = 10"].status for name in names} == {"consistent"}
+    assert {found[f"Theorem 4.7 ({name}), k = 10"].status for name in names} == {"consistent"}
     joint = found["Theorem 4.7, k = 10"]
-    assert (joint.status, joint.measured, joint.kind) == ("contradicted", 0.5, "theorem")
+    assert (joint.status, joint.measured, joint.kind, joint.number, joint.part) == ("contradicted", 0.5, "theorem", "4.7", "")
+    assert joint.count == Count(10, 20, "runs")
+    assert joint.statement.endswith(": all of it in one run: training accuracy; features")
 
 
 def test_runs_in_which_a_number_is_infinite_count_in_the_median():
@@ -319,6 +331,7 @@ def test_runs_that_were_lost_are_undecided():
     found = {v.name: v for v in over_seeds("Theorem 4.7", 10, ensemble([("holds", 1.0, 1.0)] * 16), lost=4)}
     verdict = found["Theorem 4.7 (features), k = 10"]
     assert (verdict.status, verdict.measured) == ("consistent", 0.8)
+    assert verdict.count == Count(16, 20, "runs", undecided=4)
     assert "4 undecided" in verdict.detail
 
 
@@ -327,6 +340,7 @@ def test_classes_of_undecided_runs_are_counted_as_they_are():
     runs = ensemble([("inconclusive", 0.3, 1.0)] * 2 + [("holds", 1.0, 1.0)] * 8)
     classes = {v.name: v for v in over_seeds("Theorem 4.7", 10, runs, lost=1)}["Theorem 4.7 (features), classes of all runs, k = 10"]
     assert (classes.status, classes.measured) == ("measured", 0.86)
+    assert classes.count == Count(86, 100, "classes", undecided=20)
     assert classes.detail.startswith("86 of 100, ")
     assert classes.detail.endswith("; 20 are of 2 runs not decided, counted as they are at the end; 1 run lost")
     trend = over_k("Theorem 4.7", {10: ensemble([("inconclusive", 0.3, 1.0)] * 20)}, {10: 5})[0]
@@ -334,17 +348,27 @@ def test_classes_of_undecided_runs_are_counted_as_they_are():
     assert "0 of 25 runs fail, 25 are undecided" in trend.detail
 
 
-def test_one_run_is_enough_to_refute_an_identity():
-    def with_identity(status, error):
-        return Judgement(
-            None, [Verdict("Theorem 4.7 (features)", "holds", "both", 1.0, 1.0), Verdict("Calculation A.10", status, "=", error, 1.0, 1.0 - error)]
-        )
+@pytest.mark.parametrize("name", ["Calculation A.10", "Theorem 4.7 (permanence)", "Claim B.27"])
+def test_one_run_is_enough_to_refute_an_identity_whatever_its_name(name):
+    def with_identity(error):
+        return Judgement(None, [features_are("holds", 1.0), at_most(name, "=", error, 1.0)])
 
-    runs = [with_identity("holds", 0.1)] * 19
-    found = {v.name: v for v in over_seeds("Theorem 4.7", 10, [*runs, with_identity("fails", 3.0)])}["Calculation A.10, k = 10"]
+    runs = [with_identity(0.1)] * 19
+    found = {v.name: v for v in over_seeds("Theorem 4.7", 10, [*runs, with_identity(3.0)])}[f"{name}, k = 10"]
     assert (found.status, found.measured) == ("fails", 3.0)
-    found = {v.name: v for v in over_seeds("Theorem 4.7", 10, [*runs, with_identity("holds", 0.5)])}["Calculation A.10, k = 10"]
+    found = {v.name: v for v in over_seeds("Theorem 4.7", 10, [*runs, with_identity(0.5)])}[f"{name}, k = 10"]
     assert (found.status, found.measured) == ("holds", 0.5)
+
+
+@pytest.mark.parametrize(("gathered", "value", "has_exponent"), [("constant", 3.0, True), ("median", 3.0, False), ("least", 1.0, True)])
+def test_what_is_measured_is_gathered_as_its_field_says_whatever_its_name(gathered, value, has_exponent):
+    def at(k):
+        measured = [replace(constant("Replay (how long)", "s", number), gathered=gathered) for number in (1.0, 3.0, 5.0)]
+        return [Judgement(of_k(k), [features_are("holds", 1.0), verdict]) for verdict in measured]
+
+    found = {v.name: v for v in over_seeds("Theorem 4.7", 10, at(10))}["Replay (how long), k = 10"]
+    assert (found.status, found.measured) == ("measured", value)
+    assert ("Replay (how long) (trend in k)" in {v.name for v in over_k("Theorem 4.7", {4: at(4), 8: at(8)})}) == has_exponent
 
 
 def test_disagreement_with_the_proxy_is_counted():
@@ -413,7 +437,7 @@ def test_how_long_a_theorem_lasts_is_the_least_over_runs_and_runs_without_are_to
     def judged(*values):
         name = "Theorem 4.6 (permanence)"
         verdicts = [constant(name, "the power C of k", value, detail="too few" if value is None else f"C = {value}") for value in values]
-        judgements = [Judgement(erm, [replace(one, regime="r")]) for one in verdicts]
+        judgements = [Judgement(erm, [replace(one, regime="r", gathered="least")]) for one in verdicts]
         return next(v for v in over_seeds("Theorem 4.6", 4, judgements) if v.name == f"{name}, k = 4")
 
     assert judged(30.0, 10.0, np.inf).measured == 10.0
@@ -421,9 +445,12 @@ def test_how_long_a_theorem_lasts_is_the_least_over_runs_and_runs_without_are_to
     assert judged(30.0, None).detail == "the least of 1 run; 1 of 2 runs have none: too few; in that one C = 30.0"
 
 
-@pytest.mark.parametrize(("name", "value", "told"), [("Claim B.16", -0.4, "it is 0 or less in 1 run"), ("Definition 4.5", 0.5, None)])
-def test_a_constant_without_an_exponent_says_why_and_what_is_none_has_no_trend(erm, name, value, told):
-    by_k = {k: [Judgement(erm, [replace(constant(name, "s", of), regime="r")])] for k, of in ((4, 0.5), (8, value))}
+def test_a_constant_without_an_exponent_says_why(erm):
+    by_k = {k: [Judgement(erm, [replace(constant("Claim B.16", "s", of), regime="r")])] for k, of in ((4, 0.5), (8, -0.4))}
     details = {v.name: v.detail for v in over_k("Theorem 4.6", by_k)}
-    assert (f"{name} (trend in k)" in details) == (told is not None)
-    assert told is None or "it is 0 or less in 1 of 1 run at k = 8" in details[f"{name} (trend in k)"]
+    assert "it is 0 or less in 1 of 1 run at k = 8" in details["Claim B.16 (trend in k)"]
+
+
+def test_what_is_no_constant_of_a_proof_has_no_exponent(erm):
+    by_k = {k: [judge(erm, "4.6", everything=False)] for k in (4, 8)}
+    assert [v.name for v in over_k("Theorem 4.6", by_k)] == ["Theorem 4.6 (trend in k)"]

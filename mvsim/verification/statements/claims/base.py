@@ -19,6 +19,8 @@ class Claim(NamedTuple):
     ----------
     check : callable
         Evidence -> Verdict; its docstring has the formula.
+    number : str
+        In the paper: "B.26"; empty of a claim that is not from there.
     erm, mixing : bool
         Whether it speaks of losses of single points, and of losses of mixed points.
     decides : bool
@@ -26,6 +28,7 @@ class Claim(NamedTuple):
     """
 
     check: Callable[[Evidence], Verdict]
+    number: str = ""
     erm: bool = False
     mixing: bool = False
     decides: bool = False
@@ -33,6 +36,10 @@ class Claim(NamedTuple):
     def applies(self, mixes: bool) -> bool:
         """Whether it speaks of a loss that mixes points, or of one that does not."""
         return self.mixing if mixes else self.erm
+
+    def verdict(self, evidence: Evidence) -> Verdict:
+        """Return the verdict of the check, with the number."""
+        return replace(self.check(evidence), number=self.number)
 
 
 NUMERICAL = 1e-4
@@ -57,7 +64,8 @@ def signs(violations: tuple[int, int], what: str, verdict: Verdict, unclear: int
     violated, of = violations
     status: Status = "contradicted" if violated else "inconclusive" if unclear else "holds"
     open_ones = f", {unclear} without a sign within the error" if unclear else ""
-    return replace(verdict, status=status, detail=f"violated by {violated} of {of} {what}{open_ones}; {verdict.detail}")
+    brief = f"violated by {violated} of {of} {what}{open_ones}"
+    return replace(verdict, status=status, detail=f"{brief}; {verdict.detail}", brief=brief, gathered="probability")
 
 
 def first_true(condition: np.ndarray) -> int | None:

@@ -35,7 +35,8 @@ def monotone(evidence: Evidence) -> Verdict:
     detail += f"; of those that enter B_(y,l) {int((ever & entered).sum())} of {int(entered.sum())}"
     detail += f", whose correlations fall by {worst[entered].max(initial=0.0):.3g} at most"
     detail += f"; at the end {int(negative[-1].sum())} gradient correlations are negative"
-    statement = "<-grad J, v_{y,l}> >= 0 (the sign is inferred, the display is lost); measured: the largest relative fall of an own correlation"
+    detail += "; measured: the largest relative fall of an own correlation"
+    statement = "<-grad J, v_{y,l}> >= 0 (the sign is inferred, the display is lost)"
     broken = exceeding(times, negative.astype(np.float64), 0.5)
     measured = constant("Claim B.26", statement, float(worst.max()), detail=detail, violated_at=broken)
     return signs((int(ever.sum()), ever.size), "own correlations", measured)

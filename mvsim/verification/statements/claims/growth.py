@@ -80,7 +80,7 @@ def still_positive(evidence: Evidence) -> Verdict:
 
 def _positivity(evidence: Evidence, name: str, when: str, until: np.ndarray) -> Verdict:
     """Count the correlations that are positive at the start and negative beyond the numerical error at a saved state, up to times ``until`` (k,)."""
-    statement = f"<w_(y,r), v_(s,l)>(0) > 0 implies <w_(y,r), v_(s,l)>(t) > 0 {when}, s != y: the fraction of which that is so"
+    statement = f"<w_(y,r), v_(s,l)>(0) > 0 implies <w_(y,r), v_(s,l)>(t) > 0 {when}, s != y"
     start = off_diagonal_correlations(evidence.snapshots[0].c)
     positive = start > 0.0
     if not positive.any():
@@ -97,6 +97,7 @@ def _positivity(evidence: Evidence, name: str, when: str, until: np.ndarray) -> 
     n, of = int(turned.sum()), int(positive.sum())
     neurons = np.any(turned, axis=(2, 3))
     detail = f"{int(neurons.sum())} neurons of {int(neurons.any(axis=1).sum())} classes; least ratio to the start {least:.3g}; at the saved states"
+    detail += "; measured: the fraction that stays positive"
     return signs((n, of), "off-diagonal correlations", constant(name, statement, 1.0 - n / of, 1.0, above=True, detail=detail, violated_at=broken))
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -138,7 +139,8 @@ def escape_times(evidence: Evidence) -> Verdict:
         return not_applicable(name, statement, "no class reached A between two records", 1.0)
     wrong = len(inside) - sum(inside)
     detail = f"T_A over T / C_+ from {min(factors):.4g} to {max(factors):.4g}"
-    return signs((wrong, len(inside)), "classes", constant(name, statement, 1.0 - wrong / len(inside), 1.0, above=True, detail=detail))
+    measured = constant(name, statement, 1.0 - wrong / len(inside), 1.0, above=True, detail=detail)
+    return replace(signs((wrong, len(inside)), "classes", measured), gathered="everywhere")
 
 
 class Rates(NamedTuple):
