@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from mvsim.echo import escaped
-from mvsim.report.headline import classes_text, regime_words, short_margin
+from mvsim.report.headline import SAID, classes_text, regime_words, short_margin
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import BAD, STATUSES, Status, Verdict
 from mvsim.verification.words import SOON, is_beyond, number_text, side_text
@@ -111,12 +111,14 @@ def headlines(verdicts: Sequence[Verdict]) -> list[str]:
         if v.kind == "theorem" and v.part and v.margin is not None and not v.check:
             found.setdefault(v.number, []).append(v)
     said = {"holds": "holds in this run", "fails": "fails in this run", "inconclusive": "is undecided by this run"}
+    doubtful = [v for v in verdicts if v.kind == "evidence" and v.status in BAD | {"inconclusive"}]
+    doubt = "".join(f"; but the run may not be what it says it is: {v.name} {SAID.get(v.status, v.status)}" for v in doubtful[:1])
     sentences = []
     for number, parts in found.items():
         worst = next(status for status in STATUSES if any(v.status == status for v in parts))
         numbers = "; ".join(map(_measured, parts))
         soon = next((v.soon for v in parts if v.soon), "")
-        sentences.append(f"Theorem {number} {said.get(worst, worst)}: {numbers}" + (SOON + soon if soon else ""))
+        sentences.append(f"Theorem {number} {said.get(worst, worst)}: {numbers}" + (SOON + soon if soon else "") + doubt)
     return sentences
 
 

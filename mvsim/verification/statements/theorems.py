@@ -92,12 +92,12 @@ def _training_accuracy(number: str, run: Run, learned: Learned) -> Verdict:
     growth = growth_to_settle(FACTOR, learned.by_definition)
     status = training_status(times, accuracy, growth)
     before = int(((accuracy[:-1] == 1.0) & (accuracy[1:] < 1.0)).sum())
-    detail = f"{last:.4g} since t = {since:.4g}, true to t = {times[-1]:.4g}{_as_power(run, times[-1])}"
-    detail += f"; reached and lost {before} times before" if before else ""
+    detail = f"it is {last:.4g} from t = {since:.4g} to t = {times[-1]:.4g}{_as_power(run, times[-1])}"
     if status == "inconclusive" and last == 1.0:
-        detail += f"; too short to tell: it has to last while t grows {growth:.3g}-fold"
+        detail += f"; too short to tell: it has to last while t grows {_fold(growth)}"
     elif status == "inconclusive":
-        detail += f"; too short to tell: it fails where it has stayed below 1 while t grew {PATIENCE:g}-fold"
+        detail += f"; too short to tell: it fails where it has stayed below 1 while t grew {_fold(PATIENCE)}"
+    detail += f"; reached and lost {before} times before" if before else ""
     name, part = f"Theorem {number} (training accuracy)", "training accuracy"
     statement = "training accuracy is 1 from some t on"
     return Verdict(name, status, statement, last, 1.0, margin_above(last, 1.0), detail, number=number, part=part)
@@ -120,12 +120,14 @@ def _features(number: str, statement: str, run: Run, learned: Learned, classes: 
     status: Status = "inconclusive"
     if lasting and not measured < bound <= possible:
         status = "holds" if measured >= bound else "fails"
-    detail = f"{int(right.sum())} of {len(right)} classes; unchanged since t = {since:.4g}, true to t = {times[-1]:.4g}{_as_power(run, times[-1])}"
+    end = f"t = {times[-1]:.4g}{_as_power(run, times[-1])}"
+    lasted = f"unchanged since t = {since:.4g}, true to {end}" if since < times[-1] else f"by all draws the last change is at the end, {end}"
+    detail = f"{int(right.sum())} of {len(right)} classes; {lasted}"
+    detail += "" if lasting else f"; too short to tell: it and training accuracy have to last while t grows {_fold(factor)}"
     others = np.flatnonzero(~right)
     if len(others):
         named = f"{', '.join(map(str, others[:10]))}{' ...' if len(others) > 10 else ''}"
         detail += f"; not so in {'class' if len(others) == 1 else 'classes'} {named}"
-    detail += "" if lasting else f"; too short to tell: it and training accuracy have to last while t grows {factor:.3g}-fold"
     partly = int(learned.partly.any(axis=1).sum())
     detail += f"; classes in which a view that is not learned but has escaped suffices on a part of D: {partly}{_part(learned)}" if partly else ""
     left_open = lasting and status == "inconclusive"
@@ -150,6 +152,11 @@ def _since(times: np.ndarray, record: np.ndarray, learned: Learned) -> float:
     if not different or different[-1] < changed:
         return changed
     return next((time for time, _ in learned.earlier if time > different[-1]), float(times[-1]))
+
+
+def _fold(factor: float) -> str:
+    """Return a factor in words: "3.16-fold", "10,000-fold"."""
+    return f"{factor:,.0f}-fold" if factor >= 100.0 else f"{factor:.3g}-fold"
 
 
 def _part(learned: Learned) -> str:

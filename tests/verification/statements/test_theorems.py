@@ -100,7 +100,7 @@ def test_features_last_since_all_draws_say_so_at_saved_states():
     assert features((0.5, fewer), (2.0, fewer), (20.0, both)).status == "holds"  # the root of ten is enough
     assert features((2.0, fewer), (50.0, both)).status == "inconclusive"
     assert features((2.0, both), (50.0, fewer)).status == "inconclusive"
-    assert "unchanged since t = 100, " in features((2.0, both), (50.0, fewer)).detail
+    assert "by all draws the last change is at the end, t = 100" in features((2.0, both), (50.0, fewer)).detail
     run, learned = made_up([[NONE] * 10, *[[BOTH] * 9 + [ONE]] * 3], *records[1:])
     assert "lost a view that was learned at an earlier saved state: 1" in features((0.5, fewer), (2.0, both)).detail
 
