@@ -107,7 +107,8 @@ def controls_picture(controls: dict[str, Any]) -> Figure:
         for start in starts[1:]:
             axes.axhline(start - 0.5, color=NONE, linewidth=0.8)
         for start in starts:
-            axes.annotate(rows[start][0], (1.0, start), xytext=(3, 0), xycoords=("axes fraction", "data"), textcoords="offset points", va="center")
+            group = GROUPS.get(rows[start][0], rows[start][0])
+            axes.annotate(group, (1.0, start), xytext=(3, 0), xycoords=("axes fraction", "data"), textcoords="offset points", va="center")
         axes.set_xlim(-0.5, len(GOT) - 0.5)
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xticks(range(len(GOT)), GOT)
@@ -121,6 +122,10 @@ def controls_picture(controls: dict[str, Any]) -> Figure:
             f"Frames: the verdicts that are allowed. Dot: the verdict that was given, {said}.", fontsize=6, x=0.01, ha="left", color=MARK
         )
         return figure
+
+
+GROUPS = {"Evidence": "checks of the run"}
+"""How groups of checks are called in the picture, where their names say less."""
 
 
 def _controls_title(rows: list[tuple[str, str, tuple[str, ...], str, bool]]) -> str:
@@ -236,12 +241,17 @@ def _classes(verdicts: list[dict[str, Any]], name: str) -> str:
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say how many statements the runs establish or contradict."""
+    """Say in how many runs each theorem holds, and which steps of the proofs the runs contradict."""
     rows = _rows(results)
-    against = ", ".join(f"{row.statement} at k = {row.where.replace(', ', ', r0 = ', 1)}" for row in rows if row.verdict in BAD)
-    words = dict.fromkeys(["established", *(row.verdict for row in rows)])
-    counted = (f"{sum(row.verdict == word for row in rows)} {word}{f' ({against})' if word in BAD else ''}" for word in words)
-    return f"Statements: {', '.join(counted)}"
+    by_place: dict[str, list[str]] = {}
+    for row in rows:
+        if re.fullmatch(r"Theorem \d\.\d", row.statement):
+            count, _, undecided = re.sub(r", \[.*?\]", "", row.runs).partition("; ")
+            said = f"{row.statement} holds in {count} runs{f' ({undecided})' if undecided else ''}"
+            by_place.setdefault(row.where, []).append(said)
+    told = [f"k = {where.replace(', ', ', r0 = ', 1)}: {', '.join(said)}" for where, said in by_place.items()]
+    against = dict.fromkeys(row.statement for row in rows if row.verdict in BAD)
+    return "; ".join(told) + (f"; contradicted: {', '.join(against)}" if against else "")
 
 
 def passage(results: dict[str, Any]) -> str:
