@@ -29,7 +29,7 @@ from mvsim.plotting.style import FIRST, MARK, SECOND, styled
 from mvsim.verification.ensemble import exponent_of_k, measured_constants, over_seeds
 from mvsim.verification.paths import path_in_k
 from mvsim.verification.statements.theorems import THEOREMS
-from mvsim.verification.verdict import BAD
+from mvsim.verification.verdict import BAD, STATUSES
 from mvsim.verification.verify import judgements_over_seeds
 
 TITLE = "Along paths of the theorems"
@@ -265,15 +265,20 @@ def quotes(results: dict[str, Any]) -> list[str]:
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say how often the parts of the theorems about features are contradicted, and where."""
+    """Say at how many points a theorem is contradicted, and name the points that are anything but consistent with it."""
     found = {name: v["status"] for name, answer in results.items() if (v := _features(answer))}
-    against = [name for name, status in found.items() if status in BAD]
-    counted = ", ".join(f"{list(found.values()).count(status)} {status}" for status in sorted({*found.values()}))
-    asked = sorted({answer["theorem"] for answer in results.values()})
-    theorems = f"Theorem{'s' if len(asked) > 1 else ''} {' and '.join(asked)}"
-    return f"{theorems} (features) along paths of r0: of {len(found)} points {counted or 'none is decided'}" + (
-        f" ({', '.join(against)})" if against else ""
-    )
+    if not found:
+        return "No point is decided"
+    against = sum(status in BAD for status in found.values())
+    begins = f"{against or 'No'} point{'s' if against > 1 else ''} contradict{'s' if against <= 1 else ''} Theorem 4.6 or 4.7"
+    told = [_told(status, [name for name in found if found[name] == status]) for status in STATUSES if status in found.values()]
+    return f"{begins}; of {len(found)} points {', '.join(told)}"
+
+
+def _told(status: str, names: list[str]) -> str:
+    """Say how many points have a status, and which, unless it is what most have."""
+    where = "" if status == "consistent" else f" ({', '.join(names)})"
+    return f"{len(names)} {'is' if len(names) == 1 else 'are'} {status}{where}"
 
 
 def passage(results: dict[str, Any]) -> str:
