@@ -25,7 +25,7 @@ def test_every_backend_is_explained():
 
 
 def test_auto_takes_no_gpu_as_long_as_the_page_says_so():
-    assert ("auto never takes a GPU" in PAGE) == math.isinf(GPU_PAYS_FROM)
+    assert ("`auto` never takes a GPU" in PAGE) == math.isinf(GPU_PAYS_FROM)
 
 
 def test_every_command_of_the_page_has_these_options():

@@ -73,7 +73,7 @@ def test_a_change_in_a_folder_below_changes_the_key(tmp_path):
     assert any(path.parent.parent.parent in compiling.ROOTS for path in compiling.source_files())
 
 
-def test_ctrl_c_waits_until_a_function_is_compiled():
+def test_ctrl_c_waits_until_a_function_is_compiled(ctrl_c):
     # LLVM calls back into Python while it compiles; what is raised in there is printed and dropped
     @compiling.njit()
     def successor(x):

@@ -23,7 +23,7 @@ def simulate(**options):
     return mvsim.simulate(SMALL, "erm", t_end=5.0, n_test=2, **options)
 
 
-def test_an_interruption_of_the_last_save_loses_nothing(tmp_path, monkeypatch):
+def test_an_interruption_of_the_last_save_loses_nothing(ctrl_c, tmp_path, monkeypatch):
     real, path = mvsim.simulation.session.write_run, tmp_path / "run.nc"
 
     def interrupted_write(*arguments):
