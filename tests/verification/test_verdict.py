@@ -59,6 +59,10 @@ def test_the_number_that_would_establish_it_is_the_least(x, n, bound):
     assert not found or binomial_tail(n + found - 1, x + found - 1, bound) > 0.025
 
 
+def test_at_ten_classes_it_takes_as_many_clean_runs_as_the_help_and_the_pages_say():
+    assert 1 + further_needed(1, 1, 1 - 1 / 10) == 36
+
+
 def test_what_cannot_be_established_with_a_sensible_number_is_not_promised():
     assert further_needed(0, 1, 1 - 1e-9) is None
     assert "more than 100000 further" in fraction_at_least("name", "statement", 1, 1, 1 - 1e-9).detail

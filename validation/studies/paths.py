@@ -271,8 +271,14 @@ def headline(results: dict[str, Any]) -> str:
         return "No point is decided"
     against = sum(status in BAD for status in found.values())
     begins = f"{against or 'No'} point{'s' if against > 1 else ''} contradict{'s' if against <= 1 else ''} Theorem 4.6 or 4.7"
-    told = [_told(status, [name for name in found if found[name] == status]) for status in STATUSES if status in found.values()]
+    told = [_told(status, [_place(results[name]) for name in found if found[name] == status]) for status in STATUSES if status in found.values()]
     return f"{begins}; of {len(found)} points {', '.join(told)}"
+
+
+def _place(answer: dict[str, Any]) -> str:
+    """Name a point, as short as that goes."""
+    path = {"literal": "d = k^20", FALLING: "default r0"}.get(answer["path"], answer["path"])
+    return f"Theorem {answer['theorem']} at k = {answer['k']}, {path}{_with(answer['fields'])}"
 
 
 def _told(status: str, names: list[str]) -> str:

@@ -127,7 +127,7 @@ def picture(results: dict[str, Any]) -> Figure:
         axes.set_ylabel(r"$\log_{10}$ of the escape time")
         early = max((view["predicted"] - view["came"] for view in hits), default=0.0)
         came = sum(view["came"] is not None for view in everything)
-        title = f"{came} of {len(everything)} unlearned views escape by t = $10^{{{FAR:g}}}$,\nup to {early:.2g} decades before the predicted time"
+        title = f"{came} of {len(everything)} unlearned views escape by $t = 10^{{{FAR:g}}}$,\nup to {early:.2g} decades before the predicted time"
         figure.suptitle(title, fontsize=9, x=0.01, ha="left")
         figure.supxlabel(_not_drawn(everything), fontsize=6, x=0.01, ha="left", color=MARK)
         axes.legend(loc="lower right")
