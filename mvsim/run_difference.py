@@ -66,6 +66,7 @@ def _asked(first: Run, second: Run) -> Iterator[Difference]:
 def _made(first: Run, second: Run) -> Iterator[Difference]:
     one, two = ({name: run.provenance[name] for name in ORIGIN if name in run.provenance} for run in (first, second))
     one, two = (made | {"computed by": _flat(run.provenance).get(_COMPUTED_BY)} for made, run in ((one, first), (two, second)))
+    one, two = (made | {"continued": f"{len(made.get('continued', []))} times"} for made in (one, two))
     return _entries("made", one, two)
 
 

@@ -11,7 +11,10 @@ from cyclopts import Parameter
 from mvsim.archive import revision_text
 from mvsim.cli.options import FLAG, Json
 from mvsim.cli.words import bytes_text, deviation_lines, print_wrapped
+from mvsim.echo import path_text
+from mvsim.errors import UsageError
 from mvsim.run import Run, open_run
+from mvsim.sweep.folder import is_sweep
 
 
 def show(
@@ -24,6 +27,8 @@ def show(
     json_: Json = False,
 ) -> None:
     """Say what a run file holds: outcome, parameters, origin."""
+    if is_sweep(file):
+        raise UsageError(f"{path_text(file)}: is the folder of a sweep; mvsim collect shows its runs, mvsim report what came out")
     run = open_run(file)
     if json_:
         print(json.dumps({"file": str(file), "variables": _variables(run), **run.provenance}, default=str))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -29,7 +29,7 @@ from mvsim.sweep.engine import Engine, Serial
 from mvsim.sweep.estimate import Pace, bytes_of
 from mvsim.sweep.folder import Standing, SweepFolder
 from mvsim.sweep.study import Study
-from mvsim.sweep.sweep import CHECKPOINT_SECONDS, work_on
+from mvsim.sweep.sweep import CHECKPOINT_SECONDS, jobs_of, work_on
 from mvsim.sweep.tally import Tally
 from mvsim.sweep.values import told
 
@@ -92,11 +92,16 @@ def sweep(
         return DONE
     place = _place(out, study)
     folder = SweepFolder.planned(place, asked, extend)
+    which: dict[str, Any] = {"retry": retry, "until": until, "checkpoint_seconds": checkpoint_seconds, "only": None if cell is None else [cell]}
     if dry_run:
-        _print_plan(folder, json_, quiet)
+        if engine == "serial" or any(option is not None for option in (workers, scheduler, threads, cell)):
+            _engine(engine, workers, scheduler, threads, cell)  # what the real command refuses is refused
+        stands = [folder.standing(one) for one in asked.cells]
+        due = {job.cell.index for job in jobs_of(folder, stands, **which)}
+        planned = [(one, standing) for one, standing in zip(asked.cells, stands, strict=True) if cell in (None, one.index)]
+        _print_plan(folder, planned, due, json_, quiet)
         return DONE
     chosen = _engine(engine, workers, scheduler, threads, cell)
-    which = {"retry": retry, "until": until, "checkpoint_seconds": checkpoint_seconds, "only": None if cell is None else [cell]}
     with nullcontext() if quiet else SweepDisplay() as display:
         tally = work_on(folder, chosen, display, **which)
     standings = [(one, folder.standing(one)) for one in asked.cells if cell in (None, one.index)]
@@ -153,25 +158,24 @@ def _engine(name: str, workers: int | None, scheduler: str | None, threads: int 
     return Dask(scheduler, workers)
 
 
-def _print_plan(folder: SweepFolder, as_json: bool, quiet: bool) -> None:
-    """Print what would be done."""
-    cells = folder.study.cells
+def _print_plan(folder: SweepFolder, asked: Standings, due: Collection[int], as_json: bool, quiet: bool) -> None:
+    """Print what would be done of the cells that are asked for; those that are due have these numbers."""
     if not quiet:
         note(TIMING_NOTICE)
-    pace = Pace(cells)
-    rows = [(cell, folder.standing(cell), pace.seconds_of(cell), bytes_of(cell)) for cell in cells]
+    pace = Pace(folder.study.cells)
+    rows = [(cell, standing, pace.seconds_of(cell), bytes_of(cell)) for cell, standing in asked]
     free = available_bytes()
     if as_json:
-        print(json.dumps([_plan_row(*row, free) for row in rows]))
+        print(json.dumps([_plan_row(*row, free) | {"to_do": row[0].index in due} for row in rows]))
         return
     width = max(len(cell.label) for cell, *_ in rows)
     print(escaped(f"in {folder.path}{_common(folder.study)}"))
     print(f"{'cell':>6}  {'values':<{width}}  {'state':<10}  {'about':>12}  memory")
     for cell, standing, seconds, size in rows:
         line = f"{cell.index:>6}  {cell.label:<{width}}  {standing.state:<10}  {duration(seconds):>12}  {size / 2**20:.0f} MiB"
-        hindrance = _hindrance(standing, size, free)
-        print(escaped(f"{line}  {hindrance}" if hindrance else line))
-    left = [seconds for _, standing, seconds, _ in rows if standing.state in ("missing", "unfinished")]
+        said = _hindrance(standing, size, free) or ("goes on" if standing.state == "done" and cell.index in due else "")
+        print(escaped(f"{line}  {said}" if said else line))
+    left = [seconds for cell, _, seconds, _ in rows if cell.index in due]
     least, likely, most = (duration(factor * sum(left)) for factor in (1.0 / RANGE, 1.0, RANGE))
     print(f"{len(rows)} cells, {len(left)} to do, about {likely} on one thread in all ({least} to {most})")
 

@@ -180,6 +180,9 @@ class Field:
         Default limit on gradient evaluations where no t_end is given.
     fixed : bool
         Whether J is the same at every step.
+    lasting : bool
+        Whether the Hessian keeps its size as time goes on after an escape. That of single points falls with their residuals, as 1 / t; mixed points
+        keep residuals of order 1.
     device : Device
         Where arrays are.
     """
@@ -195,6 +198,7 @@ class Field:
     learning_rate: float = 1.0
     affordable: int = 10_000
     fixed: bool = True
+    lasting: bool = False
     device: Device = host()  # noqa: RUF009 - a constant
 
     def on_host(self) -> Field:

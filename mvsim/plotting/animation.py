@@ -113,10 +113,21 @@ def save_animation(
     frames = frames_of(shown.times)
     if notice is not None:
         notice(f"drawing {len(frames)} frames, which may take a minute")
+    try:
+        content = _movie(shown, values, frames, title, path.suffix.lower())
+    except OSError as error:
+        folder = path_text(tempfile.gettempdir())
+        raise UsageError(f"{folder}: {error.strerror or error}; frames are collected there, TMPDIR names another folder") from None
+    write_atomically(path, content)
+    return path
+
+
+def _movie(shown: Shown, values: NDArray[np.float64], frames: NDArray[np.int64], title: str | None, suffix: str) -> bytes:
+    """Draw some frames, and return the file."""
     with styled(), tempfile.TemporaryDirectory() as folder:
         figure, images, above = _first_frame(shown, values, title)
-        movie = Path(folder) / f"movie.{path.suffix.lower().removeprefix('.')}"
-        writer = _writer(movie.suffix)
+        movie = Path(folder) / f"movie{suffix}"
+        writer = _writer(suffix)
         with writer.saving(figure, str(movie), DOTS_PER_INCH):
             for frame in frames:
                 for view, image in enumerate(images):
@@ -124,8 +135,7 @@ def save_animation(
                 _name(figure, above, _so_far(shown, int(frame)))
                 writer.grab_frame()
         content = movie.read_bytes()
-    write_atomically(path, content if movie.suffix == ".gif" else _alone(content.decode()).encode())
-    return path
+    return content if suffix == ".gif" else _alone(content.decode()).encode()
 
 
 def _writer(suffix: str) -> AbstractMovieWriter:

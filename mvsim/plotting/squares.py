@@ -41,8 +41,8 @@ def _draw_totals(axes: Axes, shown: Shown, limits: Limits) -> None:
     axes.axline((0, 0), slope=1, color=MARK, linewidth=0.7, linestyle=":", zorder=1)
     axes.scatter(first, second, s=14, color=shown.colour, alpha=0.6, linewidths=0, zorder=2, clip_on=False)
     count_dots(axes, first, second, lambda values: values / limits[1], shown.colour)
-    axes.set_xlabel(f"total correlation ${names[0]}$ at the end")
-    axes.set_ylabel(f"total correlation\n${names[1]}$ at the end")
+    axes.set_xlabel(f"total correlation ${names[0]}$ at the last record")
+    axes.set_ylabel(f"total correlation\n${names[1]}$ at the last record")
 
 
 def _escapes(shown: Shown) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_], int]:

@@ -28,9 +28,6 @@ MOST_PANELS = 24
 LOG_FROM = 20.0
 """An axis is logarithmic if its values span this factor."""
 
-MOST_TOLD = 4
-"""Columns whose fractions are told in the title one by one."""
-
 MOST_TICKS = 8
 """Values of an axis that all have a tick."""
 

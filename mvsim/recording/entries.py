@@ -79,7 +79,7 @@ class EscapeLog:
 
 
 def first_views(time: np.ndarray, step: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return which view of each class escaped first, and whether any did, both (k,), for an `EscapeLog`'s time and step (k, m, V).
+    """Return which view of each class passed the threshold first, and whether any did, both (k,), for an `EscapeLog`'s time and step (k, m, V).
 
     At late times escapes a step or a thousand apart are at the same time in double precision, so steps decide before times do.
     """

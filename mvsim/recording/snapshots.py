@@ -11,7 +11,7 @@ from mvsim.integrators import State
 class Snapshots:
     """The states that are kept in full: at times that grow geometrically, and at turning points.
 
-    A turning point is where the number of views that have escaped, or of classes whose views differ by log k or more, passes a power of two.
+    A turning point is where the number of views that have entered B_{y,l}, or of classes whose views differ by log k or more, passes a power of two.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ def _is_snapshot(step: int) -> bool:
 
 
 def _escapes_doubled(entry_step: np.ndarray, before: int, now: int) -> bool:
-    """Whether the number of views that have escaped has passed a power of two since the last record: those are the times to look at."""
+    """Whether the number of views that have entered B_{y,l} has passed a power of two since the last record: those are the times to look at."""
     steps = np.where(entry_step < 0, np.iinfo(np.int64).max, entry_step).min(axis=1)
     return _doubled(steps <= before, steps <= now)
 

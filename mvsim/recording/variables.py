@@ -1,11 +1,13 @@
 """The variables of a run, in one table: when and from what each is measured, its dimensions, type and meaning, and what its values may be.
 
-The recorder, the file of a run and its resumption follow this table. Three rules hold for a new variable:
+The recorder, the file of a run and its resumption follow this table. Four rules hold for a new variable:
 
 1. It needs one entry here, with ``optional=True``: files of earlier versions with the same format lack it and stay readable.
 2. When such a run is resumed, what is measured once is measured then, and escapes are found again in the records.
 3. Any other variable is NaN up to there, so it must be of type float64 with `Values.ANY`, and its dimensions must be those of variables that are not
    optional.
+4. `mvsim verify` measures it again of saved states. What a state alone does not tell, as the number of evaluations, is listed in
+   `mvsim.verification.statements.records.NOT_OF_THE_STATE`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from mvsim.parameters.models import NETWORK
 from mvsim.plotting import run_figure
 from mvsim.plotting.labels import method_name
 from mvsim.plotting.sweep_figure import sweep_figure
-from mvsim.report.headline import answer_sentences, regime_sentence
+from mvsim.report.headline import answer_sentences, contradicted_steps, regime_sentence
 from mvsim.report.svg import inline_svg
 from mvsim.run import Run
 from mvsim.sweep.runs import Runs
@@ -89,8 +89,12 @@ class Report:
 
     @property
     def answer(self) -> str:
-        """The outcome of each theorem that was judged, and how many checks of the files passed; empty if nothing was judged."""
-        return " ".join(answer_sentences(self.sections, self.question, self.code))
+        """The outcome of each theorem that was judged, how many checks of the files passed, and which steps of the proofs are contradicted.
+
+        Empty if nothing was judged.
+        """
+        steps = contradicted_steps(verdict for section in self.sections for verdict in section.verdicts)
+        return " ".join([*answer_sentences(self.sections, self.question, self.code), *([steps] if steps else [])])
 
     def headlines(self) -> list[tuple[str, list[Verdict]]]:
         """Return what is said of theorems and of Definition 4.5, section by section."""

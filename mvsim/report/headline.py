@@ -179,6 +179,12 @@ def _of_steps(verdicts: Collection[Verdict]) -> list[str]:
     return [f"Steps that were asked for: {', '.join(told)}."] if told else []
 
 
+def contradicted_steps(verdicts: Iterable[Verdict]) -> str:
+    """Return which steps of the proofs are contradicted, as a sentence; empty if none is."""
+    names = list(dict.fromkeys(v.check or v.name for v in verdicts if v.kind == "step" and v.status == "contradicted"))
+    return f"Steps of the proofs that are contradicted, which decides no theorem: {_first(names)}." if names else ""
+
+
 def _of_controls(verdicts: Collection[Verdict]) -> list[str]:
     controls = [v for v in verdicts if v.kind == "control" and v.status != "not applicable"]
     return [f"{sum(v.status == 'holds' for v in controls)} of {len(controls)} controls say what they must."] if controls else []

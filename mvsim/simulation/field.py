@@ -58,5 +58,6 @@ def field_of(objective: Objective, eta: float = 1.0, affordable: int = 10_000) -
         learning_rate=eta,
         affordable=affordable,
         fixed=objective.fixed,
+        lasting=objective.mixes,
         device=resident.device,
     )

@@ -10,6 +10,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from pydantic import Field
+
 from mvsim.archive import ensure_writable, read_provenance
 from mvsim.archive.atomic import write_atomically
 from mvsim.archive.lock import lock_run
@@ -81,7 +83,7 @@ class Saved(Record):
     mvsim: str
     study: PlainStudy
     cells: list[str]
-    until: float | None = None
+    until: float | None = Field(None, gt=0.0, allow_inf_nan=False)
 
 
 class RunFolder:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import NoneType
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -85,7 +86,10 @@ class Question:
     def check(self) -> None:
         """Raise `UsageError` if nothing is asked, an argument is out of its domain, or one is given that would change nothing."""
         if not (self.runs or self.theorems or self.results or self.controls):
-            raise UsageError("nothing to verify: give runs, theorems, results or controls")
+            raise UsageError("nothing to verify: give run files (mvsim verify RUN.nc), --theorem 4.6, --result 3.2 or --controls")
+        for name in ("controls", "follow", "strict"):
+            if not isinstance(value := getattr(self, name), (bool, np.bool_, NoneType)):
+                raise UsageError(f"{name}={echo(value)}: must be True or False")
         for number in self.theorems:
             check_theorem(number)
         for number in self.claims:

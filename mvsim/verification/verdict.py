@@ -144,6 +144,10 @@ class Verdict:
     soon: str = ""
     brief: str = ""
 
+    def about(self, number: str) -> Verdict:
+        """Return it as what is said of the statement with this number in the paper."""
+        return replace(self, number=number)
+
     def at_k(self, k: int) -> Verdict:
         """Return it as what runs or data sets with k classes say together."""
         return replace(self, name=f"{self.name}, k = {k}", check=self.name)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -214,15 +213,11 @@ def _results(asked: Mapping[str, Sequence[Parameters]], seeds: int, controls: bo
         for p in parameters:
             by_k[p.k] = result_over_seeds(result, p, seeds)
             title = f"{result.name}, k = {p.k}, {seeds} {'seed' if seeds == 1 else 'seeds'}"
-            yield Section(title, _numbered(number, by_k[p.k].verdicts), f"N = {p.N}", stated=True)
+            yield Section(title, [v.about(number) for v in by_k[p.k].verdicts], f"N = {p.N}", stated=True)
         if trends := trend_over_k(by_k):
-            yield Section(f"{result.name}, trend in k", _numbered(number, trends))
+            yield Section(f"{result.name}, trend in k", [v.about(number) for v in trends])
         if controls:
             yield Section(f"{result.name}, controls", control_verdicts(result, parameters[0]))
-
-
-def _numbered(number: str, verdicts: Iterable[Verdict]) -> list[Verdict]:
-    return [replace(verdict, number=number) for verdict in verdicts]
 
 
 def _check_seeds(seeds: Any) -> None:

@@ -33,7 +33,7 @@ def conclusion(code: int, verdicts: Collection[Verdict]) -> str:
     if "consistent" in statuses:
         return "the runs are consistent with what was asked for and do not establish it"
     if "established" in statuses:
-        return "what was asked for is established"
+        return "at these k and parameters the probability that was asked for is established"
     if "holds" in statuses and all(verdict.kind == "evidence" for verdict in verdicts):
         return "no theorem was judged; what was checked says that the runs are what they say they are"
     if "holds" in statuses:

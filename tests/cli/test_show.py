@@ -49,6 +49,14 @@ def test_show_of_what_is_no_run(mvsim, tmp_path):
     assert "no.nc: not a NetCDF4 file" in result.err
 
 
+def test_show_of_a_sweep_names_what_shows_it(mvsim, tmp_path):
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "sweep.json").write_text("{}")
+    result = mvsim("show", "runs")
+    assert (result.code, result.out) == (2, "")
+    assert "runs: is the folder of a sweep; mvsim collect shows its runs" in result.err
+
+
 def test_the_same_run_made_twice_does_not_differ(mvsim, tiny):
     for name in ("one.nc", "two.nc"):
         assert mvsim("simulate", *tiny, "--out", name).code == 0

@@ -66,6 +66,13 @@ REFUSED = {
 }
 
 
+@pytest.mark.parametrize("options", [["--cell", "9"], ["--until", "nan"], ["--checkpoint-seconds", "-5"], ["--cell", "0", "--threads", "0"]])
+def test_a_plan_refuses_what_the_sweep_refuses(mvsim, study, options):
+    refused = mvsim("sweep", study, *options, "--engine", "serial")
+    planned = mvsim("sweep", study, *options, "--engine", "serial", "--dry-run", "--quiet")
+    assert (planned.code, planned.err) == (2, refused.err)
+
+
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_sweep_that_is_refused_leaves_nothing_behind(mvsim, study, tmp_path, case):
     assert mvsim("sweep", study, *REFUSED[case]).code == 2
@@ -94,6 +101,11 @@ def test_a_sweep_is_made_and_collected(mvsim, study, tmp_path):
     assert "table.csv: exists already" in result.err
     answer = json.loads(mvsim("sweep", study, "--engine", "serial", "--json").out)
     assert (answer["done"], answer["undecided"]) == (4, 4)
+    assert "4 cells, 0 to do" in mvsim("sweep", study, "--dry-run", "--quiet").out
+    plan = mvsim("sweep", study, "--until", "100", "--dry-run", "--quiet").out
+    assert plan.count("goes on") == 4
+    assert "4 cells, 4 to do" in plan
+    assert "1 cells, 1 to do" in mvsim("sweep", study, "--until", "100", "--cell", "2", "--dry-run", "--quiet").out
 
 
 def test_the_command_line_wins_over_the_study(mvsim, study):

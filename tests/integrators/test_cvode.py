@@ -24,6 +24,7 @@ from mvsim.integrators.flow.system import ChartedField
 from mvsim.recording.entries import EscapeLog
 from mvsim.simulation.field import field_of
 from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.statements.clock import OF_CLOCK
 from mvsim.verification.statements.gradient_flow import STATEMENTS, gradient_flow
 
 SMALL = mvsim.Parameters(k=3, m=3, N=30, P=16, d=300)
@@ -248,7 +249,7 @@ def test_a_run_is_judged_as_a_flow():
     assert run.provenance["integrator"]["name"] == "cvode"
     assert run.provenance["versions"]["scikit-sundae"]
     verdicts = gradient_flow(Evidence(run))
-    assert len(verdicts) == len(STATEMENTS)
+    assert len(verdicts) == len(STATEMENTS) + len(OF_CLOCK)
     assert {verdict.status for verdict in verdicts} == {"holds"}
 
 

@@ -156,6 +156,23 @@ def test_it_is_made_anew_when_the_clock_has_outgrown_it(monkeypatch):
         assert after.linearised_clock <= after.clock
 
 
+@pytest.mark.parametrize("lasting", [False, True])
+def test_a_whole_hessian_that_keeps_its_size_is_not_outgrown(monkeypatch, lasting):
+    monkeypatch.setattr(the_stepper, "OUTGROWN", 1.25)
+    problem = Coupled(product=True)
+    near = problem.near
+    problem.near = lambda y: replace(near(y), lasting=lasting)
+    stepper, time, lifetimes = Stepper(problem), 0.0, []
+    state = stepper.started(np.zeros(40), np.zeros(2), 1e-3, problem.rate(np.zeros(40)))
+    for _ in range(500):
+        after, size = stepper.step(state, 2.0 * max(time, 1e-3), problem.gains)
+        if state.exact and after.linearised is not state.linearised:
+            lifetimes.append(state.steps - state.linearised_at)
+        state, time = after, time + size
+    assert lifetimes
+    assert (max(lifetimes) > 50) == lasting  # until an equation fails
+
+
 def test_it_is_made_anew_where_it_does_not_serve():
     problem = Counted(serves=lambda place, y: (place[0] > 0.5) == (y[0] > 0.5))
     states = states_of(problem, 60)

@@ -88,6 +88,15 @@ WRONG = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("until", ["-1", "0", "Infinity", "NaN", '"1"'])
+def test_a_time_in_the_study_file_that_the_command_would_refuse_is_refused(folder, until):
+    place = folder.path / STUDY_FILE
+    saved = {**json.loads(place.read_text()), "until": 5.0}
+    place.write_text(json.dumps(saved).replace('"until": 5.0', f'"until": {until}'))
+    with pytest.raises(UsageError, match=r"sweep\.json: is not the study of a sweep, or was edited \(until="):
+        SweepFolder.open(folder.path)
+
+
 @pytest.mark.parametrize("case", WRONG)
 def test_a_study_file_with_something_wrong_names_it(folder, case):
     wrong, fault = WRONG[case]

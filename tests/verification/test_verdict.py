@@ -93,7 +93,7 @@ def test_what_is_asked_for_counts_and_what_it_rests_on(asked, expected):
 
 @pytest.mark.parametrize("name", CLAIMS)
 def test_numbers_are_those_of_the_names(name):
-    assert CLAIMS[name].number == name.split()[1]
+    assert CLAIMS[name].number in ("", name.split()[1])  # a claim that is not from the paper has none
 
 
 def test_what_is_said_at_one_k_keeps_its_name():

@@ -38,7 +38,7 @@ MEASURED: dict[str, tuple[str, str]] = {
     "Proposition 3.3 (point masses)": ("eps_0 at the point masses 1/2 and 1, the larger", "0"),
     "Proposition 3.3 (as written)": ("eps_0 of lambda = 0 or 1/2", "> 0"),
     "Proposition 3.4 (lagging feature)": ("k^2 times the least pull, lagging feature at 0, Delta_y = log k", "> 0"),
-    "Proposition 3.4 (classes alike)": ("k^2 times the least pull, all classes alike, Delta >= log k", "> 0"),
+    "Proposition 3.4 (classes alike)": ("k^2 times the least pull, all classes alike, on a grid of Delta >= log k", "> 0"),
     "Proposition 3.4 (lagging feature, one class)": ("k^2 times the pull on class 0 alone, lagging feature at 0", ""),
     "Proposition 3.4 (classes alike, one class)": ("k^2 times the pull on class 0 alone, all classes alike", ""),
     "Proposition 3.4 (range)": ("a* / log k, largest lagging correlation with a positive pull", ""),

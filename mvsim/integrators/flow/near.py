@@ -40,6 +40,8 @@ class Near:
         v (n,) -> the whole Hessian by c times v.
     curved : array, optional
         Coordinates at which y is not a straight function of c; none by default.
+    lasting : bool
+        Whether the Hessian keeps its size as time goes on after an escape, see `mvsim.integrators.base.Field`.
     """
 
     curvature: Curvature
@@ -49,6 +51,7 @@ class Near:
     serves_at: Callable[[Any], bool]
     product: Callable[[Any], Any] | None = None
     curved: Any = None
+    lasting: bool = False
 
     @cached_property
     def places(self) -> Places:

@@ -136,7 +136,7 @@ class ChartedField:
         if curvature is None:
             return None
         if self.field.part is None:
-            return Near(curvature, slope, integers_like(self.size, y), self.rate, lambda y: True, self._product(y), curved)
+            return Near(curvature, slope, integers_like(self.size, y), self.rate, lambda y: True, self._product(y), curved, self.field.lasting)
         part = self.field.part(self.correlations(y))
         chart = self.chart.within(part.positions)
 
@@ -146,7 +146,10 @@ class ChartedField:
                 loss, gradient = part.loss_and_gradient(c)
             return self._checked(loss, -slope * gradient, c)
 
-        return Near(curvature, slope, part.positions, rate, lambda y: part.is_whole_at(self.correlations(y)), self._product(y), curved)
+        def serves_at(y: Any) -> bool:
+            return part.is_whole_at(self.correlations(y))
+
+        return Near(curvature, slope, part.positions, rate, serves_at, self._product(y), curved, self.field.lasting)
 
     def _product(self, y: Any) -> Callable[[Any], Any] | None:
         """Return v (n,) -> the Hessian by c at y times v, if the field tells it."""

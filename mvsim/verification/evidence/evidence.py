@@ -216,7 +216,7 @@ class Evidence:
 
     @cached_property
     def first_views(self) -> tuple[np.ndarray, np.ndarray]:
-        """(k,) which view of each class escaped first, and (k,) whether any did."""
+        """(k,) which view of each class entered B_{y,l} first, and (k,) whether any did."""
         return first_views(self._recorded("entry_time"), self._recorded("entry_step"))
 
     @cached_property

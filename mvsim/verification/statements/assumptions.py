@@ -23,23 +23,21 @@ ASSUMED = {
     "delta4": "Theta(k^-1.5)",
     "rho": "Theta(1/k)",
     "alpha": "8",
-    "eta": "O(1/poly(k))",
-    "N": "sufficiently large",
 }
-"""Assumption 4.3, entry by entry."""
+"""Assumption 4.3, entry by entry. Not counted are those that have no scale to compare with: eta = O(1/poly(k)), and N, which is to be sufficiently
+large."""
 
 
 def assumption_4_3(evidence: Evidence) -> Verdict:
     """Report which entries hold with constant 1, and say of the others by how much they differ.
 
-    Where Theta(1) is assumed any value is literal; for the number of points and the step size there is no scale to compare with, so they are
-    listed with their value.
+    Where Theta(1) is assumed any value is literal. The number of points is listed with its value.
     """
     different = {deviation.name: deviation for deviation in evidence.regime}
     literal = [name for name in ASSUMED if name not in different]
     statements = "; ".join(deviation.statement for deviation in evidence.regime) or "nothing"
     detail = f"literal: {', '.join(literal)} (N = {evidence.parameters.N}); different: {statements}"
-    statement = f"fraction of its {len(ASSUMED)} entries that hold literally"
+    statement = f"fraction of its {len(ASSUMED)} entries with a scale to compare with that hold literally"
     return replace(constant("Assumption 4.3", statement, len(literal) / len(ASSUMED), detail=detail), number="4.3", gathered="median")
 
 
@@ -77,28 +75,35 @@ def premises(evidence: Evidence) -> list[Premise]:
     ``noise``      V Q delta4 max c / rho << 1 at all t: a patch of noise stays in the polynomial part of every neuron (not the parameter ``noise``)
     ``N_y``        every class has points enough for averages over them
     ``r0``         r0^(alpha-2) << rho / log k: a view that is behind has not moved when the first one has been learned
-    ``eta``        eta lambda_max << 2: gradient descent follows its flow; a flow has eta = 0
+    ``eta``        eta lambda_max << 2: gradient descent follows its flow (not of a flow, which has eta = 0)
     =============  ==================================================================================================================
     """
-    p, dataset = evidence.parameters, evidence.run.dataset
-    largest = np.maximum(evidence.max_correlation.max(axis=(1, 2)), evidence.off_diagonal_max.max(axis=1))
-    noise = p.V * p.Q * p.delta4 * largest / p.rho
-    beyond = np.flatnonzero(noise > 1.0)
+    of_descent = [_of_step_size(evidence)] if evidence.run.provenance["integrator"].get("learning_rate") else []
+    if evidence.parameters.model != NETWORK.name:  # a linear model has neither noise nor a threshold
+        return of_descent
+    p, loud = evidence.parameters, noise(evidence)
+    beyond = np.flatnonzero(loud > 1.0)
     when = f", above 1 from t = {evidence.times[beyond[0]]:.3g}" if len(beyond) else ""
     points = int(evidence.class_sizes.min())
     start = p.r0 ** (p.alpha - 2.0) * evidence.log_k / p.rho
-    eta = float(evidence.run.provenance["integrator"].get("learning_rate") or 0.0)
-    sharpness = dataset["sharpness"].to_numpy()
-    stiffness = eta * float(sharpness[np.isfinite(sharpness)].max(initial=0.0))
-    known = [
-        _premise(
-            "noise", f"{noise.max():.3g}", "<< 1", f"V Q delta4 max c / rho reaches {noise.max():.3g} instead of << 1{when}", noise.max() <= SMALL
-        ),
+    return [
+        _premise("noise", f"{loud.max():.3g}", "<< 1", f"V Q delta4 max c / rho reaches {loud.max():.3g} instead of << 1{when}", loud.max() <= SMALL),
         _premise("N_y", f"{points}", "large", f"the smallest class has {points} of {p.N} points", points >= FEW_POINTS),
         _premise("r0", f"{start:.3g}", "<< 1", f"r0^(alpha-2) log k / rho = {start:.3g} instead of << 1 (r0 = {p.r0:.3g})", start <= SMALL),
-        _premise("eta", f"{stiffness:.3g}", "<< 2", f"eta lambda_max reaches {stiffness:.3g} instead of << 2", stiffness <= 2.0 * SMALL),
+        *of_descent,
     ]
-    return known if evidence.run.parameters.model == NETWORK.name else known[-1:]  # a linear model has neither noise nor a threshold
+
+
+def noise(evidence: Evidence) -> np.ndarray:
+    """Return (T,): V Q delta4 max c / rho, above 1 where a patch of noise can be in the linear part of the activation."""
+    p, largest = evidence.parameters, np.maximum(evidence.max_correlation.max(axis=(1, 2)), evidence.off_diagonal_max.max(axis=1))
+    return np.asarray(p.V * p.Q * p.delta4 * largest / p.rho)
+
+
+def _of_step_size(evidence: Evidence) -> Premise:
+    sharpness = evidence.sharpness
+    largest = float(evidence.run.provenance["integrator"]["learning_rate"]) * float(sharpness[np.isfinite(sharpness)].max(initial=0.0))
+    return _premise("eta", f"{largest:.3g}", "<< 2", f"eta lambda_max reaches {largest:.3g} instead of << 2", largest <= 2.0 * SMALL)
 
 
 def _premise(name: str, value: str, assumed: str, statement: str, holds: bool) -> Premise:

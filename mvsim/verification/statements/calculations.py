@@ -1,25 +1,19 @@
 """Calculations A.6 to A.10 on a few points of a run: the engine against the formulas, written with explicit patches.
 
-The engine (`mvsim.kernels`) works with tables over noise patterns and moments of coefficients; the right-hand sides here know patches only. Both see
-the first `POINTS` training points and their pairs, at the final and at one earlier saved state.
+Both see the first `POINTS` training points and their pairs, at the final and at one earlier saved state. The right-hand sides know patches only
+(`mvsim.verification.evidence.explicit_patches`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from mvsim.activations.smoothed_relu import smoothed_relu, smoothed_relu_derivative
-from mvsim.data import Dataset, SharedNoiseDataset
-from mvsim.kernels import make_kernel
+from mvsim.activations.smoothed_relu import smoothed_relu_derivative
 from mvsim.logarithms import LARGEST_LOGARITHM
-from mvsim.losses import Unmixed
-from mvsim.objectives import objective
 from mvsim.verification.evidence.evidence import Evidence, Snapshot
+from mvsim.verification.evidence.explicit_patches import IDENTITY, Sample, Slope, patches_of_first
 from mvsim.verification.statements.steps import Step
 from mvsim.verification.verdict import Verdict, at_most, constant, not_applicable
 
@@ -27,15 +21,6 @@ POINTS = 6
 
 MANY = 1e6
 """Pre-activations of a point, k m P, beyond which half of them have to do: every pair of points is evaluated patch by patch."""
-
-IDENTITY = 1e-12
-"""Relative error below which two sides count as equal: some thousand units of round-off, less than any wrong term would make."""
-
-CANCELLED = 1e-15
-"""Relative error of the terms of a pre-activation: some units of round-off."""
-
-Slope = Callable[[Any, float, float], np.ndarray]
-"""R'(z) as a function of z, rho and alpha."""
 
 
 def calculations(evidence: Evidence, slope: Slope = smoothed_relu_derivative) -> list[Verdict]:
@@ -183,104 +168,12 @@ CALCULATIONS: dict[str, Step] = {
 """By the name of the verdict."""
 
 
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """A sample points and a state: c (k, m, k, V), labels (n,), patches (n, P, k, V)."""
-
-    evidence: Evidence
-    c: np.ndarray
-    labels: np.ndarray
-    patches: np.ndarray
-
-    def network_gradient(self, x: np.ndarray, slope: Slope) -> tuple[np.ndarray, np.ndarray]:
-        """Return (k, m, k, V): sum_p R'(<w_{y,r}, x^(p)>) x^(p) for patches x (P, k, V), and the sum of the absolute values.
-
-        A pre-activation is a sum, too. Where its terms nearly cancel, its round-off moves R' by more than R' has of its own; then R' counts with as
-        much as it moves if the terms are off by `CANCELLED`, in units of `IDENTITY`.
-        """
-        p, (patches, times) = self.evidence.parameters, _distinct(x)
-        magnitudes = abs(patches)
-        step, size = np.empty((2, *self.c.shape))
-        for y, z in enumerate(self._pre_activations(patches)):
-            slopes, error = slope(z, p.rho, p.alpha), CANCELLED * (magnitudes @ np.abs(self.c[y].reshape(len(self.c[y]), -1)).T)
-            moved = 0.5 * np.abs(slope(z + error, p.rho, p.alpha) - slope(z - error, p.rho, p.alpha))
-            step[y] = (patches.T @ (times * slopes)).T.reshape(step[y].shape)
-            size[y] = (magnitudes.T @ (times * np.maximum(np.abs(slopes), moved / IDENTITY))).T.reshape(size[y].shape)
-        return step, size
-
-    def _pre_activations(self, patches: csr_array) -> Iterator[np.ndarray]:
-        """Yield (u, m) <w_{y,r}, x^(p)> of each class: one fits the caches, all do not. A patch has few features, so that most of it is zeros."""
-        return (patches @ weights.reshape(len(weights), -1).T for weights in self.c)
-
-    def soft_gap(self, x: np.ndarray, one: int, other: int, sums: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return (k,): (1[one = y] + 1[other = y]) / 2 - phi_y(g(x)), and the sum of the absolute values of what is added.
-
-        1 - phi_y, if both are y, is the sum of the others, which keeps its digits; ``sums`` says whether the engine adds it up in this way, too, or
-        takes phi_y from 1.
-
-        Outputs g_s are sums of terms >= 0, so their errors are at most u g_s for some units u of round-off. From
-        d phi_y = phi_y sum_s phi_s (dg_y - dg_s), the terms s = y being 0, phi_y has the error u phi_y sum_{s != y} phi_s (g_y + g_s) besides its
-        own round-off. In units of u phi_y is counted with just that, which is as much as it moves if every output is off by u.
-        """
-        p, (patches, times) = self.evidence.parameters, _distinct(x)
-        g = np.array([(times * smoothed_relu(z, p.rho, p.alpha)).sum() for z in self._pre_activations(patches)])
-        weights = np.exp(g - g.max())
-        phi = weights / weights.sum()
-        error = np.array([phi[y] * (1.0 + (np.delete(phi, y) * (g[y] + np.delete(g, y))).sum()) for y in range(len(g))])
-        target = np.bincount([one, other], minlength=len(g)) / 2.0
-        if one != other:
-            return target - phi, target + error
-        gap = -phi
-        gap[one] = np.delete(phi, one).sum()
-        if sums:
-            error[one] = np.delete(error, one).sum()
-        return gap, error if sums else target + error
-
-    def engine_gradients(self, i: int) -> list[np.ndarray]:
-        """Return grad g_y(x_i), (k, m, k, V), from each form of the data."""
-        gradients = []
-        for data in self._forms([i]):
-            kernel = make_kernel(self.evidence.parameters, data, "auto", self.evidence.threads)
-            gradients.append(kernel.pull_back(self.c, Unmixed(), np.ones((len(self.c), 1))))
-        return gradients
-
-    def engine_losses(self, name: str) -> list[np.ndarray]:
-        """Return the gradient of a loss on the few points, from each form of the data."""
-        forms = self._forms(np.arange(len(self.labels)))
-        return [objective(name, self.evidence.parameters, data, "auto", self.evidence.threads).gradient(self.c) for data in forms]
-
-    def _forms(self, points: Any) -> list[Dataset]:
-        """Return some of the points as they are, and as patches without structure."""
-        data = self.evidence.data
-        forms: list[Dataset] = [Dataset.from_patches(self.labels[points], self.patches[points])]
-        if isinstance(data, SharedNoiseDataset):
-            names = ("labels", "signal_coefficients", "signal_patches", "pattern_index")
-            forms.append(replace(data, **{name: getattr(data, name)[points] for name in names}))
-        return forms
-
-
-def _distinct(x: np.ndarray) -> tuple[csr_array, np.ndarray]:
-    """Return the different patches (u, k V) among x (P, k, V), and how often each stands there, (u, 1): noise patches of a point are often alike."""
-    rows = np.ascontiguousarray(x.reshape(len(x), -1))
-    as_bytes = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()  # rows as numbers would be sorted a hundred times more slowly
-    _, first, times = np.unique(as_bytes, return_index=True, return_counts=True)
-    return csr_array(rows[first]), times[:, None]
-
-
 def _cases(evidence: Evidence) -> Iterator[Sample]:
     data = evidence.data
     labels = data.labels[: _count(evidence)]
-    patches = _patches_of_first(data, len(labels))
+    patches = patches_of_first(data, len(labels))
     for snapshot in _states(evidence):
         yield Sample(evidence, snapshot.c, labels, patches)
-
-
-def _patches_of_first(data: Dataset, n: int) -> np.ndarray:
-    """Return (n, P, k, V): the patches of the first points, without writing out those of the others if that can be."""
-    if isinstance(data, SharedNoiseDataset):
-        names = ("labels", "signal_coefficients", "signal_patches", "pattern_index")
-        return replace(data, **{name: getattr(data, name)[:n] for name in names}).to_patches()
-    return data.to_patches()[:n]
 
 
 def _states(evidence: Evidence) -> list[Snapshot]:

@@ -12,8 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.evidence.permanence import COUNTED_ON, FEWEST, Moment, predicted_escapes, trend
+from mvsim.verification.evidence.permanence import COUNTED_ON, FEWEST, TESTED, Moment, predicted_escapes, trend
 from mvsim.verification.evidence.persistence import FACTOR
+from mvsim.verification.statements.assumptions import noise
 from mvsim.verification.statements.definition import Learned
 from mvsim.verification.statements.theorems import ONE_FEATURE
 from mvsim.verification.verdict import Verdict, constant, not_applicable
@@ -54,7 +55,9 @@ def one_feature_stays(evidence: Evidence, learned: Learned) -> Verdict:
     which = f"the first class that is predicted to learn its second feature is class {classes[order[0]]}, {first}"
     which = "no class is on its way to learn both" if first == NEVER else which
     now = f"{int(one.sum())} of {p.k} classes have one feature now; up to t = k^C at least {needed} are counted on to keep it"
-    detail = f"{which}; {now}; {_reached(evidence)}; {predicted.records} records fitted"
+    detail = f"{which}; {now}; {_reached(evidence)}; {predicted.records} records fitted{_extrapolated(last)}"
+    loud = noise(evidence)[-1]
+    detail += f"; noise is in the linear regime (V Q delta4 max c / rho = {loud:.3g}), where the trend may turn" if loud >= 1.0 else ""
     return replace(constant(name, statement, last.counted_on / evidence.log_k, detail=detail), soon=which)
 
 
@@ -78,25 +81,29 @@ def nothing_undoes_it(evidence: Evidence, theorem: str) -> Verdict:
     """
     name = f"Theorem {theorem} (what could undo it)"
     statement = "the power C of k such that outputs on training points are predicted to keep their order up to t = k^C"
-    p = evidence.parameters
     margin = evidence.least_margin[:, evidence.class_sizes > 0].min(axis=1)
-    largest = np.maximum(evidence.max_correlation.max(axis=(1, 2)), evidence.off_diagonal_max.max(axis=1))
-    noise = p.V * p.Q * p.delta4 * largest / p.rho
+    linear = noise(evidence)
     if np.isnan(margin[-1]):
         return not_applicable(name, statement, "the file is of a version that did not record margins")
     if not margin[-1] > 0.0:
         return not_applicable(name, statement, f"the least margin of a training point is {margin[-1]:.4g}: it is not right, and trends tell nothing")
-    fitted = trend(evidence, np.stack([margin, noise], axis=1))
+    fitted = trend(evidence, np.stack([margin, linear], axis=1))
     if np.isnan(fitted.slope).any():
         return not_applicable(name, statement, _too_few(fitted.records))
     margins = f"least margin {margin[-1]:.4g}, changing by {fitted.slope[0]:.3g} +- {fitted.error[0]:.2g} per factor e of time"
-    if noise[-1] >= 1.0:
-        why = f"V Q delta4 max c / rho = {noise[-1]:.3g} instead of << 1, so noise is in the linear regime and a trend of margins predicts nothing"
+    if linear[-1] >= 1.0:
+        why = f"V Q delta4 max c / rho = {linear[-1]:.3g} instead of << 1, so noise is in the linear regime and a trend of margins predicts nothing"
         return not_applicable(name, statement, f"{why}; {margins}; {_reached(evidence)}")
     lost, loud = fitted.moment(0, 0.0), fitted.moment(1, 1.0)
     first = f"{margins}, gone {lost}"
-    detail = f"{first}; V Q delta4 max c / rho = {noise[-1]:.3g}, above 1 {loud}; {_reached(evidence)}"
-    return replace(constant(name, statement, min(lost.counted_on, loud.counted_on) / evidence.log_k, detail=detail), soon=first)
+    sooner = min(lost, loud, key=lambda moment: moment.counted_on)
+    detail = f"{first}; V Q delta4 max c / rho = {linear[-1]:.3g}, above 1 {loud}; {_reached(evidence)}{_extrapolated(sooner)}"
+    return replace(constant(name, statement, sooner.counted_on / evidence.log_k, detail=detail), soon=first)
+
+
+def _extrapolated(moment: Moment) -> str:
+    """Say that a time lies beyond what such predictions were tested on, if it does."""
+    return f"; such predictions were tested over {TESTED:g} decades of time only" if moment.is_extrapolated else ""
 
 
 def _too_few(records: int) -> str:

@@ -109,6 +109,9 @@ def ordered(evidence: Evidence) -> Verdict:
     finished = run.status == "finished"
     if final_step < steps[-1] or final_time < times[-1] or ((final_step, final_time) != (steps[-1], times[-1]) and finished):
         wrong.append(f"an end at step {final_step}, t = {final_time:.4g}, beside a last record at step {steps[-1]}, t = {times[-1]:.4g}")
+    asked, step = (run.provenance["integrator"].get(name) for name in ("t_end", "learning_rate"))
+    if asked is not None and final_time > (asked + (step or 0.0)) * (1.0 + ROUND_OFF):  # the last step of gradient descent may go beyond
+        wrong.append(f"an end at t = {final_time:.4g}, beyond t_end = {asked:.4g}")
     saved = list(zip(dataset["snapshot_step"].to_numpy().tolist(), dataset["snapshot_time"].to_numpy().tolist(), strict=True))
     expected = _saved_states(evidence)
     if saved != expected:

@@ -9,7 +9,8 @@ import numpy as np
 from mvsim.integrators import INTEGRATORS
 from mvsim.integrators.flow.flow import RISE
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.evidence.replay import FINER, Budget, DescentReplay, FlowReplay, replayed_within, stretches
+from mvsim.verification.evidence.replay import FINER, DescentReplay, FlowReplay, replayed_within
+from mvsim.verification.evidence.stretches import Budget, stretches
 from mvsim.verification.statements.gradient_flow import WIDEST
 from mvsim.verification.verdict import Verdict, at_most, constant, not_applicable
 
@@ -37,6 +38,9 @@ REPEATED = 1e-6
 
 DRAWS = 1.5
 """Most difference in the number of fresh draws of a class on which a view suffices: one may turn by the errors of both. In honest runs none has."""
+
+POINTS = 1.5
+"""Most difference in the number of training points that are right, for the same reason."""
 
 TELLING = 0.5
 """Difference of a fraction of draws from which on one that is allowed tells nothing."""
@@ -75,9 +79,8 @@ def replayed(evidence: Evidence, part: float = 1.0) -> list[Verdict]:
         return [Verdict("Replay (states)", "fails", statement, detail=f"none of {len(evidence.times)} records follows a saved state")]
     begun = replayed_within(replays, Budget(part * STEPS, part * EXPONENTIALS / (points * p.k)))
     parts = [replay.result for replay in begun]
-    errors, sizes, losses, features, times = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("errors", "sizes", "losses", "features", "times")
-    )
+    names = ("errors", "sizes", "losses", "features", "accuracies", "times")
+    errors, sizes, losses, features, accuracies, times = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
     steps, total = sum(replay.stretch.steps[replay.reached - 1] for replay in begun), int(evidence.run.dataset["final_step"])
     covered = f"{len(errors)} of {len(evidence.times) - 1} records, after {len(begun)} saved states, {steps} of {total} steps"
     detail = f"{covered}{'' if times.max() >= evidence.times[-1] else ', not to the end'}; largest at t = {times[np.argmax(errors)]:.4g}"
@@ -85,9 +88,11 @@ def replayed(evidence: Evidence, part: float = 1.0) -> list[Verdict]:
                        "largest difference", features, times, DRAWS / options["n_test"])  # fmt: skip
     if DRAWS / options["n_test"] >= TELLING:
         learned = replace(learned, status="inconclusive", detail=f"with n_test = {options['n_test']} no fraction tells; take 4 draws or more")
+    accuracy = _largest("Replay (training accuracy)", "training accuracy beside that of the replay at times close to its own: largest difference",
+                        accuracies, times, POINTS / p.N)  # fmt: skip
     if not integrator.follows_flow:
         statement = "gradient descent from saved states, repeated, leads to the records: largest difference relative to the largest correlation"
-        return [_states(statement, errors, times, REPEATED, detail), learned, _rises("Replay (descent)", max(part.rise for part in parts))]
+        return [_states(statement, errors, times, REPEATED, detail), learned, accuracy, _rises("Replay (descent)", max(part.rise for part in parts))]
     rtol = evidence.run.provenance["integrator"]["rtol"]
     where = f"integrated from saved states with rtol = {FINER * rtol:g}"
     return [
@@ -108,6 +113,7 @@ def replayed(evidence: Evidence, part: float = 1.0) -> list[Verdict]:
             min(LOSS * rtol, WIDEST),
         ),
         learned,
+        accuracy,
         at_most(
             "Replay (descent)",
             f"the loss falls in every step: largest rise of ln J in one of the {sum(part.steps for part in parts)} steps of the replay",

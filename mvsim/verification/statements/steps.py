@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from mvsim.verification.verdict import Verdict
@@ -17,4 +16,4 @@ class Step(NamedTuple):
 
     def verdict(self, *arguments: Any, **options: Any) -> Verdict:
         """Return the verdict of the check, with the number."""
-        return replace(self.check(*arguments, **options), number=self.number)
+        return self.check(*arguments, **options).about(self.number)

@@ -10,10 +10,9 @@ from mvsim.activations.smoothed_relu import smoothed_relu_derivative
 from mvsim.run import Run
 from mvsim.verification.controls import linear_slope, softer_slope, unclipped_slope
 from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.evidence.explicit_patches import IDENTITY, Sample
 from mvsim.verification.statements.calculations import (
     CALCULATIONS,
-    IDENTITY,
-    Sample,
     calculations,
     erm_gradient,
     linear_correlation,

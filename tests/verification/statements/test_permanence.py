@@ -57,11 +57,23 @@ def test_a_time_that_the_fit_does_not_resolve_is_no_number(erm, monkeypatch):
     with_escapes(monkeypatch, [98.0] * 4, error=2.4e3, not_before=9.0)
     verdict = one_feature_stays(Evidence(erm), learned(4))
     assert verdict.measured == pytest.approx(power(erm, 9.0))
-    assert "not before t = 10^9; the fit does not say when" in verdict.detail
+    counted_on = 0.5 * (np.log10(float(erm.dataset["final_time"])) + 9.0)
+    assert f"not before t = 10^{counted_on:.4g}; the fit does not say when" in verdict.detail
     assert "98" not in verdict.detail
+    assert "tested over" not in verdict.detail
     with_escapes(monkeypatch, [np.inf] * 4, error=0.0, not_before=np.inf)
     never = one_feature_stays(Evidence(erm), learned(4))
     assert (never.measured, never.soon) == (np.inf, "no class is on its way to learn both")
+    with_escapes(monkeypatch, [98.0] * 4)
+    assert "such predictions were tested over 4 decades of time only" in one_feature_stays(Evidence(erm), learned(4)).detail
+
+
+def test_loud_noise_is_told_beside_what_is_predicted(erm, monkeypatch):
+    with_escapes(monkeypatch, [20.0] * 4)
+    quiet = altered(erm, off_diagonal_max=0.0 * erm.dataset["off_diagonal_max"].values, max_correlation=np.full((len(erm.dataset.time), 4, 2), 1e-6))
+    assert "noise is in the linear regime" not in one_feature_stays(quiet, learned(4)).detail
+    loud = altered(erm, off_diagonal_max=np.full((len(erm.dataset.time), 4), 1e6))
+    assert "noise is in the linear regime" in one_feature_stays(loud, learned(4)).detail
 
 
 def test_an_escape_soon_after_the_end_is_said_as_a_multiple_of_it(erm, monkeypatch):

@@ -154,6 +154,15 @@ def test_an_end_that_is_not_that_of_the_records_is_found(run, end):
     assert "Records (order)" in failing(Run(run.dataset.assign(end), run.provenance))
 
 
+def test_an_end_beyond_the_time_that_was_asked_for_is_found(run):
+    end = float(run.dataset["final_time"])
+    for t_end, found in ((2.0 * end, set()), (0.9 * end, {"Records (order)"})):
+        asked = run.provenance["integrator"] | {"t_end": t_end}
+        assert failing(Run(run.dataset, run.provenance | {"integrator": asked})) == found
+    last_step = run.provenance["integrator"] | {"name": "gd", "t_end": 0.9 * end, "learning_rate": 0.2 * end}
+    assert failing(Run(run.dataset, run.provenance | {"integrator": last_step})) == set()
+
+
 def test_records_that_do_not_follow_each_other_are_found(run):
     steps = run.dataset["step"].to_numpy().copy()
     steps[20], steps[21] = steps[21], steps[20]

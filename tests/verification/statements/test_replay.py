@@ -5,8 +5,11 @@ import pytest
 from tiny_run import simulate
 
 from mvsim.run import Run
+from mvsim.verification.controls import with_training_accuracy_raised
+from mvsim.verification.evidence.closeness import SIZE
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.evidence.replay import SIZE, Budget, FlowReplay, replayed_within, stretches
+from mvsim.verification.evidence.replay import FlowReplay, replayed_within
+from mvsim.verification.evidence.stretches import Budget, stretches
 from mvsim.verification.statements.records import records
 from mvsim.verification.statements.replay import LARGEST, LOSS, replayed
 
@@ -35,7 +38,7 @@ def scaled(run, factor):
 
 
 def test_honest_runs_hold(run):
-    parts = ("states", "most states", "dormant", "losses", "features", "descent")
+    parts = ("states", "most states", "dormant", "losses", "features", "training accuracy", "descent")
     assert statuses(run) == {f"({part})": "holds" for part in parts}
 
 
@@ -49,6 +52,14 @@ def test_features_that_are_learned_at_another_time_are_found(erm, by):
     changed = Run(erm.dataset.assign(feature_learned=(erm.dataset["feature_learned"].dims, fractions)), erm.provenance)
     assert {name for name, status in statuses(changed, WHOLE).items() if status == "fails"} == {"(features)"}
     assert {verdict.status for verdict in records(Evidence(changed))} == {"holds"}
+
+
+def test_a_training_accuracy_that_the_flow_has_not_is_found(run):
+    """At records without a saved state, with margins and softmax gaps that agree with it: no check of the records alone sees it."""
+    changed = with_training_accuracy_raised(run)
+    assert (changed.dataset["training_accuracy"].values != run.dataset["training_accuracy"].values).any()
+    assert {verdict.status for verdict in records(Evidence(changed))} == {"holds"}
+    assert {name for name, status in statuses(changed, WHOLE).items() if status == "fails"} == {"(training accuracy)"}
 
 
 @pytest.mark.parametrize("factor", [0.945, 1.055])
@@ -130,7 +141,7 @@ def test_a_dead_network_at_the_end_is_found(erm, midpoint):
 
 def test_gradient_descent_is_repeated_step_by_step():
     run = simulate("midpoint")
-    assert statuses(run) == {"(states)": "holds", "(features)": "holds", "(descent)": "measured"}
+    assert statuses(run) == {"(states)": "holds", "(features)": "holds", "(training accuracy)": "holds", "(descent)": "measured"}
     assert statuses(Run(run.dataset, run.provenance | {"integrator": {"name": "gd", "learning_rate": 3.3}}))["(states)"] == "fails"
     assert statuses(scaled(run, 0.9))["(states)"] == "fails"
 

@@ -39,7 +39,7 @@ class Claim(NamedTuple):
 
     def verdict(self, evidence: Evidence) -> Verdict:
         """Return the verdict of the check, with the number."""
-        return replace(self.check(evidence), number=self.number)
+        return self.check(evidence).about(self.number)
 
 
 NUMERICAL = 1e-4

@@ -6,40 +6,46 @@ import numpy as np
 
 from mvsim.diagnostics import own_correlations
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.statements.claims.base import exceeding, first_time, signs
-from mvsim.verification.verdict import Verdict, constant
+from mvsim.verification.statements.claims.base import exceeding, first_time, signs, since
+from mvsim.verification.verdict import Verdict, constant, not_applicable
+
+FALL = 0.01
+"""Relative fall of an own correlation that is more than its error: ten times the default tolerance, to which each step resolves it."""
 
 ROUNDING = 1e-12
 """Part of the largest gradient correlation below which the sign of another one is rounding."""
 
 
 def monotone(evidence: Evidence) -> Verdict:
-    """Corollary B.26: <-grad_{w_{y,r}} J, v_{y,l}> >= 0 for all y, r, l and t, so own correlations never fall.
+    """Corollary B.26: <-grad_{w_{y,r}} J, v_{y,l}> >= 0, so that the own correlations of neurons in B_{y,l} never fall.
 
-    The display is lost in the texts that were at hand; the sign is inferred from Claim B.25 and from what the proof of B.27 uses. It is looked at
-    at all saved states: one gradient correlation below 0, by more than `ROUNDING`, contradicts it. Measured: the largest fall of an own correlation
-    between any two records below its largest value so far, over its largest size so far. The detail has the same of neurons that have entered
-    B_{y,l}, and how many of the negative ones are of neurons with c <= 0, on which the own feature does not act.
+    The display is lost in the texts that were at hand; the sign is inferred from Claim B.25, and that it is about B_{y,l} from the proof of B.27. A
+    correlation that has entered B_{y,l} and falls later by more than `FALL`, between any two records, contradicts it. Measured: the largest of these
+    falls,
+
+        max_t 1 - c(t) / max_{t_B <= s <= t} c(s),      t_B the first record in B_{y,l}.
+
+    The sign of the gradient itself, at the saved states, is in the detail, of these neurons and of all: it decides nothing, since at a state where
+    nothing moves it is the error of the run, and on neurons with c <= 0 the own feature does not act.
     """
+    name, statement = "Claim B.26", "own correlations in B_{y,l} never fall (so read, its display is lost)"
     own, states = evidence.own, evidence.snapshots
-    fall = np.maximum.accumulate(own, axis=0) - own
-    size = np.maximum.accumulate(np.abs(own), axis=0)
-    worst = np.where(size > 0.0, fall / np.where(size > 0.0, size, 1.0), 0.0).max(axis=0)  # (k, m, V)
-    entered = own.max(axis=0) >= evidence.threshold
+    inside = since(own >= evidence.threshold)  # (T, k, m, V)
+    entered = inside[-1]
+    if not entered.any():
+        return not_applicable(name, statement, "no neuron enters B_(y,l)", FALL)
+    highest = np.maximum.accumulate(np.where(inside, own, -np.inf), axis=0)
+    with np.errstate(invalid="ignore"):
+        fall = np.where(inside, 1.0 - own / highest, 0.0)
+    falls = np.asarray((fall > FALL).any(axis=0))
     pulls = np.stack([-own_correlations(evidence.gradient(state)) for state in states])
-    negative = pulls < -ROUNDING * np.abs(pulls).max(axis=(1, 2, 3), keepdims=True)
-    above = negative & np.stack([own_correlations(state.c) > 0.0 for state in states])
-    ever, times = negative.any(axis=0), np.array([state.time for state in states])
-    detail = f"in {int(ever.any(axis=(1, 2)).sum())} classes at some of {len(states)} saved states; "
-    detail += f"{int(above.any(axis=0).sum())} of the correlations are above 0 there"
-    detail += f"; of those that enter B_(y,l) {int((ever & entered).sum())} of {int(entered.sum())}"
-    detail += f", whose correlations fall by {worst[entered].max(initial=0.0):.3g} at most"
-    detail += f"; at the end {int(negative[-1].sum())} gradient correlations are negative"
-    detail += "; measured: the largest relative fall of an own correlation"
-    statement = "<-grad J, v_{y,l}> >= 0 (the sign is inferred, the display is lost)"
-    broken = exceeding(times, negative.astype(np.float64), 0.5)
-    measured = constant("Claim B.26", statement, float(worst.max()), detail=detail, violated_at=broken)
-    return signs((int(ever.sum()), ever.size), "own correlations", measured)
+    negative = (pulls < -ROUNDING * np.abs(pulls).max(axis=(1, 2, 3), keepdims=True)).any(axis=0)
+    detail = (
+        f"in B_(y,l), in {int(falls.any(axis=(1, 2)).sum())} classes; the gradient is negative, at some of {len(states)} saved states, along "
+        f"{int((negative & entered).sum())} of them and {int(negative.sum())} of all {negative.size}; measured: the largest relative fall"
+    )
+    measured = constant(name, statement, float(fall.max()), FALL, detail=detail, violated_at=exceeding(evidence.times, fall, FALL))
+    return signs((int(falls.sum()), int(entered.sum())), "own correlations", measured)
 
 
 def bounded_total(evidence: Evidence) -> Verdict:

@@ -7,7 +7,6 @@ leading view in x_i is beta_i, and those of the other view add up to C_P delta2 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -29,8 +28,9 @@ LEAST_MEASURE = 0.01
 SHORT = 1e-3
 """The step of Claim B.25, in units of the least time on which the gradient changes."""
 
-ERRORS = 3.0
-"""Standard errors beyond which a mean over training points has a sign."""
+LEVEL = 0.001
+"""Probability with which a mean over training points that is 0 is taken for one with a sign, by the t distribution of its standard errors: of each
+mean where it is to be negative; of all of them together where one that is positive contradicts."""
 
 
 class Gaps(NamedTuple):
@@ -62,7 +62,8 @@ def gaps(evidence: Evidence, snapshot: Snapshot) -> Gaps:
 
         b Delta_s - C_P delta2 D_{y,s} / 2 <= a Delta_y,    D_{y,s} = (C_{y,1} + C_{y,2}) - (C_{s,1} + C_{s,2}):
 
-    class y has then the larger output on midpoints of the two.
+    class y has then the larger output on midpoints of the two. Coordinates in (B.33) are centred already, as (B.38) and (B.39) use it; read
+    literally, C_P delta2 / 2 would be taken off twice.
     """
     p, labels = evidence.parameters, evidence.data.labels
     C = evidence.total_at(snapshot)
@@ -137,19 +138,19 @@ def linear_pulls(evidence: Evidence, snapshot: Snapshot, y: int) -> tuple[float,
 def gap_expectation(evidence: Evidence) -> Verdict:
     """Claim B.22: if Delta_y >= log k and (B.33) holds on a set of measure 0.01, then E[A_1(beta_s, beta_y) (beta_y - C_P delta2 / 2)] = -Theta(1).
 
-    A_1 = 1 - 2 phi_y(g(z_ij)); the expectation is the mean over i in N_y and j in N_s. Measured: the largest over the pairs of classes y, s and
-    the saved states that satisfy what is supposed; it should be negative. The proof also supposes that the other outputs on z_ij are
-    O(log k / k): a sign counts where they are at most `QUIET` log k / k, as a violation if it is positive beyond `ERRORS` standard errors over the
-    points i, and as unclear if it is within them.
+    A_1 = 1 - 2 phi_y(g(z_ij)); the expectation is the mean over i in N_y and j in N_s, for each pair of classes y, s and each saved state that
+    satisfy what is supposed. The proof also supposes that the other outputs on z_ij are O(log k / k): pairs count where these are at most `QUIET`
+    log k / k. The sign is decided, at `LEVEL`: a positive mean is a violation, one without a sign within its error leaves the claim open. That the
+    means are bounded away from 0 is a statement about k to infinity. Measured: the largest mean.
     """
-    name, statement = "Claim B.22", "E[A_1 (beta_y - C_P delta2 / 2)] is negative and bounded away from 0 where Delta_y >= log k and (B.33) holds"
+    name, statement = "Claim B.22", "E[A_1 (beta_y - C_P delta2 / 2)] is negative where Delta_y >= log k and (B.33) holds: its largest value"
     p = evidence.parameters
     return _expectation(evidence, name, statement, lambda coefficients: (coefficients.sum(axis=1) - 0.5 * p.C_P * p.delta2)[:, None])
 
 
 def patch_expectation(evidence: Evidence) -> Verdict:
     """Corollary B.23: under the same conditions E[A_1 (beta_{y,p} - delta2 / 2)] = -Theta(1) for every p: the largest over p, too."""
-    name, statement = "Claim B.23", "E[A_1 (beta_{y,p} - delta2 / 2)] is negative and bounded away from 0 for every p, where B.22 applies"
+    name, statement = "Claim B.23", "E[A_1 (beta_{y,p} - delta2 / 2)] is negative for every p, where B.22 applies: its largest value"
     return _expectation(evidence, name, statement, lambda coefficients: coefficients - 0.5 * evidence.parameters.delta2)
 
 
@@ -233,8 +234,7 @@ def _rest_grows(evidence: Evidence, snapshot: Snapshot, after: np.ndarray) -> np
 
 def _expectation(evidence: Evidence, name: str, statement: str, centred: Callable[[np.ndarray], np.ndarray]) -> Verdict:
     """Decide the sign of the mean of A_1 times ``centred`` (N, C_P) -> (N, n) coefficients, over the pairs of classes that Claim B.22 is about."""
-    means, times, gap_only, left, loudest = [], [], 0, 0, 0.0
-    tally = {"quiet": 0, "positive": 0, "violated": 0, "unclear": 0}
+    means, gap_only, left, loudest, loud = list[Mean](), 0, 0, 0.0, 0
     for snapshot in evidence.open_snapshots:
         here = gaps(evidence, snapshot)
         supposed = here.supposed(evidence.log_k)
@@ -246,33 +246,49 @@ def _expectation(evidence: Evidence, name: str, statement: str, centred: Callabl
             z, beta = _class_pairs(evidence, snapshot, int(y), coefficients)
             products = (z.balance[:, None] * beta).reshape(evidence.class_sizes[y], evidence.data.N, -1)
             for s in np.flatnonzero(supposed[y]):
-                with_s = evidence.data.labels == s
-                by_point = products[:, with_s].mean(axis=1)  # of each point i of the class
-                mean = by_point.mean(axis=0)
-                error = by_point.std(axis=0, ddof=1) / len(by_point) ** 0.5 if len(by_point) > 1 else np.full(len(mean), np.inf)
                 others = float(z.rest_max[z.s == s].max()) * evidence.parameters.k / evidence.log_k
-                quiet = others <= QUIET
-                loudest = max(loudest, others)
-                tally["quiet"] += quiet
-                tally["positive"] += bool((mean > 0.0).any())
-                violated = bool((mean > ERRORS * error).any())
-                tally["violated"] += quiet and violated
-                tally["unclear"] += quiet and not violated and bool((np.abs(mean) <= ERRORS * error).any())
-                means.append(float(mean.max()))
-                times.append(snapshot.time)
+                loudest, loud = max(loudest, others), loud + (others > QUIET)
+                if others <= QUIET:
+                    means.append(Mean.of(products[:, evidence.data.labels == s].mean(axis=1), snapshot.time))
     if not means:
         detail = f"no class satisfies what is supposed at a saved state; Delta_y >= log k alone in {gap_only}"
+        if loud:
+            detail = f"other outputs are more than {QUIET:g} log k / k, up to {loudest:.3g}, in all {loud} pairs of classes that satisfy the rest"
         return not_applicable(name, statement, detail, 0.0)
-    values = np.array(means)
+    values, times = np.array([mean.values.max() for mean in means]), np.array([mean.time for mean in means])
+    tests = sum(mean.values.size for mean in means)
+    positive = np.array([mean.has_sign(1.0, LEVEL / tests).any() for mean in means])
+    negative = np.array([mean.has_sign(-1.0, LEVEL).all() for mean in means])
     detail = (
-        f"{len(means)} pairs of classes at {len(set(times))} saved states, least {values.min():.3g}, {tally['positive']} positive{_left_out(left)}; "
-        f"other outputs up to {loudest:.3g} log k / k, at most {QUIET:g} in {tally['quiet']} pairs; Delta_y >= log k alone in {gap_only}"
+        f"{len(means)} pairs of classes at {len(set(times))} saved states, least {values.min():.3g}, {int((values > 0.0).sum())} positive"
+        f"{_left_out(left)}; {loud} more with other outputs beyond {QUIET:g} log k / k, up to {loudest:.3g}, are left out; "
+        f"Delta_y >= log k alone in {gap_only}"
     )
-    broken = exceeding(np.array(times), values, 0.0)
-    measured = constant(name, statement, float(values.max()), 0.0, detail=detail, violated_at=broken)
-    if not tally["quiet"]:
-        return replace(measured, status="not applicable")
-    return signs((tally["violated"], tally["quiet"]), "pairs of classes", measured, tally["unclear"])
+    measured = constant(name, statement, float(values.max()), 0.0, detail=detail, violated_at=exceeding(times, positive.astype(np.float64), 0.5))
+    return signs((int(positive.sum()), len(means)), "pairs of classes", measured, int((~positive & ~negative).sum()))
+
+
+class Mean(NamedTuple):
+    """Means over the points of a class, (n,) each, with their standard errors; how many points there are; and when."""
+
+    values: np.ndarray
+    errors: np.ndarray
+    points: int
+    time: float
+
+    @staticmethod
+    def of(by_point: np.ndarray, time: float) -> Mean:
+        """Return the means of (points, n) values; the error of a single one is not known, and infinite."""
+        points = len(by_point)
+        errors = by_point.std(axis=0, ddof=1) / points**0.5 if points > 1 else np.full(by_point.shape[1], np.inf)
+        return Mean(by_point.mean(axis=0), errors, points, time)
+
+    def has_sign(self, sign: float, level: float) -> np.ndarray:
+        """Return (n,): whether each has this sign, beyond what a mean of 0 comes to with probability ``level``."""
+        from scipy.special import stdtrit
+
+        beyond = -stdtrit(max(self.points - 1, 1), level)
+        return np.asarray(sign * self.values > beyond * self.errors)
 
 
 def _class_pairs(evidence: Evidence, snapshot: Snapshot, y: int, coefficients: np.ndarray) -> tuple[MixedPoints, np.ndarray]:

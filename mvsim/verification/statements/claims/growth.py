@@ -9,7 +9,7 @@ import numpy as np
 
 from mvsim.diagnostics import off_diagonal_correlations
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.statements.claims.base import NUMERICAL, first_records, largest, least, signs, since
+from mvsim.verification.statements.claims.base import NUMERICAL, first_records, largest, signs, since
 from mvsim.verification.verdict import Verdict, constant, not_applicable
 
 
@@ -106,8 +106,8 @@ def lag_after_escape(evidence: Evidence) -> Verdict:
     name, statement = "Claim B.18 (off-diagonal)", "k max_{s != y} <w_{y,r}, v_{s,l}> / max <w_{y,r}, v_{y,l}> is bounded at all t >= T_A"
     leaders = _leaders(evidence)
     lag = np.where(since(leaders >= evidence.poly_end), evidence.parameters.k * evidence.off_diagonal_max / leaders, np.nan)
-    end = least(-lag[-1])
-    return constant(name, statement, largest(lag), detail=f"{_reached(evidence)}" + ("" if end is None else f"; {-end:.3g} at the end"))
+    end = largest(lag[-1])
+    return constant(name, statement, largest(lag), detail=f"{_reached(evidence)}" + ("" if end is None else f"; {end:.3g} at the end"))
 
 
 def _leaders(evidence: Evidence) -> np.ndarray:

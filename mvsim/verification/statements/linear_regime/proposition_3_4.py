@@ -90,14 +90,18 @@ def worst_order(one: OneClass, a: float, gap: float) -> np.ndarray:
     return own
 
 
+A, GAP = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, LARGEST), (1.0, 1.5, 2.0, 4.0, 8.0, 16.0, LARGEST)
+"""Grid on which the worst correlations are looked for while all classes are alike, in units of log k. The order of the views of each class is chosen
+exactly; between the points of the grid nothing is known."""
+
+
 def worst_pull_if_alike(one: OneClass, pull: Pull = midpoint_pull) -> tuple[float, float, float]:
     """Return the least pull on v_{y,2} while all classes are alike, and where it is.
 
-    Over a >= 0 and gap >= log k, on a grid up to `LARGEST` log k, each with the `worst_order` for Midpoint Mixup.
+    Over a >= 0 and gap >= log k, on the grid `A` x `GAP`, each with the `worst_order` for Midpoint Mixup.
     """
     unit = math.log(one.k)
-    grid = [(a, gap) for a in (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, LARGEST) for gap in (1.0, 1.5, 2.0, 4.0, 8.0, 16.0, LARGEST)]
-    return min((float(pull(one, worst_order(one, a * unit, gap * unit))[1]), a, gap) for a, gap in grid)
+    return min((float(pull(one, worst_order(one, a * unit, gap * unit))[1]), a, gap) for a in A for gap in GAP)
 
 
 def pull_with_premise(one: OneClass) -> np.ndarray | None:
@@ -179,7 +183,8 @@ def alike(classes: Sequence[OneClass], pull_of: Pull = midpoint_pull) -> Verdict
     """Decide that the worst pull on any class is positive while all classes are alike; another pull is a control."""
     (pull, a, gap), worst = min(((worst_pull_if_alike(one, pull_of), one) for one in classes), key=lambda found: found[0])
     statement = (
-        "k^2 times the least -<grad_{w_y} J_MM, v_{y,2}> over y with the own correlations a + Delta and a in all classes, Delta >= log k, is positive"
+        "k^2 times the least -<grad_{w_y} J_MM, v_{y,2}> over y with the own correlations a + Delta and a in all classes, Delta >= log k, is "
+        f"positive on a grid of {len(A)} a and {len(GAP)} Delta up to {LARGEST:g} log k"
     )
     detail = f"{_which(worst)}; least at a = {a:g} log k, Delta = {gap:g} log k; k times it is {worst.k * pull:.4g}"
     return positive(f"{NAME} (classes alike)", statement, worst.k**2 * pull, LEAST, detail)

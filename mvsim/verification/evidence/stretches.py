@@ -1,0 +1,63 @@
+"""What of a run can be replayed: stretches from one saved state to the next, and the work that replays may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from mvsim.verification.evidence.evidence import Evidence, Snapshot
+
+
+class Budget:
+    """The work that replays may take in all. Once it is spent, no replay goes on beyond its first record, and none is begun.
+
+    Parameters
+    ----------
+    steps : float
+        Steps of replays that spend all of it by themselves.
+    gradients : float
+        Gradients that do.
+    """
+
+    def __init__(self, steps: float, gradients: float) -> None:
+        self._step, self._gradient, self._spent = 1.0 / steps, 1.0 / gradients, 0.0
+
+    def spend(self, gradients: int) -> None:
+        """Take note of a step."""
+        self._spent += self._step + gradients * self._gradient
+
+    @property
+    def is_left(self) -> bool:
+        """Whether there is any of it."""
+        return self._spent < 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """A saved state and the records that are to be met from there, as far as the next saved state.
+
+    Attributes
+    ----------
+    snapshot : Snapshot
+        Where the replay starts.
+    records : tuple of int
+        Indices of the records.
+    steps : tuple of int
+        Steps that the run made from the saved state to each of them.
+    """
+
+    snapshot: Snapshot
+    records: tuple[int, ...]
+    steps: tuple[int, ...]
+
+
+def stretches(evidence: Evidence) -> list[Stretch]:
+    """Return what can be replayed: first the end, from the last saved state but one to the last, on which verdicts rest; then all others in order."""
+    steps, found = evidence.run.dataset["step"].to_numpy(), []
+    for here, then in pairwise(evidence.snapshots):
+        follow = np.flatnonzero((steps > here.step) & (steps <= then.step))
+        if len(follow):
+            found.append(Stretch(here, tuple(follow.tolist()), tuple((steps[follow] - here.step).tolist())))
+    return found[-1:] + found[:-1]
