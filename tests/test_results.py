@@ -65,8 +65,11 @@ def test_the_page_repeats_what_a_stamp_has_to_say():
 
 
 def test_passages_agree_on_the_runs_that_several_speak_of():
-    stated = {name: Study.load(name).numbers(results_of(name)) for name in MEASURED}
-    assert contradictions(stated) == []
+    """Of the present code, on one processor: another one changes round-off, and with it the steps of a flow."""
+    stamps = stamps_in(RESULTS)
+    stated = {name: Study.load(name).numbers(results_of(name)) for name in MEASURED if not stamps[name]["older"]}
+    for processor in {stamps[name]["machine"].get("processor") for name in stated}:
+        assert contradictions({name: of for name, of in stated.items() if stamps[name]["machine"].get("processor") == processor}) == []
     name, (first, *_) = next((name, numbers) for name, numbers in stated.items() if numbers)
     assert len(contradictions({name: [first], "another": [first._replace(value=first.value + 1)]})) == 1
 
@@ -141,6 +144,8 @@ SPOILED = {
     "flow_rest": _set("rows", 1, "margins", [1.0]),
     "flow_resting": _set("k=20 erm", "resting", "errors", "dormant", 0.02),
     "flow_locality": _set("k=6", "kinds", "at predictions", "number", 0),
+    "flow_hessians": _set("k=4", "kept", "evaluations", 10**9),
+    "flow_crossings": _set("k=4", "last_escape", None),
     "flow_creeping": _set("designs", "as it is", "k=10, seed 0", "settled", False),
     "flow_literal": _set("rows", 0, "rise", 0.02),
     "flow_runs": _set("k=6 literal midpoint", "settled", False),
@@ -190,6 +195,8 @@ SMALL = {
         }
     },
     "flow_locality": {"k=6": {"kinds": {"at predictions": {"number": 1}}}},
+    "flow_hessians": {"k=4": {design: {"evaluations": 10, "escapes": [1.0, 2.0]} for design in ("kept", "made anew")}},
+    "flow_crossings": {"k=4": {"last_escape": 1.0}},
     "flow_runs": {
         "k=6 literal midpoint": {
             "settled": True,

@@ -224,7 +224,14 @@ def _message(runs: Runs, panels: Sequence[Panel], numbers: Sequence[Axis], outco
         if not np.isnan(values).all():
             part = _range(values)
             told.append(f"{name} learns {FEATURES[outcome]} in {part} % of the classes{_everywhere(numbers) if part.isdigit() else ''}")
-    return "; ".join(told)
+    return f"{'; '.join(told)} ({_seeds(runs)})" if told else ""
+
+
+def _seeds(runs: Runs) -> str:
+    """Say how many seeds there are at each place; of seeds that go beside something else, that they differ."""
+    seeds = len(runs.study.values.get("seed", (0,)))
+    beside = any("seed" in group for group in runs.study.zips)  # then not every place has them all
+    return "one seed" if seeds == 1 else "several seeds" if beside else f"{seeds} seeds"
 
 
 def _methods(runs: Runs, column: Column) -> list[str]:
@@ -248,13 +255,10 @@ def _range(values: NDArray[np.float64]) -> str:
 def _caption(runs: Runs, panels: Sequence[Panel], maps: bool) -> str:
     """Say what is common to all panels, and what is missing."""
     left = sum(standing.state != "done" for standing in runs.standings)
-    seeds = len(runs.study.values.get("seed", (0,)))
-    beside = any("seed" in group for group in runs.study.zips)  # then not every place has them all
     unsettled = sum(counts.unsettled for panel in panels for counts in panel.counts.flat)
     fixed = [words_for(name, values[0]) for name, values in runs.study.values.items() if len(values) == 1 and name != "seed"]
     what = "Below each number its 95 % interval" if maps else "Bars: 95 % intervals"
-    of_seeds = "one seed" if seeds == 1 else "several seeds" if beside else f"{seeds} seeds"
-    parts = [f"{what} ({of_seeds}); intervals allow for classes of one seed being dependent", *fixed]
+    parts = [f"{what} ({_seeds(runs)}); intervals allow for classes of one seed being dependent", *fixed]
     parts += [f"runs that had not settled went on to t = {runs.folder.until:g}"] if runs.folder.until is not None else []
     parts += [f"{left} of {len(runs.standings)} cells not done" + (" (hatched where no run is)" if maps else "")] if left else []
     parts += [f"{unsettled} {'run' if unsettled == 1 else 'runs'} had not settled ({'*' if maps else 'hollow'})"] if unsettled else []

@@ -19,6 +19,7 @@ from mvsim.report.svg import inline_svg
 from mvsim.run import Run
 from mvsim.sweep.runs import Runs
 from mvsim.sweep.values import told
+from mvsim.verification.question import asked_of
 from mvsim.verification.statements.definition import DRAWS
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import Verdict
@@ -93,7 +94,9 @@ class Report:
 
         Empty if nothing was judged.
         """
-        steps = contradicted_steps(verdict for section in self.sections for verdict in section.verdicts)
+        verdicts = [verdict for section in self.sections for verdict in section.verdicts]
+        asked = asked_of(self.question, verdicts)
+        steps = contradicted_steps(verdict for verdict in verdicts if verdict not in asked)
         return " ".join([*answer_sentences(self.sections, self.question, self.code), *([steps] if steps else [])])
 
     def headlines(self) -> list[tuple[str, list[Verdict]]]:

@@ -24,7 +24,7 @@ SAID: dict[Status, str] = {
     "contradicted": "is contradicted by the runs",
     "inconclusive": "is undecided",
     "consistent": "is consistent with the runs, which do not establish it,",
-    "established": "is established",
+    "established": "has its probability of at least 1 - 1/k established",
     "holds": "holds",
 }
 """What became of a theorem, by its status."""

@@ -45,7 +45,7 @@ def test_lines_with_intervals_along_one_number(tmp_path):
     parts = [" to ".join(dict.fromkeys(f"{100 * value:.0f}" for value in (min(y), max(y)))) for y in (one, both)]
     ends = [", at all $r_0$" if part.isdigit() else "" for part in parts]
     told = f"ERM learns exactly one feature in {parts[0]} % of the classes{ends[0]}; "
-    told += f"Midpoint Mixup learns both features in {parts[1]} % of the classes{ends[1]}"
+    told += f"Midpoint Mixup learns both features in {parts[1]} % of the classes{ends[1]} (3 seeds)"
     assert " ".join(figure.get_suptitle().split()) == told
 
 

@@ -153,7 +153,7 @@ def test_the_regime_is_that_of_the_verdicts(of_runs):
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        ("established", "is established at k = 5 (in 9 of 10 runs, 1 undecided)."),
+        ("established", "has its probability of at least 1 - 1/k established at k = 5 (in 9 of 10 runs, 1 undecided)."),
         ("consistent", "is consistent with the runs, which do not establish it, at k = 5 (in 9 of 10 runs, 1 undecided)."),
         ("inconclusive", "is undecided at k = 5 (in 9 of 10 runs, 1 undecided)."),
         ("contradicted", "is contradicted by the runs at k = 5 (in 9 of 10 runs, 1 undecided)."),
@@ -203,7 +203,19 @@ def test_the_answer_is_about_what_was_asked():
     assert asked_by_name.answer == "Steps that were asked for: 1 holds. B.22 is not about what was judged."
     strict = Report("", [], [Section("", [replace(verdicts[0], status="established"), replace(verdicts[1], status="contradicted")])], {},
                     question={"theorems": ["4.6"], "strict": True}, code=1)  # fmt: skip
-    assert strict.answer == "Theorem 4.6 is established. Steps that were asked for: 1 contradicted (Claim B.26)."
+    assert strict.answer == "Theorem 4.6 has its probability of at least 1 - 1/k established. Steps that were asked for: 1 contradicted (Claim B.26)."
+
+
+def test_contradicted_steps_that_nobody_asked_for_are_told_beside_the_answer():
+    holds = Verdict("Theorem 4.6", "holds", "one", kind="theorem", number="4.6")
+    steps = [
+        Verdict(f"Claim {number}, k = {k}", "contradicted", "s", number=number, check=f"Claim {number}")
+        for number in ("B.18", "B.26")
+        for k in (4, 6)
+    ]
+    answer = Report("", [], [Section("", [holds, *steps])], {}).answer
+    assert answer == ("Theorem 4.6 holds. Steps of the proofs that are contradicted, which decides no theorem: Claim B.18, Claim B.26.")
+    assert Report("", [], [Section("", [holds])], {}).answer == "Theorem 4.6 holds."
 
 
 def test_a_sweep_says_what_is_done_and_what_failed(of_sweep):

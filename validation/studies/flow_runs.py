@@ -89,7 +89,7 @@ def follow(asked: Asked, limit: float) -> dict[str, Any]:
         try:
             process.wait(limit)
         except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGTERM)  # SIGINT is ignored where a shell has started the study in the background
             process.wait()
         seconds = time.perf_counter() - start
         run = mvsim.open_run(out)

@@ -64,7 +64,7 @@ def simulated(out: Path, limit: float) -> dict[str, Any]:
     try:
         process.wait(limit)
     except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)  # SIGINT is ignored where a shell has started the study in the background
         process.wait()
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
