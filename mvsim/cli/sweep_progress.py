@@ -50,17 +50,23 @@ class SweepDisplay(Display):
         self._write(f"{tally.left} of {tally.cells} cells to do; {workers}")
         if self._live is not None:
             self._live.start()
+            self._show(tally, [Text("starting; the first run of each method compiles its kernels")])
 
     def update(self, tally: Tally, event: Event) -> None:
         """Show what goes on where; a cell that fails has a line of its own."""
         if event.outcome is not None and event.outcome.state == "failed":
             self._write(f"cell {event.cell} failed: {event.outcome.message}")
         if self._live is not None:
-            share = ProgressBar(total=tally.cells, completed=tally.counts["done"], width=40)
-            self._live.update(Group(share, Text(summary(tally)), *(Text(line) for line in _workers(tally))))
+            self._show(tally, [Text(line) for line in _workers(tally)])
         elif time.monotonic() - self._last >= LOG_INTERVAL:
             self._last = time.monotonic()
             self._write("; ".join([summary(tally), *_workers(tally)]))
+
+    def _show(self, tally: Tally, lines: list[Text]) -> None:
+        """Show how much is done, and some lines."""
+        assert self._live is not None
+        share = ProgressBar(total=tally.cells, completed=tally.counts["done"], width=40)
+        self._live.update(Group(share, Text(summary(tally)), *lines))
 
     def _write(self, text: str) -> None:
         with suppress(OSError):
