@@ -13,7 +13,7 @@ from mvsim.integrators import GradientDescent, State
 from mvsim.recording.feature_test import FeatureTest
 from mvsim.recording.recorder import Recorder
 from mvsim.recording.saving import to_dataset
-from mvsim.recording.variables import VARIABLES, Values, Variable, When, check_optional
+from mvsim.recording.variables import VARIABLES, Values, Variable, When, check_optional, variables_of
 from mvsim.simulation.field import field_of
 
 TINY = mvsim.Parameters(k=3, m=2, N=12, P=9, d=60, G=6)
@@ -135,6 +135,16 @@ OF_CLASS = {
     "off_diagonal_rms": lambda y: mean([a**2 for a in off_diagonal(y)]) ** 0.5,
 }
 """Variables of a record as loops for one class."""
+
+
+ELSEWHERE = {
+    "time", "step", "loss", "training_accuracy", "gradient_norm", "sharpness", "dissipation", "log_dissipation", "turning_rate", "feature_learned",
+}  # fmt: skip
+"""Variables of a record that are not of single classes; they are tested with what they are measured of."""
+
+
+def test_every_variable_of_a_record_has_a_test():
+    assert set(variables_of(When.RECORD)) == OF_CLASS.keys() | ELSEWHERE
 
 
 @pytest.mark.parametrize("name", OF_CLASS)
