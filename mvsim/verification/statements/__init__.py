@@ -8,6 +8,7 @@
 `calculations`       Calculations A.6 - A.10 as identities
 `gaussian_maxima`    Propositions A.1 - A.5 by Monte Carlo
 `gradient_flow`      whether a run of the gradient flow is one
+`clock`              whether dormant correlations take the recorded times to grow
 `origin`             whether a run starts where, and departs from Assumption 4.3 as, its parameters say
 `records`            whether records belong to each other and to the saved states
 `replay`             whether saved states lead to the records that follow
