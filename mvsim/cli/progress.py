@@ -243,7 +243,7 @@ def begins(info: dict[str, Any]) -> str:
 
 def expectation(seconds: tuple[float, float]) -> str:
     """Say how long a run will take."""
-    return f"until it settles this run is expected to take {span_text(seconds)} (--dry-run predicts it); it can be interrupted and resumed"
+    return f"this run is expected to take {span_text(seconds)} (--dry-run predicts it); it can be interrupted and resumed"
 
 
 def figures(status: dict[str, Any]) -> str:

@@ -136,8 +136,7 @@ def work_on(folder: SweepFolder, engine: Engine, display: Display | None = None,
             engine.work(jobs, begin, tell)
         except (Interrupted, KeyboardInterrupt):
             done = f"{tally.counts['done']} of {tally.cells} cells done"
-            saved = f"what was saved is in {path_text(folder.path)}, and --resume goes on with it"
-            raise Interrupted(f"interrupted with {done}; {saved}") from None
+            raise Interrupted(f"interrupted with {done}; what was saved is in {path_text(folder.path)}") from None
     return tally
 
 

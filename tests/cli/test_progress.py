@@ -103,7 +103,7 @@ def test_log_says_which_steps_are_done_again_and_how_long_a_run_takes():
     progress.LoggedProgress(stream).start({"compiling": False, "step": 0, "repeated": 0, "steps": None, "seconds": (130.0, 4000.0)})
     first, second = stream.getvalue().splitlines()
     assert first == "mvsim: resuming at step 573; steps up to 610 are done again"
-    assert second.startswith("mvsim: until it settles this run is expected to take 2 min to 67 min (--dry-run predicts it)")
+    assert second.startswith("mvsim: this run is expected to take 2 min to 67 min (--dry-run predicts it)")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])

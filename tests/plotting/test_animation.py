@@ -1,5 +1,9 @@
 """The correlation matrix over time: its numbers, and the same bytes every time."""
 
+import errno
+import os
+import tempfile
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -63,6 +67,16 @@ def test_a_page_needs_no_network(run, tmp_path):
     assert "http" not in page
     assert 'class="fa' not in page
     assert page.count("data:image/png;base64") == int((run.dataset["time"] > 0).sum())
+
+
+def test_a_full_folder_for_temporary_files_is_named(run, tmp_path, monkeypatch):
+    def full():
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("tempfile.TemporaryDirectory", full)
+    with pytest.raises(mvsim.UsageError, match=rf"{tempfile.gettempdir()}: No space left on device; .* TMPDIR names another folder"):
+        save_animation(run, tmp_path / "movie.gif")
+    assert not list(tmp_path.iterdir())
 
 
 def test_wrong_values_are_refused(run, tmp_path):

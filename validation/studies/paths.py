@@ -284,7 +284,7 @@ def _place(answer: dict[str, Any]) -> str:
 def _told(status: str, names: list[str]) -> str:
     """Say how many points have a status, and which, unless it is what most have."""
     where = "" if status == "consistent" else f" ({', '.join(names)})"
-    said = f"{status}, at that k alone," if status == "established" else status
+    said = f"{status} at that k alone" if status == "established" else status
     return f"{len(names)} {'is' if len(names) == 1 else 'are'} {said}{where}"
 
 

@@ -204,11 +204,10 @@ def _is_too_early(view: dict[str, Any]) -> bool:
     return view["came"] is not None and (view["counted_on"] is None or view["came"] < view["counted_on"])
 
 
-def _least_way(results: dict[str, Any]) -> float | None:
-    """Return the least part of the way, from where a run had settled to where no escape is possible by the fit, after which one came."""
+def _ways(results: dict[str, Any]) -> list[float]:
+    """Return of each escape after which part of the way it came, from where its run had settled to where no escape is possible by the fit."""
     views = [(run["settled"], view) for run in results["runs"].values() for view in run["views"]]
-    ways = [(v["came"] - start) / (v["not_before"] - start) for start, v in views if v["came"] is not None and v["not_before"] is not None]
-    return min(ways, default=None)
+    return [(v["came"] - start) / (v["not_before"] - start) for start, v in views if v["came"] is not None and v["not_before"] is not None]
 
 
 def headline(results: dict[str, Any]) -> str:
@@ -249,12 +248,12 @@ def passage(results: dict[str, Any]) -> str:
     ]
     heads = ["runs", "unlearned views", "escapes predicted", "escapes not predicted", "predicted, did not come"]
     heads += ["median error, decades", "largest error", "within the error of the fit"]
-    way = _least_way(results)
+    ways = _ways(results)
     return (
         "![Escape times of unlearned views over the predicted times](../figures/permanence.png)\n\n"
         f"{len(runs)} runs of ERM were followed until they had settled, and then to t = 10^{FAR:g}.\n\n"
         + table(heads, rows)
-        + ("" if way is None else _way_passage(way))
+        + (_way_passage(ways) if ways else "")
         + (_undone_passage(results["undone"]) if "undone" in results else "")
     )
 
@@ -286,9 +285,10 @@ def _undone_passage(found: dict[str, list[dict[str, Any]]]) -> str:
     )
 
 
-def _way_passage(way: float) -> str:
+def _way_passage(ways: list[float]) -> str:
     """Say how early escapes came on the scale on which a verdict claims that there is none."""
     return (
-        "\nThe fit gives a time before which no view should escape. On the scale of ln t from the settled state to that time, the earliest escape "
-        f"came at {way:.2g}. A verdict therefore claims only the first {COUNTED_ON:g}.\n"
+        "\nThe fit gives a time before which no view should escape. "
+        f"{sum(way < 1.0 for way in ways)} of {len(ways)} escapes came before it; on the scale of ln t from the settled state to that time, the "
+        f"earliest came at {min(ways):.2g}. A verdict therefore claims only the first {COUNTED_ON:g}.\n"
     )

@@ -49,7 +49,8 @@ COUNTED_ON = 0.5
 way, none before 0.8 of it; the part was chosen after these eight."""
 
 TESTED = 4.0
-"""Decades of time after the end of a run over which that study compared what was predicted with what came. What lies beyond is extrapolated."""
+"""Decades of time after the end of a run over which that study compared what was predicted with what came: three to five, by run. What lies beyond
+is extrapolated."""
 
 RESOLVED = 10.0 * float(np.finfo(float).eps)
 """Relative change of a potential over the fitted time from which it is more than rounding."""
