@@ -4,6 +4,8 @@ Each point is what `mvsim verify --theorem NUMBER --path PATH` says at one k, ov
 which each theorem holds, and the exceptions among the classes times log k. The constants of the proofs have exponents of k, with intervals from a
 bootstrap over seeds. The steps of the proofs: study proof_map.
 
+Some runs take very many steps. With ``--limit`` each run is interrupted after so long, and the theorem is undecided where it is so far.
+
 Fails if a theorem is contradicted at any point, or a run stops or is not the flow that it says it is.
 """
 
@@ -18,6 +20,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from lib.limited import Limited, judged_within
 from lib.runs import add_runs_option, followed_side_by_side, runs_of_present_code
 from lib.study import TRAINING
 from lib.tables import table
@@ -89,8 +92,12 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
     point, start, runs = points()[name], time.perf_counter(), runs_of_present_code(options.runs)
     seeds = point.seeds if options.seeds is None else options.seeds
     p = path_in_k(point.path)(point.k, **point.fields)
-    followed_side_by_side(point.theorem, p, seeds, runs, options.follow)
-    judgements, stopped = judgements_over_seeds(point.theorem, p, seeds, runs, follow=options.follow)
+    if options.limit is None:
+        followed_side_by_side(point.theorem, p, seeds, runs, options.follow)
+        known = Limited(*judgements_over_seeds(point.theorem, p, seeds, runs, follow=options.follow), interrupted=[])
+    else:
+        known = judged_within(options.limit, point.theorem, p, seeds, runs, options.follow)
+    judgements, stopped, interrupted = known
     verdicts = over_seeds(f"Theorem {point.theorem}", p.k, judgements, len(stopped)) if judgements else []
     words = [f"--theorem {point.theorem} --k {p.k} --path '{point.path}' --seeds {seeds}"]
     words += [f"--{field} {value}" for field, value in point.fields.items()] + ([] if options.follow else ["--no-follow"])
@@ -108,6 +115,7 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
         "r0": p.r0,
         "seeds": seeds,
         "stopped": stopped,
+        "interrupted": interrupted,
         "verdicts": [v.as_dict() for v in verdicts],
         "constants": constants,
     }
@@ -123,6 +131,9 @@ def options(parser: argparse.ArgumentParser) -> None:
     add_runs_option(parser)
     parser.add_argument("--only", nargs="+", choices=list(points()), default=list(points()), metavar="POINT", help=f"of {', '.join(points())}")
     parser.add_argument("--seeds", type=int, help="runs of each theorem, instead of the number of each point")
+    parser.add_argument(
+        "--limit", type=float, metavar="SECONDS", help="after which a run is interrupted, and judged as far as it came; by default never"
+    )
     parser.add_argument("--no-follow", dest="follow", action="store_false", help="leave runs in which a feature is missing as they are")
 
 
@@ -293,13 +304,19 @@ def passage(results: dict[str, Any]) -> str:
     rows = []
     for answer in sorted(results.values(), key=lambda answer: (answer["theorem"], answer["path"], answer["k"])):
         if v := _features(answer):
-            rows.append([f"`{answer['command']}`", f"{answer['r0']:.3g}", v["detail"].split(";")[0], f"**{v['status']}**"])
+            rows.append([f"`{answer['command']}`", f"{answer['r0']:.3g}", _counted(v, answer), f"**{v['status']}**"])
     return (
         "![Fraction of runs in which the theorems hold, and exceptions, over k](../figures/paths.png)\n\n"
         "A theorem is asked at several k on each path, over seeds, with the command in the table.\n\n"
         + table(["command", "r0", "runs in which the part about features holds", "verdict"], rows)
         + _slopes_passage(slopes(results))
     )
+
+
+def _counted(verdict: dict[str, Any], answer: dict[str, Any]) -> str:
+    """Say in how many runs a theorem holds, and which runs did not come to their end."""
+    interrupted = answer.get("interrupted", [])
+    return "; interrupted: ".join([verdict["detail"].split(";")[0], *([", ".join(interrupted)] if interrupted else [])])
 
 
 def _slopes_passage(found: dict[str, dict[str, tuple[float, float, float]]]) -> str:
