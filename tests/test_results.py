@@ -161,6 +161,7 @@ SPOILED = {
     "proof_map": _set("erm scaled k=4", "broken", ["seed 0: Replay (states)"]),
     "readme_figure": _set("runs", "midpoint", "classes", "both", 9),
     "replays": _set("erm k=4", "runs", "0", "fails", ["Replay (states)"]),
+    "first_hour": _set("site", "warnings", 3),
     "startup": _set("help_seconds", 0.4),
     "theorems": _set("controls", "sections", 0, "verdicts", 0, "status", "fails"),
     "fuzz": _set("failures", [{"kind": "words", "count": 1, "broken": "traceback", "where": "cli", "detail": "", "example": ""}]),
@@ -207,6 +208,12 @@ SMALL = {
             "targets": {"seconds": 2.0},
             "learned": [],
         }
+    },
+    "first_hour": {
+        "readme": 4990,
+        "first": {"seconds": 40.0},
+        "screen": {"run.nc": {"lines": 20, "columns": 80}},
+        "site": {"seconds": 60.0, "exit_code": 0, "warnings": 0, "notebooks": {"tutorial": 10.0}},
     },
     "fuzz": {"total": 1, "failures": []},
     "gpu": {"exactness": {"rows": [{"problem": {}, "method": "erm", "loss": 0.0, "gradient": 0.0, "same_bits": True, "control_differs": True}]}},

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from lib.terminal import shown_on_terminal
 
 import mvsim as package
 from mvsim.cli.verdict_table import print_section
@@ -64,35 +65,14 @@ def test_on_a_pipe_each_verdict_is_one_plain_line(mvsim, runs):
 
 
 def test_a_run_fits_on_one_screen(run_folder):
-    """80 columns and 24 lines, the prompt among them; a terminal is asked for its size, so there has to be one."""
-    import fcntl
-    import os
-    import pty
-    import struct
-    import termios
-
+    """80 columns and 24 lines, the prompt among them."""
     for name in ("erm.nc", "midpoint.nc"):
-        ours, its = pty.openpty()
-        fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-        environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80", "LINES": "24"}
-        command = [sys.executable, "-m", "mvsim", "verify", name, "--quiet"]
-        with subprocess.Popen(command, stdout=its, stderr=its, cwd=run_folder, env=environment) as process:
-            os.close(its)
-            text = b""
-            while True:
-                try:
-                    part = os.read(ours, 65536)
-                except OSError:  # the other end is closed
-                    break
-                if not part:
-                    break
-                text += part
-        os.close(ours)
-        lines = re.sub(rb"\x1b\[[0-9;]*m", b"", text).decode().splitlines()
-        assert process.returncode == 0
-        assert len(lines) <= 23, text.decode()
+        code, text = shown_on_terminal([sys.executable, "-m", "mvsim", "verify", name, "--quiet"], run_folder)
+        lines = re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()
+        assert code == 0
+        assert len(lines) <= 23, text
         assert max(map(len, lines)) <= 80
-        assert b"\x1b[" in text
+        assert "\x1b[" in text
 
 
 def test_steps_of_the_proof_count_when_they_are_asked_for(mvsim, runs, monkeypatch):

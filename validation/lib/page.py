@@ -15,7 +15,7 @@ ORDER = (
     "default_regime", "default_separability", "choices", "phase_diagrams", "adversary", "flow_accuracy", "flow_literal", "gd_limit", "invariants",
     "exactness", "replays", "main_job", "readme_figure", "flow_runs", "flow_candidates", "flow_designs", "flow_rest", "flow_resting", "flow_locality",
     "flow_hessians", "flow_crossings", "flow_creeping",
-    "crash_safety", "sweeps", "fuzz", "startup", "performance", "gpu",
+    "first_hour", "startup", "crash_safety", "sweeps", "fuzz", "performance", "gpu",
 )  # fmt: skip
 """The studies as a reader wants them: what the theorems do, then whether the numbers are right, then what it costs."""
 
