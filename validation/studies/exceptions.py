@@ -334,7 +334,7 @@ def quotes(results: dict[str, Any]) -> list[str]:
     """Return what the README says of the held-out classes."""
     found = results["k"]["50"]
     return [
-        f"At k = 50, initial weights, data and the time at which the run ends tell for {found['by_W']} of {found['classes']} classes",
+        f"At k = 50, initial weights, data and the time of the end tell for {found['by_W']} of {found['classes']} classes",
         f'Guessing "one" for every class is right for {found["base"]}',
     ]
 

@@ -269,10 +269,18 @@ def judge(results: dict[str, Any]) -> list[str]:
 
 
 def quotes(results: dict[str, Any]) -> list[str]:
-    """Return what the README says of Theorem 4.6 at the default r0, at k = 10."""
-    answer = results[f"4.6 {FALLING} k=10"]
-    counted = re.match(r"holds in \d+ of \d+", (_features(answer) or {"detail": ""})["detail"])
-    return [f"(r0 = {answer['r0']:.1g}) Theorem 4.6 {counted[0] if counted else 'is undecided'} runs"]
+    """Return what the README says of both theorems at the default r0, at k = 10 and 6."""
+
+    def counted(number: str, k: int) -> str:
+        told = _features(results[f"{number} {FALLING} k={k}"]) or {"detail": ""}
+        undecided = re.search(r"(\d+) undecided", told["detail"])
+        return re.match(r"(?:holds in )?(.*?)(?:,|$)", told["detail"])[1] + (f" ({undecided[1]} undecided)" if undecided else "")
+
+    r0 = results[f"4.6 {FALLING} k=10"]["r0"]
+    return [
+        f"(r0 = {r0:.1g}) Theorem 4.6 holds in {counted('4.6', 10)} runs, 4.7 in {counted('4.7', 10)}",
+        f"at k = 6 in {counted('4.6', 6)} and {counted('4.7', 6)}",
+    ]
 
 
 def headline(results: dict[str, Any]) -> str:
