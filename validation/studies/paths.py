@@ -197,9 +197,11 @@ def picture(results: dict[str, Any]) -> Figure:
         figure = Figure(figsize=(6.8, 3.1), layout="constrained")
         left, right = figure.subplots(1, 2)
         for (number, path, fields), asked in _series(results).items():
-            shares = sorted((a["k"], v["measured"], *_interval(a["seeds"], v["measured"])) for a in asked if (v := _features(a)))
+            shares = sorted((a["k"], v["measured"], *_interval(a["seeds"], v["measured"])) for a in asked if (v := _features(a)) and not _open(a))
             label = f"Theorem {number}, {_typeset(path)}{''.join(f', ${name} = {value}$' for name, value in fields)}"
             _points(left, shares, (1.03 if number == "4.7" else 0.97) * _dodged(path, fields), label=label, **_look(number, path, fields))
+            for a in filter(_open, asked):
+                left.annotate(f"{number}: undecided", (DODGE * a["k"], 0.0), (0, 3), textcoords="offset points", fontsize=6, color=PATHS[path])
             found = sorted((a["k"], *told) for a in asked if (told := _exceptions(a)))
             _points(right, found, _dodged(path, fields), **_look(number, path, fields))
         ks = sorted({a["k"] for a in results.values()})
@@ -217,6 +219,12 @@ def picture(results: dict[str, Any]) -> Figure:
         figure.suptitle(textwrap.fill(headline(results), LETTERS), fontsize=8, x=0.01, ha="left")
         figure.legend(loc="outside lower left", ncols=3, fontsize=6, title="Bars: 95 % intervals", title_fontsize=6, alignment="left")
         return figure
+
+
+def _open(answer: dict[str, Any]) -> bool:
+    """Whether a theorem is undecided in every run: such a point has no fraction."""
+    told = re.search(r"(\d+) undecided", (_features(answer) or {"detail": ""})["detail"])
+    return told is not None and int(told[1]) == answer["seeds"]
 
 
 def _points(axes: Axes, shares: Sequence[tuple[float, ...]], shift: float, **look: Any) -> None:
