@@ -120,3 +120,26 @@ def test_what_is_undone_after_a_run_has_settled_is_counted(run_folder):
     lost = permanence.undone(Evidence(settled), Evidence(Run(dataset, far.provenance)))
     assert (lost["accuracy_lost"], lost["features_lost"]) == (True, 1)
     assert "1 of 1 | 1 of 8" in permanence._undone_passage({"Midpoint Mixup": [lost]})
+
+
+def asked(k, seeds, detail, **more):
+    """An answer of the study of paths, as far as its picture and table look at it."""
+    name = f"Theorem 4.7 (features), k = {k}"
+    verdict = {"name": name, "measured": 0.0, "detail": detail, "status": "inconclusive", "kind": "theorem"}
+    row = {"theorem": "4.7", "path": "literal", "k": k, "fields": {}, "seeds": seeds, "r0": 1e-7, "command": f"k = {k}", "constants": {}}
+    return row | {"verdicts": [verdict]} | more
+
+
+def test_a_point_that_is_undecided_in_every_run_has_no_fraction():
+    told = "holds in 0 of {0}, 95% interval [0, 1]; 9 further runs would establish it; {1} undecided, counted as failing here"
+    results = {
+        "all": asked(20, 1, told.format(1, 1), interrupted=["seed 0 after 9 gradients at t = 1"]),
+        "some": asked(6, 5, told.format(5, 4)),
+    }
+    left = paths.picture(results).axes[0]
+    (drawn,) = left.containers
+    assert [round(k) for k in drawn.lines[0].get_xdata()] == [6]
+    assert [text.get_text() for text in left.texts] == ["4.7: undecided"]
+    passage = paths.passage(results)
+    assert "holds in 0 of 1, 95% interval [0, 1]; 1 undecided; interrupted: seed 0 after 9 gradients at t = 1 |" in passage
+    assert "holds in 0 of 5, 95% interval [0, 1]; 4 undecided |" in passage

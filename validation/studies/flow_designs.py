@@ -53,6 +53,9 @@ MOVED = 0.3
 """A correlation has moved if its changes add up to more: outputs change by tenths."""
 
 
+SLOWEST = 0.5
+"""Rate of convergence from which one correction is not tried alone."""
+
 Design = Callable[[], AbstractContextManager[Any]]
 
 
@@ -128,7 +131,7 @@ def _at_once(part: float) -> Iterator[None]:
 
     def quick(equation: Any, near: Any, precondition: Any, weight: Any, allowed: float, rate: float, known: Secants) -> Any:
         rate, usual = last["rate"] if near is last["near"] else rate, near
-        if rate < 0.5:
+        if rate < SLOWEST:
             iteration, others = secants._Iteration(equation, near, precondition, weight, known), secants._Others(equation, near, weight)
             first, slope = iteration.y, others.evaluated(iteration.y)
             iteration.arrived(slope)
@@ -144,7 +147,7 @@ def _at_once(part: float) -> Iterator[None]:
 
 
 @contextmanager
-def _both(*designs: AbstractContextManager[Any]) -> Iterator[None]:
+def _together(*designs: AbstractContextManager[Any]) -> Iterator[None]:
     """Change several things."""
     with ExitStack() as stack:
         for design in designs:
@@ -174,7 +177,7 @@ DESIGNS: dict[str, Design] = {
     "at most 4 evaluations a step instead of 6": _constant(secants, "EVALUATIONS", 4),
     "at most 10 evaluations a step": _constant(secants, "EVALUATIONS", 10),
     "equations solved to 0.3 of the tolerance instead of 0.1": _constant(secants, "SOLVED", 0.3),
-    "equations solved to 0.01 of the tolerance, with at most 10 evaluations": lambda: _both(
+    "equations solved to 0.01 of the tolerance, with at most 10 evaluations": lambda: _together(
         patch.object(secants, "SOLVED", 0.01), patch.object(secants, "EVALUATIONS", 10)
     ),
     "one evaluation a step where the last rate promises 0.1 of the tolerance": lambda: _at_once(0.1),

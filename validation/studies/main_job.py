@@ -1,7 +1,8 @@
 """The main job of the README, timed: ``mvsim simulate --k 50 --method midpoint`` with every default, and ``mvsim verify`` of its file.
 
 Kernels are compiled before, if they have not been yet. A run that takes longer than ``--limit`` seconds is interrupted and saved, and what is told is
-how far it has come. Fails if the run takes more than five minutes or 1 GiB or has not settled, or if a verdict on it fails.
+how far it has come. Another call with the same ``--runs`` goes on with it; seconds are those of the run in all calls. Fails if the run takes more
+than five minutes or 1 GiB or has not settled, or if a verdict on it fails.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,29 +55,28 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     mvsim.simulate(mvsim.Parameters(k=3, m=2, N=6, P=9, d=10), "midpoint", t_end=10.0, n_test=2)  # compiles
     with tempfile.TemporaryDirectory() as folder:
         out = (runs_of_present_code(options.runs) if options.runs else Path(folder)) / run_cache.run_name(mvsim.Parameters(k=50), "midpoint", 0, {})
-        return simulated(out, options.limit) | verified(out)
+        earlier = options.file.read() if out.exists() else {}
+        return simulated(out, options.limit, earlier) | verified(out)
 
 
-def simulated(out: Path, limit: float) -> dict[str, Any]:
-    """Return what the run took and came to."""
+def simulated(out: Path, limit: float, earlier: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the run took and came to, with the results of the call that began it, if another did."""
     command = [sys.executable, "-m", "mvsim", "simulate", "--k", "50", "--method", "midpoint", "--quiet", "--out", str(out)]
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen([*command, *(["--resume"] if earlier else [])], stdout=subprocess.DEVNULL)
     try:
         process.wait(limit)
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGTERM)  # SIGINT is ignored where a shell has started the study in the background
         process.wait()
-    seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     run = mvsim.open_run(out)
     result = outcome(run)
     return {
         "command": "mvsim simulate --k 50 --method midpoint",
-        "load": os.getloadavg()[0],
+        "load": max(os.getloadavg()[0], earlier.get("load", 0.0)),
         "cores": len(os.sched_getaffinity(0)),
-        "seconds": seconds,
-        "peak_bytes": peak,
+        "seconds": run.provenance["wall_seconds"],
+        "peak_bytes": max(peak, earlier.get("peak_bytes", 0)),
         "predicted_bytes": required_bytes(mvsim.Parameters(k=50), mixes=True),
         "file_bytes": out.stat().st_size,
         "evaluations": int(run.dataset["final_evaluations"]),

@@ -197,10 +197,10 @@ def picture(results: dict[str, Any]) -> Figure:
         figure = Figure(figsize=(6.8, 3.1), layout="constrained")
         left, right = figure.subplots(1, 2)
         for (number, path, fields), asked in _series(results).items():
-            shares = sorted((a["k"], v["measured"], *_interval(a["seeds"], v["measured"])) for a in asked if (v := _features(a)) and not _open(a))
+            shares = sorted((a["k"], v["measured"], *_interval(a["seeds"], v["measured"])) for a in asked if (v := _features(a)) and _has_fraction(a))
             label = f"Theorem {number}, {_typeset(path)}{''.join(f', ${name} = {value}$' for name, value in fields)}"
             _points(left, shares, (1.03 if number == "4.7" else 0.97) * _dodged(path, fields), label=label, **_look(number, path, fields))
-            for a in filter(_open, asked):
+            for a in (a for a in asked if not _has_fraction(a)):
                 left.annotate(f"{number}: undecided", (DODGE * a["k"], 0.0), (0, 3), textcoords="offset points", fontsize=6, color=PATHS[path])
             found = sorted((a["k"], *told) for a in asked if (told := _exceptions(a)))
             _points(right, found, _dodged(path, fields), **_look(number, path, fields))
@@ -216,15 +216,20 @@ def picture(results: dict[str, Any]) -> Figure:
             axes.set_xlim(0.8 * ks[0], 1.3 * ks[-1])
             axes.minorticks_off()
             axes.set_xlabel("$k$")
-        figure.suptitle(textwrap.fill(headline(results), LETTERS), fontsize=8, x=0.01, ha="left")
+        figure.suptitle(textwrap.fill(_summary(results, named=False), LETTERS), fontsize=8, x=0.01, ha="left")
         figure.legend(loc="outside lower left", ncols=3, fontsize=6, title="Bars: 95 % intervals", title_fontsize=6, alignment="left")
         return figure
 
 
-def _open(answer: dict[str, Any]) -> bool:
-    """Whether a theorem is undecided in every run: such a point has no fraction."""
+def _undecided(answer: dict[str, Any]) -> int:
+    """Return in how many runs the part about features is undecided, as the verdict tells it."""
     told = re.search(r"(\d+) undecided", (_features(answer) or {"detail": ""})["detail"])
-    return told is not None and int(told[1]) == answer["seeds"]
+    return int(told[1]) if told else 0
+
+
+def _has_fraction(answer: dict[str, Any]) -> bool:
+    """Whether the theorem is decided in any run."""
+    return _undecided(answer) < answer["seeds"]
 
 
 def _points(axes: Axes, shares: Sequence[tuple[float, ...]], shift: float, **look: Any) -> None:
@@ -280,9 +285,9 @@ def quotes(results: dict[str, Any]) -> list[str]:
     """Return what the README says of both theorems at the default r0, at k = 10 and 6."""
 
     def counted(number: str, k: int) -> str:
-        told = _features(results[f"{number} {FALLING} k={k}"]) or {"detail": ""}
-        undecided = re.search(r"(\d+) undecided", told["detail"])
-        return re.match(r"(?:holds in )?(.*?)(?:,|$)", told["detail"])[1] + (f" ({undecided[1]} undecided)" if undecided else "")
+        answer = results[f"{number} {FALLING} k={k}"]
+        share = (_features(answer) or {"detail": ""})["detail"].split(",")[0].removeprefix("holds in ")
+        return share + (f" ({_undecided(answer)} undecided)" if _undecided(answer) else "")
 
     r0 = results[f"4.6 {FALLING} k=10"]["r0"]
     return [
@@ -293,12 +298,18 @@ def quotes(results: dict[str, Any]) -> list[str]:
 
 def headline(results: dict[str, Any]) -> str:
     """Say at how many points a theorem is contradicted, and name the points that are anything but consistent with it."""
+    return _summary(results, named=True)
+
+
+def _summary(results: dict[str, Any], named: bool) -> str:
+    """Count the points by what is found of them, and name those that are anything but consistent with a theorem, if that is asked for."""
     found = {name: v["status"] for name, answer in results.items() if (v := _features(answer))}
     if not found:
         return "No point is decided"
     against = sum(status in BAD for status in found.values())
     begins = f"{against or 'No'} point{'s' if against > 1 else ''} contradict{'s' if against <= 1 else ''} Theorem 4.6 or 4.7"
-    told = [_told(status, [_place(results[name]) for name in found if found[name] == status]) for status in STATUSES if status in found.values()]
+    places = {status: [_place(results[name]) for name in found if found[name] == status] for status in STATUSES}
+    told = [_told(status, names, named) for status, names in places.items() if names]
     return f"{begins}; of {len(found)} points {', '.join(told)}"
 
 
@@ -308,9 +319,9 @@ def _place(answer: dict[str, Any]) -> str:
     return f"Theorem {answer['theorem']} at k = {answer['k']}, {path}{_with(answer['fields'])}"
 
 
-def _told(status: str, names: list[str]) -> str:
-    """Say how many points have a status, and which, unless it is what most have."""
-    where = "" if status == "consistent" else f" ({', '.join(names)})"
+def _told(status: str, names: list[str], named: bool) -> str:
+    """Say how many points have a status, and which if that is asked for, unless it is what most have."""
+    where = "" if status == "consistent" or not named else f" ({', '.join(names)})"
     said = f"{status} at that k alone" if status == "established" else status
     return f"{len(names)} {'is' if len(names) == 1 else 'are'} {said}{where}"
 
@@ -330,9 +341,11 @@ def passage(results: dict[str, Any]) -> str:
 
 
 def _counted(verdict: dict[str, Any], answer: dict[str, Any]) -> str:
-    """Say in how many runs a theorem holds, and which runs did not come to their end."""
-    interrupted = answer.get("interrupted", [])
-    return "; interrupted: ".join([verdict["detail"].split(";")[0], *([", ".join(interrupted)] if interrupted else [])])
+    """Say in how many runs a theorem holds, in how many it is undecided, and which runs did not come to their end."""
+    told = [verdict["detail"].split(";")[0]]
+    told += [f"{_undecided(answer)} undecided"] if _undecided(answer) else []
+    told += [f"interrupted: {', '.join(answer['interrupted'])}"] if answer.get("interrupted") else []
+    return "; ".join(told)
 
 
 def _slopes_passage(found: dict[str, dict[str, tuple[float, float, float]]]) -> str:
