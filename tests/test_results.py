@@ -154,7 +154,7 @@ SPOILED = {
     "linear_in_network": _set("lost", 1),
     "linear_verdicts": _set("rows", 0, "status", 1, "fails"),
     "linear_regime": _set("separability", "over_k", 0, "status", "inconclusive"),
-    "main_job": _set("status", "finished"),
+    "main_job": _set("settled", False),
     "performance": _set("general", "checks", 0, "ok", False),
     "phase_diagrams": _set("r0", "rows", 0, "erm", "lost", 1),
     "midpoint_escapes": _set("k=10", "runs", 0, "tau", 0.1),
