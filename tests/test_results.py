@@ -146,6 +146,7 @@ SPOILED = {
     "flow_locality": _set("k=6", "kinds", "at predictions", "number", 0),
     "flow_hessians": _set("k=4", "kept", "evaluations", 10**9),
     "flow_crossings": _set("k=4", "last_escape", None),
+    "flow_waiting": _set("k=6", "runs", "0", "settled", False),
     "flow_creeping": _set("designs", "as it is", "k=10, seed 0", "settled", False),
     "flow_literal": _set("rows", 0, "rise", 0.02),
     "flow_runs": _set("k=6 literal midpoint", "settled", False),
@@ -198,6 +199,7 @@ SMALL = {
     "flow_locality": {"k=6": {"kinds": {"at predictions": {"number": 1}}}},
     "flow_hessians": {"k=4": {design: {"evaluations": 10, "escapes": [1.0, 2.0]} for design in ("kept", "made anew")}},
     "flow_crossings": {"k=4": {"last_escape": 1.0}},
+    "flow_waiting": {"k=6": {"seeds": 1, "runs": {"0": {"settled": True}}}},
     "flow_runs": {
         "k=6 literal midpoint": {
             "settled": True,
