@@ -68,6 +68,14 @@ def test_what_cannot_be_established_with_a_sensible_number_is_not_promised():
     assert "more than 100000 further" in fraction_at_least("name", "statement", 1, 1, 1 - 1e-9).detail
 
 
+def test_where_no_run_holds_nothing_speaks_for_a_theorem():
+    verdict = fraction_at_least("name", "statement", 0, 1, 1 - 1 / 10)
+    assert verdict.status == "inconclusive"
+    assert verdict.detail.endswith("; 1 further runs in which it fails would contradict it")
+    assert [fraction_at_least("name", "statement", 0, n, 1 - 1 / 10).status for n in (1, 2)] == ["inconclusive", "contradicted"]
+    assert fraction_at_least("name", "statement", 1, 2, 1 - 1 / 10).status == "consistent"
+
+
 def test_one_run_of_one_is_consistent_and_never_established():
     verdict = fraction_at_least("name", "statement", 1, 1, 1 - 1 / 50)
     assert verdict.status == "consistent"

@@ -337,9 +337,9 @@ def passage(results: dict[str, Any]) -> str:
     """Put the maps into tables, without columns that are empty."""
     text = [
         "![Fraction of classes that end as the theorems say, over what is left open](../figures/choices.png)\n",
-        f"One thing at a time is changed; every other field has its default, and r0 = {R0:g} unless pairs are drawn or steps are finite. An outcome "
-        f"is clearly below {ENOUGH:g} if the whole 95 % interval of its share is, unfinished classes counted in favour of the theorem; it changes "
-        "with what brings it there. Growth from self-pairs: the part of the early growth that pairs of a point with itself contribute.\n",
+        f"Changed is {', '.join(results)}, one thing at a time; every other field has its default, and r0 = {R0:g} unless pairs are drawn or steps "
+        f"are finite. An outcome is clearly below {ENOUGH:g} if the whole 95 % interval of its share is, unfinished classes counted in favour of the "
+        "theorem. Growth from self-pairs: the part of the early growth that pairs of a point with itself contribute.\n",
     ]
     for name, part in results.items():
         if name == "steps":

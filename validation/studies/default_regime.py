@@ -308,8 +308,9 @@ def passage(results: dict[str, Any]) -> str:
         counts = [row["counts"][name] for name in ("both", "one", "none")]
         checks.append([row["k"], f"{row['r0']:.3f}", row["d"], *counts, f"{low:.1%} to {high:.1%}", f"{row['gradients']:.0f}", f"{row['time']:.1e}"])
     return (
-        "A class is an exception if both of its views have escaped when its run of ERM ends. Exceptions of the runs, and how many are predicted:\n\n"
-        + table(["k", "r0", "classes", "exceptions", "predicted"], counted)
+        "Counted first are classes of which both views have *escaped* when their run of ERM ends, which nearly always means that both are learned. "
+        "How many there are in the runs, and how many are predicted:\n\n"
+        + table(["k", "r0", "classes", "both views escaped", "predicted"], counted)
         + "\nThe prediction (both learned where T_l - T_w < W, see the passage on exceptions) has no fitted number and is wrong for "
         f"{fit['missed']} of {fit['held_out']} classes. With a factor for W fitted to {fit['fitted_on']} other classes ({fit['W']['threshold']:.2f}) "
         f"it is wrong for {fit['W']['missed']}; with a fitted threshold for (T_l - T_w) / k ({fit['k']['threshold']:.0f}) for {fit['k']['missed']}. "

@@ -24,7 +24,7 @@ from lib.tables import table
 import mvsim
 from mvsim.objectives import scales
 
-TITLE = "Errors of steps where neurons rest on noise"
+TITLE = "Errors of steps where escaped neurons are in balance with noise"
 SOURCES = FLOW
 
 RTOL, FINE = 1e-3, 1e-5
@@ -105,8 +105,8 @@ def headline(results: dict[str, Any]) -> str:
     ours, equal = (next(row for row in results["rows"] if row["pair"] == list(pair)) for pair in (results["as_it_is"], EQUAL))
     worst = max(errors(ours, results["reference"])) / ours["rtol"]
     return (
-        f"{ours['evaluations']} gradients with the tolerances in use, {equal['evaluations']} with equal ones; the errors of those in use are at most "
-        f"{worst:.2g} rtol"
+        f"Where escaped neurons are in balance with noise, the tolerances in use take {ours['evaluations']} gradients and equal ones "
+        f"{equal['evaluations']}; the errors of those in use are at most {worst:.2g} rtol"
     )
 
 

@@ -97,6 +97,11 @@ class Evidence:
         return problem + self.objective.deviations() + stepping
 
     @property
+    def rtol(self) -> float:
+        """Relative tolerance of the flow that was followed, 0 for gradient descent."""
+        return float(self.run.provenance["integrator"].get("rtol") or 0.0)
+
+    @property
     def mixes(self) -> bool:
         """Whether training points are mixed."""
         return self.objective.mixes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from mvsim.intervals import clopper_pearson
 from mvsim.verification.verdict import Status, Verdict, margin_above
 
@@ -41,17 +43,26 @@ def further_needed(successes: int, trials: int, bound: float) -> int | None:
     return most
 
 
+def failures_needed(trials: int, bound: float) -> int:
+    """Return how many further trials would bring the upper end of the interval below ``bound``, > 0, if all fail as the ``trials`` before have."""
+    return next(further for further in count() if clopper_pearson(0, trials + further)[1] < bound)
+
+
 def fraction_at_least(name: str, statement: str, successes: int, trials: int, bound: float, detail: str = "") -> Verdict:
     """Say whether a probability is at least ``bound``, given the successes in independent trials.
 
     It is established if the whole Clopper-Pearson interval is, contradicted if even its upper end is not, and consistent if the interval contains
-    the bound; then the detail says how many further trials without a failure would establish it.
+    the bound; then the detail says how many further trials without a failure would establish it. Where no trial succeeds, nothing speaks for it
+    either: as long as the interval contains the bound that is inconclusive, and the detail says how many further failures would contradict it.
     """
     measured = successes / trials
     low, high = clopper_pearson(successes, trials)
     status: Status = "established" if low >= bound else "contradicted" if high < bound else "consistent"
     counts = f"{successes} of {trials}, 95% interval [{low:.3f}, {high:.3f}]"
-    if status == "consistent":
+    if status == "consistent" and not successes:
+        status = "inconclusive"
+        counts += f"; {failures_needed(trials, bound)} further runs in which it fails would contradict it"
+    elif status == "consistent":
         further = further_needed(successes, trials, bound)
         counts += (
             f"; {f'{further} further' if further is not None else f'more than {MOST_FURTHER} further'} runs without a failure would establish it"

@@ -21,7 +21,7 @@ Where u changes by less than doubles resolve over the fitted time, the slope is 
     du / d ln t = -(alpha - 2) u t c' / c;
 
 how it drifts is not known then, and t exp(u / |du / d ln t|) is told as a time before which the view does not escape. Where u is very large, as at
-d = k^20, that is so.
+d = k^20, that is so. A fit, too, says no later time than this: records alone do not put off an escape that the final state of the flow has coming.
 
 Far beyond the end of a run the slope can change by more than it has done so far: in the study permanence, views escape before the end of that x. Why
 K grows there is not known. So only the part `COUNTED_ON` of x is counted on.
@@ -190,13 +190,13 @@ class Moment(NamedTuple):
         if self.known == np.inf:
             return "never by its trend"
         if not self.is_resolved:
-            return f"not before t = {_power_of_ten(self.counted_on)}; the fit does not say when"
-        words = f"at t = {_power_of_ten(self.log_time)}, +- {self.error / np.log(10.0):.2g} decades by the fit"
+            return f"not before t = {power_of_ten(self.counted_on)}; the fit does not say when"
+        words = f"at t = {power_of_ten(self.log_time)}, +- {self.error / np.log(10.0):.2g} decades by the fit"
         factor = self.log_time - self.log_end
         return f"{words}, {np.exp(factor):.3g} times its end" if factor < np.log(SOON) else words
 
 
-def _power_of_ten(log_time: float) -> str:
+def power_of_ten(log_time: float) -> str:
     """Return exp(log_time) as a power of ten."""
     power = f"{log_time / np.log(10.0):.4g}"
     return f"10^({power})" if "e" in power else f"10^{power}"
@@ -237,13 +237,15 @@ def predicted_escapes(evidence: Evidence) -> Predicted:
     log_time, error = fitted.crossing()
     not_before = fitted.not_before()
     if fitted.records >= FEWEST:
-        still = usable & _is_still(u, fitted.records)
-        log_time, error, not_before = (
-            np.where(still, at_end, by_fit) for at_end, by_fit in zip(_at_end(evidence), (log_time, error, not_before), strict=True)
-        )
+        still, at_end, by_fit = usable & _is_still(u, fitted.records), _at_end(evidence), (log_time, error, not_before)
+        log_time, error, not_before = (np.where(still, of_end, of_fit) for of_end, of_fit in zip(at_end, by_fit, strict=True))
+        on_its_way = usable & np.isfinite(at_end[0])
+        error = np.where(on_its_way & np.isinf(log_time), np.inf, error)
+        not_before = np.where(on_its_way, np.minimum(not_before, at_end[2]), not_before)
     log_time = np.where(usable | np.isnan(log_time), log_time, np.inf)
     first = np.where(np.isnan(log_time), np.inf, log_time).argmin(axis=1)[:, None]
     of_view, of_error = (np.take_along_axis(values, first, axis=1)[:, 0] for values in (log_time, error))
+    of_error = np.where(np.isinf(of_view), error.max(axis=1), of_error)
     earliest = np.where(usable, not_before, log_time).min(axis=1)
     waiting = ~np.isfinite(evidence.entry_time)
     log_time, error, earliest = (np.where(waiting, values, np.nan) for values in (of_view, of_error, earliest))

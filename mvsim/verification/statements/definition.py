@@ -60,10 +60,20 @@ class Learned:
     @property
     def lost(self) -> np.ndarray:
         """(k, V) bool: views that were learned at some of `earlier` and are not at the end."""
+        return self.lost_since(0.0)
+
+    def lost_since(self, time: float) -> np.ndarray:
+        """Return (k, V) bool: views that were learned at some of `earlier`, at a time or after it, and are not at the end."""
         ever = np.zeros_like(self.by_definition)
-        for _, learned in self.earlier:
-            ever |= learned
+        for at, learned in self.earlier:
+            if at >= time:
+                ever |= learned
         return ever & ~self.by_definition
+
+    @property
+    def least_share(self) -> float:
+        """The part of D on which a learned view suffices at least: the lower end of the Clopper-Pearson interval."""
+        return clopper_pearson(self.draws, self.draws)[0]
 
     @property
     def by_definition(self) -> np.ndarray:
@@ -161,12 +171,11 @@ def definition_4_5(run: Run, learned: Learned) -> Verdict:
     """
     p, by_definition = run.parameters, learned.by_definition
     count = int(by_definition.sum())
-    low = clopper_pearson(learned.draws, learned.draws)[0]
     only_training = int((is_learned(learned.training) & ~is_learned(learned.fresh)).sum())
     against = int((by_definition != learned.active).sum())
     total = own_correlations(run.final_correlations)
     detail = (
-        f"{classes_told(learned)}; a learned view suffices on >= {low:.3f} of D "
+        f"{classes_told(learned)}; a learned view suffices on >= {learned.least_share:.3f} of D "
         f"({100 * CONFIDENCE:g}%, {learned.draws} fresh draws per class); partly learned: {int(learned.partly.sum())}; "
         f"dormant and right on some: {int(learned.dormant_partly.sum())}; "
         f"on training points only: {only_training}; B_(y,l) says otherwise for {against}; largest own correlation {total.max():.4g}"

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.evidence.permanence import COUNTED_ON, FEWEST, TESTED, Moment, predicted_escapes, trend
+from mvsim.verification.evidence.permanence import COUNTED_ON, FEWEST, TESTED, Moment, power_of_ten, predicted_escapes, trend
 from mvsim.verification.evidence.persistence import FACTOR
 from mvsim.verification.statements.assumptions import noise
 from mvsim.verification.statements.definition import Learned
@@ -31,13 +31,14 @@ def permanence(evidence: Evidence, learned: Learned, theorem: str) -> list[Verdi
 
 
 def one_feature_stays(evidence: Evidence, learned: Learned) -> Verdict:
-    """Theorem 4.6: the power C of k such that exactly one feature is predicted to stay learned in (1 - o(1)) k classes up to t = k^C.
+    """Theorem 4.6: the power C of k such that no second feature is predicted to be learned in (1 - o(1)) k classes up to t = k^C.
 
     That ends when one class more than there may be has learned both. Of the way in ln t to where that cannot have happened by the fit, the part
     `mvsim.verification.evidence.permanence.COUNTED_ON` is counted on. The detail has the first escape of any unlearned view as it is predicted.
+    Whether the feature that is learned stays so is not predicted: noise in the linear part of the activation can undo it on a part of D.
     """
     name = "Theorem 4.6 (permanence)"
-    statement = f"the power C of k such that the views that are not learned are predicted to stay so, in {ONE_FEATURE:g} k classes, up to t = k^C"
+    statement = f"the power C of k up to which, t = k^C, no second feature is predicted in {ONE_FEATURE:g} k classes; of the first nothing is said"
     p = evidence.parameters
     if p.alpha <= 2.0:
         return not_applicable(name, statement, "at alpha <= 2 there is no dormant view whose escape could be predicted")
@@ -52,12 +53,14 @@ def one_feature_stays(evidence: Evidence, learned: Learned) -> Verdict:
     moments = [min(predicted.moment(int(y), view, log_end) if waits[y, view] else NEVER for view in range(p.V)) for y in np.flatnonzero(one)]
     order, classes = sorted(range(len(moments)), key=lambda i: moments[i].known), np.flatnonzero(one)
     first, last = moments[order[0]], moments[order[int(one.sum()) - needed]]
-    which = f"the first class that is predicted to learn its second feature is class {classes[order[0]]}, {first}"
+    which = f"the first second feature is predicted in class {classes[order[0]]}, {first}"
     which = "no class is on its way to learn both" if first == NEVER else which
-    now = f"{int(one.sum())} of {p.k} classes have one feature now; up to t = k^C at least {needed} are counted on to keep it"
-    detail = f"{which}; {now}; {_reached(evidence)}; {predicted.records} records fitted{_extrapolated(last)}"
+    until = "ever, by its trend" if last.counted_on == np.inf else f"before t = {power_of_ten(last.counted_on)}"
+    now = f"at least {needed} of the {int(one.sum())} classes with one feature are counted on not to learn a second {until}"
+    detail = f"{now}; {which}; {_reached(evidence)}; a trend of {predicted.records} records{_extrapolated(last)}"
     loud = noise(evidence)[-1]
-    detail += f"; noise is in the linear regime (V Q delta4 max c / rho = {loud:.3g}), where the trend may turn" if loud >= 1.0 else ""
+    if loud >= 1.0:
+        detail += f"; noise is in the linear regime (V Q delta4 max c / rho = {loud:.3g}, not << 1): it may turn the trend, and undo learned features"
     return replace(constant(name, statement, last.counted_on / evidence.log_k, detail=detail), soon=which)
 
 

@@ -8,6 +8,9 @@ What has not been learned may still come, so that what is missing fails only aft
 end there when they have settled: one that is followed further may still turn. What is said is about the run and up to its end; when an unlearned view
 is predicted to escape after all, says `mvsim.verification.statements.permanence`.
 
+They speak of all later times. Where so many classes have lost a view that was learned while training accuracy was 1 that no others can make up for
+it, a theorem fails at once.
+
 A view is learned if it suffices wherever that was looked at, as Definition 4.5 has it, and not learned otherwise. One that has escaped and suffices
 on a part of D is on its way or stuck: it is not enough for Theorem 4.7, and leaves its class open for Theorem 4.6. A dormant view, on which all
 neurons of the class are in the polynomial part, may suffice on a part of D as well: where noise tells the class, or where all outputs are 0 but a
@@ -37,29 +40,45 @@ PARTLY = ", which is why it is undecided: by Definition 4.5 such a view is not l
 
 def theorem_4_6(run: Run, learned: Learned) -> list[Verdict]:
     """Theorem 4.6 (ERM): training accuracy 1, and exactly one feature learned in (1 - o(1)) k classes, for all later t."""
-    count, partly = learned.by_definition.sum(axis=1), learned.partly.any(axis=1)
+    count, partly, lost = learned.by_definition.sum(axis=1), learned.partly, learned.lost_since(_trained_since(run, learned))
     statement = f"exactly one feature is learned in (1 - o(1)) k classes, from some t on; {ONE_FEATURE:g} stands for 1 - o(1), a convention"
-    classes = _Classes((count == 1) & ~partly, (count < 2) & partly, ONE_FEATURE, 1)
+    classes = _Classes((count == 1) & ~partly.any(axis=1), (count < 2) & (partly & ~lost).any(axis=1), np.asarray(lost.any(axis=1)), ONE_FEATURE, 1)
     return [_training_accuracy("4.6", run, learned), _features("4.6", statement, run, learned, classes)]
 
 
 def theorem_4_7(run: Run, learned: Learned) -> list[Verdict]:
     """Theorem 4.7 (Midpoint Mixup): training accuracy 1, and both features of every class learned, for all later t."""
-    both = learned.by_definition.sum(axis=1) == 2
+    both, lost = learned.by_definition.sum(axis=1) == 2, np.asarray(learned.lost_since(_trained_since(run, learned)).any(axis=1))
     statement = "both features of every class are learned, from some t on"
     return [
         _training_accuracy("4.7", run, learned),
-        _features("4.7", statement, run, learned, _Classes(both, np.zeros_like(both), 1.0, 2)),
+        _features("4.7", statement, run, learned, _Classes(both, np.zeros_like(both), lost, 1.0, 2)),
     ]
 
 
 class _Classes(NamedTuple):
-    """Which classes are as a theorem says and which may be, both (k,); how many have to be (``bound``, a fraction), with how many features."""
+    """What the classes are at the end of a run, and what a theorem asks of them.
+
+    Attributes
+    ----------
+    right, open, lost : numpy.ndarray
+        (k,) bool: which are as it says, which may be, and which have lost a view that was learned while training accuracy was 1.
+    bound : float
+        The fraction of them that has to be as it says.
+    wanted : int
+        How many features such a class has.
+    """
 
     right: np.ndarray
     open: np.ndarray
+    lost: np.ndarray
     bound: float
     wanted: int
+
+    @property
+    def broken(self) -> bool:
+        """Whether so many have lost a view that the others are too few."""
+        return float((self.right | ~self.lost).mean()) < self.bound
 
 
 class Theorem(NamedTuple):
@@ -83,6 +102,12 @@ def _accuracy(run: Run, learned: Learned) -> np.ndarray:
     accuracy = run.dataset["training_accuracy"].to_numpy().copy()
     accuracy[-1] = learned.accuracy
     return accuracy
+
+
+def _trained_since(run: Run, learned: Learned) -> float:
+    """Return since when training accuracy is 1; infinite if it is not."""
+    accuracy = _accuracy(run, learned)
+    return unchanged_since(run.dataset["time"].to_numpy(), accuracy) if accuracy[-1] == 1.0 else np.inf
 
 
 def _training_accuracy(number: str, run: Run, learned: Learned) -> Verdict:
@@ -112,18 +137,22 @@ def _features(number: str, statement: str, run: Run, learned: Learned, classes: 
     measured, possible = float(right.mean()), float((right | classes.open).mean())
     since = _since(times, record, learned)
     # What is learned stays so; what is not may still come, and until then its class may become what the theorem says.
-    waiting = learned.by_definition.sum(axis=1) < classes.wanted
+    waiting = (learned.by_definition.sum(axis=1) < classes.wanted) & ~classes.lost
     may_come = measured < bound <= float((right | classes.open | waiting).mean())
     growth = growth_to_settle(FACTOR, learned.by_definition)
     factor = PATIENCE if may_come or waiting.sum() > (1.0 - bound) * len(right) + 1e-9 else growth
     lasting = training_status(times, accuracy, growth) != "inconclusive" and has_lasted(times, since, factor)
     status: Status = "inconclusive"
-    if lasting and not measured < bound <= possible:
+    if classes.broken:
+        status = "fails"
+    elif lasting and not measured < bound <= possible:
         status = "holds" if measured >= bound else "fails"
     end = f"t = {times[-1]:.4g}{_as_power(run, times[-1])}"
     lasted = f"unchanged since t = {since:.4g}, true to {end}" if since < times[-1] else f"by all draws the last change is at the end, {end}"
     detail = f"{int(right.sum())} of {len(right)} classes; {lasted}"
-    detail += "" if lasting else f"; too short to tell: it and training accuracy have to last while t grows {_fold(factor)}"
+    too_short = not lasting and status == "inconclusive"
+    detail += f"; too short to tell: it and training accuracy have to last while t grows {_fold(factor)}" if too_short else ""
+    detail += f"; a learned view suffices on at least {learned.least_share:.3f} of D (95%, {learned.draws} fresh draws per class)"
     others = np.flatnonzero(~right)
     if len(others):
         named = f"{', '.join(map(str, others[:10]))}{' ...' if len(others) > 10 else ''}"
@@ -138,6 +167,7 @@ def _features(number: str, statement: str, run: Run, learned: Learned, classes: 
     detail += f"; classes of which more draws say otherwise than the run's own: {differs}" if differs else ""
     lost = int(learned.lost.any(axis=1).sum())
     detail += f"; classes that have lost a view that was learned at an earlier saved state: {lost}" if lost else ""
+    detail += f", {int(classes.lost.sum())} of them while training accuracy was 1" if classes.lost.any() else ""
     name, margin, count = f"Theorem {number} (features)", margin_above(measured, bound), Count(int(right.sum()), len(right), "classes")
     return Verdict(name, status, statement, measured, bound, margin, detail, number=number, part="features", count=count, partly=left_open)
 
@@ -145,13 +175,17 @@ def _features(number: str, statement: str, run: Run, learned: Learned, classes: 
 def _since(times: np.ndarray, record: np.ndarray, learned: Learned) -> float:
     """Return the time since which features are as they are at the end, by the run's own draws (T, k, V) and, where saved states tell, by all draws.
 
-    A change by all draws that comes later counts from the first saved state after it; one after the last of them, from the end.
+    Where a view at a saved state is not what it is at the end, and the run's own draws have seen no change of it since, the change counts from the
+    first saved state after it; after the last of them, from the end.
     """
-    changed = unchanged_since(times, record)
-    different = [time for time, of_state in learned.earlier if (of_state != learned.by_definition).any()]
-    if not different or different[-1] < changed:
+    changed, unseen = unchanged_since(times, record), None
+    for time, of_state in learned.earlier:
+        at = record[max(int(np.searchsorted(times, time, side="right")) - 1, 0)]
+        if ((of_state != learned.by_definition) & (at == record[-1])).any():
+            unseen = time
+    if unseen is None:
         return changed
-    return next((time for time, _ in learned.earlier if time > different[-1]), float(times[-1]))
+    return max(changed, next((time for time, _ in learned.earlier if time > unseen), float(times[-1])))
 
 
 def _fold(factor: float) -> str:

@@ -47,6 +47,22 @@ def test_neurons_that_shrink_or_are_dead_never_escape(erm):
     assert np.isinf(found.log_time[waiting]).all()
 
 
+def test_records_do_not_put_off_what_the_flow_has_coming(erm):
+    """By records that are made to shrink nothing ever escapes; the final state says of some views that they are on their way, and until when."""
+    shape = erm.dataset["entry_time"].shape
+    evidence = late(erm, own_correlations=potentials(erm, TIMES, np.full(shape, 1e6), np.full(shape, -5.0)))
+    found, c = predicted_escapes(evidence), evidence.own[-1]
+    pull = -np.einsum("yryl->yrl", evidence.gradient(evidence.snapshots[-1]))
+    pull = np.where(pull > 0.0, pull, np.nan)
+    way = np.nanmin(np.where(np.isnan(pull), np.inf, c / ((erm.parameters.alpha - 2.0) * TIMES[-1] * pull)), axis=1)
+    coming = ~np.isnan(found.log_time) & np.isfinite(way)
+    assert coming.any()
+    for y, view in np.argwhere(coming):
+        moment = found.moment(y, view, np.log(TIMES[-1]))
+        assert not moment.is_resolved
+        assert moment.known <= np.log(TIMES[-1]) + way[y, view] * (1.0 + 1e-9)
+
+
 def test_what_bends_has_an_error(erm):
     shape = erm.dataset["entry_time"].shape
     own = potentials(erm, TIMES, np.full(shape, 1e3), np.full(shape, 10.0))

@@ -40,10 +40,8 @@ def test_the_power_is_that_of_the_class_that_is_one_too_many(erm, monkeypatch):
     with_escapes(monkeypatch, [30.0, 20.0, 50.0, 40.0])  # k = 4: 0.9 of 4 classes are all four
     verdict = one_feature_stays(Evidence(erm), learned(4))
     assert (verdict.status, verdict.measured) == ("measured", pytest.approx(power(erm, 20.0)))
-    expected = (
-        "the first class that is predicted to learn its second feature is class 1, at t = 10^20, +- 2 decades by the fit; 4 of 4 classes have one"
-    )
-    assert verdict.detail.startswith(expected)
+    assert verdict.detail.startswith("at least 4 of the 4 classes with one feature are counted on not to learn a second before t = 10^")
+    assert "; the first second feature is predicted in class 1, at t = 10^20, +- 2 decades by the fit; " in verdict.detail
     monkeypatch.setattr(statements, "ONE_FEATURE", 0.75)
     verdict = one_feature_stays(Evidence(erm), learned(4))
     assert verdict.measured == pytest.approx(power(erm, 30.0))
@@ -153,6 +151,6 @@ def test_what_ends_soon_is_said_in_the_verdict_on_the_theorem(erm, monkeypatch):
         verdicts = {verdict.name: verdict for verdict in judge(erm, "4.6").verdicts}
         features = verdicts["Theorem 4.6 (features)"]
         assert features.status == "holds"
-        assert features.soon.startswith("the first class that is predicted to learn its second feature is class 0, at t = 10^") == said
+        assert features.soon.startswith("the first second feature is predicted in class 0, at t = 10^") == said
         assert features.detail == (f"{features.brief}; settled, and may change later: {features.soon}" if said else features.detail)
         assert bool(features.brief) == bool(features.soon) == said

@@ -105,6 +105,29 @@ def test_features_last_since_all_draws_say_so_at_saved_states():
     assert "lost a view that was learned at an earlier saved state: 1" in features((0.5, fewer), (2.0, both)).detail
 
 
+def test_a_change_that_the_draws_of_the_run_have_not_seen_counts_from_the_end():
+    """At t = 0.5, the last saved state, view 1 of class 3 is learned by all draws and not by the run's own, as at the end by neither."""
+    run, learned = made_up([[NONE] * 10, *[[ONE] * 10] * 3], [0.0, 1.0, 1.0, 1.0], [0.0, 1.0, 10.0, 100.0])
+    nothing, second = np.zeros((10, 2), dtype=bool), np.zeros((10, 2), dtype=bool)
+    second[3, 1] = True
+    of = {name: THEOREMS["4.6"].judge(run, replace(learned, earlier=[(0.5, state)]))[1] for name, state in (("nothing", nothing), ("second", second))}
+    assert (of["nothing"].status, "unchanged since t = 1, " in of["nothing"].detail) == ("holds", True)
+    assert (of["second"].status, "the last change is at the end" in of["second"].detail) == ("inconclusive", True)
+
+
+@pytest.mark.parametrize(("lost", "time", "status"), [(1, 2.0, "inconclusive"), (2, 2.0, "fails"), (2, 0.5, "inconclusive")])
+def test_features_that_are_lost_again_break_a_theorem(lost, time, status):
+    """Of ten classes some have lost their one view, which still suffices on a part of D; training accuracy is 1 since t = 1."""
+    end = [ONE] * (10 - lost) + [[0.99, 0.0]] * lost
+    run, learned = made_up([[NONE] * 10, *[[ONE] * 10] * 3], [0.0, 1.0, 1.0, 1.0], [0.0, 1.0, 10.0, 100.0])
+    learned = replace(
+        learned, fresh=np.array(end), training=np.array(end), earlier=[(time, np.array([[True, False]] * 10)), (50.0, np.array(end) == 1.0)]
+    )
+    verdict = THEOREMS["4.6"].judge(run, learned)[1]
+    assert verdict.status == status
+    assert (f"at an earlier saved state: {lost}, {lost} of them while training accuracy was 1" in verdict.detail) == (time > 1.0)
+
+
 def test_saved_states_are_tested_since_the_draws_of_the_run_are_unchanged(erm):
     learned = learned_features(erm)
     saved = erm.dataset["snapshot_time"].to_numpy()

@@ -42,9 +42,16 @@ class Claim(NamedTuple):
         return self.check(evidence).about(self.number)
 
 
-NUMERICAL = 1e-4
-"""Part of the largest correlation of a neuron by which another one may have the wrong sign: a tenth of the default tolerance, to which the flow
-resolves correlations that are not own ones."""
+RESOLVED = 0.1
+"""Part of the tolerance of a flow, over the largest correlation of a neuron, to which it resolves those that are not own ones."""
+
+ROUND_OFF = 1e-12
+"""The same of gradient descent, which makes no other errors."""
+
+
+def resolved_to(evidence: Evidence) -> float:
+    """Return the part of the largest correlation of a neuron below which another one of a run may have the wrong sign."""
+    return RESOLVED * evidence.rtol if evidence.rtol > 0.0 else ROUND_OFF
 
 
 def signs(violations: tuple[int, int], what: str, verdict: Verdict, unclear: int = 0) -> Verdict:

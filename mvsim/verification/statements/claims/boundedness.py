@@ -9,8 +9,9 @@ from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.statements.claims.base import exceeding, first_time, signs, since
 from mvsim.verification.verdict import Verdict, constant, not_applicable
 
-FALL = 0.01
-"""Relative fall of an own correlation that is more than its error: ten times the default tolerance, to which each step resolves it."""
+FALL, OF_ROUNDING = 10.0, 1e-9
+"""Relative fall of an own correlation that is more than its error: of a flow in units of its tolerance, to which each step resolves it, and of
+gradient descent."""
 
 ROUNDING = 1e-12
 """Part of the largest gradient correlation below which the sign of another one is rounding."""
@@ -19,32 +20,32 @@ ROUNDING = 1e-12
 def monotone(evidence: Evidence) -> Verdict:
     """Corollary B.26: <-grad_{w_{y,r}} J, v_{y,l}> >= 0, so that the own correlations of neurons in B_{y,l} never fall.
 
-    The display is lost in the texts that were at hand; the sign is inferred from Claim B.25, and that it is about B_{y,l} from the proof of B.27. A
-    correlation that has entered B_{y,l} and falls later by more than `FALL`, between any two records, contradicts it. Measured: the largest of these
-    falls,
+    The texts that were at hand do not have the formula; the sign is inferred from Claim B.25, and that it is about B_{y,l} from the proof of B.27. A
+    correlation that has entered B_{y,l} and falls later by more than `FALL` tolerances, between any two records, contradicts it. Measured: the
+    largest of these falls,
 
         max_t 1 - c(t) / max_{t_B <= s <= t} c(s),      t_B the first record in B_{y,l}.
 
     The sign of the gradient itself, at the saved states, is in the detail, of these neurons and of all: it decides nothing, since at a state where
     nothing moves it is the error of the run, and on neurons with c <= 0 the own feature does not act.
     """
-    name, statement = "Claim B.26", "own correlations in B_{y,l} never fall (so read, its display is lost)"
-    own, states = evidence.own, evidence.snapshots
+    name, statement = "Claim B.26", "own correlations in B_{y,l} never fall (our reading: the formula is missing from the text at hand)"
+    own, states, allowed = evidence.own, evidence.snapshots, FALL * evidence.rtol or OF_ROUNDING
     inside = since(own >= evidence.threshold)  # (T, k, m, V)
     entered = inside[-1]
     if not entered.any():
-        return not_applicable(name, statement, "no neuron enters B_(y,l)", FALL)
+        return not_applicable(name, statement, "no neuron enters B_(y,l)", allowed)
     highest = np.maximum.accumulate(np.where(inside, own, -np.inf), axis=0)
     with np.errstate(invalid="ignore"):
         fall = np.where(inside, 1.0 - own / highest, 0.0)
-    falls = np.asarray((fall > FALL).any(axis=0))
+    falls = np.asarray((fall > allowed).any(axis=0))
     pulls = np.stack([-own_correlations(evidence.gradient(state)) for state in states])
     negative = (pulls < -ROUNDING * np.abs(pulls).max(axis=(1, 2, 3), keepdims=True)).any(axis=0)
     detail = (
         f"in B_(y,l), in {int(falls.any(axis=(1, 2)).sum())} classes; the gradient is negative, at some of {len(states)} saved states, along "
         f"{int((negative & entered).sum())} of them and {int(negative.sum())} of all {negative.size}; measured: the largest relative fall"
     )
-    measured = constant(name, statement, float(fall.max()), FALL, detail=detail, violated_at=exceeding(evidence.times, fall, FALL))
+    measured = constant(name, statement, float(fall.max()), allowed, detail=detail, violated_at=exceeding(evidence.times, fall, allowed))
     return signs((int(falls.sum()), int(entered.sum())), "own correlations", measured)
 
 

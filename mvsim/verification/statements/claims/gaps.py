@@ -117,7 +117,7 @@ def linear_difference(evidence: Evidence) -> Verdict:
     relative = [(Psi - form) / max(abs(Psi), abs(form), 1e-300) for Psi, form in pulls]
     worst = int(np.argmax(relative))
     Psi, form = pulls[worst]
-    detail = f"{len(pulls)} classes; {relative[worst] * evidence.data.N**0.5:.3g} N^(-1/2); Psi = {Psi:.3g} beside {form:.3g}{_left_out(left)}"
+    detail = f"{_cases(len(pulls))}; {relative[worst] * evidence.data.N**0.5:.3g} N^(-1/2); Psi = {Psi:.3g} beside {form:.3g}{_left_out(left)}"
     if p.delta4 > 0.0:
         log_scale = np.log(p.P) + p.alpha * np.log(p.delta4) + (p.alpha - 1.0) * np.log(evidence.log_k / p.rho)
         detail += f"; over P delta4^alpha (log(k) / rho)^(alpha-1): {_product(Psi - form, -log_scale):.3g}"
@@ -180,7 +180,7 @@ def lagging_gradient(evidence: Evidence) -> Verdict:
         return constant(name, statement, None, detail=f"no class satisfies what is supposed; {without} with Delta_y >= log k do not satisfy (B.44)")
     values = np.array(constants)
     below = exceeding(np.array(times), -values, 0.0)
-    detail = f"{len(constants)} classes at {len(set(times))} saved states, largest {values.max():.3g}; {without} more do not satisfy (B.44)"
+    detail = f"{_cases(len(constants))}, largest {values.max():.3g}; {without} more do not satisfy (B.44)"
     return constant(name, statement, float(values.min()), 0.0, above=True, detail=detail, violated_at=below)
 
 
@@ -221,7 +221,7 @@ def slow_gradient(evidence: Evidence) -> Verdict:
         return constant(name, statement, None, detail="no positive gradient correlation at a saved state after the first escape")
     of = len(rates) * evidence.parameters.k
     largest_supposed = f", largest there {where_supposed:.4g}" if np.isfinite(where_supposed) else ""
-    detail = f"at t = {times[int(np.argmax(rates))]:.4g} of {len(rates)} saved states; the other exponentials do not fall in {holds} of {of} classes"
+    detail = f"at t = {times[int(np.argmax(rates))]:.4g} of {len(rates)} saved states; the other exponentials do not fall in {holds} of {_cases(of)}"
     return constant(name, statement, max(rates), detail=f"{detail}{largest_supposed}{evidence.which_pairs}")
 
 
@@ -300,6 +300,10 @@ def _class_pairs(evidence: Evidence, snapshot: Snapshot, y: int, coefficients: n
 def _product(number: float, log_factor: float) -> float:
     """Return a number times a factor that may leave the range of doubles."""
     return float(np.sign(number) * exponential(logarithm(abs(number)) + log_factor))
+
+
+def _cases(count: int) -> str:
+    return f"{count} classes at saved states, each counted at each"
 
 
 def _left_out(count: int) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from mvsim.diagnostics import off_diagonal_correlations
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.statements.claims.base import NUMERICAL, first_records, largest, signs, since
+from mvsim.verification.statements.claims.base import first_records, largest, resolved_to, signs, since
 from mvsim.verification.verdict import Verdict, constant, not_applicable
 
 
@@ -79,26 +79,31 @@ def still_positive(evidence: Evidence) -> Verdict:
 
 
 def _positivity(evidence: Evidence, name: str, when: str, until: np.ndarray) -> Verdict:
-    """Count the correlations that are positive at the start and negative beyond the numerical error at a saved state, up to times ``until`` (k,)."""
+    """Count the correlations that are positive at the start and negative beyond the error of the run at a saved state, up to times ``until`` (k,).
+
+    One that is below 0 within that error has no sign.
+    """
     statement = f"<w_(y,r), v_(s,l)>(0) > 0 implies <w_(y,r), v_(s,l)>(t) > 0 {when}, s != y"
     start = off_diagonal_correlations(evidence.snapshots[0].c)
     positive = start > 0.0
     if not positive.any():
         return not_applicable(name, statement, "none is positive at the start", 1.0)
-    turned, least, broken = np.zeros_like(positive), 1.0, None
+    turned, unclear, least, broken = np.zeros_like(positive), np.zeros_like(positive), 1.0, None
     for snapshot in evidence.snapshots:
         counted = positive & (snapshot.time <= until)[:, None, None, None]
         now = off_diagonal_correlations(snapshot.c)
-        error = NUMERICAL * np.abs(snapshot.c).max(axis=(2, 3))[:, :, None, None]
+        error = resolved_to(evidence) * np.abs(snapshot.c).max(axis=(2, 3))[:, :, None, None]
         wrong = counted & (now < -error)
         broken = snapshot.time if broken is None and wrong.any() else broken
         least = min(least, float((now[counted] / start[counted]).min(initial=1.0)))
         turned |= wrong
+        unclear |= counted & (now <= 0.0) & ~wrong
     n, of = int(turned.sum()), int(positive.sum())
     neurons = np.any(turned, axis=(2, 3))
     detail = f"{int(neurons.sum())} neurons of {int(neurons.any(axis=1).sum())} classes; least ratio to the start {least:.3g}; at the saved states"
     detail += "; measured: the fraction that stays positive"
-    return signs((n, of), "off-diagonal correlations", constant(name, statement, 1.0 - n / of, 1.0, above=True, detail=detail, violated_at=broken))
+    measured = constant(name, statement, 1.0 - n / of, 1.0, above=True, detail=detail, violated_at=broken)
+    return signs((n, of), "off-diagonal correlations", measured, int((unclear & ~turned).sum()))
 
 
 def lag_after_escape(evidence: Evidence) -> Verdict:
