@@ -28,8 +28,8 @@ LOSS = 20.0
 of an earlier time-stepper differed by 1.4 rtol at most; a last record of ERM whose time is wrong by a fifth differs by 140 rtol."""
 
 OWN_SIZE = 1.0
-"""Most difference of a dormant own correlation from the replay, relative to its own size, in units of rtol. In 40 runs of the study replays they differ
-by less than a thousandth of that: while they grow as powers, steps resolve them far better than rtol. Those of CVODE do so less. Own correlations
+"""Most difference of a dormant own correlation from the replay, relative to its own size, in units of rtol. In 40 runs of the study replays they
+differ by less than a thousandth of that: while they grow as powers, steps resolve them far better than rtol, those of CVODE less so. Own correlations
 below s = 0.3 / sqrt(d), a quarter of them at the start, are compared relative to s. Larger own correlations, those that are not above 0, and at saved
 states all others, are compared in units of the tolerance alone."""
 
