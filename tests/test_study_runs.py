@@ -136,10 +136,10 @@ def test_a_point_that_is_undecided_in_every_run_has_no_fraction():
         "all": asked(20, 1, told.format(1, 1), interrupted=["seed 0 after 9 gradients at t = 1"]),
         "some": asked(6, 5, told.format(5, 4)),
     }
-    left = paths.picture(results).axes[0]
-    (drawn,) = left.containers
-    assert [round(k) for k in drawn.lines[0].get_xdata()] == [6]
-    assert [text.get_text() for text in left.texts] == ["4.7: undecided"]
+    of_4_7 = paths.picture(results).axes[1]
+    (drawn,) = of_4_7.containers
+    assert [round(place) for place in drawn.lines[0].get_xdata()] == [0]  # k = 6 is the first
+    assert [text.get_text() for text in of_4_7.texts] == ["undecided"]
     passage = paths.passage(results)
-    assert "holds in 0 of 1, 95% interval [0, 1]; 1 undecided; interrupted: seed 0 after 9 gradients at t = 1 |" in passage
-    assert "holds in 0 of 5, 95% interval [0, 1]; 4 undecided |" in passage
+    assert "holds in 0 of 1, 95% interval [0, 1]; 1 undecided; interrupted: seed 0 after 9 gradients at t = 1 |  |" in passage
+    assert "holds in 0 of 5, 95% interval [0, 1]; 4 undecided |  |" in passage

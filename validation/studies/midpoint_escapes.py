@@ -91,7 +91,7 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
     return {"k": k, "layout": layout, "d": p.d, "N": p.N, "P": p.P, "runs": found}
 
 
-WAYS = {False: "By a neuron of its own", True: "By the neuron of the first view"}
+WAYS = {False: "Views that a neuron of their own takes", True: "Views that the neuron of the first view takes"}
 """Titles of the two ways in which views escape: by growth of a dormant neuron, and by patches that two points share."""
 
 
@@ -122,7 +122,7 @@ def _headline(results: dict[str, Any]) -> str:
     worst = 10.0 ** float(np.abs(late).max())
     return (
         f"{before} of {len(late)} escapes under Midpoint Mixup come before the time predicted from the initial state; {within} are within a factor "
-        f"of {10.0**WITHIN:.0f} of it, the worst is off by a factor of {worst:,.2g}"
+        f"of {10.0**WITHIN:.0f} of it, the worst is off by a factor of {float(f'{worst:.2g}'):,.0f}"
     )
 
 

@@ -25,7 +25,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Patch, Rectangle
 
 from mvsim.plotting.labels import METHOD_NAMES
-from mvsim.plotting.style import MARK, styled
+from mvsim.plotting.style import MARK, NONE, styled
 from mvsim.simulation.words import number
 from mvsim.verification import run_verdicts
 from mvsim.verification.paths import path_in_k
@@ -42,17 +42,14 @@ AT = {"scaled": "default r0", "literal": "d = k^20"}
 REGIMES = {"scaled": "default", "literal": "literal"}
 """By name the path on which d lies (`mvsim.verification.paths.path_in_k`)."""
 
-COLOURS = {"holds": "#EDEDED", "partly": "#CFCFCF", "contradicted": "#ABABAB", "measured": "#F8F8F8", "within": "#DEDEDE", "beyond": "#C2C2C2"}
-HATCHES = {"contradicted": "////", "partly": "..", "beyond": "\\\\\\\\"}
-"""Greys, since colours have other meanings in other pictures; what matters has a hatch, too."""
+DARK, PALE, WHITE = "#333333", "#E4E4E4", "#FFFFFF"
+COLOURS = {"contradicted": DARK, "partly": DARK, "holds": PALE, "measured": WHITE, "within": WHITE, "beyond": WHITE}
+"""Dark where a step is contradicted; white for numbers, which decide nothing."""
 
 MEANINGS = {
-    "holds": "holds in all runs",
-    "partly": "holds in some runs",
-    "contradicted": "contradicted in all runs",
-    "measured": "hidden constant, median",
-    "within": "within the bound in all runs, median",
-    "beyond": "outside the bound in some run, median",
+    DARK: "contradicted in some runs (fraction: in how many it holds)",
+    PALE: "holds in all runs",
+    WHITE: "decides nothing: median of a constant (*: beyond a bound of the paper in some run)",
 }
 
 HEADS = {"scaled": "default $r_0$", "literal": "$d = k^{20}$"}
@@ -134,9 +131,8 @@ def picture(results: dict[str, Any]) -> Figure:
         for axes, (theorem, (rows, columns)) in zip(panels, tables.items(), strict=False):
             _table(axes, results, rows, columns, most)
             axes.set_title(METHOD_NAMES[THEOREMS[theorem].method], loc="left")
-        look = {"edgecolor": "#999999", "linewidth": 0.4}
-        handles = [Patch(facecolor=COLOURS[kind], hatch=HATCHES.get(kind), label=text, **look) for kind, text in MEANINGS.items()]
-        figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=6)
+        handles = [Patch(facecolor=colour, label=text, edgecolor="#999999", linewidth=0.4) for colour, text in MEANINGS.items()]
+        figure.legend(handles=handles, loc="outside lower center", fontsize=6)
         title = textwrap.fill(f"Contradicted by some run: {_named(against)}", LETTERS)
         figure.suptitle(title, fontsize=9, x=0.01, ha="left")
         return figure
@@ -164,10 +160,10 @@ def _table(axes: Axes, results: dict[str, Any], rows: list[str], columns: list[s
         for y, row in enumerate(rows):
             kind, words = outcome(results[column]["steps"][row]) if row in results[column]["steps"] else ("none", "")
             if kind != "none":
-                look = {"facecolor": COLOURS[kind], "hatch": HATCHES.get(kind), "edgecolor": "white", "linewidth": 0}
-                axes.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, **look))
-                back = {"facecolor": COLOURS[kind], "edgecolor": "none", "pad": 0.6}
-                axes.text(x, y, words, ha="center", va="center", fontsize=6 if len(words) < 6 else 5.5, bbox=back if kind in HATCHES else None)
+                axes.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=COLOURS[kind], edgecolor=NONE, linewidth=0.4))
+                said = f"{words}*" if kind == "beyond" else words
+                ink = WHITE if COLOURS[kind] == DARK else "black"
+                axes.text(x, y, said, ha="center", va="center", fontsize=6 if len(said) < 6 else 5.5, color=ink)
     axes.set_xlim(-0.5, len(columns) - 0.5)
     axes.set_ylim(most - 0.5, -1.9)
     axes.set_xticks([])
