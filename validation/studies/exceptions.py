@@ -335,7 +335,7 @@ def quotes(results: dict[str, Any]) -> list[str]:
     found = results["k"]["50"]
     return [
         f"At k = 50, initial weights, data and the time of the end tell for {found['by_W']} of {found['classes']} classes",
-        f'Guessing "one" for every class is right for {found["base"]}',
+        f'"one" for all is right for {found["base"]}',
     ]
 
 

@@ -319,4 +319,6 @@ def quotes(results: dict[str, Any]) -> list[str]:
     rows = [f"| {p.k} | {p.r0:.2g} | {seeds} | {count} |{others} |" for count, others in zip(held, undecided, strict=True)]
     classes = [_classes(verdicts_of(results[name]), "Theorem 4.6 (features), k = 10") for name in ("k=10", AT_LATER)]
     against = dict.fromkeys(row.statement.split()[1] for row in _rows(results) if row.verdict in BAD and row.statement.startswith("Claim"))
-    return [*rows, f"{classes[0]} classes, at t = 10^12 {classes[1]}", f"Runs contradict steps {' and '.join(against)} of the proofs"]
+    late = results[AT_LATER]["classes"]
+    without = [f"the other {late['none']} have none"] if not late["both"] else []
+    return [*rows, f"{classes[0]} classes, at t = 10^12 {classes[1]}", *without, f"Runs contradict steps {' and '.join(against)} of the proofs"]
