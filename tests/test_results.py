@@ -220,7 +220,12 @@ SMALL = {
     "fuzz": {"total": 1, "failures": []},
     "gpu": {"exactness": {"rows": [{"problem": {}, "method": "erm", "loss": 0.0, "gradient": 0.0, "same_bits": True, "control_differs": True}]}},
     "invariants": {"rows": [{"set": 0, "method": "erm", "broken": [], "warnings": []}]},
-    "replays": {"erm k=4": {"seeds": 1, "runs": {"0": {"settled": True, "difference": 1.0, "dormant": 1e-6, "steps": 9, "gradients": 9, "fails": []}}}},
+    "replays": {
+        "erm k=4": {
+            "seeds": 1,
+            "runs": {"0": {"settled": True, "difference": 1.0, "dormant": 1e-6, "steps": 9, "gradients": 9, "fails": []}},
+        }
+    },
     "sweeps": {"kills": {"kills": 10, "exit_code": 0, "cells": 200, "same_table": True, "different_runs": []}},
 }
 """Results of studies that have none committed, as far as they are judged."""

@@ -29,7 +29,7 @@ STYLES: dict[Status, str] = {
 INDENT = 15
 """Columns of the status; the words stand beside it."""
 
-BEYOND = "outside the proof's constant, which decides nothing at one k"
+BEYOND = "beyond a bound whose constant the paper leaves open, so not contradicted"
 """Of a number that is measured, and of which the proof fixes only the order."""
 
 GROUPS = {
@@ -38,7 +38,10 @@ GROUPS = {
     "step": "steps of the proofs and definitions",
     "control": "controls",
 }
-"""What the verdicts are called that are only counted."""
+"""What the verdicts of a kind are called, where they are shown."""
+
+COUNTED = {"theorem": "parts of theorems", "step": "steps of the proofs and definitions", "control": "controls", "evidence": "checks of the files"}
+"""The same where they are only counted."""
 
 
 def print_section(
@@ -92,10 +95,10 @@ def print_section(
     if beyond and not everything:
         said = "; ".join(f"{v.check or v.name}, {side_text(v)}" for v in beyond)
         lines += wrapped(f"{BEYOND[0].upper()}{BEYOND[1:]}: {said}", 0)
-    groups = {what: [v for v in rest if v.kind == kind and v not in beyond] for kind, what in GROUPS.items()}
+    hidden = {what: sum(v.kind == kind and v not in beyond for v in rest) for kind, what in COUNTED.items()}
     if rest and not everything:
-        hidden = "; ".join(f"{what}: {counts(some)}" for what, some in groups.items() if some)
-        lines += wrapped(f"not shown ({hidden}); --all shows them, --only B.10 one", 0)
+        said = ", ".join(f"{number} {what}" for what, number in hidden.items() if number)
+        lines += wrapped(f"Not shown: {said}; --all shows them, --only B.10 one", 0)
     print("\n".join(lines))
 
 

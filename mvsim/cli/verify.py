@@ -18,7 +18,7 @@ from mvsim.cli.fields import given_for, text_flags, with_flags
 from mvsim.cli.options import FLAG, INTEGER, Json, Quiet, read_integer
 from mvsim.cli.progress import COMPILE_NOTICE, progress_on
 from mvsim.cli.streams import silence_stdout
-from mvsim.cli.verdict_table import counts, headlines, print_section, wrapped
+from mvsim.cli.verdict_table import COUNTED, counts, headlines, print_section, wrapped
 from mvsim.cli.verify_plan import planned, print_plan
 from mvsim.cli.words import TIMING_NOTICE, note
 from mvsim.echo import escaped, path_text
@@ -41,9 +41,6 @@ from mvsim.version import __version__
 
 MOST_CAUSES = 5
 """Verdicts that are named as the cause of an exit code."""
-
-COUNTED = {"theorem": "parts of theorems", "step": "steps of the proofs", "control": "controls", "evidence": "checks of the files"}
-"""What the last line counts, each kind of verdict apart."""
 
 
 def _integers(kind: type, tokens: Any) -> tuple[int, ...]:

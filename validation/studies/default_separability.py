@@ -17,7 +17,7 @@ from typing import Any
 from lib.tables import table
 
 import mvsim
-from mvsim.parameters.defaults import PATCHES
+from mvsim.parameters.defaults import ENOUGH, MOST_POINTS, PATCHES
 from mvsim.verification.statements.linear_regime.farkas import any_certificate, separable
 
 TITLE = "The default P and N: where no linear classifier is perfect"
@@ -106,7 +106,7 @@ def passage(results: dict[str, Any]) -> str:
     ]
     heads = ("k", "N", "P", "P delta3 / delta2", "not separable", "proved exactly", "least P / k^2", "P delta3 / delta2 there", "least N / k")
     return (
-        f"By default, up to k = {PROMISED}, P = {PATCHES} k^2, and N = 6 k^1.5 between 200 and 500.\n\n"
+        f"By default, up to k = {PROMISED}, P = {PATCHES} k^2, and N = 6 k^1.5, but at least {ENOUGH} and at most {MOST_POINTS}.\n\n"
         f"- Least P / k^2: the smallest of {_words(CONSTANTS)} from which none of {seeds} data sets is separable, with the default N.\n"
         f"- Least N / k: the smallest of {_words(EACH)} from which none of {seeds} data sets is separable, with the default P.\n\n"
         f"{table(heads, rows)}"
