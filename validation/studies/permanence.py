@@ -312,8 +312,13 @@ def _held_out_passage(runs: dict[str, Any]) -> str:
     """Say what came of that claim in runs that nothing was fitted to."""
     views, ways = [view for run in runs.values() for view in run["views"]], _ways(runs)
     came = sum(view["came"] is not None for view in views)
-    early, earliest = sum(map(_is_too_early, views)), f"; the earliest came at {min(ways):.2g} of the way" if ways else ""
+    found = (
+        f"{came} of {len(views)} unlearned views escaped, {sum(map(_is_too_early, views))} of them before the time counted on; the earliest came at "
+        f"{min(ways):.2g} of the way"
+        if ways
+        else f"none of {len(views)} unlearned views escaped: nothing contradicts the claim, and no escape tests it"
+    )
     return (
         f"\nThat part was chosen after these escapes. In {len(runs)} other runs, k = {HELD_OUT.k}, r0 = {HELD_OUT.r0:.2g}, followed to "
-        f"t = 10^{HELD_OUT_END:g}, {came} of {len(views)} unlearned views escaped, {early} of them before the time counted on{earliest}.\n"
+        f"t = 10^{HELD_OUT_END:g}, {found}.\n"
     )
