@@ -5,6 +5,7 @@ import pytest
 from altered_runs import altered, check
 from tolerances import FEW_OPERATIONS
 
+from mvsim.run import Run
 from mvsim.verification.evidence.evidence import Evidence
 
 
@@ -25,6 +26,15 @@ def test_own_correlations_in_B_only_grow(midpoint):
     assert (verdict.status, verdict.measured) == ("contradicted", pytest.approx(0.2, rel=1e-12))
     assert verdict.violated_at == evidence.times[late]
     assert "violated by 1 of 32 own correlations; in B_(y,l), in 1 classes; the gradient is negative" in verdict.detail
+
+
+@pytest.mark.parametrize(("integrator", "status"), [({"rtol": 1e-3}, "holds"), ({"rtol": 1e-4}, "contradicted"), ({"rtol": None}, "contradicted")])
+def test_what_is_a_fall_depends_on_the_tolerance_of_the_run(midpoint, integrator, status):
+    """By 0.5 %: five tolerances of the default flow, fifty of a finer one, and gradient descent has none."""
+    own, late = growing(midpoint), -5
+    own[late:, 2, 1, 0] = 0.995 * own[late - 1, 2, 1, 0]
+    told = Run(midpoint.dataset, midpoint.provenance | {"integrator": midpoint.provenance["integrator"] | integrator})
+    assert check("Claim B.26", altered(told, own_correlations=own)).status == status
 
 
 def test_what_falls_before_it_enters_B_contradicts_nothing(midpoint):
