@@ -71,7 +71,7 @@ def test_what_cannot_be_established_with_a_sensible_number_is_not_promised():
 def test_where_no_run_holds_nothing_speaks_for_a_theorem():
     verdict = fraction_at_least("name", "statement", 0, 1, 1 - 1 / 10)
     assert verdict.status == "inconclusive"
-    assert verdict.detail.endswith("; 1 further runs in which it fails would contradict it")
+    assert verdict.detail.endswith("; 1 further run in which it fails would contradict it")
     assert [fraction_at_least("name", "statement", 0, n, 1 - 1 / 10).status for n in (1, 2)] == ["inconclusive", "contradicted"]
     assert fraction_at_least("name", "statement", 1, 2, 1 - 1 / 10).status == "consistent"
 

@@ -98,7 +98,7 @@ class Evidence:
 
     @property
     def rtol(self) -> float:
-        """Relative tolerance of the flow that was followed, 0 for gradient descent."""
+        """Relative tolerance of the flow that was followed, 0 where the integrator has none, as gradient descent."""
         return float(self.run.provenance["integrator"].get("rtol") or 0.0)
 
     @property

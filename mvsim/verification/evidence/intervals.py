@@ -61,10 +61,9 @@ def fraction_at_least(name: str, statement: str, successes: int, trials: int, bo
     counts = f"{successes} of {trials}, 95% interval [{low:.3f}, {high:.3f}]"
     if status == "consistent" and not successes:
         status = "inconclusive"
-        counts += f"; {failures_needed(trials, bound)} further runs in which it fails would contradict it"
+        further = failures_needed(trials, bound)
+        counts += f"; {further} further {'run' if further == 1 else 'runs'} in which it fails would contradict it"
     elif status == "consistent":
-        further = further_needed(successes, trials, bound)
-        counts += (
-            f"; {f'{further} further' if further is not None else f'more than {MOST_FURTHER} further'} runs without a failure would establish it"
-        )
+        needed = further_needed(successes, trials, bound)
+        counts += f"; {f'{needed} further' if needed is not None else f'more than {MOST_FURTHER} further'} runs without a failure would establish it"
     return Verdict(name, status, statement, measured, bound, margin_above(measured, bound), f"{counts}; {detail}" if detail else counts)

@@ -21,7 +21,8 @@ Where u changes by less than doubles resolve over the fitted time, the slope is 
     du / d ln t = -(alpha - 2) u t c' / c;
 
 how it drifts is not known then, and t exp(u / |du / d ln t|) is told as a time before which the view does not escape. Where u is very large, as at
-d = k^20, that is so. A fit, too, says no later time than this: records alone do not put off an escape that the final state of the flow has coming.
+d = k^20, that is so. The time before which a fit says that nothing escapes is no later than this, either: records alone do not put off an escape that
+the final state of the flow has coming.
 
 Far beyond the end of a run the slope can change by more than it has done so far: in the study permanence, views escape before the end of that x. Why
 K grows there is not known. So only the part `COUNTED_ON` of x is counted on.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,22 @@ MOST_STATES = 8
 """Saved states before the end at most, evenly chosen, that are tested with all draws."""
 
 
+class Earlier(NamedTuple):
+    """What a saved state before the end says.
+
+    Attributes
+    ----------
+    time : float
+        Of the state.
+    learned, escaped : numpy.ndarray
+        (k, V) bool: `Learned.by_definition` and `Learned.escaped` of it.
+    """
+
+    time: float
+    learned: np.ndarray
+    escaped: np.ndarray
+
+
 @dataclass(frozen=True, eq=False)
 class Learned:
     """Which features a network has learned, in three ways.
@@ -44,9 +61,9 @@ class Learned:
         Training accuracy of the network, computed from it.
     escaped : numpy.ndarray
         (k, V) bool: whether a neuron of the class is beyond the polynomial part on some patch of the view. Other views are dormant.
-    earlier : sequence of (float, numpy.ndarray)
-        Times of saved states before the end, in order, and `by_definition` of each: those since the run's own draws have said what they say at the
-        end, and the one before.
+    earlier : sequence of Earlier
+        Saved states before the end, in order: those since training accuracy is 1 or, if that is earlier, since the run's own draws have said what
+        they say at the end; and the one before.
     """
 
     fresh: np.ndarray
@@ -55,19 +72,19 @@ class Learned:
     active: np.ndarray
     accuracy: float
     escaped: np.ndarray
-    earlier: Sequence[tuple[float, np.ndarray]] = ()
+    earlier: Sequence[Earlier] = ()
 
     @property
     def lost(self) -> np.ndarray:
-        """(k, V) bool: views that were learned at some of `earlier` and are not at the end."""
+        """(k, V) bool: views that had escaped and were learned at some of `earlier`, and are not learned at the end."""
         return self.lost_since(0.0)
 
     def lost_since(self, time: float) -> np.ndarray:
-        """Return (k, V) bool: views that were learned at some of `earlier`, at a time or after it, and are not at the end."""
+        """Return (k, V) bool: the same at a time or after it. A dormant view that was right on all draws, which noise or chance can do, is none."""
         ever = np.zeros_like(self.by_definition)
-        for at, learned in self.earlier:
-            if at >= time:
-                ever |= learned
+        for state in self.earlier:
+            if state.time >= time:
+                ever |= state.learned & state.escaped
         return ever & ~self.by_definition
 
     @property
@@ -122,9 +139,12 @@ def learned_features(run: Run, draws: int = DRAWS, data: Dataset | None = None) 
 
     active = np.asarray(active_neurons(c, threshold).any(axis=1))
     accuracy = float(correct(finite_outputs(make_kernel(p, data, "auto", None), c), data.labels).mean())
-    escaped = own_correlations(c).max(axis=1) >= p.rho / p.largest_signal
-    earlier = [(time, _on_all(fresh.fraction_learned(state), training(state))) for time, state in _late_states(run)]
-    return Learned(fresh.fraction_learned(c), fresh.independent, training(c), active, accuracy, escaped, earlier)
+
+    def escaped(state: np.ndarray) -> np.ndarray:
+        return np.asarray(own_correlations(state).max(axis=1) >= p.rho / p.largest_signal)
+
+    earlier = [Earlier(time, _on_all(fresh.fraction_learned(state), training(state)), escaped(state)) for time, state in _late_states(run)]
+    return Learned(fresh.fraction_learned(c), fresh.independent, training(c), active, accuracy, escaped(c), earlier)
 
 
 class _Draws:
@@ -143,7 +163,10 @@ class _Draws:
 def _late_states(run: Run) -> list[tuple[float, np.ndarray]]:
     """Return the saved states before the end, times and correlations, that `Learned.earlier` is about; `MOST_STATES` at most."""
     dataset = run.dataset
-    since = unchanged_since(dataset["time"].to_numpy(), is_learned(dataset["feature_learned"].to_numpy()))
+    times, accuracy = dataset["time"].to_numpy(), dataset["training_accuracy"].to_numpy()
+    since = unchanged_since(times, is_learned(dataset["feature_learned"].to_numpy()))
+    if accuracy[-1] == 1.0:
+        since = min(since, unchanged_since(times, accuracy))
     before = np.flatnonzero(dataset["snapshot_step"].to_numpy() < int(dataset["final_step"]))
     times = dataset["snapshot_time"].to_numpy()[before]
     first = max(int(np.searchsorted(times, since)) - 1, 0)

@@ -1,4 +1,4 @@
-"""How long the theorems are predicted to stay true in a run: "for all later t = O(poly(k))" as a time and a power of k.
+"""What is predicted of a run beyond its end, as a time and a power of k: until when no second feature comes, and nothing undoes training accuracy.
 
 What is said here is predicted from trends over the last factor of time (`mvsim.verification.evidence.permanence`), with the error of the fit. It is
 measured, and decides nothing: up to its end a run has been followed, beyond it has not.

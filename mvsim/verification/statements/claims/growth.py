@@ -81,7 +81,8 @@ def still_positive(evidence: Evidence) -> Verdict:
 def _positivity(evidence: Evidence, name: str, when: str, until: np.ndarray) -> Verdict:
     """Count the correlations that are positive at the start and negative beyond the error of the run at a saved state, up to times ``until`` (k,).
 
-    One that is below 0 within that error has no sign.
+    One that is below 0 within that error has no sign: it does not count as positive, and leaves the statement open. One that is above 0, as it was at
+    the start, counts as positive, however little that is.
     """
     statement = f"<w_(y,r), v_(s,l)>(0) > 0 implies <w_(y,r), v_(s,l)>(t) > 0 {when}, s != y"
     start = off_diagonal_correlations(evidence.snapshots[0].c)
@@ -98,12 +99,12 @@ def _positivity(evidence: Evidence, name: str, when: str, until: np.ndarray) -> 
         least = min(least, float((now[counted] / start[counted]).min(initial=1.0)))
         turned |= wrong
         unclear |= counted & (now <= 0.0) & ~wrong
-    n, of = int(turned.sum()), int(positive.sum())
+    n, of, open_ones = int(turned.sum()), int(positive.sum()), int((unclear & ~turned).sum())
     neurons = np.any(turned, axis=(2, 3))
     detail = f"{int(neurons.sum())} neurons of {int(neurons.any(axis=1).sum())} classes; least ratio to the start {least:.3g}; at the saved states"
     detail += "; measured: the fraction that stays positive"
-    measured = constant(name, statement, 1.0 - n / of, 1.0, above=True, detail=detail, violated_at=broken)
-    return signs((n, of), "off-diagonal correlations", measured, int((unclear & ~turned).sum()))
+    measured = constant(name, statement, 1.0 - (n + open_ones) / of, 1.0, above=True, detail=detail, violated_at=broken)
+    return signs((n, of), "off-diagonal correlations", measured, open_ones)
 
 
 def lag_after_escape(evidence: Evidence) -> Verdict:

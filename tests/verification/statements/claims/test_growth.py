@@ -62,6 +62,12 @@ def test_positive_off_diagonals_stay_positive_up_to_the_escape_and_beyond(midpoi
     end[3, 3, 0, 0] = -0.9 * 0.5e-4  # less than the numerical error beside the largest of the neuron, 0.5
     verdict = check(name, altered(midpoint, correlations=np.broadcast_to(start, shape), final_correlations=end))
     assert (verdict.status, verdict.brief) == ("inconclusive", "violated by 0 of 4 off-diagonal correlations, 1 without a sign within the error")
+    assert verdict.measured == 0.75
+    for integrator, status in (({"name": "flow", "rtol": 1e-4}, "contradicted"), ({"name": "gd", "learning_rate": 0.1}, "contradicted")):
+        finer = Run(midpoint.dataset, midpoint.provenance | {"integrator": integrator})
+        assert check(name, altered(finer, correlations=np.broadcast_to(start, shape), final_correlations=end)).status == status
+    end[3, 3, 0, 0] = 0.0
+    assert check(name, altered(midpoint, correlations=np.broadcast_to(start, shape), final_correlations=end)).status == "inconclusive"
     end[3, 3, 0, 0] = -1.1 * 0.5e-4
     assert check(name, altered(midpoint, correlations=np.broadcast_to(start, shape), final_correlations=end)).status == "contradicted"
 
