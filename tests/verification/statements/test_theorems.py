@@ -152,10 +152,18 @@ def test_features_that_are_lost_again_break_a_theorem(number, before, end, statu
     assert ("while training accuracy was 1" in verdict.detail) == (before != end)
 
 
+@pytest.mark.parametrize("last", [PART, NONE])
+def test_what_is_lost_is_not_waited_for(last):
+    """Eight classes are right, one has learned both and one has lost its view by t = 5: no more than eight can be right any more."""
+    run, learned = made_up([[NONE] * 10, *[[ONE] * 9 + [BOTH]] * 2, [ONE] * 8 + [last, BOTH]], ACCURACY, TIMES)
+    before, end = [ONE] * 9 + [BOTH], [ONE] * 8 + [NONE, BOTH]
+    assert THEOREMS["4.6"].judge(run, replace(learned, earlier=[at(2.0, before), at(5.0, end)]))[1].status == "fails"
+
+
 @pytest.mark.parametrize(("time", "escaped", "accuracy"), [(0.5, True, 1.0), (2.0, False, 1.0), (2.0, True, 0.99)])
 def test_what_was_learned_before_training_or_by_chance_is_not_lost(time, escaped, accuracy):
     """Before training accuracy was 1, by a dormant view, or where training accuracy is not 1 at the end."""
-    run, learned = made_up([[NONE] * 10, *[[ONE] * 10] * 2, [ONE] * 8 + [PART] * 2], [0.0, 1.0, 1.0, accuracy], TIMES)
+    run, learned = made_up([[NONE] * 10, *[[ONE] * 10] * 2, [ONE] * 8 + [PART] * 2], [0.0, *[accuracy] * 3], TIMES)
     verdict = THEOREMS["4.6"].judge(run, replace(learned, earlier=[at(time, [ONE] * 10, escaped)]))[1]
     assert verdict.status == "inconclusive"
     assert "while training accuracy was 1" not in verdict.detail
