@@ -43,13 +43,13 @@ REGIMES = {"scaled": "default", "literal": "literal"}
 """By name the path on which d lies (`mvsim.verification.paths.path_in_k`)."""
 
 DARK, PALE, WHITE = "#333333", "#E4E4E4", "#FFFFFF"
-COLOURS = {"contradicted": DARK, "partly": DARK, "holds": PALE, "measured": WHITE, "within": WHITE, "beyond": WHITE}
+COLOURS = {"contradicted": DARK, "partly": DARK, "holds": PALE, "undecided": WHITE, "measured": WHITE, "within": WHITE, "beyond": WHITE}
 """Dark where a step is contradicted; white for numbers, which decide nothing."""
 
 MEANINGS = {
-    DARK: "contradicted in some runs (fraction: in how many it holds)",
-    PALE: "holds in all runs",
-    WHITE: "decides nothing: median of a constant (*: beyond a bound of the paper in some run)",
+    DARK: "contradicted in some of the runs that decide it (fraction: in how many it holds; ?: others are undecided)",
+    PALE: "holds in all runs that decide it",
+    WHITE: "not decided: median of a constant (*: beyond a bound of the paper in some run), or open in every run",
 }
 
 HEADS = {"scaled": "default $r_0$", "literal": "$d = k^{20}$"}
@@ -108,9 +108,12 @@ def outcome(step: dict[str, Any]) -> tuple[str, str]:
     """Return what a step came to at one point, and what is written in its cell."""
     statuses = step["statuses"]
     held, against = statuses.count("holds"), sum(status in BAD for status in statuses)
+    undecided = statuses.count("inconclusive")
     if held + against:
         kind = "holds" if not against else "contradicted" if not held else "partly"
-        return kind, f"{held}/{held + against}"
+        return kind, f"{held}/{held + against}{'?' * bool(undecided)}"
+    if undecided:
+        return "undecided", "open"
     values = [value for value in step["measured"] if value is not None]
     if "measured" in statuses and values:
         outside = sum(inside is False for inside in step["inside"])

@@ -16,6 +16,7 @@ from lib.study import TRAINING
 from lib.tables import table
 
 import mvsim
+from mvsim.integrators.flow.flow import RTOL
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.statements.replay import LARGEST, OWN_SIZE, replayed
 
@@ -94,7 +95,8 @@ def passage(results: dict[str, Any]) -> str:
         "- Replays hold: the runs of which every replay holds.\n"
         "- Largest difference: of any record from the replay, in units of the tolerance of a step. "
         f"`mvsim verify` allows {LARGEST:g}.\n"
-        f"- Dormant: the same of own correlations that have not escaped, relative to each. `mvsim verify` allows {OWN_SIZE:g} rtol, 1e-3.\n"
+        f"- Dormant: the largest difference of an own correlation that has not escaped, relative to itself. `mvsim verify` allows {OWN_SIZE:g} rtol, "
+        f"{OWN_SIZE * RTOL:g}.\n"
         "- Steps, gradients: what the runs took, the least, the middle and the most.\n\n"
         + table(["runs", "replays hold", "largest difference", "dormant", "steps", "gradients"], rows)
     )

@@ -320,5 +320,5 @@ def quotes(results: dict[str, Any]) -> list[str]:
     classes = [_classes(verdicts_of(results[name]), "Theorem 4.6 (features), k = 10") for name in ("k=10", AT_LATER)]
     against = dict.fromkeys(row.statement.split()[1] for row in _rows(results) if row.verdict in BAD and row.statement.startswith("Claim"))
     late = results[AT_LATER]["classes"]
-    without = [f"the other {late['none']} have none"] if not late["both"] else []
+    without = [f"the other {late['none']} have none"] if classes[1] == f"{late['one']} of {late['one'] + late['none']}" else []
     return [*rows, f"{classes[0]} classes, at t = 10^12 {classes[1]}", *without, f"Runs contradict steps {' and '.join(against)} of the proofs"]
