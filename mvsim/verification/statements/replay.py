@@ -28,8 +28,8 @@ LOSS = 20.0
 of an earlier time-stepper differed by 1.4 rtol at most; a last record of ERM whose time is wrong by a fifth differs by 140 rtol."""
 
 OWN_SIZE = 10.0
-"""Most difference of a dormant own correlation from the replay, relative to its own size, in units of rtol. In 40 runs of the study replays they differ
-by 0.4 at most, in most by less than 0.001: as they grow as powers, steps resolve them far better than rtol until they are about to escape. Own
+"""Most difference of a dormant own correlation from the replay, relative to its own size, in units of rtol. In 40 runs of the study replays they
+differ by 0.4 at most, in most by less than 0.001: as they grow as powers, steps resolve them far better than rtol until they are about to escape. Own
 correlations below s = 0.3 / sqrt(d), a quarter of them at the start, are compared relative to s. Larger own correlations, those that are not above 0,
 and at saved states all others, are compared in units of the tolerance alone."""
 
