@@ -177,13 +177,14 @@ def _features(number: str, statement: str, run: Run, learned: Learned, classes: 
 def _since(times: np.ndarray, record: np.ndarray, learned: Learned) -> float:
     """Return the time since which features are as they are at the end, by the run's own draws (T, k, V) and, where saved states tell, by all draws.
 
-    Where a view at a saved state is not what it is at the end, and the run's own draws have seen no change of it since, the change counts from the
-    first saved state after it; after the last of them, from the end.
+    A change by all draws that comes later, and one by which a view was lost and which the run's own draws have not seen, counts from the first saved
+    state after it; after the last of them, from the end. That all draws need a little longer to see a view learned than the run's own is nothing.
     """
     changed, unseen = unchanged_since(times, record), None
     for state in learned.earlier:
         at = record[max(int(np.searchsorted(times, state.time, side="right")) - 1, 0)]
-        if ((state.learned != learned.by_definition) & (at == record[-1])).any():
+        differs = state.learned & ~learned.by_definition if state.time < changed else state.learned != learned.by_definition
+        if (differs & (at == record[-1])).any():
             unseen = state.time
     if unseen is None:
         return changed

@@ -119,6 +119,14 @@ def test_a_change_that_the_draws_of_the_run_have_not_seen_counts_from_the_end():
     assert (of["one"].status, "the last change is at the end" in of["one"].detail) == ("inconclusive", True)
 
 
+def test_views_are_learned_since_the_draws_of_the_run_say_so():
+    """At t = 0.5, the last saved state, all draws do not see view 0 of class 3 learned yet, the run's own do; another view comes at t = 1."""
+    records = [NONE] * 3 + [ONE] + [NONE] * 6
+    run, learned = made_up([records, *[[ONE] * 10] * 3], ACCURACY, TIMES)
+    verdict = THEOREMS["4.6"].judge(run, replace(learned, earlier=[at(0.5, [NONE] * 10)]))[1]
+    assert (verdict.status, "unchanged since t = 1, " in verdict.detail) == ("holds", True)
+
+
 def test_a_later_change_that_the_draws_of_the_run_have_seen_counts():
     """All draws agree with the end from t = 0.7 on, the run's own since t = 10 only."""
     run, learned = made_up([[NONE] * 10, [ONE] * 9 + [BOTH], *[[ONE] * 10] * 2], ACCURACY, TIMES)
@@ -155,8 +163,8 @@ def test_features_that_are_lost_again_break_a_theorem(number, before, end, statu
 @pytest.mark.parametrize("last", [PART, NONE])
 def test_what_is_lost_is_not_waited_for(last):
     """Eight classes are right, one has learned both and one has lost its view by t = 5: no more than eight can be right any more."""
-    run, learned = made_up([[NONE] * 10, *[[ONE] * 9 + [BOTH]] * 2, [ONE] * 8 + [last, BOTH]], ACCURACY, TIMES)
     before, end = [ONE] * 9 + [BOTH], [ONE] * 8 + [NONE, BOTH]
+    run, learned = made_up([[NONE] * 10, before, *[[ONE] * 8 + [last, BOTH]] * 2], ACCURACY, [0.0, 1.0, 5.0, 100.0])
     assert THEOREMS["4.6"].judge(run, replace(learned, earlier=[at(2.0, before), at(5.0, end)]))[1].status == "fails"
 
 
