@@ -166,7 +166,7 @@ def _table(axes: Axes, results: dict[str, Any], rows: list[str], columns: list[s
                 axes.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=COLOURS[kind], edgecolor=NONE, linewidth=0.4))
                 said = f"{words}*" if kind == "beyond" else words
                 ink = WHITE if COLOURS[kind] == DARK else "black"
-                axes.text(x, y, said, ha="center", va="center", fontsize=6 if len(said) < 6 else 5.5, color=ink)
+                axes.text(x, y, said, ha="center", va="center", fontsize=6 if len(said) < 6 else 5.2 if len(said) < 8 else 4.5, color=ink)
     axes.set_xlim(-0.5, len(columns) - 0.5)
     axes.set_ylim(most - 0.5, -1.9)
     axes.set_xticks([])
@@ -247,8 +247,11 @@ def judge(results: dict[str, Any]) -> list[str]:
 
 def headline(results: dict[str, Any]) -> str:
     """Name the steps that some runs contradict."""
-    found = sorted(contradicted(results), key=_order)
-    return f"Steps of the proofs that some runs contradict: {', '.join(found) or 'none'}"
+    told = []
+    for row, cells in sorted(contradicted(results).items(), key=lambda one: _order(one[0])):
+        against, decided = (sum(cell[place] for cell in cells.values()) for place in (0, 1))
+        told.append(f"{row} ({against} of {decided})")
+    return f"Steps of the proofs that some of the runs that decide them contradict: {', '.join(told) or 'none'}"
 
 
 def passage(results: dict[str, Any]) -> str:
