@@ -24,6 +24,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from lib.outcomes import unfinished
 from lib.runs import add_runs_option, followed_side_by_side, runs_of_present_code
 from lib.study import TRAINING
 from lib.tables import table
@@ -93,10 +94,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 def judge(results: dict[str, Any]) -> list[str]:
     """Return the runs that are missing or have not settled."""
-    missing = [f"{name}: {row['seeds'] - len(row['runs'])} runs have stalled" for name, row in results.items() if len(row["runs"]) < row["seeds"]]
-    return missing + [
-        f"{name}, seed {seed}: has not settled" for name, row in results.items() for seed, run in row["runs"].items() if not run["settled"]
-    ]
+    return unfinished(results)
 
 
 def headline(results: dict[str, Any]) -> str:

@@ -43,8 +43,8 @@ REGIMES = {"scaled": "default", "literal": "literal"}
 """By name the path on which d lies (`mvsim.verification.paths.path_in_k`)."""
 
 DARK, PALE, WHITE = "#333333", "#E4E4E4", "#FFFFFF"
-COLOURS = {"contradicted": DARK, "partly": DARK, "holds": PALE, "undecided": WHITE, "measured": WHITE, "within": WHITE, "beyond": WHITE}
-"""Dark where a step is contradicted; white for numbers, which decide nothing."""
+COLOURS = {"contradicted": DARK, "holds": PALE, "undecided": WHITE}
+"""Dark where a step is contradicted in some run; white for numbers, which decide nothing."""
 
 MEANINGS = {
     DARK: "contradicted in some of the runs that decide it (fraction: in how many it holds; ?: others are undecided)",
@@ -110,14 +110,12 @@ def outcome(step: dict[str, Any]) -> tuple[str, str]:
     held, against = statuses.count("holds"), sum(status in BAD for status in statuses)
     undecided = statuses.count("inconclusive")
     if held + against:
-        kind = "holds" if not against else "contradicted" if not held else "partly"
-        return kind, f"{held}/{held + against}{'?' * bool(undecided)}"
+        return "contradicted" if against else "holds", f"{held}/{held + against}{'?' * bool(undecided)}"
     if undecided:
         return "undecided", "open"
     values = [value for value in step["measured"] if value is not None]
     if "measured" in statuses and values:
-        outside = sum(inside is False for inside in step["inside"])
-        return "measured" if step["bound"] is None else "beyond" if outside else "within", number(float(f"{np.median(values):.2g}"))
+        return "undecided", number(float(f"{np.median(values):.2g}")) + "*" * (False in step["inside"])
     return "none", ""
 
 
@@ -164,9 +162,8 @@ def _table(axes: Axes, results: dict[str, Any], rows: list[str], columns: list[s
             kind, words = outcome(results[column]["steps"][row]) if row in results[column]["steps"] else ("none", "")
             if kind != "none":
                 axes.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=COLOURS[kind], edgecolor=NONE, linewidth=0.4))
-                said = f"{words}*" if kind == "beyond" else words
                 ink = WHITE if COLOURS[kind] == DARK else "black"
-                axes.text(x, y, said, ha="center", va="center", fontsize=6 if len(said) < 6 else 5.2 if len(said) < 8 else 4.5, color=ink)
+                axes.text(x, y, words, ha="center", va="center", fontsize=6 if len(words) < 6 else 5.2 if len(words) < 8 else 4.5, color=ink)
     axes.set_xlim(-0.5, len(columns) - 0.5)
     axes.set_ylim(most - 0.5, -1.9)
     axes.set_xticks([])

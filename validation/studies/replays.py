@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from lib.outcomes import unfinished
 from lib.runs import add_runs_option, over_seeds, runs_of_present_code
 from lib.study import TRAINING
 from lib.tables import table
@@ -62,10 +63,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 def judge(results: dict[str, Any]) -> list[str]:
     """Return the runs that are missing, have not settled, or fail a replay."""
-    missing = [f"{name}: {row['seeds'] - len(row['runs'])} runs have stalled" for name, row in results.items() if len(row["runs"]) < row["seeds"]]
     runs = [(f"{name}, seed {seed}", run) for name, row in results.items() for seed, run in row["runs"].items()]
-    unsettled = [f"{name}: has not settled" for name, run in runs if not run["settled"]]
-    return missing + unsettled + [f"{name}: {fault} fails" for name, run in runs for fault in run["fails"]]
+    return unfinished(results) + [f"{name}: {fault} fails" for name, run in runs for fault in run["fails"]]
 
 
 def headline(results: dict[str, Any]) -> str:

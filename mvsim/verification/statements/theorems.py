@@ -9,8 +9,8 @@ end there when they have settled: one that is followed further may still turn. W
 is predicted to escape after all, says `mvsim.verification.statements.permanence`.
 
 They speak of all later times, from some time on, which is read as that from which training accuracy is 1. A theorem fails at once where since then so
-many classes have lost a learned view that the others are too few. That a lost view comes back is not waited for: in none of the 60 runs of the study
-flow_waiting was one lost for a while.
+many classes have lost a learned view that the others are too few. That a lost view comes back is not waited for, a convention: in none of the 60 runs
+of the study flow_waiting, all of Midpoint Mixup, was one lost for a while.
 
 A view is learned if it suffices wherever that was looked at, as Definition 4.5 has it, and not learned otherwise. One that has escaped and suffices
 on a part of D is on its way or stuck: it is not enough for Theorem 4.7, and leaves its class open for Theorem 4.6. A dormant view, on which all
