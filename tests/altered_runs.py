@@ -68,3 +68,15 @@ def with_leaders(run, leaders, **values):
     changed = run.dataset["max_correlation"].values.copy()
     changed[0] = leaders
     return altered(run, max_correlation=changed, **values)
+
+
+LATE_TIMES = np.geomspace(1e4, 1e8, 81)
+
+
+def late(run, times=LATE_TIMES, escaped=((0, 0, 0), (1, 1, 1), (2, 0, 0), (3, 2, 1)), **values):
+    """A run with these records, of which some neurons escaped at t = 1e5."""
+    dataset = run.dataset.isel(time=np.zeros(len(times), dtype=int)).assign_coords(time=("time", times))
+    escape = np.full(run.dataset["entry_time"].shape, np.nan)
+    for index in escaped:
+        escape[index] = 1e5
+    return altered(Run(dataset, run.provenance), entry_time=escape, **values)

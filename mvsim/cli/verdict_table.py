@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.text import Text
@@ -40,8 +41,25 @@ GROUPS = {
 }
 """What the verdicts of a kind are called, where they are shown."""
 
-COUNTED = {"theorem": "parts of theorems", "step": "steps of the proofs and definitions", "control": "controls", "evidence": "checks of the files"}
-"""The same where they are only counted."""
+
+class Counted(NamedTuple):
+    """What verdicts of a kind are called where they are only counted: one of them, and several."""
+
+    one: str
+    several: str
+
+    def told(self, number: int) -> str:
+        """Return a number of them in words."""
+        return f"{number} {self.one if number == 1 else self.several}"
+
+
+COUNTED = {
+    "theorem": Counted("part of a theorem", "parts of theorems"),
+    "step": Counted("step of the proofs or definition", "steps of the proofs and definitions"),
+    "control": Counted("control", "controls"),
+    "evidence": Counted("check of the files", "checks of the files"),
+}
+"""By kind."""
 
 
 def print_section(
@@ -95,9 +113,9 @@ def print_section(
     if beyond and not everything:
         said = "; ".join(f"{v.check or v.name}, {side_text(v)}" for v in beyond)
         lines += wrapped(f"{BEYOND[0].upper()}{BEYOND[1:]}: {said}", 0)
-    hidden = {what: sum(v.kind == kind and v not in beyond for v in rest) for kind, what in COUNTED.items()}
+    hidden = {kind: sum(v.kind == kind and v not in beyond for v in rest) for kind in COUNTED}
     if rest and not everything:
-        said = ", ".join(f"{number} {what}" for what, number in hidden.items() if number)
+        said = ", ".join(COUNTED[kind].told(number) for kind, number in hidden.items() if number)
         lines += wrapped(f"Not shown: {said}; --all shows them, --only B.10 one", 0)
     print("\n".join(lines))
 

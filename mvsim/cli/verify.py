@@ -241,7 +241,7 @@ def _outcome(question: Question, verdicts: list[Verdict], answer: Path | None) -
     saved = "" if answer is None else f"; saved in {answer}"
     steps = sum(v.kind == "step" and v.status == "contradicted" and v not in asked for v in verdicts)
     beside = f"; not counted: {steps} contradicted step{'s' * (steps != 1)} of the proofs (--strict counts them)" if steps else ""
-    told = "; ".join(f"{what}: {counts(mine)}" for kind, what in COUNTED.items() if (mine := [v for v in asked if v.kind == kind]))
+    told = "; ".join(f"{what.several}: {counts(mine)}" for kind, what in COUNTED.items() if (mine := [v for v in asked if v.kind == kind]))
     return f"exit code {code}{named}" + (f". {told[0].upper()}{told[1:]}" if told else "") + beside + saved
 
 

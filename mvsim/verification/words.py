@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 
 from mvsim.verification.verdict import Verdict
@@ -78,3 +79,13 @@ def told_apart(a: float, b: float) -> tuple[str, str]:
 def status_text(verdict: Verdict) -> str:
     """Return the status in words."""
     return "measured, beyond the bound" if is_beyond(verdict) else verdict.status
+
+
+def fold_text(factor: float) -> str:
+    """Return by how much something grows: "3.16-fold", "10,000-fold"."""
+    return f"{factor:,.0f}-fold" if factor >= 100.0 else f"{factor:.3g}-fold"
+
+
+def time_text(time: float, k: int) -> str:
+    """Return a time, beyond 1 with the power of k that it is: "t = 1e+06 = k^6"."""
+    return f"t = {time:.4g}" + (f" = k^{math.log(time) / math.log(k):.3g}" if time > 1.0 else "")

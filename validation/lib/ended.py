@@ -6,7 +6,7 @@ What is asked is which features of each class are learned. A run ends
 ``all learned``       when it has settled with every view of every class learned: what is learned stays so
 ``at rest``           when its gradient is 0
 ``views stay``        under ERM, when it has settled and no view that has not escaped is predicted to do so before the last time, by the trend of its
-                      potential, of which half the way is counted on (`mvsim.verification.evidence.permanence`)
+                      potential, of which half the way is counted on (`mvsim.verification.evidence.trends`)
 ``last time``         at the last time
 ``gradients``         of a flow, after `MOST_GRADIENTS` for each class: it has not been followed to where one of these holds, and counts as it
                       stands

@@ -215,9 +215,9 @@ def picture(results: dict[str, Any]) -> Figure:
 
 
 def _undecided(answer: dict[str, Any]) -> int:
-    """Return in how many runs the part about features is undecided, as the verdict tells it."""
-    told = re.search(r"(\d+) undecided", (_features(answer) or {"detail": ""})["detail"])
-    return int(told[1]) if told else 0
+    """Return in how many runs the part about features is undecided."""
+    verdict = _features(answer)
+    return int(verdict["count"]["undecided"]) if verdict and verdict["count"] else 0
 
 
 def _decided(answer: dict[str, Any]) -> dict[str, Any] | None:

@@ -5,7 +5,7 @@ such escape is predicted, with the error of the fit (`mvsim.verification.evidenc
 escape that was predicted for that time within its error and came, a miss one that came unpredicted, a false alarm one that was predicted, beyond its
 error, and did not come. The picture is figures/permanence.png.
 
-The part of the way that a verdict counts on, `mvsim.verification.evidence.permanence.COUNTED_ON`, was chosen after these escapes. It is held against
+The part of the way that a verdict counts on, `mvsim.verification.evidence.trends.COUNTED_ON`, was chosen after these escapes. It is held against
 others, which nothing was fitted to: the runs of the study theorems, k = 10 at r0 = 0.15, followed to t = 10^12.
 
 What could undo training accuracy, and features that have been learned, is noise that enters the linear part of the activation: V Q delta4 max c / rho
@@ -33,11 +33,12 @@ import mvsim
 from mvsim.plotting.style import FIRST, MARK, styled
 from mvsim.recording.feature_test import is_learned
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.evidence.permanence import COUNTED_ON, predicted_escapes
+from mvsim.verification.evidence.permanence import predicted_escapes
+from mvsim.verification.evidence.trends import COUNTED_ON
 from mvsim.verification.paths import path_in_k
 
 TITLE = "How long do unlearned views stay unlearned?"
-SOURCES = (*TRAINING, "archive", "verification.evidence.evidence", "verification.evidence.permanence")
+SOURCES = (*TRAINING, "archive", "verification.evidence.evidence", "verification.evidence.permanence", "verification.evidence.trends")
 
 R0, FAR = 0.3, 10.5
 """Start, and the power of ten to which runs are followed."""

@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 import mvsim
+from mvsim.intervals import clopper_pearson
 from mvsim.plotting.style import MARK, METHODS, NONE, styled
 from mvsim.verification import run_verdicts
 from mvsim.verification.ensemble import over_seeds
@@ -201,11 +202,6 @@ def judge(results: dict[str, Any]) -> list[str]:
     return [f"{name}: {fault}" for name, answer in results.items() for fault in missed(name, answer)]
 
 
-COUNTS = re.compile(r"(?:holds in )?(\d+) of (\d+), 95% interval (\[[^]]*\])")
-UNDECIDED = re.compile(r"(\d+) undecided")
-"""What the detail of a verdict over runs begins with, and what it says of undecided runs, which are among those counted."""
-
-
 class Row(NamedTuple):
     """A row of the table: what became of a statement in the runs of a question."""
 
@@ -231,12 +227,11 @@ def _rows(results: dict[str, Any]) -> list[Row]:
     for name, answer in sorted(results.items()):
         verdicts = verdicts_of(answer) if name != "controls" else []
         for v in verdicts:
-            counts, named = COUNTS.match(v["detail"]), v["name"].startswith(("Theorem", "Claim B.10"))
-            if counts and v["status"] not in ("measured", "not applicable") and (named or v["status"] in BAD):
-                right, runs, ends = int(counts[1]), int(counts[2]), counts[3]
-                found = UNDECIDED.search(v["detail"])
-                undecided = int(found[1]) if found else 0
-                said = f"{right} of {runs}, {ends}" + (f"; {undecided} undecided" if undecided else "")
+            count, named = v["count"], v["name"].startswith(("Theorem", "Claim B.10"))
+            if count and count["what"] == "runs" and (named or v["status"] in BAD):
+                right, runs, undecided = (int(count[part]) for part in ("right", "of", "undecided"))
+                low, high = clopper_pearson(right, runs)
+                said = f"{right} of {runs}, [{low:.3f}, {high:.3f}]" + (f"; {undecided} undecided" if undecided else "")
                 verdict = verdict_of(right, runs, undecided, v["bound"])
                 statement = v["name"].rsplit(", k = ", 1)[0]
                 rows.append(Row(_where(name, answer), statement, v["measured"], v["bound"], said, _classes(verdicts, v["name"]), verdict))
@@ -255,11 +250,8 @@ def _where(name: str, answer: dict[str, Any]) -> str:
 
 def _classes(verdicts: list[dict[str, Any]], name: str) -> str:
     """Return in how many classes of all runs a part of a theorem is as it says, where that is counted."""
-    details = [v["detail"] for v in verdicts if v["name"] == name.replace(", k =", ", classes of all runs, k =")]
-    if not details:
-        return ""
-    left_out = re.search(r"(\d+) undecided runs left out", details[0])
-    return details[0].split(",")[0] + (f" ({left_out[1]} undecided run left out)" if left_out and int(left_out[1]) else "")
+    counts = [v["count"] for v in verdicts if v["name"] == name.replace(", k =", ", classes of all runs, k =")]
+    return f"{counts[0]['right']} of {counts[0]['of']}" if counts else ""
 
 
 def headline(results: dict[str, Any]) -> str:
@@ -300,10 +292,10 @@ def passage(results: dict[str, Any]) -> str:
     return text
 
 
-def _detail(results: dict[str, Any], question: str, name: str) -> dict[str, Any]:
-    """Return the verdict with this name, with the count that its detail begins with."""
+def _verdict(results: dict[str, Any], question: str, name: str) -> dict[str, Any]:
+    """Return the verdict with this name."""
     (verdict,) = (v for v in verdicts_of(results[question]) if v["name"] == name)
-    return verdict | {"count": verdict["detail"].split(",")[0]}
+    return verdict
 
 
 def quotes(results: dict[str, Any]) -> list[str]:
@@ -313,10 +305,9 @@ def quotes(results: dict[str, Any]) -> list[str]:
     """
     p, seeds = QUESTIONS["k=10"][1:]
     asked = ((name, f"Theorem {number} (features), k = 10") for name, number in (("k=10", "4.6"), (AT_LATER, "4.6"), ("k=10", "4.7")))
-    verdicts = [_detail(results, name, part) for name, part in asked]
-    undecided = [f" {found[1]}" if (found := UNDECIDED.search(verdict["detail"])) else "" for verdict in verdicts]
-    held = [verdict["count"].removeprefix("holds in ").split(" of ")[0] for verdict in verdicts]
-    rows = [f"| {p.k} | {p.r0:.2g} | {seeds} | {count} |{others} |" for count, others in zip(held, undecided, strict=True)]
+    counts = [_verdict(results, name, part)["count"] for name, part in asked]
+    undecided = [f" {count['undecided']}" if count["undecided"] else "" for count in counts]
+    rows = [f"| {p.k} | {p.r0:.2g} | {seeds} | {count['right']} |{others} |" for count, others in zip(counts, undecided, strict=True)]
     classes = [_classes(verdicts_of(results[name]), "Theorem 4.6 (features), k = 10") for name in ("k=10", AT_LATER)]
     against = dict.fromkeys(row.statement.split()[1] for row in _rows(results) if row.verdict in BAD and row.statement.startswith("Claim"))
     late = results[AT_LATER]["classes"]

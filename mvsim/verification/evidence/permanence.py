@@ -1,20 +1,12 @@
-"""How long what is so at the end of a run will stay so: trends in ln t, and when they lead to a change.
+"""How long a view that has not been learned will stay so: the decay of its potential in ln t, and when that leads to its escape.
 
 Late in training on single points 1 - phi_y falls as 1 / t. The best correlation c of a view that has not been learned is in the polynomial part
 of the activation, so it obeys c' = (K / t) (c / rho)^(alpha-1) with a constant K, and its potential
 
     u = (c / rho)^(2-alpha)    falls linearly in ln t,    du / d ln t = -(alpha - 2) K / rho.
 
-It escapes where u would be 0, at the time t* = t exp(u / |du / d ln t|). The slope s is fitted by least squares over the last factor `FACTOR` of
-time, from the last escape on. K drifts: as time goes on, fewer and fewer points decide. The drift s' of the slope, per unit of ln t, is that between
-the two halves of the fitted time. Over X = ln t* / t it changes the mean slope by s' X / 2, so that ln t* has the error
-
-    X (e + |s'| X / 2) / |s|,    e the standard error of s.
-
-Where that error is as large as X itself the fit does not say when the view escapes. What it does say is a time before which it does not, as long as
-the slope goes on to change as it has done: the least x > 0 at which u is 0 if it falls by (|s| + e) x + |s'| x^2 / 2,
-
-    x = 2 u / (|s| + e + sqrt((|s| + e)^2 + 2 |s'| u)).
+It escapes where u would be 0, at the time t* = t exp(u / |du / d ln t|): `mvsim.verification.evidence.trends` has the slope, its error, and a time
+before which nothing escapes. K drifts: as time goes on, fewer and fewer points decide; why it grows far beyond the end of a run is not known.
 
 Where u changes by less than doubles resolve over the fitted time, the slope is that of the flow at the end, from c' = -grad J there,
 
@@ -23,9 +15,6 @@ Where u changes by less than doubles resolve over the fitted time, the slope is 
 how it drifts is not known then, and t exp(u / |du / d ln t|) is told as a time before which the view does not escape. Where u is very large, as at
 d = k^20, that is so. The time before which a fit says that nothing escapes is no later than this, either: records alone do not put off an escape that
 the final state of the flow has coming.
-
-Far beyond the end of a run the slope can change by more than it has done so far: in the study permanence, views escape before the end of that x. Why
-K grows there is not known. So only the part `COUNTED_ON` of x is counted on.
 """
 
 from __future__ import annotations
@@ -38,169 +27,10 @@ from mvsim.diagnostics import own_correlations
 from mvsim.parameters import Parameters
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.evidence.persistence import FACTOR
-
-FEWEST = 6
-"""Records from which a trend is fitted."""
-
-SOON = 1000.0
-"""Factor of time after the end of a run within which what is predicted is said as a multiple of that end, too."""
-
-COUNTED_ON = 0.5
-"""Part of the way in ln t, to where nothing happens by the fit, that is counted on. In the study permanence 4 of 8 escapes came before all of that
-way, none before 0.8 of it; the part was chosen after these eight."""
-
-TESTED = 4.0
-"""Decades of time after the end of a run over which that study compared what was predicted with what came: three to five, by run. What lies beyond
-is extrapolated."""
+from mvsim.verification.evidence.trends import FEWEST, Moment, trend
 
 RESOLVED = 10.0 * float(np.finfo(float).eps)
 """Relative change of a potential over the fitted time from which it is more than rounding."""
-
-AFTER_ESCAPE = 2.0
-"""Factor of time after an escape from which the others count as settled."""
-
-
-class Trend(NamedTuple):
-    """Values as linear functions of ln t; arrays (...) unless `records` is less than `FEWEST`, where they are NaN.
-
-    Attributes
-    ----------
-    log_time : float
-        ln t at the end.
-    value : numpy.ndarray
-        The value there.
-    slope : numpy.ndarray
-        Of the value over ln t.
-    error : numpy.ndarray
-        Standard error of the slope.
-    drift : numpy.ndarray
-        Change of the slope over ln t, >= 0.
-    records : int
-        How many records were fitted.
-    """
-
-    log_time: float
-    value: np.ndarray
-    slope: np.ndarray
-    error: np.ndarray
-    drift: np.ndarray
-    records: int
-
-    def crossing(self, level: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-        """Return ln of the time at which the value comes to a level, and its error in ln t.
-
-        The time is infinite if the value does not go there beyond the error of the slope; the error is, too, if the slope is within its own.
-        """
-        way = level - self.value
-        with np.errstate(divide="ignore", invalid="ignore"):
-            later = np.where((np.sign(way) * np.sign(self.slope) > 0.0) & (np.abs(self.slope) > self.error), way / self.slope, np.inf)
-            later = np.where(np.isnan(self.slope), np.nan, later)
-            error = np.where(np.isfinite(later), later * (self.error + 0.5 * self.drift * later) / np.abs(self.slope), 0.0)
-            error = np.where((np.abs(self.slope) <= self.error) & (self.error > 0.0), np.inf, error)
-        return self.log_time + later, error
-
-    def moment(self, index: int, level: float = 0.0) -> Moment:
-        """Return when one of the values comes to a level."""
-        log_time, error = self.crossing(level)
-        return Moment(float(log_time[index]), float(error[index]), float(self.not_before(level)[index]), self.log_time)
-
-    def not_before(self, level: float = 0.0) -> np.ndarray:
-        """Return ln of a time before which the value does not come to a level if it bends no more than it has done."""
-        way = np.abs(level - self.value)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            speed = np.maximum(np.sign(level - self.value) * self.slope, 0.0) + self.error
-            # In units of the way, so that no square leaves the range of doubles.
-            relative, bend = speed / way, self.drift / way
-            return self.log_time + 2.0 / (relative + np.sqrt(relative**2 + 2.0 * bend))
-
-
-def trend(evidence: Evidence, values: np.ndarray) -> Trend:
-    """Fit values (T, ...) over the last factor `FACTOR` of time, from `AFTER_ESCAPE` times the last escape on."""
-    times = evidence.times
-    escapes = evidence.entry_time[np.isfinite(evidence.entry_time)]
-    start = max(times[-1] / FACTOR, AFTER_ESCAPE * float(escapes.max(initial=0.0)))
-    chosen = np.flatnonzero((times >= start * (1.0 - 1e-12)) & (times > 0.0))
-    log_times = np.log(times[chosen])
-    if len(chosen) < FEWEST or log_times[-1] - log_times[0] < 0.5 * np.log(AFTER_ESCAPE):
-        nothing = np.full(values.shape[1:], np.nan)
-        return Trend(float(np.log(max(times[-1], 1e-300))), nothing, nothing, nothing, nothing, len(chosen))
-    y = values[chosen].reshape(len(chosen), -1)
-    unit = np.abs(y).max(axis=0)  # at large alpha the squares of potentials are beyond any double
-    unit = np.where(unit > 0.0, unit, 1.0)
-    y = y / unit
-    slope, residuals = _line(log_times, y)
-    middle = 0.5 * (log_times[0] + log_times[-1])
-    halves = [_line(log_times[half], y[half])[0] for half in (log_times <= middle, log_times >= middle) if half.sum() > 1]
-    drift = np.abs(halves[0] - halves[-1]) / (0.5 * (log_times[-1] - log_times[0]))
-    spread = log_times - log_times.mean()
-    standard = np.sqrt((residuals**2).sum(axis=0) / (len(chosen) - 2) / (spread**2).sum())
-    shape = values.shape[1:]
-    slope, standard, drift = ((unit * of).reshape(shape) for of in (slope, standard, drift))
-    return Trend(float(log_times[-1]), values[-1], slope, standard, drift, len(chosen))
-
-
-def _line(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the slopes (n,) of least squares of y (T, n) over x (T,), and the residuals (T, n)."""
-    dx, dy = x - x.mean(), y - y.mean(axis=0)
-    slope = dx @ dy / max(float(dx @ dx), 1e-300)
-    return slope, dy - np.outer(dx, slope)
-
-
-class Moment(NamedTuple):
-    """When something is predicted to happen.
-
-    Attributes
-    ----------
-    log_time : float
-        ln t; infinite if it is not on its way.
-    error : float
-        Of it, by the fit.
-    not_before : float
-        ln of a time before which it does not happen.
-    log_end : float
-        ln t at the end of the run.
-    """
-
-    log_time: float
-    error: float
-    not_before: float
-    log_end: float
-
-    @property
-    def is_resolved(self) -> bool:
-        """Whether the fit says when: its error is less than the time that is left."""
-        return self.error < self.log_time - self.log_end
-
-    @property
-    def known(self) -> float:
-        """The ln t before which it does not happen by the fit; infinite where things move away from it beyond the error."""
-        return np.inf if self.log_time == np.inf and self.error < np.inf else self.not_before
-
-    @property
-    def counted_on(self) -> float:
-        """The ln t up to which it is counted on not to happen."""
-        return self.log_end + COUNTED_ON * (self.known - self.log_end)
-
-    @property
-    def is_extrapolated(self) -> bool:
-        """Whether that is later than what such predictions were tested on."""
-        return self.counted_on - self.log_end > TESTED * np.log(10.0)
-
-    def __str__(self) -> str:
-        """Say when; where the fit does not resolve that, up to when it is counted on not to happen."""
-        if self.known == np.inf:
-            return "never by its trend"
-        if not self.is_resolved:
-            return f"not before t = {power_of_ten(self.counted_on)}; the fit does not say when"
-        words = f"at t = {power_of_ten(self.log_time)}, +- {self.error / np.log(10.0):.2g} decades by the fit"
-        factor = self.log_time - self.log_end
-        return f"{words}, {np.exp(factor):.3g} times its end" if factor < np.log(SOON) else words
-
-
-def power_of_ten(log_time: float) -> str:
-    """Return exp(log_time) as a power of ten."""
-    power = f"{log_time / np.log(10.0):.4g}"
-    return f"10^({power})" if "e" in power else f"10^{power}"
 
 
 class Predicted(NamedTuple):
@@ -230,27 +60,38 @@ class Predicted(NamedTuple):
 
 
 def predicted_escapes(evidence: Evidence) -> Predicted:
-    """Return when each view that has not escaped will escape, from the decay of the potentials of its neurons; alpha > 2."""
-    p, own = evidence.parameters, evidence.own
-    u = _potential(own, p)
-    usable = np.isfinite(u[-len(_window(evidence)) :]).all(axis=0) if len(_window(evidence)) else np.zeros(u.shape[1:], dtype=bool)
-    fitted = trend(evidence, np.where(usable, u, 0.0))
-    log_time, error = fitted.crossing()
-    not_before = fitted.not_before()
-    if fitted.records >= FEWEST:
-        still, at_end, by_fit = usable & _is_still(u, fitted.records), _at_end(evidence), (log_time, error, not_before)
-        log_time, error, not_before = (np.where(still, of_end, of_fit) for of_end, of_fit in zip(at_end, by_fit, strict=True))
-        on_its_way = usable & np.isfinite(at_end[0])
-        error = np.where(on_its_way & np.isinf(log_time), np.inf, error)
-        not_before = np.where(on_its_way, np.minimum(not_before, at_end[2]), not_before)
-    log_time = np.where(usable | np.isnan(log_time), log_time, np.inf)
-    first = np.where(np.isnan(log_time), np.inf, log_time).argmin(axis=1)[:, None]
-    of_view, of_error = (np.take_along_axis(values, first, axis=1)[:, 0] for values in (log_time, error))
-    of_error = np.where(np.isinf(of_view), error.max(axis=1), of_error)
-    earliest = np.where(usable, not_before, log_time).min(axis=1)
+    """Return when each view that has not escaped will escape, by the first of its neurons; alpha > 2."""
+    neurons = _escapes_of_neurons(evidence)
+    first = np.where(np.isnan(neurons.log_time), np.inf, neurons.log_time).argmin(axis=1)[:, None]
+    log_time = np.take_along_axis(neurons.log_time, first, axis=1)[:, 0]
+    error = np.where(np.isinf(log_time), neurons.error.max(axis=1), np.take_along_axis(neurons.error, first, axis=1)[:, 0])
     waiting = ~np.isfinite(evidence.entry_time)
-    log_time, error, earliest = (np.where(waiting, values, np.nan) for values in (of_view, of_error, earliest))
-    return Predicted(log_time, error, earliest, fitted.records)
+    log_time, error, not_before = (np.where(waiting, values, np.nan) for values in (log_time, error, neurons.not_before.min(axis=1)))
+    return Predicted(log_time, error, not_before, neurons.records)
+
+
+def _escapes_of_neurons(evidence: Evidence) -> Predicted:
+    """Return the same of each neuron (k, m, V), from the decay of its potential; infinite where that is infinite at times."""
+    u = _potential(evidence.own, evidence.parameters)
+    window = _window(evidence)
+    usable = np.isfinite(u[window]).all(axis=0) if len(window) else np.zeros(u.shape[1:], dtype=bool)
+    fitted = trend(evidence, np.where(usable, u, 0.0))
+    found = Predicted(*fitted.crossing(), fitted.not_before(), fitted.records)
+    if fitted.records >= FEWEST:
+        found = _with_the_end(found, _at_end(evidence), usable, usable & _is_still(u, fitted.records))
+    log_time = np.where(usable | np.isnan(found.log_time), found.log_time, np.inf)
+    return found._replace(log_time=log_time, not_before=np.where(usable, found.not_before, log_time))
+
+
+def _with_the_end(by_fit: Predicted, at_end: Predicted, usable: np.ndarray, still: np.ndarray) -> Predicted:
+    """Return what the flow at the end says where the fit resolves nothing, and elsewhere the fit, without what the end of the flow speaks against."""
+    log_time = np.where(still, at_end.log_time, by_fit.log_time)
+    error = np.where(still, at_end.error, by_fit.error)
+    not_before = np.where(still, at_end.not_before, by_fit.not_before)
+    on_its_way = usable & np.isfinite(at_end.log_time)
+    error = np.where(on_its_way & np.isinf(log_time), np.inf, error)
+    not_before = np.where(on_its_way, np.minimum(not_before, at_end.not_before), not_before)
+    return Predicted(log_time, error, not_before, by_fit.records)
 
 
 def _potential(own: np.ndarray, parameters: Parameters) -> np.ndarray:
@@ -266,8 +107,8 @@ def _is_still(u: np.ndarray, records: int) -> np.ndarray:
         return np.asarray(last.max(axis=0) - last.min(axis=0) <= RESOLVED * last[-1])
 
 
-def _at_end(evidence: Evidence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return ln t*, its error and the time before which nothing escapes (k, m, V), by the speeds of the flow at the end.
+def _at_end(evidence: Evidence) -> Predicted:
+    """Return when neurons (k, m, V) escape by the speeds of the flow at the end, for which no record is fitted.
 
     What moves away from its escape never comes there. Of the others the error is not known, and told as infinite.
     """
@@ -276,7 +117,7 @@ def _at_end(evidence: Evidence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # u / |du / d ln t| = c / ((alpha - 2) t c'), in which u, which may be beyond any double, cancels.
         way = np.where(speed > 0.0, c / ((evidence.parameters.alpha - 2.0) * evidence.times[-1] * np.where(speed > 0.0, speed, 1.0)), np.inf)
-    return log_end + way, np.where(np.isfinite(way), np.inf, 0.0), log_end + way
+    return Predicted(log_end + way, np.where(np.isfinite(way), np.inf, 0.0), log_end + way, 0)
 
 
 def _window(evidence: Evidence) -> np.ndarray:

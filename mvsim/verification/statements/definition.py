@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -91,6 +92,11 @@ class Learned:
     def least_share(self) -> float:
         """The part of D on which a learned view suffices at least: the lower end of the Clopper-Pearson interval."""
         return clopper_pearson(self.draws, self.draws)[0]
+
+    @property
+    def least_share_told(self) -> str:
+        """The same to three digits, rounded down."""
+        return f"{math.floor(1e3 * self.least_share) / 1e3:.3f}"
 
     @property
     def by_definition(self) -> np.ndarray:
@@ -198,7 +204,7 @@ def definition_4_5(run: Run, learned: Learned) -> Verdict:
     against = int((by_definition != learned.active).sum())
     total = own_correlations(run.final_correlations)
     detail = (
-        f"{classes_told(learned)}; a learned view suffices on >= {learned.least_share:.3f} of D "
+        f"{classes_told(learned)}; a learned view suffices on >= {learned.least_share_told} of D "
         f"({100 * CONFIDENCE:g}%, {learned.draws} fresh draws per class); partly learned: {int(learned.partly.sum())}; "
         f"dormant and right on some: {int(learned.dormant_partly.sum())}; "
         f"on training points only: {only_training}; B_(y,l) says otherwise for {against}; largest own correlation {total.max():.4g}"

@@ -1,6 +1,6 @@
 """What is predicted of a run beyond its end, as a time and a power of k: until when no second feature comes, and nothing undoes training accuracy.
 
-What is said here is predicted from trends over the last factor of time (`mvsim.verification.evidence.permanence`), with the error of the fit. It is
+What is said here is predicted from trends over the last factor of time (`mvsim.verification.evidence.trends`), with the error of the fit. It is
 measured, and decides nothing: up to its end a run has been followed, beyond it has not.
 """
 
@@ -12,8 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.evidence.permanence import COUNTED_ON, FEWEST, TESTED, Moment, power_of_ten, predicted_escapes, trend
+from mvsim.verification.evidence.permanence import predicted_escapes
 from mvsim.verification.evidence.persistence import FACTOR
+from mvsim.verification.evidence.trends import COUNTED_ON, FEWEST, TESTED, Moment, power_of_ten, trend
 from mvsim.verification.statements.assumptions import noise
 from mvsim.verification.statements.definition import Learned
 from mvsim.verification.statements.theorems import ONE_FEATURE
@@ -34,7 +35,7 @@ def one_feature_stays(evidence: Evidence, learned: Learned) -> Verdict:
     """Theorem 4.6: the power C of k such that no second feature is predicted to be learned in (1 - o(1)) k classes up to t = k^C.
 
     That ends when one class more than there may be has learned both. Of the way in ln t to where that cannot have happened by the fit, the part
-    `mvsim.verification.evidence.permanence.COUNTED_ON` is counted on. The detail has the first escape of any unlearned view as it is predicted.
+    `mvsim.verification.evidence.trends.COUNTED_ON` is counted on. The detail has the first escape of any unlearned view as it is predicted.
     Whether the feature that is learned stays so is not predicted: noise in the linear part of the activation can undo it on a part of D.
     """
     name = "Theorem 4.6 (permanence)"

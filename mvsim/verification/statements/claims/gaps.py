@@ -303,7 +303,7 @@ def _product(number: float, log_factor: float) -> float:
 
 
 def _cases(count: int) -> str:
-    return f"{count} classes at saved states, each counted at each"
+    return f"{count} cases, each a class at a saved state"
 
 
 def _left_out(count: int) -> str:

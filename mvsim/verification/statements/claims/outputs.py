@@ -109,7 +109,7 @@ def mixed_spread(evidence: Evidence) -> Verdict:
         ratios.append(np.where(high >= evidence.log_k, _ratio(high, low), np.nan))
     values = np.array(ratios)
     statement = "max g_y(z_ij) / min g_y(z_ij) over i in N_y and all j is bounded while max g_y(z_ij) >= log k"
-    detail = f"{int((~np.isnan(values)).sum())} classes at saved states, each counted at each of {len(times)}{evidence.which_pairs}"
+    detail = f"{int((~np.isnan(values)).sum())} cases, each a class at one of {len(times)} saved states{evidence.which_pairs}"
     return constant("Claim B.19", statement, largest(values), bound, detail=detail, violated_at=exceeding(np.array(times), values, bound))
 
 

@@ -1,0 +1,43 @@
+"""The part of Theorems 4.6 and 4.7 about training accuracy: it is 1 from some time on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mvsim.recording.settling import growth_to_settle
+from mvsim.run import Run
+from mvsim.verification.evidence.persistence import FACTOR, PATIENCE, training_status, unchanged_since
+from mvsim.verification.statements.definition import Learned
+from mvsim.verification.verdict import Verdict, margin_above
+from mvsim.verification.words import fold_text, time_text
+
+
+def accuracy_of(run: Run, learned: Learned) -> np.ndarray:
+    """Return (T,): training accuracy at the records, the last of them computed again from the final network."""
+    accuracy = run.dataset["training_accuracy"].to_numpy().copy()
+    accuracy[-1] = learned.accuracy
+    return accuracy
+
+
+def trained_since(run: Run, learned: Learned) -> float:
+    """Return since when training accuracy is 1; infinite if it is not."""
+    accuracy = accuracy_of(run, learned)
+    return unchanged_since(run.dataset["time"].to_numpy(), accuracy) if accuracy[-1] == 1.0 else np.inf
+
+
+def training_accuracy(number: str, run: Run, learned: Learned) -> Verdict:
+    """Decide whether argmax_s g_s(x_i) = y_i on all training points from some time on."""
+    times, accuracy = run.dataset["time"].to_numpy(), accuracy_of(run, learned)
+    since, last = unchanged_since(times, accuracy), float(accuracy[-1])
+    growth = growth_to_settle(FACTOR, learned.by_definition)
+    status = training_status(times, accuracy, growth)
+    before = int(((accuracy[:-1] == 1.0) & (accuracy[1:] < 1.0)).sum())
+    detail = f"it is {last:.4g} from t = {since:.4g} to {time_text(times[-1], run.parameters.k)}"
+    if status == "inconclusive" and last == 1.0:
+        detail += f"; too short to tell: it has to last while t grows {fold_text(growth)}"
+    elif status == "inconclusive":
+        detail += f"; too short to tell: it fails where it has stayed below 1 while t grew {fold_text(PATIENCE)}"
+    detail += f"; reached and lost {before} times before" if before else ""
+    name, part = f"Theorem {number} (training accuracy)", "training accuracy"
+    statement = "training accuracy is 1 from some t on"
+    return Verdict(name, status, statement, last, 1.0, margin_above(last, 1.0), detail, number=number, part=part)
