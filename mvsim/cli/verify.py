@@ -15,6 +15,7 @@ from cyclopts import Parameter
 from mvsim.archive import ensure_writable
 from mvsim.archive.atomic import write_atomically
 from mvsim.cli.fields import given_for, text_flags, with_flags
+from mvsim.cli.judging import JudgingShown
 from mvsim.cli.options import FLAG, INTEGER, Json, Quiet, read_integer
 from mvsim.cli.progress import COMPILE_NOTICE, progress_on
 from mvsim.cli.streams import silence_stdout
@@ -165,11 +166,11 @@ def verify(
     answer = _check_answer_file(out, runs, force) if out is not None else question.place / _name(question) if question.makes_runs else None
     swept = len(runs) == 1 and runs[0].is_dir()
     contents: dict[str, str] = {}
+    shown = JudgingShown(quiet)
 
     def judging(run: Run, before: int, of: int) -> None:
         contents.update(contents_of([run]))  # of what is judged: its file may be another one by the time of the answer
-        if not quiet:
-            _say_judging(run, before, of)
+        shown.show(run, before, of)
 
     judged = question.sections(judging, None if quiet else lambda which: progress_on(title=which))
     if dry_run:
@@ -180,7 +181,7 @@ def verify(
         _check_replaceable(answer, question)
 
     sections = []
-    with _compilation_told(silent=quiet or question.makes_runs):  # runs that are made tell of it themselves
+    with shown, _compilation_told(silent=quiet or question.makes_runs):  # runs that are made tell of it themselves
         for section in judged:
             sections.append(section)
             if not quiet and (swept or not runs):  # it may take hours until the answer is complete
@@ -266,13 +267,6 @@ def _check_replaceable(path: Path, question: Question) -> None:
     if asked != question.as_dict():
         advice = "move it away, or give another file with --out"
         raise UsageError(f"{path_text(path)}: is not an answer to this question and would be replaced; {advice}")
-
-
-def _say_judging(run: Run, before: int, runs: int) -> None:
-    """Say which run is looked at: on a terminal each, of a large one it takes a while; elsewhere every tenth of a sweep."""
-    if sys.stderr.isatty() or (runs and before % 10 == 0):
-        counted = f", {before + 1} of {runs}" if runs else ""
-        print(f"mvsim: judging {escaped(str(run.path))}{counted}", file=sys.stderr, flush=True)
 
 
 def _name(question: Question) -> str:
