@@ -24,11 +24,11 @@ class Interrupting(Silent):
         os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_a_block_is_interrupted_after_its_time_and_a_short_one_is_not():
+def test_a_block_isinterrupted_after_its_time_and_a_short_one_is_not():
     before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt), limited._interrupted_after(0.05):
+    with pytest.raises(KeyboardInterrupt), limited.interrupted_after(0.05):
         time.sleep(60)
-    with limited._interrupted_after(60.0):
+    with limited.interrupted_after(60.0):
         pass
     assert signal.getsignal(signal.SIGINT) is before
 

@@ -143,6 +143,7 @@ SPOILED = {
     "flow_designs": _set("rows", 0, "worst", None),
     "flow_rest": _set("rows", 1, "margins", [1.0]),
     "flow_resting": _set("k=20 erm", "resting", "errors", "dormant", 0.02),
+    "flow_integrators": _set("k=10, P=6400", "flow", "settled", False),
     "flow_locality": _set("k=6", "kinds", "at predictions", "number", 0),
     "flow_hessians": _set("k=4", "kept", "evaluations", 10**9),
     "flow_crossings": _set("k=4", "last_escape", None),
@@ -194,6 +195,11 @@ SMALL = {
             "control": 1.0,
             "resting": {"stepped": 0.2, "steps": 9, "evaluations": 20, "seconds": 1.0, "errors": {"all": 1e-3, "dormant": 1e-4}, "apart": 1e-3},
             "every": {"stepped": 1.0, "steps": 9, "evaluations": 20, "seconds": 2.0, "errors": {"all": 1e-3, "dormant": 1e-4}, "apart": 1e-3},
+        }
+    },
+    "flow_integrators": {
+        "k=10, P=6400": {
+            name: {"settled": True, "gradients": 5000, "seconds": 9.0, "classes": {"both": 10, "one": 0, "none": 0}} for name in ("flow", "cvode")
         }
     },
     "flow_locality": {"k=6": {"kinds": {"at predictions": {"number": 1}}}},

@@ -72,7 +72,7 @@ def judged_within(seconds: float, number: str, p: mvsim.Parameters, seeds: int, 
 def _followed(seconds: float, number: str, p: mvsim.Parameters, folder: Path, follow: bool, seed: int) -> str | None:
     """Follow one run for at most so long; return why it stalled or diverged, None if it did not."""
     try:
-        with _interrupted_after(seconds):
+        with interrupted_after(seconds):
             run = followed_run(number, p, seed, folder, threads=1, follow=follow)
     except (Interrupted, KeyboardInterrupt):
         return None
@@ -80,7 +80,7 @@ def _followed(seconds: float, number: str, p: mvsim.Parameters, folder: Path, fo
 
 
 @contextmanager
-def _interrupted_after(seconds: float) -> Iterator[None]:
+def interrupted_after(seconds: float) -> Iterator[None]:
     """Send this process a SIGINT, as Ctrl-C does, if the block has not ended after so many seconds."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a process that a shell has started in the background ignores it
     timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))

@@ -13,8 +13,8 @@ from lib.tables import table
 ORDER = (
     "theorems", "paths", "proof_map", "midpoint_escapes", "permanence", "exceptions", "linear_verdicts", "linear_regime", "linear_in_network",
     "default_regime", "default_separability", "choices", "phase_diagrams", "adversary", "flow_accuracy", "flow_literal", "gd_limit", "invariants",
-    "exactness", "replays", "main_job", "readme_figure", "flow_runs", "flow_candidates", "flow_designs", "flow_rest", "flow_resting", "flow_locality",
-    "flow_hessians", "flow_crossings", "flow_waiting", "flow_creeping",
+    "exactness", "replays", "main_job", "readme_figure", "flow_runs", "flow_integrators", "flow_candidates", "flow_designs", "flow_rest",
+    "flow_resting", "flow_locality", "flow_hessians", "flow_crossings", "flow_waiting", "flow_creeping",
     "first_hour", "startup", "crash_safety", "sweeps", "fuzz", "performance", "gpu",
 )  # fmt: skip
 """The studies as a reader wants them: what the theorems do, then whether the numbers are right, then what it costs."""

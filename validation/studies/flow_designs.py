@@ -1,6 +1,6 @@
 """The time-stepper with one design decision changed at a time: steps, evaluations and the error of the time between the escapes of two views.
 
-Midpoint Mixup, k = 10, d = 20000, P = 100, seed 0, followed to a fixed time at which all views have escaped. Between the escapes of the two views of
+Midpoint Mixup, k = 10, d = 20000, N = 200, P = 100, seed 0, followed to a fixed time at which all views have escaped. Between the escapes of the two views of
 a class, the second one may stay near its threshold for long; steppers that err by many tolerances in that one coordinate get this time wrong by
 factors and still end with the right features. The reference is the stepper itself at rtol 1e-6; the tests compare it with another integrator.
 A design that needs more evaluations than the budget is stopped; the time that it reached is the result. Fails if the stepper as it is gets a time
@@ -46,7 +46,7 @@ TARGET = 4500
 
 def problem() -> Problem:
     """Return what is followed."""
-    return Problem("midpoint", "midpoint", mvsim.Parameters(k=10, d=20000, P=100), 6e8)
+    return Problem("midpoint", "midpoint", mvsim.Parameters(k=10, d=20000, N=200, P=100), 6e8)
 
 
 MOVED = 0.3
@@ -303,7 +303,7 @@ def passage(results: dict[str, Any]) -> str:
         for row in results["rows"]
     ]
     return (
-        f"Midpoint Mixup at k = 10, d = 20000, P = 100, seed 0, is followed to a fixed time with rtol {results['rtol']:g}. Each row changes one "
+        f"Midpoint Mixup at k = 10, d = 20000, N = 200, P = 100, seed 0, is followed to a fixed time with rtol {results['rtol']:g}. Each row changes one "
         "thing. The error is the largest of a time between the escapes of the two views of a class, over that time, against "
         f"rtol {results['fine']:g} ({results['reference']['evaluations']} evaluations). The shortest of these times is {shortest:.3g}. "
         f"Along the reference the changes of {results['reference']['moved']} correlations add up to more than {MOVED}; the stepper as it is takes "
