@@ -1,7 +1,7 @@
 """The time-stepper with one design decision changed at a time: steps, evaluations and the error of the time between the escapes of two views.
 
-Midpoint Mixup, k = 10, d = 20000, N = 200, P = 100, seed 0, followed to a fixed time at which all views have escaped. Between the escapes of the two views of
-a class, the second one may stay near its threshold for long; steppers that err by many tolerances in that one coordinate get this time wrong by
+Midpoint Mixup, k = 10, d = 20000, N = 200, P = 100, seed 0, followed to a fixed time at which all views have escaped. Between the escapes of the two
+views of a class, the second one may stay near its threshold for long; steppers that err by many tolerances in that one coordinate get this time wrong by
 factors and still end with the right features. The reference is the stepper itself at rtol 1e-6; the tests compare it with another integrator.
 A design that needs more evaluations than the budget is stopped; the time that it reached is the result. Fails if the stepper as it is gets a time
 between escapes wrong by more than a half, or misses 4,500 evaluations.
@@ -303,8 +303,8 @@ def passage(results: dict[str, Any]) -> str:
         for row in results["rows"]
     ]
     return (
-        f"Midpoint Mixup at k = 10, d = 20000, N = 200, P = 100, seed 0, is followed to a fixed time with rtol {results['rtol']:g}. Each row changes one "
-        "thing. The error is the largest of a time between the escapes of the two views of a class, over that time, against "
+        f"Midpoint Mixup at k = 10, d = 20000, N = 200, P = 100, seed 0, is followed to a fixed time with rtol {results['rtol']:g}. Each row changes "
+        "one thing. The error is the largest of a time between the escapes of the two views of a class, over that time, against "
         f"rtol {results['fine']:g} ({results['reference']['evaluations']} evaluations). The shortest of these times is {shortest:.3g}. "
         f"Along the reference the changes of {results['reference']['moved']} correlations add up to more than {MOVED}; the stepper as it is takes "
         f"{results['rows'][0]['steps'] / results['reference']['moved']:.2g} steps for each of them.\n\n"
