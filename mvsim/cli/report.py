@@ -25,7 +25,9 @@ from mvsim.run import Run, open_run
 from mvsim.sweep.runs import Runs, open_runs
 from mvsim.verification.answer import Answer, read_answer
 from mvsim.verification.contents import contents_of, contents_of_sweep
+from mvsim.verification.question import asked_of
 from mvsim.verification.sweeps import ask_of_sweep, cells_to_judge
+from mvsim.verification.verdict import exit_code
 from mvsim.verification.verify import Section, ask_of_runs
 
 
@@ -100,4 +102,8 @@ def _given(answer: Answer, contents: Mapping[str, str], path: Path | None) -> li
     if hashes != there:
         what = f"is about {len(hashes)} runs, of which {len({*hashes} & {*there})} are among the {len(there)} of this report as they are now"
         raise UsageError(f"verdicts={path_text(str(path))}: {what}; ask `mvsim verify` about the runs of this report")
+    follows = exit_code(asked_of(answer.question, [verdict for section in answer.sections for verdict in section.verdicts]))
+    if answer.exit_code not in (follows, follows or 3):  # 3 as well where something that was asked for is not about the runs
+        what = f"exit_code={answer.exit_code} does not follow from its verdicts, which say {follows}"
+        raise UsageError(f"verdicts={path_text(str(path))}: {what}; ask `mvsim verify` again")
     return [Section(section.title, section.verdicts) for section in answer.sections]

@@ -243,7 +243,9 @@ def _outcome(question: Question, verdicts: list[Verdict], answer: Path | None) -
     steps = sum(v.kind == "step" and v.status == "contradicted" and v not in asked for v in verdicts)
     beside = f"; not counted: {steps} contradicted step{'s' * (steps != 1)} of the proofs (--strict counts them)" if steps else ""
     told = "; ".join(f"{what.several}: {counts(mine)}" for kind, what in COUNTED.items() if (mine := [v for v in asked if v.kind == kind]))
-    return f"exit code {code}{named}" + (f". {told[0].upper()}{told[1:]}" if told else "") + beside + saved
+    replayed = [v.count for v in verdicts if v.count is not None and v.count.what == "steps"]
+    covered = f" ({sum(c.right for c in replayed)} of {sum(c.of for c in replayed)} steps replayed)" if replayed else ""
+    return f"exit code {code}{named}" + (f". {told[0].upper()}{told[1:]}" if told else "") + covered + beside + saved
 
 
 def _check_answer_file(out: Path, runs: tuple[Path, ...], force: bool) -> Path:

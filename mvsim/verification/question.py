@@ -143,7 +143,7 @@ class Question:
             begin = None if announce is None else lambda run: announce(run, 0, 0)
             parts.append(ask_of_runs(self.runs, self.theorems, begin, self.data))
         elif self.theorems:
-            parameters = parameters_along(self.path or "default", self.each_k, self.fields)
+            parameters = parameters_along("default" if self.path is None else self.path, self.each_k, self.fields)
             parts.append(ask_of_theorems(self.theorems, parameters, seeds, self.place, self.threads, progress, follow))
         if self.results:
             parts.append(ask_of_results(self.results, [int(one) for one in self.each_k], seeds, self.fields, self.controls))

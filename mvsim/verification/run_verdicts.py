@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import NoneType
 from typing import NamedTuple
 
 from mvsim.data import Dataset
 from mvsim.echo import echo
-from mvsim.errors import UsageError
+from mvsim.errors import DivergedError, UsageError
 from mvsim.integrators import INTEGRATORS
 from mvsim.linalg.blas import one_blas_thread
 from mvsim.objectives import OBJECTIVES
@@ -83,6 +84,8 @@ def check_complete(run: Run) -> None:
     option = INTEGRATORS[saved["name"]].option if saved["name"] in INTEGRATORS else None
     if option is not None and not isinstance(saved.get(option), (int, float)):
         raise UsageError(f"{name}: its integrator {saved['name']} lacks {option}; make the run again")
+    if not isinstance(saved.get("t_end"), (int, float, NoneType)):
+        raise UsageError(f"{name}: t_end={echo(saved['t_end'])}: must be a number; make the run again")
 
 
 def theorem_about(method: str, parameters: Parameters) -> str | None:
@@ -127,7 +130,10 @@ def judge(run: Run, theorem: str | None, data: Dataset | None = None, everything
     """
     check_complete(run)
     with one_blas_thread():  # its threads wait for each other; beside any other work that takes several times as long as one alone
-        return _judge(run, theorem, data, everything)
+        try:
+            return _judge(run, theorem, data, everything)
+        except DivergedError as error:
+            raise UsageError(f"{_name(run)}: a state that it has saved cannot be evaluated: {error}") from None
 
 
 def _judge(run: Run, theorem: str | None, data: Dataset | None, everything: bool) -> Judgement:

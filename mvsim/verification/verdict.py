@@ -54,14 +54,14 @@ BAD: frozenset[Status] = frozenset({"fails", "contradicted"})
 
 @dataclass(frozen=True)
 class Count:
-    """In how many classes of a run, or in how many runs, something is as a statement says.
+    """In how many classes of a run, or in how many runs, something is as a statement says; how many steps of a run were replayed.
 
     Attributes
     ----------
     right, of : int
         In how many, of how many.
     what : str
-        What is counted: "classes" or "runs".
+        What is counted: "classes", "runs" or "steps".
     undecided : int
         How many of them may still turn out right; they count as wrong.
     """
@@ -70,7 +70,7 @@ class Count:
 
     right: int
     of: int
-    what: Literal["classes", "runs"]
+    what: Literal["classes", "runs", "steps"]
     undecided: int = 0
 
     def __str__(self) -> str:

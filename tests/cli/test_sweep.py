@@ -346,6 +346,16 @@ def test_an_answer_that_was_edited_is_refused_by_the_field(mvsim, swept, tmp_pat
     assert result.err.count("\n") == 1
 
 
+@pytest.mark.parametrize(("status", "code", "follows"), [("inconclusive", 0, 3), ("fails", 3, 1), ("holds", 1, 0)])
+def test_an_exit_code_that_does_not_follow_from_the_verdicts_is_refused(mvsim, swept, tmp_path, status, code, follows):
+    verdict = Verdict("Theorem 4.6", status, "s", kind="theorem", number="4.6")
+    sections = [AnsweredSection(title="t", verdicts=[verdict])]
+    whole = Answer(version="0.1.0", question={}, contents=contents_of_sweep(open_runs("runs")), exit_code=code, sections=sections)
+    (tmp_path / "answer.json").write_text(whole.text())
+    result = mvsim("report", "runs", "--verdicts", "answer.json")
+    assert (result.code, f"exit_code={code} does not follow from its verdicts, which say {follows}" in result.err) == (2, True)
+
+
 def test_verdicts_that_are_no_ordinary_file_are_not_waited_for(mvsim, swept, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     result = mvsim("report", "runs", "--verdicts", "pipe")

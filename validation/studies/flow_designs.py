@@ -1,8 +1,8 @@
 """The time-stepper with one design decision changed at a time: steps, evaluations and the error of the time between the escapes of two views.
 
 Midpoint Mixup, k = 10, d = 20000, N = 200, P = 100, seed 0, followed to a fixed time at which all views have escaped. Between the escapes of the two
-views of a class, the second one may stay near its threshold for long; steppers that err by many tolerances in that one coordinate get this time wrong by
-factors and still end with the right features. The reference is the stepper itself at rtol 1e-6; the tests compare it with another integrator.
+views of a class, the second one may stay near its threshold for long; steppers that err by many tolerances in that one coordinate get this time wrong
+by factors and still end with the right features. The reference is the stepper itself at rtol 1e-6; the tests compare it with another integrator.
 A design that needs more evaluations than the budget is stopped; the time that it reached is the result. Fails if the stepper as it is gets a time
 between escapes wrong by more than a half, or misses 4,500 evaluations.
 """

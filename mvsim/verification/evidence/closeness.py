@@ -27,19 +27,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from mvsim.diagnostics import correct
 from mvsim.integrators import Field
 from mvsim.integrators.flow.chart import EscapeChart
 from mvsim.integrators.flow.system import ChartedField
-from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.evidence.stretches import Stretch
+from mvsim.verification.evidence.waypoints import Waypoint, apart
 
 DORMANT = 0.5
-"""Part of the threshold of escape below which an own correlation is dormant, as recorded and on the path at all times close to the record, if it is
-above 0 where the stretch starts. The others do not grow, and a step may err by tolerances of them that are not relative to their size."""
+"""Part of the threshold of escape below which an own correlation is dormant, as recorded and on the path at all times close to the record."""
 
 SIZE = 0.3
 """Part of 1 / sqrt(d), the standard deviation of the initial correlations, below which a difference is not measured relative to the correlation: one
@@ -50,9 +48,10 @@ class Path:
     """The coordinates in which states are compared, and the tolerances there; and which correlations are dormant, and how large at least."""
 
     def __init__(self, field: Field, c: np.ndarray, rtol: float, d: int) -> None:
-        self._chart = EscapeChart.at(c.ravel(), *field.escaping)  # empty where there is no blow-up, so that nothing is dormant
+        positions, threshold, alpha = field.escaping  # empty where there is no blow-up, so that nothing is dormant
+        self._chart = EscapeChart.at(c.ravel(), positions, threshold, alpha)
         self._dormant_below = np.full(c.size, -np.inf)
-        self._dormant_below[self._chart.index] = DORMANT * self._chart.threshold
+        self._dormant_below[positions] = DORMANT * threshold
         self._least_size = SIZE / math.sqrt(d)
         self._system = ChartedField(field, self._chart, c.shape, rtol, float(np.abs(c).max()))
 
@@ -73,7 +72,7 @@ class Path:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A state of the replay: its time, its correlations and ln J; and how fractions are measured (`fractions_of`)."""
+    """A state of the replay: its time, its correlations and ln J; and how what takes points is measured (`measure_of`)."""
 
     time: float
     c: np.ndarray
@@ -81,43 +80,65 @@ class Point:
     measure: Callable[[np.ndarray], np.ndarray]
 
     @cached_property
-    def fractions(self) -> np.ndarray:
-        """(k V + 1,): see `fractions_of`."""
+    def measured(self) -> np.ndarray:
+        """(k V + 1 + k,): see `mvsim.verification.evidence.waypoints.measure_of`."""
         return self.measure(self.c)
+
+
+class Distance(NamedTuple):
+    """How far a waypoint is from a path; infinite where the path does not come by.
+
+    Attributes
+    ----------
+    state : float
+        Largest of all correlations, in units of the tolerance, of gradient descent relative to the largest correlation.
+    dormant : float
+        Of dormant own correlations, each relative to its own size.
+    loss : float
+        Of ln J, as it is.
+    features : float
+        Of the fractions of fresh draws on which a view suffices.
+    accuracy : float
+        Of the fraction of training points that are right.
+    margin : float
+        Of the least margins of the classes, relative to 1 + |margin|.
+    """
+
+    state: float
+    dormant: float
+    loss: float
+    features: float
+    accuracy: float
+    margin: float
+
+    @staticmethod
+    def astray() -> Distance:
+        """Return that of what was not met."""
+        return Distance(*[math.inf] * len(Distance._fields))
 
 
 @dataclass(eq=False)
 class Met:
-    """A record that the replay has to come to, and what the path goes through at times close to it.
+    """A waypoint that the replay has to come to, and what the path goes through at times close to it.
 
     Attributes
     ----------
-    time, window : float
-        Of the record, and how far from it times are close.
-    log_loss : float
-        As it was recorded.
-    fractions : numpy.ndarray
-        (k V + 1,) as they were recorded, see `fractions_of`.
-    own : numpy.ndarray
-        (k, m, V) recorded own correlations.
-    whole : numpy.ndarray or None
-        (k, m, k, V) all of them, of a saved state.
+    waypoint : Waypoint
+        As the file has it.
+    window : float
+        How far from its time times are close.
     low, high : numpy.ndarray or None
         (n,) least and largest coordinates of the path; None before there are any.
     least, most : float
         The same of ln J.
     lowest, highest : numpy.ndarray or float
-        The same of the fractions.
+        The same of what takes points.
     c : numpy.ndarray or None
         Correlations of the path, the last that were close.
     """
 
-    time: float
+    waypoint: Waypoint
     window: float
-    log_loss: float
-    fractions: np.ndarray
-    own: np.ndarray
-    whole: np.ndarray | None
     low: np.ndarray | None = None
     high: np.ndarray | None = None
     least: float = math.inf
@@ -128,32 +149,39 @@ class Met:
 
     def compare(self, path: Path, before: Point, after: Point) -> None:
         """Take note of the part of one step that is close in time."""
-        if before.time > self.time + self.window or after.time < self.time - self.window:
+        first, last = self.waypoint.time - self.window, self.waypoint.time + self.window
+        if before.time > last or after.time < first:
             return
         length = max(after.time - before.time, 1e-300)
         start, end = path.coordinates(before.c), path.coordinates(after.c)
-        for bound in (self.time - self.window, self.time + self.window):
+        for bound in (first, last):
             part = min(max((bound - before.time) / length, 0.0), 1.0)
             y, log_loss = start + part * (end - start), _between(before.log_loss, after.log_loss, part)
             self.low = y if self.low is None else np.minimum(self.low, y)
             self.high = y if self.high is None else np.maximum(self.high, y)
             self.least, self.most = min(self.least, log_loss), max(self.most, log_loss)
         for point in (before, after):
-            self.lowest, self.highest = np.minimum(self.lowest, point.fractions), np.maximum(self.highest, point.fractions)
+            self.lowest, self.highest = np.minimum(self.lowest, point.measured), np.maximum(self.highest, point.measured)
         self.c = after.c
 
-    def errors(self, path: Path) -> tuple[float, float, float, float, float]:
-        """Return the largest distance of the recorded state from the path: in units of the tolerance, of dormant correlations, ln J and fractions."""
+    def distance(self, path: Path) -> Distance:
+        """Return how far the waypoint is from the path."""
         if self.c is None or self.low is None or self.high is None:
-            return math.inf, math.inf, math.inf, math.inf, math.inf
+            return Distance.astray()
+        there = self.waypoint
         # What was not recorded is as on the path.
-        y = path.coordinates(completed(self.c, self.own, self.whole))
+        y = path.coordinates(completed(self.c, there.own, there.whole))
         tolerance = np.maximum(path.tolerance(y), path.tolerance(path.coordinates(self.c)))
-        known = np.ones(y.shape, dtype=bool) if self.whole is not None else _is_own(self.c).ravel()
-        apart = np.maximum(np.maximum(self.low - y, y - self.high), 0.0) / tolerance
-        loss = max(self.least - self.log_loss, self.log_loss - self.most, 0.0) if math.isfinite(self.log_loss) else 0.0
-        fractions = largest_of_each(np.maximum(np.maximum(self.lowest - self.fractions, self.fractions - self.highest), 0.0))
-        return float(apart[known].max(initial=0.0)), path.dormant_apart(y, self.low, self.high, self.c.ravel()), loss, *fractions
+        known = np.ones(y.shape, dtype=bool) if there.whole is not None else _is_own(self.c).ravel()
+        state = (_outside(y, self.low, self.high) / tolerance)[known].max(initial=0.0)
+        loss = float(_outside(there.log_loss, self.least, self.most)) if math.isfinite(there.log_loss) else 0.0
+        measured = apart(_outside(there.measured, self.lowest, self.highest), there.measured, len(self.c))
+        return Distance(float(state), path.dormant_apart(y, self.low, self.high, self.c.ravel()), loss, *measured)
+
+
+def _outside(value: np.ndarray | float, low: np.ndarray | float, high: np.ndarray | float) -> np.ndarray:
+    """Return how far values lie outside those from low to high."""
+    return np.asarray(np.maximum(np.maximum(low - value, value - high), 0.0))
 
 
 def _between(before: float, after: float, part: float) -> float:
@@ -166,30 +194,6 @@ def _is_own(c: np.ndarray) -> np.ndarray:
     own, classes = np.zeros(c.shape, dtype=bool), np.arange(len(c))
     own[classes, :, classes] = True
     return own
-
-
-def recorded(evidence: Evidence, stretch: Stretch) -> list[tuple[np.ndarray, np.ndarray | None]]:
-    """Return of each record of a stretch the own correlations (k, m, V), and all of them (k, m, k, V) if it is a saved state."""
-    steps = evidence.run.dataset["step"].to_numpy()
-    whole = {snapshot.step: snapshot.c for snapshot in evidence.snapshots}
-    return [(evidence.own[record], whole.get(int(steps[record]))) for record in stretch.records]
-
-
-def fractions_of(evidence: Evidence) -> Callable[[np.ndarray], np.ndarray]:
-    """Return c -> (k V + 1,): the fractions of fresh draws on which each view suffices, and last that of training points that are right."""
-    learned, outputs, labels = evidence.feature_test.fraction_learned, evidence.objective.outputs, evidence.data.labels
-    return lambda c: np.append(learned(c), correct(outputs(c), labels).mean())
-
-
-def recorded_fractions(evidence: Evidence, stretch: Stretch) -> np.ndarray:
-    """Return (records, k V + 1): the same as they were recorded."""
-    learned, records = evidence.learned_fractions, list(stretch.records)
-    return np.column_stack([learned.reshape(len(learned), -1), evidence.training_accuracy])[records]
-
-
-def largest_of_each(differences: np.ndarray) -> tuple[float, float]:
-    """Return the largest difference (k V + 1,) of fractions of fresh draws, and that of the training accuracy."""
-    return float(differences[:-1].max()), float(differences[-1])
 
 
 def completed(c: np.ndarray, own: np.ndarray, whole: np.ndarray | None) -> np.ndarray:

@@ -1,8 +1,8 @@
 """A run made again in parts: from a saved state to records that follow it, with a tolerance that is ten times finer.
 
 What a file says of a run is tied to the flow in this way: times, parameters, labels or correlations that do not belong together lead elsewhere. It is
-the whole run only where that is affordable (`Budget`). Of a record between two saved states the own correlations, the loss, the learned features
-and the training accuracy are compared, of a saved state all correlations and the same; nothing else that is recorded is.
+the whole run only where that is affordable (`Budget`). Of a record between two saved states the own correlations, the loss, the learned features,
+the training accuracy and the least margins are compared, of a saved state and of the end all correlations and the same; nothing else is.
 
 How records are compared: `mvsim.verification.evidence.closeness`.
 """
@@ -20,9 +20,10 @@ from mvsim.errors import DivergedError, StalledError
 from mvsim.integrators import GradientDescent, GradientFlow, State, Visit
 from mvsim.logarithms import logarithm
 from mvsim.simulation.field import field_of
-from mvsim.verification.evidence.closeness import Met, Path, Point, completed, fractions_of, largest_of_each, recorded, recorded_fractions
+from mvsim.verification.evidence.closeness import Distance, Met, Path, Point, completed
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.evidence.stretches import Budget, Stretch
+from mvsim.verification.evidence.waypoints import apart, measure_of, waypoints
 
 FINER = 0.1
 """Tolerance of the replay over that of the run."""
@@ -46,18 +47,9 @@ class Replayed(NamedTuple):
     Attributes
     ----------
     times : tuple of float
-        Times of the records that were compared.
-    errors : tuple of float
-        Largest difference between each of them and the replay, in units of the tolerance, of gradient descent relative to the largest correlation;
-        infinite from where the replay went astray.
-    sizes : tuple of float
-        The same of the dormant own correlations, each relative to its own size.
-    losses : tuple of float
-        The same of ln J, as it is.
-    features : tuple of float
-        The same of the fractions of fresh draws on which a view suffices.
-    accuracies : tuple of float
-        The same of the fraction of training points that are right.
+        Times of the points that were compared.
+    distances : tuple of Distance
+        Of each of them from the replay; infinite from where that went astray.
     rise : float
         Largest rise of ln J in one step of the replay.
     steps : int
@@ -65,11 +57,7 @@ class Replayed(NamedTuple):
     """
 
     times: tuple[float, ...]
-    errors: tuple[float, ...]
-    sizes: tuple[float, ...]
-    losses: tuple[float, ...]
-    features: tuple[float, ...]
-    accuracies: tuple[float, ...]
+    distances: tuple[Distance, ...]
     rise: float
     steps: int
 
@@ -77,7 +65,7 @@ class Replayed(NamedTuple):
 def replayed_within(replays: Sequence[Replay], budget: Budget) -> list[Replay]:
     """Replay what a budget allows, and return what was begun.
 
-    First each goes to its first record, then each, in the same order, on to its last one. The first goes to its first record in any case.
+    First each goes to its first point, then each, in the same order, on to its last one. The first goes to its first point in any case.
     """
     begun: list[Replay] = []
     for replay in replays:
@@ -85,27 +73,27 @@ def replayed_within(replays: Sequence[Replay], budget: Budget) -> list[Replay]:
             replay.go_on(1, budget)
             begun.append(replay)
     for replay in begun:
-        replay.go_on(len(replay.stretch.records), budget)
+        replay.go_on(len(replay.stretch.steps), budget)
     return begun
 
 
 class Replay(ABC):
-    """A stretch as it is replayed, record by record.
+    """A stretch as it is replayed, from one of its points, records and perhaps the end, to the next.
 
     Attributes
     ----------
     stretch : Stretch
         What is replayed.
     reached : int
-        How many of its records have been met, or should have been where the replay has gone astray.
+        How many of its points have been met, or should have been where the replay has gone astray.
     """
 
     def __init__(self, evidence: Evidence, stretch: Stretch) -> None:
         self.stretch, self.reached = stretch, 0
 
     @abstractmethod
-    def go_on(self, records: int, budget: Budget | None = None) -> None:
-        """Follow the stretch until so many records are met, or, beyond the first, the budget is spent; without one, in any case."""
+    def go_on(self, points: int, budget: Budget | None = None) -> None:
+        """Follow the stretch until so many points are met, or, beyond the first, the budget is spent; without one, in any case."""
 
     @property
     @abstractmethod
@@ -120,26 +108,21 @@ class FlowReplay(Replay):
         super().__init__(evidence, stretch)
         field, rtol = field_of(evidence.objective).on_host(), evidence.run.provenance["integrator"]["rtol"]
         relative, start = min(CLOCK * rtol, WIDEST_CLOCK), stretch.snapshot
-        self._times = [float(evidence.times[record]) for record in stretch.records]
+        there = waypoints(evidence, stretch)
+        self._times = [waypoint.time for waypoint in there]
         self._windows = [max(relative * (time - start.time), ROUNDED * time) for time in self._times]
         self._path = Path(field, start.c, rtol, evidence.parameters.d)
-        self._waiting = [
-            Met(time, window, log_loss, fractions, *recorded)
-            for time, window, log_loss, fractions, recorded in zip(
-                self._times, self._windows, evidence.log_loss[list(stretch.records)], recorded_fractions(evidence, stretch),
-                recorded(evidence, stretch), strict=True,
-            )
-        ]  # fmt: skip
+        self._waiting = [Met(waypoint, window) for waypoint, window in zip(there, self._windows, strict=True)]
         self._integrator = GradientFlow(field, max(FINER * rtol, LEAST_RTOL))
         self._descent, self._resumable = _Descent(evidence, start.c), State(start.step, start.time, start.c)
-        self._measure = fractions_of(evidence)
+        self._measure = measure_of(evidence)
         self._resumed = Point(start.time, start.c, self._descent.log_loss, self._measure)
         self._astray = False
 
-    def go_on(self, records: int, budget: Budget | None = None) -> None:
+    def go_on(self, points: int, budget: Budget | None = None) -> None:
         """See `Replay`."""
         before = self.reached
-        while self.reached < records and not self._astray:
+        while self.reached < points and not self._astray:
             if not self._follow(self._times[self.reached], budget if self.reached else None, budget):
                 break
             self.reached += 1
@@ -175,9 +158,8 @@ class FlowReplay(Replay):
     def result(self) -> Replayed:
         """See `Replay`."""
         met = self._waiting[: self.reached]
-        errors, sizes, losses, features, accuracies = zip(*(one.errors(self._path) for one in met), strict=True)
-        times = tuple(one.time for one in met)
-        return Replayed(times, errors, sizes, losses, features, accuracies, self._descent.rise, self._descent.steps)
+        distances = tuple(one.distance(self._path) for one in met)
+        return Replayed(tuple(one.waypoint.time for one in met), distances, self._descent.rise, self._descent.steps)
 
 
 class DescentReplay(Replay):
@@ -187,40 +169,37 @@ class DescentReplay(Replay):
         super().__init__(evidence, stretch)
         self._integrator = GradientDescent(field_of(evidence.objective).on_host(), evidence.run.provenance["integrator"]["learning_rate"])
         start = stretch.snapshot
-        self._times = [float(evidence.times[record]) for record in stretch.records]
-        self._recorded, self._fractions = recorded(evidence, stretch), recorded_fractions(evidence, stretch)
-        self._measure = fractions_of(evidence)
+        self._waiting, self._measure = waypoints(evidence, stretch), measure_of(evidence)
         self._state, self._descent = State(start.step, start.time, start.c), _Descent(evidence, start.c)
-        self._errors, self._apart, self._taken = list[float](), list[tuple[float, float]](), 0
+        self._distances, self._taken = list[Distance](), 0
 
-    def go_on(self, records: int, budget: Budget | None = None) -> None:
+    def go_on(self, points: int, budget: Budget | None = None) -> None:
         """See `Replay`."""
-        while self.reached < records and (budget is None or budget.is_left or not self.reached):
-            (own, whole), error, apart = self._recorded[self.reached], math.inf, (math.inf, math.inf)
+        while self.reached < points and (budget is None or budget.is_left or not self.reached):
+            there, distance = self._waiting[self.reached], Distance.astray()
             try:
-                for visit in self._integrator.trajectory(self._state, self._times[self.reached]):
+                for visit in self._integrator.trajectory(self._state, there.time):
                     self._state, self._taken = visit.state, self._taken + 1
                     self._descent.look(visit)
                     if budget is not None:
                         budget.spend(2)
-                    if self._taken > self.stretch.steps[self.reached]:  # more than the file says that there were: the record is not met
+                    if self._taken > self.stretch.steps[self.reached]:  # more than the file says that there were: the point is not met
                         break
                 else:
                     c = self._state.c
-                    error = float(np.abs(completed(c, own, whole) - c).max() / max(float(np.abs(c).max()), 1e-300))
-                    apart = largest_of_each(np.abs(self._measure(c) - self._fractions[self.reached]))
+                    state = float(np.abs(completed(c, there.own, there.whole) - c).max() / max(float(np.abs(c).max()), 1e-300))
+                    differences = np.abs(self._measure(c) - there.measured)
+                    distance = Distance(state, 0.0, 0.0, *apart(differences, there.measured, len(c)))
             except DivergedError:
-                pass  # the record was not met
-            self._errors.append(error)
-            self._apart.append(apart)
+                pass  # the point was not met
+            self._distances.append(distance)
             self.reached += 1
 
     @property
     def result(self) -> Replayed:
         """See `Replay`."""
-        times, nothing = tuple(self._times[: self.reached]), (0.0,) * self.reached
-        features, accuracies = zip(*self._apart, strict=True)
-        return Replayed(times, tuple(self._errors), nothing, nothing, features, accuracies, self._descent.rise, self._descent.steps)
+        times = tuple(waypoint.time for waypoint in self._waiting[: self.reached])
+        return Replayed(times, tuple(self._distances), self._descent.rise, self._descent.steps)
 
 
 class _Descent:

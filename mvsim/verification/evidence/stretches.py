@@ -44,20 +44,25 @@ class Stretch:
         Where the replay starts.
     records : tuple of int
         Indices of the records.
+    end : Snapshot or None
+        The final state, if it follows and has no record: the run was interrupted there.
     steps : tuple of int
         Steps that the run made from the saved state to each of them.
     """
 
     snapshot: Snapshot
     records: tuple[int, ...]
+    end: Snapshot | None
     steps: tuple[int, ...]
 
 
 def stretches(evidence: Evidence) -> list[Stretch]:
     """Return what can be replayed: first the end, from the last saved state but one to the last, on which verdicts rest; then all others in order."""
-    steps, found = evidence.run.dataset["step"].to_numpy(), []
+    steps, final, found = evidence.run.dataset["step"].to_numpy(), evidence.snapshots[-1], list[Stretch]()
     for here, then in pairwise(evidence.snapshots):
         follow = np.flatnonzero((steps > here.step) & (steps <= then.step))
-        if len(follow):
-            found.append(Stretch(here, tuple(follow.tolist()), tuple((steps[follow] - here.step).tolist())))
+        end = then if then is final and final.step > steps[-1] else None
+        reached = [*steps[follow].tolist(), *([end.step] if end else [])]
+        if reached:
+            found.append(Stretch(here, tuple(follow.tolist()), end, tuple(step - here.step for step in reached)))
     return found[-1:] + found[:-1]

@@ -1,4 +1,4 @@
-"""Tests that a recorded run follows the gradient flow: the loss never rises, it falls by the integral of |grad J|^2, and late as 1/t.
+"""Tests that a recorded run follows the gradient flow: the loss never rises, it falls by the integral of |grad J|^2, no state jumps, and late as 1/t.
 
 Along c' = -grad J, dJ/dt = -|grad J|^2 and d ln J / dt = -|grad J|^2 / J. The integrals of both right-hand sides are recorded with a run, added
 up from velocities within its steps; loss and gradient norm are recorded from full evaluations at the records. They agree up
@@ -17,9 +17,11 @@ from functools import cached_property
 
 import numpy as np
 
+from mvsim.diagnostics import own_correlations
 from mvsim.echo import echo
 from mvsim.integrators import INTEGRATORS
 from mvsim.integrators.flow.flow import RISE
+from mvsim.logarithms import logarithm
 from mvsim.recording.feature_test import is_learned
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.evidence.persistence import FACTOR, unchanged_since
@@ -49,6 +51,9 @@ the middle of an escape."""
 LEAST_FALL = 0.03
 """Least fall of ln J between records that are compared. Where the loss hardly falls, as at the
 entropy that is left of mixed labels, the recorded gradient is mostly integration error along stiff directions and does not predict the fall."""
+
+ROUNDING = 8.0 * float(np.finfo(float).eps)
+"""Relative rounding of times, integrals and correlations that is allowed for."""
 
 WIDEST = 0.3
 """Largest bound in place of those that go with rtol: a coarse tolerance does not make everything a flow."""
@@ -159,6 +164,38 @@ def log_energy_balance(records: FlowRecords) -> Verdict:
     return records.at_most(name, statement, differences, records.balance)
 
 
+def motion(records: FlowRecords) -> Verdict:
+    """No correlation moves further between two records than the energy that is lost allows, by Cauchy and Schwarz.
+
+    |c(t) - c(s)| <= integral |c'| dt <= sqrt((t - s) integral |grad J|^2 dt) <= sqrt((t - s) J(s) integral |grad J|^2 / J dt), J falling. Own
+    correlations are compared, as one vector over all classes; a file in which they jump between two records says so, wherever that is, and whether it
+    is replayed or not. A final state without a record, of a run that was interrupted, is compared with the last record, and what ln J has lost until
+    then is the difference, to within `FlowRecords.balance`. Rounding of t, of the integral and of c is allowed for. Largest over that, at most
+    1 + `FlowRecords.balance`.
+    """
+    name, statement = "Gradient flow (motion)", "|c(t) - c(s)| / sqrt((t - s) integral of |grad J|^2), the largest between successive records"
+    lost = records.integral("log_dissipation")
+    if lost is None:
+        return _unrecorded(name, statement, "log_dissipation")
+    evidence, end = records.evidence, records.evidence.snapshots[-1]
+    own, times, spent = evidence.own, records.times, np.diff(lost)
+    if end.step > evidence.run.dataset["step"][-1]:
+        own, times = np.concatenate([own, own_correlations(end.c)[None]]), np.append(times, end.time)
+        with np.errstate(divide="ignore"):
+            fall = records.log_loss[-1] - logarithm(evidence.objective.loss(end.c))
+        spent = np.append(spent, fall + records.balance * (1.0 + abs(fall)))
+    if len(times) < 2:
+        return not_applicable(name, statement, "there is one record")
+    sizes = np.sqrt((own**2).sum(axis=(1, 2, 3)))
+    moved = np.sqrt((np.diff(own, axis=0) ** 2).sum(axis=(1, 2, 3)))
+    spent = np.maximum(spent, 0.0) + ROUNDING * np.maximum(np.append(lost, lost[-1])[1 : len(times)], 1.0)
+    allowed = np.sqrt((np.diff(times) + ROUNDING * times[1:]) * records.loss[: len(times) - 1] * spent) + ROUNDING * sizes[1:]
+    ratio = np.where(moved > 0.0, moved / np.maximum(allowed, 1e-300), 0.0)
+    bound, worst = 1.0 + records.balance, int(np.argmax(ratio))
+    beyond = times[1:][~(ratio <= bound)]
+    return at_most(name, statement, float(ratio[worst]), bound, f"largest at t = {times[worst + 1]:.4g}", float(beyond[0]) if len(beyond) else None)
+
+
 def tolerance(records: FlowRecords) -> Verdict:
     """Decide whether rtol is fine enough: the bounds of these statements go with it, and beyond `COARSEST` they tell nothing."""
     name, statement = (
@@ -235,7 +272,7 @@ def late_law(records: FlowRecords) -> Verdict:
 
 
 STATEMENTS: tuple[Callable[[FlowRecords], Verdict], ...] = (
-    tolerance, descent, energy_balance, log_energy_balance, recorded_rate, recorded_times, late_law,
+    tolerance, descent, energy_balance, log_energy_balance, motion, recorded_rate, recorded_times, late_law,
 )  # fmt: skip
 
 

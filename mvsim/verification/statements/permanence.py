@@ -67,9 +67,8 @@ def one_feature_stays(evidence: Evidence, learned: Learned) -> Verdict:
 
 def not_for_long(evidence: Evidence, predicted: Sequence[Verdict]) -> str:
     """Return what can end what a theorem says, by its fit, before time has grown by `FACTOR` after the end of a run; nothing if it lasts longer."""
-    end = np.log(evidence.times[-1])
     for verdict in predicted:
-        if verdict.measured is not None and verdict.measured * evidence.log_k - end < COUNTED_ON * np.log(FACTOR):
+        if verdict.measured is not None and verdict.measured * evidence.log_k - np.log(evidence.times[-1]) < COUNTED_ON * np.log(FACTOR):
             return verdict.soon
     return ""
 

@@ -6,18 +6,24 @@ A run has many records and few saved states. What is looked at, and where:
 at saved states            everything recorded of them is evaluated again from their correlations, with the parameters and the seed of the file
 at every record            what is a function of the own correlations that it has; between which records escapes lie; how the training accuracy stands
                            to the margins and softmax gaps beside it
-where a replay comes by    own correlations, the loss and the learned features (`mvsim.verification.statements.replay`)
+between two records        how far own correlations have moved (`mvsim.verification.statements.gradient_flow.motion`)
+where a replay comes by    own correlations, the loss, the learned features, training accuracy and margins (`mvsim.verification.statements.replay`)
 =========================  =====================================================================================================================
 
-So outputs and softmax gaps at a record between two saved states are as the file has them, and learned features where no replay comes by: since when
-something has been learned rests on these. Every comparison is relative to the size of the number itself.
+So outputs and softmax gaps at a record between two saved states are as the file has them, and learned features and margins where no replay comes by:
+since when something has been learned rests on these. Every comparison is relative to the size of the number itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import pairwise
+
 import numpy as np
 
 from mvsim.integrators import State
+from mvsim.integrators.base import next_log_mark
+from mvsim.integrators.flow.flow import MARK_EVERY
 from mvsim.recording.observation import Observation
 from mvsim.recording.snapshots import Snapshots
 from mvsim.recording.variables import Variable, When, variables_of
@@ -33,6 +39,9 @@ alone, which cancellation in the gradient of mixed points raises to 1e-7 at most
 
 NOT_OF_THE_STATE = ("time", "step", "dissipation", "log_dissipation", "sharpness", "turning_rate")
 """What a state alone does not tell, or only with many products with the Hessian."""
+
+NEXT_RECORD: dict[str, Callable[[int], int]] = {"flow": lambda step: step + MARK_EVERY, "gd": next_log_mark}
+"""By integrator: from the step of a record to that at which the next one is at the latest."""
 
 OF_CORRELATIONS = ("c", "threshold", "off_diagonal")
 """What variables are measured of that are functions of the correlations alone."""
@@ -112,6 +121,8 @@ def ordered(evidence: Evidence) -> Verdict:
     asked, step = (run.provenance["integrator"].get(name) for name in ("t_end", "learning_rate"))
     if asked is not None and final_time > (asked + (step or 0.0)) * (1.0 + ROUND_OFF):  # the last step of gradient descent may go beyond
         wrong.append(f"an end at t = {final_time:.4g}, beyond t_end = {asked:.4g}")
+    if missing := _missing_records(evidence):
+        wrong.append(f"no record at step {missing} or before, which a run has")
     saved = list(zip(dataset["snapshot_step"].to_numpy().tolist(), dataset["snapshot_time"].to_numpy().tolist(), strict=True))
     expected = _saved_states(evidence)
     if saved != expected:
@@ -119,6 +130,19 @@ def ordered(evidence: Evidence) -> Verdict:
         wrong.append(f"saved states other than those that a run saves: steps {', '.join(map(str, others[:10]))}{' ...' if len(others) > 10 else ''}")
     statement = "records, saved states and the end in another order, or other states saved, than in a run: how many of these"
     return at_most("Records (order)", statement, float(len(wrong)), 0.0, "; ".join(wrong) or f"{len(steps)} records, {len(saved)} saved states")
+
+
+def _missing_records(evidence: Evidence) -> int:
+    """Return the step at which a record is missing at the latest, 0 if none is.
+
+    The flow has a record every `MARK_EVERY` steps at least, gradient descent at `mvsim.integrators.base.next_log_mark`; of CVODE it is not known, nor
+    of runs that did not record the integral of |grad J|^2 / J, which were stepped otherwise.
+    """
+    following, dataset = NEXT_RECORD.get(evidence.run.provenance["integrator"]["name"]), evidence.run.dataset
+    steps = [*dataset["step"].to_numpy().tolist(), int(dataset["final_step"])]
+    if following is None or "log_dissipation" not in dataset:
+        return 0
+    return next((following(here) for here, then in pairwise(steps) if then > following(here)), 0)
 
 
 def _saved_states(evidence: Evidence) -> list[tuple[int, float]]:

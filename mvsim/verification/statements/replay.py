@@ -8,11 +8,12 @@ import numpy as np
 
 from mvsim.integrators import INTEGRATORS
 from mvsim.integrators.flow.flow import RISE
+from mvsim.verification.evidence.closeness import Distance
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.evidence.replay import FINER, DescentReplay, FlowReplay, replayed_within
 from mvsim.verification.evidence.stretches import Budget, stretches
 from mvsim.verification.statements.gradient_flow import WIDEST
-from mvsim.verification.verdict import Verdict, at_most, constant, not_applicable
+from mvsim.verification.verdict import Count, Verdict, at_most, constant, not_applicable
 
 LARGEST, PART, OF_MOST = 500.0, 0.9, 250.0
 """Most difference of any record from the replay, and of nine of ten of them, in units of the tolerance of one step.
@@ -30,8 +31,8 @@ of an earlier time-stepper differed by 1.4 rtol at most; a last record of ERM wh
 OWN_SIZE = 10.0
 """Most difference of a dormant own correlation from the replay, relative to its own size, in units of rtol. In 40 runs of the study replays they
 differ by 0.45 at most, in 30 of them by less than 0.001: as they grow as powers, steps resolve them far better than rtol until they are about to
-escape. Own correlations below s = 0.3 / sqrt(d), a quarter of them at the start, are compared relative to s. Larger own correlations, those that are
-not above 0, and at saved states all others, are compared in units of the tolerance alone."""
+escape. Own correlations of a size below s = 0.3 / sqrt(d), a quarter of them at the start, are compared relative to s. Larger own correlations and,
+at saved states, all others are compared in units of the tolerance alone."""
 
 REPEATED = 1e-6
 """Most difference of gradient descent from its repetition, relative to the largest correlation: round-off, which an escape magnifies."""
@@ -45,9 +46,13 @@ POINTS = 1.5
 TELLING = 0.5
 """Difference of a fraction of draws from which on one that is allowed tells nothing."""
 
-STEPS, EXPONENTIALS = 1200, 1.25e9
-"""Steps of a replay that take all of its time, whatever a gradient takes: that is so where there are few points; and exponentials that do: that is so
-where there are many pairs of points."""
+MARGIN = 20.0
+"""Most difference of a least margin from the replay, over 1 + |margin|, in units of rtol: outputs err by 10 rtol at most (`flow_accuracy`), and a
+margin is a difference of two. Study replays has what honest runs come to."""
+
+STEPS, STEPS_OF_DESCENT, EXPONENTIALS = 1200, 20_000, 1.25e9
+"""Steps of a replay that take all of its time, whatever a gradient takes: that is so where there are few points; of gradient descent there are more,
+as they solve no equations; and exponentials that do: that is so where there are many pairs of points."""
 
 
 def replayed(evidence: Evidence, part: float = 1.0) -> list[Verdict]:
@@ -77,43 +82,57 @@ def replayed(evidence: Evidence, part: float = 1.0) -> list[Verdict]:
         if len(evidence.times) < 2:
             return [not_applicable("Replay (states)", statement, "there is one record")]
         return [Verdict("Replay (states)", "fails", statement, detail=f"none of {len(evidence.times)} records follows a saved state")]
-    begun = replayed_within(replays, Budget(part * STEPS, part * EXPONENTIALS / (points * p.k)))
+    steps = STEPS if integrator.follows_flow else STEPS_OF_DESCENT
+    begun = replayed_within(replays, Budget(part * steps, part * EXPONENTIALS / (points * p.k)))
     parts = [replay.result for replay in begun]
-    names = ("errors", "sizes", "losses", "features", "accuracies", "times")
-    errors, sizes, losses, features, accuracies, times = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
-    steps, total = sum(replay.stretch.steps[replay.reached - 1] for replay in begun), int(evidence.run.dataset["final_step"])
-    covered = f"{len(errors)} of {len(evidence.times) - 1} records, after {len(begun)} saved states, {steps} of {total} steps"
-    detail = f"{covered}{'' if times.max() >= evidence.times[-1] else ', not to the end'}; largest at t = {times[np.argmax(errors)]:.4g}"
+    times = np.concatenate([part.times for part in parts])
+    apart = dict(zip(Distance._fields, np.array([distance for part in parts for distance in part.distances]).T, strict=True))
+    made = Count(sum(replay.stretch.steps[replay.reached - 1] for replay in begun), int(evidence.run.dataset["final_step"]), "steps")
+    points = len(evidence.times) - 1 + sum(replay.stretch.end is not None for replay in replays)
+    covered = f"{len(times)} of {points} records, after {len(begun)} saved states, {made}"
+    detail = f"{covered}{'' if times.max() >= evidence.times[-1] else ', not to the end'}; largest at t = {times[np.argmax(apart['state'])]:.4g}"
     learned = _largest("Replay (features)", "fractions of fresh draws on which a view suffices, beside those of the replay at times close to theirs: "
-                       "largest difference", features, times, DRAWS / options["n_test"])  # fmt: skip
+                       "largest difference", apart["features"], times, DRAWS / options["n_test"])  # fmt: skip
     if DRAWS / options["n_test"] >= TELLING:
         learned = replace(learned, status="inconclusive", detail=f"with n_test = {options['n_test']} no fraction tells; take 4 draws or more")
     accuracy = _largest("Replay (training accuracy)", "training accuracy beside that of the replay at times close to its own: largest difference",
-                        accuracies, times, POINTS / p.N)  # fmt: skip
+                        apart["accuracy"], times, POINTS / p.N)  # fmt: skip
+    margins = _largest(
+        "Replay (margins)",
+        "least margins of training points, beside those of the replay at times close to theirs: largest difference over 1 + |margin|",
+        apart["margin"], times, MARGIN * evidence.rtol if integrator.follows_flow else REPEATED,
+    )  # fmt: skip
     if not integrator.follows_flow:
         statement = "gradient descent from saved states, repeated, leads to the records: largest difference relative to the largest correlation"
-        return [_states(statement, errors, times, REPEATED, detail), learned, accuracy, _rises("Replay (descent)", max(part.rise for part in parts))]
+        return [
+            _states(statement, apart["state"], times, REPEATED, detail, made),
+            learned,
+            accuracy,
+            margins,
+            _rises("Replay (descent)", max(part.rise for part in parts)),
+        ]
     rtol = evidence.run.provenance["integrator"]["rtol"]
     where = f"integrated from saved states with rtol = {FINER * rtol:g}"
     return [
-        _states(f"largest difference from the flow {where}, in units of the tolerance of a step", errors, times, LARGEST, detail),
-        at_most("Replay (most states)", f"the same of {PART:g} of the records", float(np.quantile(errors, PART, method="lower")), OF_MOST),
+        _states(f"largest difference from the flow {where}, in units of the tolerance of a step", apart["state"], times, LARGEST, detail, made),
+        at_most("Replay (most states)", f"the same of {PART:g} of the records", float(np.quantile(apart["state"], PART, method="lower")), OF_MOST),
         _largest(
             "Replay (dormant)",
             "dormant own correlations, beside those of the replay at times close to theirs: largest difference, each relative to its own size",
-            sizes,
+            apart["dormant"],
             times,
             OWN_SIZE * rtol,
         ),
         _largest(
             "Replay (losses)",
             "ln J at the records, beside that of the replay at times close to theirs: largest difference",
-            losses,
+            apart["loss"],
             times,
             min(LOSS * rtol, WIDEST),
         ),
         learned,
         accuracy,
+        margins,
         at_most(
             "Replay (descent)",
             f"the loss falls in every step: largest rise of ln J in one of the {sum(part.steps for part in parts)} steps of the replay",
@@ -123,9 +142,10 @@ def replayed(evidence: Evidence, part: float = 1.0) -> list[Verdict]:
     ]
 
 
-def _states(statement: str, errors: np.ndarray, times: np.ndarray, bound: float, detail: str) -> Verdict:
+def _states(statement: str, errors: np.ndarray, times: np.ndarray, bound: float, detail: str, made: Count) -> Verdict:
     beyond = times[~(errors <= bound)]
-    return at_most("Replay (states)", statement, float(errors.max()), bound, detail, float(beyond.min()) if len(beyond) else None)
+    verdict = at_most("Replay (states)", statement, float(errors.max()), bound, detail, float(beyond.min()) if len(beyond) else None)
+    return replace(verdict, count=made)
 
 
 def _largest(name: str, statement: str, differences: np.ndarray, times: np.ndarray, bound: float) -> Verdict:

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from tiny_run import simulate
 
+from mvsim.integrators.flow.flow import MARK_EVERY
 from mvsim.recording.variables import When, variables_of
 from mvsim.run import Run
 from mvsim.verification.evidence.differences import relative_difference
@@ -160,7 +162,7 @@ def test_an_end_beyond_the_time_that_was_asked_for_is_found(run):
         asked = run.provenance["integrator"] | {"t_end": t_end}
         assert failing(Run(run.dataset, run.provenance | {"integrator": asked})) == found
     last_step = run.provenance["integrator"] | {"name": "gd", "t_end": 0.9 * end, "learning_rate": 0.2 * end}
-    assert failing(Run(run.dataset, run.provenance | {"integrator": last_step})) == set()
+    assert "beyond t_end" not in records(Evidence(Run(run.dataset, run.provenance | {"integrator": last_step})))[0].detail
 
 
 def test_records_that_do_not_follow_each_other_are_found(run):
@@ -184,3 +186,34 @@ def test_records_may_have_the_same_time_where_double_precision_does_not_tell_the
         changed = times.copy()
         changed[i] = time
         assert ("Records (order)" in failing(Run(midpoint.dataset.assign_coords(time=changed), midpoint.provenance))) is fails
+
+
+def without_records(run, gone):
+    """A run without some of its records, none of them of a saved state."""
+    kept = np.setdiff1d(np.arange(len(run.dataset["time"])), gone)
+    return Run(run.dataset.isel(time=kept), run.provenance)
+
+
+def test_records_that_were_taken_out_are_found(erm):
+    """A record is due every twenty steps, so that of some that follow each other at twenty steps none can be missing."""
+    steps, saved = erm.dataset["step"].values, erm.dataset["snapshot_step"].values
+    alone = [i for i in range(1, len(steps) - 1) if steps[i] not in saved and steps[i + 1] - steps[i - 1] > MARK_EVERY]
+    assert len(alone) > 3
+    for i in alone[:3]:
+        (order, *_) = records(Evidence(without_records(erm, [i])))
+        assert (order.status, order.detail) == ("fails", f"no record at step {steps[i - 1] + MARK_EVERY} or before, which a run has")
+
+
+def test_gradient_descent_has_a_record_at_every_mark():
+    run = simulate("erm", steps=57)
+    assert failing(run) == set()
+    place = int(np.flatnonzero(~np.isin(run.dataset["step"].values, run.dataset["snapshot_step"].values))[3])
+    assert failing(without_records(run, [place])) == {"Records (order)"}
+
+
+def test_of_cvode_no_record_is_known_to_be_missing(erm):
+    steps, saved = erm.dataset["step"].values, erm.dataset["snapshot_step"].values
+    alone = [i for i in range(1, len(steps) - 1) if steps[i] not in saved and steps[i + 1] - steps[i - 1] > MARK_EVERY]
+    changed = without_records(erm, alone[:1])
+    assert failing(changed) == {"Records (order)"}
+    assert failing(Run(changed.dataset, changed.provenance | {"integrator": changed.provenance["integrator"] | {"name": "cvode"}})) == set()
