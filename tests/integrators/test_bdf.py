@@ -161,3 +161,32 @@ def test_at_the_order_above_the_error_is_smaller_after_some_steps(order):
         t += h
     exact = start * np.exp(-12 * h)
     assert abs(raised.Z[0, 0] - exact) < 0.5 * abs(same.Z[0, 0] - exact)
+
+
+def amplification(order, rate, sizes):
+    """What steps of these sizes, over and over, do to the scaled derivatives of y' = rate y: the matrix of one round."""
+    columns = []
+    for unit in np.eye(order + 1):
+        history = History(unit[:, None], sizes[-1], np.tile(sizes[::-1], 6)[:6], 9, np.zeros(1), 0.0)
+        for size in sizes:
+            history = history.rescaled(size)
+            c, predicted = history.coefficients(), history.predicted()
+            gamma = history.h / c.l[1]
+            history = history.corrected(predicted, c, (gamma * rate * predicted[0] - predicted[1] / c.l[1]) / (1.0 - gamma * rate))
+        columns.append(history.rescaled(sizes[-1]).Z[:, 0])
+    return np.array(columns).T
+
+
+@pytest.mark.parametrize("order", range(1, MAX_ORDER + 1))
+@pytest.mark.parametrize("uneven", [0.0, 0.1])
+def test_decay_of_any_rate_is_stable(order, uneven):
+    """On the whole negative axis what steps carry on is damped, at every order, for equal steps and for ones that alternate by a fifth."""
+    for rate in (-1e-2, -0.3, -1.0, -3.0, -10.0, -1e2, -1e4, -1e8):
+        radius = np.abs(np.linalg.eigvals(amplification(order, rate, np.array([1.0 - uneven, 1.0 + uneven])))).max()
+        assert radius < 1.0
+    assert radius < (0.35 if uneven else 4e-4)  # what relaxes at once is all but gone
+
+
+def test_steps_that_alternate_too_much_are_not_stable():
+    """The canary of that test, known of formulas with a fixed leading coefficient: at order 5, sizes that alternate by a factor of 1.5."""
+    assert np.abs(np.linalg.eigvals(amplification(5, -1.0, np.array([0.8, 1.2])))).max() > 1.0

@@ -610,7 +610,7 @@ def test_literal_is_d_to_the_20th():
 
 
 def test_what_the_clock_loses_to_rounding_is_not_lost():
-    """A million steps of 10^-3 from 10^16 on, each of which rounds to nothing."""
+    """A hundred thousand steps of 10^-2 from 10^16 on, each of which rounds to nothing."""
     time, lost = 1e16, 0.0
     for _ in range(10**5):
         time, lost = the_flow.added(time, lost, 1e-2)

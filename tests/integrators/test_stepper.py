@@ -48,7 +48,7 @@ def test_robertson(t_end):
 
 
 def test_van_der_pol():
-    """mu = 1000: jumps between two slow branches. The period is 1614.287 (leading terms: (3 - 2 ln 2) mu + 7.014 mu^(-1/3))."""
+    """mu = 1000: jumps between two slow branches. The period is (3 - 2 ln 2) mu + 7.0143 mu^(-1/3) = 1614.407 to leading order."""
     mu = 1000.0
     problem = Problem(
         lambda y: np.array([y[1], mu * (1.0 - y[0] ** 2) * y[1] - y[0]]),
@@ -66,7 +66,7 @@ def test_van_der_pol():
         if before < 0.0 <= state.history.Z[0, 0]:
             crossings.append(t)
         assert t < 6000.0
-    assert crossings[2] - crossings[1] == pytest.approx((3.0 - 2.0 * math.log(2.0)) * mu + 7.0143 * mu ** (-1.0 / 3.0), rel=2e-3)
+    assert crossings[2] - crossings[1] == pytest.approx((3.0 - 2.0 * math.log(2.0)) * mu + 7.0143 * mu ** (-1.0 / 3.0), rel=5e-4)
 
 
 def test_integrals_follow_with_the_accuracy_of_the_steps():

@@ -71,7 +71,7 @@ def coefficients(order: int, h: float, past: np.ndarray) -> Coefficients:
     h : float
         Step size.
     past : numpy.ndarray
-        Sizes of the steps before, the last one first; at least q of them are used.
+        Sizes of the steps before, the last one first, q at least; q are used.
     """
     q = order
     l = np.zeros(q + 1)  # noqa: E741
@@ -121,7 +121,7 @@ class History:
     past : numpy.ndarray
         (`MAX_ORDER` + 1,) sizes of the steps before, the last one first; 0 where there was none.
     wait : int
-        Steps until order and step size may change.
+        Steps until the order may change.
     correction : array
         (n,) a of the last step.
     scale : float

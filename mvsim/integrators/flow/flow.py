@@ -15,8 +15,9 @@ In more words:
 1. *Blow-ups.* A correlation that is to escape stays near 0 for almost the whole run and then grows within a small
    fraction of it. `chart` changes to variables that move at constant speed through both phases, and no step goes further than a part of the way to
    the next escape.
-2. *Stiffness.* Escaped neurons relax on a fixed time scale; all else evolves 10^3 to 10^50 times more slowly. Implicit steps (BDF, `bdf`) pass over
-   the fast scale. After an escape what relaxes slows down as time goes on, so that steps are made in the logarithm of the time since (`clock`).
+2. *Stiffness.* Escaped neurons relax within a time that all else takes 10^3 to 10^50 times as long for. Implicit steps (BDF, `bdf`) pass over
+   the fast scale. Where single points are trained on, their residuals fall after an escape, and it slows down as time goes on, so that steps are
+   made in the logarithm of the time since (`clock`).
    Their equations are solved by a fixed-point iteration that remembers how the field has changed along its last moves (`secants`); it is
    preconditioned by (I + gamma H)^-1 with the part of the Hessian that is stiff, which the field tells
    (`mvsim.linalg.arrow_matrix.Curvature`), and evaluates the escaped neurons alone (`near`). Where neurons rest for so long that this is not
@@ -81,7 +82,7 @@ tests hold the time between the escapes of two views to 5 % at rtol 1e-3."""
 
 GROWTH_THAT_SEES_NOISE = 1.5
 """Most growth from one step to the next, whatever the error: the response of a neuron to noise decays as a power of time, and longer steps would
-skip it."""
+skip it. In the logarithm of time no step is longer than ln 1.5, so that the limits of `mvsim.integrators.flow.stepper` on growth bind only before."""
 
 GROWTH_AT_REST, AT_REST = 5.0, 1e-5
 """The same after a step whose error was so small a part of the tolerance, as where all neurons rest. The errors that the study flow_accuracy finds

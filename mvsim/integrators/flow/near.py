@@ -29,7 +29,7 @@ class Near:
     curvature : Curvature
         The stiff part H of the Hessian by c.
     slope : array
-        (n,) D = dy/dc, so that D H D^-1 is minus the Jacobian of y'.
+        (n,) D = dy/dc, so that D H D^-1 is minus the Jacobian of y' where y is a straight function of c; elsewhere how D changes is left out.
     index : array
         (s,) the coordinates that can be stiff.
     rate : callable

@@ -1,4 +1,4 @@
-"""Only two neurons of each class and view are integrated.
+"""In large networks two of the neurons of each class and view that wait for their escape are integrated, besides all that can be stiff.
 
 The others ("resting") are extrapolated from one of the two (the "guide") and corrected at marks. Most neurons never escape, and until they would, all
 those of one view move alike.

@@ -46,8 +46,8 @@ ATTEMPTS = 40
 COST_OF_UNSOLVED = 30
 """Products with the Hessian, of two gradients each, that an unsolved equation is counted as: its own gradients, and those of the short steps after
 it. Where steps are far longer than neurons take to relax, the part of the Hessian that `Near.curvature` leaves out is stiff too, and equations fail
-every few steps. Once they have cost as much since the last escape as the whole Hessian does, a product a column, that is formed. So a run pays at
-most twice what it would with the better of the two, as for anything that can be rented or bought."""
+every few steps. Once they have cost as much since the last escape as the whole Hessian does, a product a column, that is formed. So a run pays about
+twice what it would with the better of the two, as far as this count is right (study `flow_creeping`)."""
 
 RESTART_AFTER = 3
 """Failed tests of one step after which the past is dropped."""
