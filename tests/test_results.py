@@ -332,6 +332,17 @@ def test_the_code_that_is_measured_outdates_a_result(code, file, old, new, same)
     assert (code(file, old, new) == code()) is same
 
 
+def test_what_only_words_a_run_outdates_a_result_where_it_is_named(tmp_path):
+    (tmp_path / "simulation").mkdir()
+
+    def digests(words):
+        (tmp_path / "simulation" / "words.py").write_text(f"SAID = {words!r}\n", encoding="utf-8")
+        (tmp_path / "simulation" / "session.py").write_text("STEPS = 1\n", encoding="utf-8")
+        return [digest_of_sources(tmp_path, [name]) for name in ("simulation", "simulation.words", "")]
+
+    assert [before == after for before, after in zip(digests("one"), digests("two"), strict=True)] == [True, False, False]
+
+
 def test_a_source_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(MissingSourceError, match=r"'kernels\.gone'"):
         digest_of_sources(tmp_path, ["kernels.gone"])

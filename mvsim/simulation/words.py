@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mvsim.integrators import Integrator, State
+from mvsim.integrators import LAST_TIME, Integrator, State
+from mvsim.integrators.flow.stalls import NOTHING_MOVES, fall_while_time_doubles
 from mvsim.parameters import Deviation, regime_word
 from mvsim.recording import hessian
 from mvsim.recording.entries import count_predicted
@@ -118,6 +119,7 @@ def facts(recorder: Recorder, state: State, integrator: Integrator, settled_fact
     found = [
         *_without_points(recorder),
         _since(recorder, settled_factor),
+        *_standstill(recorder, state, integrator, settled_factor),
         *_predicted(recorder),
         *_gaps(recorder),
         *recorder.objective.caveats(state.c),
@@ -146,6 +148,27 @@ def _since(recorder: Recorder, settled_factor: float) -> str:
         growth = f" while time grew by the factor {number(recorder.times[-1] / since)}" if since > 0.0 else ""
         return f"Settled: training accuracy is 1, and {unchanged}{growth}."
     return f"{unchanged.capitalize()} since t = {number(since)}; without another change the run settles at t = {number(settles_at)}."
+
+
+def _standstill(recorder: Recorder, state: State, integrator: Integrator, settled_factor: float) -> list[str]:
+    """Say of a flow that was followed as long as times go, or has no gradient left, without settling: whether it moves, and what moves most.
+
+    Nothing moves where the fall of ln J while time doubles, t |grad J|^2 / J, is below `NOTHING_MOVES`; elsewhere the flow creeps.
+    """
+    times, loss, norm = (np.asarray(recorder.records[name]) for name in ("time", "loss", "gradient_norm"))
+    over = times[-1] >= LAST_TIME * (1.0 - 1e-12) or norm[-1] == 0.0
+    if not integrator.follows_flow or recorder.settling.reached(settled_factor) or not over:
+        return []
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        falls = np.log(times) + 2.0 * np.log(norm) - np.log(loss)
+    moving = np.flatnonzero(~(falls < math.log(NOTHING_MOVES)) & (times > 0.0))
+    still = times[moving[-1] + 1 :] if len(moving) else times[1:]
+    gradient = np.abs(np.asarray(recorder.objective.gradient(state.c))).ravel()
+    fastest = int(gradient.argmax())
+    fall = fall_while_time_doubles(times[-1], float(loss[-1]), float(norm[-1])).removesuffix(", so nothing moves").removesuffix(": nothing moves")
+    what = f"{integrator.field.component(fastest)} = {np.asarray(state.c).ravel()[fastest]:.3g} moves most" if gradient[fastest] > 0.0 else ""
+    how = f"Nothing moves since t = {number(float(still[0]))}" if len(still) else "It creeps"
+    return [f"{how}: {'; '.join(filter(None, (fall, what)))}."]
 
 
 def _limit(integrator: Integrator, horizon: float, t_end: float | None) -> str:

@@ -13,11 +13,13 @@ from tiny_run import TINY, learned_run, simulate
 from usable import cases
 
 import mvsim
-from mvsim.integrators import GradientDescent
+from mvsim.integrators import LAST_TIME, GradientDescent
+from mvsim.integrators.flow.stalls import NOTHING_MOVES
 from mvsim.kernels import BACKENDS
 from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
 from mvsim.recording.feature_test import FeatureTest, count_classes
 from mvsim.simulation.words import number
+from mvsim.verification.evidence.evidence import Evidence
 
 
 def test_divergence_names_the_step_and_keeps_the_last_good_state(tmp_path, monkeypatch):
@@ -201,3 +203,30 @@ def test_no_theorem_speaks_of_points_that_were_given():
     run = mvsim.simulate(p, "erm", 0, data=mvsim.sample_dataset(p, 1), integrator="gd", eta=1.0, t_end=2.0, n_test=4)
     assert run.regime[0].name == "data"
     assert "Regime: given points, about which no theorem speaks" in run.summary
+
+
+def test_a_flow_in_which_nothing_moves_says_so_and_since_when():
+    """One neuron for each class, which all start below 0: the gradient is 0, and the flow goes on to the last time there is."""
+    run = mvsim.simulate(mvsim.Parameters(k=2, m=1, N=20, d=500), "erm", seed=3)
+    assert (run.settled, float(run.dataset["final_time"])) == (False, LAST_TIME)
+    (told,) = (line.strip() for line in run.summary.splitlines() if "Nothing moves" in line)
+    since = float(told.split("since t = ")[1].split(":")[0])
+    time, norm, loss = (run.dataset[name].values for name in ("time", "gradient_norm", "loss"))
+    assert told.endswith(": the gradient is 0.")
+    later = time >= 0.99 * since  # three digits are told
+    assert (time * norm**2 / loss)[later].max() < NOTHING_MOVES
+    assert not (time[~later] > 0.0).any()  # it did not move before, either
+
+
+def test_a_flow_that_still_moves_at_the_last_time_creeps_and_names_what_moves(monkeypatch):
+    """Of a run that is cut at the last time, which is a small one here, while a class is being learned."""
+    p, options = mvsim.Parameters(k=3, d=300, N=30, P=12), {"seed": 0, "n_test": 4}
+    assert "creeps" not in mvsim.simulate(p, "erm", t_end=1e4, **options).summary
+    monkeypatch.setattr("mvsim.simulation.words.LAST_TIME", 1e4)
+    run = mvsim.simulate(p, "erm", t_end=1e4, **options)
+    (told,) = (line.strip() for line in run.summary.splitlines() if "It creeps" in line)
+    gradient = Evidence(run).gradient(Evidence(run).snapshots[-1])
+    place = np.unravel_index(np.abs(gradient).argmax(), gradient.shape)
+    named = ", ".join(map(str, place))
+    assert told.startswith("It creeps: while time doubles, ln J would fall by ")
+    assert told.endswith(f"c[{named}] = {run.final_correlations[place]:.3g} moves most.")

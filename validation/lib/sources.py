@@ -19,6 +19,9 @@ SHARED = "lib"
 WORDS = ("help", "metavar")
 """Arguments by keyword that only word an option."""
 
+WORDED = ("simulation.words",)
+"""Modules of mvsim that word what a run says of itself. No number of a run depends on them: they enter where they are named, or all of mvsim is."""
+
 
 class MissingSourceError(Exception):
     """A study names a part of mvsim that is not there."""
@@ -37,7 +40,9 @@ def digest_of_sources(package: Path, sources: Iterable[str], study: Path | None 
         File of the study.
     """
     digest = hashlib.sha256()
-    for path in sorted({path for name in sources for path in _files_of(package, name)}):
+    worded = {package.joinpath(*name.split(".")).with_suffix(".py") for name in WORDED}
+    files = {path for name in sources for path in _files_of(package, name) if name in ("", *WORDED) or path not in worded}
+    for path in sorted(files):
         digest.update(f"{path.relative_to(package).as_posix()} {_plain_text(path.read_text(encoding='utf-8'))}\n".encode())
     if study is not None:
         root = study.parents[1]

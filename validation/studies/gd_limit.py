@@ -20,7 +20,7 @@ from mvsim.plotting.labels import METHOD_NAMES
 from mvsim.plotting.style import MARK, METHODS, styled
 
 TITLE = "Gradient descent and the flow"
-SOURCES = TRAINING
+SOURCES = (*TRAINING, "simulation.words")
 
 PARAMETERS = mvsim.Parameters(k=3, m=3, N=60, P=25, d=20)
 T_END = {"erm": 400.0, "midpoint": 9500.0}
