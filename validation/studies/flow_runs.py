@@ -187,7 +187,7 @@ def headline(results: dict[str, Any]) -> str:
 
 def passage(results: dict[str, Any]) -> str:
     """Put what became of the flows into a table."""
-    heads = ["run", "both", "one", "none", "settled", "steps", "gradients", "t", "seconds", "targets"]
+    heads = ["run", "both", "one", "none", "settled", "steps", "gradients", "t", "seconds", "MiB at most", "targets"]
     lines = []
     for name, row in results.items():
         lines.append(
@@ -198,16 +198,16 @@ def passage(results: dict[str, Any]) -> str:
                 row["steps"],
                 row["evaluations"],
                 f"{row['time']:.2g}",
-                f"{row['seconds']:.3g}",
+                f"{row['seconds']:.4g}",
+                f"{row['peak_bytes_so_far'] / 2**20:.0f}",
                 ", ".join(f"**{target}**" if is_missed else target for _, target, is_missed in targets(row)),
             ]
         )
-    peak = max((row["peak_bytes_so_far"] for row in results.values()), default=0)
     return (
         "The flows are those of Midpoint Mixup unless ERM or another law is named. Each is followed to the settled state or to the limit of time. "
         "Targets in bold are missed. Midpoint Mixup at k = 50, the runs of the picture and ERM at d = k^20 have passages of their own:\n\n"
         + table(heads, lines)
-        + f"\nNo run took more than {peak / 2**20:.0f} MiB of memory.{_repeated_passage(results)}\n"
+        + f"{_repeated_passage(results)}\n"
     )
 
 
@@ -218,7 +218,7 @@ def _repeated_passage(results: dict[str, Any]) -> str:
         return ""
     alike = sum(row["learned"] == finer["learned"] for row, finer in pairs)
     first = sum(_first_escapes(row) == _first_escapes(finer) for row, finer in pairs)
-    return f" Of {len(pairs)} runs repeated at rtol / 10, {alike} learn the same features, and in {first} the views escape in the same order."
+    return f"\nOf {len(pairs)} runs repeated at rtol / 10, {alike} learn the same features, and in {first} the views escape in the same order."
 
 
 def _first_escapes(row: dict[str, Any]) -> list[tuple[int, int]]:
