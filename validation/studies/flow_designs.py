@@ -281,10 +281,9 @@ def headline(results: dict[str, Any]) -> str:
         return "With the stepper as it is not all views escape"
     no_worse = [row["evaluations"] for row in others if row["worst"] is not None and row["worst"] <= ours["worst"] and row["outcome"] == REACHED]
     saved = 1.0 - min([*no_worse, ours["evaluations"]]) / ours["evaluations"]
-    return (
-        f"The stepper as it is takes {ours['evaluations']} evaluations with an error of {100 * ours['worst']:.2g} %; of {len(others)} changes none "
-        f"saves more than {100 * saved:.2g} % of them without a larger error"
-    )
+    saves = f"saves more than {100 * saved:.2g} % of them" if saved > 0.0 else "saves any"
+    took = f"{ours['evaluations']} evaluations with an error of {100 * ours['worst']:.2g} %"
+    return f"The stepper as it is takes {took}; of {len(others)} changes none {saves} without a larger error"
 
 
 def passage(results: dict[str, Any]) -> str:
