@@ -122,20 +122,18 @@ def test_what_is_undone_after_a_run_has_settled_is_counted(run_folder):
     assert "1 of 1 | 1 of 8" in permanence._undone_passage({"Midpoint Mixup": [lost]})
 
 
-def asked(k, seeds, detail, **more):
+def asked(k, seeds, undecided, **more):
     """An answer of the study of paths, as far as its picture and table look at it."""
     name = f"Theorem 4.7 (features), k = {k}"
-    verdict = {"name": name, "measured": 0.0, "detail": detail, "status": "inconclusive", "kind": "theorem"}
+    detail = f"holds in 0 of {seeds}, 95% interval [0, 1]; 9 further runs would establish it; {undecided} undecided, counted as failing here"
+    count = {"right": 0, "of": seeds, "what": "runs", "undecided": undecided}
+    verdict = {"name": name, "measured": 0.0, "detail": detail, "status": "inconclusive", "kind": "theorem", "count": count}
     row = {"theorem": "4.7", "path": "literal", "k": k, "fields": {}, "seeds": seeds, "r0": 1e-7, "command": f"k = {k}", "constants": {}}
     return row | {"verdicts": [verdict]} | more
 
 
 def test_a_point_that_is_undecided_in_every_run_has_no_fraction():
-    told = "holds in 0 of {0}, 95% interval [0, 1]; 9 further runs would establish it; {1} undecided, counted as failing here"
-    results = {
-        "all": asked(20, 1, told.format(1, 1), interrupted=["seed 0 after 9 gradients at t = 1"]),
-        "some": asked(6, 5, told.format(5, 4)),
-    }
+    results = {"all": asked(20, 1, 1, interrupted=["seed 0 after 9 gradients at t = 1"]), "some": asked(6, 5, 4)}
     of_4_7 = paths.picture(results).axes[1]
     (drawn,) = of_4_7.containers
     assert [round(place) for place in drawn.lines[0].get_xdata()] == [0]  # k = 6 is the first
