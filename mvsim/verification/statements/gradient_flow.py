@@ -168,9 +168,9 @@ def motion(records: FlowRecords) -> Verdict:
     """No correlation moves further between two records than the energy that is lost allows, by Cauchy and Schwarz.
 
     |c(t) - c(s)| <= integral |c'| dt <= sqrt((t - s) integral |grad J|^2 dt) <= sqrt((t - s) J(s) integral |grad J|^2 / J dt), J falling. Own
-    correlations are compared, as one vector over all classes: a jump by more than that is found, replayed or not; a smaller one is not. A final state without a record, of a run that was interrupted, is compared with the last record, and what ln J has lost until
-    then is the difference, to within `FlowRecords.balance`. Rounding of t, of the integral and of c is allowed for. Largest over that, at most
-    1 + `FlowRecords.balance`.
+    correlations are compared, as one vector over all classes: a jump by more is found, replayed or not; a smaller one is not. A final state without a
+    record, of a run that was interrupted, is compared with the last record, and what ln J has lost until then is the difference, to within
+    `FlowRecords.balance`. Rounding of t, of the integral and of c is allowed for. Largest over that, at most 1 + `FlowRecords.balance`.
     """
     name, statement = "Gradient flow (motion)", "|c(t) - c(s)| / sqrt((t - s) integral of |grad J|^2), the largest between successive records"
     lost = records.integral("log_dissipation")
