@@ -412,6 +412,57 @@ def test_results_that_go_on_from_older_ones_stay_as_old(tmp_path):
     assert standing(now, tmp_path) == "current"
 
 
+def _measured_rows(file, values, seeds=10):
+    """Measure rows of part t and return the values that were measured."""
+    measured = []
+
+    def row(name, value):
+        measured.append(value)
+        return {"square": value**2}
+
+    file.measure_rows({"t": values}, row, lambda name: {"seeds": seeds})
+    return measured
+
+
+def test_rows_that_the_present_code_has_measured_are_not_measured_again(tmp_path):
+    study = _study()
+    assert _measured_rows(ResultsFile(study, tmp_path, "c"), [3, 1]) == [3, 1]
+    again = ResultsFile(study, tmp_path, "c")
+    assert _measured_rows(again, [1, 2, 3]) == [2]
+    assert again.read() == {"t": {"seeds": 10, "rows": [{"value": value, "square": value**2} for value in (1, 2, 3)]}}
+    assert _measured_rows(ResultsFile(study, tmp_path, "c"), [1], seeds=20) == [1]
+    assert again.read() == {"t": {"seeds": 20, "rows": [{"value": 1, "square": 1}]}}, "rows with other facts do not stay"
+
+
+def test_rows_are_kept_as_soon_as_they_are_there(tmp_path):
+    study = _study()
+
+    def stops(name, value):
+        if value == 2:
+            raise KeyboardInterrupt
+        return {}
+
+    with pytest.raises(KeyboardInterrupt):
+        ResultsFile(study, tmp_path, "c").measure_rows({"t": [1, 2, 3]}, stops, lambda name: {})
+    assert _measured_rows_of(tmp_path) == [1]
+    assert standing(study, tmp_path) == "current"
+
+
+def _measured_rows_of(folder):
+    return [row["value"] for row in json.loads((folder / "exactness.json").read_text(encoding="utf-8"))["t"]["rows"]]
+
+
+def test_rows_of_earlier_code_are_measured_again_and_those_that_stay_say_that_they_are_older(tmp_path):
+    before, now = _study(sources=("linalg",)), _study()
+    _measured_rows(ResultsFile(before, tmp_path, "c"), [1, 2])
+    write_stamp(tmp_path, "exactness", stamps_in(tmp_path)["exactness"] | {"older": "Not repeated."})
+    assert _measured_rows(ResultsFile(now, tmp_path, "c"), [2]) == [2]
+    assert _measured_rows_of(tmp_path) == [1, 2]
+    assert standing(now, tmp_path) == "older than the code: Not repeated."
+    assert _measured_rows(ResultsFile(now, tmp_path, "c"), [1, 2]) == [1, 2]
+    assert standing(now, tmp_path) == "current"
+
+
 def test_a_stamp_names_no_place_of_this_machine():
     text = json.dumps(present_stamp(_study(), "python validation/run.py exactness"))
     assert str(VALIDATION) not in text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,48 @@ class ResultsFile:
             earlier = self.read()  # again: another call may have measured other parts meanwhile
             self.write({other: earlier[other] for other in earlier if other not in names[number:]} | {name: part})
         return self.read()
+
+    def measure_rows(
+        self, values: Mapping[str, Sequence[float]], measure: Callable[[str, float], dict[str, Any]], facts: Callable[[str], dict[str, Any]]
+    ) -> dict[str, Any]:
+        """Measure parts that are tables with a row for each value; keep each row as soon as it is there, and return all results.
+
+        What was stopped goes on: a row that the present code has measured with the same facts is not measured again. Rows of other values stay as
+        they are, and so do other parts.
+
+        Parameters
+        ----------
+        values : mapping
+            Of each part, the values to look at.
+        measure : callable
+            ``measure(part, value)`` returns a row, without the value itself.
+        facts : callable
+            ``facts(part)`` returns what else is kept of a part, and holds for all of its rows.
+        """
+        current, before = self.is_current, self.read()
+        tables = {name: facts(name) for name in values}
+        results = {name: part for name, part in before.items() if name not in values}
+        kept: list[Any] = list(results)
+        for name in values:
+            rows = before[name]["rows"] if name in before and tables[name] == _facts(before[name]) else []
+            rows = [row for row in rows if current or row["value"] not in values[name]]
+            kept += rows
+            if rows:
+                results[name] = tables[name] | {"rows": rows}
+        self.keep(kept)
+        for name, asked in values.items():
+            for value in asked:
+                rows = results.get(name, {"rows": []})["rows"]
+                if value not in [row["value"] for row in rows]:
+                    row = {"value": value, **measure(name, value)}
+                    results[name] = tables[name] | {"rows": sorted([*rows, row], key=lambda row: row["value"])}
+                    self.write(results)
+        return self.read()
+
+
+def _facts(part: dict[str, Any]) -> dict[str, Any]:
+    """Return what is kept of a table beside its rows."""
+    return {name: value for name, value in part.items() if name != "rows"}
 
 
 def _oldest(before: Stamp | None, now: Stamp) -> Stamp:

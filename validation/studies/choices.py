@@ -6,8 +6,7 @@ pairs of a point with itself contribute is told as well: it is 0 in the populati
 eta lambda_max / 2 from 0.1 to beyond 1, the edge of stability, lambda_max the largest on record along the flow of the same seed, which every class is
 compared with. The picture is figures/choices.png.
 
-Runs end when nothing can change any more (`lib.ended`). Gradients of Midpoint Mixup take N^2 time: with 10 seeds N goes to 800 in half an hour of a
-core, and 3,200 with one seed takes as long.
+Runs end when nothing can change any more (`lib.ended`). Midpoint Mixup is followed up to 400 points: its gradients take N^2 time.
 
 These are maps: what they show is reported, not judged. The study fails if runs are lost.
 """
@@ -86,16 +85,22 @@ def self_pairs(p: mvsim.Parameters) -> float:
     return itself / (itself + others)
 
 
-def along(name: str, options: argparse.Namespace, runs: Path) -> list[dict[str, Any]]:
-    """Return what became of the classes at each value; of values that are not asked for, what is known."""
-    values = options.values or CHOICES[name].values
-    rows = [row for row in options.file.read().get(name, {"rows": []})["rows"] if row["value"] not in values]
-    for value in values:
-        p, start = CHOICES[name].make(options.k, value), time.perf_counter()
-        outcomes = {method: counted(runs, p, method, options.seeds) for method in options.methods}
-        rows.append({"value": value, "self_pairs": self_pairs(p), **outcomes, "seconds": time.perf_counter() - start})
-        print(name, value, {m: row["classes"] for m, row in outcomes.items()}, f"{rows[-1]['seconds']:.1f} s", flush=True)
-    return sorted(rows, key=lambda row: float(row["value"]))
+MOST_POINTS = 400
+"""Points up to which Midpoint Mixup is followed: its gradients take N^2 time."""
+
+
+def methods_at(name: str, value: float) -> list[str]:
+    """Return the methods that are followed at a value of a choice."""
+    return ["erm"] if name == "N" and value > MOST_POINTS else ["erm", "midpoint"]
+
+
+def row(name: str, value: float, options: argparse.Namespace, runs: Path) -> dict[str, Any]:
+    """Return what became of the classes at one value."""
+    p, start = CHOICES[name].make(options.k, value), time.perf_counter()
+    outcomes = {method: counted(runs, p, method, options.seeds) for method in methods_at(name, value)}
+    found = {"self_pairs": self_pairs(p), **outcomes, "seconds": time.perf_counter() - start}
+    print(name, value, {method: outcome["classes"] for method, outcome in outcomes.items()}, f"{found['seconds']:.1f} s", flush=True)
+    return found
 
 
 def pairs(options: argparse.Namespace, runs: Path) -> list[dict[str, Any]]:
@@ -299,22 +304,15 @@ def options(parser: argparse.ArgumentParser) -> None:
     names = [*CHOICES, "pairs", "steps"]
     parser.add_argument("--only", nargs="+", choices=names, default=names, help="choices to look at; the others stay")
     parser.add_argument("--values", type=float, nargs="+", help="values to look at, with one choice; what is known of others stays")
-    parser.add_argument(
-        "--methods", nargs="+", choices=("erm", "midpoint"), default=["erm", "midpoint"], help="methods to look at along choices with values"
-    )
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Look at one choice after another, and draw."""
+    """Look at one choice after another; what was stopped goes on."""
     runs = runs_of_present_code(options.runs)
-    special = {"pairs": pairs, "steps": finite_steps}
-
-    def part(name: str) -> dict[str, Any]:
-        rows = special[name](options, runs) if name in special else along(name, options, runs)
-        return {"k": options.k, "rows": rows}
-
-    results = options.file.measure_parts(options.only, part)
-    return results
+    values = {name: options.values or CHOICES[name].values for name in options.only if name in CHOICES}
+    options.file.measure_rows(values, lambda name, value: row(name, value, options, runs), lambda name: {"k": options.k, "seeds": options.seeds})
+    special = {name: work for name, work in (("pairs", pairs), ("steps", finite_steps)) if name in options.only}
+    return options.file.measure_parts(list(special), lambda name: {"k": options.k, "rows": special[name](options, runs)})
 
 
 def judge(results: dict[str, Any]) -> list[str]:

@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from lib.ended import Job, ended
+from lib.ended import Ended, Job, ended
 from lib.outcomes import jobs_of, last_time, tallied
 from lib.regimes import with_r0
 from lib.runs import add_runs_option, runs_of_present_code
@@ -103,34 +103,29 @@ NODES, MIXING_END = 8, 2e9
 """Each node costs a sum over all pairs, so mixing laws are compared at k = 3 with 60 points. a -> 0 is ERM, a -> infinity Midpoint Mixup."""
 
 
-def along(name: str, values: list[float], seeds: int, runs: Path) -> list[dict[str, Any]]:
-    """Return what became of the classes at each value."""
-    asked: dict[tuple[float, str], list[Job]] = {}
-    for value in values:
-        p = MAPS[name]["make"](value)
-        if name == "mixing":
-            law = {"distribution": "beta", "args": [value, value]}
-            asked[value, "mixup"] = jobs_of(runs, p, "mixup", seeds, MIXING_END, mixing=law, nodes=NODES)
-        else:
-            asked |= {(value, method): jobs_of(runs, p, method, seeds, last_time(p)) for method in BOTH_METHODS}
-    return [{"value": value, **of_value} for value, of_value in _outcomes(asked).items()]
+def row(name: str, value: float, seeds: int, runs: Path) -> dict[str, Any]:
+    """Return what became of the classes at one value, and the seconds that the runs took."""
+    p = MAPS[name]["make"](value)
+    if name == "mixing":
+        law = {"distribution": "beta", "args": [value, value]}
+        made = _made({"mixup": jobs_of(runs, p, "mixup", seeds, MIXING_END, mixing=law, nodes=NODES)})
+    else:
+        made = _made({method: jobs_of(runs, p, method, seeds, last_time(p)) for method in BOTH_METHODS})
+    seconds = sum(one.run.provenance["wall_seconds"] for there in made.values() for one in there if one.run is not None)
+    return {"seconds": seconds, **{method: tallied(there) for method, there in made.items()}}
 
 
 def limits(seeds: int, runs: Path) -> dict[str, Any]:
     """Return what becomes of the classes in the two limits of the mixing law, ERM and Midpoint Mixup, on the same data to the same time."""
     p = MAPS["mixing"]["make"](1.0)
-    return _outcomes({(1.0, method): jobs_of(runs, p, method, seeds, MIXING_END) for method in BOTH_METHODS})[1.0]
+    made = _made({method: jobs_of(runs, p, method, seeds, MIXING_END) for method in BOTH_METHODS})
+    return {method: tallied(there) for method, there in made.items()}
 
 
-def _outcomes(asked: dict[tuple[float, str], list[Job]]) -> dict[float, dict[str, Any]]:
-    """Make all runs, side by side; return by value what became of the classes under each method, and the seconds that the runs took."""
-    made, found = iter(ended([job for jobs in asked.values() for job in jobs])), dict[float, dict[str, Any]]()
-    for (value, method), jobs in asked.items():
-        there = list(islice(made, len(jobs)))
-        row = found.setdefault(value, {"seconds": 0.0})
-        row[method] = tallied(there)
-        row["seconds"] += sum(one.run.provenance["wall_seconds"] for one in there if one.run is not None)
-    return found
+def _made(asked: dict[str, list[Job]]) -> dict[str, list[Ended]]:
+    """Make all runs, side by side, and return them by method."""
+    made = iter(ended([job for jobs in asked.values() for job in jobs]))
+    return {method: list(islice(made, len(jobs))) for method, jobs in asked.items()}
 
 
 THEOREMS = (
@@ -240,15 +235,20 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Measure one map after another."""
+    """Measure one value after another, map by map; what was stopped goes on."""
     runs = runs_of_present_code(options.runs)
 
-    def mapped(name: str) -> dict[str, Any]:
-        rows = along(name, options.values or MAPS[name]["values"], options.seeds, runs)
-        part = {"label": MAPS[name]["label"], "seeds": options.seeds, "rows": rows}
-        return part | ({"limits": limits(options.seeds, runs)} if name == "mixing" else {})
+    def measured(name: str, value: float) -> dict[str, Any]:
+        found = row(name, value, options.seeds, runs)
+        classes = {method: outcome["classes"] for method, outcome in found.items() if method != "seconds"}
+        print(name, value, classes, f"{found['seconds']:.0f} s", flush=True)
+        return found
 
-    results = options.file.measure_parts(options.only, mapped)
+    def facts(name: str) -> dict[str, Any]:
+        of_map = {"label": MAPS[name]["label"], "seeds": options.seeds}
+        return of_map | ({"limits": limits(options.seeds, runs)} if name == "mixing" else {})
+
+    results = options.file.measure_rows({name: options.values or MAPS[name]["values"] for name in options.only}, measured, facts)
     return {name: results[name] for name in MAPS if name in results}
 
 
