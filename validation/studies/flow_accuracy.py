@@ -101,8 +101,8 @@ def judge(results: dict[str, Any]) -> list[str]:
 def headline(results: dict[str, Any]) -> str:
     """Say how large the largest error is, and in how many of the flows."""
     worst = max(max(row["error"], row["margin_error"]) / row["rtol"] for row in results.values())
-    which = f"in {len(results)} of {len(asked_for())} flows"
-    return f"Against itself at rtol / 1000, through all escapes at k = 4, the flow errs by at most {worst:.2g} rtol {which}"
+    measured = f"{len(results)} measured of the {len(asked_for())} that are asked for"
+    return f"Against itself at rtol / 1000, through all escapes at k = 4, a flow errs by at most {worst:.2g} rtol ({measured})"
 
 
 def passage(results: dict[str, Any]) -> str:
@@ -113,9 +113,9 @@ def passage(results: dict[str, Any]) -> str:
         "error of a correlation / rtol",
         "error of a margin / rtol",
         "escapes",
-        "in another order",
+        "escapes out of order",
         "gradients",
-        "reference",
+        "gradients of the reference",
     ]
     rows = [
         [

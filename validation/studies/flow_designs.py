@@ -283,7 +283,7 @@ def headline(results: dict[str, Any]) -> str:
     saved = 1.0 - min([*no_worse, ours["evaluations"]]) / ours["evaluations"]
     saves = f"saves more than {100 * saved:.2g} % of them" if saved > 0.0 else "saves any"
     took = f"{ours['evaluations']} evaluations with an error of {100 * ours['worst']:.2g} %"
-    return f"The stepper as it is takes {took}; of {len(others)} changes none {saves} without a larger error"
+    return f"The stepper as it is takes {took}; of {len(others)} changes none {saves} with an error that is no larger, in one flow"
 
 
 def passage(results: dict[str, Any]) -> str:

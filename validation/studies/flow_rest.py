@@ -1,4 +1,4 @@
-"""How finely the error of a step is measured where neurons rest on noise: ERM at d = k^20, with other values of two constants of the time-stepper.
+"""How finely errors of steps are measured where escaped neurons are in balance with noise: ERM at d = k^20, two constants of the stepper changed.
 
 Late under ERM residuals are as small as exp(-margin), and an escaped neuron rests on noise n that is small with them. The equation of a step has to
 tell n from 0, and is solved more finely by a factor; the error of a step need not, as it is forgotten. It is measured with a power of that factor
@@ -134,8 +134,8 @@ def passage(results: dict[str, Any]) -> str:
         ("the error of a step", "the usual one times a power of that factor, at most so many times the tolerance of the equation"),
     ]
     return (
-        f"ERM at d = k^20, k = {results['k']}, seed 0, is followed through all escapes with rtol {RTOL:g}. Where neurons rest on noise, two "
-        "tolerances differ:\n\n"
+        f"ERM at d = k^20, k = {results['k']}, seed 0, is followed through all escapes with rtol {RTOL:g}. Where escaped neurons are in "
+        "balance with noise, two tolerances differ:\n\n"
         + table(["quantity", "tolerance"], tolerances)
         + "\nThe power and the limit are the first two columns. The reference has equal tolerances, "
         f"rtol {reference['rtol']:g} and {reference['evaluations']} gradients.\n\n" + table(heads, rows)

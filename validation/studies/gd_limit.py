@@ -92,7 +92,7 @@ def pictures(results: dict[str, Any]) -> dict[str, Figure]:
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlabel(r"step size $\eta$ of gradient descent")
         axes.set_ylabel("relative distance from the flow")
-        figure.suptitle("Gradient descent is off the flow\nin proportion to its step size", fontsize=9, x=0.01, ha="left")
+        figure.suptitle("Gradient descent departs from the flow\nin proportion to its step size", fontsize=9, x=0.01, ha="left")
         (k, m, N) = (PARAMETERS.k, PARAMETERS.m, PARAMETERS.N)
         note = f"$k$ = {k}, $m$ = {m}, $N$ = {N}; all correlations\nat t = {T_END['erm']:g} (ERM), {T_END['midpoint']:g} (Midpoint Mixup)."
         figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
@@ -117,7 +117,7 @@ def judge(results: dict[str, Any]) -> list[str]:
 def headline(results: dict[str, Any]) -> str:
     """Say how gradient descent tends to the flow."""
     slopes = " and ".join(f"eta^{results[method]['slope']:.2f} ({METHOD_NAMES[method]})" for method in T_END)
-    return f"The distance of gradient descent from the flow falls as {slopes}"
+    return f"Gradient descent departs from the flow in proportion to its step size: by {slopes}"
 
 
 def passage(results: dict[str, Any]) -> str:
@@ -125,5 +125,5 @@ def passage(results: dict[str, Any]) -> str:
     off = max(results[method]["first_escape_at_faithful_eta_off_by"] for method in T_END)
     return (
         "![Distance of gradient descent from the flow](../figures/gd-limit.png)\n\n"
-        f"At the eta that a flow run names as faithful to 1 %, the first escape is off by at most {100 * off:.2g} %.\n"
+        f"At the step size at which a flow run says that gradient descent follows it to 1 %, the first escape is off by at most {100 * off:.2g} %.\n"
     )

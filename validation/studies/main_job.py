@@ -121,7 +121,8 @@ def headline(results: dict[str, Any]) -> str:
     """Say where it ends, and when."""
     both, minutes = results["classes"]["both"], results["seconds"] / 60
     ended = "settled" if results["settled"] else "not settled"
-    return f"Both features in {both} of 50 classes after {minutes:.0f} minutes on {results['cores']} cores, {ended}"
+    memory = f"{results['peak_bytes'] / 2**20:.0f} MiB, {results['peak_bytes'] / results['predicted_bytes']:.1f} times what was predicted"
+    return f"Both features in {both} of 50 classes after {minutes:.0f} minutes on {results['cores']} cores, {ended}; {memory}"
 
 
 def passage(results: dict[str, Any]) -> str:
@@ -133,9 +134,8 @@ def passage(results: dict[str, Any]) -> str:
         f"`{results['command']}`: on {results['cores']} cores it {took} {results['seconds'] / 60:.1f} minutes (target {TARGET / 60:g}: "
         f"{met(results['seconds'] <= TARGET and results['settled'])}; {results['step']} steps, {results['evaluations']} gradients, a file of "
         f"{results['file_bytes'] / 1e6:.0f} MB) and was at t = {results['time']:.2g}, {settled}: both features learned in {classes['both']} of 50 "
-        f"classes, exactly one in {classes['one']}, none in {classes['none']}. At most {results['peak_bytes'] / 2**20:.0f} MiB of memory were taken "
-        f"({results['predicted_bytes'] / 2**20:.0f} predicted); `mvsim verify` of the file takes {results['verify_seconds']:.1f} s. "
-        "`mvsim simulate --k 10 --method erm --d 20000` is a first run of seconds.\n"
+        f"classes, exactly one in {classes['one']}, none in {classes['none']}. At most {results['peak_bytes'] / 2**20:.0f} MiB of memory were taken, "
+        f"{results['predicted_bytes'] / 2**20:.0f} were predicted; `mvsim verify` of the file takes {results['verify_seconds']:.1f} s.\n"
     )
 
 

@@ -1,4 +1,4 @@
-"""The variable of the steps: x = ln(1 + (t - t_0) / B), the logarithm of the time since about B ago.
+"""The variable of the steps: x = ln(1 + (t - t_0) / B), the logarithm of the time counted from t_0 - B.
 
 After an escape everything relaxes on time scales that grow with the time since it, so that steps have to grow by a constant factor. The error
 of a multistep formula grows with every change of the step size. In
@@ -54,7 +54,7 @@ def size_of(time: float, B: float) -> float:
 
 
 def in_frame(history: History, change: Any, B: float) -> History:
-    """Return the past as a frame sees it whose speed in t is less by ``change`` (n,) than before.
+    """Return the past in a frame that moves slower by ``change`` (n,), in units of t, than the present one.
 
     From it y moves by change (t - t_0) more, of which all derivatives by x are change B at x = 0. What moves at constant speed in t is at rest in a
     frame that moves with it; no polynomial in x is as exact.

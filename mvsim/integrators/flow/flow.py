@@ -7,7 +7,7 @@ difficulty       remedy                                                         
 2 stiffness      implicit steps in the logarithm of time, solved with the stiff Hessian          `bdf`, `clock`, `secants`, `near`
 3 scale of J     errors in the changes of each coordinate that count                             `mvsim.objectives.scales`
 4 rounding of t  the time since the last escape is kept separately                               `flow`
-5 size           most neurons rest while few are stepped                                         `resting`
+5 size           few neurons are stepped, the others are extrapolated ("resting")                `resting`
 ===============  ==============================================================================  =====================================
 
 In more words:
@@ -15,13 +15,13 @@ In more words:
 1. *Blow-ups.* A correlation that is to escape stays near 0 for almost the whole run and then grows within a small
    fraction of it. `chart` changes to variables that move at constant speed through both phases, and no step goes further than a part of the way to
    the next escape.
-2. *Stiffness.* Escaped neurons relax within a time that all else takes 10^3 to 10^50 times as long for. Implicit steps (BDF, `bdf`) pass over
-   the fast scale. Where single points are trained on, their residuals fall after an escape, and it slows down as time goes on, so that steps are
-   made in the logarithm of the time since (`clock`).
+2. *Stiffness.* Escaped neurons relax 10^3 to 10^50 times faster than all else moves. Implicit steps (BDF, `bdf`) pass over the fast scale. If the
+   loss is one over single points, their residuals fall after an escape, and relaxation slows down with them. So steps are made in the logarithm of
+   the time since the escape (`clock`).
    Their equations are solved by a fixed-point iteration that remembers how the field has changed along its last moves (`secants`); it is
    preconditioned by (I + gamma H)^-1 with the part of the Hessian that is stiff, which the field tells
-   (`mvsim.linalg.arrow_matrix.Curvature`), and evaluates the escaped neurons alone (`near`). Where neurons rest for so long that this is not
-   enough, the whole Hessian of the escaped neurons is formed once equations that failed have cost as much as that does.
+   (`mvsim.linalg.arrow_matrix.Curvature`), and evaluates the escaped neurons alone (`near`). Where escaped neurons stay in balance with noise for
+   so long that this is not enough, the whole Hessian of the escaped neurons is formed once equations that failed have cost as much as that does.
 3. *The scale of errors.* The cross-entropy falls as exp(-margin), so that outputs have to be resolved absolutely, however large correlations
    are. The field tells what change of each coordinate counts (`mvsim.objectives.scales`).
 4. *Rounding of t.* After an escape the time that matters is the time since it: at t = 10^50, adding a step of 10^20 leaves t unchanged in

@@ -15,7 +15,7 @@ and then, with the velocities v_1 found there, y is corrected: with the means of
 changes is an estimate of the error without it. A neuron for which it is larger than a step may err is stepped next; no step is refused for it.
 
 What noise carries does not move as its view does: far below the threshold it crosses the chart at many times the speed. So a coordinate follows its
-guide only where both have the same speed to within a factor of `ALIKE`, and where the second is faster than the first by more, the first guides.
+guide only where both have the same speed to within a factor of `ALIKE`. If the second is faster than the first by more, the first is the guide.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ class StepperState:
     clock : float
         B of the variable x; the history is one in x.
     drift : array
-        (n,) speed in t at which the history sees coordinates from a frame that moves with them, 0 for those that do not move steadily.
+        (n,) velocity in t of the frame in which the history holds each coordinate; 0, a frame at rest, for those that do not move steadily.
     """
 
     history: History

@@ -203,7 +203,7 @@ class ChartedField:
         is right above. That happens where noise carries a small correlation, so that no step foresees its escape.
 
         And it must keep the balance of the flow: ln J ends at most at ``bounds.highest``, and has fallen since the last mark by the integral of
-        |c'|^2 / J. A step that passes over a sudden escape to where the neuron comes to rest breaks it, although its end may be right.
+        |c'|^2 / J. A step that passes over a sudden escape to where the neuron is in balance again breaks it, although its end may be right.
         ln J is told from the last evaluation, and evaluated at both ends where that does not do.
         """
         b = self.chart.threshold
