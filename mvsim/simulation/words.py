@@ -167,8 +167,14 @@ def _standstill(recorder: Recorder, state: State, integrator: Integrator, settle
     fastest = int(gradient.argmax())
     fall = fall_while_time_doubles(times[-1], float(loss[-1]), float(norm[-1])).removesuffix(", so nothing moves").removesuffix(": nothing moves")
     what = f"{integrator.field.component(fastest)} = {np.asarray(state.c).ravel()[fastest]:.3g} moves most" if gradient[fastest] > 0.0 else ""
-    how = f"Nothing moves since t = {number(float(still[0]))}" if len(still) else "It creeps"
-    return [f"{how}: {'; '.join(filter(None, (fall, what)))}."]
+    return [f"{_since_when(still, from_start=float(norm[0]) == 0.0)}: {'; '.join(filter(None, (fall, what)))}."]
+
+
+def _since_when(still: np.ndarray, *, from_start: bool) -> str:
+    """Say since when nothing moves, from the times of the records from which on nothing does; none, and the flow creeps."""
+    if from_start:
+        return "Nothing moves from the beginning"
+    return f"Nothing moves since t = {number(float(still[0]))}" if len(still) else "It creeps"
 
 
 def _limit(integrator: Integrator, horizon: float, t_end: float | None) -> str:

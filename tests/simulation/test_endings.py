@@ -218,6 +218,13 @@ def test_a_flow_in_which_nothing_moves_says_so_and_since_when():
     assert not (time[~later] > 0.0).any()  # it did not move before, either
 
 
+def test_a_flow_in_which_nothing_moves_from_the_beginning_says_so():
+    """At d = 10^300 correlations are so far below the threshold that the gradient underflows."""
+    run = mvsim.simulate(mvsim.Parameters(k=3, d=10**300, N=30, P=12), "erm", n_test=4)
+    assert (run.dataset["gradient_norm"].values == 0.0).all()
+    assert "Nothing moves from the beginning: the gradient is 0." in run.summary
+
+
 def test_a_flow_that_still_moves_at_the_last_time_creeps_and_names_what_moves(monkeypatch):
     """Of a run that is cut at the last time, which is a small one here, while a class is being learned."""
     p, options = mvsim.Parameters(k=3, d=300, N=30, P=12), {"seed": 0, "n_test": 4}
