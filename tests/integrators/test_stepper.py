@@ -47,14 +47,19 @@ def test_robertson(t_end):
     assert y.sum() == pytest.approx(1.0, abs=1e-6)
 
 
-def test_van_der_pol():
-    """mu = 1000: jumps between two slow branches. The period is (3 - 2 ln 2) mu + 7.0143 mu^(-1/3) = 1614.407 to leading order."""
-    mu = 1000.0
-    problem = Problem(
+def van_der_pol(mu):
+    """y'' = mu (1 - y^2) y' - y, as a system of first order."""
+    return Problem(
         lambda y: np.array([y[1], mu * (1.0 - y[0] ** 2) * y[1] - y[0]]),
         lambda y: np.array([[0.0, 1.0], [-2.0 * mu * y[0] * y[1] - 1.0, mu * (1.0 - y[0] ** 2)]]),
         lambda y: 1e-6 * np.abs(y) + np.array([1e-6, 1e-6]),
     )
+
+
+def test_van_der_pol():
+    """mu = 1000: jumps between two slow branches. The period is (3 - 2 ln 2) mu + 7.0143 mu^(-1/3) = 1614.407 to leading order."""
+    mu = 1000.0
+    problem = van_der_pol(mu)
     stepper = Stepper(problem)
     y = np.array([2.0, 0.0])
     state = stepper.started(y, np.zeros(2), 1e-6, problem.rate(y))
@@ -67,6 +72,20 @@ def test_van_der_pol():
             crossings.append(t)
         assert t < 6000.0
     assert crossings[2] - crossings[1] == pytest.approx((3.0 - 2.0 * math.log(2.0)) * mu + 7.0143 * mu ** (-1.0 / 3.0), rel=5e-4)
+
+
+def test_the_order_is_raised_along_slow_branches_and_lowered_at_jumps():
+    """By one at a time, and from order 3 or more, where it is not that the past was dropped."""
+    problem = van_der_pol(1000.0)
+    stepper, y = Stepper(problem), np.array([2.0, 0.0])
+    state, t, orders = stepper.started(y, np.zeros(2), 1e-6, problem.rate(y)), 0.0, [1]
+    while t < 2000.0:
+        state, size = stepper.step(state, math.inf, problem.gains)
+        t += size
+        orders.append(state.history.order)
+    changes = np.diff(orders)
+    assert set(changes[np.array(orders[:-1]) >= 3]) == {-1, 0, 1}
+    assert max(orders) == 5
 
 
 def test_integrals_follow_with_the_accuracy_of_the_steps():

@@ -1,9 +1,9 @@
 """mvsim's own time-stepper beside CVODE, which it has replaced: gradients, steps and processor time to the settled state, in one process.
 
-CVODE is the second integrator (``--integrator cvode``): it has the same variables and the same arrow-shaped preconditioner, and starts anew at every
-segment. Both follow the same runs with all tolerances at their defaults, one after the other, with one thread. Kernels are compiled before. The first
-and the last run have the N = max(200, 10 k) and P = k^2 that were the defaults when CVODE was the only integrator. A run that takes longer than
-``--limit`` seconds is interrupted, and counts as far as it has come.
+CVODE is the second integrator (``--integrator cvode``): it has the same variables and the same arrow-shaped preconditioner (mvsim's own stepper
+forms whole Hessians beside it), and starts anew at every segment. Both follow the same runs with all tolerances at their defaults, one after the
+other, with one thread. Kernels are compiled before. The first and the last run have the N = max(200, 10 k) and P = k^2 that were the defaults when
+CVODE was the only integrator. A run that takes longer than ``--limit`` seconds is interrupted, and counts as far as it has come.
 
 Fails if one of mvsim's own runs does not settle or learns fewer features than that of CVODE, or if it takes more gradients than CVODE does to the
 settled state.
@@ -141,7 +141,8 @@ def headline(results: dict[str, Any]) -> str:
     gradients, seconds = ratios(results, "gradients"), ratios(results, "seconds")
     if not gradients:
         return "No run settles with both integrators"
-    which = "" if len(gradients) == len(results) else f", in the {len(gradients)} of {len(results)} runs that settle with both"
+    measured = f"; {len(results)} of {len(RUNS)} runs are measured" if len(results) < len(RUNS) else ""
+    which = f", in {len(gradients)} runs that settle with both{measured}"
     return (
         f"To the settled state CVODE takes {min(gradients):.2g} to {max(gradients):.2g} times the gradients of mvsim's own time-stepper, and "
         f"{min(seconds):.2g} to {max(seconds):.2g} times its processor time{which}"
@@ -162,6 +163,7 @@ def passage(results: dict[str, Any]) -> str:
     heads = ["run", "integrator", "both/one/none", "settled", "steps", "gradients", "s of processor time", "t", "targets"]
     return (
         "Runs of Midpoint Mixup unless ERM is named, seed 0, rtol 1e-3, one thread, one after the other; targets in bold are missed. Both use the "
-        "same variables and preconditioner. CVODE starts again at every segment; mvsim's stepper keeps its order, its step and its history.\n\n"
-        + table(heads, rows)
+        "same variables and arrow-shaped preconditioner; mvsim's stepper also forms the whole Hessian of the escaped neurons where equations go on "
+        "failing, and counts an evaluation of few neurons as one gradient. CVODE starts again at every segment; mvsim's stepper keeps its order, its "
+        "step and its history.\n\n" + table(heads, rows)
     )
