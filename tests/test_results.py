@@ -434,6 +434,28 @@ def test_rows_that_the_present_code_has_measured_are_not_measured_again(tmp_path
     assert again.read() == {"t": {"seeds": 20, "rows": [{"value": 1, "square": 1}]}}, "rows with other facts do not stay"
 
 
+def test_rows_of_names_stay_in_the_order_in_which_they_are_asked_for(tmp_path):
+    for names in (["late"], ["late", "early", "at no time"]):
+        ResultsFile(_study(), tmp_path, "c").measure_rows({"t": names}, lambda name, value: {}, lambda name: {})
+    assert _values_of_rows(tmp_path) == ["late", "early", "at no time"]
+
+
+def test_tables_and_other_parts_that_are_measured_in_one_call_make_results_current(tmp_path):
+    before, now = _study(sources=("linalg",)), _study()
+    for study in (before, now):
+        ResultsFile(study, tmp_path, "c").measure_rows({"t": [1], "u": ["a"]}, lambda name, value: {}, lambda name: {})
+    assert standing(now, tmp_path) == "current"
+
+
+def test_what_another_call_measures_meanwhile_stays(tmp_path):
+    def while_another_measures(name, value):
+        ResultsFile(_study(), tmp_path, "c").measure_rows({"other": [value]}, lambda name, value: {}, lambda name: {})
+        return {}
+
+    results = ResultsFile(_study(), tmp_path, "c").measure_rows({"t": [1, 2]}, while_another_measures, lambda name: {})
+    assert {name: [row["value"] for row in part["rows"]] for name, part in results.items()} == {"t": [1, 2], "other": [1, 2]}
+
+
 def test_rows_are_kept_as_soon_as_they_are_there(tmp_path):
     study = _study()
 
@@ -444,11 +466,11 @@ def test_rows_are_kept_as_soon_as_they_are_there(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         ResultsFile(study, tmp_path, "c").measure_rows({"t": [1, 2, 3]}, stops, lambda name: {})
-    assert _measured_rows_of(tmp_path) == [1]
+    assert _values_of_rows(tmp_path) == [1]
     assert standing(study, tmp_path) == "current"
 
 
-def _measured_rows_of(folder):
+def _values_of_rows(folder):
     return [row["value"] for row in json.loads((folder / "exactness.json").read_text(encoding="utf-8"))["t"]["rows"]]
 
 
@@ -457,7 +479,7 @@ def test_rows_of_earlier_code_are_measured_again_and_those_that_stay_say_that_th
     _measured_rows(ResultsFile(before, tmp_path, "c"), [1, 2])
     write_stamp(tmp_path, "exactness", stamps_in(tmp_path)["exactness"] | {"older": "Not repeated."})
     assert _measured_rows(ResultsFile(now, tmp_path, "c"), [2]) == [2]
-    assert _measured_rows_of(tmp_path) == [1, 2]
+    assert _values_of_rows(tmp_path) == [1, 2]
     assert standing(now, tmp_path) == "older than the code: Not repeated."
     assert _measured_rows(ResultsFile(now, tmp_path, "c"), [1, 2]) == [1, 2]
     assert standing(now, tmp_path) == "current"

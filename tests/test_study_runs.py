@@ -3,13 +3,15 @@
 import os
 
 import pytest
-from lib.ended import Ended, Job, ended, followed, why_over
+from interrupting import StopAfter
+from lib.ended import STAGE, STAGES, Ended, Job, ended, followed, why_over
 from lib.outcomes import tallied
 from lib.runs import followed_side_by_side, on_all_cores
 from studies import paths, permanence, proof_map
 
 import mvsim
 from mvsim.run import Run
+from mvsim.simulation.identity import run_name
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.verify import judgements_over_seeds
 
@@ -90,6 +92,20 @@ def test_outcomes_are_counted_over_runs_with_why_they_ended(tmp_path):
         assert end == pytest.approx(3e3) if why == "last time" else end <= 3e3
     counts = tallied([*both, Ended(None, "lost")])
     assert (counts["runs"], counts["lost"], sum(counts["classes"].values()), sum(counts["ends"].values())) == (2, 1, 6, 3)
+
+
+@pytest.mark.parametrize("options", [{}, {"integrator": "gd", "eta": 1.0}], ids=["flow", "gd"])
+@pytest.mark.usefixtures("environment")
+def test_a_run_that_was_interrupted_beyond_the_first_times_goes_on(tmp_path, monkeypatch, options):
+    p, last = mvsim.Parameters(k=3, m=3, N=30, P=27, d=400), 2e4
+    job = Job(tmp_path, p, "erm", 0, last, options)
+    path = tmp_path / run_name(p, "erm", 0, options)
+    monkeypatch.setattr("mvsim.simulation.session.DISPLAY_SECONDS", 0.0)  # the display is told of every step
+    with pytest.raises(mvsim.Interrupted):
+        mvsim.simulate(p, "erm", 0, out=path, t_end=last, progress=StopAfter(lambda step: step == 40 if not options else step == 3000), **options)
+    assert last / STAGE**STAGES < float(mvsim.open_run(path).dataset["final_time"]) < last
+    assert followed(job) in ("views stay", "all learned", "last time")
+    assert mvsim.open_run(path).status == "finished"
 
 
 def at_point(regime, **steps):

@@ -79,14 +79,24 @@ def ended(jobs: Sequence[Job]) -> list[Ended]:
 
 def followed(job: Job) -> str:
     """Make one run, in stages, and return why it ended."""
+    reached = interrupted_at(job)
     for stage in reversed(range(STAGES + 1)):
         until = job.last / STAGE**stage
+        if stage and until < reached:
+            continue
         run = try_kept_run(job.folder, job.parameters, job.method, job.seed, threads=1, until=until, **job.options)
         if not isinstance(run, mvsim.Run):
             return "lost"
         if why := why_over(run, job.last):
             return why
     return "last time"
+
+
+def interrupted_at(job: Job) -> float:
+    """Return the time that an interrupted run has reached, which cannot go back; 0 if there is none, or it has ended."""
+    path = job.folder / run_name(job.parameters, job.method, job.seed, job.options)
+    run = mvsim.open_run(path) if path.exists() else None
+    return float(run.dataset["final_time"]) if run is not None and run.status != "finished" else 0.0
 
 
 def why_over(run: mvsim.Run, last: float) -> str:

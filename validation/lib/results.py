@@ -59,46 +59,44 @@ class ResultsFile:
         return self.read()
 
     def measure_rows(
-        self, values: Mapping[str, Sequence[float]], measure: Callable[[str, float], dict[str, Any]], facts: Callable[[str], dict[str, Any]]
+        self, values: Mapping[str, Sequence[Any]], measure: Callable[[str, Any], dict[str, Any]], facts: Callable[[str], dict[str, Any]]
     ) -> dict[str, Any]:
         """Measure parts that are tables with a row for each value; keep each row as soon as it is there, and return all results.
 
-        What was stopped goes on: a row that the present code has measured with the same facts is not measured again. Rows of other values stay as
-        they are, and so do other parts.
+        What was stopped goes on: a row that the present code has measured with the same facts is not measured again. Rows of other values stay if
+        their facts are the same, and other parts stay.
 
         Parameters
         ----------
         values : mapping
-            Of each part, the values to look at.
+            Of each part, the values to look at: names, or numbers.
         measure : callable
             ``measure(part, value)`` returns a row, without the value itself.
         facts : callable
             ``facts(part)`` returns what else is kept of a part, and holds for all of its rows.
         """
-        current, before = self.is_current, self.read()
         tables = {name: facts(name) for name in values}
-        results = {name: part for name, part in before.items() if name not in values}
-        kept: list[Any] = list(results)
-        for name in values:
-            rows = before[name]["rows"] if name in before and tables[name] == _facts(before[name]) else []
-            rows = [row for row in rows if current or row["value"] not in values[name]]
-            kept += rows
-            if rows:
-                results[name] = tables[name] | {"rows": rows}
-        self.keep(kept)
+        rows = {name: self._rows_that_stay(name, asked, tables[name]) for name, asked in values.items()}
+        self.keep([*(name for name in self.read() if name not in values), *(row for table in rows.values() for row in table)])
         for name, asked in values.items():
             for value in asked:
-                rows = results.get(name, {"rows": []})["rows"]
-                if value not in [row["value"] for row in rows]:
-                    row = {"value": value, **measure(name, value)}
-                    results[name] = tables[name] | {"rows": sorted([*rows, row], key=lambda row: row["value"])}
-                    self.write(results)
+                if value not in [row["value"] for row in rows[name]]:
+                    rows[name] = _in_order([*rows[name], {"value": value, **measure(name, value)}], asked)
+                    others = {other: part for other, part in self.read().items() if other not in values}  # another call may have measured them
+                    self.write(others | {part: tables[part] | {"rows": rows[part]} for part in values if rows[part]})
         return self.read()
 
+    def _rows_that_stay(self, name: str, asked: Sequence[Any], facts: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the rows of a table that stay: those with the same facts, of the present code or of values that are not asked for."""
+        table = self.read().get(name, {"rows": []})
+        rows = table["rows"] if {key: value for key, value in table.items() if key != "rows"} == facts else []
+        return [row for row in rows if self.is_current or row["value"] not in asked]
 
-def _facts(part: dict[str, Any]) -> dict[str, Any]:
-    """Return what is kept of a table beside its rows."""
-    return {name: value for name, value in part.items() if name != "rows"}
+
+def _in_order(rows: list[dict[str, Any]], asked: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return rows in the order of the values that are asked for; numbers in their own order where there are others, too."""
+    order = list(asked) if all(row["value"] in asked for row in rows) else sorted(row["value"] for row in rows)
+    return sorted(rows, key=lambda row: order.index(row["value"]))
 
 
 def _oldest(before: Stamp | None, now: Stamp) -> Stamp:

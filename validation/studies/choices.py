@@ -39,6 +39,9 @@ SOURCES = (*TRAINING, "archive", "intervals", "sweep.intervals", "verification.e
 
 R0 = 0.15
 
+MOST_POINTS = 400
+"""Points up to which Midpoint Mixup is followed: its gradients take N^2 time."""
+
 
 class Choice(NamedTuple):
     """One thing that is left open.
@@ -85,35 +88,38 @@ def self_pairs(p: mvsim.Parameters) -> float:
     return itself / (itself + others)
 
 
-MOST_POINTS = 400
-"""Points up to which Midpoint Mixup is followed: its gradients take N^2 time."""
+def of_choice(name: str, value: float, options: argparse.Namespace, runs: Path) -> dict[str, Any]:
+    """Return what became of the classes at one value of a choice."""
+    p, methods = CHOICES[name].make(options.k, value), ["erm", "midpoint"]
+    if p.N > MOST_POINTS:
+        methods.remove("midpoint")
+    return {"self_pairs": self_pairs(p), **{method: counted(runs, p, method, options.seeds) for method in methods}}
 
 
-def methods_at(name: str, value: float) -> list[str]:
-    """Return the methods that are followed at a value of a choice."""
-    return ["erm"] if name == "N" and value > MOST_POINTS else ["erm", "midpoint"]
+def of_pairs(kind: str, options: argparse.Namespace, runs: Path) -> dict[str, Any]:
+    """Return what becomes of the classes under Midpoint Mixup of all pairs, or of as many as there are points."""
+    p, drawn = with_r0(options.k, options.gd_r0), PAIRS[kind]
+    given: dict[str, Any] = {"mixing": 0.5, "pairs": p.N, **drawn} if drawn else {}
+    if drawn.get("redraw") == "each step":
+        given |= {"integrator": "gd"}
+    return {"midpoint": counted(runs, p, "mixup" if drawn else "midpoint", options.seeds, **given)}
 
 
-def row(name: str, value: float, options: argparse.Namespace, runs: Path) -> dict[str, Any]:
-    """Return what became of the classes at one value."""
-    p, start = CHOICES[name].make(options.k, value), time.perf_counter()
-    outcomes = {method: counted(runs, p, method, options.seeds) for method in methods_at(name, value)}
-    found = {"self_pairs": self_pairs(p), **outcomes, "seconds": time.perf_counter() - start}
-    print(name, value, {method: outcome["classes"] for method, outcome in outcomes.items()}, f"{found['seconds']:.1f} s", flush=True)
-    return found
-
-
-def pairs(options: argparse.Namespace, runs: Path) -> list[dict[str, Any]]:
-    """Return what becomes of the classes under Midpoint Mixup of all pairs, and of as many as there are points."""
-    p, rows = with_r0(options.k, options.gd_r0), []
-    for name, drawn in PAIRS.items():
-        given: dict[str, Any] = {"mixing": 0.5, "pairs": p.N, **drawn} if drawn else {}
-        if drawn.get("redraw") == "each step":
-            given |= {"integrator": "gd"}
-        outcomes = counted(runs, p, "mixup" if drawn else "midpoint", options.seeds, **given)
-        rows.append({"value": name, "midpoint": outcomes})
-        print(name, outcomes["classes"], flush=True)
-    return rows
+def of_steps(factor: float, options: argparse.Namespace, runs: Path) -> dict[str, Any]:
+    """Return in how many classes gradient descent ends with the features that the flow learns, with steps of one size."""
+    p, same, classes, risen = with_r0(options.k, options.gd_r0), 0, 0, 0
+    flows = [run for run in over_seeds(runs, p, "erm", options.seeds) if run is not None]
+    descents = descended(runs, p, flows, factor)
+    for flow, descent in zip(flows, descents, strict=True):
+        if descent is None:
+            continue
+        learned = [is_learned(run.dataset["feature_learned"].to_numpy()[-1]) for run in (flow, descent)]
+        same += int((learned[0] == learned[1]).all(axis=1).sum())
+        classes += p.k
+        loss = descent.dataset["loss"].to_numpy()
+        risen += bool((loss[1:] > loss[:-1] * 1.01).any())
+    lost = options.seeds - sum(descent is not None for descent in descents)
+    return {"same": same, "classes": classes, "lost": lost, "runs_that_rise": risen}
 
 
 def descended(runs: Path, p: mvsim.Parameters, flows: Sequence[mvsim.Run], factor: float) -> list[mvsim.Run | None]:
@@ -124,28 +130,6 @@ def descended(runs: Path, p: mvsim.Parameters, flows: Sequence[mvsim.Run], facto
     values = {**p.model_dump(mode="json"), "method": "erm", "integrator": "gd", **beside}
     made = swept(runs, f"steps-{factor:g}-{len(flows)}", values, [list(beside)] if len(flows) > 1 else [])
     return [made.run(cell.index) if made.standings[cell.index].state == "done" else None for cell in made.study.cells]
-
-
-def finite_steps(options: argparse.Namespace, runs: Path) -> list[dict[str, Any]]:
-    """Return in how many classes gradient descent ends with the features that the flow learns, for each size of the steps."""
-    rows = []
-    p = with_r0(options.k, options.gd_r0)
-    flows = [run for run in over_seeds(runs, p, "erm", options.seeds) if run is not None]
-    for factor in STEPS:
-        same = classes = risen = 0
-        descents = descended(runs, p, flows, factor)
-        for flow, descent in zip(flows, descents, strict=True):
-            if descent is None:
-                continue
-            learned = [is_learned(run.dataset["feature_learned"].to_numpy()[-1]) for run in (flow, descent)]
-            same += int((learned[0] == learned[1]).all(axis=1).sum())
-            classes += p.k
-            loss = descent.dataset["loss"].to_numpy()
-            risen += bool((loss[1:] > loss[:-1] * 1.01).any())
-        lost = options.seeds - sum(descent is not None for descent in descents)
-        rows.append({"value": factor, "same": same, "classes": classes, "lost": lost, "runs_that_rise": risen})
-        print(f"eta lambda_max / 2 = {factor}: {same} of {classes} classes as the flow, {risen} runs rise", flush=True)
-    return rows
 
 
 OUTCOMES = {"erm": ("one", "exactly one feature", "o"), "midpoint": ("both", "both features", "s")}
@@ -307,12 +291,23 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Look at one choice after another; what was stopped goes on."""
+    """Look at one value after another, choice by choice; what was stopped goes on."""
     runs = runs_of_present_code(options.runs)
-    values = {name: options.values or CHOICES[name].values for name in options.only if name in CHOICES}
-    options.file.measure_rows(values, lambda name, value: row(name, value, options, runs), lambda name: {"k": options.k, "seeds": options.seeds})
-    special = {name: work for name, work in (("pairs", pairs), ("steps", finite_steps)) if name in options.only}
-    return options.file.measure_parts(list(special), lambda name: {"k": options.k, "rows": special[name](options, runs)})
+    values: dict[str, Sequence[Any]] = {name: options.values or choice.values for name, choice in CHOICES.items()}
+    values |= {"pairs": list(PAIRS), "steps": STEPS}
+    special = {"pairs": of_pairs, "steps": of_steps}
+
+    def measured(name: str, value: Any) -> dict[str, Any]:
+        start = time.perf_counter()
+        row = special[name](value, options, runs) if name in special else of_choice(name, value, options, runs)
+        seconds = time.perf_counter() - start
+        print(f"{name} = {value}: {seconds:.0f} s", flush=True)
+        return row | {"seconds": seconds}
+
+    def facts(name: str) -> dict[str, Any]:
+        return {"k": options.k, "seeds": options.seeds, "r0": options.gd_r0 if name in special else R0}
+
+    return options.file.measure_rows({name: values[name] for name in options.only}, measured, facts)
 
 
 def judge(results: dict[str, Any]) -> list[str]:

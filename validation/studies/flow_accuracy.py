@@ -101,7 +101,7 @@ def judge(results: dict[str, Any]) -> list[str]:
 def headline(results: dict[str, Any]) -> str:
     """Say how large the largest error is, and in how many of the flows."""
     worst = max(max(row["error"], row["margin_error"]) / row["rtol"] for row in results.values())
-    measured = f"{len(results)} measured of the {len(asked_for())} that are asked for"
+    measured = f"{len(results)} of the study's {len(asked_for())} flows are measured"
     return f"Against itself at rtol / 1000, through all escapes at k = 4, a flow errs by at most {worst:.2g} rtol ({measured})"
 
 

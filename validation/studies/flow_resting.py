@@ -150,8 +150,8 @@ def headline(results: dict[str, Any]) -> str:
         kind = "saves time" if some == len(factors) else "time in one flow of two" if some else "none"
         kinds.setdefault(kind, []).append(f"k = {k}")
     words = ", ".join(f"{kind} at {' and '.join(ks)}" for kind, ks in kinds.items())
-    through = ", ".join(f"{name.replace('=', ' = ')} {row['escapes']}" for name, row in results.items())
-    return f"Resting {words if words.startswith('saves') else f'saves {words}'}; followed are the first escapes only ({through})"
+    through = ", ".join(f"{row['escapes']} ({name.replace('=', ' = ')})" for name, row in results.items())
+    return f"Resting {words if words.startswith('saves') else f'saves {words}'}, through the first escapes: {through}"
 
 
 def passage(results: dict[str, Any]) -> str:

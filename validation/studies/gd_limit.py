@@ -117,7 +117,7 @@ def judge(results: dict[str, Any]) -> list[str]:
 def headline(results: dict[str, Any]) -> str:
     """Say how gradient descent tends to the flow."""
     slopes = " and ".join(f"eta^{results[method]['slope']:.2f} ({METHOD_NAMES[method]})" for method in T_END)
-    return f"Gradient descent departs from the flow in proportion to its step size: by {slopes}"
+    return f"The distance of gradient descent from the flow goes as {slopes}"
 
 
 def passage(results: dict[str, Any]) -> str:
