@@ -10,6 +10,7 @@ import signal
 import hypothesis
 import problems
 import pytest
+from child_processes import end
 from hypothesis import HealthCheck
 from tiny_run import SETTLING, settled_run
 from usable import cases
@@ -55,6 +56,20 @@ def problem(request):
 def backend(request):
     """Every backend in turn."""
     return request.param
+
+
+@pytest.fixture
+def ending():
+    """Takes note of a process and returns it; it ends with the test, however that ends: left behind, it would take a core from all later ones."""
+    noted = []
+
+    def note(process):
+        noted.append(process)
+        return process
+
+    yield note
+    for process in noted:
+        end(process)
 
 
 @pytest.fixture

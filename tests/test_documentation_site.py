@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from child_processes import PATIENCE
 
 import mvsim
 from mvsim.cli.app import app
@@ -25,8 +26,6 @@ from mvsim.verification.verdict import STATUSES
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
-BUILD_SECONDS = 480
-"""After which the build counts as hanging; it takes a minute or two."""
 
 every_page = pytest.mark.parametrize("page", PAGES)
 
@@ -160,7 +159,7 @@ def test_the_site_builds_without_a_warning(tmp_path):
     """Notebooks are executed, and what they print goes onto the pages; their hidden cells assert what the text says."""
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-d", str(tmp_path / "trees"), str(DOCS), str(tmp_path / "site")]
     before = set(ROOT.rglob("*.nc"))
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=BUILD_SECONDS)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr[-4000:]
     site = {path.stem: path.read_text(encoding="utf-8") for path in (tmp_path / "site").glob("*.html")}
     assert {Path(page).stem for page in PAGES} <= site.keys()

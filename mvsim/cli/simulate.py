@@ -15,19 +15,22 @@ from mvsim.cli.fields import given_for, text_flags, typed_flags, with_flags
 from mvsim.cli.options import FLAG, Json, Quiet
 from mvsim.cli.progress import progress_on
 from mvsim.cli.words import TIMING_NOTICE, bytes_text, deviation_lines, note, print_wrapped, seconds_text, span_text
-from mvsim.echo import echo, escaped, path_text
-from mvsim.errors import UsageError
+from mvsim.echo import escaped
 from mvsim.parameters import Parameters
 from mvsim.recording.feature_test import count_classes
 from mvsim.simulation.all_options import DEFAULTS, AllRunOptions
 from mvsim.simulation.identity import readable_name
+from mvsim.sweep.cell import parameters_of
 
 
 @with_flags(typed_flags(AllRunOptions), text_flags(Parameters, "Parameters (Definitions 4.1, 4.2 and 3.1, Assumption 4.3)"))
 def simulate(
     *,
-    out: Annotated[Path | None, Parameter(help="Run file; by default a name here that says k, method, seed and all that is not the default.")] = None,
+    out: Annotated[
+        Path | None, Parameter(help="Run file; by default one here, named after k, method, seed and what else is not the default, but its end.")
+    ] = None,
     config: Annotated[Path | None, Parameter(help="TOML file with any of these options; the command line wins.")] = None,
+    r0: Annotated[float | None, Parameter(help="In the place of d: the largest initial correlation is about this part of the threshold.")] = None,
     regime: Annotated[
         Literal["scaled", "literal"], Parameter(help="scaled: d chosen so that a run is short; literal: d = k^20, as Assumption 4.3 has it.")
     ] = "scaled",
@@ -42,20 +45,17 @@ def simulate(
     ``config`` has been applied before this is called (`mvsim.cli.config.apply_config`).
     """
     fields, options = given_for(Parameters, given), given_for(AllRunOptions, given)
-    parameters = Parameters.literal(**fields) if regime == "literal" else Parameters(**fields)
-    if regime == "literal" and parameters.d != parameters.k**20:
-        raise UsageError(f"regime=literal, d={echo(fields['d'])}: the literal regime has d = k^20; give only one of them")
+    parameters = parameters_of(fields, r0, regime)
     path = out or default_path(parameters, options)
     if dry_run:
         if not quiet:
             note(TIMING_NOTICE)
-        _print_estimate(mvsim.estimate(parameters, **options), path, json_)
+        _print_estimate(mvsim.estimate(parameters, out=path, **options), path, json_)
         return
     _warn_of_coarse_steps(options.get("rtol"))
     before = _last_written(path)
     with nullcontext() if quiet else progress_on() as progress:
         run = mvsim.simulate(parameters, out=path, progress=progress, **options)
-    _say_that_it_is_longer(run, options.get("t_end"))
     if json_:
         print(json.dumps(outcome(run), allow_nan=False))
     else:
@@ -107,14 +107,6 @@ def outcome(run: mvsim.Run) -> dict[str, Any]:
         "classes": count_classes(last["feature_learned"].to_numpy()),
         "wall_seconds": run.provenance["wall_seconds"],
     }
-
-
-def _say_that_it_is_longer(run: mvsim.Run, t_end: float | None) -> None:
-    """Say that a finished run was left as it is where it has passed the end that was asked for."""
-    reached = float(run.dataset["final_time"])
-    last_step = float(run.provenance["integrator"].get("learning_rate", 0.0))  # the first step that reaches t_end is the last
-    if t_end is not None and run.status == "finished" and reached > t_end * (1.0 + 1e-12) + last_step:
-        note(f"{path_text(run.path or '')}: has finished at t = {reached:.6g}, after t_end={t_end:g}; left as it is")
 
 
 def _print_estimate(estimate: mvsim.Estimate, path: Path, as_json: bool) -> None:

@@ -10,11 +10,11 @@ units of its growth, and then follows one class after another:
 
     G = g k^p (1 + log(1 / r0)),
 
-with (g, p) fitted by hand to one run of each method with every default at k = 4, 6, 10 and 50. Midpoint Mixup at k = 50 had not settled after
-52,897 gradients (``python validation/run.py main_job``) and was taken to need 70,000. ``python validation/run.py sweeps --only predicted`` compares
-other runs; it has not been repeated with these numbers. Where nothing escapes, as in a linear model, G is too large by a factor of three. In a
-large network most gradients are of a few neurons (`mvsim.integrators.flow.resting`) and take less than T, which the formula does not know. Another
-tolerance or integrator takes `mvsim.integrators.base.Integrator.relative_gradients` times as many.
+with (g, p) fitted by hand to one run of each method with every default: ERM at k = 20, 50 and 100, Midpoint Mixup at k = 10, 20 and 50
+(``python validation/run.py flow_runs`` and ``main_job``). ``python validation/run.py sweeps --only predicted`` compares other runs. Where nothing
+escapes, as in a linear model, G is too large by a factor of three. In a large network most gradients are of a few neurons
+(`mvsim.integrators.flow.resting`) and take less than T, which the formula does not know. Another tolerance or integrator takes
+`mvsim.integrators.base.Integrator.relative_gradients` times as many.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SECONDS_AT_LEAST = 0.3
 SECONDS_OF_A_STEP, SECONDS_OF_A_CORRELATION = 1e-3, 4e-8
 """a and b, on a core that does nothing else."""
 
-GRADIENTS = {False: (185.0, 0.62), True: (493.0, 0.99)}
+GRADIENTS = {False: (170.0, 0.72), True: (136.0, 1.44)}
 """(g, p) without and with sums over pairs."""
 
 RANGE = 3.0

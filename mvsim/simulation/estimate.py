@@ -1,9 +1,9 @@
 """How long a run will take and how much memory it needs, before it starts.
 
-One gradient is timed on the spot, at the initial state; `mvsim.simulation.cost` has the number of gradients and the formula. A flow that is to end
-before it would settle evaluates its share of the decades of time: T_last being the last of the escape times, of the first neuron of each feature,
-that the initial state predicts (`mvsim.recording.entries.predicted_escape_times`), a run settles about at T = s T_last, where s is
-``settled_factor``, and until an earlier ``t_end`` it evaluates log(t_end) / log(T) of its gradients.
+One gradient is timed on the spot, at the initial state; `mvsim.simulation.cost` has the number of gradients and the formula. T_last being the last
+of the escape times, of the first neuron of each feature, that the initial state predicts (`mvsim.recording.entries.predicted_escape_times`), a run
+settles about at T(s) = s T_last, where s is ``settled_factor``. The formula is for the s that is the default. A flow that ends elsewhere, at the T(s)
+of another s or at ``t_end``, is taken to need its share of the decades of time: log(end) / log(T(default)) of these gradients.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from mvsim.free_memory import available_bytes
 from mvsim.initialisation import initial_correlations
 from mvsim.recording.observation import Start
+from mvsim.simulation.all_options import DEFAULTS
 from mvsim.simulation.cost import RANGE, gradients_of_flow, seconds_of_run, time_of_gradient
 from mvsim.simulation.memory import required_bytes
 from mvsim.simulation.plan import Plan, plan_of
@@ -90,15 +91,14 @@ def estimate_of(request: Request, plan: Plan) -> Estimate:
 
 def gradients(plan: Plan, c: np.ndarray, t_end: float | None, settled_factor: float) -> tuple[int, int]:
     """Return the least and the largest number of gradients that a run from c is expected to evaluate."""
-    settles = settled_factor * last_escape(plan, c)
+    last = last_escape(plan, c)
+    end = min(settled_factor * last, plan.horizon) if t_end is None else plan.horizon
     steps = plan.integrator.steps_until(plan.horizon)
     if steps is not None:
-        early = min(settles, plan.horizon) if t_end is None else plan.horizon
-        return plan.integrator.steps_until(early) or 1, steps
-    p = plan.recorder.objective.parameters
-    share = min(1.0, _decades(plan.horizon) / _decades(settles))
-    count = gradients_of_flow(p, plan.objective.mixes) * plan.integrator.relative_gradients() * share
-    return round(count / RANGE), round(count * RANGE)
+        return plan.integrator.steps_until(end) or 1, steps
+    share = _decades(end) / _decades(DEFAULTS.settled_factor * last)
+    usual = gradients_of_flow(plan.recorder.objective.parameters, plan.objective.mixes) * plan.integrator.relative_gradients()
+    return round(share * usual / RANGE), round(share * usual * RANGE)
 
 
 def _decades(t: float) -> float:

@@ -25,8 +25,7 @@ def refuse_other_run(now: dict[str, Any], saved: dict[str, Any], out: Any) -> No
     asked = {name for name, mark in marks(RunOptions) if mark.under is None} - FREE
     differences = _differences(now["parameters"], ADDED | saved["parameters"])
     differences += _differences(*({name: of[name] for name in of if name in asked} for of in (now, saved)))
-    stepping, before = ({name: value for name, value in of["integrator"].items() if name not in FREE} for of in (now, saved))
-    differences += _differences(stepping, {name: before.get(name) for name in stepping}, shown())
+    differences += _differences(*_stepping(now["integrator"], saved["integrator"]), shown())
     differences += _differences(*({name: value for name, value in of["options"].items() if name not in FREE | NOT_ASKED} for of in (now, saved)))
     if differences:
         advice = "give the saved values, another file, or --force to overwrite"
@@ -42,11 +41,18 @@ def warn_of_other_kernels(algorithm: str, saved: dict[str, Any], out: Any) -> No
 
 
 def refuse_going_back(saved: Any, t_end: float | None, integrator: Integrator, out: Any) -> None:
-    """Raise `UsageError` if a saved run, data set and provenance, that has not finished is asked to end earlier than it already is."""
+    """Raise `UsageError` if a saved run, data set and provenance, is asked to end earlier than it already is; of a finished one, only warn.
+
+    A finished run that is longer than what is asked for is what every caller gets, so that none is lost or made twice.
+    """
     reached = float(saved[0]["final_time"])
-    if saved[1]["status"] != "finished" and t_end is not None and reached > t_end * (1.0 + 1e-12) + (integrator.learning_rate or 0.0):
-        advice = "give a later time, another file, or --force to overwrite"
-        raise UsageError(f"t_end={t_end:g}: {path_text(out)} is at t = {reached:.6g} already; {advice}")
+    if t_end is None or reached <= t_end * (1.0 + 1e-12) + (integrator.learning_rate or 0.0):  # the first step that reaches t_end is the last
+        return
+    if saved[1]["status"] == "finished":
+        warnings.warn(f"t_end={t_end:g}: {path_text(out)} has finished at t = {reached:.6g} already, and is left as it is", stacklevel=6)
+        return
+    advice = "give a later time, another file, or --force to overwrite"
+    raise UsageError(f"t_end={t_end:g}: {path_text(out)} is at t = {reached:.6g} already; {advice}")
 
 
 def taken_up(recorder: Recorder, dataset: Any, integrator: Integrator, out: Any) -> tuple[State, State]:
@@ -73,6 +79,12 @@ def taken_up(recorder: Recorder, dataset: Any, integrator: Integrator, out: Any)
 def shown() -> dict[str, str]:
     """Return what options of the stepping are called where they are given."""
     return {"name": "integrator", **{integrator.option: integrator.letter for integrator in INTEGRATORS.values()}}
+
+
+def _stepping(now: dict[str, Any], saved: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what fixes the steps of two runs: the integrators alone if they are not the same, since each has options of its own."""
+    told = ["name"] if now["name"] != saved.get("name") else [name for name in now if name not in FREE]
+    return {name: now[name] for name in told}, {name: saved.get(name) for name in told}
 
 
 def _differences(now: dict[str, Any], saved: dict[str, Any], names: dict[str, str] | None = None) -> list[str]:

@@ -101,7 +101,7 @@ def cell_of(index: int, values: Mapping[str, Value], swept: Mapping[str, Value],
     try:
         fields = {name: values[name] for name in Parameters.model_fields if name in values}
         asked = {name: values[name] for name in _OPTIONS if name in values}
-        parameters = _parameters(fields, values.get(R0), regime)
+        parameters = parameters_of(fields, values.get(R0), regime)
         checked = AllRunOptions(**asked)
         integrator, option = INTEGRATORS[checked.integrator], checked.integrator_option()
         if option is not None:
@@ -126,7 +126,23 @@ def meaningless(values: Mapping[str, Value]) -> set[str]:
     return ((of_methods | of_integrators) - own) & values.keys()
 
 
-def _parameters(fields: Mapping[str, Value], r0: Value | None, regime: str) -> Parameters:
+def parameters_of(fields: Mapping[str, Value], r0: Value | None, regime: str) -> Parameters:
+    """Return the parameters that some values stand for.
+
+    Parameters
+    ----------
+    fields : mapping
+        Values of fields of `mvsim.Parameters`.
+    r0 : number, optional
+        In the place of d: the d that makes the largest initial correlation about this part of the threshold.
+    regime : str
+        One of `REGIMES`; literal takes d = k^20.
+
+    Raises
+    ------
+    UsageError
+        If a value is out of its domain, or d follows from another value and is given as well.
+    """
     if regime == "literal":
         if r0 is not None or "d" in fields:
             name, value = ("d", fields["d"]) if "d" in fields else (R0, r0)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from child_processes import PATIENCE
 
 COMMAND = [
     sys.executable,
@@ -29,7 +30,7 @@ COMMAND = [
 
 def simulate(directory, *words, **variables):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")} | variables
-    return subprocess.run([*COMMAND, *words], cwd=directory, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    return subprocess.run([*COMMAND, *words], cwd=directory, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE)
 
 
 def test_without_a_place_for_compiled_code(tmp_path):

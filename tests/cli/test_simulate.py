@@ -67,7 +67,25 @@ def test_a_dry_run_predicts_and_makes_nothing(mvsim, tiny, tmp_path):
     assert "exists already" not in words
     mvsim("simulate", *tiny, "--integrator", "gd", "--eta", "2")
     assert "exists already" in mvsim("simulate", *tiny, "--integrator", "gd", "--eta", "2", "--dry-run").out
+    resumed = mvsim("simulate", *tiny, "--integrator", "gd", "--eta", "2", "--dry-run", "--resume")
+    assert "--resume continues it" in " ".join(resumed.out.split())
     assert mvsim("simulate", "--k", "1000000", "--m", "1000000", "--dry-run").code == 2
+
+
+def test_a_dry_run_reckons_with_where_the_run_ends(mvsim):
+    def most(*words):
+        return json.loads(mvsim("simulate", "--k", "3", "--N", "60", "--method", "erm", "--quiet", "--dry-run", "--json", *words).out)["gradients"][1]
+
+    assert most("--t-end", "1e3") < most() == most("--settled-factor", "10") < most("--settled-factor", "1e3") < most("--t-end", "1e30")
+
+
+def test_r0_stands_for_d(mvsim):
+    def file(*words):
+        return json.loads(mvsim("simulate", "--k", "3", "--N", "60", "--quiet", "--dry-run", "--json", *words).out)["file"]
+
+    assert file("--r0", "0.2") == file("--d", str(package.parameters.dimension(0.2, 3, 1 / 3)))
+    assert "each follows from the other" in mvsim("simulate", "--k", "3", "--r0", "0.2", "--d", "400").err
+    assert "literal regime has d = k^20" in mvsim("simulate", "--k", "3", "--r0", "0.2", "--regime", "literal").err
 
 
 def test_a_flow_is_predicted_to_within_the_range(mvsim):
@@ -93,12 +111,13 @@ def test_options_are_written_with_either_sign(mvsim, tiny):
         assert (run.parameters.signal_layout, run.provenance["options"]["n_test"]) == ("fixed", 3)
 
 
+@pytest.mark.filterwarnings("always::UserWarning")
 def test_a_finished_run_that_is_asked_to_end_earlier_is_left_and_says_so(mvsim, tiny):
     words = ("simulate", *tiny[:4], "--integrator", "gd", "--eta", "1", "--quiet", "--out", "run.nc")
     assert mvsim(*words, "--t-end", "60").code == 0
     result = mvsim(*words, "--t-end", "30", "--resume")
     assert result.code == 0
-    assert result.err == "mvsim: run.nc: has finished at t = 60, after t_end=30; left as it is\n"
+    assert result.err == "mvsim: warning: t_end=30: run.nc has finished at t = 60 already, and is left as it is\n"
     assert mvsim(*words, "--t-end", "60", "--resume").err == ""
     assert mvsim(*words, "--t-end", "59.5", "--resume").err == ""  # step 60 is the first that reaches it
 

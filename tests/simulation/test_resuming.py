@@ -177,7 +177,15 @@ def test_a_flow_whose_memory_is_not_whole_does_not_go_on(damage, said, tmp_path)
 def test_a_finished_run_is_left_as_it_is(tmp_path):
     once = simulate("erm", tmp_path / "run.nc")
     assert_same_bits(simulate("erm", tmp_path / "run.nc", resume=True).dataset, once.dataset)
-    assert_same_bits(simulate("erm", tmp_path / "run.nc", steps=10, resume=True).dataset, once.dataset)  # an earlier t_end takes nothing away
+    with pytest.warns(UserWarning, match=r"t_end=\S+: .*run\.nc has finished at t = \S+ already, and is left as it is"):
+        earlier = simulate("erm", tmp_path / "run.nc", steps=10, resume=True)
+    assert_same_bits(earlier.dataset, once.dataset)
+
+
+def test_another_integrator_is_the_only_difference_that_is_named(tmp_path):
+    simulate("erm", tmp_path / "run.nc")
+    with pytest.raises(mvsim.UsageError, match=r"holds another run: integrator='flow' \(saved: 'gd'\); give"):
+        simulate("erm", tmp_path / "run.nc", **FLOW, t_end=1e3, resume=True)
 
 
 @pytest.mark.parametrize(

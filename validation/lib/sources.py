@@ -19,8 +19,9 @@ SHARED = "lib"
 WORDS = ("help", "metavar")
 """Arguments by keyword that only word an option."""
 
-WORDED = ("simulation.words",)
-"""Modules of mvsim that word what a run says of itself. No number of a run depends on them: they enter where they are named, or all of mvsim is."""
+BESIDE = tuple(f"simulation.{name}" for name in ("cost", "departures", "estimate", "memory", "pace", "progress", "resuming", "words"))
+"""Modules of mvsim that predict, watch or word a run, or check that it is the one to go on with. No number of a run depends on them: they enter where
+they are named, or all of mvsim is."""
 
 
 class MissingSourceError(Exception):
@@ -40,8 +41,8 @@ def digest_of_sources(package: Path, sources: Iterable[str], study: Path | None 
         File of the study.
     """
     digest = hashlib.sha256()
-    worded = {package.joinpath(*name.split(".")).with_suffix(".py") for name in WORDED}
-    files = {path for name in sources for path in _files_of(package, name) if name in ("", *WORDED) or path not in worded}
+    beside = {package.joinpath(*name.split(".")).with_suffix(".py") for name in BESIDE}
+    files = {path for name in sources for path in _files_of(package, name) if name in ("", *BESIDE) or path not in beside}
     for path in sorted(files):
         digest.update(f"{path.relative_to(package).as_posix()} {_plain_text(path.read_text(encoding='utf-8'))}\n".encode())
     if study is not None:

@@ -32,7 +32,7 @@ from mvsim.archive import read_run
 from mvsim.errors import UsageError
 
 TITLE = "Killed runs"
-SOURCES = (*TRAINING, "archive", "cli")
+SOURCES = (*TRAINING, "archive", "cli", "simulation.resuming")
 
 _FLOW = "--k 4 --d 2000 --checkpoint-seconds 0.05 --quiet"
 RUNS = {

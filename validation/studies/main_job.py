@@ -31,7 +31,7 @@ from mvsim.simulation import run_cache
 from mvsim.simulation.memory import required_bytes
 
 TITLE = "Midpoint Mixup at k = 50 with all defaults"
-SOURCES = (*TRAINING, "archive", "intervals", "verification")
+SOURCES = (*TRAINING, "archive", "intervals", "verification", "simulation.memory")
 
 TARGET = 300.0
 """Seconds."""

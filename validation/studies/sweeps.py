@@ -41,7 +41,7 @@ from mvsim.sweep.estimate import Pace, count_of
 from mvsim.sweep.folder import STUDY_FILE
 
 TITLE = "Sweeps and reports"
-SOURCES = (*TRAINING, "archive", "cli", "report", "sweep")
+SOURCES = (*TRAINING, "archive", "cli", "report", "sweep", "simulation.cost", "simulation.estimate", "simulation.resuming")
 
 PARTS = ("throughput", "kills", "workers", "predicted", "report")
 MOST_OVER_IDEAL, MOST_BYTES, MOST_SECONDS = 1.3, 3_000_000, 10.0
