@@ -92,7 +92,7 @@ class RunOptions(BaseModel):
         None, description="Time to stop at (of gd, eta times steps); by default when what is measured has settled."
     )
     settled_factor: Annotated[float, _checked(check_between, more_than=1.0, most=1e100), Recorded("integrator", fixed=False)] = Field(
-        10.0, description="Settled is what has not changed while time grew by this factor (> 1), its root once all is learned."
+        10.0, description="A run has settled once nothing has changed while time grew by this factor (> 1); by its square root once all is learned."
     )
     out: Annotated[str | os.PathLike[str] | None, _checked_unless_none(_check_file)] = Field(
         None, description="Run file; without it nothing is saved."

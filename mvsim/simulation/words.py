@@ -215,9 +215,23 @@ def _without_points(recorder: Recorder) -> list[str]:
 
 
 def _descent(recorder: Recorder, integrator: Integrator) -> list[str]:
-    """Say what gradient descent would need to go where a flow has gone: a bound, whichever states happened to be recorded."""
-    eta = faithful_eta(recorder)
-    if not integrator.follows_flow or eta is None:
+    """Say what gradient descent would need to go where a flow has gone, or how far its steps are from that, with one digit: it is a bound.
+
+    The bound depends on which states happened to be recorded.
+    """
+    eta, taken = faithful_eta(recorder), integrator.learning_rate
+    if eta is None:
         return []
-    steps = number(max(1.0, math.ceil(recorder.times[-1] / eta)))
-    return [f"Plain gradient descent would need steps of at most {number(eta)} to follow this to {100.0 * FAITHFUL:g} %: {steps} of them or more."]
+    needed = f"steps of about {_roughly(eta)} or less"
+    if taken is None:
+        steps = _roughly(max(1.0, recorder.times[-1] / eta))
+        return [f"Plain gradient descent would need {needed} to follow this to {100.0 * FAITHFUL:g} %: {steps} of them or more."]
+    if taken <= eta:
+        return []
+    times = _roughly(taken / eta)
+    return [f"To follow the gradient flow to {100.0 * FAITHFUL:g} %, gradient descent would need {needed}; these are {times} times that."]
+
+
+def _roughly(value: float) -> str:
+    """Return a number with one digit."""
+    return number(float(f"{value:.1g}"))

@@ -165,8 +165,16 @@ def test_the_summary_of_a_flow_bounds_the_steps_of_gradient_descent():
     assert np.isfinite(rates[after]).all()
     eta = 0.02 / np.nanmax(rates)
     assert run.provenance["faithful_eta"] == pytest.approx(eta, rel=1e-12)
-    assert f"Plain gradient descent would need steps of at most {number(eta)} to follow this to 1 %:" in run.summary
-    assert "Plain gradient descent" not in learned_run(integrator="gd", eta=1.0).summary
+    assert f"Plain gradient descent would need steps of about {number(float(f'{eta:.1g}'))} or less to follow this to 1 %:" in run.summary
+
+
+def test_gradient_descent_says_how_far_its_steps_are_from_those_that_follow_the_flow():
+    coarse, fine = learned_run(integrator="gd", eta=1.0), learned_run(integrator="gd", eta=1e-6, t_end=1e-5)
+    times = number(float(f"{1.0 / coarse.provenance['faithful_eta']:.1g}"))
+    assert f"or less; these are {times} times that." in coarse.summary
+    assert fine.provenance["faithful_eta"] > 1e-6
+    assert "To follow the gradient flow" not in fine.summary
+    assert "Plain gradient descent" not in coarse.summary + fine.summary
 
 
 @pytest.mark.usefixtures("ctrl_c")

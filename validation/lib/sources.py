@@ -16,7 +16,7 @@ from typing import Any
 SHARED = "lib"
 """Package beside the studies whose definitions are followed."""
 
-WORDS = ("help", "metavar")
+WORDS = ("description", "help", "metavar")
 """Arguments by keyword that only word an option."""
 
 BESIDE = tuple(f"simulation.{name}" for name in ("cost", "departures", "estimate", "memory", "pace", "progress", "resuming", "words"))
