@@ -28,7 +28,7 @@ FIRST = 1e-3
 """First step of a trajectory in x: its variable is the time itself."""
 
 FRESH = 0.1
-"""Step size in x that a smaller B aims at."""
+"""A smaller B aims at this part of itself as the time of a step, a step of ln(1 + this) in x."""
 
 SHORT = 0.03
 """Steps in x shorter than this are taken for the time itself."""

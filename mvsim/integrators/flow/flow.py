@@ -81,8 +81,8 @@ APPROACH = 0.5
 tests hold the time between the escapes of two views to 5 % at rtol 1e-3."""
 
 GROWTH_THAT_SEES_NOISE = 1.5
-"""Most growth from one step to the next, whatever the error: the response of a neuron to noise decays as a power of time, and longer steps would
-skip it. In the logarithm of time no step is longer than ln 1.5, so that the limits of `mvsim.integrators.flow.stepper` on growth bind only before."""
+"""Most growth of the time that a step takes over that of the step before, whatever the error: the response of a neuron to noise decays as a power of
+time, and longer steps would skip it. Steps of one size h in the logarithm of time grow by e^h, so that where this binds, h tends to ln 1.5."""
 
 GROWTH_AT_REST, AT_REST = 5.0, 1e-5
 """The same after a step whose error was so small a part of the tolerance, as where all neurons rest. The errors that the study flow_accuracy finds

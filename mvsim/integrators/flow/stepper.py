@@ -113,7 +113,8 @@ class StepperState:
     error : float
         Of the last step, 1 for what is allowed.
     unsolved : int
-        Count of equations that have not been solved since the last escape, or since the whole Hessian was last formed, see `COST_OF_UNSOLVED`.
+        Count of equations that have not been solved since the last escape, since the whole Hessian was last formed, or since the past was last
+        dropped, whichever came last; see `COST_OF_UNSOLVED`.
     exact : bool
         Whether the preconditioner is made of the whole Hessian.
     clock : float
@@ -302,7 +303,10 @@ class Stepper:
             outdated = True
 
     def _linearised(self, now: StepperState, y: Any) -> StepperState:
-        """Return the state linearised at y; with the whole Hessian if an equation has just failed, and all that did have cost as much as it does."""
+        """Return the state linearised at y; with the whole Hessian if all equations that failed have cost as much as it does.
+
+        That is so only where no older linearisation serves: after an equation that failed, or once other coordinates are stepped.
+        """
         there = replace(now, linearised=y, linearised_at=now.steps, linearised_clock=now.clock, exact=False)
         near = self._known.near(there)
         if now.linearised_at >= 0 or near is None or now.unsolved * COST_OF_UNSOLVED < near.products_of_exact:
