@@ -27,7 +27,8 @@ from lib.tables import table
 import mvsim
 from mvsim.errors import StalledError
 from mvsim.integrators import GradientFlow, State, Units
-from mvsim.integrators.flow import error_size, flow, secants, stepper, system
+from mvsim.integrators.flow import bdf, error_size, flow, newton, secants, stepper, system
+from mvsim.integrators.flow.krylov import gmres
 from mvsim.integrators.flow.newton import Solution
 from mvsim.integrators.flow.secants import Secants
 from mvsim.kernels.shared_noise.stiff_hessian import of_pairs
@@ -147,6 +148,76 @@ def _at_once(part: float) -> Iterator[None]:
 
 
 @contextmanager
+def _newton_gmres() -> Iterator[None]:
+    """Solve equations by Newton's method with GMRES, right-preconditioned on what can be stiff; Jacobian products are difference quotients."""
+
+    def solve(equation: Any, near: Any, precondition: Any, weight: Any, allowed: float, rate: float, known: Secants) -> Any:
+        f, gamma, predicted, velocity = equation
+        root, enough, before = math.sqrt(len(weight)), newton.SOLVED * allowed, math.inf
+        correction = np.zeros_like(predicted)
+
+        def inverse(v: np.ndarray) -> np.ndarray:
+            return near.places.written(v, precondition((v * weight)[near.index]) / weight[near.index])
+
+        for iteration in range(newton.ITERATIONS):
+            y = predicted + correction
+            slope = f(y)
+
+            def product(v: np.ndarray, y: np.ndarray = y, slope: np.ndarray = slope) -> np.ndarray:
+                change = inverse(v)
+                step = newton.DIFFERENCE * root / max(float(np.linalg.norm(change)), 1e-300)
+                return change - gamma * (f(y + step * weight * change) - slope) / step / weight
+
+            defect = (gamma * slope - velocity - correction) / weight
+            found, _ = gmres(product, defect, newton.LINEARLY * enough * root, newton.KRYLOV)
+            change = inverse(found)
+            correction = correction + weight * change
+            size = float(np.linalg.norm(change)) / root
+            if not math.isfinite(size) or (iteration and size > max(2.0 * before, enough)):
+                break
+            if iteration:
+                rate = max(secants.FORGOTTEN * rate, size / before)
+            if size * min(1.0, rate) <= enough:
+                return Solution(correction, rate), known
+            before = size
+        return None, known
+
+    with patch.object(stepper, "solve_by_secants", solve):
+        yield
+
+
+KAPPA = (0.0, -0.1850, -1.0 / 9.0, -0.0823, -0.0415, 0.0, 0.0)
+"""Of the numerical differentiation formulas, by their order (Shampine and Reichelt, SIAM J. Sci. Comput. 18, 1997, table 1)."""
+
+
+@contextmanager
+def _numerical_differentiation() -> Iterator[None]:
+    """Take the NDF instead of the BDF of each order q.
+
+    They add kappa gamma_q a to the equation of a step, gamma_q = 1 + 1/2 + .. + 1/q, which divides the step size in it by 1 - kappa, and the constant
+    of the error becomes kappa gamma_q + 1 / (q + 1). The polynomial through the values is the same, so that the past is corrected as before.
+    """
+    plain, corrected = bdf.coefficients, bdf.History.corrected
+
+    def constant(q: int) -> float:
+        return 1.0 + KAPPA[q] * (q + 1) * sum(1.0 / j for j in range(1, q + 1))
+
+    def stretched(l: np.ndarray, factor: float) -> np.ndarray:  # noqa: E741
+        return np.concatenate([l[:1], factor * l[1:2], l[2:]])
+
+    def of_ndf(order: int, h: float, past: np.ndarray) -> Any:
+        c = plain(order, h, past)
+        errors = {"error": c.error * constant(order), "lower": c.lower * constant(order - 1), "higher": c.higher * constant(order + 1)}
+        return replace(c, l=stretched(c.l, 1.0 - KAPPA[order]), **errors)
+
+    def as_before(self: Any, predicted: Any, c: Any, correction: Any) -> Any:
+        return corrected(self, predicted, replace(c, l=stretched(c.l, 1.0 / (1.0 - KAPPA[self.order]))), correction)
+
+    with patch.object(bdf, "coefficients", of_ndf), patch.object(bdf.History, "corrected", as_before):
+        yield
+
+
+@contextmanager
 def _together(*designs: AbstractContextManager[Any]) -> Iterator[None]:
     """Change several things."""
     with ExitStack() as stack:
@@ -192,7 +263,17 @@ DESIGNS: dict[str, Design] = {
     "Hessian without pairs of two other classes": lambda: patch.object(of_pairs, "blocks_of_other_classes", lambda *rest: 0.0),
     "70 % of the way to an escape in a step instead of 50 %": _constant(flow, "APPROACH", 0.7),
     "steps may grow by 3 instead of 1.5": _constant(flow, "GROWTH_THAT_SEES_NOISE", 3.0),
-    "error aimed at: half of what is allowed instead of a sixth": _constant(stepper, "SAFETY_SAME", 2.0),
+    "error aimed at: thrice as large, at every order": lambda: _together(
+        patch.object(stepper, "SAFETY_SAME", 2.0), patch.object(stepper, "SAFETY_OTHER", 2.0), patch.object(stepper, "SAFETY_HIGHER", 10.0 / 3.0)
+    ),
+    "numerical differentiation formulas (NDF) instead of BDF": _numerical_differentiation,
+    "NDF, and one evaluation a step where the last rate promises 0.03 of the tolerance": lambda: _together(
+        _numerical_differentiation(), _at_once(0.03)
+    ),
+    "NDF, and the error aimed at: half of what is allowed at the same order": lambda: _together(
+        _numerical_differentiation(), patch.object(stepper, "SAFETY_SAME", 2.0)
+    ),
+    "Newton's method with preconditioned GMRES instead of directions that are kept": _newton_gmres,
     "errors in the root mean square alone": _constant(error_size, "MOST_OF_ONE", math.inf),
     "a coordinate may err by 10 tolerances instead of 3": _constant(error_size, "MOST_OF_ONE", 10.0),
     "a coordinate may err by 30 tolerances": _constant(error_size, "MOST_OF_ONE", 30.0),

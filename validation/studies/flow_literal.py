@@ -4,7 +4,7 @@ Correlations reach several hundred there while the loss is exp(-margin), so this
 themselves. Each problem is followed at rtol = 1e-3 and at a hundredth of it. Along the flow L' = -|g|^2, and late in it |g|^2 t / L tends to 1.
 Fails if ln L rises by more than 0.01, if |g|^2 t / L lies outside [0.5, 2] at the end, if what is learned differs between the tolerances, or if a
 run at k = 10 and rtol = 1e-3 takes more than ten minutes.
-A call goes on with the rows of earlier ones.
+A call goes on with the rows of earlier ones that measured the same code.
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ def options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the study."""
     parser.add_argument("--k", type=int, nargs="+", default=[4, 6, 10])
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--fresh", action="store_true", help="measure again what is there of earlier calls")
+    parser.add_argument("--fresh", action="store_true", help="measure again what earlier calls have measured")
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Measure what is missing."""
-    rows = [] if options.fresh else options.file.read().get("rows", [])
+    rows = options.file.read().get("rows", []) if options.file.is_current and not options.fresh else []
     options.file.keep(rows)
     for rtol in TOLERANCES:
         for k in options.k:

@@ -24,7 +24,7 @@ from mvsim.plotting.panels import correlations, learned_classes, total_correlati
 from mvsim.recording.feature_test import count_classes
 
 TITLE = "The runs of the picture"
-SOURCES = (*TRAINING, "archive")
+SOURCES = (*TRAINING, "archive", "simulation.words")
 
 MOST = 0.5
 """More than this share of the classes counts as most."""
