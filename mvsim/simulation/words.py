@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context
 
 import numpy as np
 
@@ -215,23 +216,24 @@ def _without_points(recorder: Recorder) -> list[str]:
 
 
 def _descent(recorder: Recorder, integrator: Integrator) -> list[str]:
-    """Say what gradient descent would need to go where a flow has gone, or how far its steps are from that, with one digit: it is a bound.
+    """Say what gradient descent would need to go where a flow has gone, or how far its steps are from that.
 
-    The bound depends on which states happened to be recorded.
+    The largest step is told with two digits, rounded down: it is a bound, and depends on which states happened to be recorded.
     """
     eta, taken = faithful_eta(recorder), integrator.learning_rate
     if eta is None:
         return []
-    needed = f"steps of about {_roughly(eta)} or less"
+    largest = _two_digits(eta, ROUND_FLOOR)
+    needed = f"steps of at most {number(largest)}"
     if taken is None:
-        steps = _roughly(max(1.0, recorder.times[-1] / eta))
+        steps = number(_two_digits(max(1.0, recorder.times[-1] / largest)))
         return [f"Plain gradient descent would need {needed} to follow this to {100.0 * FAITHFUL:g} %: {steps} of them or more."]
     if taken <= eta:
         return []
-    times = _roughly(taken / eta)
-    return [f"To follow the gradient flow to {100.0 * FAITHFUL:g} %, gradient descent would need {needed}; these are {times} times that."]
+    times = number(_two_digits(taken / largest))
+    return [f"To follow the gradient flow to {100.0 * FAITHFUL:g} %, gradient descent would need {needed}; these are {times} times as large."]
 
 
-def _roughly(value: float) -> str:
-    """Return a number with one digit."""
-    return number(float(f"{value:.1g}"))
+def _two_digits(value: float, rounding: str = ROUND_HALF_EVEN) -> float:
+    """Return a positive number rounded to two digits."""
+    return float(Context(prec=2, rounding=rounding).create_decimal(value))

@@ -168,7 +168,8 @@ def _unchanged(results: dict[str, Any]) -> str:
     if not names:
         return "No choice was tried"
     tried = "; ".join(_ranges(results[name]["rows"], _short(name) if len(names) > 1 else "") for name in names)
-    return f"No {' or '.join(map(_short, names))} that was tried brings an outcome clearly below {ENOUGH:g} ({tried})"
+    said = f"{ENOUGH:g} or more of the classes end as the theorems say, within the interval"
+    return f"At every {' and '.join(map(_short, names))} that was tried {said} ({tried})"
 
 
 def _ranges(rows: list[dict[str, Any]], name: str) -> str:
@@ -332,7 +333,8 @@ def passage(results: dict[str, Any]) -> str:
         "![Fraction of classes that end as the theorems say, over what is left open](../figures/choices.png)\n",
         f"Changed is {', '.join(results)}, one thing at a time; every other field has its default, and r0 = {R0:g} unless pairs are drawn or steps "
         f"are finite. An outcome is clearly below {ENOUGH:g} if the whole 95 % interval of its share is, unfinished classes counted in favour of the "
-        "theorem. Growth from self-pairs: the part of the early growth that pairs of a point with itself contribute.\n",
+        "theorem. Where all classes agree, an interval counts the runs instead of the classes, and is wider. Growth from self-pairs: the part of the "
+        "early growth that pairs of a point with itself contribute.\n",
     ]
     for name, part in results.items():
         if name == "steps":

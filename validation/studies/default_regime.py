@@ -312,11 +312,12 @@ def passage(results: dict[str, Any]) -> str:
         "How many there are in the runs, and how many are predicted:\n\n"
         + table(["k", "r0", "classes", "both views escaped", "predicted"], counted)
         + "\nThe prediction (both learned where T_l - T_w < W, see the passage on exceptions) has no fitted number and is wrong for "
-        f"{fit['missed']} of {fit['held_out']} classes. With a factor for W fitted to {fit['fitted_on']} other classes ({fit['W']['threshold']:.2f}) "
-        f"it is wrong for {fit['W']['missed']}; with a fitted threshold for (T_l - T_w) / k ({fit['k']['threshold']:.0f}) for {fit['k']['missed']}. "
+        f"{fit['missed']} of {fit['held_out']} classes, those of odd seeds. With a factor for W fitted to {fit['fitted_on']} other classes "
+        f"({fit['W']['threshold']:.2f}) it is wrong for {fit['W']['missed']}; with a fitted threshold for (T_l - T_w) / k "
+        f"({fit['k']['threshold']:.0f}) for {fit['k']['missed']}. "
         f"Of the {fit['held_out']} classes {fit['exceptions']} are exceptions.\n\n"
-        f"Predicted without runs: the largest r0 with exceptions in {SHARE:.0%} of the classes (with two standard errors), and the "
-        "rule r0 = 0.34 k^-0.22:\n\n"
+        f"Predicted without runs: the largest r0 with exceptions in {SHARE:.0%} of the classes, and the rule r0 = 0.34 k^-0.22 (in brackets and "
+        "after ±: two standard errors of the drawn classes):\n\n"
         + table(["k", "largest r0", "rule", "exceptions at the rule"], rates)
         + "\nERM at the rule, to the settled state, with other seeds (95 % interval of the share of exceptions; medians of gradients and t):\n\n"
         + table(["k", "r0", "d", "both", "one", "none", "interval", "gradients", "t"], checks)

@@ -163,7 +163,7 @@ def headline(results: dict[str, Any]) -> str:
     """Say how many fewer terms sums would have if only classes that move counted."""
     place = BOUNDS.index(HEADLINE_BOUND)
     factors = ", ".join(f"{saved(row, place):.2g} ({name.replace('=', ' = ')})" for name, row in results.items())
-    return f"Without classes whose outputs change by at most {HEADLINE_BOUND:g}, sums over pairs would have fewer terms by factors of {factors}"
+    return f"If classes whose outputs change by at most {HEADLINE_BOUND:g} cost nothing, sums over pairs would be shorter by factors of {factors}"
 
 
 def passage(results: dict[str, Any]) -> str:

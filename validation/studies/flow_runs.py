@@ -205,7 +205,7 @@ def passage(results: dict[str, Any]) -> str:
         )
     return (
         "The flows are those of Midpoint Mixup unless ERM or another law is named. Each is followed to the settled state or to the limit of time. "
-        "Targets in bold are missed. Midpoint Mixup at k = 50, the runs of the picture and ERM at d = k^20 have passages of their own:\n\n"
+        "Targets in bold are missed. Midpoint Mixup at k = 50 with all defaults, and the runs of the picture, have passages of their own:\n\n"
         + table(heads, lines)
         + f"{_repeated_passage(results)}\n"
     )

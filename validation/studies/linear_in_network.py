@@ -153,7 +153,7 @@ def headline(results: dict[str, Any]) -> str:
         each = [summary_of(run) for run in runs]
         if each:
             midpoint, erm = (np.median([one[name] for one in each]) for name in ("midpoint_left", "erm_left_at_end"))
-            said.append(f"{100 * midpoint:.0f} % under Midpoint Mixup and {100 * erm:.0f} % under ERM at k = {k}")
+            said.append(f"{100 * midpoint:.2g} % under Midpoint Mixup and {100 * erm:.0f} % under ERM at k = {k}")
     return f"Of a gap that is opened in a network, what is left at t = {T_END:.0e} is {'; '.join(said) or 'unknown'}"
 
 

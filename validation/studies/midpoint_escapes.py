@@ -91,27 +91,19 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
     return {"k": k, "layout": layout, "d": p.d, "N": p.N, "P": p.P, "runs": found}
 
 
-WAYS = {False: "Views that a neuron of their own takes", True: "Views that the neuron of the first view takes"}
-"""Titles of the two ways in which views escape: by growth of a dormant neuron, and by patches that two points share."""
-
-
 def picture(results: dict[str, Any]) -> Figure:
-    """Draw when views escaped over when they were predicted to, those by their own neurons beside those by shared patches, a row for each layout."""
+    """Draw escape times over predicted ones, a panel for each layout: views that a neuron of their own takes, and those that the first one's does."""
     layouts = list(dict.fromkeys(answer["layout"] for answer in results.values()))
     with styled():
-        figure = Figure(figsize=(6.8, 0.6 + 2.9 * len(layouts)), layout="constrained")
-        grid = figure.subplots(len(layouts), len(WAYS), sharex=True, sharey=True, squeeze=False)
-        for row, layout in zip(grid, layouts, strict=True):
-            answers = [answer for answer in results.values() if answer["layout"] == layout]
-            for axes, is_shared in zip(row, WAYS, strict=True):
-                _panel(axes, answers, is_shared, results)
-            row[0].set_ylabel("escape time" if len(layouts) == 1 else f"escape time, signals at {layout} places")
-        for axes, title in zip(grid[0], WAYS.values(), strict=True):
-            axes.set_title(title)
-        for axes in grid[-1]:
+        figure = Figure(figsize=(3.3 * len(layouts), 3.9), layout="constrained")
+        (row,) = figure.subplots(1, len(layouts), sharex=True, sharey=True, squeeze=False)
+        for axes, layout in zip(row, layouts, strict=True):
+            _panel(axes, [answer for answer in results.values() if answer["layout"] == layout], results)
             axes.set_xlabel("escape time predicted from the initial state")
-        _legend(grid[0, 0], results)
-        figure.suptitle(textwrap.fill(_headline(results), 70), fontsize=9, x=0.01, ha="left")
+            axes.set_title("" if len(layouts) == 1 else f"signals at {layout} places")
+        row[0].set_ylabel("escape time")
+        _legend(row[0], results)
+        figure.suptitle(textwrap.fill(_headline(results), 46 * len(layouts)), fontsize=9, x=0.01, ha="left")
         return figure
 
 
@@ -121,35 +113,39 @@ def _headline(results: dict[str, Any]) -> str:
     within, before = int((np.abs(late) <= WITHIN).sum()), int((late <= 0.0).sum())
     worst = 10.0 ** float(np.abs(late).max())
     return (
-        f"{before} of {len(late)} escapes under Midpoint Mixup come before the time predicted from the initial state; {within} are within a factor "
-        f"of {10.0**WITHIN:.0f} of it, the worst is off by a factor of {float(f'{worst:.2g}'):,.0f}"
+        f"The initial state predicts escapes under Midpoint Mixup too late for {before} of {len(late)} views: by a factor of {10.0**WITHIN:.0f} "
+        f"or less for {within}, by a factor of {float(f'{worst:.2g}'):,.0f} at worst"
     )
 
 
-def _panel(axes: Axes, answers: list[dict[str, Any]], is_shared: bool, results: dict[str, Any]) -> None:
-    """Draw the views that escape in one way, and a diagonal where they would be if the prediction were right."""
+def _panel(axes: Axes, answers: list[dict[str, Any]], results: dict[str, Any]) -> None:
+    """Draw the views, and a diagonal where they would be if the prediction were right."""
     for answer in answers:
         predicted, came, shared = (np.concatenate([run[key] for run in answer["runs"]]) for key in ("predicted", "came", "shared"))
-        chosen = shared.astype(bool) == is_shared
-        axes.plot(10.0 ** predicted[chosen], 10.0 ** came[chosen], **_look(answer["k"]))
+        for chosen, look in ((~shared.astype(bool), DOT), (shared.astype(bool), RING)):
+            axes.plot(10.0 ** predicted[chosen], 10.0 ** came[chosen], **_look(answer["k"], look))
     ends = [time for answer in results.values() for run in answer["runs"] for name in ("predicted", "came") for time in run[name]]
     limits = 10.0 ** (min(ends) - 0.2), 10.0 ** (max(ends) + 0.2)
     axes.axline((limits[0], limits[0]), (limits[1], limits[1]), color=MARK, linewidth=0.7, linestyle=":", zorder=1)
     axes.set(xscale="log", yscale="log", xlim=limits, ylim=limits, aspect="equal")
 
 
-DOT: dict[str, Any] = {"markersize": 4.0, "markeredgecolor": "white", "markeredgewidth": 0.4, "linestyle": ""}
-"""Dots with a bright edge, so that two that overlap can be told apart."""
+DOT: dict[str, Any] = {"markersize": 2.5, "linestyle": ""}
+RING: dict[str, Any] = {"markersize": 5.0, "markerfacecolor": "none", "markeredgewidth": 0.6, "linestyle": ""}
+"""Both views of a class escape at almost the same time: a dot in a ring."""
 
 
-def _look(k: int) -> dict[str, Any]:
+def _look(k: int, look: dict[str, Any]) -> dict[str, Any]:
     """Return how the views of runs with k classes are drawn."""
-    return {"color": colour_of_k(k), "marker": marker_of_k(k), **DOT}
+    return {"color": colour_of_k(k), "marker": marker_of_k(k), **look}
 
 
 def _legend(axes: Axes, results: dict[str, Any]) -> None:
-    """Name the numbers of classes and the diagonal."""
-    handles = [Line2D([], [], label=f"$k$ = {k}", **_look(k)) for k in sorted({answer["k"] for answer in results.values()})]
+    """Name the numbers of classes, the two ways in which views escape, and the diagonal."""
+    ks = sorted({answer["k"] for answer in results.values()})
+    handles = [Line2D([], [], label=f"$k$ = {k}", **_look(k, RING | {"markerfacecolor": colour_of_k(k)})) for k in ks]
+    ways = ((DOT, "by a neuron of its own"), (RING, "by the neuron of the first view"))
+    handles += [Line2D([], [], label=words, **({"color": MARK, "marker": "o"} | look)) for look, words in ways]
     handles.append(Line2D([], [], color=MARK, linewidth=0.7, linestyle=":", label="as predicted"))
     axes.legend(handles=handles, loc="upper left")
 
@@ -208,5 +204,6 @@ def passage(results: dict[str, Any]) -> str:
     return (
         "![Escape times under Midpoint Mixup over the predicted times](../figures/midpoint-escapes.png)\n\n"
         f"Times are predicted from the initial state alone by a reduced system of all views. Signals lie at {places} places; "
-        f'{sizes}; the rest is default. "Each view alone" is a prediction with everything else held at its start.\n\n' + table(heads, rows)
+        f'{sizes}; all other parameters have their defaults. "Each view alone" is a prediction with everything else held at its start.\n\n'
+        + table(heads, rows)
     )

@@ -296,7 +296,8 @@ def _undone_passage(found: dict[str, list[dict[str, Any]]]) -> str:
     ]
     return (
         "\nWhat could undo training accuracy and learned features is noise in the linear part of the activation, V Q delta4 max c / rho > 1. After "
-        "runs had settled:\n\n" + table(heads, rows)
+        "runs had settled, by the draws of the run (20 for each class; a verdict tests 220 and the training points, and finds more):\n\n"
+        + table(heads, rows)
     )
 
 

@@ -12,6 +12,7 @@ import argparse
 from typing import Any
 
 from lib.agreement import Number, run_name
+from lib.faults import TargetMissed
 from lib.runs import add_runs_option, runs_of_present_code
 from lib.study import TRAINING
 from lib.tables import met, table
@@ -111,9 +112,11 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return which claims do not hold."""
+    """Return which claims do not hold, and which targets are missed."""
     what_holds = claims(results["runs"], results["parameters"]["k"])
-    return [f"the claim {name} does not hold" for name, holds in what_holds.items() if not holds]
+    seconds = {method: (run["wall_seconds"], TARGET_SECONDS[method]) for method, run in results["runs"].items()}
+    late = [TargetMissed(f"{METHOD_NAMES[method]}: {took:.0f} s; target {most:g} s") for method, (took, most) in seconds.items() if took > most]
+    return [f"the claim {name} does not hold" for name, holds in what_holds.items() if not holds] + late
 
 
 def headline(results: dict[str, Any]) -> str:

@@ -148,14 +148,15 @@ GROUPS = {"Evidence": "checks of the run"}
 """How groups of checks are called in the picture, where their names say less."""
 
 
+UNALTERED = "nothing changed"
+
+
 def _controls_title(rows: list[tuple[str, str, tuple[str, ...], str, bool]]) -> str:
-    """Say which runs pass their checks, if all checks are as required."""
-    wrong = sum(not right for *_, right in rows)
-    unaltered = sum(name == "nothing changed" for _, name, *_ in rows)
-    passing = {name == "nothing changed" for _, name, _, got, _ in rows if got == "holds"}
-    if wrong or passing != {True}:
-        return f"{len(rows) - wrong} of {len(rows)} checks are as required"
-    return f"All {len(rows) - unaltered} altered runs are caught, all {unaltered} unaltered ones pass"
+    """Say how many cases get the verdict that they must, the altered ones and the others."""
+    altered, unaltered = ([right for _, name, *_, right in rows if (name == UNALTERED) == same] for same in (False, True))
+    return (
+        f"{sum(altered)} of {len(altered)} altered cases get the verdict that they must get, {sum(unaltered)} of {len(unaltered)} unaltered ones hold"
+    )
 
 
 def answered(name: str, options: argparse.Namespace) -> dict[str, Any]:
@@ -275,7 +276,8 @@ def passage(results: dict[str, Any]) -> str:
     text = (
         "A theorem is to hold in a run with probability at least "
         "1 - 1/k. Established: the whole interval of that probability lies there; consistent: the interval contains 1 - 1/k; contradicted: the whole "
-        "interval lies below. Undecided runs count as runs in which it does not hold.\n\n"
+        "interval lies below. Undecided runs count as runs in which it does not hold; inconclusive: the verdict would be another one if they counted "
+        "as runs in which it holds.\n\n"
     )
     text += table(["k, r0", "statement", "share of runs", "needed (1 - 1/k)", "runs, 95 % interval", "classes of all runs", "verdict"], cells)
     if counts := results.get(AT_LATER, {}).get("classes"):
@@ -287,8 +289,8 @@ def passage(results: dict[str, Any]) -> str:
     if "controls" in results:
         verdicts = verdicts_of(results["controls"])
         said = f"{sum(v['status'] == 'holds' for v in verdicts)} of {len(verdicts)} checks say what they must"
-        text += f"\n`mvsim verify --controls`, runs with something taken away: {said}.\n\n"
-        text += "![What each check says when something is taken away](../figures/controls.png)\n"
+        text += f"\n`mvsim verify --controls`, cases that were altered so that a check must turn, and some that were not: {said}.\n\n"
+        text += "![The verdict on each case, and those that are allowed](../figures/controls.png)\n"
     return text
 
 
@@ -301,15 +303,15 @@ def _verdict(results: dict[str, Any], question: str, name: str) -> dict[str, Any
 def quotes(results: dict[str, Any]) -> list[str]:
     """Return what the README says of both theorems.
 
-    Rows from k to the runs that hold, and to those that are undecided if there are any; then the steps of the proofs that runs contradict.
+    Rows from k to the runs that hold, fail and are undecided; then what became of classes, and the steps of the proofs that runs contradict.
     """
     p, seeds = QUESTIONS["k=10"][1:]
     asked = ((name, f"Theorem {number} (features), k = 10") for name, number in (("k=10", "4.6"), (AT_LATER, "4.6"), ("k=10", "4.7")))
     counts = [_verdict(results, name, part)["count"] for name, part in asked]
-    undecided = [f" {count['undecided']}" if count["undecided"] else "" for count in counts]
-    rows = [f"| {p.k} | {p.r0:.2g} | {seeds} | {count['right']} |{others} |" for count, others in zip(counts, undecided, strict=True)]
+    fails = [count["of"] - count["right"] - count["undecided"] for count in counts]
+    rows = [f"| {p.k} | {p.r0:.2g} | {count['right']} | {failed} | {count['undecided']} |" for count, failed in zip(counts, fails, strict=True)]
     classes = [_classes(verdicts_of(results[name]), "Theorem 4.6 (features), k = 10") for name in ("k=10", AT_LATER)]
     against = dict.fromkeys(row.statement.split()[1] for row in _rows(results) if row.verdict in BAD and row.statement.startswith("Claim"))
     late = results[AT_LATER]["classes"]
-    without = [f"the other {late['none']} have none"] if classes[1] == f"{late['one']} of {late['one'] + late['none']}" else []
-    return [*rows, f"{classes[0]} classes, at t = 10^12 {classes[1]}", *without, f"Runs contradict steps {' and '.join(against)} of the proofs"]
+    told = f"Exactly one feature: {classes[0]} classes; at t = 10^12 {late['one']}, and {late['none']} none."
+    return [*rows, told, f"Runs contradict steps {' and '.join(against)} of the proofs"]

@@ -22,9 +22,6 @@ LINEAR = 1e-3
 ORDER = 2.5e-3
 """Of k times the pull, where the line of the order that is claimed begins: below the curves, whose constants nothing says."""
 
-APART = 0.02
-"""Of the width of the axes, by which marks of one place are moved so that their bars do not lie on each other."""
-
 
 LINES = ("-", (0, (4.0, 1.0)), (0, (4.0, 1.0, 1.0, 1.0)), (0, (0.8, 1.0)))
 """Styles of lines that differ in what is no k."""
@@ -43,50 +40,37 @@ def regime_figure(results: dict[str, Any]) -> Figure:
 
 
 def separability_figure(results: dict[str, Any]) -> Figure:
-    """Draw Proposition 4.4: the share of data sets that a linear classifier fits and does not fit, over strength and number of points."""
+    """Draw Proposition 4.4: the share of data sets that no linear classifier fits, over strength and number of points."""
     with styled():
         figure = Figure(figsize=(3.3, 4.0), layout="constrained")
         figure.suptitle("With strong noise and enough points\nno linear classifier is perfect", fontsize=9, x=0.01, ha="left")
         upper, lower = figure.subplots(2, 1)
         rows = results["separability"]
         k = rows["over_strength"][0]["k"]
-        _shares(upper, rows["over_strength"], "strength", logarithmic=True)
+        _share(upper, rows["over_strength"], "strength")
         upper.set(xscale="log", xlabel=r"noise over signal, $P\delta_3/\delta_2$" + f"\n($k$ = {k}, 20 points per class)")
-        _shares(lower, rows["over_points"], "points")
+        _share(lower, rows["over_points"], "points")
         strength = rows["over_points"][0]["strength"]
         lower.set(xlabel=rf"points per class ($k$ = {k}, $P\delta_3/\delta_2$ = {strength:.2g})")
         upper.set_xticks([0.2, 0.5, 1.0, 2.0], ["0.2", "0.5", "1", "2"])
         upper.xaxis.set_minor_locator(NullLocator())
-        lower.legend(loc="center right")
         number = max(sum(row["strength"] == one["strength"] for row in rows["over_strength"]) for one in rows["over_strength"])
-        note = f"Bars: 95 % Clopper-Pearson intervals of the share of {number} data sets."
+        decided = all(row["status"] in ("holds", "fails") for axis in ("over_strength", "over_points") for row in rows[axis])
+        rest = "Others: a perfect one" if decided else "Some others: neither proved"
+        note = f"Bars: 95 % intervals of the share of {number} data sets. {rest}."
         figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
         return figure
 
 
-def _moved(values: Sequence[float], share: float, logarithmic: bool) -> np.ndarray:
-    """Return places on an axis, moved by a share of the distance of the first from the last."""
-    if logarithmic:
-        return np.exp(_moved(np.log(values), share, False))
-    return np.array(values) + share * (values[-1] - values[0])
-
-
-def _shares(axes: Axes, rows: Sequence[dict[str, Any]], over: str, logarithmic: bool = False) -> None:
-    """Draw shares of data sets with their 95 % intervals."""
+def _share(axes: Axes, rows: Sequence[dict[str, Any]], over: str) -> None:
+    """Draw the share of the data sets on which no classifier is perfect, with its 95 % interval."""
     values = sorted({row[over] for row in rows})
-    for status, label, colour, line, apart in (
-        ("holds", "proved: none is perfect", "#1F1F1F", "-", 0.0),
-        ("fails", "proved: one is perfect", "#8A8A8A", (0, (2.0, 1.2)), APART),
-    ):
-        counts = [[row["status"] == status for row in rows if row[over] == value] for value in values]
-        share = np.array([np.mean(one) for one in counts])
-        low, high = np.array([clopper_pearson(sum(one), len(one), 0.95) for one in counts]).T
-        bars = [share - low, high - share]
-        axes.errorbar(
-            _moved(values, apart, logarithmic), share, bars, color=colour, linestyle=line, marker="o", markersize=3, elinewidth=0.6, label=label
-        )
+    counts = [[row["status"] == "holds" for row in rows if row[over] == value] for value in values]
+    share = np.array([np.mean(one) for one in counts])
+    low, high = np.array([clopper_pearson(sum(one), len(one), 0.95) for one in counts]).T
+    axes.errorbar(values, share, [share - low, high - share], color="#1F1F1F", marker="o", markersize=3, elinewidth=0.6)
     axes.set_ylim(-0.03, 1.03)
-    axes.set_ylabel("share of data sets")
+    axes.set_ylabel("none is perfect, share")
 
 
 def _spread(axes: Axes, x: Any, values: Any, colour: str, **options: Any) -> None:
