@@ -20,16 +20,16 @@ from mvsim.parameters import Parameters
 from mvsim.recording.feature_test import count_classes
 from mvsim.simulation.all_options import DEFAULTS, AllRunOptions
 from mvsim.simulation.identity import readable_name
-from mvsim.sweep.cell import parameters_of
+from mvsim.sweep.regime import parameters_of
 
 
 @with_flags(typed_flags(AllRunOptions), text_flags(Parameters, "Parameters (Definitions 4.1, 4.2 and 3.1, Assumption 4.3)"))
 def simulate(
     *,
     out: Annotated[
-        Path | None, Parameter(help="Run file; by default one here, named after k, method, seed and what else is not the default, but its end.")
+        Path | None, Parameter(help="Run file; by default one here, named after k, method, seed and what else is not the default, except --t-end.")
     ] = None,
-    config: Annotated[Path | None, Parameter(help="TOML file with any of these options; the command line wins.")] = None,
+    config: Annotated[Path | None, Parameter(help="TOML file with any of these options; the command line takes precedence.")] = None,
     r0: Annotated[float | None, Parameter(help="In the place of d: the largest initial correlation is about this part of the threshold.")] = None,
     regime: Annotated[
         Literal["scaled", "literal"], Parameter(help="scaled: d chosen so that a run is short; literal: d = k^20, as Assumption 4.3 has it.")

@@ -24,10 +24,11 @@ from mvsim.options import choices_of
 from mvsim.parameters import Parameters
 from mvsim.simulation.all_options import AllRunOptions
 from mvsim.simulation.cost import RANGE
-from mvsim.sweep.cell import NAMES, R0, Cell
+from mvsim.sweep.cell import NAMES, Cell
 from mvsim.sweep.engine import Engine, Serial
 from mvsim.sweep.estimate import Pace, bytes_of
 from mvsim.sweep.folder import Standing, SweepFolder
+from mvsim.sweep.regime import R0
 from mvsim.sweep.study import Study
 from mvsim.sweep.sweep import CHECKPOINT_SECONDS, jobs_of, work_on
 from mvsim.sweep.tally import Tally
@@ -54,7 +55,9 @@ def value_flags() -> Flags:
 
 @with_flags(value_flags())
 def sweep(
-    study: Annotated[Path | None, Parameter(name="STUDY", help="TOML file with values for names, zip and regime; the command line wins.")] = None,
+    study: Annotated[
+        Path | None, Parameter(name="STUDY", help="TOML file with values for names, zip and regime; the command line takes precedence.")
+    ] = None,
     /,
     *,
     out: Annotated[Path | None, Parameter(help="Folder of the runs; by default named after the study file, here.")] = None,

@@ -62,7 +62,7 @@ def verify(
             negative="",
             show_default=False,
             choices=tuple(THEOREMS),
-            help="Theorem; may be repeated. With run files it judges these, without any it makes runs over seeds and judges them.",
+            help="Theorem; may be repeated. With run files: judge it on them. Without: make runs over seeds and judge it on those.",
         ),
     ] = (),
     result: Annotated[
@@ -81,7 +81,7 @@ def verify(
             converter=_numbers,
             show_default=False,
             help="Step of a proof by its number, such as B.26 or A.10, that counts for the exit code; may be repeated. "
-            "Without --theorem, the theorems do not count then.",
+            "If it is given without --theorem, only the steps that are asked for count.",
         ),
     ] = (),
     strict: Annotated[bool, FLAG, Parameter(help="Exit with 1 if any step of a proof is contradicted.")] = False,
@@ -110,17 +110,14 @@ def verify(
     controls: Annotated[
         bool,
         FLAG,
-        Parameter(
-            help="Run the negative controls: runs and formulas without what a statement needs, on which its check must not pass. "
-            "With --result, those of the results."
-        ),
+        Parameter(help="Run the negative controls: altered runs and formulas, which the checks must reject. With --result, those of the results."),
     ] = False,
     follow: Annotated[
         bool | None,
         Parameter(
             show_default=False,
-            help="Go on with runs in which a feature is missing until that is decided, which is the default; otherwise they are inconclusive. "
-            f"Runs are followed to {FOLLOWED:g} times the first escapes at most.",
+            help="Continue runs in which a feature is missing until that is decided (the default), at most to "
+            f"{FOLLOWED:g} times the first escapes; without it they are inconclusive.",
         ),
     ] = None,
     runs_dir: Annotated[Path | None, Parameter(show_default=False, help=f"Folder where runs are made, and found again; default {FOLDER}.")] = None,

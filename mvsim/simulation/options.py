@@ -25,11 +25,6 @@ from mvsim.options import OneOf
 from mvsim.random_streams import check_seed
 from mvsim.recording.feature_test import check_n_test
 
-_BACKEND = (
-    "What computes: numba on all cores, cupy on a GPU, array the same as cupy on NumPy (for tests), "
-    "numpy the readable reference; auto takes the fastest."
-)
-
 
 @dataclass(frozen=True)
 class Recorded:
@@ -92,7 +87,8 @@ class RunOptions(BaseModel):
         None, description="Time to stop at (of gd, eta times steps); by default when what is measured has settled."
     )
     settled_factor: Annotated[float, _checked(check_between, more_than=1.0, most=1e100), Recorded("integrator", fixed=False)] = Field(
-        10.0, description="A run has settled once nothing has changed while time grew by this factor (> 1); by its square root once all is learned."
+        10.0,
+        description="A run has settled once nothing has changed while time grew by this factor (> 1), or by its square root once all is learned.",
     )
     out: Annotated[str | os.PathLike[str] | None, _checked_unless_none(_check_file)] = Field(
         None, description="Run file; without it nothing is saved."
@@ -102,7 +98,11 @@ class RunOptions(BaseModel):
     n_test: Annotated[int, PlainValidator(check_n_test), Recorded("options")] = Field(
         20, description="Fresh draws per class that decide which features are learned (Definition 4.5)."
     )
-    backend: Annotated[str, OneOf(BACKENDS), Recorded("options", fixed=False)] = Field("auto", description=_BACKEND)
+    backend: Annotated[str, OneOf(BACKENDS), Recorded("options", fixed=False)] = Field(
+        "auto",
+        description="numba: compiled, on all cores; cupy: on a GPU; array: the kernel of cupy on NumPy, for tests; numpy: the readable reference; "
+        "auto: the fastest of them here.",
+    )
     threads: Annotated[int | None, PlainValidator(check_threads)] = Field(
         None, description="Threads; by default all cores. Results do not depend on it."
     )

@@ -9,21 +9,16 @@ from typing import Any
 
 from mvsim.echo import echo
 from mvsim.errors import UsageError
-from mvsim.inputs import check_positive
 from mvsim.integrators import INTEGRATORS
 from mvsim.objectives import OBJECTIVES
 from mvsim.objectives import options_of as options_of_method
-from mvsim.parameters import Parameters, dimension
+from mvsim.parameters import Parameters
 from mvsim.simulation.all_options import DEFAULTS, AllRunOptions
 from mvsim.simulation.identity import run_name
 from mvsim.simulation.options import RunOptions, marks
 from mvsim.simulation.plan import LEARNING_RATE_PER_CLASS
+from mvsim.sweep.regime import R0, parameters_of
 from mvsim.sweep.values import Value, told
-
-R0 = "r0"
-"""Stands for the d that makes the largest initial correlation about this part of the threshold."""
-
-REGIMES = ("scaled", "literal")
 
 _OPTIONS = tuple(
     name
@@ -91,7 +86,7 @@ def cell_of(index: int, values: Mapping[str, Value], swept: Mapping[str, Value],
     swept : mapping
         Those of them that are swept.
     regime : str
-        One of `REGIMES`; literal takes d = k^20.
+        One of `mvsim.sweep.regime.REGIMES`; literal takes d = k^20.
 
     Raises
     ------
@@ -124,37 +119,3 @@ def meaningless(values: Mapping[str, Value]) -> set[str]:
     own = set(options_of_method(method)) if isinstance(method, str) and method in OBJECTIVES else of_methods
     own |= {INTEGRATORS[integrator].letter} if isinstance(integrator, str) and integrator in INTEGRATORS else of_integrators
     return ((of_methods | of_integrators) - own) & values.keys()
-
-
-def parameters_of(fields: Mapping[str, Value], r0: Value | None, regime: str) -> Parameters:
-    """Return the parameters that some values stand for.
-
-    Parameters
-    ----------
-    fields : mapping
-        Values of fields of `mvsim.Parameters`.
-    r0 : number, optional
-        In the place of d: the d that makes the largest initial correlation about this part of the threshold.
-    regime : str
-        One of `REGIMES`; literal takes d = k^20.
-
-    Raises
-    ------
-    UsageError
-        If a value is out of its domain, or d follows from another value and is given as well.
-    """
-    if regime == "literal":
-        if r0 is not None or "d" in fields:
-            name, value = ("d", fields["d"]) if "d" in fields else (R0, r0)
-            raise UsageError(f"regime='literal', {name}={echo(value)}: the literal regime has d = k^20; give only one of them")
-        return Parameters.literal(**fields)
-    if r0 is None:
-        return Parameters(**fields)
-    if "d" in fields:
-        raise UsageError(f"d={echo(fields['d'])}, {R0}={echo(r0)}: each follows from the other; give only one of them")
-    size = check_positive(R0, r0, most=1e6)
-    p = Parameters(**fields)
-    try:
-        return p.replace(d=max(p.features, dimension(size, p.m, p.rho)))
-    except (OverflowError, ZeroDivisionError):
-        raise UsageError(f"{R0}={echo(r0)}: is so small that d = 2 ln m / (r0 rho)^2 is no double; give a larger one") from None

@@ -13,7 +13,8 @@ from mvsim.echo import echo, shortened, suggestion
 from mvsim.errors import UsageError
 from mvsim.inputs import check_kind
 from mvsim.options import check_choice
-from mvsim.sweep.cell import NAMES, REGIMES, Cell, cell_of, meaningless
+from mvsim.sweep.cell import NAMES, Cell, cell_of, meaningless
+from mvsim.sweep.regime import REGIMES
 from mvsim.sweep.values import Value, read_values, refuse_repeated, told
 
 MOST_CELLS = 100_000

@@ -10,11 +10,12 @@ from typing import Any, Protocol, runtime_checkable
 from mvsim.echo import echo, path_text
 from mvsim.errors import Interrupted, UsageError
 from mvsim.inputs import check_kind, check_positive
-from mvsim.sweep.cell import REGIMES, Cell
+from mvsim.sweep.cell import Cell
 from mvsim.sweep.engine import Engine, Event, Serial
 from mvsim.sweep.estimate import seconds_of
 from mvsim.sweep.folder import RunFolder, Standing, SweepFolder
 from mvsim.sweep.job import Job, Outcome, is_unsettled
+from mvsim.sweep.regime import REGIMES
 from mvsim.sweep.study import Study
 from mvsim.sweep.tally import Tally
 

@@ -50,7 +50,7 @@ BAD = {
     "law without its shape": (["--k", "3", "--beta_law", '{"kind": "beta"}'], "beta_law.a: is required"),
     "law without its atoms": (["--k", "3", "--beta_law", '{"kind": "discrete"}'], "beta_law.atoms: is required"),
     "number of thousands of digits in a law": (["--k", "3", "--beta_law", '{"kind": "beta", "a": ' + "9" * 5000 + "}"], "beta_law={"),
-    "literal regime with another d": (["--k", "3", "--regime", "literal", "--d", "50"], "regime=literal, d='50'"),
+    "literal regime with another d": (["--k", "3", "--regime", "literal", "--d", "50"], "regime='literal', d='50'"),
     "features that do not fit": (["--k", "3", "--d", "5"], "d=5: must be at least 2 k = 6"),
     "bound of thirty digits": (["--k", "3", "--rho", "1e-31"], "must be at least 1e-30"),
     "too many threads": (["--k", "3", "--threads", "9" * 30], "threads=999"),

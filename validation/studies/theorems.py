@@ -305,7 +305,7 @@ def quotes(results: dict[str, Any]) -> list[str]:
 
     Rows from k to the runs that hold, fail and are undecided; then what became of classes, and the steps of the proofs that runs contradict.
     """
-    p, seeds = QUESTIONS["k=10"][1:]
+    p = QUESTIONS["k=10"][1]
     asked = ((name, f"Theorem {number} (features), k = 10") for name, number in (("k=10", "4.6"), (AT_LATER, "4.6"), ("k=10", "4.7")))
     counts = [_verdict(results, name, part)["count"] for name, part in asked]
     fails = [count["of"] - count["right"] - count["undecided"] for count in counts]
