@@ -110,8 +110,8 @@ class Run:
 
     @property
     def final_correlations(self) -> NDArray[np.float64]:
-        """Correlations c[y, r, s, l] at the last save, shape (k, m, k, V), dimensionless."""
-        return self.dataset["final_correlations"].to_numpy()
+        """Correlations c[y, r, s, l] at the last save, shape (k, m, k, V), dimensionless; a copy."""
+        return self.dataset["final_correlations"].to_numpy().copy()
 
     def plot(self, *, panels: Sequence[str] | None = None, classes: Sequence[int] | None = None, title: str | None = None) -> Figure:
         """Draw the run; arguments, result and errors are those of `mvsim.plot`."""

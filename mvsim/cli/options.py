@@ -15,7 +15,8 @@ def read_integer(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ValueError(f"{echo(text)} must be an integer of at most 4300 digits") from None
+        several = "; `mvsim sweep` takes several" if set(text) & set(":,") else ""
+        raise ValueError(f"{echo(text)} must be one integer of at most 4300 digits{several}") from None
 
 
 def _integer(kind: type, tokens: Sequence[Token]) -> int:

@@ -23,6 +23,9 @@ FEATURES = {"both": "both features", "one": "exactly one feature", "none": "no f
 LONGEST_TITLE = 200
 """Characters of a title that a user gives."""
 
+MOST_GIVEN = 3
+"""Most parameters by which the title of a column tells a run from others."""
+
 RUN_BY_RUN = "What was learned, run by run"
 """Headline of runs of which each column says what came out."""
 
@@ -64,11 +67,20 @@ def method_title(shown: Shown) -> str:
 
 
 def identity(shown: Shown) -> list[str]:
-    """Return which run this is, in parts: method, classes, seed, and how it ended if it did not go on until nothing changed any more."""
+    """Return which run this is, in parts: method, classes, seed, the steps of gradient descent, and how it ended if it was not by settling."""
     run = shown.run
     parts = [method_title(shown), f"$k$ = {run.parameters.k}", f"seed {run.seed}"]
+    if "learning_rate" in run.provenance["integrator"]:
+        parts.append(rf"gradient descent, $\eta$ = {time_text(run.provenance['integrator']['learning_rate'])}")
     state = "not settled" if run.status == "finished" and run.settled is False else run.status
     return [*parts, *([] if state == "finished" else [f"{state} at $t$ = {time_text(float(shown.times[-1]))}"])]
+
+
+def chosen(shown: Shown) -> list[str]:
+    """Return the parameters of a run that are not the default, as far as they are numbers."""
+    p = shown.run.parameters
+    usual = type(p)(k=p.k, model=p.model).model_dump()
+    return [f"{name} = {value:.4g}" for name, value in p.model_dump().items() if isinstance(value, int | float) and value != usual[name]]
 
 
 def ending(shown: Shown) -> str:
@@ -124,7 +136,12 @@ def titles(runs: Sequence[Shown], above: str) -> tuple[str, list[str]]:
     """
     told = [identity(shown) for shown in runs]
     common = [part for part in told[0] if all(part in parts for parts in told)]
-    own = [", ".join(_unbroken(part) for part in parts if part not in common) for parts in told]
+    given = [chosen(shown) for shown in runs]
+    differing = [[_typeset(part) for part in parts if not all(part in other for other in given)] for parts in given]
+    own = [
+        ", ".join(_unbroken(part) for part in [*(part for part in parts if part not in common), *others[:MOST_GIVEN]])
+        for parts, others in zip(told, differing, strict=True)
+    ]
     if len(runs) > 1 and all(ending(shown) == "settled" for shown in runs):
         common.append("both settled" if len(runs) == 2 else "all settled")  # where one ends before another does, only that end is marked
     if above == RUN_BY_RUN:

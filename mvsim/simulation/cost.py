@@ -3,16 +3,15 @@
     seconds = A + G (T + a + b n),        n = F k m correlations,
 
 where T is the time of one gradient, measured on the machine, and G how many are evaluated. A is spent on starting and saving, a + b n on the work of
-the integrator itself.
+the integrator itself; a is smaller for gradient descent, which evaluates one gradient for each step.
 
-Gradient descent evaluates one gradient for each step. The gradient flow grows from r0 to the threshold, which takes a time of about log(1 / r0) in
-units of its growth, and then follows one class after another:
+The gradient flow takes few steps to the first escape, and then follows one class after another until it settles:
 
     G = g k^p (1 + log(1 / r0)),
 
 with (g, p) fitted by hand to one run of each method with every default: ERM at k = 20, 50 and 100, Midpoint Mixup at k = 10, 20 and 50
 (``python validation/run.py flow_runs`` and ``main_job``). ``python validation/run.py sweeps --only predicted`` compares other runs. Where nothing
-escapes, as in a linear model, G is too large by a factor of three. In a large network most gradients are of a few neurons
+escapes, as in a linear model, it is a number for each decade of time. In a large network most gradients are of a few neurons
 (`mvsim.integrators.flow.resting`) and take less than T, which the formula does not know. Another tolerance or integrator takes
 `mvsim.integrators.base.Integrator.relative_gradients` times as many.
 """
@@ -31,10 +30,16 @@ SECONDS_AT_LEAST = 0.3
 """A."""
 
 SECONDS_OF_A_STEP, SECONDS_OF_A_CORRELATION = 1e-3, 4e-8
-"""a and b, on a core that does nothing else."""
+"""a and b of the flow, on a core that does nothing else."""
+
+SECONDS_OF_A_DESCENT = 1e-4
+"""a of gradient descent; its b is 0."""
 
 GRADIENTS = {False: (170.0, 0.72), True: (136.0, 1.44)}
 """(g, p) without and with sums over pairs."""
+
+GRADIENTS_TO_ESCAPE, GRADIENTS_OF_A_DECADE = 40.0, 40.0
+"""Gradients of a flow until the first escape, and for each decade of time in a model without escapes: by hand, of some runs at k = 4 to 20."""
 
 RANGE = 3.0
 """Factor, up and down, within which the times of nine runs of ten are to lie."""
@@ -54,9 +59,10 @@ def gradients_of_flow(p: Parameters, mixes: bool) -> float:
     return factor * float(p.k) ** power * (1.0 + max(-math.log(p.r0), 0.0))
 
 
-def seconds_of_run(gradients: float, gradient_seconds: float, p: Parameters) -> float:
+def seconds_of_run(gradients: float, gradient_seconds: float, p: Parameters, follows_flow: bool = True) -> float:
     """Return how long a run takes that evaluates so many gradients of so many seconds each; the formula stands at the top of this file."""
-    return SECONDS_AT_LEAST + gradients * (gradient_seconds + SECONDS_OF_A_STEP + SECONDS_OF_A_CORRELATION * p.k * p.m * p.features)
+    own = SECONDS_OF_A_STEP + SECONDS_OF_A_CORRELATION * p.k * p.m * p.features if follows_flow else SECONDS_OF_A_DESCENT
+    return SECONDS_AT_LEAST + gradients * (gradient_seconds + own)
 
 
 def time_of_gradient(objective: Objective, c: np.ndarray, within: float) -> float:

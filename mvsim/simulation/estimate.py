@@ -1,9 +1,10 @@
 """How long a run will take and how much memory it needs, before it starts.
 
-One gradient is timed on the spot, at the initial state; `mvsim.simulation.cost` has the number of gradients and the formula. T_last being the last
-of the escape times, of the first neuron of each feature, that the initial state predicts (`mvsim.recording.entries.predicted_escape_times`), a run
-settles about at T(s) = s T_last, where s is ``settled_factor``. The formula is for the s that is the default. A flow that ends elsewhere, at the T(s)
-of another s or at ``t_end``, is taken to need its share of the decades of time: log(end) / log(T(default)) of these gradients.
+One gradient is timed on the spot, at the initial state; `mvsim.simulation.cost` has the number of gradients and the formula. Let T_1 and T_k be the
+times at which the first view of the first and of the last class escapes, as the initial state predicts
+(`mvsim.recording.entries.predicted_escape_times`). A run settles about at T(s) = s T_k, s being ``settled_factor``; the formula is for the s that is
+the default, 10. A flow that ends elsewhere, at the T(s) of another s or at ``t_end``, is taken to need the part log(end / T_1) / log(T(10) / T_1) of
+these gradients, and few if it ends before the first escape.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ from mvsim.free_memory import available_bytes
 from mvsim.initialisation import initial_correlations
 from mvsim.recording.observation import Start
 from mvsim.simulation.all_options import DEFAULTS
-from mvsim.simulation.cost import RANGE, gradients_of_flow, seconds_of_run, time_of_gradient
+from mvsim.simulation.cost import (
+    GRADIENTS_OF_A_DECADE,
+    GRADIENTS_TO_ESCAPE,
+    RANGE,
+    gradients_of_flow,
+    seconds_of_run,
+    time_of_gradient,
+)
 from mvsim.simulation.memory import required_bytes
 from mvsim.simulation.plan import Plan, plan_of
 from mvsim.simulation.request import Request
@@ -82,8 +90,9 @@ def estimate_of(request: Request, plan: Plan) -> Estimate:
     c = initial_correlations(p, options.seed)
     seconds = time_of_gradient(plan.objective, c, TIMING)
     least, most = gradients(plan, c, options.t_end, options.settled_factor)
-    busy = 1.0 if plan.integrator.follows_flow else BUSY
-    span = (seconds_of_run(least, seconds, p) / busy, seconds_of_run(most, seconds, p) * busy)
+    follows_flow = plan.integrator.follows_flow
+    busy = 1.0 if follows_flow else BUSY
+    span = (seconds_of_run(least, seconds, p, follows_flow) / busy, seconds_of_run(most, seconds, p, follows_flow) * busy)
     sized = p if request.data is None else request.data.sized(p)
     memory = required_bytes(sized, options.sums_all_pairs(), options.backend, options.n_test, options.integrator)
     return Estimate(memory, available_bytes(), seconds, (least, most), span, plan.objective.describe())
@@ -91,21 +100,23 @@ def estimate_of(request: Request, plan: Plan) -> Estimate:
 
 def gradients(plan: Plan, c: np.ndarray, t_end: float | None, settled_factor: float) -> tuple[int, int]:
     """Return the least and the largest number of gradients that a run from c is expected to evaluate."""
-    last = last_escape(plan, c)
+    first, last = first_escapes(plan, c)
     end = min(settled_factor * last, plan.horizon) if t_end is None else plan.horizon
     steps = plan.integrator.steps_until(plan.horizon)
     if steps is not None:
         return plan.integrator.steps_until(end) or 1, steps
-    share = _decades(end) / _decades(DEFAULTS.settled_factor * last)
-    usual = gradients_of_flow(plan.recorder.objective.parameters, plan.objective.mixes) * plan.integrator.relative_gradients()
-    return round(share * usual / RANGE), round(share * usual * RANGE)
+    objective = plan.recorder.objective
+    if not objective.has_escapes:
+        count = GRADIENTS_OF_A_DECADE * max(LEAST_DECADES, math.log10(end))
+    else:
+        share = math.log(end / first) / math.log(DEFAULTS.settled_factor * last / first)
+        count = GRADIENTS_TO_ESCAPE + max(share, 0.0) * gradients_of_flow(objective.parameters, objective.mixes)
+    count *= plan.integrator.relative_gradients()
+    return round(count / RANGE), round(count * RANGE)
 
 
-def _decades(t: float) -> float:
-    return max(LEAST_DECADES, math.log10(t))
-
-
-def last_escape(plan: Plan, c: np.ndarray) -> float:
-    """Return when the first neuron of the slowest feature escapes, predicted at c; features that never do do not count; at least 1."""
-    times = Start(plan.objective, c, plan.recorder.threshold).predicted_entry_time.min(axis=1)
-    return float(np.max(times, initial=1.0, where=np.isfinite(times)))
+def first_escapes(plan: Plan, c: np.ndarray) -> tuple[float, float]:
+    """Return when the first view of the first and of the last class escapes, as predicted at c, at least 1; 1 where none does."""
+    times = Start(plan.objective, c, plan.recorder.threshold).predicted_entry_time.min(axis=(1, 2))
+    found = times[np.isfinite(times)]
+    return (max(1.0, float(found.min())), max(1.0, float(found.max()))) if len(found) else (1.0, 1.0)

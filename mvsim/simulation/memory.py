@@ -25,8 +25,8 @@ _SNAPSHOTS, _RECORDS, _COPIES = 20, 600, 4
 """Full states and, at least, records that a run of the flow keeps, and how often while it is saved: as recorded, as a data set, as a file in memory
 and as the bytes that go to the disk."""
 
-_GRADIENTS_OF_A_RECORD = 70
-"""The flow records every twentieth step, and takes three or four gradients a step."""
+_GRADIENTS_OF_A_RECORD = 52
+"""The flow records every twentieth step, and takes about 2.6 gradients a step (``python validation/run.py flow_runs``)."""
 
 
 def required_bytes(

@@ -65,7 +65,8 @@ def seconds_of(cell: Cell, factor: float = 1.0) -> float:
     factor : float
         Time of a gradient over the one that is assumed; `Pace` measures it.
     """
-    return seconds_of_run(count_of(cell), factor * _gradient(cell), cell.parameters)
+    follows_flow = INTEGRATORS[_asked(cell).integrator].follows_flow
+    return seconds_of_run(count_of(cell), factor * _gradient(cell), cell.parameters, follows_flow)
 
 
 def count_of(cell: Cell) -> float:

@@ -244,17 +244,31 @@ def test_title_does_not_claim_deviations_that_are_not_there():
     assert "As in Assumption 4.3" in texts(run_figure([synthetic_run("erm", k=5, regime=[])]))
 
 
+FLOW = {"name": "flow", "rtol": 1e-3}
+
+
 @pytest.mark.parametrize(
     ("entries", "remark"), [({"status": "interrupted", "settled": None}, ", interrupted at"), ({"settled": False}, ", not settled at"), ({}, "")]
 )
 def test_run_that_has_not_settled_is_marked_so(entries, remark):
-    text = texts(run_figure([synthetic_run("erm", k=5, seed=0, **entries)]))
+    text = texts(run_figure([synthetic_run("erm", k=5, seed=0, integrator=FLOW, **entries)]))
     assert f"$k$ = 5, seed 0{remark}" in text
     assert (" at $t$ = " in text) == bool(remark)
 
 
+def test_columns_say_by_which_steps_and_parameters_runs_differ():
+    descent = {"name": "gd", "learning_rate": 9.0}
+    usual = synthetic_run("erm", k=5).provenance["parameters"]
+    runs = [synthetic_run("erm", k=5, integrator=made, parameters=usual | {"d": d}) for made, d in ((FLOW, 300), (FLOW, 700), (descent, 700))]
+    text = texts(run_figure(runs))
+    assert "gradient descent, $\\eta$ = 9" in text
+    assert text.count("$d$ = 300") == 2  # the column, and the footnote
+    assert text.count("$d$ = 700") == 3
+    assert "$N$ =" not in text
+
+
 def test_that_all_runs_have_settled_is_said_once():
-    settled, other = synthetic_run("erm", k=5), synthetic_run("midpoint", k=5, settled=False)
+    settled, other = synthetic_run("erm", k=5, integrator=FLOW), synthetic_run("midpoint", k=5, settled=False)
     assert "$k$ = 5, seed 0, both settled" in texts(run_figure([settled, settled]))
     assert ", all settled" in texts(run_figure([settled] * 3))
     assert "both settled" not in texts(run_figure([settled, other]))

@@ -162,13 +162,8 @@ def scaling(sizes: Sizes, results: Path) -> dict[str, Any]:
 
 
 def memory(sizes: Sizes, results: Path) -> dict[str, Any]:
-    """Measure peak memory in processes of their own, beside what `mvsim.simulation.memory` predicts; the main job stands first if it was measured."""
-    rows, main_job = [], results / "main_job.json"
-    if main_job.exists():
-        job = json.loads(main_job.read_text(encoding="utf-8"))
-        rows.append(
-            {"parameters": {"k": 50}, "method": "midpoint", "t_end": None, "predicted": job["predicted_bytes"], "measured": job["peak_bytes"]}
-        )
+    """Measure peak memory in processes of their own, beside what `mvsim.simulation.memory` predicts."""
+    rows = []
     for parameters, method, t_end in sizes.memory:
         problem = {"parameters": parameters, "method": method, "t_end": t_end}
         command = [sys.executable, memory_probe.__file__, json.dumps(problem)]
