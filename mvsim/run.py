@@ -94,6 +94,11 @@ class Run:
         return [Deviation(**entry) for entry in self.provenance["regime"]]
 
     @property
+    def commands(self) -> list[str]:
+        """What made the run, one after the other: the command that began it, and those that continued it, as far as they are known."""
+        return [made["command"] for made in (self.provenance, *self.provenance.get("continued", [])) if "command" in made]
+
+    @property
     def status(self) -> str:
         """One of running, finished, interrupted, diverged, stalled; a killed run stays running."""
         return self.provenance["status"]

@@ -58,8 +58,8 @@ def _facts(run: Run, file: Path) -> list[str]:
         f"Options: {options}",
         f"Computed by: {made['options']['algorithm']}",
         f"Made: {made['created']} by mvsim {made['version']}, {revision_text(made)}, {made['wall_seconds']:.3g} s"
-        + (f", continued {len(made['continued'])} times" if made.get("continued") else ""),
-        f"Command: {made['command']}",
+        + (f", continued {len(made['continued'])} x" if made.get("continued") else ""),
+        *(f"{'Continued by' if number else 'Command'}: {command}" for number, command in enumerate(run.commands)),
     ]
 
 

@@ -137,7 +137,7 @@ def report_of_runs(runs: Sequence[Run], sections: Iterable[Section], command: st
         assumption=assumption_of(run.parameters for run in runs),
         figures=[inline_svg(run_figure(list(runs)), "runs", "Correlations, loss and learned classes over time")],
         provenance=[_provenance(run) for run in runs],
-        commands=[*dict.fromkeys(run.provenance["command"] for run in runs), command],
+        commands=[*dict.fromkeys(command for run in runs for command in run.commands), command],
     )
 
 

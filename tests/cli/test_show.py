@@ -35,6 +35,15 @@ def test_show_says_of_a_run_that_may_have_been_killed_how_it_goes_on(mvsim, tmp_
     assert "if it was killed, it can be resumed (--resume, resume=True)" in " ".join(mvsim("show", "run.nc").out.split())
 
 
+def test_show_names_every_command_that_made_a_run(mvsim, tiny):
+    words = ("simulate", *tiny[:4], "--method", "erm", "--integrator", "gd", "--eta", "1", "--quiet", "--out", "run.nc")
+    for more in (("--t-end", "5"), ("--t-end", "9", "--resume")):
+        assert mvsim(*words, *more).code == 0
+    shown = " ".join(mvsim("show", "run.nc").out.split())
+    first, second = package.open_run("run.nc").commands
+    assert f"continued 1 x Command: {first} Continued by: {second}" in shown
+
+
 def test_show_for_machines_is_the_provenance(mvsim, tiny):
     mvsim("simulate", *tiny, "--out", "run.nc")
     told = json.loads(mvsim("show", "run.nc", "--json").out)
