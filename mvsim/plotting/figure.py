@@ -233,4 +233,4 @@ def _say(figure: Figure, grid: np.ndarray, runs: Sequence[Shown], panels: Sequen
     if len(runs) > 1:
         for axes, words in zip(grid[0], own, strict=True):
             axes.set_title(wrapped(words, int(16 * (width - 0.7) / len(runs))), fontsize=8)
-    figure.supxlabel(footnote(runs, panels, int(23 * width)), fontsize=6, x=0.01, ha="left", color=MARK)
+    figure.supxlabel(footnote(runs, panels, int(21 * width)), fontsize=6, x=0.01, ha="left", color=MARK)

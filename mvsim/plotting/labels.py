@@ -94,11 +94,12 @@ def what_was_learned(shown: Shown, record: int = -1) -> str:
     n = len(shown.classes)
     counts = {name: count for name, count in shown.outcomes_at(record).items() if count}
     of = f"{n} classes" if shown.chosen is None else f"{n} classes shown" if n > 1 else "class shown"
+    chance = f" ({count} by chance)" if (count := int(shown.by_chance[record].sum())) else ""
     if len(counts) == 1:
         (name,) = counts
-        return f"{FEATURES[name]} in {'the' if n == 1 else 'any of' if name == 'none' else 'all'} {of}"
+        return f"{FEATURES[name]} in {'the' if n == 1 else 'any of' if name == 'none' else 'all'} {of}{chance}"
     words = [f"{FEATURES[name]} in {count}" for name, count in counts.items()]
-    return f"{words[0]} of {of}, {', '.join(words[1:])}"
+    return f"{words[0]} of {of}, {', '.join(words[1:])}{chance}"
 
 
 def headline(runs: Sequence[Shown]) -> str:

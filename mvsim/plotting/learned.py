@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mvsim.plotting.panel import Limits, Panel, inches, time_limits
 from mvsim.plotting.shown import Shown
 from mvsim.plotting.style import BOTH, MARK, ONE, OUTCOMES, paler
-from mvsim.recording.feature_test import count_classes, is_learned, outcomes_of
+from mvsim.recording.feature_test import count_classes, outcomes_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,7 +56,7 @@ def bands_of(shown: Shown) -> list[Band]:
     Definition 4.5 asks only which is the largest.
     """
     fractions = shown.over_time("feature_learned")
-    by_chance = (is_learned(fractions) & ~shown.has_risen).any(axis=2)
+    by_chance = shown.by_chance
     outcomes = outcomes_of(shown.run.parameters.V)
     low = np.zeros(len(fractions), dtype=np.int64)
     bands = []

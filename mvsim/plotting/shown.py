@@ -16,7 +16,7 @@ from mvsim.echo import echo, path_text
 from mvsim.errors import UsageError
 from mvsim.objectives import OBJECTIVES
 from mvsim.plotting.style import METHODS, OTHER_METHOD
-from mvsim.recording.feature_test import count_classes
+from mvsim.recording.feature_test import count_classes, is_learned
 from mvsim.run import Run
 
 
@@ -101,6 +101,11 @@ class Shown:
         """
         largest = self.over_time("max_correlation")
         return np.logical_or.accumulate(largest >= self.run.parameters.rho) if self.has_threshold else np.ones(largest.shape, dtype=bool)
+
+    @cached_property
+    def by_chance(self) -> NDArray[np.bool_]:
+        """Whether a class passes the test of Definition 4.5 for a feature whose correlations have not risen, at the records drawn: (time, class)."""
+        return np.asarray((is_learned(self.over_time("feature_learned")) & ~self.has_risen).any(axis=2))
 
     @cached_property
     def first_rise(self) -> float:

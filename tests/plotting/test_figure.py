@@ -267,6 +267,16 @@ def test_columns_say_by_which_steps_and_parameters_runs_differ():
     assert "$N$ =" not in text
 
 
+def test_the_headline_says_how_many_classes_have_a_feature_by_chance():
+    run = synthetic_run("erm", k=5)
+    learned = run.dataset["feature_learned"].copy()
+    learned[-1] = 0.0
+    learned[-1, 2, 0] = 1.0
+    early = mvsim.Run(run.dataset.assign(feature_learned=learned, max_correlation=0.0 * run.dataset["max_correlation"]), run.provenance)
+    assert "exactly one feature in 1 of 5 classes, no feature in 4 (1 by chance)" in texts(run_figure([early]))
+    assert "by chance)" not in texts(run_figure([run]))
+
+
 def test_that_all_runs_have_settled_is_said_once():
     settled, other = synthetic_run("erm", k=5, integrator=FLOW), synthetic_run("midpoint", k=5, settled=False)
     assert "$k$ = 5, seed 0, both settled" in texts(run_figure([settled, settled]))
