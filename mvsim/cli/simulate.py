@@ -15,7 +15,7 @@ from mvsim.cli.fields import given_for, text_flags, typed_flags, with_flags
 from mvsim.cli.options import FLAG, Json, Quiet
 from mvsim.cli.progress import progress_on
 from mvsim.cli.words import TIMING_NOTICE, bytes_text, deviation_lines, note, print_wrapped, seconds_text, span_text
-from mvsim.echo import escaped
+from mvsim.echo import escaped, path_text
 from mvsim.parameters import Parameters
 from mvsim.recording.feature_test import count_classes
 from mvsim.simulation.all_options import DEFAULTS, AllRunOptions
@@ -54,6 +54,8 @@ def simulate(
         return
     _warn_of_coarse_steps(options.get("rtol"))
     before = _last_written(path)
+    if options.get("resume") and before is None and not quiet:
+        note(f"{path_text(path)}: nothing was saved there, so the run starts from the beginning")
     with nullcontext() if quiet else progress_on() as progress:
         run = mvsim.simulate(parameters, out=path, progress=progress, **options)
     if json_:

@@ -122,6 +122,13 @@ def test_a_finished_run_that_is_asked_to_end_earlier_is_left_and_says_so(mvsim, 
     assert mvsim(*words, "--t-end", "59.5", "--resume").err == ""  # step 60 is the first that reaches it
 
 
+def test_resuming_what_is_not_there_says_so(mvsim, tiny):
+    words = ("simulate", *(word for word in tiny if word != "--quiet"), "--resume", "--out", "new.nc")
+    said = "mvsim: new.nc: nothing was saved there, so the run starts from the beginning"
+    assert said in mvsim(*words).err
+    assert said not in mvsim(*words).err
+
+
 def test_each_command_tells_its_own_exit_codes(mvsim):
     told = {
         name: " ".join(mvsim(name, "--help").out.split("Exit codes:")[1].split()) for name in ("simulate", "show", "diff", "plot", "verify", "sweep")
