@@ -105,7 +105,7 @@ def headline(results: dict[str, Any]) -> str:
     """Say how many of the runs settle with each design, and how many gradients the others take beside the time-stepper as it is."""
     ours, *others = results["designs"]
     told = [f"{_settled(results, ours)} of {len(RUNS)} runs settle within {results['budget']} steps"]
-    told += [f'{_settled(results, design)} under "{design}", with {_ratio(results, design):.2g} times the gradients' for design in others]
+    told += [f"with {design} {_settled(results, design)} do, after {_ratio(results, design):.2g} times the gradients" for design in others]
     return "; ".join(told)
 
 

@@ -105,8 +105,8 @@ def headline(results: dict[str, Any]) -> str:
     ours, equal = (next(row for row in results["rows"] if row["pair"] == list(pair)) for pair in (results["as_it_is"], EQUAL))
     worst = max(errors(ours, results["reference"])) / ours["rtol"]
     return (
-        f"Where escaped neurons are in balance with noise, the tolerances in use take {ours['evaluations']} gradients and equal ones "
-        f"{equal['evaluations']}; the errors of those in use are at most {worst:.2g} rtol"
+        f"Where escaped neurons are in balance with noise, a coarser tolerance for steps than for equations takes {ours['evaluations']} gradients "
+        f"instead of {equal['evaluations']}; errors are at most {worst:.2g} rtol"
     )
 
 

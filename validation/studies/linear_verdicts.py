@@ -101,7 +101,7 @@ def passage(results: dict[str, Any]) -> str:
         lines.append((row["name"], *MEASURED[row["name"]], ", ".join(dict.fromkeys(row["status"])), *numbers, exponent))
     heads = ("statement", "measured", "needed", "verdict", *(f"k = {k}" for k in results["k"]), "exponent of k")
     return (
-        f"{results['seeds']} data sets at each k: the worst number where something is needed of it, and the median where nothing is. Numbers have no "
+        f"{results['seeds']} data sets at each k: the worst number where a value is needed, else the median. Numbers have no "
         "unit; those of round-off count as 0. `docs/linear-regime.md` says what the words mean; `mvsim verify --result 3.2 --all` says with each "
         f"verdict where the number comes from.\n\n{table(heads, lines)}"
     )

@@ -228,7 +228,7 @@ def headline(results: dict[str, Any]) -> str:
     """Say in how many runs what was not learned was learned later, and whether what had been learned stayed."""
     runs = results["runs"].values()
     early = sum(any(view["came"] is not None for view in run["views"]) for run in runs)
-    said = f"At k = 10, r0 = {R0:g}, in {early} of {len(runs)} settled runs of ERM a view that was not learned escaped later, by t = 10^{FAR:g}"
+    said = f"At k = 10, r0 = {R0:g}, an unlearned view escaped later in {early} of {len(runs)} settled runs of ERM, by t = 10^{FAR:g}"
     return "; ".join([said, *_kept(results.get("undone", {}).get("ERM, k = 10", []))])
 
 

@@ -280,7 +280,7 @@ def passage(results: dict[str, Any]) -> str:
     ]
     return (
         "![Steps of the proofs over k, both regimes and both losses](../figures/proof-map.png)\n\n"
-        "Steps without a word before their number are calculations (A) and claims (B). A fraction: in how many of the runs that decide a step it "
+        "A.n is a calculation, B.n a claim. A fraction: in how many of the runs that decide a step it "
         "holds. A number: the median of a constant that the proof hides, or bounds. Empty: what the step supposes does not occur.\n\n"
         "Runs that contradict a step, of those that decide it; steps that are contradicted nowhere are left out:\n\n"
         + table(["step", *heads], rows)

@@ -91,7 +91,7 @@ def _breaks(axes: Axes, results: dict[str, Any]) -> None:
     reference = 0.1 * np.median(next(iter(rows["least"].values())), axis=1)[-1] * e**2
     axes.loglog(e, reference, color=MARK, linewidth=0.7, linestyle="--")
     axes.text(e[1], 0.4 * reference[1], "$e^2$", color=MARK, va="top")
-    axes.set(xlabel="break $e$ of one correlation", ylabel=r"$\min_\gamma J_{MM}(\gamma g) - \inf J_{MM}$", title="3.2: unequal features cost")
+    axes.set(xlabel="inequality $e$ of one correlation", ylabel=r"$\min_\gamma J_{MM}(\gamma g) - \inf J_{MM}$", title="3.2: unequal features cost")
 
 
 def _unseen(axes: Axes, results: dict[str, Any]) -> None:
@@ -101,7 +101,7 @@ def _unseen(axes: Axes, results: dict[str, Any]) -> None:
     error = np.abs(np.array([[row["low"] for row in rows], [row["high"] for row in rows]]) - fraction)
     axes.semilogy(N, [row["exact"] for row in rows], color=MARK, linewidth=0.7, linestyle="--", label=r"$(1 - 1/k)^N + k^{-N}$")
     axes.errorbar(N, fraction, error, color="#1F1F1F", marker="o", markersize=3, linestyle="", label="data sets, $k$ = 5")
-    axes.set(xlabel="number of points $N$", ylabel="share of data sets", title="3.2: a break goes unseen\n" + r"with probability $e^{-\Theta(N)}$")
+    axes.set(xlabel="number of points $N$", ylabel="share of data sets", title="3.2: inequality goes unseen\n" + r"with probability $e^{-\Theta(N)}$")
     axes.legend()
 
 
@@ -110,8 +110,8 @@ def _distances(axes: Axes, results: dict[str, Any]) -> None:
     for k, values in rows["beta"].items():
         axes.loglog(rows["a"], values, color=colour_of_k(int(k)), label=f"$k$ = {k}")
     axes.text(rows["a"][0], 1.0, "ERM", color=METHODS["erm"], ha="left", transform=axes.get_xaxis_transform(), va="top")
-    axes.text(rows["a"][-1], 1.0, "Midpoint", color=METHODS["midpoint"], ha="right", transform=axes.get_xaxis_transform(), va="top")
-    axes.set(xlabel=r"$a$ of $\lambda \sim$ Beta$(a, a)$", ylabel=r"distance $\varepsilon_0$", title="3.3: only ERM and Midpoint come near 0")
+    axes.text(rows["a"][-1], 1.0, "Midpoint Mixup", color=METHODS["midpoint"], ha="right", transform=axes.get_xaxis_transform(), va="top")
+    axes.set(xlabel=r"$a$ of $\lambda \sim$ Beta$(a, a)$", ylabel=r"distance $\varepsilon_0$", title="3.3: only ERM and Midpoint Mixup\ncome near 0")
     axes.legend(loc="lower center", reverse=True)  # in the order of the curves
 
 
@@ -119,9 +119,9 @@ def _gradients(axes: Axes, results: dict[str, Any]) -> None:
     rows = results["gradients"]
     k = np.array([int(one) for one in rows])
     for name, label, line, place in (
-        ("lagging", "lagging feature at 0", "-", 0.7),
-        ("alike", "all classes alike", (0, (2.0, 1.2)), 0.075),
-        ("beyond", r"lagging at 0, $\Delta_y = 10\log k$", (0, (4.0, 1.0, 1.0, 1.0)), -0.03),
+        ("lagging", "smaller correlation 0", "-", 0.7),
+        ("alike", "all classes equal", (0, (2.0, 1.2)), 0.075),
+        ("beyond", r"smaller 0, $\Delta_y = 10\log k$", (0, (4.0, 1.0, 1.0, 1.0)), -0.03),
         ("as_written", "as written: any weights", (0, (0.8, 1.0)), -0.9),
     ):
         values = k[:, None] * np.array([rows[str(one)][name] for one in k])
@@ -136,7 +136,7 @@ def _gradients(axes: Axes, results: dict[str, Any]) -> None:
     axes.set_ylim(-2.0, 1.5)
     axes.set_yticks([-0.1, -0.01, 0.0, 0.01, 0.1])
     axes.set(xscale="log", xlabel="classes $k$", ylabel=r"$k$ times the least $-\langle\nabla J_{MM}, v_{y,2}\rangle$")
-    axes.set_title("3.4: positive if the feature lags at 0,\nnegative as written")
+    axes.set_title("3.4: positive if the smaller one is 0,\nnegative as written")
 
 
 def _erm(axes: Axes, results: dict[str, Any]) -> None:
@@ -145,7 +145,7 @@ def _erm(axes: Axes, results: dict[str, Any]) -> None:
     constants = [C for C in next(iter(rows.values()))["erm"] if float(C) in (1.0, 10.0, 20.0, 40.0)]
     for C, line in zip(constants, LINES, strict=False):
         values = k[:, None] ** (0.1 * float(C) - 1.0) * np.array([row["erm"][C] for row in rows.values()])
-        _spread(axes, k, values, METHODS["erm"], linestyle=line, marker="", label=f"$C$ = {float(C):g}")
+        axes.plot(k, np.median(values, axis=-1), color=METHODS["erm"], linestyle=line, label=f"$C$ = {float(C):g}")
     axes.axhline(1.0, color=MARK, linewidth=0.7, linestyle="--")
     axes.text(k[-1], 0.7, "bound", color=MARK, ha="right", va="top")
     axes.set(xscale="log", yscale="log", ylim=(1e-7, 3.0), xlabel="classes $k$")
