@@ -24,6 +24,7 @@ from sksundae.cvode import CVODE
 from threadpoolctl import threadpool_limits
 
 from mvsim.integrators import Escaping, GradientFlow, State
+from mvsim.plotting.labels import METHOD_NAMES
 
 TITLE = "Other time-steppers"
 SOURCES = FLOW
@@ -169,20 +170,32 @@ def judge(results: dict[str, Any]) -> list[str]:
     return [f"{row['candidate']}, {row['problem']}: {row['outcome']}, error {row['error']}" for row in wrong]
 
 
+ABSENT = "not installed"
+"""Outcome of a solver whose package is not there; it has no row in the table."""
+
 OWN = 3
 """The first candidates are mvsim and mvsim without one of its parts; the others are other solvers."""
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say what mvsim needs, and what the cheapest other solver needs that is accurate enough."""
-    rows = {row["candidate"]: row for row in results["rows"] if row["problem"] == "midpoint"}
-    first, *others = (row for place, row in enumerate(rows.values()) if place == 0 or place >= OWN)
+    """Say what mvsim needs under each loss, and what the cheapest other solver needs that is accurate enough."""
+    return "; ".join(f"{METHOD_NAMES[problem]}: {_compared(results, problem)}" for problem in _problems(results))
+
+
+def _problems(results: dict[str, Any]) -> list[str]:
+    return list(dict.fromkeys(row["problem"] for row in results["rows"]))
+
+
+def _compared(results: dict[str, Any], problem: str) -> str:
+    """Say what mvsim needs on a problem, and what the cheapest other solver does."""
+    first, *others = (row for place, row in enumerate(row for row in results["rows"] if row["problem"] == problem) if place == 0 or place >= OWN)
     bound = BOUND * results["rtol"]
     good = [row for row in others if row["error"] is not None and row["error"] <= bound]
     best = min(good, key=lambda row: row["evaluations"], default=None)
-    rest = "reaches the end" if best is None else f"is {best['candidate']}, with {best['evaluations']}"
     needs = f"mvsim needs {first['evaluations']} gradients for an error of {_power(first['error'])}"
-    return f"{needs}; of the other solvers {'none' if best is None else 'the cheapest'} at {_power(bound)} or better {rest}"
+    if best is None:
+        return f"{needs}, no other solver comes to the end with {_power(bound)} or less"
+    return f"{needs}, the cheapest other solver {best['evaluations']} for {_power(best['error'])} ({best['candidate']})"
 
 
 def _power(error: float | None) -> str:
@@ -195,9 +208,9 @@ def _power(error: float | None) -> str:
 
 def passage(results: dict[str, Any]) -> str:
     """Say what other time-steppers need."""
-    problems = list(dict.fromkeys(row["problem"] for row in results["rows"]))
+    problems = _problems(results)
     rows = {(row["candidate"], row["problem"]): row for row in results["rows"]}
-    names = list(dict.fromkeys(row["candidate"] for row in results["rows"]))
+    names = list(dict.fromkeys(row["candidate"] for row in results["rows"] if row["outcome"] != ABSENT))
     cells = [[name, *(cell for problem in problems for cell in _cells(rows[name, problem]))] for name in names]
     heads = ["time-stepper", *(f"{problem}: {what}" for problem in problems for what in ("gradients", "error"))]
     return (
