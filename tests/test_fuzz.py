@@ -4,8 +4,10 @@ import dataclasses
 import io
 import json
 import os
+import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -53,6 +55,13 @@ def test_nothing_breaks(kind):
         assert kinds.tried(case) == []
 
     holds()
+
+
+def test_the_study_finds_the_cases_where_tests_are_not_on_the_path():
+    code = "from studies import fuzz; print(len(fuzz.batches(20, [])))"
+    place = Path(__file__).resolve().parents[1] / "validation"
+    answer = subprocess.run([sys.executable, "-c", code], cwd=place, capture_output=True, text=True, check=False)
+    assert (answer.returncode, int(answer.stdout or 0) > 0) == (0, True), answer.stderr
 
 
 def test_every_option_of_a_run_is_tried():

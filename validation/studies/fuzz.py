@@ -30,6 +30,7 @@ from lib.tables import table
 
 from mvsim.archive import collect_provenance
 
+load("usable")  # which a module below imports by this name
 load("fuzzing")  # what is tried, and what counts as broken: modules below import its parts
 
 TITLE = "Fuzzing of all inputs"
