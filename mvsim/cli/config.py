@@ -1,4 +1,4 @@
-"""Read options from a TOML file; what is given on the command line wins."""
+"""Read options from a TOML file; what is given on the command line takes precedence."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from cyclopts import App
     from cyclopts.argument import ArgumentCollection
 
+LONGEST_KEY = 60
+"""Characters of an unknown key that are repeated: all options stand in the same message."""
+
 
 def apply_config(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
     """Fill in options that were not given from the file named by ``--config``; a cyclopts configuration source.
@@ -34,7 +37,8 @@ def apply_config(app: App, commands: tuple[str, ...], arguments: ArgumentCollect
     allowed = [name.removeprefix("--") for argument in arguments if argument is not option for name in argument.names[:1]]
     for key in values:
         if key.replace("_", "-") not in {name.replace("_", "-") for name in allowed}:
-            raise UsageError(f"{path_text(path)}: {shortened(key)} is not an option{suggestion(key, allowed)}; the options are {', '.join(allowed)}")
+            unknown = f"{shortened(key, LONGEST_KEY)} is not an option{suggestion(key, allowed)}"
+            raise UsageError(f"{path_text(path)}: {unknown}; the options are {', '.join(allowed)}")
     Dict({key: _text(path, key, value) for key, value in values.items()}, source=path, use_commands_as_keys=False)(app, commands, arguments)
 
 

@@ -15,12 +15,15 @@ def read_integer(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        several = "; `mvsim sweep` takes several" if set(text) & set(":,") else ""
-        raise ValueError(f"{echo(text)} must be one integer of at most 4300 digits{several}") from None
+        raise ValueError(f"{echo(text)} must be an integer of at most 4300 digits") from None
 
 
 def _integer(kind: type, tokens: Sequence[Token]) -> int:
-    return read_integer(tokens[0].value)
+    text = tokens[0].value
+    try:
+        return read_integer(text)
+    except ValueError as error:
+        raise ValueError(f"{error}{'; `mvsim sweep` takes several' if set(text) & set(':,') else ''}") from None
 
 
 FLAG = Parameter(negative="", show_default=False)

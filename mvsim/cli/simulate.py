@@ -66,13 +66,13 @@ def simulate(
 
 
 def _warn_of_coarse_steps(rtol: float | None) -> None:
-    """Warn of a relative tolerance with which the checks of a run tell nothing."""
+    """Say of a relative tolerance that the checks of a run tell nothing with it."""
     if rtol is None:
         return
     from mvsim.verification.statements.gradient_flow import COARSEST  # all verdicts come with it, which a run does not need
 
     if rtol > COARSEST:
-        note(f"warning: rtol={rtol:g}: `mvsim verify` cannot tell so coarse a run from a changed one; take {COARSEST:g} or less to have it judged")
+        note(f"rtol={rtol:g}: `mvsim verify` cannot tell so coarse a run from a changed one; take {COARSEST:g} or less to have it judged")
 
 
 def _last_written(path: Path) -> int | None:

@@ -56,6 +56,8 @@ def plot(
     RunFileError
         If a file is no run file.
     """
+    if isinstance(runs, str) and not runs:
+        raise UsageError("runs='': must be the name of a run file or of the folder of a sweep")
     if isinstance(runs, str | os.PathLike) and Path(runs).is_dir():
         runs = open_runs(runs)
     if not isinstance(runs, Runs):

@@ -271,4 +271,4 @@ def test_divergence_has_its_own_exit_code(mvsim, monkeypatch):
 def test_a_coarse_tolerance_is_warned_of(rtol, warned, mvsim, tiny):
     result = mvsim("simulate", *tiny, "--method", "erm", "--rtol", rtol, "--out", "run.nc")
     assert result.code == 0
-    assert ("mvsim: warning: rtol=0.004: `mvsim verify` cannot tell so coarse a run from a changed one" in result.err) == warned
+    assert ("mvsim: rtol=0.004: `mvsim verify` cannot tell so coarse a run from a changed one" in result.err) == warned
