@@ -54,7 +54,8 @@ def simulate(
         return
     _warn_of_coarse_steps(options.get("rtol"))
     before = _last_written(path)
-    if options.get("resume") and before is None and not quiet:
+    if options.get("resume") and not options.get("force") and before is None and not quiet:
+        AllRunOptions(out=path, **options)  # what is refused is refused in one line
         note(f"{path_text(path)}: nothing was saved there, so the run starts from the beginning")
     with nullcontext() if quiet else progress_on() as progress:
         run = mvsim.simulate(parameters, out=path, progress=progress, **options)
