@@ -186,6 +186,13 @@ def headline(results: dict[str, Any]) -> str:
     return _headline(results)
 
 
+def delays(results: dict[str, Any]) -> np.ndarray:
+    """Return of each class how long after its first view the second escaped, over the time of the first, in runs in which all views did."""
+    whole = [run["came"] for answer in results.values() for run in answer["runs"] if not run["not_compared"]]
+    times = 10.0 ** np.concatenate([np.zeros(0), *whole]).reshape(-1, 2)
+    return np.asarray(times.max(axis=1) / times.min(axis=1) - 1.0)
+
+
 def passage(results: dict[str, Any]) -> str:
     """Say how well the escapes are predicted, and by which way second views come."""
     rows = []
@@ -206,4 +213,15 @@ def passage(results: dict[str, Any]) -> str:
         f"Times are predicted from the initial state alone by a reduced system of all views. Signals lie at {places} places; "
         f'{sizes}; all other parameters have their defaults. "Each view alone" is a prediction with everything else held at its start.\n\n'
         + table(heads, rows)
+        + _delays_passage(delays(results))
+    )
+
+
+def _delays_passage(late: np.ndarray) -> str:
+    """Say how soon second views follow, if all views of a run have escaped."""
+    if not len(late):
+        return ""
+    return (
+        f"\nThe second view of a class escapes {100 * np.median(late):.2g} % later than the first (median of {len(late)} classes; at most "
+        f"{100 * late.max():.2g} %).\n"
     )
