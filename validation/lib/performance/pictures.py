@@ -54,7 +54,7 @@ def memory_figure(memory: dict[str, Any]) -> Figure:
         figure = Figure(figsize=(3.3, 3.2))
         _memory(figure.subplots(), memory)
         most = 100 * max(abs(row["predicted_over_measured"] - 1) for row in memory["rows"])
-        figure.suptitle(f"Memory of {len(memory['rows'])} short runs is predicted within {most:.0f} %", fontsize=9, x=0.01, ha="left")
+        figure.suptitle(f"Memory of {len(memory['rows'])} runs is predicted within {most:.0f} %", fontsize=9, x=0.01, ha="left")
         return figure
 
 
