@@ -52,7 +52,7 @@ def simulate(
             note(TIMING_NOTICE)
         _print_estimate(mvsim.estimate(parameters, out=path, **options), path, json_)
         return
-    _warn_of_coarse_steps(options.get("rtol"))
+    _note_coarse_steps(options.get("rtol"))
     before = _last_written(path)
     if options.get("resume") and not options.get("force") and before is None and not quiet:
         AllRunOptions(out=path, **options)  # what is refused is refused in one line
@@ -66,7 +66,7 @@ def simulate(
         print_wrapped([*run.summary.splitlines(), *(deviation_lines(run.regime) if verbose else []), f"{what} {escaped(str(path))}"])
 
 
-def _warn_of_coarse_steps(rtol: float | None) -> None:
+def _note_coarse_steps(rtol: float | None) -> None:
     """Say of a relative tolerance that the checks of a run tell nothing with it."""
     if rtol is None:
         return

@@ -76,7 +76,7 @@ def identity(shown: Shown) -> list[str]:
     return [*parts, *([] if state == "finished" else [f"{state} at $t$ = {time_text(float(shown.times[-1]))}"])]
 
 
-def chosen(shown: Shown) -> list[str]:
+def other_than_default(shown: Shown) -> list[str]:
     """Return the parameters of a run that are not the default, as far as they are numbers."""
     p = shown.run.parameters
     usual = type(p)(k=p.k, model=p.model).model_dump()
@@ -137,7 +137,7 @@ def titles(runs: Sequence[Shown], above: str) -> tuple[str, list[str]]:
     """
     told = [identity(shown) for shown in runs]
     common = [part for part in told[0] if all(part in parts for parts in told)]
-    given = [chosen(shown) for shown in runs]
+    given = [other_than_default(shown) for shown in runs]
     differing = [[_typeset(part) for part in parts if not all(part in other for other in given)] for parts in given]
     own = [
         ", ".join(_unbroken(part) for part in [*(part for part in parts if part not in common), *others[:MOST_GIVEN]])

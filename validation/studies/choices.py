@@ -230,12 +230,21 @@ def picture(results: dict[str, Any]) -> Figure:
             )
         width = 90 if across > 1 else 40
         figure.suptitle(textwrap.fill(_message(results), width), fontsize=9, x=0.01, ha="left")
+        drawn = {**{name: _short(name) for name in tried}, **({"steps": "finite steps"} if steps else {})}
         note = textwrap.fill(
-            f"Bars: 95 % intervals. Dotted: {ENOUGH:g}. Hollow: some class had no feature yet, or a run was given up.",
+            f"{_by_k(results, drawn)}. Bars: 95 % intervals. Dotted: {ENOUGH:g}. Hollow: some class had no feature yet, or a run was given up.",
             round(1.5 * width),
         )
         figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
         return figure
+
+
+def _by_k(results: dict[str, Any], names: dict[str, str]) -> str:
+    """Say at which number of classes what was measured, for parts of the results with their names."""
+    places: dict[str, list[str]] = {}
+    for name, words in names.items():
+        places.setdefault(f"k = {results[name]['k']}", []).append(words)
+    return "; ".join(f"{place}: {', '.join(there)}" for place, there in places.items())
 
 
 def _panel(axes: Axes, rows: list[dict[str, Any]]) -> None:

@@ -57,7 +57,7 @@ FULL = Sizes(
     memory=(
         ({"k": 50, "N": 500}, "erm", None),
         ({"k": 30, "N": 2000}, "erm", None),
-        ({"k": 10, "N": 800}, "midpoint", None),
+        ({"k": 10, "N": 800}, "midpoint", 1e7),
         ({"k": 20, "N": 200, "noise": "point"}, "midpoint", 1e4),
         ({"k": 20, "N": 400, "noise": "point"}, "midpoint", 1e4),
         ({"k": 20, "N": 500, "noise": "point"}, "erm", None),
