@@ -30,7 +30,7 @@ def off_diagonal_correlations(c: np.ndarray) -> np.ndarray:
 
 
 def max_correlation(c: np.ndarray) -> np.ndarray:
-    """Return (k, V): Lambda_{y,l} = max_r c[y, r, y, l] (Equation B.1)."""
+    """Return (k, V): Lambda_{y,l} = max_r c[y, r, y, l] (before Claim B.10)."""
     return own_correlations(c).max(axis=1)
 
 

@@ -48,8 +48,8 @@ def answer(k, constants, path="literal", **fields):
 
 def test_slopes_are_those_along_each_path_alone():
     results = {
-        "a": answer(10, {"Claim B.7 (outputs)": [10.0, 10.0], "Claim B.9": [1.0], "Claim B.5": [2.0]}),
-        "b": answer(6, {"Claim B.7 (outputs)": [6.0, 6.0], "Claim B.9": [-1.0]}),
+        "a": answer(10, {"Claim B.7 (outputs)": [10.0, 10.0], "Corollary B.9": [1.0], "Claim B.5": [2.0]}),
+        "b": answer(6, {"Claim B.7 (outputs)": [6.0, 6.0], "Corollary B.9": [-1.0]}),
         "c": answer(6, {"Claim B.7 (outputs)": [36.0]}, "falling"),
         "d": answer(10, {"Claim B.7 (outputs)": [100.0]}, "falling"),
         "e": answer(10, {"Claim B.7 (outputs)": [1.0]}, "falling", P=6000),
@@ -119,9 +119,9 @@ def test_the_map_says_which_contradictions_vanish():
         "scaled": at_point("scaled", B17=[bad, good], B22=[bad], B23=[bad], B26=[good]),
         "literal": at_point("literal", B17=[bad, good], B22=[good, good], B23=["not applicable"], B26=[bad]),
     }
-    assert proof_map.where_scaled_contradicts(results) == {"Claim B.17": (1, 2), "Claim B.22": (0, 2), "Claim B.23": (0, 0)}
+    assert proof_map.where_scaled_contradicts(results) == {"Claim B.17": (1, 2), "Claim B.22": (0, 2), "Corollary B.23": (0, 0)}
     said = proof_map._vanish(results)
-    assert "still contradicted by some run: Claim B.17 (1 of 2); contradicted by none: Claim B.22 (0 of 2); decided by no run: Claim B.23" in said
+    assert "still contradicted by some run: Claim B.17 (1 of 2); contradicted by none: Claim B.22 (0 of 2); decided by no run: Corollary B.23" in said
 
 
 def test_what_is_undone_after_a_run_has_settled_is_counted(run_folder):

@@ -22,7 +22,7 @@ MOST_STEPS = 1e15
 
 @document_options
 class GradientDescent(Integrator):
-    """c <- c - eta grad J(c), literally; time is eta times the number of steps.
+    """c <- c - eta grad J(c) (Equation 4.2), literally; time is eta times the number of steps.
 
     Parameters
     ----------

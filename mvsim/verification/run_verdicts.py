@@ -192,7 +192,7 @@ def _not_applicable(theorem: str, p: Parameters) -> Verdict:
     """Report that a theorem and the claims of its proof say nothing about a run, and what does."""
     if p.model != NETWORK.name:
         statement = "it and the claims of its proof are about the network; Section 3 is about linear models, over data sets and without runs"
-        why = f"mvsim verify --result {LINEAR_RESULT} judges it"
+        why = f"Section 3 is about linear models: mvsim verify --result {LINEAR_RESULT} (3.3, 3.4, 3.5) judges it on data sets, not on a run"
     else:
         statement, why = "it and the claims of its proof are about two views of a class", f"V = {p.V}"
     return replace(_theorem(not_applicable(f"Theorem {theorem}", statement, why)), number=theorem)

@@ -281,7 +281,7 @@ def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
     (tmp_path / "unnumbered.json").write_text(json.dumps({**answer, "sections": [{"title": "Theorem 4.6, k=3", "verdicts": unnumbered}]}))
     mvsim("report", "runs", "--verdicts", "unnumbered.json", "--out", "unnumbered.html")
     assert "What was asked for holds in what was judged." in (tmp_path / "unnumbered.html").read_text()  # of a version that did not keep them
-    step = verdicts[0] | {"name": "Claim B.26", "number": "B.26", "part": "", "status": "contradicted", "kind": "step"}
+    step = verdicts[0] | {"name": "Corollary B.26", "number": "B.26", "part": "", "status": "contradicted", "kind": "step"}
     for strict in (False, True):  # as it was asked, with the steps of the proofs or without
         asked = {
             **answer,
@@ -291,7 +291,7 @@ def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
         }
         (tmp_path / "asked.json").write_text(json.dumps(asked))
         mvsim("report", "runs", "--verdicts", "asked.json", "--out", "asked.html", "--force")
-        assert ("Steps that were asked for: 1 contradicted (Claim B.26)." in (tmp_path / "asked.html").read_text()) == strict
+        assert ("Steps that were asked for: 1 contradicted (Corollary B.26)." in (tmp_path / "asked.html").read_text()) == strict
     wrong = {**answer, "sections": [{"title": "Theorem 4.6, k=3", "verdicts": [{**verdicts[0], "status": "good"}]}]}
     (tmp_path / "wrong.json").write_text(json.dumps(wrong))
     assert "is not an answer of `mvsim verify`" in mvsim("report", "runs", "--verdicts", "wrong.json", "--out", "wrong.html").err
@@ -384,7 +384,7 @@ def test_a_report_judges_runs(mvsim, run_folder, tmp_path):
     assert (result.code, result.out, result.err) == (0, "saved in erm.html\n", f"mvsim: judging {run_folder / 'erm.nc'}\nmvsim: drawing\n")
     text = (tmp_path / "erm.html").read_text()
     assert "Theorem 4.6 (features)" in text
-    assert "Claim B.8" in text
+    assert "Corollary B.8" in text
 
 
 def test_a_report_judges_what_can_be_judged_of_a_run_without_a_theorem(mvsim, tmp_path):

@@ -322,6 +322,16 @@ def test_it_is_said_once_that_kernels_are_compiled(mvsim, runs, monkeypatch):
     assert mvsim("verify", "erm.nc", "--only", "4.6", "--quiet").err == ""
 
 
+def test_statements_about_the_parameters_alone_are_shown_only_if_asked_for(capsys):
+    beyond = [Verdict(name, "measured", "s", 1.0, 2.0, -0.5, number=number) for name, number in (("Proposition A.3", "A.3"), ("Claim B.2", "B.2"))]
+    print_section("r.nc", beyond)
+    out = capsys.readouterr().out
+    assert "Claim B.2" in out
+    assert "A.3" not in out
+    print_section("r.nc", beyond, everything=True)
+    assert "Proposition A.3" in capsys.readouterr().out
+
+
 def test_titles_are_escaped(capsys):
     print_section("r\x1b[31m.nc", [Verdict("Claim", "holds", "it holds", regime="literal")])
     assert capsys.readouterr().out.startswith("r\\x1b[31m.nc [literal]")

@@ -41,7 +41,7 @@ VERDICTS = [
         count=Count(19, 20, "classes"),
     ),
     Verdict("Definition 4.5", "measured", "fraction of features", 0.5, number="4.5"),
-    Verdict("Claim B.26", "measured", "correlations do not fall", 0.4, 0.01, -39.0, "worst neuron"),
+    Verdict("Corollary B.26", "measured", "correlations do not fall", 0.4, 0.01, -39.0, "worst neuron"),
     Verdict("Replay (states)", "fails", "records are met", 0.9, 1.0, -0.1, kind="evidence"),
     Verdict("Claim B.22", "contradicted", "is negative", 0.9, 1.0, -0.1),
     Verdict("Gradient flow", "inconclusive", "no tolerance is named", kind="evidence"),
@@ -197,13 +197,13 @@ def test_without_a_theorem_the_answer_says_so():
 def test_the_answer_is_about_what_was_asked():
     verdicts = [
         Verdict("Theorem 4.6", "contradicted", "one", kind="theorem", number="4.6"),
-        Verdict("Claim B.26", "holds", "sign", number="B.26"),
+        Verdict("Corollary B.26", "holds", "sign", number="B.26"),
     ]
     asked_by_name = Report("", [], [Section("", verdicts)], {}, question={"theorems": [], "claims": ["B.26", "B.22"]}, code=0)
     assert asked_by_name.answer == "Steps that were asked for: 1 holds. B.22 is not about what was judged."
     strict = Report("", [], [Section("", [replace(verdicts[0], status="established"), replace(verdicts[1], status="contradicted")])], {},
                     question={"theorems": ["4.6"], "strict": True}, code=1)  # fmt: skip
-    assert strict.answer == "Theorem 4.6 has its probability of at least 1 - 1/k established. Steps that were asked for: 1 contradicted (Claim B.26)."
+    assert strict.answer == "Theorem 4.6 has its probability of at least 1 - 1/k established. Steps that were asked for: 1 contradicted (Corollary B.26)."
 
 
 def test_contradicted_steps_that_nobody_asked_for_are_told_beside_the_answer():
@@ -214,7 +214,7 @@ def test_contradicted_steps_that_nobody_asked_for_are_told_beside_the_answer():
         for k in (4, 6)
     ]
     answer = Report("", [], [Section("", [holds, *steps])], {}).answer
-    assert answer == ("Theorem 4.6 holds. Steps of the proofs that are contradicted, which decides no theorem: Claim B.18, Claim B.26.")
+    assert answer == ("Theorem 4.6 holds. Steps of the proofs that are contradicted, which decides no theorem: Corollary B.18, Corollary B.26.")
     assert Report("", [], [Section("", [holds])], {}).answer == "Theorem 4.6 holds."
 
 

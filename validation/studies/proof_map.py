@@ -94,7 +94,7 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
         for v in run_verdicts.judge(run, point.theorem).verdicts:
             if v.kind == "evidence" and v.status in BAD:
                 broken.append(f"seed {seed}: {v.name}")
-            if v.name.startswith(("Claim", "Lemma", "Calculation")):
+            if v.name.startswith(("Claim", "Corollary", "Lemma", "Calculation")):
                 step = steps.setdefault(v.name, {"statuses": [], "measured": [], "bound": v.bound, "inside": [], "detail": v.detail})
                 step["statuses"].append(v.status)
                 step["measured"].append(v.measured if v.measured is not None and math.isfinite(v.measured) else None)
@@ -174,7 +174,7 @@ def _table(axes: Axes, results: dict[str, Any], rows: list[str], columns: list[s
         if places:
             axes.text(places[0] - 0.45, -1.35, words, ha="left", va="bottom", fontsize=6)
             axes.plot([places[0] - 0.45, places[-1] + 0.45], [-1.32, -1.32], color=MARK, linewidth=0.5)
-    axes.set_yticks(range(len(rows)), [row.removeprefix("Claim ").removeprefix("Calculation ") for row in rows], fontsize=6)
+    axes.set_yticks(range(len(rows)), [row.removeprefix("Claim ").removeprefix("Corollary ").removeprefix("Calculation ") for row in rows], fontsize=6)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
 

@@ -22,8 +22,12 @@ CLOCK = 1.1
 
 GROWN, STEADY, LATER_CLOCK = 0.02, 1.25, 1.5
 """Least part of its growth that a dormant correlation has behind it between two saved states, factor within which its K is the same at both, and
-factor within which the time between them is what its growth takes. As other views escape K can be higher in between than at both ends: in three
-of 30 runs of Midpoint Mixup at k = 6 by 1.3 to 1.6, where it was 1.4 to 1.5 times at one end what it was at the other."""
+factor within which the time between them is what its growth takes."""
+
+FEW = 1
+"""Escapes of views between two saved states up to which they are compared. K changes as other views escape: with one escape in between it goes from
+one value to another. With two it went to three times what it was at both ends, and back (k = 4, Midpoint Mixup, two classes between t = 1.3e8 and
+1.2e9)."""
 
 FARTHEST = 100.0
 """Factor by which time may grow between two saved states that are compared. In a run that was followed on to t = 10^10, where six views escaped in
@@ -64,8 +68,8 @@ def growth_between(evidence: Evidence) -> Verdict:
     either K constant, (c / c') (1 - (c / C)^(alpha - 2)) / (alpha - 2), if K is monotone. A clock that has been cut or stretched in between is wrong
     for every neuron, while a single K can rise and fall as another view escapes. So of each stretch the least factor counts by which the recorded
     time lies outside these two, over own correlations that are dormant at both states, have `GROWN` of their growth behind them and the same K
-    within a factor of `STEADY`. Stretches without any, or in which time grows by more than `FARTHEST`, are not looked at; the detail counts the
-    others.
+    within a factor of `STEADY`. Stretches without any, in which time grows by more than `FARTHEST`, or in which more than `FEW` views escape, are not
+    looked at; the detail counts the others.
     """
     name = "Gradient flow (growth between saved states)"
     statement = "recorded time between two saved states over that of the growth of dormant correlations, or its inverse: the largest factor"
@@ -86,7 +90,8 @@ def clock_factor(evidence: Evidence, here: Snapshot, then: Snapshot) -> float | 
     before, after = own_correlations(here.c), own_correlations(then.c)
     speeds = [-own_correlations(evidence.gradient(snapshot)) for snapshot in (here, then)]
     growing = (before > 0.0) & (after > before) & (after < dormant) & (speeds[0] > 0.0) & (speeds[1] > 0.0)
-    if not growing.any() or not power > 0.0 or then.time > FARTHEST * here.time > 0.0:
+    between = int(((evidence.entry_time > here.time) & (evidence.entry_time <= then.time)).sum())
+    if not growing.any() or not power > 0.0 or then.time > FARTHEST * here.time > 0.0 or between > FEW:
         return None
     c, C = before[growing], after[growing]
     over = -np.expm1(-power * np.log(C / c)) / power

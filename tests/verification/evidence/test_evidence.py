@@ -100,5 +100,5 @@ def test_too_many_pairs_are_sampled(midpoint, monkeypatch):
     assert gaps_to_nearest.max() < 1e-9
     assert len(np.unique(np.round(some.rest, 9))) > 100
     settled = learned(midpoint.parameters, (9.0, 9.0))
-    for name in ("Claim B.15", "Claim B.16", "Claim B.19", "Claim B.20"):
+    for name in ("Claim B.15", "Corollary B.16", "Claim B.19", "Claim B.20"):
         assert "300 pairs drawn at random" in check(name, at_state(midpoint, settled)).detail

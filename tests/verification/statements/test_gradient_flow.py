@@ -252,10 +252,27 @@ def test_growth_tells_the_time_only_where_it_is_as_fast_at_both_ends(start, K, e
         SimpleNamespace(time=time, c=np.full((1, 1, 1, 1), at), K=speed) for time, at, speed in ((start, c, 1.0), (start + 3.0 * took, C, K))
     )
     evidence = SimpleNamespace(
-        parameters=SimpleNamespace(alpha=8.0), objective=SimpleNamespace(escapes_at=2.0), gradient=lambda state: -state.K * state.c**7
+        parameters=SimpleNamespace(alpha=8.0),
+        objective=SimpleNamespace(escapes_at=2.0),
+        gradient=lambda state: -state.K * state.c**7,
+        entry_time=np.full((1, 1), np.inf),
     )
     factor = clock_factor(evidence, here, then)
     assert factor == (expected if expected is None else pytest.approx(expected, rel=1e-9))
+
+
+@pytest.mark.parametrize(("escapes", "looked_at"), [([2.5, np.inf], True), ([2.5, 2.6], False), ([1.0, 2.6], True), ([2.5, 4.0], True)])
+def test_growth_does_not_tell_the_time_where_several_views_escape_in_between(escapes, looked_at):
+    """K may be another one between two of them, though it is the same at both ends."""
+    c, C = 0.5, 0.5 * 0.9 ** (-1.0 / 6.0)
+    here, then = (SimpleNamespace(time=time, c=np.full((1, 1, 1, 1), at)) for time, at in ((2.0, c), (2.0 + 0.1 * 0.5**-6 / 6.0, C)))
+    evidence = SimpleNamespace(
+        parameters=SimpleNamespace(alpha=8.0),
+        objective=SimpleNamespace(escapes_at=2.0),
+        gradient=lambda state: -(state.c**7),
+        entry_time=np.array([escapes]),
+    )
+    assert clock_factor(evidence, here, then) == (pytest.approx(1.0) if looked_at else None)
 
 
 def test_a_tolerance_with_which_every_bound_grows_decides_nothing(erm):

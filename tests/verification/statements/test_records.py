@@ -9,7 +9,7 @@ from mvsim.recording.variables import When, variables_of
 from mvsim.run import Run
 from mvsim.verification.evidence.differences import relative_difference
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.statements.records import NOT_OF_THE_STATE, records
+from mvsim.verification.statements.records import NOT_OF_THE_STATE, escapes, records
 
 CHECKED = [name for name in variables_of(When.RECORD) if name not in NOT_OF_THE_STATE]
 FROM_OWN = ["own_correlations", "max_correlation", "total_correlation", "active_neurons", "view_gap"]
@@ -104,6 +104,21 @@ def test_an_escape_that_no_record_shows_is_found(erm):
     dims = erm.dataset["entry_time"].dims
     found = failing(Run(erm.dataset.assign(entry_time=(dims, times), entry_step=(dims, steps)), erm.provenance))
     assert found - {"Records (order)"} == {"Records (escapes)"}
+
+
+@pytest.mark.parametrize("name", ["flow", "gd"])
+def test_an_escape_between_records_of_gradient_descent_is_a_jump_that_leads_elsewhere(erm, name):
+    """Too large a step leads beyond the threshold and the next one back, to another place than before; the flow cannot do that."""
+    own, record = erm.dataset["own_correlations"].to_numpy().copy(), 50
+    times, steps = erm.dataset["entry_time"].to_numpy().copy(), erm.dataset["entry_step"].to_numpy().copy()
+    neuron = tuple(np.argwhere((steps < 0) & (own[record] > 0.0))[0])
+    times[neuron], steps[neuron] = erm.dataset["time"].values[record], erm.dataset["step"].values[record]
+    descent = erm.provenance | {"integrator": erm.provenance["integrator"] | {"name": name}}
+    for moved, found in ((0.4, True), (0.6, name == "flow")):
+        own[(slice(record, None), *neuron)] = (1.0 - moved) * own[(record - 1, *neuron)]
+        run = Run(erm.dataset.assign(own_correlations=(erm.dataset["own_correlations"].dims, own),
+                                     entry_time=(erm.dataset["entry_time"].dims, times), entry_step=(erm.dataset["entry_step"].dims, steps)), descent)  # fmt: skip
+        assert (escapes(Evidence(run)).status == "fails") == found, moved
 
 
 def test_training_accuracy_between_saved_states_has_to_fit_margins_and_softmax_gaps(erm):

@@ -537,9 +537,9 @@ def test_how_long_a_theorem_lasts_is_the_least_over_runs_and_runs_without_are_to
 
 
 def test_a_constant_without_an_exponent_says_why(erm):
-    by_k = {k: [Judgement(erm, [replace(constant("Claim B.16", "s", of), regime="r")])] for k, of in ((4, 0.5), (8, -0.4))}
+    by_k = {k: [Judgement(erm, [replace(constant("Corollary B.16", "s", of), regime="r")])] for k, of in ((4, 0.5), (8, -0.4))}
     details = {v.name: v.detail for v in over_k("Theorem 4.6", by_k)}
-    assert "it is 0 or less in 1 of 1 run at k = 8" in details["Claim B.16 (trend in k)"]
+    assert "it is 0 or less in 1 of 1 run at k = 8" in details["Corollary B.16 (trend in k)"]
 
 
 def test_what_is_no_constant_of_a_proof_has_no_exponent(erm):

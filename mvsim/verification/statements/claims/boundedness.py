@@ -29,7 +29,7 @@ def monotone(evidence: Evidence) -> Verdict:
     The sign of the gradient itself, at the saved states, is in the detail, of these neurons and of all: it decides nothing, since at a state where
     nothing moves it is the error of the run, and on neurons with c <= 0 the own feature does not act.
     """
-    name, statement = "Claim B.26", "own correlations in B_{y,l} never fall (our reading: the formula is missing from the text at hand)"
+    name, statement = "Corollary B.26", "own correlations in B_{y,l} never fall (our reading: the formula is missing from the text at hand)"
     own, states, allowed = evidence.own, evidence.snapshots, FALL * evidence.rtol or OF_ROUNDING
     inside = since(own >= evidence.threshold)  # (T, k, m, V)
     entered = inside[-1]
@@ -60,12 +60,16 @@ def both_views(evidence: Evidence) -> Verdict:
     """Claim B.28: both C_{y,1} and C_{y,2} become Omega(log k): the least final C_{y,l} / log k, next to 1 / (C_P delta2).
 
     If both views of a class have C_{y,l} = log k / (C_P delta2), its linear part gives on every point
-    g_y(x_i) = beta_i C_{y,1} + (C_P delta2 - beta_i) C_{y,2} = log k: that is where 1 - phi_y begins to fall (Claim B.2).
+    g_y(x_i) = beta_i C_{y,1} + (C_P delta2 - beta_i) C_{y,2} = log k: that is where 1 - phi_y begins to fall (Claim B.2). A run that has not settled
+    and in which some C_{y,l} is less does not tell what they become.
     """
     p = evidence.parameters
     bound, values = 1.0 / (p.C_P * p.delta2), evidence.total[-1] / evidence.log_k
+    name, statement = "Claim B.28 (final)", "C_{y,l} / log k is bounded from below at the end"
     detail = f"{int((values >= bound).sum())} of {values.size} views beyond it; largest {values.max():.4g}"
-    return constant("Claim B.28 (final)", "C_{y,l} / log k is bounded from below at the end", float(values.min()), bound, above=True, detail=detail)
+    if values.min() < bound and not evidence.run.settled:
+        return not_applicable(name, statement, f"the run has not settled: so far {detail}", bound)
+    return constant(name, statement, float(values.min()), bound, above=True, detail=detail)
 
 
 def both_views_time(evidence: Evidence) -> Verdict:

@@ -150,7 +150,7 @@ def gap_expectation(evidence: Evidence) -> Verdict:
 
 def patch_expectation(evidence: Evidence) -> Verdict:
     """Corollary B.23: under the same conditions E[A_1 (beta_{y,p} - delta2 / 2)] = -Theta(1) for every p: the largest over p, too."""
-    name, statement = "Claim B.23", "E[A_1 (beta_{y,p} - delta2 / 2)] is negative for every p, where B.22 applies: its largest value"
+    name, statement = "Corollary B.23", "E[A_1 (beta_{y,p} - delta2 / 2)] is negative for every p, where B.22 applies: its largest value"
     return _expectation(evidence, name, statement, lambda coefficients: coefficients - 0.5 * evidence.parameters.delta2)
 
 

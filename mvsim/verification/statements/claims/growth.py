@@ -75,7 +75,7 @@ def positive_to_escape(evidence: Evidence) -> Verdict:
 
 def still_positive(evidence: Evidence) -> Verdict:
     """Corollary B.18: <w_{y,r}, v_{s,l}>(0) > 0 implies <w_{y,r}, v_{s,l}>(t) > 0, s != y, at all later times."""
-    return _positivity(evidence, "Claim B.18 (positivity)", "at all t", np.full(evidence.parameters.k, np.inf))
+    return _positivity(evidence, "Corollary B.18 (positivity)", "at all t", np.full(evidence.parameters.k, np.inf))
 
 
 def _positivity(evidence: Evidence, name: str, when: str, until: np.ndarray) -> Verdict:
@@ -109,7 +109,7 @@ def _positivity(evidence: Evidence, name: str, when: str, until: np.ndarray) -> 
 
 def lag_after_escape(evidence: Evidence) -> Verdict:
     """Corollary B.18: the same ratio as in Claim B.17 at all t >= T_A; without a bound, as there."""
-    name, statement = "Claim B.18 (off-diagonal)", "k max_{s != y} <w_{y,r}, v_{s,l}> / max <w_{y,r}, v_{y,l}> is bounded at all t >= T_A"
+    name, statement = "Corollary B.18 (off-diagonal)", "k max_{s != y} <w_{y,r}, v_{s,l}> / max <w_{y,r}, v_{y,l}> is bounded at all t >= T_A"
     leaders = _leaders(evidence)
     lag = np.where(since(leaders >= evidence.poly_end), evidence.parameters.k * evidence.off_diagonal_max / leaders, np.nan)
     end = largest(lag[-1])

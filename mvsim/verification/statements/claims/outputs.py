@@ -92,7 +92,7 @@ def training_accuracy(evidence: Evidence) -> Verdict:
     detail += f"; reached and lost {lost} times before" if lost else ""
     detail += "" if status != "inconclusive" else f"; too short to tell: it has to last while t grows {growth:.3g}-fold"
     statement = "argmax_s g_s(x_i) = y_i for all training points from some t on"
-    return Verdict("Claim B.8", status, statement, last, 1.0, margin_above(last, 1.0), detail)
+    return Verdict("Corollary B.8", status, statement, last, 1.0, margin_above(last, 1.0), detail)
 
 
 def mixed_spread(evidence: Evidence) -> Verdict:

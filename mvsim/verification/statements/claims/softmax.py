@@ -12,7 +12,7 @@ from mvsim.verification.statements.claims.base import exceeding
 from mvsim.verification.verdict import Verdict, constant, not_applicable
 
 SMALL_EXCESS = 1.0
-"""What o(1) means in Claim B.9: one more summand. The bound is ours."""
+"""What o(1) means in Corollary B.9: one more summand. The bound is ours."""
 
 SIGNIFICANT = 2.0
 """Factor k^|a - b| from which on a - b counts as Omega(1) in Claim B.15: one exponential is twice the other. The bound is ours."""
@@ -48,7 +48,7 @@ def gap_when_large(evidence: Evidence) -> Verdict:
 
 
 def wrong_classes(evidence: Evidence) -> Verdict:
-    """Claim B.3: under the same conditions phi_s(g(x_i)) = O(1 / k^max(a, 1)) for i in N_y and s != y: the largest phi_s k^max(a, 1)."""
+    """Corollary B.3: under the same conditions phi_s(g(x_i)) = O(1 / k^max(a, 1)) for i in N_y and s != y: the largest phi_s k^max(a, 1)."""
     log_k, labels = evidence.log_k, evidence.data.labels
     points, products = np.arange(len(labels)), []
     for snapshot in evidence.snapshots:
@@ -61,11 +61,11 @@ def wrong_classes(evidence: Evidence) -> Verdict:
     worst = int(np.argmax(products))
     snapshot = evidence.snapshots[worst]
     detail = f"at t = {snapshot.time:.4g} of {len(products)} saved states; there {_suppositions(evidence, snapshot)}"
-    return constant("Claim B.3", "phi_s(g(x_i)) k^max(a, 1) is bounded for s != y_i, where g_{y_i}(x_i) = a log k", products[worst], detail=detail)
+    return constant("Corollary B.3", "phi_s(g(x_i)) k^max(a, 1) is bounded for s != y_i, where g_{y_i}(x_i) = a log k", products[worst], detail=detail)
 
 
 def partition_function(evidence: Evidence) -> Verdict:
-    """Claim B.9: sum_{s != y} exp g_s(x_i) = k + o(1) for i in N_y. Measured: its largest distance from k - 1.
+    """Corollary B.9: sum_{s != y} exp g_s(x_i) = k + o(1) for i in N_y. Measured: its largest distance from k - 1.
 
     There are k - 1 summands, each of which is 1 at g_s = 0; the k of the paper is k - 1 plus what is not o(1). At the records in between, the
     largest g_s bounds the sum by (k - 1) exp(max g_s).
@@ -79,7 +79,7 @@ def partition_function(evidence: Evidence) -> Verdict:
     measured, ever = float(max(excesses)), float((k - 1) * _above_one(np.nanmax(evidence.other_output_max)))
     detail = f"at t = {evidence.snapshots[int(np.argmax(excesses))].time:.4g} of {len(excesses)} saved states; at most {ever:.3g} at any record"
     statement = "sum_{s != y} exp g_s(x_i) - (k - 1) is o(1) for i in N_y: its largest value; 1 stands for o(1), a convention"
-    return constant("Claim B.9", statement, measured, SMALL_EXCESS, detail=detail)
+    return constant("Corollary B.9", statement, measured, SMALL_EXCESS, detail=detail)
 
 
 def _above_one(outputs: np.ndarray) -> np.ndarray:
@@ -126,8 +126,8 @@ def two_classes(evidence: Evidence) -> Verdict:
 
 
 def third_classes(evidence: Evidence) -> Verdict:
-    """Claim B.16: under the same conditions 1 - 2 phi_u(g(z_ij)) = Theta(1) for every u that is neither y_i nor y_j: the least value."""
-    name, statement = "Claim B.16", "1 - 2 phi_u(g(z_ij)) is bounded from below by a positive constant, u neither y_i nor y_j: its least value"
+    """Corollary B.16: under the same conditions 1 - 2 phi_u(g(z_ij)) = Theta(1) for every u that is neither y_i nor y_j: the least value."""
+    name, statement = "Corollary B.16", "1 - 2 phi_u(g(z_ij)) is bounded from below by a positive constant, u neither y_i nor y_j: its least value"
     mixed = [evidence.mixed_points(snapshot) for snapshot in evidence.late_snapshots]
     quiet = [_quiet(evidence, z) for z in mixed]
     values = np.concatenate([z.others_balance[of] for z, of in zip(mixed, quiet, strict=True)])

@@ -18,11 +18,11 @@ def growing(run):
 def test_own_correlations_in_B_only_grow(midpoint):
     own, late = growing(midpoint), -5
     own[late:, 2, 1, 0] = 0.995 * own[late - 1, 2, 1, 0]  # as little as the error of a run
-    verdict = check("Claim B.26", altered(midpoint, own_correlations=own))
+    verdict = check("Corollary B.26", altered(midpoint, own_correlations=own))
     assert (verdict.status, verdict.measured, verdict.violated_at) == ("holds", pytest.approx(0.005, rel=1e-9), None)
     own[late:, 2, 1, 0] = 0.8 * own[late - 1, 2, 1, 0]
     evidence = altered(midpoint, own_correlations=own)
-    verdict = check("Claim B.26", evidence)
+    verdict = check("Corollary B.26", evidence)
     assert (verdict.status, verdict.measured) == ("contradicted", pytest.approx(0.2, rel=1e-12))
     assert verdict.violated_at == evidence.times[late]
     assert "violated by 1 of 32 own correlations; in B_(y,l), in 1 classes; the gradient is negative" in verdict.detail
@@ -39,16 +39,16 @@ def test_what_is_a_fall_depends_on_the_tolerance_of_the_run(midpoint, integrator
     own, late = growing(midpoint), -5
     own[late:, 2, 1, 0] = 0.995 * own[late - 1, 2, 1, 0]
     told = Run(midpoint.dataset, midpoint.provenance | {"integrator": integrator})
-    assert check("Claim B.26", altered(told, own_correlations=own)).status == status
+    assert check("Corollary B.26", altered(told, own_correlations=own)).status == status
 
 
 def test_what_falls_before_it_enters_B_contradicts_nothing(midpoint):
     own = growing(midpoint)
     own[:10, 2, 1, 0], own[10:, 2, 1, 0] = 0.2, 0.05
-    verdict = check("Claim B.26", altered(midpoint, own_correlations=own))
+    verdict = check("Corollary B.26", altered(midpoint, own_correlations=own))
     assert (verdict.status, verdict.measured) == ("holds", 0.0)
     assert "violated by 0 of 31 own correlations" in verdict.detail
-    nothing = check("Claim B.26", altered(midpoint, own_correlations=0.001 * own))
+    nothing = check("Corollary B.26", altered(midpoint, own_correlations=0.001 * own))
     assert (nothing.status, nothing.measured) == ("not applicable", None)
 
 
@@ -60,7 +60,7 @@ def test_negative_gradients_are_told_and_decide_nothing(midpoint, monkeypatch):
     gradients[then.step][1, 3, 1, 0] = 1e-13  # rounding
     gradients[then.step][1, 3, 2, 0] = 1.0  # no own feature
     gradients[then.step][2, 1, 2, 0] = 1e-11
-    verdict = check("Claim B.26", evidence)
+    verdict = check("Corollary B.26", evidence)
     assert verdict.status == "holds"
     assert f"at some of {len(evidence.snapshots)} saved states, along 1 of them and 1 of all 32; measured" in verdict.detail
 
@@ -84,3 +84,11 @@ def test_totals_are_bounded_and_end_large(midpoint):
     worse = altered(midpoint, total_correlation=total)
     assert check("Claim B.28 (time)", worse).measured is None
     assert check("Claim B.28 (final)", worse).margin == -1.0
+
+
+def test_a_run_that_has_not_settled_does_not_tell_what_totals_become(midpoint):
+    totals = np.full((len(midpoint.dataset.time), 4, 2), 2.0 * np.log(4))
+    for settled, least, status in ((True, 0.0, "measured"), (None, 0.0, "not applicable"), (False, 0.0, "not applicable"), (None, 2.0, "measured")):
+        totals[-1, 0, 0] = least * np.log(4)
+        dataset = altered(midpoint, total_correlation=totals).run.dataset
+        assert check("Claim B.28 (final)", Evidence(Run(dataset, midpoint.provenance | {"settled": settled}))).status == status

@@ -49,7 +49,7 @@ TOTALS = np.where(UNEVEN >= 5.0, UNEVEN, 0.0)
 def test_expectations_of_the_gap_by_loops(midpoint, monkeypatch):
     c = learned(midpoint.parameters, UNEVEN)
     evidence = at_state(midpoint, c)
-    names = ("Claim B.22", "Claim B.23")
+    names = ("Claim B.22", "Corollary B.23")
     whole, patches = (check(name, evidence) for name in names)
     ahead = [(y, s, lead) for y, lead in ((0, 1), (2, 0)) for s in range(4) if gaps.gaps(evidence, evidence.snapshots[-1]).measure[y, s] >= 0.01]
     assert whole.measured == pytest.approx(max(naive_expectation(evidence, c, *each) for each in ahead), rel=1e-10)
@@ -65,7 +65,7 @@ def test_expectations_of_the_gap_by_loops(midpoint, monkeypatch):
     assert check("Claim B.22", evidence).status == "holds"
 
 
-@pytest.mark.parametrize("name", ["Claim B.22", "Claim B.23"])
+@pytest.mark.parametrize("name", ["Claim B.22", "Corollary B.23"])
 def test_outputs_that_grow_with_the_lagging_view_contradict_the_signs(midpoint, monkeypatch, name):
     """The outputs are those of a network in which the other view of each class leads; classes have few points, so that signs are told by a level
     at which chance may give one."""
@@ -99,7 +99,7 @@ def test_expectations_need_a_gap_and_a_class_to_be_ahead_of(midpoint):
     even, behind = learned(p, (6.0, 6.0)), UNEVEN.copy()
     behind[0] = [0.0, 6.0]
     behind[1:] = 40.0
-    for name in ("Claim B.22", "Claim B.23"):
+    for name in ("Claim B.22", "Corollary B.23"):
         assert check(name, at_state(midpoint, even)).measured is None
         verdict = check(name, at_state(midpoint, learned(p, behind)))
         assert verdict.measured is None

@@ -36,7 +36,7 @@ def test_off_diagonal_correlations_lag_by_k(midpoint):
     assert check("Claim B.17 (off-diagonal)", evidence).measured == pytest.approx(4 * 0.7 / A, rel=FEW_OPERATIONS)
     off[3, 0] = 9.0
     evidence, A = growing(midpoint, off)
-    assert check("Claim B.18 (off-diagonal)", evidence).measured == pytest.approx(4 * 9.0 / (3 * A), rel=FEW_OPERATIONS)
+    assert check("Corollary B.18 (off-diagonal)", evidence).measured == pytest.approx(4 * 9.0 / (3 * A), rel=FEW_OPERATIONS)
 
 
 def test_positive_off_diagonals_stay_positive_up_to_the_escape_and_beyond(midpoint):
@@ -45,7 +45,7 @@ def test_positive_off_diagonals_stay_positive_up_to_the_escape_and_beyond(midpoi
     start[0, 0, 0, 0] = 5.0  # own: does not count
     end = 0.5 * start
     end[0, 0, 0, 0] = -1.0
-    name, shape = "Claim B.18 (positivity)", midpoint.dataset["correlations"].shape
+    name, shape = "Corollary B.18 (positivity)", midpoint.dataset["correlations"].shape
     verdict = check(name, altered(midpoint, correlations=np.broadcast_to(start, shape), final_correlations=end))
     assert (verdict.status, verdict.measured, verdict.violated_at) == ("holds", 1.0, None)
     end[3, 3, 0, 0] = -0.25

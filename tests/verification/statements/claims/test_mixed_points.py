@@ -37,7 +37,7 @@ def test_claims_on_mixed_points_by_loops(midpoint):
     assert f"; least |1 - 2 phi_y| away from close {min(sizes):.3g};" in verdict.detail
     assert verdict.detail.startswith("{} points with g_y ahead, {} close, {} behind; ".format(*cases))
     assert min(cases[1:]) > 0
-    assert check("Claim B.16", evidence).measured == pytest.approx(min(third), abs=ROUNDOFF)
+    assert check("Corollary B.16", evidence).measured == pytest.approx(min(third), abs=ROUNDOFF)
     low, high, crossed_low, crossed_high = ranges[-1]
     assert (high > log_k).all()
     assert (crossed_high > np.log(3)).all()
@@ -54,9 +54,9 @@ def test_points_on_which_a_third_class_speaks_are_not_those_of_the_claims(midpoi
     assert " 0 with other outputs beyond 1 log k / k" in check("Claim B.15", good).detail
     assert " 0 with other outputs beyond 1 log k / k" not in check("Claim B.15", bad).detail
     assert check("Claim B.15", bad).measured < check("Claim B.15", good).measured == 1.0
-    assert check("Claim B.16", good).measured > 0.4
-    assert " 0 with other outputs beyond 1 log k / k are left out" in check("Claim B.16", good).detail
-    assert " 0 with other outputs beyond 1 log k / k are left out" not in check("Claim B.16", bad).detail
+    assert check("Corollary B.16", good).measured > 0.4
+    assert " 0 with other outputs beyond 1 log k / k are left out" in check("Corollary B.16", good).detail
+    assert " 0 with other outputs beyond 1 log k / k are left out" not in check("Corollary B.16", bad).detail
 
 
 def test_uneven_views_spread_outputs_on_mixed_points(midpoint):

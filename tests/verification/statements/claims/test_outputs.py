@@ -49,11 +49,11 @@ def test_off_diagonals_stay_small(erm):
 
 def test_training_accuracy_is_computed_again_at_saved_states(erm):
     states = erm.dataset.sizes["snapshot"] + 1  # and the last one
-    assert f"computed again at {states} saved states" in check("Claim B.8", Evidence(erm)).detail
+    assert f"computed again at {states} saved states" in check("Corollary B.8", Evidence(erm)).detail
     wrong = np.where(erm.dataset["time"].values < 0.5 * float(erm.dataset["final_time"]), 1.0, 0.5)
-    assert check("Claim B.8", altered(erm, training_accuracy=wrong)).measured == 1.0
+    assert check("Corollary B.8", altered(erm, training_accuracy=wrong)).measured == 1.0
     dead = altered(erm, final_correlations=0.0 * erm.final_correlations)
-    assert (check("Claim B.8", dead).status, check("Claim B.8", dead).measured) == ("inconclusive", 0.0)
+    assert (check("Corollary B.8", dead).status, check("Corollary B.8", dead).measured) == ("inconclusive", 0.0)
 
 
 def test_training_accuracy_is_decided_by_what_lasts(erm):
@@ -61,13 +61,13 @@ def test_training_accuracy_is_decided_by_what_lasts(erm):
     erm = Run(erm.dataset.assign(step=1000 * erm.dataset["step"] + 7), erm.provenance)  # no record is a saved state
     right = np.ones(len(times))
     right[0] = 0.5
-    assert check("Claim B.8", altered(erm, training_accuracy=right)).status == "holds"
+    assert check("Corollary B.8", altered(erm, training_accuracy=right)).status == "holds"
     late = np.where(times < 0.5 * times[-1], 0.5, 1.0)
-    assert check("Claim B.8", altered(erm, training_accuracy=late)).status == "inconclusive"
+    assert check("Corollary B.8", altered(erm, training_accuracy=late)).status == "inconclusive"
     stuck = np.where(times == 0.0, 0.5, 0.75)
-    assert check("Claim B.8", altered(erm, training_accuracy=stuck)).status == "contradicted"
-    assert check("Claim B.8", altered(erm, training_accuracy=0.0 * times + 0.75)).status == "inconclusive"
+    assert check("Corollary B.8", altered(erm, training_accuracy=stuck)).status == "contradicted"
+    assert check("Corollary B.8", altered(erm, training_accuracy=0.0 * times + 0.75)).status == "inconclusive"
     right[2] = 0.5
-    verdict = check("Claim B.8", altered(erm, training_accuracy=right))
+    verdict = check("Corollary B.8", altered(erm, training_accuracy=right))
     assert verdict.status == "holds"
     assert "reached and lost 1 times" in verdict.detail

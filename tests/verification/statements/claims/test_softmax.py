@@ -23,8 +23,8 @@ def test_softmax_claims_on_points_by_loops(erm):
             wrong.append(max(phi[s] for s in others) * 4 ** max(a, 1))
             total.append(sum(np.exp(g[s]) for s in others) - 3)
     assert check("Claim B.2", evidence).measured == pytest.approx(max(gap), rel=1e-10)
-    assert check("Claim B.3", evidence).measured == pytest.approx(max(wrong), rel=1e-10)
-    assert check("Claim B.9", evidence).measured == pytest.approx(max(total), rel=1e-10)
+    assert check("Corollary B.3", evidence).measured == pytest.approx(max(wrong), rel=1e-10)
+    assert check("Corollary B.9", evidence).measured == pytest.approx(max(total), rel=1e-10)
 
 
 def test_softmax_claims_on_points_when_other_outputs_vanish(erm):
@@ -32,10 +32,10 @@ def test_softmax_claims_on_points_when_other_outputs_vanish(erm):
     start = np.zeros_like(erm.dataset["correlations"].values)
     evidence = at_state(erm, learned(p, (3.0, 0.0)), data)
     evidence = altered(Run(evidence.run.dataset.assign(correlations=(evidence.run.dataset["correlations"].dims, start[:1])), erm.provenance), data)
-    assert check("Claim B.9", evidence).measured == pytest.approx(0.0, abs=FEW_OPERATIONS)
+    assert check("Corollary B.9", evidence).measured == pytest.approx(0.0, abs=FEW_OPERATIONS)
     assert 0.5 < check("Claim B.2", evidence).measured < 0.75  # (k - 1) / k at most
     assert check("Claim B.2", evidence).violated_at is None
-    assert check("Claim B.3", evidence).measured <= 1.0 + FEW_OPERATIONS
+    assert check("Corollary B.3", evidence).measured <= 1.0 + FEW_OPERATIONS
 
 
 def test_a_class_that_speaks_on_others_breaks_softmax_claims(erm):
@@ -44,7 +44,7 @@ def test_a_class_that_speaks_on_others_breaks_softmax_claims(erm):
     spoilt = c.copy()
     spoilt[1, 2, 0, :] = 6.0  # a neuron of class 1 that reads class 0
     good, bad = (at_state(erm, state, data) for state in (c, spoilt))
-    for name in ("Claim B.2", "Claim B.3", "Claim B.9"):
+    for name in ("Claim B.2", "Corollary B.3", "Corollary B.9"):
         assert check(name, bad).measured > 10 * max(check(name, good).measured, 1.0)
     assert check("Claim B.2", bad).violated_at == float(erm.dataset["final_time"])
 
@@ -58,10 +58,10 @@ def test_softmax_claims_at_outputs_beyond_every_exponential(erm, size):
     assert outputs.max() > size
     assert np.array_equal(np.sort(outputs, axis=0)[:-1], np.zeros((p.k - 1, p.N)))
     assert check("Claim B.2", evidence).measured == pytest.approx(1 - 1 / p.k, rel=1e-9)
-    assert check("Claim B.3", evidence).measured == pytest.approx(1.0, rel=1e-3)
-    assert check("Claim B.9", evidence).measured < 1.0
+    assert check("Corollary B.3", evidence).measured == pytest.approx(1.0, rel=1e-3)
+    assert check("Corollary B.9", evidence).measured < 1.0
 
 
 def test_a_wrong_output_beyond_every_exponential_is_infinitely_far_off(erm):
     evidence = at_state(erm, learned(erm.parameters, (2e3, 2e3), off=2e3), other_output_max=np.full((len(erm.dataset.time), 4), 2e3))
-    assert [check(name, evidence).measured for name in ("Claim B.2", "Claim B.3", "Claim B.9")] == [np.inf] * 3
+    assert [check(name, evidence).measured for name in ("Claim B.2", "Corollary B.3", "Corollary B.9")] == [np.inf] * 3
