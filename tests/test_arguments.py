@@ -35,6 +35,7 @@ WRONG = {
     "theorems is a number": (lambda: mvsim.verify(theorems=5), "theorems=5"),
     "k of verify is an array beside runs": (lambda: mvsim.verify("run.nc", k=np.zeros(3)), "k=("),
     "k of verify is hidden": (lambda: mvsim.verify(theorems="4.6", k=np.ma.masked_all(3, int)), "k=masked_array"),
+    "k of verify is bytes": (lambda: mvsim.verify(theorems="4.6", k=b"x"), "k=b'x': must be one of them or a list"),
     "redraw is an array": (lambda: mvsim.objective("mixup", P, DATA, redraw=np.zeros(3)), "redraw=array"),
     "progress is a number": (lambda: mvsim.simulate(**SIMULATE, progress=5), "progress=5"),
     "progress is an array": (lambda: mvsim.simulate(**SIMULATE, progress=np.zeros(3)), "progress=array"),

@@ -7,6 +7,7 @@ from tiny_run import learned_run
 
 import mvsim
 from mvsim.html import fragment
+from mvsim.verification.verdicts import Verdicts
 
 VOID = {"br", "hr", "img", "input", "meta", "link", "path", "use", "circle"}
 
@@ -78,3 +79,18 @@ def test_a_verdict_shows_its_statement_and_its_numbers(status):
     text = outline(verdict._repr_html_()).text
     for word in ("Claim B.4", status, "T_A < 3", "2", "3", "at t = 5"):
         assert word in text
+
+
+def test_a_list_of_verdicts_is_a_table_of_what_was_asked_and_of_what_is_against_something():
+    theorem = mvsim.Verdict("Theorem 4.7 (features)", "holds", "both are learned", kind="theorem", number="4.7", detail="4 of 4 classes")
+    against = mvsim.Verdict("Corollary B.26", "contradicted", "they never fall", 0.5, 0.01, -49.0)
+    measured = mvsim.Verdict("Claim B.2", "measured", "it is bounded", 2.0, 3.0, 0.33)
+    html = Verdicts([theorem, against, measured])._repr_html_()
+    shown, folded = html.split("<details>")
+    assert "What was asked for holds in what was judged" in shown
+    for words in ("Theorem 4.7 (features): both are learned", "4 of 4 classes", "contradicted", "Corollary B.26: they never fall", "0.01"):
+        assert words in shown
+    assert "Claim B.2" not in shown
+    assert "Claim B.2: it is bounded" in folded
+    assert html.count("<table>") == html.count("</table>") == 2
+    assert "<details>" not in Verdicts([theorem])._repr_html_()

@@ -22,6 +22,7 @@ from mvsim.verification.paths import path_in_k
 from mvsim.verification.run_verdicts import check_step, check_theorem
 from mvsim.verification.sweeps import ask_of_sweep
 from mvsim.verification.verdict import ExitCode, Verdict, asked_for, exit_code
+from mvsim.verification.verdicts import Verdicts
 from mvsim.verification.verify import FOLDER, SEEDS, Section, Shown, ask_of_controls, ask_of_results, ask_of_runs, ask_of_theorems
 
 DEFAULT_K = (10,)
@@ -201,7 +202,7 @@ def verify(
     threads: int | None = None,
     data: Dataset | None = None,
     **fields: Any,
-) -> list[Verdict]:
+) -> Verdicts:
     """Say whether the theorems hold, by how much, and over how many seeds.
 
     Parameters
@@ -235,7 +236,8 @@ def verify(
 
     Returns
     -------
-    list of Verdict
+    Verdicts
+        A list of `Verdict`; a notebook shows it as a table.
 
     Raises
     ------
@@ -257,7 +259,7 @@ def verify(
         data=data,
         fields=fields,
     )
-    return [verdict for section in question.sections() for verdict in section.verdicts]
+    return Verdicts(verdict for section in question.sections() for verdict in section.verdicts)
 
 
 def _is_folder(run: Any) -> TypeGuard[str | os.PathLike[str]]:
@@ -285,6 +287,8 @@ def several(name: str, values: Any) -> list[Any]:
     if np.ma.is_masked(values):
         raise UsageError(f"{name}={echo(values)}: some are masked; give those that are there")
     try:
+        if isinstance(values, (bytes, bytearray)):
+            raise TypeError  # their elements are numbers that nobody wrote
         return list(values)
     except TypeError:
         raise UsageError(f"{name}={echo(values)}: must be one of them or a list") from None

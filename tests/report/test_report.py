@@ -201,15 +201,16 @@ def test_the_answer_is_about_what_was_asked():
     ]
     asked_by_name = Report("", [], [Section("", verdicts)], {}, question={"theorems": [], "claims": ["B.26", "B.22"]}, code=0)
     assert asked_by_name.answer == "Steps that were asked for: 1 holds. B.22 is not about what was judged."
-    strict = Report("", [], [Section("", [replace(verdicts[0], status="established"), replace(verdicts[1], status="contradicted")])], {},
-                    question={"theorems": ["4.6"], "strict": True}, code=1)  # fmt: skip
-    assert strict.answer == "Theorem 4.6 has its probability of at least 1 - 1/k established. Steps that were asked for: 1 contradicted (Corollary B.26)."
+    both = [replace(verdicts[0], status="established"), replace(verdicts[1], status="contradicted")]
+    strict = Report("", [], [Section("", both)], {}, question={"theorems": ["4.6"], "strict": True}, code=1)
+    contradicted = "Steps that were asked for: 1 contradicted (Corollary B.26)."
+    assert strict.answer == f"Theorem 4.6 has its probability of at least 1 - 1/k established. {contradicted}"
 
 
 def test_contradicted_steps_that_nobody_asked_for_are_told_beside_the_answer():
     holds = Verdict("Theorem 4.6", "holds", "one", kind="theorem", number="4.6")
     steps = [
-        Verdict(f"Claim {number}, k = {k}", "contradicted", "s", number=number, check=f"Claim {number}")
+        Verdict(f"Corollary {number}, k = {k}", "contradicted", "s", number=number, check=f"Corollary {number}")
         for number in ("B.18", "B.26")
         for k in (4, 6)
     ]

@@ -174,7 +174,9 @@ def _table(axes: Axes, results: dict[str, Any], rows: list[str], columns: list[s
         if places:
             axes.text(places[0] - 0.45, -1.35, words, ha="left", va="bottom", fontsize=6)
             axes.plot([places[0] - 0.45, places[-1] + 0.45], [-1.32, -1.32], color=MARK, linewidth=0.5)
-    axes.set_yticks(range(len(rows)), [row.removeprefix("Claim ").removeprefix("Corollary ").removeprefix("Calculation ") for row in rows], fontsize=6)
+    axes.set_yticks(
+        range(len(rows)), [row.removeprefix("Claim ").removeprefix("Corollary ").removeprefix("Calculation ") for row in rows], fontsize=6
+    )
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
 

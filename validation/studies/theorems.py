@@ -311,7 +311,9 @@ def quotes(results: dict[str, Any]) -> list[str]:
     fails = [count["of"] - count["right"] - count["undecided"] for count in counts]
     rows = [f"| {p.k} | {p.r0:.2g} | {count['right']} | {failed} | {count['undecided']} |" for count, failed in zip(counts, fails, strict=True)]
     classes = [_classes(verdicts_of(results[name]), "Theorem 4.6 (features), k = 10") for name in ("k=10", AT_LATER)]
-    against = dict.fromkeys(row.statement.split()[1] for row in _rows(results) if row.verdict in BAD and row.statement.startswith(("Claim", "Corollary")))
+    against = dict.fromkeys(
+        row.statement.split()[1] for row in _rows(results) if row.verdict in BAD and row.statement.startswith(("Claim", "Corollary"))
+    )
     late = results[AT_LATER]["classes"]
     told = f"Exactly one feature: {classes[0]} classes; at t = 10^12 {late['one']}, and {late['none']} none."
     return [*rows, told, f"Runs contradict steps {' and '.join(against)} of the proofs"]

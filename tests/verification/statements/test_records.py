@@ -114,11 +114,11 @@ def test_an_escape_between_records_of_gradient_descent_is_a_jump_that_leads_else
     neuron = tuple(np.argwhere((steps < 0) & (own[record] > 0.0))[0])
     times[neuron], steps[neuron] = erm.dataset["time"].values[record], erm.dataset["step"].values[record]
     descent = erm.provenance | {"integrator": erm.provenance["integrator"] | {"name": name}}
+    entries = {f"entry_{what}": (erm.dataset[f"entry_{what}"].dims, values) for what, values in (("time", times), ("step", steps))}
     for moved, found in ((0.4, True), (0.6, name == "flow")):
         own[(slice(record, None), *neuron)] = (1.0 - moved) * own[(record - 1, *neuron)]
-        run = Run(erm.dataset.assign(own_correlations=(erm.dataset["own_correlations"].dims, own),
-                                     entry_time=(erm.dataset["entry_time"].dims, times), entry_step=(erm.dataset["entry_step"].dims, steps)), descent)  # fmt: skip
-        assert (escapes(Evidence(run)).status == "fails") == found, moved
+        dataset = erm.dataset.assign(own_correlations=(erm.dataset["own_correlations"].dims, own), **entries)
+        assert (escapes(Evidence(Run(dataset, descent))).status == "fails") == found, moved
 
 
 def test_training_accuracy_between_saved_states_has_to_fit_margins_and_softmax_gaps(erm):

@@ -61,7 +61,8 @@ def wrong_classes(evidence: Evidence) -> Verdict:
     worst = int(np.argmax(products))
     snapshot = evidence.snapshots[worst]
     detail = f"at t = {snapshot.time:.4g} of {len(products)} saved states; there {_suppositions(evidence, snapshot)}"
-    return constant("Corollary B.3", "phi_s(g(x_i)) k^max(a, 1) is bounded for s != y_i, where g_{y_i}(x_i) = a log k", products[worst], detail=detail)
+    statement = "phi_s(g(x_i)) k^max(a, 1) is bounded for s != y_i, where g_{y_i}(x_i) = a log k"
+    return constant("Corollary B.3", statement, products[worst], detail=detail)
 
 
 def partition_function(evidence: Evidence) -> Verdict:
