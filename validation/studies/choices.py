@@ -163,13 +163,12 @@ def _message(results: dict[str, Any]) -> str:
 
 
 def _unchanged(results: dict[str, Any]) -> str:
-    """Say between which values no choice brings an outcome clearly below `ENOUGH`: others may."""
+    """Say between which values no choice brings an outcome clearly below `ENOUGH`: others may, and none is shown to be above it."""
     names = _tried(results)
     if not names:
         return "No choice was tried"
     tried = "; ".join(_ranges(results[name]["rows"], _short(name) if len(names) > 1 else "") for name in names)
-    said = f"{ENOUGH:g} or more of the classes end as the theorems say, within the interval"
-    return f"At every {' and '.join(map(_short, names))} that was tried {said} ({tried})"
+    return f"No {' or '.join(map(_short, names))} that was tried rules out that {ENOUGH:g} of the classes end as the theorems say ({tried})"
 
 
 def _ranges(rows: list[dict[str, Any]], name: str) -> str:

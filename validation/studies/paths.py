@@ -16,7 +16,7 @@ import math
 import re
 import textwrap
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -274,16 +274,19 @@ def judge(results: dict[str, Any]) -> list[str]:
 
 
 def quotes(results: dict[str, Any]) -> list[str]:
-    """Return what the README says of both theorems at the default r0, at k = 10 and 6: rows from k to the runs that hold, fail and are undecided."""
+    """Return what the README says of both theorems: the runs that hold, fail and are undecided, at the default r0, k = 10 and 6, and at d = k^20."""
 
-    def row(number: str, k: int) -> str:
-        answer = results[f"{number} {FALLING} k={k}"]
-        count = (_features(answer) or {})["count"]
-        fails = count["of"] - count["right"] - count["undecided"]
-        return f"| {k} | default | {count['right']} | {fails} | {count['undecided']} |"
+    def counted(answers: Iterable[dict[str, Any]]) -> str:
+        counts = [(_features(answer) or {})["count"] for answer in answers]
+        right, of, undecided = (sum(count[what] for count in counts) for what in ("right", "of", "undecided"))
+        return f"{right} | {of - right - undecided} | {undecided} |"
 
-    r0 = results[f"4.6 {FALLING} k=10"]["r0"]
-    return [*(row(number, k) for number in ("4.6", "4.7") for k in (10, 6)), f"(default {r0:.1g} at k = 10)"]
+    default = [f"| {k} | default | {counted([results[f'{number} {FALLING} k={k}']])}" for number in ("4.6", "4.7") for k in (10, 6)]
+    literal = {number: [answer for name, answer in results.items() if name.startswith(f"{number} literal")] for number in ("4.6", "4.7")}
+    points = [answer for answers in literal.values() for answer in answers]
+    ks, r0 = sorted(answer["k"] for answer in points), f"{max(answer['r0'] for answer in points):.0e}".replace("e-0", "e-")
+    rows = [f"{number} at d = k^20 | {ks[0]} to {ks[-1]} | {r0} and less | {counted(answers)}" for number, answers in literal.items()]
+    return [*default, *rows, f"(default {results[f'4.6 {FALLING} k=10']['r0']:.1g} at k = 10)"]
 
 
 def headline(results: dict[str, Any]) -> str:

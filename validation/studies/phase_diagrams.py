@@ -291,7 +291,8 @@ def passage(results: dict[str, Any]) -> str:
     return (
         "![Fractions of classes that end as the theorems say](../figures/phase-diagrams.png)\n\n"
         f"One thing at a time is changed from k = 4, r0 = {R0:g}, N = {N}; the picture has all fractions with their intervals. Listed are the values "
-        f"at which at least {100 * ENOUGH:g} % of the classes of {_seeds(results)} seeds end as the theorem says ({_least_counts(results)}).\n\n"
+        f"at which at least {100 * ENOUGH:g} % of the classes of {_seeds(results)} seeds end as the theorem says ({_least_counts(results)}). The "
+        f"headline names what takes the whole interval below {ENOUGH:g}, with unfinished classes counted in favour of the theorem.\n\n"
         + table(["changed", "tried", "ERM: exactly one feature", "Midpoint Mixup: both features"], rows)
         + "\nIn brackets: values at which it is fewer, but some class had learned neither view yet when its run was ended. A view that suffices "
         "on a part of the draws only is not learned.\n" + (_mixing_passage(results["mixing"]) if "mixing" in results else "")

@@ -31,7 +31,7 @@ def regime_figure(results: dict[str, Any]) -> Figure:
     """Draw Section 3 in six panels: medians over data sets, with the range over them where it is wider than the line."""
     with styled():
         figure = Figure(figsize=(6.8, 7.4), layout="constrained")
-        title = "Section 3 on data: each of its four results holds in a corrected form, and fails as written"
+        title = "Section 3 on data: each of its four results fails as written; no data set contradicts a corrected form"
         figure.suptitle(title, fontsize=9, x=0.01, ha="left")
         grid = figure.subplots(3, 2)
         for draw, axes in zip((_breaks, _unseen, _distances, _gradients, _erm, _closing), grid.flat, strict=True):
@@ -136,7 +136,7 @@ def _gradients(axes: Axes, results: dict[str, Any]) -> None:
     axes.set_ylim(-2.0, 1.5)
     axes.set_yticks([-0.1, -0.01, 0.0, 0.01, 0.1])
     axes.set(xscale="log", xlabel="classes $k$", ylabel=r"$k$ times the least $-\langle\nabla J_{MM}, v_{y,2}\rangle$")
-    axes.set_title("3.4: positive if the smaller one is 0,\nnegative as written")
+    axes.set_title(r"3.4: at $\Delta_y = \log k$ positive if the smaller" + "\none is 0; negative as written")
 
 
 def _erm(axes: Axes, results: dict[str, Any]) -> None:
