@@ -12,6 +12,7 @@ from synthetic import synthetic_run
 import mvsim
 from mvsim.plotting.animation import MOST_FRAMES, MOVIES, _so_far, frames_of, matrices, save_animation
 from mvsim.plotting.labels import time_text
+from mvsim.plotting.picture import Picture
 from mvsim.plotting.shown import Shown
 
 
@@ -60,6 +61,17 @@ def test_same_run_gives_same_bytes(form, run, tmp_path):
 def test_a_gif_has_a_frame_for_each_time(run, tmp_path):
     with Image.open(save_animation(run, tmp_path / "a.gif")) as movie:
         assert movie.n_frames == int((run.dataset["time"] > 0).sum())
+
+
+def test_a_matrix_is_named_by_the_view_that_it_shows(run, tmp_path, monkeypatch):
+    made = []
+    monkeypatch.setattr("mvsim.plotting.picture.Picture", lambda **options: made.append(Picture(**options)) or made[-1])
+    dataset = run.dataset.isel(time=slice(3))
+    save_animation(mvsim.Run(dataset, run.provenance), tmp_path / "a.gif")
+    (figure,) = made
+    for axes, view in zip(figure.axes, (1, 2), strict=False):  # the colour bar is the last
+        assert axes.get_title() == f"features $v_{{s,{view}}}$"
+        assert np.array_equal(np.diagonal(axes.images[0].get_array()), dataset["max_correlation"].sel(view=view)[-1])
 
 
 def test_a_page_needs_no_network(run, tmp_path):

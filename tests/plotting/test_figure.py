@@ -13,7 +13,7 @@ from mvsim.plotting import ALL_PANELS, PANELS, run_figure, save_figure
 from mvsim.plotting.learned import bands_of
 from mvsim.plotting.panels import escapes, total_correlations
 from mvsim.plotting.shown import Shown
-from mvsim.plotting.style import METHODS, ONE, STRONGER, WEAKER, paler
+from mvsim.plotting.style import BOTH, METHODS, NONE, ONE, STRONGER, WEAKER, paler
 from mvsim.plotting.trajectories import loss_floor
 
 
@@ -85,6 +85,37 @@ def test_a_colour_is_a_method_and_a_line_style_a_view():
         assert {text.get_text() for text in axes.texts} >= {"stronger view", "weaker view"}
 
 
+def test_thick_curves_are_medians_over_the_classes_of_their_stronger_and_of_their_weaker_views():
+    """The stronger view of a class is the one that escapes first, be it view 1 or 2."""
+    run = synthetic_run("midpoint", k=5)
+    values = run.dataset["max_correlation"].to_numpy()[1:]
+    first = run.dataset["escape_time"].to_numpy()[:, 0].argmin(axis=1)
+    assert set(first) == {0, 1}
+    lines = {line.get_label(): line.get_ydata() for line in run_figure([run], ["correlations"]).axes[0].get_lines()}
+    assert np.array_equal(lines["stronger view"], np.median(values[:, range(5), first], axis=1))
+    assert np.array_equal(lines["weaker view"], np.median(values[:, range(5), 1 - first], axis=1))
+
+
+def levels(axes):
+    """The heights of the dotted lines across a panel, by the names at their right ends."""
+    dotted = [float(line.get_ydata()[0]) for line in axes.get_lines() if line.get_linestyle() == ":"]
+    named = {text.get_text(): float(text.xy[1]) for text in axes.texts if text.xycoords == ("axes fraction", "data")}
+    assert sorted(dotted) == sorted(named.values())
+    return named
+
+
+def test_a_line_across_a_panel_is_as_high_as_its_name_says():
+    erm, midpoint = synthetic_run("erm", k=5), synthetic_run("midpoint", k=5)
+    p = erm.parameters
+    for run, panel, expected in (
+        (erm, "correlations", {r"$\rho$": p.rho, r"$\rho/\delta_1$": p.rho / p.delta1}),
+        (midpoint, "correlations", {r"$\rho$": p.rho, r"$2\rho/\delta_1$": 2.0 * p.rho / p.delta1}),
+        (midpoint, "gaps", {r"$\log k$": np.log(5)}),
+        (midpoint, "loss", {"lower bound": loss_floor(Shown(midpoint))}),
+    ):
+        assert levels(run_figure([run], [panel]).axes[0]) == pytest.approx(expected), panel
+
+
 def shades_over_time(axes):
     """The times at which each colour of a stack is seen, as (red, green, blue) -> times."""
     seen = {}
@@ -113,6 +144,18 @@ def test_what_is_learned_before_its_correlation_has_risen_is_pale_and_called_cha
     assert "by chance" in {text.get_text() for text in axes.texts}
     seen = shades_over_time(axes)
     assert min(seen[rgb(paler(ONE))]) < shown.first_rise <= min(seen[rgb(ONE)])
+
+
+def test_classes_change_their_band_at_the_record_that_says_so_and_not_before():
+    run = synthetic_run("midpoint", k=4)
+    run.dataset["max_correlation"][:] = 2.0 * run.parameters.rho  # nothing is by chance
+    run.dataset["feature_learned"][:20] = 0.0
+    run.dataset["feature_learned"][20:30] = [1.0, 0.0]
+    run.dataset["feature_learned"][30:] = 1.0
+    times = run.dataset["time"].to_numpy()
+    seen = shades_over_time(run_figure([run], ["learned-classes"]).axes[0])
+    spans = {rgb(NONE): (times[1], times[20]), rgb(ONE): (times[20], times[30]), rgb(BOTH): (times[30], times[-1])}
+    assert {colour: (min(at), max(at)) for colour, at in seen.items() if min(at) < max(at)} == spans
 
 
 def test_a_feature_that_has_not_risen_is_learned_by_chance_after_others_have_risen():
@@ -326,11 +369,13 @@ def test_loss_axis_starts_at_zero(methods):
         assert axes.get_ylim()[1] > np.log(4)
 
 
-def test_dots_are_the_final_total_correlations():
+def test_dots_are_the_final_total_correlations_with_the_views_that_the_axes_name():
     run = synthetic_run("erm", k=4)
     axes = run_figure([run], panels=[total_correlations]).axes[-1]
     dots = axes.collections[0].get_offsets()
     assert np.array_equal(dots, run.dataset["total_correlation"].to_numpy()[-1])
+    assert "$C_{y,1}$" in axes.get_xlabel()
+    assert "$C_{y,2}$" in axes.get_ylabel()
 
 
 def test_escapes_are_drawn_against_what_was_predicted():

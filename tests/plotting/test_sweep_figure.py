@@ -1,6 +1,8 @@
 """The picture of a sweep: what it shows is what was counted."""
 
+import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from small_sweeps import steps
 from sweep_folder import filled
 
@@ -96,6 +98,23 @@ def test_a_map_over_two_numbers_has_an_interval_in_each_field(tmp_path):
                     assert shares[j, i] == pytest.approx(p)
                     assert words[i, j] == f"{p:.0f}\n{low:.0f}\u2013{high:.0f}"
     assert "3 of 12 cells not done" in " ".join(figure.get_supxlabel().split())
+
+
+def luminance(colour):
+    return float(np.dot(to_rgb(colour), [0.2126, 0.7152, 0.0722]))
+
+
+def test_numbers_on_light_fields_are_black_and_on_dark_ones_white(tmp_path):
+    _, figure = drawn(tmp_path, {"k": "3,4", "r0": "0.1,1.6", "method": "midpoint"})
+    inks = set()
+    for axes in panels(figure):
+        (image,) = axes.images
+        colours = image.to_rgba(image.get_array())
+        for text in axes.texts:
+            i, j = (round(x) for x in text.get_position())
+            assert abs(luminance(text.get_color()) - luminance(colours[j, i])) >= 0.5
+            inks.add(text.get_color())
+    assert inks == {"black", "white"}
 
 
 def unsettled(folder, index):
