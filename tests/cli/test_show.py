@@ -27,6 +27,17 @@ def test_show_says_outcome_parameters_and_origin(mvsim, tiny):
     assert all(str(name) in verbose for name in run.dataset.variables)
 
 
+def test_show_counts_records_and_saved_states_and_gives_size_and_time(mvsim, tmp_path):
+    dataset, provenance = example_run(k=20, m=10, records=5, snapshots=2)
+    options = provenance["options"] | {"algorithm": "loops"}
+    write_run(tmp_path / "run.nc", dataset, provenance | {"options": options, "wall_seconds": 83.0})
+    mebibytes = (tmp_path / "run.nc").stat().st_size / 2**20
+    assert mebibytes > 0.1
+    words = " ".join(mvsim("show", "run.nc").out.split())
+    assert f"; 5 records, 2 saved states, {mebibytes:.1f} MiB Parameters: " in words
+    assert f", {revision_text(provenance)}, 83 s Command: " in words
+
+
 def test_show_says_of_a_run_that_may_have_been_killed_how_it_goes_on(mvsim, tmp_path, tiny):
     mvsim("simulate", *tiny, "--out", "run.nc")
     assert "if it was killed" not in mvsim("show", "run.nc").out

@@ -1,5 +1,6 @@
 """The report of runs and of sweeps: one valid HTML file that refers to nothing else, and says what the verdicts say."""
 
+import html
 import re
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ from synthetic import saved, synthetic_run
 import mvsim
 from mvsim.errors import UsageError
 from mvsim.report.content import Report, report_of_runs, report_of_sweep, sweep_command
-from mvsim.report.headline import answer_sentences
+from mvsim.report.headline import answer_sentences, short_margin
 from mvsim.report.page import page
 from mvsim.sweep.study import Study
 from mvsim.verification.verdict import Count, Verdict
@@ -102,12 +103,19 @@ def test_the_checks_see_faults():
     assert Checked('<p id="a"><br></p><a href="#a">b</a>').faults == []
 
 
-@pytest.fixture
-def runs(tmp_path):
-    return [saved(synthetic_run(method, k=4), tmp_path / f"{method}.nc") for method in ("erm", "midpoint")]
+OWN_DEPARTURE = {"name": "V", "value": "3", "assumed": "2", "statement": "as if V = 3 instead of 2"}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Two runs: the second has not settled, and has a departure of its own."""
+    usual = synthetic_run("midpoint", k=4).provenance["regime"]
+    made = synthetic_run("erm", k=4), synthetic_run("midpoint", k=4, settled=False, regime=[*usual, OWN_DEPARTURE])
+    folder = tmp_path_factory.mktemp("report")
+    return [saved(run, folder / f"{run.method}.nc") for run in made]
+
+
+@pytest.fixture(scope="module")
 def of_runs(runs):
     return page(report_of_runs(runs, SECTIONS, "mvsim report erm.nc midpoint.nc"))
 
@@ -148,6 +156,22 @@ def test_all_checks_and_the_headline_are_there(of_runs):
 def test_the_regime_is_that_of_the_verdicts(of_runs):
     words = " ".join("".join(Checked(of_runs).text).split())
     assert "Departs from what the theorems assume in d and premises of the proofs. Departures of the parameters from Assumption 4.3:" in words
+
+
+def test_a_departure_that_not_all_runs_have_is_told_with_those_that_have_it(runs, of_runs):
+    items = re.findall(r'<li>(.*?)(?: <span class="detail">\((.*)\)</span>)?</li>', of_runs)
+    common = {departure.statement: "" for departure in runs[0].regime}
+    assert {html.unescape(statement): which for statement, which in items} == common | {OWN_DEPARTURE["statement"]: "midpoint, k = 4, seed 0"}
+
+
+def test_a_page_tells_the_run_that_has_settled_from_the_one_that_has_not(of_runs):
+    states = re.findall(r'<summary>([^<]*)</summary>\s*<table>.*?<th scope="row">state</th><td>(.*?)</td>', of_runs, flags=re.DOTALL)
+    assert states == [("ERM, k = 4, seed 0", "finished, settled"), ("Midpoint Mixup, k = 4, seed 0", "finished, not settled")]
+
+
+@pytest.mark.parametrize(("margin", "told"), [(0.004, ""), (0.05, "+5%"), (0.5, "+50%"), (-0.75, "-75%"), (0.99, "+99%"), (1.0, ""), (-39.0, "")])
+def test_a_margin_is_told_unless_it_is_nothing_or_everything(margin, told):
+    assert short_margin(Verdict("Claim B.26", "measured", "s", 1.0, 2.0, margin)) == told
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,14 @@ def test_what_is_concluded_without_a_theorem_is_about_the_runs():
 
 @pytest.mark.parametrize(
     ("measured", "bound", "above", "said"),
-    [(31.0, 18.0, False, "31 > 18"), (-0.5, 0.0, True, "-0.5 < 0"), (0.9901, 0.99, False, "0.9901 > 0.99"), (0.1, 0.2, False, None)],
+    [
+        (31.0, 18.0, False, "31 > 18"),
+        (-0.5, 0.0, True, "-0.5 < 0"),
+        (0.9901, 0.99, False, "0.9901 > 0.99"),
+        (0.1, 0.2, False, None),
+        (18.0, 18.0, False, None),
+        (0.5, 0.5, True, None),
+    ],
 )
 def test_numbers_beyond_the_constant_of_a_proof_say_on_which_side(measured, bound, above, said):
     verdict = constant("Claim B.19", "", measured, bound, above)
