@@ -134,6 +134,31 @@ def test_features_that_pass_the_test_by_what_escaped_elsewhere_are_not_called_ch
     assert "by chance" not in run.summary
 
 
+def escaping_run():
+    """Four classes in each of which a neuron escapes, in one of them for another feature first than was predicted."""
+    return simulate("erm", k=4, d=20, seed=5, eta=1.0, t_end=300.0)
+
+
+def test_features_that_suffice_on_some_draws_are_counted_and_those_that_suffice_on_none_are_not(monkeypatch):
+    share = np.array([[1.0, 0.0], [0.5, 0.0], [0.0, 1.0], [0.0, 0.75]])
+    monkeypatch.setattr(FeatureTest, "fraction_learned", lambda self, c: share.copy())
+    run = escaping_run()
+    escaped = (run.dataset["escape_step"].values >= 0).any(axis=1)
+    assert (escaped & (share == 0.0)).any(axis=1).sum() == 2
+    assert (escaped & (share > 0.0) & (share < 1.0)).any(axis=1).sum() == 2
+    assert "(2 with a feature that suffices on some draws only)" in run.summary.splitlines()[0]
+
+
+def test_the_summary_says_in_how_many_classes_the_first_escape_was_predicted():
+    run = escaping_run()
+    times, predicted = run.dataset["escape_time"].values, run.dataset["predicted_entry_time"].values.min(axis=1)
+    first = np.where(np.isnan(times), np.inf, times).min(axis=1)
+    escaped = np.isfinite(first).any(axis=1)
+    right = escaped & (first.argmin(axis=1) == predicted.argmin(axis=1))
+    assert 0 < right.sum() < escaped.sum()
+    assert f"predicted which feature of a class escapes first in {right.sum()} of {escaped.sum()} classes." in run.summary
+
+
 def test_the_summary_counts_the_classes():
     run = learned_run(integrator="gd", eta=1.0)
     counts = count_classes(run.dataset["feature_learned"].values[-1])
