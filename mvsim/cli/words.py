@@ -46,7 +46,9 @@ def runs_text(runs: Sequence[Path]) -> str:
 
 def bytes_text(count: float) -> str:
     """Return a size of memory, as "1.2 GiB"."""
-    return f"{count / 2**30:.2g} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"
+    if count < 2**30:
+        return f"{count / 2**20:.0f} MiB"
+    return f"{count / 2**30:.2g} GiB" if count < 100 * 2**30 else f"{count / 2**30:.0f} GiB"
 
 
 def seconds_text(seconds: float) -> str:

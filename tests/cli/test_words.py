@@ -6,7 +6,8 @@ from mvsim.cli.words import bytes_text, seconds_text, span_text
 
 
 @pytest.mark.parametrize(
-    ("count", "text"), [(2**20, "1 MiB"), (300.4 * 2**20, "300 MiB"), (2**30, "1 GiB"), (1.2 * 2**30, "1.2 GiB"), (64 * 2**30, "64 GiB")]
+    ("count", "text"),
+    [(2**20, "1 MiB"), (300.4 * 2**20, "300 MiB"), (2**30, "1 GiB"), (1.2 * 2**30, "1.2 GiB"), (64 * 2**30, "64 GiB"), (128 * 2**30, "128 GiB")],
 )
 def test_sizes_are_in_mebibytes_up_to_a_gibibyte(count, text):
     assert bytes_text(count) == text

@@ -51,7 +51,7 @@ def network_gradient(evidence: Evidence, slope: Slope = smoothed_relu_derivative
 
 
 def own_correlation(evidence: Evidence, slope: Slope = smoothed_relu_derivative) -> Verdict:
-    """A.7, first line: if all <w_{y,r}, v_{u,l}> < rho / (delta2 - delta1), <grad_{w_{y,r}} g_y(x), v_{y,l}> = sum_p beta_p^alpha (c / rho)^(alpha-1).
+    """A.7, first line: if no <w_{y,r}, v_{u,l}> reaches rho / (delta2 - delta1), <grad g_y(x), v_{y,l}> = sum_p beta_p^alpha (c / rho)^(alpha-1).
 
     Here c = <w_{y,r}, v_{y,l}>, y = y_i, and p in P_{y,l}(x). A correlation c < 0 counts as 0: R' vanishes there, which the paper leaves unsaid.
     ``slope`` replaces beta^(alpha-1) c^(alpha-1) / rho^(alpha-1), which is R'(beta c).

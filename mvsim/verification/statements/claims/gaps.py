@@ -188,8 +188,8 @@ def slow_gradient(evidence: Evidence) -> Verdict:
     """Claim B.25: <-grad_{w_{y,r}} J, v_{y,l}> falls by at most 1 % in a step, if sum_{s != y} exp g_s(z_ij) does not fall on z_ij with i in N_y.
 
     Whether it holds is a matter of the step: of eta times the rate at which the correlation falls, which is to be at most 0.01. Measured: the
-    largest such rate, -d ln <-grad J, v_{y,l}> / dt, over all neurons with a positive gradient correlation (above round-off), in units of lambda, from
-    one Euler step at each saved state. The gradient g changes at the rate H g; lambda is the larger of the sharpness that the run recorded and
+    largest such rate, -d ln <-grad J, v_{y,l}> / dt, over all neurons with a positive gradient correlation (above round-off), in units of lambda,
+    from one Euler step at each saved state. The gradient g changes at the rate H g; lambda is the larger of the sharpness that the run recorded and
     |H g| / |g| here, and the step is `SHORT` / lambda. The detail has the same in classes of which the supposition holds.
     """
     rates, times, holds, where_supposed = [], [], 0, -np.inf
