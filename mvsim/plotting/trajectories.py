@@ -65,7 +65,7 @@ def _draw_loss(axes: Axes, shown: Shown, limits: Limits) -> None:
 
     Where every step draws pairs of its own, the values are those of different pairs: points, which no line joins.
     """
-    axes.axhline(0.0, linewidth=0.0).sticky_edges.y.append(0.0)  # the axis starts at 0, whatever the runs beside this one need at the top
+    _start_at_zero(axes)
     values = shown.run.dataset["loss"].to_numpy()[shown.kept]
     if shown.draws_pairs_each_step:
         axes.plot(shown.times, values, color=shown.colour, linestyle="", marker=".", markersize=3, label="of the pairs drawn at the step")
@@ -80,12 +80,17 @@ def _draw_loss(axes: Axes, shown: Shown, limits: Limits) -> None:
 
 def _draw_gaps(axes: Axes, shown: Shown, limits: Limits) -> None:
     """Draw the gap between the total correlations of each class, Delta_y, and log k, from which on the theory calls it open."""
+    _start_at_zero(axes)
     values = shown.over_time("view_gap")
     axes.plot(shown.times, values, color=shown.colour, linewidth=0.5, alpha=0.4, **marker(shown))
     axes.plot(shown.times, np.median(values, axis=1), color=shown.colour, label="median of the classes", **marker(shown))
     level(axes, float(np.log(shown.run.parameters.k)), r"$\log k$")
-    axes.set_ylim(bottom=0.0)
     axes.set_ylabel(r"gap $\Delta_y = |C_{y,1} - C_{y,2}|$")
+
+
+def _start_at_zero(axes: Axes) -> None:
+    """Let the vertical axis start at 0; unlike limits, it leaves room at the top for what the runs beside this one need."""
+    axes.axhline(0.0, linewidth=0.0).sticky_edges.y.append(0.0)
 
 
 def stronger_views(values: NDArray[np.float64]) -> NDArray[np.bool_]:

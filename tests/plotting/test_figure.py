@@ -370,6 +370,25 @@ def test_loss_axis_starts_at_zero(methods):
 
 
 def test_dots_are_the_final_total_correlations_with_the_views_that_the_axes_name():
+def test_rows_have_room_for_what_every_run_shows():
+    """The axis of gaps fitted the first run only."""
+    runs = [synthetic_run("erm", k=4), synthetic_run("erm", k=12), synthetic_run("erm", k=12)]
+    for run, largest in zip(runs, (0.1, 0.1, 100.0), strict=True):
+        run.dataset["view_gap"][:] = largest * np.linspace(0.0, 1.0, run.dataset.sizes["time"])[:, None]
+    for panel in ("gaps", "loss", "correlations", "learned-classes", "total-correlations", "escapes"):
+        drawn = panels_in(run_figure(runs, [panel]))
+        assert len({axes.get_ylim() for axes in drawn}) == 1
+        low, high = drawn[0].get_ylim()
+        for line in (line for axes in drawn for line in axes.get_lines() if line.get_linestyle() != ":"):
+            heights = np.asarray(line.get_ydata(), dtype=float)
+            assert low <= np.nanmin(heights)
+            assert np.nanmax(heights) <= high
+    gaps = panels_in(run_figure(runs[:2], ["gaps"]))[0]
+    assert gaps.get_ylim()[0] == 0.0
+    assert gaps.get_ylim()[1] > np.log(12)
+
+
+def test_dots_are_the_final_total_correlations():
     run = synthetic_run("erm", k=4)
     axes = run_figure([run], panels=[total_correlations]).axes[-1]
     dots = axes.collections[0].get_offsets()
