@@ -93,13 +93,19 @@ def what_was_learned(shown: Shown, record: int = -1) -> str:
     """Return which features have been learned in how many of the classes that are shown, at one of the records that are drawn."""
     n = len(shown.classes)
     counts = {name: count for name, count in shown.outcomes_at(record).items() if count}
+    chance = {name: _by_chance(count, counts[name]) for name, count in shown.chance_at(record).items() if name in counts}
     of = f"{n} classes" if shown.chosen is None else f"{n} classes shown" if n > 1 else "class shown"
-    chance = f" ({count} by chance)" if (count := int(shown.by_chance[record].sum())) else ""
     if len(counts) == 1:
         (name,) = counts
-        return f"{FEATURES[name]} in {'the' if n == 1 else 'any of' if name == 'none' else 'all'} {of}{chance}"
-    words = [f"{FEATURES[name]} in {count}" for name, count in counts.items()]
-    return f"{words[0]} of {of}, {', '.join(words[1:])}{chance}"
+        return f"{FEATURES[name]} in {'the' if n == 1 else 'any of' if name == 'none' else 'all'} {of}{chance[name]}"
+    first, *others = counts
+    words = [f"{FEATURES[name]} in {counts[name]}{chance[name]}" for name in others]
+    return ", ".join([f"{FEATURES[first]} in {counts[first]} of {of}{chance[first]}", *words])
+
+
+def _by_chance(count: int, of: int) -> str:
+    """Return in brackets how many of the classes with an outcome have it by chance."""
+    return "" if not count else " (by chance)" if count == of else f" ({count} of them by chance)"
 
 
 def headline(runs: Sequence[Shown]) -> str:

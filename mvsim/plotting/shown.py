@@ -77,6 +77,10 @@ class Shown:
         """How many of the classes have learned both, one and none of their features at one of the records that are drawn."""
         return count_classes(self.over_time("feature_learned")[record])
 
+    def chance_at(self, record: int) -> dict[str, int]:
+        """How many of the classes with each outcome have it by chance, at one of the records that are drawn."""
+        return count_classes(self.over_time("feature_learned")[record][self.by_chance[record]])
+
     @property
     def mixes(self) -> bool:
         """Whether it trains on mixed points."""

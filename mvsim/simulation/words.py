@@ -13,7 +13,7 @@ from mvsim.integrators.flow.stalls import NOTHING_MOVES, fall_while_time_doubles
 from mvsim.parameters import Deviation, regime_word
 from mvsim.recording import hessian
 from mvsim.recording.entries import count_predicted
-from mvsim.recording.feature_test import count_classes, is_learned, outcomes_of
+from mvsim.recording.feature_test import Outcome, count_classes, is_learned, outcomes_of
 from mvsim.recording.recorder import Recorder
 
 FAITHFUL = 0.01
@@ -63,35 +63,47 @@ def summary(recorder: Recorder, seed: int, clock: str, time: float, ending: str,
 
 def learned(recorder: Recorder) -> str:
     """Say how many classes have learned which of their features, those first that have learned most; what became of no class is left out."""
-    p, counts = recorder.objective.parameters, count_classes(recorder.last("feature_learned"))
+    p, fractions = recorder.objective.parameters, recorder.last("feature_learned")
+    counts, remarks = count_classes(fractions), _remarks(recorder)
     first, *others = [outcome for outcome in outcomes_of(p.V) if counts[outcome.name]]
-    told = ", ".join([f"{first.headline} learned in {counts[first.name]} of {p.k} classes", *(f"{of.phrase} in {counts[of.name]}" for of in others)])
-    notes = "; ".join(filter(None, (_without_escape(recorder), _on_some_draws(recorder))))
-    return f"{told} ({notes})" if notes else told
+    told = [
+        f"{first.headline} learned in {counts[first.name]} of {p.k} classes{_remarked(first, fractions, remarks)}",
+        *(f"{of.phrase} in {counts[of.name]}{_remarked(of, fractions, remarks)}" for of in others),
+    ]
+    return ", ".join(told)
 
 
-def _without_escape(recorder: Recorder) -> str:
-    """Say in how many classes a feature passes the test of Definition 4.5 for which no neuron has escaped, in a model with escapes.
+def _remarks(recorder: Recorder) -> list[tuple[np.ndarray, str]]:
+    """Return what is to be remarked of some classes: of which, (k,), and in words; nothing in a model without escapes."""
+    if not recorder.objective.has_escapes:
+        return []
+    return [_without_escape(recorder), _on_some_draws(recorder)]
+
+
+def _remarked(outcome: Outcome, fractions: np.ndarray, remarks: Sequence[tuple[np.ndarray, str]]) -> str:
+    """Return in brackets of how many of the classes with an outcome each remark is; nothing if of none."""
+    of_all = count_classes(fractions)[outcome.name]
+    counts = [(count_classes(fractions[classes])[outcome.name], words) for classes, words in remarks]
+    told = "; ".join(words if count == of_all else f"{count} of them {words}" for count, words in counts if count)
+    return f" ({told})" if told else ""
+
+
+def _without_escape(recorder: Recorder) -> tuple[np.ndarray, str]:
+    """Return which classes have a feature that passes the test of Definition 4.5 and for which no neuron has escaped, and what to call that.
 
     Before the first escape outputs are tiny, and the test only asks which is the largest: that is chance. Later, what has escaped may decide it: the
     noise of a point shows features of some classes, not of its own.
     """
-    if not recorder.objective.has_escapes:
-        return ""
     escaped = recorder.escapes.views()
-    count = int((is_learned(recorder.last("feature_learned")) & ~escaped).any(axis=1).sum())
-    if not count:
-        return ""
-    return f"{count} with a feature for which no neuron has escaped" if escaped.any() else f"{count} before any escape, by chance"
+    classes = (is_learned(recorder.last("feature_learned")) & ~escaped).any(axis=1)
+    return classes, "with a feature for which no neuron has escaped" if escaped.any() else "before any escape, by chance"
 
 
-def _on_some_draws(recorder: Recorder) -> str:
-    """Say in how many classes a neuron has escaped for a feature that suffices on some of the fresh draws and not on all."""
-    if not recorder.objective.has_escapes:
-        return ""
+def _on_some_draws(recorder: Recorder) -> tuple[np.ndarray, str]:
+    """Return in which classes a neuron has escaped for a feature that suffices on some of the fresh draws and not on all, and what to call that."""
     share = np.asarray(recorder.last("feature_learned"))
-    count = int((recorder.escapes.views() & (share > 0.0) & ~is_learned(share)).any(axis=1).sum())
-    return f"{count} with a feature that suffices on some draws only" if count else ""
+    classes = (recorder.escapes.views() & (share > 0.0) & ~is_learned(share)).any(axis=1)
+    return classes, "with a feature that suffices on some draws only"
 
 
 def ended(recorder: Recorder, integrator: Integrator, horizon: float, t_end: float | None, settled_factor: float) -> str:

@@ -310,14 +310,22 @@ def test_columns_say_by_which_steps_and_parameters_runs_differ():
     assert "$N$ =" not in text
 
 
-def test_the_headline_says_how_many_classes_have_a_feature_by_chance():
-    run = synthetic_run("erm", k=5)
-    learned = run.dataset["feature_learned"].copy()
-    learned[-1] = 0.0
-    learned[-1, 2, 0] = 1.0
-    early = mvsim.Run(run.dataset.assign(feature_learned=learned, max_correlation=0.0 * run.dataset["max_correlation"]), run.provenance)
-    assert "exactly one feature in 1 of 5 classes, no feature in 4 (1 by chance)" in texts(run_figure([early]))
-    assert "by chance)" not in texts(run_figure([run]))
+@pytest.mark.parametrize(
+    ("learned", "risen", "said"),
+    [
+        ([(0, 0), (0, 0), (1, 0)], [], "exactly one feature in 1 of 3 classes (by chance), no feature in 2\n"),
+        ([(1, 1), (1, 1), (1, 0)], [0, 2], "both features in 2 of 3 classes (1 of them by chance), exactly one feature in 1\n"),
+        ([(1, 1), (1, 0), (0, 1)], [0, 1], "both features in 1 of 3 classes, exactly one feature in 2 (1 of them by chance)\n"),
+        ([(1, 1), (1, 1), (1, 1)], [0, 1], "both features in all 3 classes (1 of them by chance)\n"),
+        ([(1, 0), (1, 0), (1, 0)], [0, 1, 2], "exactly one feature in all 3 classes\n"),
+    ],
+)
+def test_the_headline_says_which_outcome_classes_have_by_chance(learned, risen, said):
+    run = synthetic_run("erm", k=3)
+    run.dataset["feature_learned"][:] = np.array(learned, dtype=float)
+    run.dataset["max_correlation"][:] = 0.5 * run.parameters.rho
+    run.dataset["max_correlation"][:, risen] = 2.0 * run.parameters.rho
+    assert run_figure([run]).get_suptitle().startswith(f"ERM learned {said}")
 
 
 def test_that_all_runs_have_settled_is_said_once():

@@ -6,6 +6,7 @@ import contextlib
 import re
 import signal
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from mvsim.integrators.flow.stalls import NOTHING_MOVES
 from mvsim.kernels import BACKENDS
 from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
 from mvsim.recording.feature_test import FeatureTest, count_classes
-from mvsim.simulation.words import number
+from mvsim.simulation.words import learned, number
 from mvsim.verification.evidence.evidence import Evidence
 
 
@@ -119,18 +120,18 @@ def test_a_network_that_is_right_from_the_start_has_settled_only_when_it_has_bee
 
 def test_features_that_pass_the_test_before_any_escape_are_counted_as_chance():
     run = mvsim.simulate(mvsim.Parameters(k=3, N=20, P=9, d=60), "erm", n_test=1, t_end=1e-3)
-    passing = (run.dataset["feature_learned"].values[-1] == 1.0).any(axis=1).sum()
-    assert passing > 0
-    assert f"({passing} before any escape, by chance)" in run.summary.splitlines()[0]
+    counts = count_classes(run.dataset["feature_learned"].values[-1])
+    assert counts["both"] == 0 < counts["one"]
+    said = f"Exactly one feature learned in {counts['one']} of 3 classes (before any escape, by chance), none in {counts['none']}, training"
+    assert run.summary.startswith(said)
 
 
 def test_features_that_pass_the_test_by_what_escaped_elsewhere_are_not_called_chance():
     run = mvsim.simulate(mvsim.Parameters(k=3, N=30, P=12, d=300), "erm", n_test=4, t_end=1e4)
-    learned, escaped = run.dataset["feature_learned"].values[-1] == 1.0, (run.dataset["escape_step"].values >= 0).any(axis=1)
-    count = (learned & ~escaped).any(axis=1).sum()
+    passing, escaped = run.dataset["feature_learned"].values[-1] == 1.0, (run.dataset["escape_step"].values >= 0).any(axis=1)
     assert escaped.any()
-    assert count > 0
-    assert f"({count} with a feature for which no neuron has escaped)" in run.summary.splitlines()[0]
+    assert (passing & ~escaped).any()
+    assert "with a feature for which no neuron has escaped)" in run.summary.splitlines()[0]
     assert "by chance" not in run.summary
 
 
@@ -157,6 +158,28 @@ def test_the_summary_says_in_how_many_classes_the_first_escape_was_predicted():
     right = escaped & (first.argmin(axis=1) == predicted.argmin(axis=1))
     assert 0 < right.sum() < escaped.sum()
     assert f"predicted which feature of a class escapes first in {right.sum()} of {escaped.sum()} classes." in run.summary
+@pytest.mark.parametrize(
+    ("fractions", "escaped", "said"),
+    [
+        ([(1, 1), (1, 1), (1, 0)], [(1, 1), (1, 0), (1, 0)], "Both features learned in 2 of 3 classes (1 of them {without}), exactly one in 1"),
+        ([(1, 1), (1, 0), (0, 1)], [(1, 1), (0, 1), (0, 0)], "Both features learned in 1 of 3 classes, exactly one in 2 ({without})"),
+        ([(1, 1), (1, 0.5), (0, 0)], [(1, 1), (1, 1), (0, 0)], "Both features learned in 1 of 3 classes, exactly one in 1 ({some}), none in 1"),
+        ([(1, 0.5), (1, 0)], [(1, 1), (0, 1)], "Exactly one feature learned in 2 of 2 classes (1 of them {without}; 1 of them {some})"),
+        ([(1, 1), (1, 0)], [(0, 0), (0, 0)], "Both features learned in 1 of 2 classes ({chance}), exactly one in 1 ({chance})"),
+    ],
+)
+def test_the_summary_says_of_which_outcome_its_remarks_are(fractions, escaped, said):
+    words = {
+        "without": "with a feature for which no neuron has escaped",
+        "some": "with a feature that suffices on some draws only",
+        "chance": "before any escape, by chance",
+    }
+    recorder = SimpleNamespace(
+        objective=SimpleNamespace(parameters=mvsim.Parameters(k=len(fractions)), has_escapes=True),
+        last=lambda name: np.array(fractions, dtype=float),
+        escapes=SimpleNamespace(views=lambda: np.array(escaped, dtype=bool)),
+    )
+    assert learned(recorder) == said.format(**words)
 
 
 def test_the_summary_counts_the_classes():
