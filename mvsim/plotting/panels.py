@@ -38,11 +38,14 @@ def check_panels(panels: Any) -> tuple[Panel, ...]:
     Raises
     ------
     UsageError
-        If there is none, or one is not known.
+        If there is none, or one is not known or named twice.
     """
     if not isinstance(panels, (list, tuple)) or not panels:
         raise UsageError(f"panels={echo(panels)}: must be a list of {', '.join(ALL_PANELS)}")
-    return tuple(panel if isinstance(panel, Panel) else _named(panel) for panel in panels)
+    found = tuple(panel if isinstance(panel, Panel) else _named(panel) for panel in panels)
+    if len(set(found)) < len(found):
+        raise UsageError(f"panels={echo([panel.name for panel in found])}: names a panel twice; give each once")
+    return found
 
 
 def _named(name: Any) -> Panel:
