@@ -27,6 +27,9 @@ MOST_RUNS = 16
 MOST_SQUARES = 4
 """Square panels that fit beside each other on a page."""
 
+TITLE_PAD, CAPTION_GAP = 6.0, 3.0
+"""Points between a panel and the title of its column, and between that title and what the panel writes above itself."""
+
 PAGE, COLUMN = 6.8, 3.3
 """Widths in inches of a page and of one of its two columns; several runs get more than a page only if they need it."""
 
@@ -223,6 +226,13 @@ def _label_times(rows: Sequence[np.ndarray], runs: Sequence[Shown]) -> None:
             mark_end(axes, shown, axes.get_xlim(), ending(shown) if number == 0 else "")
 
 
+def _written_above(grid: np.ndarray) -> float:
+    """Return how many points the panels at the top of a figure write above their axes, as captions and legends."""
+    highest = [axes for axes in grid.flat if axes.get_subplotspec().rowspan.start == 0]  # square panels may stand beside those of the first row
+    written = [(axes, artist) for axes in highest for artist in (*axes.texts, axes.get_legend()) if artist is not None]
+    return max(((artist.get_window_extent().y1 - axes.bbox.y1) * 72.0 / axes.figure.dpi for axes, artist in written), default=0.0)
+
+
 def _say(figure: Figure, grid: np.ndarray, runs: Sequence[Shown], panels: Sequence[Panel], title: str | None) -> None:
     """Write title, names of columns and footnote."""
     width = figure.get_figwidth()
@@ -231,6 +241,7 @@ def _say(figure: Figure, grid: np.ndarray, runs: Sequence[Shown], panels: Sequen
     text = "\n".join(wrapped(line, int(14.5 * width)) for line in (above, common) if line)
     figure.suptitle(text, fontsize=9, x=0.01, ha="left")
     if len(runs) > 1:
+        pad = max(TITLE_PAD, _written_above(grid) + CAPTION_GAP)
         for axes, words in zip(grid[0], own, strict=True):
-            axes.set_title(wrapped(words, int(16 * (width - 0.7) / len(runs))), fontsize=8)
+            axes.set_title(wrapped(words, int(16 * (width - 0.7) / len(runs))), fontsize=8, pad=pad)
     figure.supxlabel(footnote(runs, panels, int(21 * width)), fontsize=6, x=0.01, ha="left", color=MARK)

@@ -269,6 +269,18 @@ def test_titles_of_columns_do_not_collide():
         assert left.x1 < right.x0
 
 
+@pytest.mark.parametrize("panels", [["escapes"], ["learned-classes"], ["total-correlations", "escapes"]])
+def test_titles_of_columns_leave_room_for_what_panels_write_above_themselves(panels):
+    erm, midpoint = synthetic_run("erm", k=4), synthetic_run("midpoint", k=4, settled=False)
+    erm.dataset["predicted_entry_time"][0, 0, 0] = 1e30
+    figure = run_figure([erm, midpoint], panels)
+    figure.draw_without_rendering()
+    written = [artist for axes in panels_in(figure) for artist in (*axes.texts, axes.get_legend()) if artist is not None]
+    top = max(artist.get_window_extent().y1 for artist in written)
+    assert top > panels_in(figure)[0].bbox.y1
+    assert min(axes.title.get_window_extent().y0 for axes in panels_in(figure) if axes.get_title()) > top
+
+
 def test_the_footnote_names_the_first_departure_and_counts_the_others():
     run = synthetic_run("erm", k=5)
     title = texts(run_figure([run]))
