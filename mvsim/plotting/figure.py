@@ -84,7 +84,9 @@ def _drawn(runs: Sequence[Shown], panels: Sequence[Panel], title: str | None) ->
     figure, grid = _one(panels) if len(runs) == 1 else _side_by_side(len(runs), panels)
     for row, panel in zip(grid, panels, strict=True):
         limits = panel.limits(runs)
-        for axes, shown in zip(row, runs, strict=True):
+        for axes, shown in sorted(
+            zip(row, runs, strict=True), key=lambda pair: -len(pair[1].classes)
+        ):  # the common axis of classes fits all from then on
             _set_limits(axes, panel, limits)
             panel.draw(axes, shown, limits)
             _set_limits(axes, panel, limits)

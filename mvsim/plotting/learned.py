@@ -97,22 +97,19 @@ def _ticks(k: int) -> list[int]:
 
 
 def _name_bands(axes: Axes, shown: Shown, bands: list[Band], limits: Limits) -> None:
-    """Write the name of each band into it, where it has most room, of the one that wins in any case; others without room are named above."""
+    """Write the name of each band into it, where it has most room, of the one that wins upright if need be; others without room are named above."""
     from matplotlib.patches import Patch
 
     handles = []
     winner = max(bands, key=lambda band: band.high[-1] - band.low[-1])
     for band in [*(band for band in bands if not band.pale), *_all_by_chance(bands)]:
-        place = _roomiest(axes, shown, band, limits)
-        if place is not None:
-            colour = MARK if band.pale else "white" if OUTCOMES[band.name] == BOTH else "black"
+        colour = MARK if band.pale else "white" if OUTCOMES[band.name] == BOTH else "black"
+        if (place := _roomiest(axes, shown, band, limits)) is not None:
             axes.text(*place, band.phrase, ha="center", va="center", fontsize=6.5, color=colour, style="italic" if band.pale else "normal")
-        elif band is winner:
-            end = float(shown.times[-1]), float(band.low[-1] + band.high[-1]) / 2
-            colour = "white" if OUTCOMES[band.name] == BOTH else "black"
+        elif band is winner and (height := _upright(axes, shown, band, limits)) is not None:
             upright: dict[str, Any] = {"rotation": 90, "ha": "right", "va": "center", "fontsize": 6.5, "color": colour}
-            axes.annotate(band.phrase, end, xytext=(-2, 0), textcoords="offset points", **upright)
-        elif _part_filled(shown, band, limits) >= SLIVER:
+            axes.annotate(band.phrase, (float(shown.times[-1]), height), xytext=(-2, 0), textcoords="offset points", **upright)
+        elif band is winner or _part_filled(shown, band, limits) >= SLIVER:
             handles.append(Patch(color=band.colour, label=band.phrase))
     if handles:
         where: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2, "ncols": len(handles)}
@@ -135,24 +132,47 @@ def _all_by_chance(bands: list[Band]) -> list[Band]:
 def _roomiest(axes: Axes, shown: Shown, band: Band, limits: Limits) -> tuple[float, float] | None:
     """Return where the name of a band fits best, of all windows of its width along the axis; None if it fits nowhere."""
     first, last = np.log(limits)
-
-    def part(times: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray((np.log(times) - first) / (last - first))
-
-    across, up = inches(axes)
-    width, height = (len(band.phrase) + 1) * LETTER / across, LINE / up * len(shown.classes)
-    times = part(shown.times)
-    begin, end = times[[0, -1]]
+    width, height = _length(band) / inches(axes)[0], LINE / _inches_of_a_class(axes)
+    begin, end = _part(shown.times[[0, -1]], limits)
     edge = 0.02 * (end - begin)
     best, room = None, height
     for left in np.linspace(begin + edge, end - width - edge, 41) if end - width - edge >= begin + edge else ():
-        inside = (times > left) & (times < left + width)
-        inside[max(np.searchsorted(times, left, side="right") - 1, 0)] = True  # the record that holds when the window begins
-        low, high = band.low[inside].max(), band.high[inside].min()
+        low, high = _inside(band, shown, limits, left, left + width)
         if high - low > room:
             room = high - low
             best = float(np.exp(first + (left + width / 2) * (last - first))), float(low + high) / 2
     return best
+
+
+def _upright(axes: Axes, shown: Shown, band: Band, limits: Limits) -> float | None:
+    """Return at which height the name of a band fits upright at the end of a run; None if it does not."""
+    end = float(_part(shown.times[-1:], limits)[0])
+    low, high = _inside(band, shown, limits, end - LINE / inches(axes)[0], end)
+    return float(low + high) / 2 if (high - low) * _inches_of_a_class(axes) >= _length(band) else None
+
+
+def _inside(band: Band, shown: Shown, limits: Limits, left: float, right: float) -> tuple[int, int]:
+    """Return between which heights a band fills a window all along, given as parts of the axis of time."""
+    times = _part(shown.times, limits)
+    inside = (times > left) & (times < right)
+    inside[max(int(np.searchsorted(times, left, side="right")) - 1, 0)] = True  # the record that holds when the window begins
+    return int(band.low[inside].max()), int(band.high[inside].min())
+
+
+def _part(times: NDArray[np.float64], limits: Limits) -> NDArray[np.float64]:
+    """Return times as parts of their logarithmic axis, from 0 to 1."""
+    first, last = np.log(limits)
+    return np.asarray((np.log(times) - first) / (last - first))
+
+
+def _length(band: Band) -> float:
+    """Return how many inches the name of a band takes, with some air."""
+    return (len(band.phrase) + 1) * LETTER
+
+
+def _inches_of_a_class(axes: Axes) -> float:
+    """Return the height of a class; the axis fits the run with the most."""
+    return inches(axes)[1] / float(axes.get_ylim()[1])
 
 
 def _notes(shown: Shown) -> str:

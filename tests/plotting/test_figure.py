@@ -526,16 +526,28 @@ def test_square_panels_of_two_runs_stand_in_one_row():
     assert figure.get_figheight() < 9.5
 
 
-def test_the_axis_of_learned_classes_ends_at_k_and_the_winner_is_named_in_place():
-    run = synthetic_run("erm", k=7)
-    axes = run_figure([run], ["learned-classes"]).axes[0]
-    assert (axes.get_yticks()[0], axes.get_yticks()[-1]) == (0, 7)
+def with_all_features_from(record, k):
+    """Return a run in which all classes learn both features at one record."""
+    run = synthetic_run("erm", k=k)
     run.dataset["feature_learned"][:] = 0.0
-    run.dataset["feature_learned"][-1] = 1.0
-    run.dataset["max_correlation"][-1] = 2.0 * run.parameters.rho
-    axes = run_figure([run], ["learned-classes"]).axes[0]
-    assert "both features" in {text.get_text() for text in axes.texts}
+    run.dataset["feature_learned"][record:] = 1.0
+    run.dataset["max_correlation"][record:] = 2.0 * run.parameters.rho
+    return run
+
+
+def test_the_axis_of_learned_classes_ends_at_k_and_the_winner_is_named_in_place():
+    axes = run_figure([synthetic_run("erm", k=7)], ["learned-classes"]).axes[0]
+    assert (axes.get_yticks()[0], axes.get_yticks()[-1]) == (0, 7)
+    axes = run_figure([with_all_features_from(-8, k=7)], ["learned-classes"]).axes[0]
+    assert {text.get_text(): text.get_rotation() for text in axes.texts}["both features"] == 90
     assert axes.get_legend() is None
+
+
+@pytest.mark.parametrize("runs", [[(-8, 3), (-8, 20)], [(-1, 7)]], ids=["too low", "too narrow"])
+def test_the_winner_is_named_in_the_legend_where_its_band_has_no_room(runs):
+    axes = run_figure([with_all_features_from(*run) for run in runs], ["learned-classes"]).axes[0]
+    assert "both features" not in {text.get_text() for text in axes.texts}
+    assert "both features" in [text.get_text() for text in axes.get_legend().get_texts()]
 
 
 @pytest.mark.parametrize("statement", [r"$\frac{", "$", r"\$", "$$ k^2 $", "x" * 10**5, "a\x1b[31m\nb", r"d = 5$\undefined$", "\u6587\u5b57 $k$"])
