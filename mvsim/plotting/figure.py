@@ -245,5 +245,5 @@ def _say(figure: Figure, grid: np.ndarray, runs: Sequence[Shown], panels: Sequen
     if len(runs) > 1:
         pad = max(TITLE_PAD, _written_above(grid) + CAPTION_GAP)
         for axes, words in zip(grid[0], own, strict=True):
-            axes.set_title(wrapped(words, int(16 * (width - 0.7) / len(runs))), fontsize=8, pad=pad)
+            axes.set_title(wrapped(words, int(15 * (width - 0.7) / len(runs))), fontsize=8, pad=pad)
     figure.supxlabel(footnote(runs, panels, int(21 * width)), fontsize=6, x=0.01, ha="left", color=MARK)

@@ -163,8 +163,19 @@ def check_title(title: Any) -> None:
 
 
 def wrapped(text: str, width: int) -> str:
-    """Return text in lines of at most ``width`` characters; its own line breaks stay."""
-    return "\n".join(textwrap.fill(line, max(width, 10), break_long_words=False, break_on_hyphens=False) for line in text.splitlines())
+    """Return text in lines of at most ``width`` characters; its own line breaks stay. What belongs together is broken only if it is longer."""
+    width = max(width, 10)
+    return "\n".join(textwrap.fill(_breakable(line, width), width, break_long_words=False, break_on_hyphens=False) for line in text.splitlines())
+
+
+def _breakable(line: str, width: int) -> str:
+    """Return a line whose parts may be broken if ``width`` characters do not hold them."""
+    return " ".join(part.replace(KEPT, " ") if _length(part) > width else part for part in line.split(" "))
+
+
+def _length(text: str) -> int:
+    """Return how many characters are seen of a text with mathematics."""
+    return len(re.sub(r"[$^_{}]", "", re.sub(r"\\[A-Za-z]+", "x", text)))
 
 
 def footnote(runs: Sequence[Shown], panels: Sequence[Panel], width: int) -> str:

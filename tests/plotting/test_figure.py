@@ -269,6 +269,14 @@ def test_titles_of_columns_do_not_collide():
         assert left.x1 < right.x0
 
 
+def test_long_names_of_methods_are_broken_to_the_width_of_their_column():
+    options = {"n_test": 20, "mixing": {"distribution": "beta", "args": [1.0, 1.0]}, "nodes": 4, "pairs": 10**5, "redraw": "each step"}
+    mixed = synthetic_run("mixup", k=4, options=options)
+    figure = run_figure([synthetic_run("erm", k=4), mixed, *(synthetic_run("midpoint", k=4, seed=seed) for seed in range(3))], ["loss"])
+    for left, right in itertools.pairwise(widths(figure)):
+        assert left.x1 < right.x0
+
+
 @pytest.mark.parametrize("panels", [["escapes"], ["learned-classes"], ["total-correlations", "escapes"]])
 def test_titles_of_columns_leave_room_for_what_panels_write_above_themselves(panels):
     erm, midpoint = synthetic_run("erm", k=4), synthetic_run("midpoint", k=4, settled=False)
