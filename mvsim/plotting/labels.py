@@ -72,8 +72,7 @@ def identity(shown: Shown) -> list[str]:
     parts = [method_title(shown), f"$k$ = {run.parameters.k}", f"seed {run.seed}"]
     if "learning_rate" in run.provenance["integrator"]:
         parts.append(rf"gradient descent, $\eta$ = {time_text(run.provenance['integrator']['learning_rate'])}")
-    state = "not settled" if run.status == "finished" and run.settled is False else run.status
-    return [*parts, *([] if state == "finished" else [f"{state} at $t$ = {time_text(float(shown.times[-1]))}"])]
+    return [*parts, *([] if shown.is_over else [f"{ending(shown)} at $t$ = {time_text(float(shown.times[-1]))}"])]
 
 
 def other_than_default(shown: Shown) -> list[str]:
@@ -84,9 +83,11 @@ def other_than_default(shown: Shown) -> list[str]:
 
 
 def ending(shown: Shown) -> str:
-    """Return in a word or two why a run has no later records."""
+    """Return in a word or two why a run has no later records. Whether a process still makes some, a file that says "running" does not tell."""
     run = shown.run
-    return {True: "settled", False: "not settled", None: "end"}[run.settled] if run.status == "finished" else run.status
+    if run.status == "finished":
+        return {True: "settled", False: "not settled", None: "end"}[run.settled]
+    return "as saved" if run.status == "running" else run.status
 
 
 def what_was_learned(shown: Shown, record: int = -1) -> str:
@@ -125,8 +126,7 @@ def _short_name(shown: Shown) -> str:
 
 def _verb(runs: Sequence[Shown]) -> str:
     """Say of runs that may still go on only what they have done so far."""
-    ended = all(shown.run.status == "finished" and shown.run.settled is not False for shown in runs)
-    return "learned" if ended else "had learned" if len(runs) == 1 else "have, so far, learned"
+    return "learned" if all(shown.is_over for shown in runs) else "had learned" if len(runs) == 1 else "have, so far, learned"
 
 
 def titles(runs: Sequence[Shown], above: str) -> tuple[str, list[str]]:
@@ -190,7 +190,7 @@ def footnote(runs: Sequence[Shown], panels: Sequence[Panel], width: int) -> str:
     width : int
         Characters of a line.
     """
-    notes = [note for note in dict.fromkeys(panel.notes(shown) for panel in panels for shown in runs) if note]
+    notes = [note for panel in panels if (note := panel.notes(runs))]
     lines = [wrapped(" ".join(notes), width)] if notes else []
     assumption = assumption_of(shown.run.parameters for shown in runs)
     departures = list(dict.fromkeys(deviation.name for shown in runs for deviation in shown.run.regime))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -175,8 +176,8 @@ def _inches_of_a_class(axes: Axes) -> float:
     return inches(axes)[1] / float(axes.get_ylim()[1])
 
 
-def _notes(shown: Shown) -> str:
-    pale = r"; pale: by chance, no correlation with the feature has passed $\rho$" if shown.has_threshold else ""
+def _notes(runs: Sequence[Shown]) -> str:
+    pale = r"; pale: by chance, no correlation with the feature has passed $\rho$" if any(shown.has_threshold for shown in runs) else ""
     return f"Learned: Definition 4.5 on all fresh draws{pale}."
 
 

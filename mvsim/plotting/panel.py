@@ -32,7 +32,7 @@ class Panel:
     over_time : bool
         Whether the horizontal axis is time. Panels over time share it; others are square, with a diagonal where both axes are equal.
     notes : callable
-        ``notes(shown)`` returns what a reader has to know to read it, for the footnote.
+        ``notes(all shown)`` returns what a reader has to know to read it, for the footnote.
     is_empty : callable
         ``is_empty(shown)`` tells whether it has nothing to show of a run.
     """
@@ -41,7 +41,7 @@ class Panel:
     draw: Callable[[Axes, Shown, Limits], None]
     limits: Callable[[Sequence[Shown]], Limits]
     over_time: bool
-    notes: Callable[[Shown], str] = lambda shown: ""
+    notes: Callable[[Sequence[Shown]], str] = lambda runs: ""
     is_empty: Callable[[Shown], bool] = lambda shown: False
 
 

@@ -82,6 +82,11 @@ class Shown:
         return count_classes(self.over_time("feature_learned")[record][self.by_chance[record]])
 
     @property
+    def is_over(self) -> bool:
+        """Whether it was followed to where it ends by itself."""
+        return self.run.status == "finished" and self.run.settled is not False
+
+    @property
     def mixes(self) -> bool:
         """Whether it trains on mixed points."""
         return OBJECTIVES[self.run.method].mixes_with(self.run.provenance["options"])
@@ -96,6 +101,11 @@ class Shown:
     def has_threshold(self) -> bool:
         """Whether the activation has a threshold, as that of a linear model has not."""
         return activation_of(self.run.parameters).escape is not None
+
+    @property
+    def active_symbol(self) -> str:
+        """How the threshold of active neurons is written."""
+        return r"$2\rho/\delta_1$" if self.mixes else r"$\rho/\delta_1$"
 
     @cached_property
     def has_risen(self) -> NDArray[np.bool_]:

@@ -45,6 +45,13 @@ def _draw_totals(axes: Axes, shown: Shown, limits: Limits) -> None:
     axes.set_ylabel(f"total correlation\n${names[1]}$ at the last record")
 
 
+def _total_notes(runs: Sequence[Shown]) -> str:
+    """Say what is drawn, and of which neurons where a run is not over: others may have features that they have learned already."""
+    thresholds = " or ".join(dict.fromkeys(shown.active_symbol for shown in runs if shown.has_threshold and not shown.is_over))
+    only = f"; neurons above {thresholds} only" if thresholds else ""
+    return rf"Total correlations: dots are classes{only}; $\times n$: $n$ dots at one place."
+
+
 def _escapes(shown: Shown) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_], int]:
     """Return when neurons escaped and when that was predicted, which of them are the first of their class, and how many were not predicted.
 
@@ -119,7 +126,7 @@ total_correlations = Panel(
     _draw_totals,
     _total_limits,
     over_time=False,
-    notes=lambda shown: r"Total correlations: dots are classes; $\times n$: $n$ dots at one place.",
+    notes=_total_notes,
     is_empty=lambda shown: not any(values.any() for values in _totals(shown)),
 )
 escapes = Panel(
@@ -127,7 +134,7 @@ escapes = Panel(
     _draw_escapes,
     _escape_limits,
     over_time=False,
-    notes=lambda shown: (
+    notes=lambda runs: (
         "Escapes: when neurons become linear in a feature of their class (filled: its first); predicted from the initial state, all else held."
     ),
     is_empty=lambda shown: not len(_escapes(shown)[0]),

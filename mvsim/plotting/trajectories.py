@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,12 +42,18 @@ def _draw_correlations(axes: Axes, shown: Shown, limits: Limits) -> None:
     if shown.has_threshold:
         level(axes, p.rho, r"$\rho$")
         threshold = active_threshold(p, shown.mixes)
-        level(axes, threshold, r"$2\rho/\delta_1$" if shown.mixes else r"$\rho/\delta_1$")
+        level(axes, threshold, shown.active_symbol)
         low, high = min(low, p.rho), max(high, threshold)
     if np.isfinite(low) and high > 0:
         room = max(high / low, 10.0) ** 0.12  # for the names of the curves below them
         axes.axhline(low / room, linewidth=0.0)  # unlike limits, it leaves room for what the runs beside this one need
     axes.set_ylabel(r"largest correlation $\Lambda_{y,\ell}$")
+
+
+def _correlation_notes(runs: Sequence[Shown]) -> str:
+    missing = any((shown.over_time("max_correlation") <= 0.0).any() for shown in runs)
+    lines = "Correlations: thin lines are classes, thick ones their median; solid: the stronger view of a class, dashed: the weaker"
+    return f"{lines}; no line has a point where its correlation is not positive." if missing else f"{lines}."
 
 
 def _name_curves(axes: Axes, shown: Shown, start: NDArray[np.float64]) -> None:
@@ -125,7 +132,7 @@ correlations = Panel(
     _draw_correlations,
     time_limits,
     over_time=True,
-    notes=lambda shown: "Correlations: thin lines are classes, thick ones their median; solid: the stronger view of a class, dashed: the weaker.",
+    notes=_correlation_notes,
 )
 loss = Panel("loss", _draw_loss, time_limits, over_time=True)
-gaps = Panel("gaps", _draw_gaps, time_limits, over_time=True, notes=lambda shown: "Gaps: thin lines are classes, the thick one their median.")
+gaps = Panel("gaps", _draw_gaps, time_limits, over_time=True, notes=lambda runs: "Gaps: thin lines are classes, the thick one their median.")

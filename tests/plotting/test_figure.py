@@ -314,12 +314,54 @@ FLOW = {"name": "flow", "rtol": 1e-3}
 
 
 @pytest.mark.parametrize(
-    ("entries", "remark"), [({"status": "interrupted", "settled": None}, ", interrupted at"), ({"settled": False}, ", not settled at"), ({}, "")]
+    ("entries", "remark"),
+    [
+        ({"status": "interrupted", "settled": None}, ", interrupted at"),
+        ({"status": "running", "settled": None}, ", as saved at"),
+        ({"settled": False}, ", not settled at"),
+        ({}, ""),
+    ],
 )
 def test_run_that_has_not_settled_is_marked_so(entries, remark):
     text = texts(run_figure([synthetic_run("erm", k=5, seed=0, integrator=FLOW, **entries)]))
     assert f"$k$ = 5, seed 0{remark}" in text
     assert (" at $t$ = " in text) == bool(remark)
+
+
+@pytest.mark.parametrize("first", ["network", "linear"])
+def test_runs_of_different_kinds_have_one_note_on_a_panel(first):
+    network = synthetic_run("erm", k=5)
+    parameters = mvsim.Parameters(k=5, model="linear").model_dump()
+    linear = mvsim.Run(network.dataset.isel(neuron=slice(0, parameters["m"])), network.provenance | {"parameters": parameters})
+    runs = [network, linear] if first == "network" else [linear, network]
+    note = " ".join(run_figure(runs, ["learned-classes"]).get_supxlabel().split())
+    assert note.count("Learned: ") == 1
+    assert "; pale: by chance" in note
+
+
+def test_the_footnote_says_where_a_logarithmic_axis_lacks_points():
+    run = synthetic_run("erm", k=4)
+    assert "not positive" not in run_figure([run], ["correlations"]).get_supxlabel()
+    run.dataset["max_correlation"][7, 2, 0] = -0.1
+    for runs in ([run], [synthetic_run("erm", k=4), run]):
+        note = " ".join(run_figure(runs, ["correlations"]).get_supxlabel().split())
+        assert "no line has a point where its correlation is not positive." in note
+    assert "not positive" not in run_figure([run], ["correlations"], classes=[0]).get_supxlabel()
+
+
+@pytest.mark.parametrize(
+    ("methods", "settled", "words"),
+    [
+        (["erm"], False, r"; neurons above $\rho/\delta_1$ only;"),
+        (["midpoint"], False, r"; neurons above $2\rho/\delta_1$ only;"),
+        (["erm", "midpoint"], False, r"; neurons above $\rho/\delta_1$ or $2\rho/\delta_1$ only;"),
+        (["erm", "midpoint"], True, ""),
+    ],
+)
+def test_the_footnote_says_which_neurons_total_correlations_are_of_in_runs_that_are_not_over(methods, settled, words):
+    note = run_figure([synthetic_run(method, k=4, settled=settled) for method in methods], ["total-correlations"]).get_supxlabel()
+    assert words in " ".join(note.split())
+    assert ("neurons above" in note) == bool(words)
 
 
 def test_columns_say_by_which_steps_and_parameters_runs_differ():
