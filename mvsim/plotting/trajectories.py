@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -114,17 +114,26 @@ def positive(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(values > 0, values, np.nan)
 
 
-def loss_floor(shown: Shown) -> float:
-    """Return a value that the training loss of a run cannot go below, whatever the outputs are. Dimensionless.
+def _midpoint_floor(share: NDArray[np.float64]) -> float:
+    """Return what Midpoint Mixup costs at least, given the shares of the classes among the training points.
 
-    0 for ERM. Under Midpoint Mixup a pair with different labels costs at least log 2, at softmax 1/2 for both; a pair with equal labels
-    costs more than 0. Over all ordered pairs: log 2 (1 - sum_y (N_y / N)^2), about log 2 (1 - 1/k).
+    A pair with different labels costs at least log 2, at softmax 1/2 for both; a pair with equal labels costs more than 0. Over all ordered pairs:
+    log 2 (1 - sum_y (N_y / N)^2), about log 2 (1 - 1/k).
     """
-    if shown.run.method != "midpoint":
+    return float(np.log(2.0) * (1.0 - share @ share))
+
+
+LOSS_FLOORS: dict[str, Callable[[NDArray[np.float64]], float]] = {"midpoint": _midpoint_floor}
+"""What the training loss of a method cannot go below, given the shares of the classes among the points; of a method that is not here 0."""
+
+
+def loss_floor(shown: Shown) -> float:
+    """Return a value that the training loss of a run cannot go below, whatever the outputs are. Dimensionless."""
+    floor = LOSS_FLOORS.get(shown.run.method)
+    if floor is None:
         return 0.0
     data = sample_dataset(shown.run.parameters, shown.run.seed)
-    share = np.bincount(data.labels, minlength=data.k) / data.N
-    return float(np.log(2.0) * (1.0 - share @ share))
+    return floor(np.bincount(data.labels, minlength=data.k) / data.N)
 
 
 correlations = Panel(

@@ -15,6 +15,8 @@ from mvsim.plotting.panels import escapes, total_correlations
 from mvsim.plotting.shown import Shown
 from mvsim.plotting.style import BOTH, METHODS, NONE, ONE, STRONGER, WEAKER, paler
 from mvsim.plotting.trajectories import loss_floor
+from mvsim.plotting.style import METHODS, ONE, STRONGER, WEAKER, paler
+from mvsim.plotting.trajectories import LOSS_FLOORS, loss_floor
 
 
 def texts(figure):
@@ -555,6 +557,15 @@ def test_loss_floor_is_reached_by_the_best_outputs_and_not_passed():
 
 def test_loss_floor_of_erm_is_zero():
     assert loss_floor(Shown(synthetic_run("erm", k=3))) == 0
+
+
+def test_a_method_can_have_a_loss_floor_of_its_own(monkeypatch):
+    monkeypatch.setitem(OBJECTIVES, "quarter", OBJECTIVES["midpoint"])
+    run = synthetic_run("quarter", k=3)
+    assert loss_floor(Shown(run)) == 0.0
+    monkeypatch.setitem(LOSS_FLOORS, "quarter", lambda share: float(share.sum()) / 4.0)
+    assert loss_floor(Shown(run)) == 0.25
+    assert "lower bound" in [text.get_text() for text in run_figure([run], ["loss"]).axes[0].texts]
 
 
 def test_what_runs_have_in_common_is_said_once():
