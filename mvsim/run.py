@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
+    from mvsim.plotting.panel import Panel
+
 _MAKE = "read one with mvsim.open_run or make one with mvsim.simulate"
 
 
@@ -118,8 +120,8 @@ class Run:
         """Correlations c[y, r, s, l] at the last save, shape (k, m, k, V), dimensionless; a copy."""
         return self.dataset["final_correlations"].to_numpy().copy()
 
-    def plot(self, *, panels: Sequence[str] | None = None, classes: Sequence[int] | None = None, title: str | None = None) -> Figure:
-        """Draw the run; arguments, result and errors are those of `mvsim.plot`."""
+    def plot(self, *, panels: Sequence[Panel | str] | None = None, classes: Sequence[int] | None = None, title: str | None = None) -> Figure:
+        """Draw the run; arguments, result and errors are those of `mvsim.plot`: panels are names, or panels of your own."""
         from mvsim.plotting.plot import plot
 
         return plot(self, panels=panels, classes=classes, title=title)

@@ -41,8 +41,8 @@ FORBIDDEN = {
 SHARED = {"mvsim.recording.variables", "mvsim.recording.coordinates"}
 """Modules of a forbidden package that may be imported all the same: what they say is meant for both sides."""
 
-SHORTCUTS = {("mvsim.run", "mvsim.plotting.plot.plot")}
-"""Imports that go up: of a method that only calls what stands higher, when it is called."""
+SHORTCUTS = {("mvsim.run", "mvsim.plotting.plot.plot"), ("mvsim.run", "mvsim.plotting.panel.Panel")}
+"""Imports that go up: of a method that only calls what stands higher, when it is called, and the type of an argument that it hands on."""
 
 IMPORTERS = {"import_module", "importlib.import_module", "__import__"}
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}

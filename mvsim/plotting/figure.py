@@ -50,7 +50,7 @@ def run_figure(
     runs : sequence of Run
         One run fills a picture of two columns, panels over time in the first; several get one column each, with shared axes in each row.
     panels : sequence of str or Panel, optional
-        Which of `mvsim.plotting.ALL_PANELS` to draw, by their names, from top to bottom.
+        What to draw, from top to bottom: names of `mvsim.plotting.ALL_PANELS`, or panels.
     classes : sequence of int, optional
         Classes to show, counted from 0; by default all.
     title : str, optional

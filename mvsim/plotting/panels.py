@@ -1,6 +1,7 @@
 """The panels that there are, and which of them a picture has.
 
-To add one, write a `mvsim.plotting.panel.Panel` and list it in `ALL_PANELS`, and in `PANELS` or `LINEAR_PANELS` if pictures have it unasked.
+To add one, write a `mvsim.plotting.panel.Panel` and list it in `PANELS` or `LINEAR_PANELS` if pictures have it unasked, else in `FURTHER_PANELS`. The
+help of `mvsim plot` and the docstring of `mvsim.plot` name it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ PANELS = (correlations, loss, learned_classes, total_correlations, escapes)
 LINEAR_PANELS = (correlations, loss, learned_classes, gaps, total_correlations)
 """Those of a linear model."""
 
-ALL_PANELS = {panel.name: panel for panel in (*PANELS, *LINEAR_PANELS)}
+FURTHER_PANELS: tuple[Panel, ...] = ()
+"""Those that pictures have only if they are asked for."""
+
+ALL_PANELS = {panel.name: panel for panel in (*PANELS, *LINEAR_PANELS, *FURTHER_PANELS)}
 """All panels by their names."""
 
 
@@ -57,6 +61,7 @@ def _named(name: Any) -> Panel:
 
 __all__ = [
     "ALL_PANELS",
+    "FURTHER_PANELS",
     "LINEAR_PANELS",
     "PANELS",
     "check_panels",

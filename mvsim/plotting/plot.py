@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from mvsim.echo import echo
 from mvsim.errors import UsageError
 from mvsim.plotting.figure import run_figure
+from mvsim.plotting.panel import Panel
 from mvsim.plotting.sweep_figure import sweep_figure
 from mvsim.run import Run, open_run
 from mvsim.sweep.runs import Runs, open_runs
@@ -26,7 +27,7 @@ Drawn = Run | str | os.PathLike
 def plot(
     runs: Drawn | Iterable[Drawn] | Runs,
     *,
-    panels: Sequence[str] | None = None,
+    panels: Sequence[Panel | str] | None = None,
     classes: Sequence[int] | None = None,
     title: str | None = None,
 ) -> Figure:
@@ -36,9 +37,9 @@ def plot(
     ----------
     runs : Run or path, several of these, or Runs
         What `mvsim.simulate`, `mvsim.open_run` or `mvsim.open_runs` returns, a run file, or the folder of a sweep.
-    panels : sequence of str, optional
-        Which panels to draw, from top to bottom: correlations, loss, learned-classes, total-correlations, escapes, gaps. By default those that have
-        something to show.
+    panels : sequence of str or mvsim.plotting.Panel, optional
+        Which panels to draw, from top to bottom: correlations, loss, learned-classes, total-correlations, escapes, gaps; or panels of your own. By
+        default those that have something to show.
     classes : sequence of int, optional
         Classes to show, counted from 0; by default all.
     title : str, optional

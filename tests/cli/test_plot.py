@@ -5,6 +5,7 @@ from synthetic import saved, synthetic_run
 
 from mvsim.cli.plot import PANELS
 from mvsim.plotting import ALL_PANELS
+from mvsim.plotting.plot import plot
 
 
 @pytest.fixture
@@ -86,8 +87,9 @@ def test_wrong_choices_are_refused(words, named, mvsim, runs, tmp_path):
     assert pictures(tmp_path / "runs") == []
 
 
-def test_the_help_names_every_panel(mvsim):
+def test_the_help_and_the_docstring_name_every_panel(mvsim):
     assert ", ".join(ALL_PANELS) == PANELS
+    assert f"from top to bottom: {PANELS}; or" in " ".join(plot.__doc__.split())
     assert "total-correlations" in mvsim("plot", "--help").out
 
 
