@@ -43,9 +43,10 @@ MARKERS = {"both": "o", "all": "o", "one": "s", "some": "s", "none": "^"}
 """Lines are told apart in greyscale too."""
 
 PHRASES = {"both": "both", "one": "exactly one", "all": "all", "some": "some", "none": "none"}
+"""What outcomes are called beside the words "features learned"."""
 
 
-class Panel(NamedTuple):
+class Facet(NamedTuple):
     """The values along the axes of one panel, and what was counted at each: an array over the first axis, or over the second and the first."""
 
     column: Column
@@ -90,12 +91,12 @@ def sweep_figure(runs: Runs) -> Figure:
         names = ", ".join(axis.label for axis in axes if axis not in numbers)
         count = len(columns) * (len(outcomes) if maps else 1)
         raise UsageError(f"{count} panels for the values of {names}: at most {MOST_PANELS} can be looked at; draw smaller sweeps")
-    panels = [Panel(column, _counted(runs, numbers, column)) for column in columns]
+    facets = [Facet(column, _counted(runs, numbers, column)) for column in columns]
     with styled():
-        figure = _maps(panels, numbers, outcomes) if maps else _all_lines(panels, numbers, _occurring(panels, outcomes))
+        figure = _maps(facets, numbers, outcomes) if maps else _all_lines(facets, numbers, _occurring(facets, outcomes))
         width = figure.get_figwidth()
-        figure.suptitle(textwrap.fill(_message(runs, panels, numbers, outcomes), int(15 * width)), fontsize=9, x=0.01, ha="left")
-        figure.supxlabel(textwrap.fill(_caption(runs, panels, maps), int(21 * width)), fontsize=6, x=0.01, ha="left", color=MARK)
+        figure.suptitle(textwrap.fill(_message(runs, facets, numbers, outcomes), int(15 * width)), fontsize=9, x=0.01, ha="left")
+        figure.supxlabel(textwrap.fill(_caption(runs, facets, maps), int(21 * width)), fontsize=6, x=0.01, ha="left", color=MARK)
     return figure
 
 
@@ -109,32 +110,32 @@ def _counted(runs: Runs, numbers: Sequence[Axis], column: Column) -> NDArray[Any
     return counts
 
 
-def _occurring(panels: Sequence[Panel], outcomes: Sequence[str]) -> list[str]:
+def _occurring(facets: Sequence[Facet], outcomes: Sequence[str]) -> list[str]:
     """Return the outcomes that some class has."""
-    return [outcome for outcome in outcomes if any(np.nansum(panel.shares(outcome)[..., 0]) > 0.0 for panel in panels)]
+    return [outcome for outcome in outcomes if any(np.nansum(facet.shares(outcome)[..., 0]) > 0.0 for facet in facets)]
 
 
-def _all_lines(panels: Sequence[Panel], numbers: Sequence[Axis], outcomes: Sequence[str]) -> Figure:
+def _all_lines(facets: Sequence[Facet], numbers: Sequence[Axis], outcomes: Sequence[str]) -> Figure:
     """Draw a panel of lines for each column; without a swept number, of points."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=((1.6 if numbers else 0.6) + 2.6 * len(panels), 3.1))
-    grid = figure.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
-    for axes, panel in zip(grid, panels, strict=True):
-        _lines(axes, panel, numbers[0] if numbers else None, outcomes)
-        axes.set_title(panel.column.words)
+    figure = Figure(figsize=((1.6 if numbers else 0.6) + 2.6 * len(facets), 3.1))
+    grid = figure.subplots(1, len(facets), sharex=True, sharey=True, squeeze=False)[0]
+    for axes, facet in zip(grid, facets, strict=True):
+        _lines(axes, facet, numbers[0] if numbers else None, outcomes)
+        axes.set_title(facet.column.words)
     grid[0].set_ylabel("fraction of classes")
     if numbers:
         figure.legend(*grid[0].get_legend_handles_labels(), loc="outside right center", title="features\nlearned", title_fontsize=7)
     return figure
 
 
-def _lines(axes: Axes, panel: Panel, axis: Axis | None, outcomes: Sequence[str]) -> None:
+def _lines(axes: Axes, facet: Facet, axis: Axis | None, outcomes: Sequence[str]) -> None:
     """Draw the fractions of all outcomes along one swept number."""
-    counts: list[Counts] = list(panel.counts.flat)
+    counts: list[Counts] = list(facet.counts.flat)
     x = np.array([float(value[0]) for value in axis.values]) if axis is not None else np.zeros(1)
     for shift, outcome in zip(np.linspace(-1.0, 1.0, len(outcomes)), outcomes, strict=True):
-        values = panel.shares(outcome).reshape(-1, 3)
+        values = facet.shares(outcome).reshape(-1, 3)
         bars = np.abs(values[:, 1:] - values[:, :1]).T
         shown = _shifted(x, 0.012 * shift) if axis is not None else x + shift  # bars that would hide each other stand side by side
         colour = OUTCOMES[outcome]
@@ -156,34 +157,34 @@ def _lines(axes: Axes, panel: Panel, axis: Axis | None, outcomes: Sequence[str])
         axes.minorticks_off()
 
 
-def _maps(panels: Sequence[Panel], numbers: Sequence[Axis], outcomes: Sequence[str]) -> Figure:
+def _maps(facets: Sequence[Facet], numbers: Sequence[Axis], outcomes: Sequence[str]) -> Figure:
     """Draw a map for each column and each outcome that occurs."""
     from matplotlib.figure import Figure
 
     across, up = numbers
-    shown = _occurring(panels, outcomes)
+    shown = _occurring(facets, outcomes)
     width, height = max(2.5, FIELD_WIDTH * len(across.values)), max(1.5, FIELD_HEIGHT * len(up.values))
-    figure = Figure(figsize=(1.1 + width * len(panels), 1.1 + (height + 0.2) * len(shown)))
-    grid = figure.subplots(len(shown), len(panels), sharex=True, sharey=True, squeeze=False)
+    figure = Figure(figsize=(1.1 + width * len(facets), 1.1 + (height + 0.2) * len(shown)))
+    grid = figure.subplots(len(shown), len(facets), sharex=True, sharey=True, squeeze=False)
     for row, outcome in zip(grid, shown, strict=True):
-        for axes, panel in zip(row, panels, strict=True):
-            image = _map(axes, panel, numbers, outcome)
+        for axes, facet in zip(row, facets, strict=True):
+            image = _map(axes, facet, numbers, outcome)
         row[0].set_ylabel(_axis_label(up))
         figure.colorbar(image, ax=list(row), label=f"% with {PHRASES[outcome]} learned")
-    for axes, panel in zip(grid[0], panels, strict=True):
-        axes.set_title(panel.column.words)
+    for axes, facet in zip(grid[0], facets, strict=True):
+        axes.set_title(facet.column.words)
     for axes in grid[-1]:
         axes.set_xlabel(_axis_label(across))
     return figure
 
 
-def _map(axes: Axes, panel: Panel, numbers: Sequence[Axis], outcome: str) -> Any:
+def _map(axes: Axes, facet: Facet, numbers: Sequence[Axis], outcome: str) -> Any:
     """Draw the fraction of classes with an outcome over two swept numbers, each field with its value and interval in per cent."""
     across, up = numbers
-    per_cent = 100.0 * panel.shares(outcome)
+    per_cent = 100.0 * facet.shares(outcome)
     colours = _colours(outcome)
     image = axes.imshow(np.ma.masked_invalid(per_cent[..., 0]), origin="lower", aspect="auto", cmap=colours, vmin=0.0, vmax=100.0)
-    for (j, i), counts in np.ndenumerate(panel.counts):
+    for (j, i), counts in np.ndenumerate(facet.counts):
         share, low, high = per_cent[j, i]
         if math.isnan(share):  # no run is done
             axes.fill_between([i - 0.5, i + 0.5], j - 0.5, j + 0.5, facecolor="white", edgecolor="#BBBBBB", hatch="////", linewidth=0.0)
@@ -209,15 +210,15 @@ def _ink(colour: Sequence[float]) -> str:
     return "black" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.5 else "white"
 
 
-def _message(runs: Runs, panels: Sequence[Panel], numbers: Sequence[Axis], outcomes: Sequence[str]) -> str:
+def _message(runs: Runs, facets: Sequence[Facet], numbers: Sequence[Axis], outcomes: Sequence[str]) -> str:
     """Say what came out: of each method the range of the fraction of classes that learned what its theorem is about, or else most."""
     found: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
-    for panel in panels:
-        methods = _methods(runs, panel.column)
+    for facet in facets:
+        methods = _methods(runs, facet.column)
         about = ABOUT.get(methods[0], outcomes[0]) if len(methods) == 1 else outcomes[0]
         outcome = about if about in outcomes else SAME[about]
         name = " and ".join(method_name(one) for one in methods)
-        found.setdefault((name, outcome), []).append(100.0 * panel.shares(outcome)[..., 0].ravel())
+        found.setdefault((name, outcome), []).append(100.0 * facet.shares(outcome)[..., 0].ravel())
     told = []
     for (name, outcome), shares in found.items():
         values = np.concatenate(shares)
@@ -252,10 +253,10 @@ def _range(values: NDArray[np.float64]) -> str:
     return " to ".join(dict.fromkeys(f"{value:.0f}" for value in (np.nanmin(values), np.nanmax(values))))
 
 
-def _caption(runs: Runs, panels: Sequence[Panel], maps: bool) -> str:
+def _caption(runs: Runs, facets: Sequence[Facet], maps: bool) -> str:
     """Say what is common to all panels, and what is missing."""
     left = sum(standing.state != "done" for standing in runs.standings)
-    unsettled = sum(counts.unsettled for panel in panels for counts in panel.counts.flat)
+    unsettled = sum(counts.unsettled for facet in facets for counts in facet.counts.flat)
     fixed = [words_for(name, values[0]) for name, values in runs.study.values.items() if len(values) == 1 and name != "seed"]
     what = "Below each number its 95 % interval" if maps else "Bars: 95 % intervals"
     parts = [f"{what} ({_seeds(runs)}); intervals allow for classes of one seed being dependent", *fixed]
