@@ -559,6 +559,12 @@ def test_loss_floor_of_erm_is_zero():
     assert loss_floor(Shown(synthetic_run("erm", k=3))) == 0
 
 
+def test_no_loss_floor_is_drawn_for_points_that_were_given():
+    p = mvsim.Parameters(k=2, m=2, N=6, P=4, d=20, C_P=1)
+    run = mvsim.simulate(p, "midpoint", t_end=1.0, n_test=2, data=mvsim.sample_dataset(p, seed=3))
+    assert loss_floor(Shown(run)) == 0.0
+
+
 def test_a_method_can_have_a_loss_floor_of_its_own(monkeypatch):
     monkeypatch.setitem(OBJECTIVES, "quarter", OBJECTIVES["midpoint"])
     run = synthetic_run("quarter", k=3)
