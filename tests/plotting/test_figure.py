@@ -14,8 +14,6 @@ from mvsim.plotting.learned import bands_of
 from mvsim.plotting.panels import escapes, total_correlations
 from mvsim.plotting.shown import Shown
 from mvsim.plotting.style import BOTH, METHODS, NONE, ONE, STRONGER, WEAKER, paler
-from mvsim.plotting.trajectories import loss_floor
-from mvsim.plotting.style import METHODS, ONE, STRONGER, WEAKER, paler
 from mvsim.plotting.trajectories import LOSS_FLOORS, loss_floor
 
 
@@ -444,7 +442,6 @@ def test_loss_axis_starts_at_zero(methods):
         assert axes.get_ylim()[1] > np.log(4)
 
 
-def test_dots_are_the_final_total_correlations_with_the_views_that_the_axes_name():
 def test_rows_have_room_for_what_every_run_shows():
     """The axis of gaps fitted the first run only."""
     runs = [synthetic_run("erm", k=4), synthetic_run("erm", k=12), synthetic_run("erm", k=12)]
@@ -463,7 +460,7 @@ def test_rows_have_room_for_what_every_run_shows():
     assert gaps.get_ylim()[1] > np.log(12)
 
 
-def test_dots_are_the_final_total_correlations():
+def test_dots_are_the_final_total_correlations_with_the_views_that_the_axes_name():
     run = synthetic_run("erm", k=4)
     axes = run_figure([run], panels=[total_correlations]).axes[-1]
     dots = axes.collections[0].get_offsets()

@@ -147,7 +147,7 @@ def test_features_that_suffice_on_some_draws_are_counted_and_those_that_suffice_
     escaped = (run.dataset["escape_step"].values >= 0).any(axis=1)
     assert (escaped & (share == 0.0)).any(axis=1).sum() == 2
     assert (escaped & (share > 0.0) & (share < 1.0)).any(axis=1).sum() == 2
-    assert "(2 with a feature that suffices on some draws only)" in run.summary.splitlines()[0]
+    assert "none in 2 (with a feature that suffices on some draws only)" in run.summary.splitlines()[0]
 
 
 def test_the_summary_says_in_how_many_classes_the_first_escape_was_predicted():
@@ -158,6 +158,8 @@ def test_the_summary_says_in_how_many_classes_the_first_escape_was_predicted():
     right = escaped & (first.argmin(axis=1) == predicted.argmin(axis=1))
     assert 0 < right.sum() < escaped.sum()
     assert f"predicted which feature of a class escapes first in {right.sum()} of {escaped.sum()} classes." in run.summary
+
+
 @pytest.mark.parametrize(
     ("fractions", "escaped", "said"),
     [
