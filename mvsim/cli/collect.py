@@ -15,6 +15,7 @@ from mvsim.archive import ensure_writable
 from mvsim.archive.atomic import write_atomically
 from mvsim.cli.notices import Notices
 from mvsim.cli.options import FLAG, Quiet
+from mvsim.cli.saving import saving
 from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
 from mvsim.sweep.runs import open_runs
@@ -43,7 +44,8 @@ def collect(
     if out is None:
         sys.stdout.write(data.decode())
         return
-    write_atomically(out, data)
+    with saving(out):
+        write_atomically(out, data)
     print(f"saved in {escaped(str(out))}")
 
 

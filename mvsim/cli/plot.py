@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from mvsim.cli.notices import Notices
 from mvsim.cli.options import FLAG, read_integer
+from mvsim.cli.saving import saving
 from mvsim.cli.words import runs_text
 from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
@@ -68,10 +69,12 @@ def plot(
     if read is None and not folders:
         read = [open_run(path) for path in runs]
     if animate and read is not None:
-        save_animation(read[0], picture, chosen, title, force, Notices().begin)
+        with saving(picture):
+            save_animation(read[0], picture, chosen, title, force, Notices().begin)
     else:
         figure = drawn(_sweep(runs[0]) if read is None else read, panels=wanted, classes=chosen, title=title)
-        save_figure(figure, picture, force)
+        with saving(picture):
+            save_figure(figure, picture, force)
     print(f"saved in {escaped(str(picture))}")
 
 

@@ -15,6 +15,7 @@ from mvsim.archive import ensure_writable
 from mvsim.archive.atomic import write_atomically
 from mvsim.cli.notices import Notices
 from mvsim.cli.options import FLAG, Quiet
+from mvsim.cli.saving import saving
 from mvsim.cli.words import runs_text
 from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
@@ -67,7 +68,8 @@ def report(
     if answer is not None:
         contents = replace(contents, question=answer.question, code=answer.exit_code)
     text = page(contents)
-    write_atomically(place, text.encode(errors="backslashreplace"))  # the name of a file need not be text
+    with saving(place):
+        write_atomically(place, text.encode(errors="backslashreplace"))  # the name of a file need not be text
     print(f"saved in {escaped(str(place))}")
 
 

@@ -18,6 +18,7 @@ from mvsim.cli.fields import given_for, text_flags, with_flags
 from mvsim.cli.judging import JudgingShown
 from mvsim.cli.options import FLAG, INTEGER, Json, Quiet, read_integer
 from mvsim.cli.progress import COMPILE_NOTICE, progress_on
+from mvsim.cli.saving import CORRECT, not_written
 from mvsim.cli.streams import silence_stdout
 from mvsim.cli.verdict_table import COUNTED, counts, headlines, print_section, wrapped
 from mvsim.cli.verify_plan import planned, print_plan
@@ -188,8 +189,7 @@ def verify(
     code = question.code(verdicts)
     answered = [AnsweredSection(title=section.title, verdicts=section.verdicts) for section in sections]
     text = Answer(version=__version__, question=question.as_dict(), contents=contents, exit_code=code, sections=answered).text()
-    if answer is not None:  # before anything is printed: whoever reads may leave
-        write_atomically(answer, f"{text}\n".encode())
+    unsaved = None if answer is None else _unsaved(answer, text)  # before anything is printed: whoever reads may leave
     try:
         if json_:
             print(text)
@@ -198,11 +198,22 @@ def verify(
                 print("\n".join(line for words in answer_sentences(sections, question.as_dict(), code) for line in wrapped(words)))
             for section in sections:
                 print_section(section.title, section.verdicts, all_, claim, only, section.stated)
-            print("\n".join(wrapped(_outcome(question, verdicts, answer))))
+            print("\n".join(wrapped(_outcome(question, verdicts, None if unsaved else answer))))
         sys.stdout.flush()
     except BrokenPipeError:  # the verdict is the exit code, whoever reads the words
         silence_stdout()
+    if unsaved is not None:
+        raise unsaved
     return code
+
+
+def _unsaved(path: Path, text: str) -> UsageError | None:
+    """Write the answer to a file; return what is wrong if it cannot be written, which is raised when the answer has been printed."""
+    try:
+        write_atomically(path, f"{text}\n".encode())
+    except OSError as error:
+        return UsageError(f"{not_written(path, error)}; the answer is above; to keep it in a file, {CORRECT}, and ask again")
+    return None
 
 
 def _print_plan(question: Question, as_json: bool, quiet: bool) -> None:

@@ -1,6 +1,8 @@
 """Run the command in this process, in an empty directory."""
 
+import errno
 import json
+import os
 from dataclasses import dataclass
 
 import pytest
@@ -38,6 +40,16 @@ def mvsim(tmp_path, monkeypatch, capsys):
 def tiny():
     """Return the words of a run of a few steps."""
     return TINY
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """From now on nothing that is written reaches the disk."""
+
+    def fsync(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fsync)
 
 
 def everything_in(run):

@@ -49,6 +49,15 @@ def test_overwriting_needs_force(mvsim, runs, tmp_path):
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize(("words", "name"), [(["plot"], "a.png"), (["plot", "--animate"], "a.gif"), (["report"], "a.html")])
+def test_what_cannot_be_written_says_what_to_do(words, name, mvsim, runs, tmp_path, full_disk, monkeypatch):
+    monkeypatch.setattr("mvsim.cli.report._judged_runs", lambda *what: [])  # takes long
+    result = mvsim(*words, "runs/erm.nc", "--out", name)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.endswith(f"mvsim: {name}: could not be written: No space left on device; correct that, or choose another file with --out\n")
+    assert not (tmp_path / name).exists()
+
+
 def test_a_run_is_never_written_to(mvsim, runs, tmp_path):
     before = (tmp_path / "runs" / "erm.nc").read_bytes()
     assert mvsim("plot", "runs/erm.nc", "-o", "runs/erm.nc", "--force").code == 2

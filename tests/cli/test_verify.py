@@ -109,6 +109,17 @@ def test_json_is_the_same_on_stdout_and_in_the_file(mvsim, runs):
     assert all({"name", "status", "measured", "bound", "margin", "detail", "regime"} <= set(v) for section in sections for v in section["verdicts"])
 
 
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=["words", "json"])
+def test_an_answer_that_cannot_be_written_is_printed_all_the_same(form, mvsim, runs, full_disk):
+    result = mvsim("verify", "erm.nc", "--out", "answer.json", *form)
+    assert result.code == 2
+    assert "Theorem 4.6 (features)" in result.out
+    assert "saved in" not in result.out
+    told = "could not be written: No space left on device; the answer is above; to keep it in a file, correct that, or choose another file with --out"
+    assert f"answer.json: {told}" in result.err
+    assert not (runs / "answer.json").exists()
+
+
 def test_the_wrong_method_is_a_usage_error(mvsim, runs):
     result = mvsim("verify", "erm.nc", "--theorem", "4.7")
     assert result.code == 2
