@@ -11,16 +11,26 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 import mvsim
+from mvsim.archive import ensure_writable, read_provenance, read_run
 from mvsim.cli.fields import given_for, text_flags, typed_flags, with_flags
 from mvsim.cli.options import FLAG, Json, Quiet
 from mvsim.cli.progress import progress_on
 from mvsim.cli.words import TIMING_NOTICE, bytes_text, deviation_lines, note, print_wrapped, seconds_text, span_text
 from mvsim.echo import escaped, path_text
+from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
 from mvsim.recording.feature_test import count_classes
 from mvsim.simulation.all_options import DEFAULTS, AllRunOptions
+from mvsim.simulation.entry import requested
+from mvsim.simulation.estimate import estimate_run, nothing_left
 from mvsim.simulation.identity import readable_name
+from mvsim.simulation.options import RunOptions
+from mvsim.simulation.progress import Silent
+from mvsim.simulation.request import Request
 from mvsim.sweep.regime import parameters_of
+
+NO_RUN = "is no run that could be continued"
+"""Of a file that is there where a run is to be saved."""
 
 
 @with_flags(typed_flags(AllRunOptions), text_flags(Parameters, "Parameters (Definitions 4.1, 4.2 and 3.1, Assumption 4.3)"))
@@ -48,15 +58,16 @@ def simulate(
     parameters = parameters_of(fields, r0, regime)
     path = out or default_path(parameters, options)
     if dry_run:
-        if not quiet:
-            note(TIMING_NOTICE)
-        _print_estimate(mvsim.estimate(parameters, out=path, **options), path, json_)
+        _predict(requested(parameters, None, Silent(), out=path, **options), path, json_, quiet)
         return
     _note_coarse_steps(options.get("rtol"))
     before = _last_written(path)
     if options.get("resume") and not options.get("force") and before is None and not quiet:
         AllRunOptions(out=path, **options)  # what is refused is refused in one line
         note(f"{path_text(path)}: nothing was saved there, so the run starts from the beginning")
+    if path.is_file() and not options.get("resume") and not options.get("force") and not _is_run(path):
+        AllRunOptions(out=path, **options)
+        raise UsageError(f"{path_text(path)}: exists already and {NO_RUN}; overwrite it with --force, or choose another file")
     with nullcontext() if quiet else progress_on() as progress:
         run = mvsim.simulate(parameters, out=path, progress=progress, **options)
     if json_:
@@ -112,20 +123,58 @@ def outcome(run: mvsim.Run) -> dict[str, Any]:
     }
 
 
-def _print_estimate(estimate: mvsim.Estimate, path: Path, as_json: bool) -> None:
-    """Print what a run would take."""
-    if as_json:
-        print(json.dumps({"file": str(path), "exists": path.exists(), **asdict(estimate)}))
+def _predict(request: Request, path: Path, as_json: bool, quiet: bool) -> None:
+    """Print what a run would take, refusing what the run would refuse; that a file is there which it would not overwrite is only told."""
+    asked = request.options
+    ensure_writable(path, force=asked.force or not asked.resume, resume=asked.resume)
+    if asked.resume and path.exists() and nothing_left(request, read_run(path)):
+        if as_json:
+            print(json.dumps({"file": str(path), "exists": True, "finished": True, "gradients": [0, 0], "seconds": [0.0, 0.0]}))
+        else:
+            goes_on = "A later --t-end, or a larger --settled-factor, goes on with it"
+            print_wrapped([f"{escaped(str(path))} has finished: nothing would be done. {goes_on}."])
         return
+    if not quiet:
+        note(TIMING_NOTICE)
+    estimate = estimate_run(request)
+    if as_json:
+        print(json.dumps({"file": str(path), "exists": path.exists(), "finished": False, **asdict(estimate)}))
+    else:
+        _print_estimate(estimate, path, asked)
+
+
+def _print_estimate(estimate: mvsim.Estimate, path: Path, asked: RunOptions) -> None:
+    """Print what a run would take."""
     available = "" if estimate.available_bytes is None else f" of {bytes_text(estimate.available_bytes)} available"
     least, most = estimate.gradients
     count = f"{least}" if least == most else f"{least} to {most}"
+    goes_on = asked.resume and path.exists()
     print_wrapped(
         [
-            f"This run would take {span_text(estimate.seconds)}.",
+            f"This run would take {span_text(estimate.seconds)}{' from its start; what is saved of it is not subtracted' if goes_on else ''}.",
             f"  Memory: {bytes_text(estimate.memory_bytes)}{available}.",
             f"  One gradient takes {seconds_text(estimate.gradient_seconds)}, measured now; {count} are expected.",
             f"  Computed by: {estimate.algorithm}.",
-            f"  File: {escaped(str(path))}{' (exists already: --resume continues it, --force overwrites it)' if path.exists() else ''}.",
+            f"  File: {escaped(str(path))}{_what_becomes_of(path, asked)}.",
         ]
     )
+
+
+def _what_becomes_of(path: Path, asked: RunOptions) -> str:
+    """Say what would become of the file that is there, in brackets; nothing if there is none."""
+    if not path.exists():
+        return ""
+    if asked.resume:
+        return " (goes on from what is saved)"
+    if asked.force:
+        return " (exists already, and would be overwritten)"
+    return f" (exists already{': --resume continues it,' if _is_run(path) else f' and {NO_RUN}:'} --force overwrites it)"
+
+
+def _is_run(path: Path) -> bool:
+    """Whether a file can be read as a run."""
+    try:
+        read_provenance(path)
+    except UsageError:
+        return False
+    return True

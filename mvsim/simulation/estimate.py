@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from mvsim.simulation.cost import (
 from mvsim.simulation.memory import required_bytes
 from mvsim.simulation.plan import Plan, plan_of
 from mvsim.simulation.request import Request
+from mvsim.simulation.resuming import taken_up
 
 LONG = 60.0
 """A run that may take more seconds says so before it starts."""
@@ -96,6 +98,20 @@ def estimate_of(request: Request, plan: Plan) -> Estimate:
     sized = p if request.data is None else request.data.sized(p)
     memory = required_bytes(sized, options.sums_all_pairs(), options.backend, options.n_test, options.integrator)
     return Estimate(memory, available_bytes(), seconds, (least, most), span, plan.objective.describe())
+
+
+def nothing_left(request: Request, saved: tuple[Any, dict[str, Any]]) -> bool:
+    """Tell whether the saved run, data set and provenance, has finished and goes on to no later end with what is asked for.
+
+    Raises
+    ------
+    UsageError
+        If it is another run, or cannot go on.
+    """
+    plan, options = plan_of(request, saved), request.options
+    state, _ = taken_up(plan.recorder, saved[0], plan.integrator, options.out)
+    settled = options.t_end is None and plan.recorder.settling.reached(options.settled_factor)
+    return saved[1]["status"] == "finished" and (settled or state.time >= plan.horizon * (1.0 - 1e-12))
 
 
 def gradients(plan: Plan, c: np.ndarray, t_end: float | None, settled_factor: float) -> tuple[int, int]:

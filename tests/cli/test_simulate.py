@@ -67,9 +67,41 @@ def test_a_dry_run_predicts_and_makes_nothing(mvsim, tiny, tmp_path):
     assert "exists already" not in words
     mvsim("simulate", *tiny, "--integrator", "gd", "--eta", "2")
     assert "exists already" in mvsim("simulate", *tiny, "--integrator", "gd", "--eta", "2", "--dry-run").out
-    resumed = mvsim("simulate", *tiny, "--integrator", "gd", "--eta", "2", "--dry-run", "--resume")
-    assert "--resume continues it" in " ".join(resumed.out.split())
     assert mvsim("simulate", "--k", "1000000", "--m", "1000000", "--dry-run").code == 2
+
+
+GD = ("simulate", "--k", "3", "--N", "30", "--integrator", "gd", "--eta", "2", "--quiet", "--out", "run.nc")
+"""A run of gradient descent; how far it goes is left open."""
+
+
+def test_a_dry_run_that_resumes_says_what_is_left(mvsim):
+    assert mvsim(*GD, "--t-end", "60").code == 0
+    done = mvsim(*GD, "--t-end", "60", "--resume", "--dry-run")
+    assert (done.code, done.out.partition(". ")[0]) == (0, "run.nc has finished: nothing would be done")
+    told = json.loads(mvsim(*GD, "--t-end", "60", "--resume", "--dry-run", "--json").out)
+    assert (told["finished"], told["gradients"]) == (True, [0, 0])
+    longer = " ".join(mvsim(*GD, "--t-end", "80", "--resume", "--dry-run").out.split())
+    assert "from its start; what is saved of it is not subtracted" in longer
+    assert longer.endswith("File: run.nc (goes on from what is saved).")
+    assert "(exists already: --resume continues it, --force overwrites it)" in mvsim(*GD, "--t-end", "60", "--dry-run").out
+    other = mvsim(*GD, "--t-end", "60", "--resume", "--dry-run", "--n-test", "7")
+    assert (other.code, "run.nc: holds another run: n_test=7 (saved: 20)" in other.err) == (2, True)
+    assert "give only one of them" in mvsim(*GD, "--t-end", "60", "--resume", "--force", "--dry-run").err
+
+
+def test_what_is_no_run_is_not_offered_to_be_continued(mvsim, tmp_path):
+    (tmp_path / "run.nc").write_text("precious")
+    assert "(exists already, and would be overwritten)" in mvsim(*GD, "--t-end", "60", "--dry-run", "--force").out
+    assert "(exists already and is no run that could be continued: --force overwrites it)" in mvsim(*GD, "--t-end", "60", "--dry-run").out
+    refused = mvsim(*GD, "--t-end", "60")
+    assert refused.err == "mvsim: run.nc: exists already and is no run that could be continued; overwrite it with --force, or choose another file\n"
+    assert (tmp_path / "run.nc").read_text() == "precious"
+
+
+@pytest.mark.parametrize(("place", "said"), [("none/run.nc", "the directory"), (".", "is a directory")])
+def test_a_dry_run_refuses_the_place_that_the_run_would_refuse(place, said, mvsim, tiny):
+    result = mvsim("simulate", *tiny, "--out", place, "--dry-run")
+    assert (result.code, said in result.err) == (2, True)
 
 
 def test_a_dry_run_reckons_with_where_the_run_ends(mvsim):
