@@ -115,7 +115,7 @@ class RunFiles:
             measured = _measured(run)
             place = tuple(values.index(self._columns[name][index]) for name, values in axes.items())
             if files[place]:
-                raise UsageError(f"{path_text(str(run.path))}: is the same run as {path_text(files[place])}; leave out one of them")
+                raise _repeated(str(run.path), files[place])
             files[place] = str(run.path)
             for name, value in measured.items():
                 arrays[name][place] = np.nan if value is None else float(value)
@@ -166,6 +166,20 @@ def open_runs(where: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) 
     if not isinstance(where, Iterable):
         raise UsageError(f"where={echo(where)}: must be a folder, a pattern of file names, or names of files")
     return RunFiles(open_run(path) for path in where)
+
+
+def refuse_repeated(runs: Iterable[Run]) -> None:
+    """Raise `UsageError` if two runs are the same, so that one would count twice; what came out of them is not compared."""
+    names: dict[str, str] = {}
+    for run in runs:
+        which, name = json.dumps(_told(run), sort_keys=True), str(run.path or run)
+        if which in names:
+            raise _repeated(name, names[which])
+        names[which] = name
+
+
+def _repeated(name: str, before: str) -> UsageError:
+    return UsageError(f"{path_text(name)}: is the same run as {path_text(before)}; leave out one of them")
 
 
 def following(columns: Mapping[str, Sequence[Any]]) -> dict[str, tuple[str, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,7 @@ from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
 
 if TYPE_CHECKING:
+    from mvsim.run import Run
     from mvsim.sweep.runs import Runs
 
 PANELS = "correlations, loss, learned-classes, total-correlations, escapes, gaps"
@@ -47,7 +49,6 @@ def plot(
     from mvsim.plotting.panels import check_panels
     from mvsim.plotting.plot import plot as drawn
     from mvsim.plotting.shown import shown_of
-    from mvsim.run import open_run
 
     folders = [path for path in runs if path.is_dir()]
     if folders and len(runs) > 1:
@@ -61,13 +62,13 @@ def plot(
     if wanted is not None:
         check_panels(wanted)
     if chosen is not None and not folders:
-        read = [open_run(path) for path in runs]
+        read = _read(runs)
         shown_of(read, chosen)
     picture = out or (folders[0] / "sweep.png" if folders else default_picture(runs, ".gif" if animate else ".png"))
     if out is not None or picture.exists():  # before large files are read
         check_output(picture, force, MOVIES if animate else FORMATS)
     if read is None and not folders:
-        read = [open_run(path) for path in runs]
+        read = _read(runs)
     if animate and read is not None:
         with saving(picture):
             save_animation(read[0], picture, chosen, title, force, Notices().begin)
@@ -76,6 +77,16 @@ def plot(
         with saving(picture):
             save_figure(figure, picture, force)
     print(f"saved in {escaped(str(picture))}")
+
+
+def _read(paths: Sequence[Path]) -> list[Run]:
+    """Return the runs in some files, or raise `UsageError` if one is there twice."""
+    from mvsim.run import open_run
+    from mvsim.run_files import refuse_repeated
+
+    runs = [open_run(path) for path in paths]
+    refuse_repeated(runs)
+    return runs
 
 
 def _sweep(folder: Path) -> Runs:

@@ -17,6 +17,7 @@ from mvsim.plotting.sweep_figure import sweep_figure
 from mvsim.report.headline import answer_sentences, contradicted_steps, regime_sentence
 from mvsim.report.svg import inline_svg
 from mvsim.run import Run
+from mvsim.run_files import refuse_repeated
 from mvsim.sweep.runs import Runs
 from mvsim.sweep.values import told
 from mvsim.verification.question import asked_of
@@ -127,7 +128,13 @@ def report_of_runs(runs: Sequence[Run], sections: Iterable[Section], command: st
         Verdicts on them.
     command : str
         What makes the report.
+
+    Raises
+    ------
+    UsageError
+        If a run is given twice.
     """
+    refuse_repeated(runs)
     title = "; ".join(dict.fromkeys(f"{method_name(run.method)}, k = {run.parameters.k}, seed {run.seed}" for run in runs))
     return Report(
         title=title,

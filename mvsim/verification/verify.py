@@ -21,6 +21,7 @@ from mvsim.inputs import check_threads
 from mvsim.integrators import LAST_TIME
 from mvsim.parameters import Parameters
 from mvsim.run import Run, open_run
+from mvsim.run_files import refuse_repeated
 from mvsim.simulation.progress import Progress
 from mvsim.simulation.run_cache import run_name, try_kept_run
 from mvsim.verification.controls import run_controls
@@ -84,10 +85,11 @@ def ask_of_runs(
     Raises
     ------
     UsageError
-        If a run cannot be read, is not of the method that a named theorem is about, or was trained on other points. All runs are
+        If a run cannot be read, is given twice, is not of the method that a named theorem is about, or was trained on other points. All runs are
         looked at before the first is judged.
     """
     opened = [run if isinstance(run, Run) else open_run(_path(run)) for run in runs]
+    refuse_repeated(opened)
     asked: list[tuple[Run, str | None]] = []
     for run in opened:
         check_complete(run)

@@ -1,8 +1,11 @@
 """``mvsim plot`` from run files to pictures."""
 
+import shutil
+
 import pytest
 from synthetic import saved, synthetic_run
 
+import mvsim as package
 from mvsim.cli.plot import PANELS
 from mvsim.plotting import ALL_PANELS
 from mvsim.plotting.plot import plot
@@ -29,7 +32,8 @@ def test_default_picture_lies_beside_the_run(mvsim, runs, tmp_path):
 
 def test_several_runs_do_not_take_the_name_of_one(mvsim, runs, tmp_path):
     assert mvsim("plot", "runs/erm.nc", "runs/midpoint.nc").code == 0
-    assert mvsim("plot", "runs/erm.nc", "runs/midpoint.nc", "runs/midpoint.nc").code == 0
+    saved(synthetic_run("erm", k=4, records=10), tmp_path / "runs" / "larger.nc")
+    assert mvsim("plot", "runs/erm.nc", "runs/midpoint.nc", "runs/larger.nc").code == 0
     assert pictures(tmp_path / "runs") == ["erm-and-2-others.png", "erm-and-midpoint.png"]
 
 
@@ -56,6 +60,17 @@ def test_what_cannot_be_written_says_what_to_do(words, name, mvsim, runs, tmp_pa
     assert (result.code, result.out) == (2, "")
     assert result.err.endswith(f"mvsim: {name}: could not be written: No space left on device; correct that, or choose another file with --out\n")
     assert not (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize("command", ["plot", "report", "verify"])
+def test_a_run_that_is_given_twice_is_refused(command, mvsim, runs, tmp_path):
+    shutil.copy(tmp_path / "runs" / "erm.nc", tmp_path / "copy.nc")
+    for other in ("copy.nc", "runs/erm.nc"):
+        result = mvsim(command, "runs/erm.nc", "runs/midpoint.nc", other)
+        assert (result.code, result.out) == (2, "")
+        assert f"{other}: is the same run as runs/erm.nc; leave out one of them" in result.err
+    with pytest.raises(package.UsageError, match="is the same run as"):
+        package.verify([tmp_path / "copy.nc", package.open_run(tmp_path / "copy.nc")])
 
 
 def test_a_run_is_never_written_to(mvsim, runs, tmp_path):
