@@ -92,7 +92,7 @@ def print_section(
     lines = [*wrapped(f"{title}  [{regime_words(regime)}]" if regime else title, 0)]
     if only:
         for number in only:
-            asked = [v for v in verdicts if _is_about(v, number)]
+            asked = [v for v in verdicts if is_about(v, number)]
             for v in asked:
                 lines += _lines(v, full=True)
             if not asked:
@@ -124,7 +124,7 @@ def print_section(
     print("\n".join(lines))
 
 
-def _is_about(v: Verdict, number: str) -> bool:
+def is_about(v: Verdict, number: str) -> bool:
     """Whether a verdict is about a number; that no theorem speaks of a run is about each of them."""
     return v.number == number or (v.kind == "theorem" and not v.number and number in THEOREMS)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +20,7 @@ from mvsim.cli.options import FLAG, INTEGER, Json, Quiet, read_integer
 from mvsim.cli.progress import COMPILE_NOTICE, progress_on
 from mvsim.cli.saving import CORRECT, not_written
 from mvsim.cli.streams import silence_stdout
-from mvsim.cli.verdict_table import COUNTED, counts, headlines, print_section, wrapped
+from mvsim.cli.verdict_table import COUNTED, counts, headlines, is_about, print_section, wrapped
 from mvsim.cli.verify_plan import planned, print_plan
 from mvsim.cli.words import TIMING_NOTICE, note
 from mvsim.echo import escaped, path_text
@@ -34,7 +34,7 @@ from mvsim.verification.answer import Answer, AnsweredSection, read_answer
 from mvsim.verification.contents import contents_of
 from mvsim.verification.paths import PATHS
 from mvsim.verification.question import Question
-from mvsim.verification.run_verdicts import check_shown
+from mvsim.verification.run_verdicts import check_shown, check_step
 from mvsim.verification.statements.linear_regime.results import RESULTS
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import BAD, Verdict
@@ -50,8 +50,8 @@ def _integers(kind: type, tokens: Any) -> tuple[int, ...]:
 
 
 def _numbers(kind: type, tokens: Any) -> tuple[str, ...]:
-    """Return numbers of the paper, which may be given as one list and in small letters."""
-    return tuple(number.strip().upper() for token in tokens for number in token.value.split(","))
+    """Return numbers of the paper as they are typed, which may be one list."""
+    return tuple(number.strip() for token in tokens for number in token.value.split(","))
 
 
 @with_flags(text_flags(Parameters, "Parameters, where no run files are given"))
@@ -135,7 +135,7 @@ def verify(
             negative="",
             converter=_numbers,
             show_default=False,
-            help="Print the verdicts with this number, such as B.10 or 4.6, and no others; may be repeated.",
+            help="Print the verdicts with this number, such as B.10 or 4.6, and no others; what --out writes has all. May be repeated.",
         ),
     ] = (),
     json_: Json = False,
@@ -154,13 +154,12 @@ def verify(
     that fails, is contradicted or inconclusive, 1 if something fails or is contradicted, 3 if something is inconclusive.
     """
     fields_given = given_for(Parameters, fields) | ({"d": d[0] if len(d) == 1 else list(d)} if d else {})
+    claim, only = _checked(claim, check_step), _checked(only, check_shown)
     question = Question(
         runs=runs, theorems=theorem, results=result, claims=claim, strict=strict, controls=controls, k=k or None, seeds=seeds, follow=follow,
         path=path, folder=runs_dir, threads=threads, fields=fields_given,
     )  # fmt: skip
     question.check()
-    for number in only:
-        check_shown(number)
     answer = _check_answer_file(out, runs, force) if out is not None else question.place / _name(question) if question.makes_runs else None
     swept = len(runs) == 1 and runs[0].is_dir()
     contents: dict[str, str] = {}
@@ -188,11 +187,11 @@ def verify(
     verdicts = [verdict for section in sections for verdict in section.verdicts]
     code = question.code(verdicts)
     answered = [AnsweredSection(title=section.title, verdicts=section.verdicts) for section in sections]
-    text = Answer(version=__version__, question=question.as_dict(), contents=contents, exit_code=code, sections=answered).text()
-    unsaved = None if answer is None else _unsaved(answer, text)  # before anything is printed: whoever reads may leave
+    whole = Answer(version=__version__, question=question.as_dict(), contents=contents, exit_code=code, sections=answered)
+    unsaved = None if answer is None else _unsaved(answer, whole.text())  # before anything is printed: whoever reads may leave
     try:
         if json_:
-            print(text)
+            print(_about(whole, only).text())
         else:
             if not only and (len(sections) > 1 or not headlines(sections[0].verdicts)):  # one run begins with it anyway
                 print("\n".join(line for words in answer_sentences(sections, question.as_dict(), code) for line in wrapped(words)))
@@ -205,6 +204,20 @@ def verify(
     if unsaved is not None:
         raise unsaved
     return code
+
+
+def _checked(numbers: tuple[str, ...], check: Callable[[str, str], str]) -> tuple[str, ...]:
+    """Return numbers of the paper, which may be typed in small letters, or raise the `UsageError` of ``check``."""
+    return tuple(check(typed.upper(), typed) for typed in numbers)
+
+
+def _about(answer: Answer, numbers: Collection[str]) -> Answer:
+    """Return the part of an answer that is about some numbers; all of it if none are given."""
+    if not numbers:
+        return answer
+    kept = [[v for v in section.verdicts if any(is_about(v, number) for number in numbers)] for section in answer.sections]
+    sections = [AnsweredSection(title=section.title, verdicts=verdicts) for section, verdicts in zip(answer.sections, kept, strict=True)]
+    return answer.model_copy(update={"sections": sections})
 
 
 def _unsaved(path: Path, text: str) -> UsageError | None:

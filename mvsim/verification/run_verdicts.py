@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from types import NoneType
 from typing import NamedTuple
@@ -48,18 +49,38 @@ def check_theorem(name: str) -> str:
     return name
 
 
-def check_step(number: str, option: str = "claim") -> str:
-    """Return the number of a step of the proofs that is checked, or raise `UsageError`."""
+def check_step(number: str, typed: str | None = None) -> str:
+    """Return the number of a step of the proofs that is checked, or raise `UsageError`, which repeats what was ``typed`` for it."""
+    return _known("claim", number, typed, _steps())
+
+
+def check_shown(number: str, typed: str | None = None) -> str:
+    """Return the number of something that there are verdicts on, or raise `UsageError`, which repeats what was ``typed`` for it."""
+    return _known("only", number, typed, ["4.3", "4.5", *THEOREMS, *_steps()])
+
+
+def _steps() -> list[str]:
+    """Return the numbers of the steps that are checked, each once, in the order of the paper."""
     numbers = [step.number for step in (*GAUSSIAN_MAXIMA.values(), *CALCULATIONS.values())] + [claim.number for claim in CLAIMS.values()]
-    known = [one for one in dict.fromkeys(numbers) if one]
+    return [one for one in dict.fromkeys(numbers) if one]
+
+
+def _known(option: str, number: str, typed: str | None, known: Sequence[str]) -> str:
     if number not in known:
-        raise UsageError(f"{option}={echo(number)}: must be one of {', '.join(known)}")
+        raise UsageError(f"{option}={echo(number if typed is None else typed)}: must be one of {', '.join(_runs_of(known))}")
     return number
 
 
-def check_shown(number: str) -> str:
-    """Return the number of a theorem, definition or step that there are verdicts on, or raise `UsageError`."""
-    return number if number in (*THEOREMS, "4.5", "4.3") else check_step(number, "only")
+def _runs_of(numbers: Sequence[str]) -> list[str]:
+    """Return numbers of the paper, those of which three or more follow each other as a range: "4.3", "B.1 to B.28"."""
+    runs: list[list[str]] = []
+    for number in numbers:
+        part, _, place = number.partition(".")
+        if runs and runs[-1][-1] == f"{part}.{int(place) - 1}":
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return [told for run in runs for told in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else run)]
 
 
 def theorem_of(run: Run) -> str | None:

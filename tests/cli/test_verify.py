@@ -47,7 +47,9 @@ def test_only_shows_what_is_named(mvsim, runs):
     assert "measured" in shown[0]
     assert "Theorem 4.6 (features)" in mvsim("verify", "erm.nc", "--only", "4.6").out
     assert "B.26 is not about what was judged here" in mvsim("verify", "erm.nc", "--only", "B.26").out
-    assert len(json.loads(mvsim("verify", "erm.nc", "--only", "B.10", "--json").out)["sections"][0]["verdicts"]) > 30
+    shown = json.loads(mvsim("verify", "erm.nc", "--only", "B.10", "--only", "4.6", "--json", "--out", "answer.json").out)
+    assert {verdict["number"] for section in shown["sections"] for verdict in section["verdicts"]} == {"B.10", "4.6"}
+    assert len(json.loads((runs / "answer.json").read_text())["sections"][0]["verdicts"]) > 30
 
 
 def test_on_a_pipe_each_verdict_is_one_plain_line(mvsim, runs):
@@ -221,7 +223,7 @@ def test_a_damaged_kept_run_is_named_and_left(mvsim, tmp_path):
         (("erm.nc", "--out", "erm.nc", "--force"), "is a run that is to be judged"),
         (("erm.nc", "--k", "7"), "k="),
         (("--controls", "--seeds", "3"), "seeds=3: is for theorems and results"),
-        (("erm.nc", "--claim", "B.99"), "claim='B.99'"),
+        (("erm.nc", "--claim", "B.99"), "claim='B.99': must be one of A.1 to A.10, B.1 to B.28\n"),
         (("--theorem", "4.6", "--path", "straight"), "path='straight'"),
         (("--theorem", "4.6", "--k", "4", "--path", "literal", "--d", "5000"), "the path says what d is"),
         (("--theorem", "4.6", "--k", "4", "--k", "6", "--k", "8", "--d", "5000", "--d", "6000"), "2 values for 3 numbers of classes"),
@@ -229,7 +231,7 @@ def test_a_damaged_kept_run_is_named_and_left(mvsim, tmp_path):
         (("erm.nc", "--no-follow"), "follow=False: is for runs that are made"),
         (("erm.nc", "--threads", "2"), "threads=2"),
         (("erm.nc", "--runs-dir", "elsewhere"), "folder="),
-        (("erm.nc", "--only", "B.99"), "only='B.99'"),
+        (("erm.nc", "--only", "b10"), "only='b10': must be one of 4.3, 4.5 to 4.7, A.1 to A.10, B.1 to B.28\n"),
         (("--result", "3.2", "--path", "literal"), "path='literal'"),
     ],
 )
@@ -352,7 +354,7 @@ def test_numbers_may_be_a_list_and_in_small_letters(mvsim, runs):
     together, apart = mvsim("verify", "erm.nc", "--only", "b.10,B.11"), mvsim("verify", "erm.nc", "--only", "B.10", "--only", "B.11")
     assert together.out == apart.out
     assert {"B.10", "B.11"} <= set(re.findall(r"B\.\d+", together.out))
-    assert mvsim("verify", "erm.nc", "--claim", "b.99").err.startswith("mvsim: claim='B.99': must be one of A.1")
+    assert mvsim("verify", "erm.nc", "--claim", "b.99").err.startswith("mvsim: claim='b.99': must be one of A.1")
 
 
 def test_the_last_line_counts_contradicted_steps_that_nobody_asked_for():
