@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mvsim.archive import read_run, without_resuming
-from mvsim.archive.schema import find_wrong_shape
-from mvsim.echo import path_text
+from mvsim.archive import plain_attributes, read_run, without_resuming
+from mvsim.archive.ordinary_file import open_ordinary
+from mvsim.archive.provenance_json import provenance_from_text
+from mvsim.archive.run_file import ATTRIBUTE
+from mvsim.archive.schema import FORMAT, find_wrong_shape
+from mvsim.echo import echo, path_text
 from mvsim.errors import UsageError
 from mvsim.html import fragment
 from mvsim.objectives import OBJECTIVES
@@ -143,7 +146,7 @@ def open_run(path: str | os.PathLike[str]) -> Run:
     Raises
     ------
     UsageError
-        If there is no such file, or it is not a run of mvsim, or is damaged, or comes from a newer version.
+        If there is no such file, or it is not a run of mvsim, or is damaged or edited, or comes from a newer version.
     """
     dataset, provenance = read_run(path)
     run = Run(without_resuming(dataset), provenance, Path(path))
@@ -152,7 +155,26 @@ def open_run(path: str | os.PathLike[str]) -> Run:
     except UsageError as error:
         raise UsageError(f"{path_text(path)}: its parameters are not valid: {error}; make the run again") from None
     _check_options(run, path_text(path))
+    _check_attributes(path)
     return run
+
+
+def _check_attributes(path: str | os.PathLike[str]) -> None:
+    """Raise `UsageError` if the plain attributes of a file, which readers without mvsim go by, are not those of its provenance.
+
+    A file that is saved anew at this moment has both anew, so both are read here. Older formats had other attributes.
+    """
+    import h5py
+
+    with open_ordinary(path, "give a run made by `mvsim simulate`") as file, h5py.File(file, "r") as raw:
+        provenance, stored = provenance_from_text(str(raw.attrs[ATTRIBUTE])), dict(raw.attrs)
+    if provenance["format"] != FORMAT:
+        return
+    for name, said in plain_attributes(provenance).items():
+        held = np.ravel(stored.get(name, [])).tolist()
+        if held != [said]:
+            found = f"attribute {name} = {echo(held[0] if len(held) == 1 else held)}" if name in stored else f"attribute {name}, which is missing,"
+            raise UsageError(f"{path_text(path)}: {found} is not what its provenance says ({echo(said)}): it was edited; restore it from a copy")
 
 
 def _check_options(run: Run, name: str) -> None:
