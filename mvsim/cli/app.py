@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cyclopts import App
 
-from mvsim.cli.config import apply_config
+from mvsim.cli.config import apply_config, refuse_empty_names
 from mvsim.version import __version__
 
 _ALWAYS = "2 bad usage or input; 70 a bug of mvsim (MVSIM_TRACEBACK=1 in the environment shows where); 130 interrupted."
@@ -15,7 +15,7 @@ app = App(
     help_epilogue="--help of each command tells its exit codes. MVSIM_TRACEBACK=1 in the environment shows the traceback of a bug of mvsim.",
     version=__version__,
     group_parameters="Options",
-    config=apply_config,
+    config=(refuse_empty_names, apply_config),
     help_format="plaintext",
     print_error=False,
     exit_on_error=False,

@@ -15,7 +15,7 @@ from mvsim.archive import ensure_writable
 from mvsim.archive.atomic import write_atomically
 from mvsim.cli.notices import Notices
 from mvsim.cli.options import FLAG, Quiet
-from mvsim.cli.saving import saving
+from mvsim.cli.saving import refuse_folder, saving
 from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
 from mvsim.sweep.runs import open_runs
@@ -37,6 +37,7 @@ def collect(
     """Write what was measured in a sweep as a table, a row for each cell."""
     write = _csv if out is None else _writer(out)
     if out is not None:
+        refuse_folder(out, f"table{out.suffix}")
         if out.exists() and not force:
             raise UsageError(f"out={path_text(out)}: exists already; overwrite it with --force, or choose another file")
         ensure_writable(out, force=True)

@@ -42,6 +42,13 @@ def apply_config(app: App, commands: tuple[str, ...], arguments: ArgumentCollect
     Dict({key: _text(path, key, value) for key, value in values.items()}, source=path, use_commands_as_keys=False)(app, commands, arguments)
 
 
+def refuse_empty_names(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Raise `UsageError` if a file or folder has no name: a path would take that for the present folder; a cyclopts configuration source."""
+    for argument in arguments:
+        if argument.hint in (Path, Path | None, tuple[Path, ...]) and any(token.value == "" for token in argument.tokens):
+            raise UsageError(f"{argument.name.removeprefix('--')}='': must be the name of a file or folder")
+
+
 def read_toml(path: str | os.PathLike[str], name: str) -> dict[str, Any]:
     """Return what a TOML file says; ``name`` is what the file is called in messages.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shlex
 from collections.abc import Sequence
 
@@ -59,7 +60,8 @@ def message(error: BaseException, arguments: Sequence[str]) -> str:
         return _one_line(f"not enough memory{_detail(error)}; make the problem smaller (k, m, N, G)")
     if isinstance(error, OSError) and not isinstance(error, MvsimError):
         reason = error.strerror or str(error) or type(error).__name__
-        return _one_line(f"{path_text(error.filename) if error.filename else 'standard output'}: {reason}")
+        advice = "; give a shorter name" if error.errno == errno.ENAMETOOLONG else ""
+        return _one_line(f"{path_text(error.filename) if error.filename else 'standard output'}: {reason}{advice}")
     if isinstance(error, CycloptsError):
         return _parser_message(error, arguments)
     if isinstance(error, MvsimError):

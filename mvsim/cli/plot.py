@@ -11,9 +11,9 @@ from cyclopts import Parameter
 
 from mvsim.cli.notices import Notices
 from mvsim.cli.options import FLAG, read_integer
-from mvsim.cli.saving import saving
+from mvsim.cli.saving import refuse_folder, saving
 from mvsim.cli.words import runs_text
-from mvsim.echo import escaped, path_text
+from mvsim.echo import echo, escaped, path_text
 from mvsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def plot(
         raise UsageError("--animate: an animation shows one run; give one run file")
     if animate and panels is not None:
         raise UsageError("--panels: an animation has none; leave out --panels or --animate")
+    title = None if title is None else " ".join(title.split())
     chosen, wanted = _classes(classes), None if panels is None else [name.strip() for name in panels.split(",")]
     read = None
     if wanted is not None:
@@ -65,6 +66,7 @@ def plot(
         read = _read(runs)
         shown_of(read, chosen)
     picture = out or (folders[0] / "sweep.png" if folders else default_picture(runs, ".gif" if animate else ".png"))
+    refuse_folder(picture, f"run{picture.suffix}")
     if out is not None or picture.exists():  # before large files are read
         check_output(picture, force, MOVIES if animate else FORMATS)
     if read is None and not folders:
@@ -112,8 +114,8 @@ def _classes(text: str | None) -> list[int] | None:
         return None
     try:
         return [read_integer(word) for word in text.split(",")]
-    except ValueError as error:
-        raise UsageError(f"--classes: {error}; for example --classes 0,3") from None
+    except ValueError:
+        raise UsageError(f"--classes={echo(text)}: must be integers from 0, with commas, for example 0,3") from None
 
 
 def default_picture(runs: tuple[Path, ...], suffix: str = ".png") -> Path:

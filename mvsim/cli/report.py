@@ -15,7 +15,7 @@ from mvsim.archive import ensure_writable
 from mvsim.archive.atomic import write_atomically
 from mvsim.cli.notices import Notices
 from mvsim.cli.options import FLAG, Quiet
-from mvsim.cli.saving import saving
+from mvsim.cli.saving import refuse_folder, saving
 from mvsim.cli.words import runs_text
 from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
@@ -78,6 +78,7 @@ def _place(out: Path | None, runs: tuple[Path, ...], swept: bool, force: bool) -
     place = out or (runs[0] / "report.html" if swept else runs[0].with_name(f"{runs_text(runs)}-report.html"))
     if place.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"out={path_text(place)}: the name of a report must end in .html")
+    refuse_folder(place, "report.html")
     if place.exists() and not force:
         raise UsageError(f"{path_text(place)}: exists already; overwrite it with --force, or choose another file with --out")
     ensure_writable(place, force=True)

@@ -5,12 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from mvsim.echo import path_text
 from mvsim.errors import UsageError
 
 CORRECT = "correct that, or choose another file with --out"
 """What to do about a file that could not be written."""
+
+
+def refuse_folder(out: Path, example: str) -> None:
+    """Raise `UsageError` if a file is to be written where a folder is."""
+    if out.is_dir():
+        raise UsageError(f"out={path_text(out)}: is a directory; give the name of a file, for example {example}")
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from mvsim.archive import revision_text
 from mvsim.cli.options import FLAG, Json
-from mvsim.cli.words import bytes_text, deviation_lines, print_wrapped
+from mvsim.cli.words import bytes_text, counted, deviation_lines, print_wrapped
 from mvsim.echo import path_text
 from mvsim.errors import UsageError
 from mvsim.run import Run, open_run
@@ -51,7 +51,7 @@ def _facts(run: Run, file: Path) -> list[str]:
     return [
         *([running] if run.status == "running" else []),
         f"Status: {run.status}{'' if run.settled is None else ', settled' if run.settled else ', not settled'}; "
-        f"{run.dataset.sizes['time']} records, {run.dataset.sizes['snapshot']} saved states, {size}",
+        f"{counted(run.dataset.sizes['time'], 'record')}, {counted(run.dataset.sizes['snapshot'], 'saved state')}, {size}",
         "Parameters: " + ", ".join(f"{name}={_text(value)}" for name, value in fields.items()),
         "Other than the default: " + (", ".join(changed) or "none"),
         f"Integrator: {made['integrator']['name']} ({stepping})",

@@ -16,7 +16,7 @@ from mvsim.cli.options import FLAG, INTEGER, Json, Quiet
 from mvsim.cli.outcome import DONE, INCONCLUSIVE
 from mvsim.cli.progress import duration
 from mvsim.cli.sweep_progress import SweepDisplay, summary
-from mvsim.cli.words import TIMING_NOTICE, note
+from mvsim.cli.words import TIMING_NOTICE, counted, note
 from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
 from mvsim.free_memory import available_bytes
@@ -180,7 +180,7 @@ def _print_plan(folder: SweepFolder, asked: Standings, due: Collection[int], as_
         print(escaped(f"{line}  {said}" if said else line))
     left = [seconds for cell, _, seconds, _ in rows if cell.index in due]
     least, likely, most = (duration(factor * sum(left)) for factor in (1.0 / RANGE, 1.0, RANGE))
-    print(f"{len(rows)} cells, {len(left)} to do, about {likely} on one thread in all ({least} to {most})")
+    print(f"{counted(len(rows), 'cell')}, {len(left)} to do, about {likely} on one thread in all ({least} to {most})")
 
 
 def _common(study: Study) -> str:
@@ -213,12 +213,13 @@ def _ending(folder: SweepFolder, tally: Tally, asked: Standings, one: bool) -> s
         lines.append("go on with runs that had not settled by --until TIME")
     blocked = [(cell, standing) for cell, standing in asked if standing.blocked]
     if blocked:
-        more = f"; and {len(blocked) - 1} more such cells, which `mvsim collect` lists" if len(blocked) > 1 else ""
+        more = f"; and {counted(len(blocked) - 1, 'more such cell')}, which `mvsim collect` lists" if len(blocked) > 1 else ""
         lines.append(f"{_told(*blocked[0])}{more}")
     if tally.counts["failed"] > len(blocked):
         lines.append("try failed cells again with --retry; `mvsim collect` lists why they failed")
     if tally.busy:
-        lines.append(f"{len(tally.busy)} cells are in the hands of another process; repeat the command when it has ended")
+        busy = f"{counted(len(tally.busy), 'cell')} {'is' if len(tally.busy) == 1 else 'are'}"
+        lines.append(f"{busy} in the hands of another process; repeat the command when it has ended")
     return "\n".join(lines)
 
 

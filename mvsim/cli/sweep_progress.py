@@ -14,6 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from mvsim.cli.progress import COMPILE_NOTICE, LOG_INTERVAL, duration
+from mvsim.cli.words import counted
 from mvsim.echo import escaped
 from mvsim.sweep.engine import Event
 from mvsim.sweep.sweep import Display
@@ -47,7 +48,7 @@ class SweepDisplay(Display):
 
     def begin(self, tally: Tally, workers: str) -> None:
         """Say what is to be done, and by whom."""
-        self._write(f"{tally.left} of {tally.cells} cells to do; {workers}")
+        self._write(f"{tally.left} of {counted(tally.cells, 'cell')} to do; {workers}")
         if self._live is not None:
             self._live.start()
             self._show(tally, [Text("starting; the first run of each method compiles its kernels")])
@@ -78,7 +79,7 @@ class SweepDisplay(Display):
 
 def summary(tally: Tally) -> str:
     """Return how far a sweep is, in a line."""
-    parts = [f"{tally.counts['done']} of {tally.cells} cells done"]
+    parts = [f"{tally.counts['done']} of {counted(tally.cells, 'cell')} done"]
     if tally.undecided("done"):
         parts.append(f"{tally.undecided('done')} of them undecided (not settled)")
     if tally.counts["failed"]:
@@ -93,7 +94,7 @@ def _workers(tally: Tally) -> list[str]:
     """Return a line for each worker, of the first few."""
     lines = [f"{_place(name)}{_doing(one)}" for name, one in sorted(tally.at_work.items())[:MOST_WORKERS]]
     more = len(tally.at_work) - len(lines)
-    return [*lines, f"and {more} more workers"] if more > 0 else lines
+    return [*lines, f"and {counted(more, 'more worker')}"] if more > 0 else lines
 
 
 def _place(worker: str) -> str:

@@ -18,7 +18,7 @@ from mvsim.cli.fields import given_for, text_flags, with_flags
 from mvsim.cli.judging import JudgingShown
 from mvsim.cli.options import FLAG, INTEGER, Json, Quiet, read_integer
 from mvsim.cli.progress import COMPILE_NOTICE, progress_on
-from mvsim.cli.saving import CORRECT, not_written
+from mvsim.cli.saving import CORRECT, not_written, refuse_folder
 from mvsim.cli.streams import silence_stdout
 from mvsim.cli.verdict_table import COUNTED, counts, headlines, is_about, print_section, wrapped
 from mvsim.cli.verify_plan import planned, print_plan
@@ -273,6 +273,7 @@ def _check_answer_file(out: Path, runs: tuple[Path, ...], force: bool) -> Path:
     """Return ``out`` if the answer may be written there."""
     if any(run.exists() and out.exists() and run.samefile(out) for run in runs):
         raise UsageError(f"out={path_text(out)}: is a run that is to be judged; choose another file")
+    refuse_folder(out, "answer.json")
     if out.exists() and not force:
         raise UsageError(f"out={path_text(out)}: exists already; overwrite it with --force, or choose another file")
     ensure_writable(out, force=True)

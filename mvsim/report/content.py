@@ -135,7 +135,7 @@ def report_of_runs(runs: Sequence[Run], sections: Iterable[Section], command: st
         If a run is given twice.
     """
     refuse_repeated(runs)
-    title = "; ".join(dict.fromkeys(f"{method_name(run.method)}, k = {run.parameters.k}, seed {run.seed}" for run in runs))
+    title = "; ".join(dict.fromkeys(map(_run_title, runs)))
     return Report(
         title=title,
         summary=[_without_regime(run.summary) for run in runs],
@@ -226,8 +226,12 @@ def _provenance(run: Run, title: str = "") -> Table:
         ("options", ", ".join(f"{name} = {_short(value)}" for name, value in told["options"].items())),
         ("parameters", ", ".join(f"{name} = {_short(value)}" for name, value in told["parameters"].items())),
     ]
-    name = title or f"{method_name(run.method)}, k = {run.parameters.k}, seed {run.seed}"
-    return Table(name, ("", ""), rows)
+    return Table(title or _run_title(run), ("", ""), rows)
+
+
+def _run_title(run: Run) -> str:
+    """Return what a run is called: its model if that is not the network, its method, k and seed."""
+    return f"{run.parameters.described.label}{method_name(run.method)}, k = {run.parameters.k}, seed {run.seed}"
 
 
 def _short(value: Any) -> str:

@@ -51,10 +51,11 @@ def summary(recorder: Recorder, seed: int, clock: str, time: float, ending: str,
     p = recorder.objective.parameters
     accuracy = f"training accuracy {recorder.last('training_accuracy'):.4g}"
     draws = f"learned means on all of {recorder.feature_test.draws} fresh draws per class (Definition 4.5)"
-    measured = "" if recorder.times[-1] == time else f", measured last at t = {number(recorder.times[-1])}"
+    end, last = number(time), number(recorder.times[-1])
+    measured = "" if last == end else f", measured last at t = {last}"
     lines = [
         f"{learned(recorder)}, {accuracy}, {ending}.",
-        f"{p.described.label}{recorder.objective.label}, k = {p.k}, seed {seed}: {clock} to t = {number(time)}{measured}; {draws}.",
+        f"{p.described.label}{recorder.objective.label}, k = {p.k}, seed {seed}: {clock} to t = {end}{measured}; {draws}.",
         *facts,
         f"Regime: {regime_word(regime)}.",
     ]
@@ -197,7 +198,7 @@ def _limit(integrator: Integrator, horizon: float, t_end: float | None) -> str:
     steps = integrator.steps_until(horizon)
     if steps is None:
         return f"t = {number(horizon)}"
-    return f"the default limit of {steps} steps; to go on: --resume and a later --t-end, in Python resume=True and t_end"
+    return f"the default limit of {steps} step{'s' * (steps != 1)}; to go on: --resume and a later --t-end, in Python resume=True and t_end"
 
 
 def _predicted(recorder: Recorder) -> list[str]:
@@ -243,7 +244,8 @@ def _descent(recorder: Recorder, integrator: Integrator) -> list[str]:
     if taken <= eta:
         return []
     times = number(_two_digits(taken / largest))
-    return [f"To follow the gradient flow to {100.0 * FAITHFUL:g} %, gradient descent would need {needed}; these are {times} times as large."]
+    larger = "a little larger" if times == "1" else f"{times} times as large"
+    return [f"To follow the gradient flow to {100.0 * FAITHFUL:g} %, gradient descent would need {needed}; these are {larger}."]
 
 
 def _two_digits(value: float, rounding: str = ROUND_HALF_EVEN) -> float:

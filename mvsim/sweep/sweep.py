@@ -79,7 +79,8 @@ def jobs_of(
     cells = folder.study.cells
     for index in only or ():
         if not 0 <= index < len(cells):
-            raise UsageError(f"cell={echo(index)}: must be an integer from 0 to {len(cells) - 1}, the number of a cell")
+            allowed = f"an integer from 0 to {len(cells) - 1}" if len(cells) > 1 else "0"
+            raise UsageError(f"cell={echo(index)}: must be {allowed}, the number of a cell")
     jobs, place = [], RunFolder(Path(os.path.abspath(folder.path)))  # workers may have other working directories
     for cell, standing in zip(cells, standings, strict=True):
         due = standing.state in ("missing", "unfinished") or (standing.state == "failed" and retry and not standing.blocked)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from dataclasses import fields as dataclass_fields
 from pathlib import Path
 from types import NoneType
 from typing import Any, TypeGuard
@@ -12,7 +13,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from mvsim.data import Dataset
-from mvsim.echo import echo, path_text
+from mvsim.echo import echo, path_text, suggestion
 from mvsim.errors import UsageError
 from mvsim.inputs import check_path
 from mvsim.parameters import Parameters
@@ -26,6 +27,9 @@ from mvsim.verification.verdicts import Verdicts
 from mvsim.verification.verify import FOLDER, SEEDS, Section, Shown, ask_of_controls, ask_of_results, ask_of_runs, ask_of_theorems
 
 DEFAULT_K = (10,)
+
+_NO_ARGUMENTS = ("claims", "strict", "fields")
+"""Attributes of a question that are no arguments of `verify`."""
 
 Announce = Callable[[Run, int, int], None]
 """Is told of a run before it is judged: how many were before it, and how many there are (0 and 0 where that is not counted)."""
@@ -86,6 +90,7 @@ class Question:
 
     def check(self) -> None:
         """Raise `UsageError` if nothing is asked, an argument is out of its domain, or one is given that would change nothing."""
+        self._check_fields()
         if not (self.runs or self.theorems or self.results or self.controls):
             raise UsageError("nothing to verify: give run files (mvsim verify RUN.nc), --theorem 4.6, --result 3.2 or --controls")
         for name in ("controls", "follow", "strict"):
@@ -113,6 +118,13 @@ class Question:
             raise UsageError(
                 f"{path_text(folders[0])}: the folder of a sweep is judged alone, by the theorems about its runs; give nothing beside it"
             )
+
+    def _check_fields(self) -> None:
+        """Raise `UsageError` if a field is none of the parameters: it is an argument with another name."""
+        known = [*(one.name for one in dataclass_fields(self) if one.name not in _NO_ARGUMENTS), *Parameters.model_fields]
+        for name, value in self.fields.items():
+            if name not in Parameters.model_fields:
+                raise UsageError(f"{name}={echo(value)}: is no argument and no field of mvsim.Parameters{suggestion(name, known)}")
 
     @staticmethod
     def _refuse(given: Mapping[str, Any], why: str) -> None:

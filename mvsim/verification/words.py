@@ -81,6 +81,11 @@ def status_text(verdict: Verdict) -> str:
     return "measured, beyond the bound" if is_beyond(verdict) else verdict.status
 
 
+def times_text(count: int) -> str:
+    """Return how often something was: "once", "2 times"."""
+    return "once" if count == 1 else f"{count} times"
+
+
 def fold_text(factor: float) -> str:
     """Return by how much something grows: "3.16-fold", "10,000-fold"."""
     return f"{factor:,.0f}-fold" if factor >= 100.0 else f"{factor:.3g}-fold"

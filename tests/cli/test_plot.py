@@ -73,6 +73,15 @@ def test_a_run_that_is_given_twice_is_refused(command, mvsim, runs, tmp_path):
         package.verify([tmp_path / "copy.nc", package.open_run(tmp_path / "copy.nc")])
 
 
+@pytest.mark.parametrize(("title", "drawn"), [("two\n\nlines", "two lines"), ("\n\n", "")])
+def test_a_title_is_one_line(title, drawn, mvsim, runs, monkeypatch):
+    told = []
+    monkeypatch.setattr("mvsim.plotting.plot.run_figure", lambda runs, panels, classes, title: told.append(title))
+    monkeypatch.setattr("mvsim.plotting.save_figure", lambda *what: None)
+    assert mvsim("plot", "runs/erm.nc", "--title", title, "-o", "a.png").code == 0
+    assert told == [drawn]
+
+
 def test_a_run_is_never_written_to(mvsim, runs, tmp_path):
     before = (tmp_path / "runs" / "erm.nc").read_bytes()
     assert mvsim("plot", "runs/erm.nc", "-o", "runs/erm.nc", "--force").code == 2
@@ -92,18 +101,24 @@ def test_panels_classes_and_title_are_chosen(mvsim, runs, tmp_path):
         (["--panels", "los"], "panels='los': there is no such panel; must be of correlations, loss, learned-classes"),
         (["--panels", ""], "panels='': there is no such panel"),
         (["--classes", "3"], "classes=3: must be integers from 0 to 2, the classes of runs/erm.nc"),
-        (["--classes", "0,x"], "--classes: 'x' must be an integer"),
-        (["--classes", "1.5"], "--classes: '1.5' must be an integer"),
+        (["--classes", "0,x"], "--classes='0,x': must be integers from 0, with commas, for example 0,3"),
+        (["--classes", "1.5"], "--classes='1.5': must be integers from 0, with commas"),
+        (["--classes", ""], "--classes='': must be integers from 0, with commas"),
+        (["-o", "a.png/"], "out=a.png: is a directory; give the name of a file, for example run.png"),
+        (["-o", ""], "out='': must be the name of a file or folder"),
+        ([""], "RUN='': must be the name of a file or folder"),
+        (["x" * 300], "File name too long; give a shorter name"),
         (["--classes", "0,0"], "names a class twice"),
         (["--title", "x" * 201], "title='"),
         (["--animate", "--panels", "loss"], "--panels: an animation has none"),
         (["runs/midpoint.nc", "--animate"], "--animate: an animation shows one run"),
-        (["--animate", "-o", "a.png"], "a.png: the name of an animation must end in .gif, .html"),
+        (["--animate", "-o", "b.png"], "b.png: the name of an animation must end in .gif, .html"),
         (["-o", "a.gif"], "a.gif: the name of a picture must end in .png, .svg, .pdf"),
         (["--animate", "--classes", "7"], "classes=7"),
     ],
 )
 def test_wrong_choices_are_refused(words, named, mvsim, runs, tmp_path):
+    (tmp_path / "a.png").mkdir()
     result = mvsim("plot", "runs/erm.nc", *words)
     assert (result.code, result.out) == (2, "")
     assert named in result.err

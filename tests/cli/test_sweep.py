@@ -105,7 +105,7 @@ def test_a_sweep_is_made_and_collected(mvsim, study, tmp_path):
     plan = mvsim("sweep", study, "--until", "100", "--dry-run", "--quiet").out
     assert plan.count("goes on") == 4
     assert "4 cells, 4 to do" in plan
-    assert "1 cells, 1 to do" in mvsim("sweep", study, "--until", "100", "--cell", "2", "--dry-run", "--quiet").out
+    assert "1 cell, 1 to do" in mvsim("sweep", study, "--until", "100", "--cell", "2", "--dry-run", "--quiet").out
 
 
 def test_the_command_line_wins_over_the_study(mvsim, study):

@@ -139,6 +139,12 @@ def test_a_page_is_valid_and_needs_nothing_else(request, which):
     assert "@import" not in text
 
 
+def test_a_linear_run_is_called_that_in_the_title(tmp_path):
+    run = mvsim.simulate(mvsim.Parameters(k=3, model="linear", N=9, d=10), "erm", t_end=1.0, n_test=2)
+    report = report_of_runs([run], [], "mvsim report a.nc")
+    assert report.title == report.provenance[0].title == "linear model, ERM, k = 3, seed 0"
+
+
 def test_all_checks_and_the_headline_are_there(of_runs):
     checked = Checked(of_runs)
     assert checked.rows == len(VERDICTS) + 2  # theorems and definition stand at the top too

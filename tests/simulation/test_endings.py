@@ -21,6 +21,8 @@ from mvsim.kernels import BACKENDS
 from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
 from mvsim.recording.feature_test import FeatureTest, count_classes
 from mvsim.simulation.words import learned, number
+from mvsim.simulation import words
+from mvsim.simulation.words import number
 from mvsim.verification.evidence.evidence import Evidence
 
 
@@ -259,6 +261,20 @@ def test_the_summary_of_an_interrupted_run_gives_one_time_and_says_when_it_was_m
     assert measured < reached
     assert f"interrupted at step 47, t = {number(reached)}." in run.summary.splitlines()[0]
     assert f"to t = {number(reached)}, measured last at t = {number(measured)};" in run.summary
+
+
+@pytest.mark.parametrize(("time", "said"), [(100.01, "to t = 100;"), (110.0, "to t = 110, measured last at t = 100;")])
+def test_the_time_of_the_last_record_is_left_out_where_it_reads_like_that_of_the_end(time, said, monkeypatch):
+    monkeypatch.setattr(words, "learned", lambda recorder: "Nothing learned")
+    problem = SimpleNamespace(parameters=mvsim.Parameters(**TINY), label="erm")
+    recorder = SimpleNamespace(objective=problem, times=[0.0, 100.0], last=lambda name: 0.5, feature_test=SimpleNamespace(draws=4))
+    assert said in words.summary(recorder, 0, "7 steps", time, "interrupted", [], [])
+
+
+def test_steps_a_little_too_large_are_not_called_once_as_large(monkeypatch):
+    monkeypatch.setattr(words, "faithful_eta", lambda recorder: 0.99)
+    (said,) = words._descent(SimpleNamespace(times=[0.0, 9.0]), SimpleNamespace(learning_rate=1.0))
+    assert said.endswith("these are a little larger.")
 
 
 def test_no_theorem_speaks_of_points_that_were_given():

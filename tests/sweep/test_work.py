@@ -77,6 +77,8 @@ def test_only_one_cell_is_made(tmp_path):
     assert states(folder) == ["missing", "missing", "done", "missing"]
     with pytest.raises(UsageError, match="cell=4: must be an integer from 0 to 3"):
         work_on(folder, Serial(), only=[4])
+    with pytest.raises(UsageError, match="cell=7: must be 0, the number of a cell"):
+        work_on(SweepFolder.create(tmp_path / "one", Study.of({"k": 3, "method": "erm"})), Serial(), only=[7])
 
 
 def test_the_longest_runs_go_first(tmp_path):

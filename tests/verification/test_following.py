@@ -49,6 +49,8 @@ def test_where_a_class_has_no_escape_the_predicted_one_counts(erm):
         ({"controls": True, "k": (4,)}, r"k=\(4,\): is for theorems and results"),
         ({"results": ("3.2",), "path": "literal"}, "path='literal': is for runs that are made for a theorem"),
         ({"runs": ("a.nc",), "results": ("3.2",)}, "results=3.2: are judged without runs"),
+        ({"fields": {"theorem": "4.7"}}, "theorem='4.7': is no argument and no field of mvsim.Parameters, did you mean theorems[?]"),
+        ({"theorems": ("4.6",), "fields": {"zzz": 1}}, "zzz=1: is no argument and no field of mvsim.Parameters$"),
         ({"runs": ("a.nc",), "fields": {"d": 5}}, "d=5: is for theorems and results without runs"),
         ({"controls": "yes"}, "controls='yes': must be True or False"),
         ({"theorems": ("4.6",), "follow": 1}, "follow=1: must be True or False"),

@@ -124,7 +124,8 @@ def _lasting_told(run: Run, decision: Decision) -> list[str]:
     """Say since when features are as they are, and whether that is long enough."""
     last = float(run.dataset["time"][-1])
     end = time_text(last, run.parameters.k)
-    told = [f"unchanged since t = {decision.since:.4g}, true to {end}" if decision.since < last else f"the last change is at the end, {end}"]
+    until = "so to" if decision.status == "fails" else "true to"
+    told = [f"unchanged since t = {decision.since:.4g}, {until} {end}" if decision.since < last else f"the last change is at the end, {end}"]
     if not decision.is_lasting and decision.status == "inconclusive":
         told.append(f"too short to tell: it and training accuracy have to last while t grows {fold_text(decision.factor)}")
     return told

@@ -9,7 +9,7 @@ from mvsim.run import Run
 from mvsim.verification.evidence.persistence import FACTOR, PATIENCE, training_status, unchanged_since
 from mvsim.verification.statements.definition import Learned
 from mvsim.verification.verdict import Verdict, margin_above
-from mvsim.verification.words import fold_text, time_text
+from mvsim.verification.words import fold_text, time_text, times_text
 
 
 def accuracy_of(run: Run, learned: Learned) -> np.ndarray:
@@ -37,7 +37,7 @@ def training_accuracy(number: str, run: Run, learned: Learned) -> Verdict:
         detail += f"; too short to tell: it has to last while t grows {fold_text(growth)}"
     elif status == "inconclusive":
         detail += f"; too short to tell: it fails where it has stayed below 1 while t grew {fold_text(PATIENCE)}"
-    detail += f"; reached and lost {before} times before" if before else ""
+    detail += f"; reached and lost {times_text(before)} before" if before else ""
     name, part = f"Theorem {number} (training accuracy)", "training accuracy"
     statement = "training accuracy is 1 from some t on"
     return Verdict(name, status, statement, last, 1.0, margin_above(last, 1.0), detail, number=number, part=part)

@@ -63,6 +63,12 @@ def test_features_are_counted_as_the_theorem_says(number, end, expected):
     assert statuses(number, learned, accuracy, times=[0, 1, 10, 1e4]) == ["holds", expected]
 
 
+@pytest.mark.parametrize(("number", "words"), [("4.6", "true to t = 1e+04"), ("4.7", "so to t = 1e+04")])
+def test_only_what_holds_is_true_to_the_end(number, words):
+    features = THEOREMS[number].judge(*made_up([[NONE] * 10, *[[ONE] * 10] * 3], [0.0, 1.0, 1.0, 1.0], times=[0, 1, 10, 1e4]))[1]
+    assert f"unchanged since t = 1, {words}" in features.detail
+
+
 def test_what_is_missing_may_still_come_and_what_is_learned_stays():
     accuracy, times = [0.0, 1.0, 1.0, 1.0], [0, 1, 10, 9.9e3]
     missing, too_much = ([[NONE] * 10, end, end, end] for end in ([BOTH] * 9 + [ONE], [BOTH] * 10))

@@ -11,6 +11,7 @@ from mvsim.verification.evidence.evidence import Evidence, Snapshot
 from mvsim.verification.evidence.persistence import FACTOR, training_status
 from mvsim.verification.statements.claims.base import exceeding, first_records, largest, least, since
 from mvsim.verification.verdict import Status, Verdict, constant, margin_above
+from mvsim.verification.words import times_text
 
 
 def spread(evidence: Evidence) -> Verdict:
@@ -89,7 +90,7 @@ def training_accuracy(evidence: Evidence) -> Verdict:
     lost = int((right[:-1] & ~right[1:]).sum())
     detail = f"1 from t = {times[from_when]:.4g} to {times[-1]:.4g}" if right[-1] else f"{last:.4g} at t = {times[-1]:.4g}"
     detail += f"; computed again at {states} saved states"
-    detail += f"; reached and lost {lost} times before" if lost else ""
+    detail += f"; reached and lost {times_text(lost)} before" if lost else ""
     detail += "" if status != "inconclusive" else f"; too short to tell: it has to last while t grows {growth:.3g}-fold"
     statement = "argmax_s g_s(x_i) = y_i for all training points from some t on"
     return Verdict("Corollary B.8", status, statement, last, 1.0, margin_above(last, 1.0), detail)

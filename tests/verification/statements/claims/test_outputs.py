@@ -70,4 +70,4 @@ def test_training_accuracy_is_decided_by_what_lasts(erm):
     right[2] = 0.5
     verdict = check("Corollary B.8", altered(erm, training_accuracy=right))
     assert verdict.status == "holds"
-    assert "reached and lost 1 times" in verdict.detail
+    assert "reached and lost once before" in verdict.detail
