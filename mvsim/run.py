@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
     from mvsim.plotting.panel import Panel
 
+REGIME = "Regime: "
+"""Begins the line of a summary about the regime, in all files that there are: who has another place for the regime leaves that line out."""
+
 _MAKE = "read one with mvsim.open_run or make one with mvsim.simulate"
 
 

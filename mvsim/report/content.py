@@ -16,7 +16,7 @@ from mvsim.plotting.labels import method_name
 from mvsim.plotting.sweep_figure import sweep_figure
 from mvsim.report.headline import answer_sentences, contradicted_steps, regime_sentence
 from mvsim.report.svg import inline_svg
-from mvsim.run import Run
+from mvsim.run import REGIME, Run
 from mvsim.run_files import refuse_repeated
 from mvsim.sweep.runs import Runs
 from mvsim.sweep.values import told
@@ -188,7 +188,7 @@ def sweep_command(runs: Runs) -> str:
 
 def _without_regime(summary: str) -> str:
     """Return a summary without its lines about the regime, which has a part of its own."""
-    return "\n".join(line for line in summary.splitlines() if not line.strip().startswith("Regime:"))
+    return "\n".join(line for line in summary.splitlines() if not line.strip().startswith(REGIME))
 
 
 def _regime(runs: Sequence[Run]) -> dict[str, str]:

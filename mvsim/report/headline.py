@@ -11,7 +11,7 @@ from mvsim.verification.statements.linear_regime.results import RESULTS
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import BAD, STATUSES, Count, Status, Verdict, exit_code
 from mvsim.verification.verify import Section
-from mvsim.verification.words import conclusion, margin_text
+from mvsim.verification.words import BETWEEN_REGIMES, conclusion, margin_text
 
 MOST = 3
 """Runs, or parts, that are named with one outcome."""
@@ -81,17 +81,18 @@ def file_checks(verdicts: Iterable[Verdict]) -> str:
 
 def regime_words(label: str) -> str:
     """Return the regime of verdicts, short: "d below k^20; 5 more departures"."""
-    labels = label.split(" / ")
+    labels = label.split(BETWEEN_REGIMES)
     each = [_departures(one) for one in labels]
     if not all("d" in names for names in each):
-        return " / ".join(dict.fromkeys(f"departs in {', '.join(names)}" if names else one for names, one in zip(each, labels, strict=True)))
+        told = [f"departs in {', '.join(names)}" if names else one for names, one in zip(each, labels, strict=True)]
+        return BETWEEN_REGIMES.join(dict.fromkeys(told))
     more = len({name for names in each for name in names}) - 1
     return "d below k^20" + (f"; {more} more departure{'s' * (more > 1)}" if more else "")
 
 
 def regime_sentence(label: str) -> str:
     """Return the regime of verdicts as a sentence."""
-    departs = [_departures(one) for one in label.split(" / ")]
+    departs = [_departures(one) for one in label.split(BETWEEN_REGIMES)]
     if not any(departs):
         return f"As {_ASSUMED.removeprefix('what ')}, all hidden constants 1."
     told = " or ".join(dict.fromkeys(_and(names) if names else "nothing" for names in departs))
@@ -106,7 +107,7 @@ def short_margin(verdict: Verdict) -> str:
 
 
 def _departures(label: str) -> list[str]:
-    """Return what departs, by the label of a regime."""
+    """Return what departs, by the label of a regime, which `mvsim.parameters.regime_label` writes."""
     names = label.partition(": ")[2]
     return names.split(", ") if names else []
 

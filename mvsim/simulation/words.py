@@ -15,6 +15,7 @@ from mvsim.recording import hessian
 from mvsim.recording.entries import count_predicted
 from mvsim.recording.feature_test import Outcome, count_classes, is_learned, outcomes_of
 from mvsim.recording.recorder import Recorder
+from mvsim.run import REGIME
 
 FAITHFUL = 0.01
 """Relative deviation of the speed below which gradient descent counts as following the flow."""
@@ -57,7 +58,7 @@ def summary(recorder: Recorder, seed: int, clock: str, time: float, ending: str,
         f"{learned(recorder)}, {accuracy}, {ending}.",
         f"{p.described.label}{recorder.objective.label}, k = {p.k}, seed {seed}: {clock} to t = {end}{measured}; {draws}.",
         *facts,
-        f"Regime: {regime_word(regime)}.",
+        f"{REGIME}{regime_word(regime)}.",
     ]
     return "\n  ".join(lines)
 

@@ -14,6 +14,7 @@ from mvsim.verification.evidence.intervals import fraction_at_least
 from mvsim.verification.paths import describe_path
 from mvsim.verification.run_verdicts import Judgement
 from mvsim.verification.verdict import STATUSES, Count, Gathering, Verdict, constant
+from mvsim.verification.words import BETWEEN_REGIMES
 
 DECIDED = ("fails", "inconclusive", "holds")
 """Statuses of the parts of a theorem in one run, the one that decides about all of them first."""
@@ -176,7 +177,7 @@ def _names(judgements: Sequence[Judgement]) -> list[str]:
 
 
 def _common(labels: Sequence[str]) -> str:
-    return " / ".join(dict.fromkeys(labels))
+    return BETWEEN_REGIMES.join(dict.fromkeys(labels))
 
 
 def _decided(k: int, verdicts: Sequence[Verdict], lost: int) -> Verdict:

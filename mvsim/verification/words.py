@@ -10,6 +10,9 @@ from mvsim.verification.verdict import Verdict
 UNFAVOURABLE = {1: "something that was asked for fails or is contradicted", 3: "something that was asked for is inconclusive"}
 """What an exit code of `mvsim verify` says if it is not 0."""
 
+BETWEEN_REGIMES = " / "
+"""Stands between the labels of the regimes of several runs, where verdicts on them are gathered into one."""
+
 SOON = "; settled, and may change later: "
 """Stands between what holds of a run and what is predicted to end it."""
 

@@ -14,10 +14,13 @@ from synthetic import saved, synthetic_run
 
 import mvsim
 from mvsim.errors import UsageError
+from mvsim.parameters import Deviation, regime_label, regime_word
 from mvsim.report.content import Report, report_of_runs, report_of_sweep, sweep_command
 from mvsim.report.headline import answer_sentences, short_margin
+from mvsim.report.headline import answer_sentences, regime_sentence, regime_words
 from mvsim.report.page import page
 from mvsim.sweep.study import Study
+from mvsim.verification.ensemble import _common
 from mvsim.verification.verdict import Count, Verdict
 from mvsim.verification.verify import Section
 
@@ -143,6 +146,16 @@ def test_a_linear_run_is_called_that_in_the_title(tmp_path):
     run = mvsim.simulate(mvsim.Parameters(k=3, model="linear", N=9, d=10), "erm", t_end=1.0, n_test=2)
     report = report_of_runs([run], [], "mvsim report a.nc")
     assert report.title == report.provenance[0].title == "linear model, ERM, k = 3, seed 0"
+    assert regime_word(run.regime) in run.summary  # which has a part of its own in a report
+    (told,) = report.summary
+    assert told.splitlines() == run.summary.splitlines()[:-1]
+
+
+def test_what_departs_is_read_from_the_labels_of_regimes_as_they_are_written():
+    scaled, literal = ([Deviation(name, "", "", "") for name in names] for names in (["d", "P delta3"], ["N"]))
+    label = _common([regime_label(scaled), regime_label(literal), regime_label([])])
+    assert regime_sentence(label) == "Departs from what the theorems assume in d and P delta3 or N or nothing."
+    assert regime_words(label) == "departs in d, P delta3 / departs in N / literal"
 
 
 def test_all_checks_and_the_headline_are_there(of_runs):
