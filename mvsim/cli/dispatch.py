@@ -9,12 +9,12 @@ import threading
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from mvsim.cli.app import app
 from mvsim.cli.outcome import BUG, DONE, TRACEBACK, exit_code, message
+from mvsim.cli.remarks import note
 from mvsim.cli.streams import ResultsConsole, silence_stdout
-from mvsim.echo import escaped
 from mvsim.signals import delays_told
 
 
@@ -31,7 +31,7 @@ def dispatch(arguments: Sequence[str] | None = None) -> int:
             # Results are printed after everything is saved, so a reader that left (`| head`) has lost nothing but lines.
             silence_stdout()
         except (Exception, KeyboardInterrupt) as error:
-            _say(f"mvsim: {message(error, words)}")
+            note(message(error, words))
             if isinstance(error, OSError):  # it may be stdout itself that cannot be written
                 silence_stdout()
             if exit_code(error) == BUG and os.environ.get(TRACEBACK):
@@ -72,14 +72,9 @@ def _any_end_is_ctrl_c() -> Iterator[None]:
 
 def _show_warning(message: Warning | str, *details: object, **more: object) -> None:
     """Show a warning as one line: whoever types a command has no use for the place in the code."""
-    _say(f"mvsim: warning: {escaped(' '.join(str(message).split()))}")
+    note(f"warning: {' '.join(str(message).split())}")
 
 
 def _say_that_it_stops() -> None:
     """Say that Ctrl-C was heard by a compiler, which cannot be interrupted."""
-    _say("mvsim: interrupted; stops when the kernel that is being compiled is ready, half a minute at most")
-
-
-def _say(line: str) -> None:
-    with suppress(OSError, RuntimeError):  # if nobody reads stderr, the exit code still tells; a signal may arrive while something is printed
-        print(line, file=sys.stderr, flush=True)
+    note("interrupted; stops when the kernel that is being compiled is ready, half a minute at most")

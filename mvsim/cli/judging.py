@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -12,6 +10,7 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
+from mvsim.cli.remarks import note
 from mvsim.echo import escaped
 from mvsim.run import Run
 
@@ -47,8 +46,7 @@ class JudgingShown:
             self._spinner.update(text=Text(said))
             self._live.start(refresh=True)
         elif runs and before % EACH == 0 and not self._quiet:
-            with suppress(OSError):  # that nobody reads it is no reason to stop
-                print(f"mvsim: {said}", file=sys.stderr, flush=True)
+            note(said)
 
     def clear(self) -> None:
         """Remove the line: something else is shown next."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from contextlib import suppress
 
 from mvsim.cli.progress import LOG_INTERVAL
-from mvsim.echo import escaped
+from mvsim.cli.remarks import note
 
 LIVE_INTERVAL = 2.0
 """Seconds between two lines about the same work on a terminal; elsewhere `LOG_INTERVAL`."""
@@ -31,8 +30,7 @@ class Notices:
         """Say what begins, and may take long without another word."""
         if not self._quiet:
             self._last = time.monotonic()
-            with suppress(OSError):  # that nobody reads it is no reason to stop
-                print(f"mvsim: {escaped(what)}", file=sys.stderr, flush=True)
+            note(what)
 
     def count(self, what: str, before: int, of: int) -> None:
         """Say how far some work is, if nothing has been said for a while."""

@@ -6,7 +6,6 @@ import importlib
 import math
 import sys
 import time
-from contextlib import suppress
 from html import escape
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO
@@ -16,6 +15,7 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TimeElapsedColumn
 from rich.text import Text
 
+from mvsim.cli.remarks import note
 from mvsim.cli.words import span_text
 from mvsim.echo import escaped
 
@@ -196,8 +196,7 @@ class LoggedProgress:
         """Write nothing: the results follow on stdout."""
 
     def _write(self, text: str) -> None:
-        with suppress(OSError):
-            print(f"mvsim: {self._title}{': ' if self._title else ''}{text}", file=self._stream, flush=True)
+        note(f"{self._title}{': ' if self._title else ''}{text}", self._stream)
 
 
 def pace(status: dict[str, Any]) -> str:

@@ -15,7 +15,8 @@ from mvsim.archive import ensure_writable, read_provenance, read_run
 from mvsim.cli.fields import given_for, text_flags, typed_flags, with_flags
 from mvsim.cli.options import FLAG, Json, Quiet
 from mvsim.cli.progress import progress_on
-from mvsim.cli.words import TIMING_NOTICE, bytes_text, deviation_lines, note, print_wrapped, seconds_text, span_text
+from mvsim.cli.remarks import note
+from mvsim.cli.words import TIMING_NOTICE, bytes_text, deviation_lines, print_wrapped, seconds_text, span_text
 from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
 from mvsim.parameters import Parameters

@@ -15,8 +15,9 @@ from mvsim.cli.fields import Flags, with_flags
 from mvsim.cli.options import FLAG, INTEGER, Json, Quiet
 from mvsim.cli.outcome import DONE, INCONCLUSIVE
 from mvsim.cli.progress import duration
+from mvsim.cli.remarks import note
 from mvsim.cli.sweep_progress import SweepDisplay, summary
-from mvsim.cli.words import TIMING_NOTICE, counted, note
+from mvsim.cli.words import TIMING_NOTICE, counted
 from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
 from mvsim.free_memory import available_bytes

@@ -14,6 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from mvsim.cli.progress import COMPILE_NOTICE, LOG_INTERVAL, duration
+from mvsim.cli.remarks import note
 from mvsim.cli.words import counted
 from mvsim.echo import escaped
 from mvsim.sweep.engine import Event
@@ -70,11 +71,11 @@ class SweepDisplay(Display):
         self._live.update(Group(share, Text(summary(tally)), *lines))
 
     def _write(self, text: str) -> None:
+        if self._live is None or not self._live.is_started:
+            note(text, self._stream)
+            return
         with suppress(OSError):
-            if self._live is not None and self._live.is_started:
-                self._live.console.print(Text(f"mvsim: {escaped(text)}"))
-            else:
-                print(f"mvsim: {escaped(text)}", file=self._stream, flush=True)
+            self._live.console.print(Text(f"mvsim: {escaped(text)}"))
 
 
 def summary(tally: Tally) -> str:

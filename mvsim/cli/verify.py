@@ -18,12 +18,13 @@ from mvsim.cli.fields import given_for, text_flags, with_flags
 from mvsim.cli.judging import JudgingShown
 from mvsim.cli.options import FLAG, INTEGER, Json, Quiet, read_integer
 from mvsim.cli.progress import COMPILE_NOTICE, progress_on
+from mvsim.cli.remarks import note
 from mvsim.cli.saving import CORRECT, not_written, refuse_folder
 from mvsim.cli.streams import silence_stdout
 from mvsim.cli.verdict_table import COUNTED, counts, headlines, is_about, print_section, wrapped
 from mvsim.cli.verify_plan import planned, print_plan
-from mvsim.cli.words import TIMING_NOTICE, note
-from mvsim.echo import escaped, path_text
+from mvsim.cli.words import TIMING_NOTICE
+from mvsim.echo import path_text
 from mvsim.errors import UsageError
 from mvsim.kernels.jit.compiling import compilation_heard
 from mvsim.parameters import Parameters
@@ -183,7 +184,7 @@ def verify(
             sections.append(section)
             if not quiet and (swept or not runs):  # it may take hours until the answer is complete
                 origin = f" ({section.origin})" if section.origin else ""
-                print(escaped(f"mvsim: {section.title}{origin}: {counts(section.verdicts)}"), file=sys.stderr, flush=True)
+                note(f"{section.title}{origin}: {counts(section.verdicts)}")
     verdicts = [verdict for section in sections for verdict in section.verdicts]
     code = question.code(verdicts)
     answered = [AnsweredSection(title=section.title, verdicts=section.verdicts) for section in sections]

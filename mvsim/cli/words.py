@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import textwrap
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from mvsim.echo import escaped
@@ -25,12 +23,6 @@ def print_wrapped(lines: Iterable[str]) -> None:
     width = max(40, min(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH))
     for line in lines:
         print(*(textwrap.wrap(escaped(line), width, subsequent_indent="    ") or [""]), sep="\n")
-
-
-def note(line: str) -> None:
-    """Print a remark on stderr, where results are not."""
-    with suppress(OSError):  # nobody reads it
-        print(f"mvsim: {line}", file=sys.stderr, flush=True)
 
 
 def deviation_lines(regime: Sequence[Deviation]) -> list[str]:

@@ -1,9 +1,18 @@
 """What long work says on stderr while it goes on."""
 
+import errno
+import sys
+from types import SimpleNamespace
+
 import pytest
 from sweep_folder import filled
 
+from mvsim.cli.dispatch import _show_warning
+from mvsim.cli.judging import JudgingShown
 from mvsim.cli.notices import LOG_INTERVAL, Notices
+from mvsim.cli.progress import LoggedProgress
+from mvsim.cli.remarks import note
+from mvsim.cli.sweep_progress import SweepDisplay
 from mvsim.sweep.runs import open_runs
 
 
@@ -27,6 +36,33 @@ def test_what_begins_is_said_at_once_but_not_if_nobody_wants_to_know(clock, caps
     Notices(quiet=True).begin("drawing")
     Notices(quiet=True).count("reading runs", 7, 8)
     assert capsys.readouterr().err == "mvsim: drawing \\x1b[31m\n"
+
+
+class Full:
+    """A stream that cannot be written, as nobody reads it or the disk is full."""
+
+    def write(self, text):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    "say",
+    [
+        lambda: note("compiling"),
+        lambda: Notices().begin("drawing"),
+        lambda: JudgingShown().show(SimpleNamespace(path="a.nc"), 0, 20),
+        lambda: SweepDisplay()._write("cell 3 failed"),
+        lambda: LoggedProgress(sys.stderr).start({"compiling": True}),
+        lambda: _show_warning("coarse"),
+    ],
+)
+def test_remarks_that_nobody_reads_stop_nothing(say, monkeypatch, capsys):
+    said = []
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace(write=said.append, flush=lambda: None, isatty=lambda: False))
+    say()
+    assert "".join(said).startswith("mvsim: ")
+    monkeypatch.setattr(sys.stderr, "write", Full().write)
+    say()
 
 
 def test_reading_a_sweep_tells_how_far_it_is(tmp_path):
