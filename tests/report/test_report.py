@@ -16,8 +16,7 @@ import mvsim
 from mvsim.errors import UsageError
 from mvsim.parameters import Deviation, regime_label, regime_word
 from mvsim.report.content import Report, report_of_runs, report_of_sweep, sweep_command
-from mvsim.report.headline import answer_sentences, short_margin
-from mvsim.report.headline import answer_sentences, regime_sentence, regime_words
+from mvsim.report.headline import answer_sentences, regime_sentence, regime_words, short_margin
 from mvsim.report.page import page
 from mvsim.sweep.study import Study
 from mvsim.verification.ensemble import _common

@@ -20,9 +20,8 @@ from mvsim.integrators.flow.stalls import NOTHING_MOVES
 from mvsim.kernels import BACKENDS
 from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
 from mvsim.recording.feature_test import FeatureTest, count_classes
-from mvsim.simulation.words import learned, number
 from mvsim.simulation import words
-from mvsim.simulation.words import number
+from mvsim.simulation.words import learned, number
 from mvsim.verification.evidence.evidence import Evidence
 
 
