@@ -92,7 +92,8 @@ def test_a_dry_run_that_resumes_says_what_is_left(mvsim):
 def test_what_is_no_run_is_not_offered_to_be_continued(mvsim, tmp_path):
     (tmp_path / "run.nc").write_text("precious")
     assert "(exists already, and would be overwritten)" in mvsim(*GD, "--t-end", "60", "--dry-run", "--force").out
-    assert "(exists already and is no run that could be continued: --force overwrites it)" in mvsim(*GD, "--t-end", "60", "--dry-run").out
+    predicted = " ".join(mvsim(*GD, "--t-end", "60", "--dry-run").out.split())
+    assert "(exists already and is no run that could be continued: --force overwrites it)" in predicted
     refused = mvsim(*GD, "--t-end", "60")
     assert refused.err == "mvsim: run.nc: exists already and is no run that could be continued; overwrite it with --force, or choose another file\n"
     assert (tmp_path / "run.nc").read_text() == "precious"

@@ -154,7 +154,7 @@ def test_a_damaged_run_is_a_failure_that_is_named_and_left(mvsim, study, tmp_pat
     assert first.read_bytes() == whole[:3000]
     assert not list((tmp_path / "small").glob("*.failed.json"))
     second.write_bytes(b"")
-    assert "; and 1 more such cells, which `mvsim collect` lists" in mvsim("sweep", study, "--engine", "serial").out
+    assert "; and 1 more such cell, which `mvsim collect` lists" in mvsim("sweep", study, "--engine", "serial").out
     second.unlink()
     first.unlink()
     assert mvsim("sweep", study, "--engine", "serial").code == 0
