@@ -110,14 +110,14 @@ def test_a_run_that_was_interrupted_beyond_the_first_times_goes_on(tmp_path, mon
 
 def at_point(regime, **steps):
     """What the map has of one point: of each step the statuses of its runs."""
-    return {"regime": regime, "steps": {f"Claim B.{number[1:]}": {"statuses": statuses} for number, statuses in steps.items()}}
+    return {"regime": regime, "steps": {name.replace("_B", " B."): {"statuses": statuses} for name, statuses in steps.items()}}
 
 
 def test_the_map_says_which_contradictions_vanish():
     bad, good = "contradicted", "holds"
     results = {
-        "scaled": at_point("scaled", B17=[bad, good], B22=[bad], B23=[bad], B26=[good]),
-        "literal": at_point("literal", B17=[bad, good], B22=[good, good], B23=["not applicable"], B26=[bad]),
+        "scaled": at_point("scaled", Claim_B17=[bad, good], Claim_B22=[bad], Corollary_B23=[bad], Corollary_B26=[good]),
+        "literal": at_point("literal", Claim_B17=[bad, good], Claim_B22=[good, good], Corollary_B23=["not applicable"], Corollary_B26=[bad]),
     }
     assert proof_map.where_scaled_contradicts(results) == {"Claim B.17": (1, 2), "Claim B.22": (0, 2), "Corollary B.23": (0, 0)}
     said = proof_map._vanish(results)

@@ -14,13 +14,12 @@ CASES = [(method, name) for method in SETTLING for name, claim in CLAIMS.items()
 every_claim = pytest.mark.parametrize(("method", "name"), CASES)
 
 NOT_YET = {
-    "erm": {f"Claim B.{part}" for part in ("2", "4 (off-diagonal)", "4 (T_A)", "5", "6 (afterwards)", "12 (winner)", "12 (loser)")}
-    | {"Lemma B.11 (escape times)"},
+    "erm": {f"B.{part}" for part in ("2", "4 (off-diagonal)", "4 (T_A)", "5", "6 (afterwards)", "11 (escape times)", "12 (winner)", "12 (loser)")},
     "midpoint": {
-        f"Claim B.{part}" for part in ("17 (T_A)", "17 (off-diagonal)", "18 (off-diagonal)", "19", "20", "21", "22", "23", "24", "26", "28 (time)")
+        f"B.{part}" for part in ("17 (T_A)", "17 (off-diagonal)", "18 (off-diagonal)", "19", "20", "21", "22", "23", "24", "26", "28 (time)")
     },
 }
-"""Claims about what happens after the start."""
+"""Claims about what happens after the start, without what kind of statement they are."""
 
 
 def is_number(value):
@@ -54,7 +53,7 @@ def test_every_claim_can_be_asked_of_a_run_that_never_left_its_start(name, metho
     dataset = dataset.assign(entry_time=dataset["entry_time"] * np.nan)
     verdict = check(name, Evidence(Run(dataset, runs[method].provenance)))
     assert_well_formed(name, verdict)
-    assert (verdict.measured is None) == (name in NOT_YET[method])
+    assert (verdict.measured is None) == (name.split(" ", 1)[1] in NOT_YET[method])
     assert verdict.status != "contradicted"
 
 
