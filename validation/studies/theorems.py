@@ -39,7 +39,7 @@ QUESTIONS: dict[str, tuple[list[str], mvsim.Parameters, int]] = {
 """What is asked: theorems, parameters, seeds."""
 
 
-IDENTITIES = ("Calculation", "Lemma", "Proposition", "Corollary", "Gradient flow", "Records", "Replay")
+IDENTITIES = ("Calculation", "Lemma", "Proposition", "Corollary A", "Gradient flow", "Records", "Replay")
 """What these names begin is true in every run or not true at all; results that were kept tell it by the names alone."""
 
 LATER, AT_LATER = 1e12, "k=10, t=1e12"
