@@ -282,10 +282,11 @@ def quotes(results: dict[str, Any]) -> list[str]:
         return f"{right} | {of - right - undecided} | {undecided} |"
 
     default = [f"| {k} | default | {counted([results[f'{number} {FALLING} k={k}']])}" for number in ("4.6", "4.7") for k in (10, 6)]
-    literal = {number: [answer for name, answer in results.items() if name.startswith(f"{number} literal")] for number in ("4.6", "4.7")}
+    paths = {"4.6 at d = k^20, N = 2000": ("4.6 literal", "N=2000"), "4.7 at d = k^20": ("4.7 literal", "")}
+    literal = {said: [a for name, a in results.items() if name.startswith(begin) and name.endswith(end)] for said, (begin, end) in paths.items()}
     points = [answer for answers in literal.values() for answer in answers]
     ks, r0 = sorted(answer["k"] for answer in points), f"{max(answer['r0'] for answer in points):.0e}".replace("e-0", "e-")
-    rows = [f"{number} at d = k^20 | {ks[0]} to {ks[-1]} | {r0} and less | {counted(answers)}" for number, answers in literal.items()]
+    rows = [f"{said} | {ks[0]} to {ks[-1]} | {r0} and less | {counted(answers)}" for said, answers in literal.items()]
     return [*default, *rows, f"(default {results[f'4.6 {FALLING} k=10']['r0']:.1g} at k = 10)"]
 
 
