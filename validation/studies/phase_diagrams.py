@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import statistics
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -182,7 +183,7 @@ def pictures(results: dict[str, Any]) -> dict[str, Figure]:
         seeds = _seeds(results)
         note = (
             f"One thing at a time changed from $k$ = 4, $r_0$ = {R0:g}, $N$ = {N}; mixing at $k$ = 3, $N$ = 60. Bars: 95 % intervals over the\n"
-            f"classes of {seeds} seeds. Hollow: some class had no feature yet, or a run was given up. The title names what takes the whole interval\n"
+            f"classes of {seeds}. Hollow: some class had no feature yet, or a run was given up. The title names what takes the whole interval\n"
             f"below {ENOUGH:g} (dotted), unfinished classes counted in favour of the theorem."
         )
         figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
@@ -291,7 +292,7 @@ def passage(results: dict[str, Any]) -> str:
     return (
         "![Fractions of classes that end as the theorems say](../figures/phase-diagrams.png)\n\n"
         f"One thing at a time is changed from k = 4, r0 = {R0:g}, N = {N}; the picture has all fractions with their intervals. Listed are the values "
-        f"at which at least {100 * ENOUGH:g} % of the classes of {_seeds(results)} seeds end as the theorem says ({_least_counts(results)}). The "
+        f"at which at least {100 * ENOUGH:g} % of the classes of {_seeds(results)} end as the theorem says ({_least_counts(results)}). The "
         f"headline names what takes the whole interval below {ENOUGH:g}, with unfinished classes counted in favour of the theorem.\n\n"
         + table(["changed", "tried", "ERM: exactly one feature", "Midpoint Mixup: both features"], rows)
         + "\nIn brackets: values at which it is fewer, but some class had learned neither view yet when its run was ended. A view that suffices "
@@ -300,9 +301,10 @@ def passage(results: dict[str, Any]) -> str:
 
 
 def _seeds(results: dict[str, Any]) -> str:
-    """Return how many seeds maps have."""
-    seeds = sorted({study["seeds"] for study in results.values()})
-    return " or ".join(map(str, seeds))
+    """Return how many seeds maps have: the number that most of them have, and which have others."""
+    usual = statistics.mode(study["seeds"] for study in results.values())
+    others = [f"{name}: {study['seeds']}" for name, study in results.items() if study["seeds"] != usual]
+    return f"{usual} seeds" + (f" ({', '.join(others)})" if others else "")
 
 
 def _least_counts(results: dict[str, Any]) -> str:
