@@ -104,8 +104,8 @@ def _oldest(before: Stamp | None, now: Stamp) -> Stamp:
     if before is None:
         return {"revision": "unknown", "sources": None}
     if before["sources"] == now["sources"]:
-        return {"note": before["note"]}
-    return {name: before[name] for name in ("revision", "date", "machine", "sources", "note", "older")}
+        return {name: before[name] for name in ("note", "carried") if name in before}
+    return {name: before[name] for name in ("revision", "date", "machine", "sources", "note", "older", "carried") if name in before}
 
 
 def standing(study: Study, folder: Path) -> str:

@@ -11,6 +11,7 @@ A stamp is an entry of ``stamps.json`` beside the results:
 ``sources``      digest of the code that was measured (`lib.sources`) and of the results that it started from; None if that is not known
 ``note``         what else a reader has to know; empty if nothing
 ``older``        words that say that the result is older than the code; empty if it is not
+``carried``      words that say to which later code the result was carried over (``validation/carry.py``); absent if it was not
 ===============  ==================================================================================================================
 """
 
@@ -69,10 +70,10 @@ def digest_of_file(path: Path) -> str:
 
 def present_sources(study: Study) -> str:
     """Return the digest of the code that a study measures and of the results that it starts from, as they are now."""
-    return _sources_in(Path(mvsim.__file__).parent, study)
+    return sources_in(Path(mvsim.__file__).parent, study)
 
 
-def _sources_in(package: Path, study: Study) -> str:
+def sources_in(package: Path, study: Study) -> str:
     """Return the digest with the code of mvsim in a folder."""
     code = digest_of_sources(package, study.sources, study.path)
     read = [digest_of_file(RESULTS / f"{name}.json") for name in study.reads]
@@ -83,7 +84,7 @@ def present_stamp(study: Study, command: str) -> Stamp:
     """Return the stamp of a measurement that begins now, still without the digest of its results."""
     return {
         "command": command,
-        "revision": _revision(),
+        "revision": present_revision(),
         "date": datetime.date.today().isoformat(),
         "machine": _machine(),
         "sources": present_sources(study),
@@ -94,15 +95,24 @@ def present_stamp(study: Study, command: str) -> Stamp:
 
 def stamp_at(study: Study, command: str, revision: str) -> Stamp:
     """Return the stamp of results that were measured today on this machine, with mvsim as it was at a git revision."""
-    commit = _git("rev-parse", "--verify", f"{revision}^{{commit}}").decode().strip()
+    commit = _commit(revision)
     with tempfile.TemporaryDirectory() as folder:
-        with tarfile.open(fileobj=io.BytesIO(_git("archive", commit, "mvsim"))) as archive:
-            archive.extractall(folder, filter="data")
         try:
-            sources = _sources_in(Path(folder) / "mvsim", study)
+            sources = sources_in(extracted(commit, Path(folder)), study)
         except MissingSourceError:  # the parts had other names then
             sources = None
     return present_stamp(study, command) | {"revision": commit[:7], "sources": sources}
+
+
+def extracted(revision: str, folder: Path) -> Path:
+    """Write mvsim as it was at a git revision to a folder, and return where it is."""
+    with tarfile.open(fileobj=io.BytesIO(_git("archive", _commit(revision), "mvsim"))) as archive:
+        archive.extractall(folder, filter="data")
+    return folder / "mvsim"
+
+
+def _commit(revision: str) -> str:
+    return _git("rev-parse", "--verify", f"{revision}^{{commit}}").decode().strip()
 
 
 def stamp_text(stamp: Stamp) -> str:
@@ -111,11 +121,11 @@ def stamp_text(stamp: Stamp) -> str:
     known = [machine.get("processor"), f"{machine['cores']} cores" if "cores" in machine else None]
     known += [f"{name} {machine[key]}" for key, name in (("python", "Python"), ("numpy", "numpy"), ("numba", "numba")) if key in machine]
     where = ", ".join(one for one in known if one)
-    notes = "".join(f" {words}" for words in (stamp["note"], stamp["older"]) if words)
+    notes = "".join(f" {words}" for words in (stamp["note"], stamp.get("carried"), stamp["older"]) if words)
     return f"*Measured at revision {stamp['revision']}, {stamp['date']}; {where}. Command: `{stamp['command']}`.{notes}*"
 
 
-def _revision() -> str:
+def present_revision() -> str:
     """Return the git revision of the code, "unknown" where there is none."""
     try:
         commit = _git("rev-parse", "HEAD").decode().strip()[:7]
