@@ -22,7 +22,7 @@ def _study(*sources):
     def nothing(*_):
         return []
 
-    return Study("exactness", "d", "t", sources, (), nothing, nothing, nothing, nothing, nothing, nothing, nothing, nothing)
+    return Study("exactness", "d", "t", sources, (), nothing, nothing, nothing, nothing, nothing, nothing, nothing, nothing, nothing)
 
 
 @pytest.fixture

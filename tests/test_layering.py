@@ -8,7 +8,7 @@ import pytest
 import mvsim
 
 LAYERS = [
-    ["errors", "echo", "extras", "html", "logarithms", "signals", "version"],
+    ["counted", "errors", "echo", "extras", "html", "logarithms", "signals", "version"],
     ["devices", "inputs", "intervals", "options", "random_streams", "linalg"],
     ["parameters"],
     ["free_memory"],

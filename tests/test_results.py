@@ -81,6 +81,13 @@ def test_the_readme_says_what_was_measured():
     assert [quote for quote in quotes if " ".join(quote.split()) not in readme] == []
 
 
+def test_the_documentation_says_what_was_measured():
+    cited = [one for name in MEASURED for one in Study.load(name).citations(results_of(name)).items()]
+    pages = {page: " ".join((ROOT / "docs" / page).read_text(encoding="utf-8").split()) for page, _ in cited}
+    assert sum(len(words) for _, words in cited) >= 6
+    assert [(page, words) for page, of_page in cited for words in of_page if " ".join(words.split()) not in pages[page]] == []
+
+
 def test_pictures_exist_and_name_a_command_that_exists():
     shown = re.findall(r"\]\(\.\./(figures/[\w.-]+)\)", PAGE.read_text(encoding="utf-8"))
     assert len(shown) >= 4
@@ -358,7 +365,7 @@ def _study(**changes):
     parts = {
         "name": "exactness", "description": "d", "title": "t", "sources": ("losses",), "reads": (), "options": lambda parser: None,
         "measure": lambda options: {}, "judge": lambda results: [], "headline": lambda results: "All is well", "passage": lambda results: "",
-        "numbers": lambda results: [], "quotes": lambda results: [], "pictures": lambda results: {},
+        "numbers": lambda results: [], "quotes": lambda results: [], "citations": lambda results: {}, "pictures": lambda results: {},
     }  # fmt: skip
     return Study(**parts | changes)
 

@@ -50,5 +50,5 @@ LARGE_OUTPUTS = 1e-11
 # What the integrals of a flow at rtol = 1e-3 are off by, relative to their size: they follow by the formula of its steps, some rtol.
 DISSIPATED = 1e-2
 
-# Two flows at rtol = 1e-3, one in which neurons rest, differ by what each errs: some parts in 10^4 of escape times and correlations.
+# Two flows at rtol = 1e-5, one in which neurons rest, differ by what each errs: up to 100 rtol of escape times and correlations.
 RESTED = 1e-3

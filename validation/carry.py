@@ -18,6 +18,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from lib.page import page
@@ -64,7 +65,9 @@ def can_be_carried(study: Study, package: Path) -> bool:
 
 def compared(package: Path, names: list[str]) -> int:
     """Make runs with mvsim in a folder and with mvsim as it is, print in what they differ, and return the exit code."""
-    differences = different(measured(package, names), measured(Path(mvsim.__file__).parent, names))
+    with ThreadPoolExecutor(2) as both:
+        before, now = both.map(measured, (package, Path(mvsim.__file__).parent), (names, names))
+    differences = different(before, now)
     print("\n".join(["Not the same bits:", *differences] if differences else [f"{len(names)} runs have the same bits"]))
     return 1 if differences else 0
 

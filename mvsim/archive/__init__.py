@@ -4,12 +4,14 @@ from mvsim.archive.attributes import plain_attributes
 from mvsim.archive.lock import lock_run
 from mvsim.archive.provenance import collect_provenance, revision_text
 from mvsim.archive.run_file import read_provenance, read_run, without_resuming, write_run
-from mvsim.archive.writable import ensure_writable
+from mvsim.archive.writable import NO_RUN, ensure_writable, is_run
 from mvsim.recording.coordinates import with_coordinates
 
 __all__ = [
+    "NO_RUN",
     "collect_provenance",
     "ensure_writable",
+    "is_run",
     "lock_run",
     "plain_attributes",
     "read_provenance",

@@ -6,8 +6,12 @@ import os
 from pathlib import Path
 
 from mvsim.archive.atomic import is_special, target_of, temporary_file
+from mvsim.archive.run_file import read_provenance
 from mvsim.echo import echo, path_text
 from mvsim.errors import UsageError
+
+NO_RUN = "is no run that could be continued"
+"""Of a file that is there where a run is to be saved."""
 
 
 def ensure_writable(path: str | os.PathLike[str], force: bool = False, resume: bool = False) -> None:
@@ -35,8 +39,10 @@ def ensure_writable(path: str | os.PathLike[str], force: bool = False, resume: b
     target = check_place(path)
     if os.path.exists(target):
         if not force and not resume:
-            ways = "continue it (--resume, resume=True), overwrite it (--force, force=True), or choose another file"
-            raise UsageError(f"{path_text(path)}: exists already; {ways}")
+            ways = "overwrite it (--force, force=True), or choose another file"
+            if is_run(target):
+                raise UsageError(f"{path_text(path)}: exists already; continue it (--resume, resume=True), {ways}")
+            raise UsageError(f"{path_text(path)}: exists already and {NO_RUN}; {ways}")
         if not os.access(target, os.W_OK):
             raise UsageError(f"{path_text(path)}: is read-only; make it writable or choose another file")
 
@@ -57,3 +63,12 @@ def check_place(path: str | os.PathLike[str]) -> Path:
     except OSError as error:
         place = path_text(target.parent)
         raise UsageError(f"{path_text(path)}: nothing can be created in {place}: {error.strerror}; choose another file") from None
+
+
+def is_run(path: str | os.PathLike[str]) -> bool:
+    """Whether a file can be read as a run."""
+    try:
+        read_provenance(path)
+    except UsageError:
+        return False
+    return True

@@ -55,7 +55,7 @@ def message(error: BaseException, arguments: Sequence[str]) -> str:
     if isinstance(error, Interrupted):
         return _one_line(f"{error}; resume with: {resuming_command(arguments)}")
     if isinstance(error, KeyboardInterrupt):
-        return "interrupted before anything new was saved"
+        return "interrupted before anything was saved in this call; the same command starts again"
     if isinstance(error, MemoryError):
         return _one_line(f"not enough memory{_detail(error)}; make the problem smaller (k, m, N, G)")
     if isinstance(error, OSError) and not isinstance(error, MvsimError):

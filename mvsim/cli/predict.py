@@ -9,23 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import mvsim
-from mvsim.archive import ensure_writable, read_provenance, read_run
+from mvsim.archive import NO_RUN, ensure_writable, is_run, read_run
 from mvsim.cli.remarks import note
-from mvsim.cli.words import TIMING_NOTICE, bytes_text, print_wrapped, seconds_text, span_text
+from mvsim.cli.words import TIMING_NOTICE, bytes_text, deviation_lines, print_wrapped, seconds_text, span_text
 from mvsim.echo import escaped
-from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
 from mvsim.simulation.entry import requested
 from mvsim.simulation.estimate import estimate_run, nothing_left
 from mvsim.simulation.options import RunOptions
+from mvsim.simulation.plan import plan_of
 from mvsim.simulation.progress import Silent
 
-NO_RUN = "is no run that could be continued"
-"""Of a file that is there where a run is to be saved."""
 
+def predict(parameters: Parameters, options: Mapping[str, Any], path: Path, as_json: bool, quiet: bool, verbose: bool) -> None:
+    """Print what a run would take, and refuse what it would refuse; but a file that it would not overwrite is only told of.
 
-def predict(parameters: Parameters, options: Mapping[str, Any], path: Path, as_json: bool, quiet: bool) -> None:
-    """Print what a run would take, and refuse what it would refuse; but a file that it would not overwrite is only told of."""
+    With ``verbose``, say how the run would depart from what the theorems assume.
+    """
     request = requested(parameters, None, Silent(), out=path, **options)
     asked = request.options
     ensure_writable(path, force=asked.force or not asked.resume, resume=asked.resume)
@@ -43,23 +43,29 @@ def predict(parameters: Parameters, options: Mapping[str, Any], path: Path, as_j
         print(json.dumps({"file": str(path), "exists": path.exists(), "finished": False, **asdict(estimate)}))
     else:
         _print_estimate(estimate, path, asked)
+        print_wrapped(deviation_lines(plan_of(request, None).regime) if verbose else [])
 
 
 def _print_estimate(estimate: mvsim.Estimate, path: Path, asked: RunOptions) -> None:
     """Print what a run would take."""
     available = "" if estimate.available_bytes is None else f" of {bytes_text(estimate.available_bytes)} available"
     least, most = estimate.gradients
-    count = f"{least}" if least == most else f"{least} to {most}"
+    count = f"{least:,}" if least == most else f"{_two_digits(least):,} to {_two_digits(most):,}"
     goes_on = asked.resume and path.exists()
     print_wrapped(
         [
             f"This run would take {span_text(estimate.seconds)}{' from its start; what is saved of it is not subtracted' if goes_on else ''}.",
             f"  Memory: {bytes_text(estimate.memory_bytes)}{available}.",
-            f"  One gradient takes {seconds_text(estimate.gradient_seconds)}, measured now; {count} are expected.",
+            f"  Gradients: {count} expected, {seconds_text(estimate.gradient_seconds)} each (measured now).",
             f"  Computed by: {estimate.algorithm}.",
             f"  File: {escaped(str(path))}{_what_becomes_of(path, asked)}.",
         ]
     )
+
+
+def _two_digits(count: int) -> int:
+    """Return a count with two digits: more of them nobody knows."""
+    return int(float(f"{count:.2g}"))
 
 
 def _what_becomes_of(path: Path, asked: RunOptions) -> str:
@@ -71,12 +77,3 @@ def _what_becomes_of(path: Path, asked: RunOptions) -> str:
     if asked.force:
         return " (exists already, and would be overwritten)"
     return f" (exists already{': --resume continues it,' if is_run(path) else f' and {NO_RUN}:'} --force overwrites it)"
-
-
-def is_run(path: Path) -> bool:
-    """Whether a file can be read as a run."""
-    try:
-        read_provenance(path)
-    except UsageError:
-        return False
-    return True

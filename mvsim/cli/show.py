@@ -10,7 +10,8 @@ from cyclopts import Parameter
 
 from mvsim.archive import revision_text
 from mvsim.cli.options import FLAG, Json
-from mvsim.cli.words import bytes_text, counted, deviation_lines, print_wrapped
+from mvsim.cli.words import bytes_text, deviation_lines, print_wrapped
+from mvsim.counted import counted
 from mvsim.echo import path_text
 from mvsim.errors import UsageError
 from mvsim.run import Run, open_run

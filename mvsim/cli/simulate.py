@@ -16,7 +16,6 @@ from mvsim.cli.progress import progress_on
 from mvsim.cli.remarks import note
 from mvsim.cli.words import deviation_lines, print_wrapped
 from mvsim.echo import escaped, path_text
-from mvsim.errors import UsageError
 from mvsim.parameters import Parameters
 from mvsim.recording.feature_test import count_classes
 from mvsim.simulation.all_options import DEFAULTS, AllRunOptions
@@ -33,7 +32,8 @@ def simulate(
     config: Annotated[Path | None, Parameter(help="TOML file with any of these options; the command line takes precedence.")] = None,
     r0: Annotated[float | None, Parameter(help="In the place of d: the largest initial correlation is about this part of the threshold.")] = None,
     regime: Annotated[
-        Literal["scaled", "literal"], Parameter(help="scaled: d chosen so that a run is short; literal: d = k^20, as Assumption 4.3 has it.")
+        Literal["scaled", "literal"],
+        Parameter(help="scaled: the default d, at which ERM is predicted to learn both features in at most 2 % of the classes; literal: d = k^20."),
     ] = "scaled",
     dry_run: Annotated[bool, FLAG, Parameter(help="Predict memory and time, with one gradient timed here and now, and simulate nothing.")] = False,
     verbose: Annotated[bool, FLAG, Parameter(name=["--verbose", "-v"], help="List how the run departs from what the theorems assume.")] = False,
@@ -45,22 +45,19 @@ def simulate(
 
     ``config`` has been applied before this is called (`mvsim.cli.config.apply_config`).
     """
-    from mvsim.cli.predict import NO_RUN, is_run, predict  # it loads what computes, which the help does not need
+    from mvsim.cli.predict import predict  # it loads what computes, which the help does not need
 
     fields, options = given_for(Parameters, given), given_for(AllRunOptions, given)
     parameters = parameters_of(fields, r0, regime)
     path = out or default_path(parameters, options)
-    if dry_run:
-        predict(parameters, options, path, json_, quiet)
-        return
     _note_coarse_steps(options.get("rtol"))
+    if dry_run:
+        predict(parameters, options, path, json_, quiet, verbose)
+        return
     before = _last_written(path)
     if options.get("resume") and not options.get("force") and before is None and not quiet:
         AllRunOptions(out=path, **options)  # what is refused is refused in one line
         note(f"{path_text(path)}: nothing was saved there, so the run starts from the beginning")
-    if path.is_file() and not options.get("resume") and not options.get("force") and not is_run(path):
-        AllRunOptions(out=path, **options)
-        raise UsageError(f"{path_text(path)}: exists already and {NO_RUN}; overwrite it with --force, or choose another file")
     with nullcontext() if quiet else progress_on() as progress:
         run = mvsim.simulate(parameters, out=path, progress=progress, **options)
     if json_:
@@ -77,7 +74,7 @@ def _note_coarse_steps(rtol: float | None) -> None:
     from mvsim.verification.statements.gradient_flow import COARSEST  # all verdicts come with it, which a run does not need
 
     if rtol > COARSEST:
-        note(f"rtol={rtol:g}: `mvsim verify` cannot tell so coarse a run from a changed one; take {COARSEST:g} or less to have it judged")
+        note(f"warning: rtol={rtol:g}: `mvsim verify` cannot tell so coarse a run from a changed one; take {COARSEST:g} or less to have it judged")
 
 
 def _last_written(path: Path) -> int | None:

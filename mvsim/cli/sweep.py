@@ -17,7 +17,8 @@ from mvsim.cli.outcome import DONE, INCONCLUSIVE
 from mvsim.cli.progress import duration
 from mvsim.cli.remarks import note
 from mvsim.cli.sweep_progress import SweepDisplay, summary
-from mvsim.cli.words import TIMING_NOTICE, counted
+from mvsim.cli.words import TIMING_NOTICE
+from mvsim.counted import counted
 from mvsim.echo import escaped, path_text
 from mvsim.errors import UsageError
 from mvsim.free_memory import available_bytes
@@ -66,9 +67,7 @@ def sweep(
         tuple[str, ...],
         Parameter(name="--zip", negative="", show_default=False, help="Names, as k,d, whose values go side by side; all others are crossed."),
     ] = (),
-    regime: Annotated[
-        Literal["scaled", "literal"] | None, Parameter(help="scaled: d chosen so that runs are short (default); literal: d = k^20.")
-    ] = None,
+    regime: Annotated[Literal["scaled", "literal"] | None, Parameter(help="scaled: the default d of each k (default); literal: d = k^20.")] = None,
     dry_run: Annotated[bool, FLAG, Parameter(help="List the cells with predicted time and memory, and make nothing.")] = False,
     cells: Annotated[bool, FLAG, Parameter(help="Print how many cells there are, for the array of a batch system, and make nothing.")] = False,
     cell: Annotated[int | None, INTEGER, Parameter(help="Make this cell only, in this process: a task of an array.")] = None,

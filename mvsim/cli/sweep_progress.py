@@ -15,7 +15,7 @@ from rich.text import Text
 
 from mvsim.cli.progress import COMPILE_NOTICE, LOG_INTERVAL, duration
 from mvsim.cli.remarks import note
-from mvsim.cli.words import counted
+from mvsim.counted import counted
 from mvsim.echo import escaped
 from mvsim.sweep.engine import Event
 from mvsim.sweep.sweep import Display

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -12,38 +10,32 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from mvsim.archive import ensure_writable
-from mvsim.archive.atomic import write_atomically
+from mvsim.cli.answer_file import check_place, check_replaceable, name_of_answer, written_or_why_not
 from mvsim.cli.fields import given_for, text_flags, with_flags
 from mvsim.cli.judging import JudgingShown
 from mvsim.cli.options import FLAG, INTEGER, Json, Quiet, read_integer
 from mvsim.cli.progress import COMPILE_NOTICE, progress_on
 from mvsim.cli.remarks import note
-from mvsim.cli.saving import CORRECT, not_written, refuse_folder
 from mvsim.cli.streams import silence_stdout
-from mvsim.cli.verdict_table import COUNTED, counts, headlines, is_about, print_section, wrapped
+from mvsim.cli.verdict_table import counts, headlines, is_about, print_section, wrapped
+from mvsim.cli.verify_outcome import outcome_line
 from mvsim.cli.verify_plan import planned, print_plan
 from mvsim.cli.words import TIMING_NOTICE
-from mvsim.echo import path_text
 from mvsim.errors import UsageError
 from mvsim.kernels.jit.compiling import compilation_heard
 from mvsim.parameters import Parameters
 from mvsim.report.headline import answer_sentences
 from mvsim.run import Run
 from mvsim.simulation.options import RunOptions
-from mvsim.verification.answer import Answer, AnsweredSection, read_answer
+from mvsim.verification.answer import Answer, AnsweredSection
 from mvsim.verification.contents import contents_of
 from mvsim.verification.paths import PATHS
 from mvsim.verification.question import Question
 from mvsim.verification.run_verdicts import check_shown, check_step
 from mvsim.verification.statements.linear_regime.results import RESULTS
 from mvsim.verification.statements.theorems import THEOREMS
-from mvsim.verification.verdict import BAD, Verdict
 from mvsim.verification.verify import FOLDER, FOLLOWED, SEEDS, make_folder
 from mvsim.version import __version__
-
-MOST_CAUSES = 5
-"""Verdicts that are named as the cause of an exit code."""
 
 
 def _integers(kind: type, tokens: Any) -> tuple[int, ...]:
@@ -161,7 +153,7 @@ def verify(
         path=path, folder=runs_dir, threads=threads, fields=fields_given,
     )  # fmt: skip
     question.check()
-    answer = _check_answer_file(out, runs, force) if out is not None else question.place / _name(question) if question.makes_runs else None
+    answer = check_place(out, runs, force) if out is not None else question.place / name_of_answer(question) if question.makes_runs else None
     swept = len(runs) == 1 and runs[0].is_dir()
     contents: dict[str, str] = {}
     shown = JudgingShown(quiet)
@@ -176,7 +168,7 @@ def verify(
         return 0
     if answer is not None and out is None:
         make_folder(question.place)
-        _check_replaceable(answer, question)
+        check_replaceable(answer, question)
 
     sections = []
     with shown, _compilation_told(silent=quiet or question.makes_runs):  # runs that are made tell of it themselves
@@ -189,7 +181,7 @@ def verify(
     code = question.code(verdicts)
     answered = [AnsweredSection(title=section.title, verdicts=section.verdicts) for section in sections]
     whole = Answer(version=__version__, question=question.as_dict(), contents=contents, exit_code=code, sections=answered)
-    unsaved = None if answer is None else _unsaved(answer, whole.text())  # before anything is printed: whoever reads may leave
+    unsaved = None if answer is None else written_or_why_not(answer, whole.text())  # before anything is printed: whoever reads may leave
     try:
         if json_:
             print(_about(whole, only).text())
@@ -198,7 +190,7 @@ def verify(
                 print("\n".join(line for words in answer_sentences(sections, question.as_dict(), code) for line in wrapped(words)))
             for section in sections:
                 print_section(section.title, section.verdicts, all_, claim, only, section.stated)
-            print("\n".join(wrapped(_outcome(question, verdicts, None if unsaved else answer))))
+            print("\n".join(wrapped(outcome_line(question, verdicts, None if unsaved else answer))))
         sys.stdout.flush()
     except BrokenPipeError:  # the verdict is the exit code, whoever reads the words
         silence_stdout()
@@ -219,15 +211,6 @@ def _about(answer: Answer, numbers: Collection[str]) -> Answer:
     kept = [[v for v in section.verdicts if any(is_about(v, number) for number in numbers)] for section in answer.sections]
     sections = [AnsweredSection(title=section.title, verdicts=verdicts) for section, verdicts in zip(answer.sections, kept, strict=True)]
     return answer.model_copy(update={"sections": sections})
-
-
-def _unsaved(path: Path, text: str) -> UsageError | None:
-    """Write the answer to a file; return what is wrong if it cannot be written, which is raised when the answer has been printed."""
-    try:
-        write_atomically(path, f"{text}\n".encode())
-    except OSError as error:
-        return UsageError(f"{not_written(path, error)}; the answer is above; to keep it in a file, {CORRECT}, and ask again")
-    return None
 
 
 def _print_plan(question: Question, as_json: bool, quiet: bool) -> None:
@@ -252,51 +235,3 @@ def _compilation_told(silent: bool) -> Iterator[None]:
 
     with compilation_heard(tell):
         yield
-
-
-def _outcome(question: Question, verdicts: list[Verdict], answer: Path | None) -> str:
-    """Return the last line: the exit code, what caused it, and how many parts of theorems, steps and checks of the files say what."""
-    asked, code = question.asked_for(verdicts), question.code(verdicts)
-    causes = [v.name for v in asked if v.status in (BAD if code == 1 else ("inconclusive",))] if code else []
-    causes += [f"{number} (not about what was judged)" for number in question.unanswered(verdicts)]
-    more = f" and {len(causes) - MOST_CAUSES} more" if len(causes) > MOST_CAUSES else ""
-    named = f" because of {', '.join(causes[:MOST_CAUSES])}{more}" if causes else ""
-    saved = "" if answer is None else f"; saved in {answer}"
-    steps = sum(v.kind == "step" and v.status == "contradicted" and v not in asked for v in verdicts)
-    beside = f"; not counted: {steps} contradicted step{'s' * (steps != 1)} of the proofs (--strict counts them)" if steps else ""
-    told = "; ".join(f"{what.several}: {counts(mine)}" for kind, what in COUNTED.items() if (mine := [v for v in asked if v.kind == kind]))
-    replayed = [v.count for v in verdicts if v.count is not None and v.count.what == "steps"]
-    covered = f" ({sum(c.right for c in replayed)} of {sum(c.of for c in replayed)} steps replayed)" if replayed else ""
-    return f"exit code {code}{named}" + (f". {told[0].upper()}{told[1:]}" if told else "") + covered + beside + saved
-
-
-def _check_answer_file(out: Path, runs: tuple[Path, ...], force: bool) -> Path:
-    """Return ``out`` if the answer may be written there."""
-    if any(run.exists() and out.exists() and run.samefile(out) for run in runs):
-        raise UsageError(f"out={path_text(out)}: is a run that is to be judged; choose another file")
-    refuse_folder(out, "answer.json")
-    if out.exists() and not force:
-        raise UsageError(f"out={path_text(out)}: exists already; overwrite it with --force, or choose another file")
-    ensure_writable(out, force=True)
-    return out
-
-
-def _check_replaceable(path: Path, question: Question) -> None:
-    """Raise `UsageError` if there is a file that is no answer to the same question."""
-    if not path.exists():
-        return
-    try:
-        asked = read_answer(path).question
-    except UsageError:
-        asked = None
-    if asked != question.as_dict():
-        advice = "move it away, or give another file with --out"
-        raise UsageError(f"{path_text(path)}: is not an answer to this question and would be replaced; {advice}")
-
-
-def _name(question: Question) -> str:
-    """Return the name of the file with the answer; asked again, it is written anew."""
-    what = [f"theorem-{number}" for number in question.theorems] + [f"result-{number}" for number in question.results]
-    what += ["controls"] if question.controls else []
-    text = json.dumps(question.as_dict(), sort_keys=True)
-    return f"{'-'.join(what)}-{hashlib.sha256(text.encode()).hexdigest()[:10]}.json"

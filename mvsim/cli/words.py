@@ -36,11 +36,6 @@ def runs_text(runs: Sequence[Path]) -> str:
     return first.stem + ("" if not others else f"-and-{others[0].stem}" if len(others) == 1 else f"-and-{len(others)}-others")
 
 
-def counted(number: int, what: str) -> str:
-    """Return a number of things, as "1 cell" or "2 cells"."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
 def bytes_text(count: float) -> str:
     """Return a size of memory, as "1.2 GiB"."""
     if count < 2**30:

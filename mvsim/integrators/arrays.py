@@ -16,7 +16,8 @@ Memory = TypeVar("Memory")
 def pack(memory: Any, device: Device = host()) -> dict[str, np.ndarray]:  # noqa: B008 - a constant
     """Return all values of a dataclass as arrays of the host; a value that is a dataclass itself under names that begin with its own and a dot.
 
-    Values whose type is not told, `Any`, are arrays on a device. They are copied from it all at once.
+    Values whose type is not told, `Any`, are arrays on a device. They are copied from it all at once. Raises `TypeError` where a dataclass within is
+    of another class than its field says.
     """
     values = _values(memory, "")
     remote = [name for name, (there, _) in values.items() if there]
@@ -31,6 +32,8 @@ def _values(memory: Any, prefix: str) -> dict[str, tuple[bool, Any]]:
     for field in fields(memory):
         value = getattr(memory, field.name)
         within = is_dataclass(value)
+        if within and type(value) is not kinds[field.name]:
+            raise TypeError(f"{prefix}{field.name} is a {type(value).__name__}, and would be read back as a {kinds[field.name].__name__}")
         values |= _values(value, f"{prefix}{field.name}.") if within else {prefix + field.name: (kinds[field.name] is Any, value)}
     return values
 

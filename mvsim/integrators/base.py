@@ -96,8 +96,8 @@ class Units(NamedTuple):
     step : array
         For what a step adds to the error.
     equation : array
-        For what is left over of the equation of an implicit step, at most as large. What moves on a shorter time than the step forgets
-        errors of earlier steps, so that those can be larger than what has to be told apart for the equation to have a solution.
+        For what is left over of the equation of an implicit step, never above ``step``. What relaxes within one step forgets its earlier errors, so
+        that ``step`` may be coarse there; the equation itself has to be solved finely enough to have a solution.
     """
 
     step: Any
@@ -159,7 +159,7 @@ class Field:
     Attributes
     ----------
     loss_and_gradient : callable
-        (n, c) -> J and its gradient at c; n is the number of the step, for losses that are redrawn.
+        (n, c) -> J >= 0 and its gradient at c; n is the number of the step, for losses that are redrawn.
     curvature : callable
         c -> the stiff part of the Hessian on the raveled c, or None if it is not known.
     units : callable
@@ -245,6 +245,9 @@ class Integrator(ABC):
     letter: ClassVar[str]
     """What that argument is called in messages and on the command line."""
 
+    usual: ClassVar[float | None] = None
+    """Its value where none is given, if that is the same for all fields."""
+
     follows_flow: ClassVar[bool] = True
     """Whether it follows c' = -grad J to within a relative tolerance ``rtol``, its option, so that a run can be judged as a gradient flow."""
 
@@ -306,8 +309,9 @@ class Integrator(ABC):
             If it cannot be followed that far.
         """
 
-    def relative_gradients(self) -> float:
-        """Return how many gradients it takes, over those of the flow at its default tolerance."""
+    @classmethod
+    def relative_gradients(cls, value: float | None) -> float:
+        """Return how many gradients it takes with a value of its option, None if none is given, over those of the flow at its default tolerance."""
         return 1.0
 
     @abstractmethod

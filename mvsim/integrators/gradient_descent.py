@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import pydantic
 
+from mvsim.counted import counted
 from mvsim.errors import DivergedError, UsageError
 from mvsim.inputs import check_positive
 from mvsim.integrators.base import Field, Integrator, State, Visit, next_log_mark
@@ -40,7 +41,7 @@ class GradientDescent(Integrator):
     def __init__(
         self,
         field: Field,
-        learning_rate: Annotated[float | None, pydantic.Field(description="step size eta > 0; by default chosen for these parameters")] = None,
+        learning_rate: Annotated[float | None, pydantic.Field(description="step size eta > 0; default 6 k")] = None,
     ) -> None:
         super().__init__(field)
         self.learning_rate = self.check_option(field.learning_rate if learning_rate is None else learning_rate)
@@ -73,8 +74,8 @@ class GradientDescent(Integrator):
         return t_end
 
     def steps_until(self, t_end: float) -> int:
-        """Return the number of steps that reach t_end."""
-        return math.ceil(t_end / self.learning_rate * (1.0 - 1e-12))
+        """Return the number of steps that reach t_end > 0: one at least, also where the quotient is no double."""
+        return max(1, math.ceil(t_end / self.learning_rate * (1.0 - 1e-12)))
 
     def is_mark(self, state: State) -> bool:
         """Whether this step is one of the log-spaced ones (or step 0)."""
@@ -104,4 +105,4 @@ class GradientDescent(Integrator):
 
     def clock(self, state: State) -> str:
         """Say how many steps of which size."""
-        return f"{state.step} steps of gradient descent with eta = {self.learning_rate:g}"
+        return f"{counted(state.step, 'step')} of gradient descent with eta = {self.learning_rate:g}"

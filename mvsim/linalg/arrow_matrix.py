@@ -38,7 +38,7 @@ class Curvature:
         (B, q, e) that coupling.
     lifetime : int
         Steps of an integrator after which it has to be made anew. A direction in which it is stiff and the loss no longer is, because a
-        neuron has died, would be damped for ever; a matrix that is cheap to make is made for every step.
+        neuron has died, would be damped for ever. A matrix that is cheap to make can have the lifetime 1.
     """
 
     border_index: Any

@@ -7,9 +7,9 @@ g_y at the rates sum_p R'(a_p) x^(p)[s, l] <= R'(A) G, where
     A[y, r] = max_p |x^(p)|_1 max |c[y, r]|    (an upper bound of |<w, x^(p)>|).
 
 So a change of 1 / (R'(A) G) changes no output by more than 1. Where residuals are small the unit has to be smaller. A neuron of class y that has
-escaped is pulled by the points of its class with the residual eps, the mean of 1 - phi_y; on noise in points of other classes it comes to
-rest where (n / rho)^(alpha - 1) ~ eps. The equation of a step has a solution that Newton's method finds only where n is told apart from 0: for it
-the unit is multiplied by min(1, `AT_REST` eps^(1 / (alpha - 1))), so that a change is small beside n. What a step adds to the error of n is forgotten
+escaped is pulled by the points of its class with the residual eps, the mean of 1 - phi_y. Its pre-activation n on noise in points of other classes
+comes to rest where (n / rho)^(alpha - 1) ~ eps. An iteration finds the solution of the equation of a step only where n is told apart from 0: for it
+the unit is multiplied by min(1, `BALANCE` eps^(1 / (alpha - 1))), so that a change is small beside n. What a step adds to the error of n is forgotten
 in a time that is short beside later steps, and n adds n R'(n) G ~ n eps to an output: for it that factor to the power `FORGOTTEN` is small
 enough. With the finer unit for both, more gradients are taken for the same margins (study `flow_rest` in `validation/`).
 A linear model has no such balance, and R' = 1 everywhere.
@@ -30,7 +30,7 @@ from mvsim.linalg.primitives import Places, primitives_of
 from mvsim.linalg.vectors import flat
 from mvsim.objectives.base import Objective
 
-AT_REST = 10.0
+BALANCE = 10.0
 """With rtol = 1e-3 the equation of a step resolves an equilibrium to 1 %."""
 
 FORGOTTEN, MOST_FORGOTTEN = 0.5, 30.0
@@ -65,7 +65,7 @@ class Scales:
         size = xp.abs(c)
         largest = xp.max(size, axis=(2, 3), keepdims=True)
         steepest = xp.minimum(xp.maximum(self._patch * largest / p.rho, 0.0), 1.0) ** (p.alpha - 1.0)
-        equilibrium = AT_REST * self._residuals(c) ** (1.0 / max(p.alpha - 1.0, 1.0))
+        equilibrium = BALANCE * self._residuals(c) ** (1.0 / max(p.alpha - 1.0, 1.0))
         others, own = flat(xp.broadcast_to(_OTHERS * largest, c.shape)), self._own
         relative = xp.reshape(own.written(others, xp.maximum(flat(size)[own.index], self.own_thresholds)), c.shape)
         absolute = 1.0 / xp.maximum(steepest * self._totals, 1e-300)

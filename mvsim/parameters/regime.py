@@ -59,7 +59,7 @@ def regime_word(regime: Iterable[Deviation]) -> str:
     if GIVEN in names:
         return "given points, about which no theorem speaks; learned features are tested on draws of the parameters' own distribution"
     if "d" not in names:
-        return f"d as the theorems assume, with departures in {', '.join(dict.fromkeys(names))}"
+        return f"as the theorems assume but for {', '.join(dict.fromkeys(names))}"
     return f"scaled (it departs from what the theorems assume in {len(names)} way{'s' if len(names) > 1 else ''})"
 
 

@@ -110,8 +110,7 @@ def nothing_left(request: Request, saved: tuple[Any, dict[str, Any]]) -> bool:
     """
     plan, options = plan_of(request, saved), request.options
     state, _ = taken_up(plan.recorder, saved[0], plan.integrator, options.out)
-    settled = options.t_end is None and plan.recorder.settling.reached(options.settled_factor)
-    return saved[1]["status"] == "finished" and (settled or state.time >= plan.horizon * (1.0 - 1e-12))
+    return saved[1]["status"] == "finished" and plan.is_over(state.time, options)
 
 
 def gradients(plan: Plan, c: np.ndarray, t_end: float | None, settled_factor: float) -> tuple[int, int]:
@@ -127,7 +126,7 @@ def gradients(plan: Plan, c: np.ndarray, t_end: float | None, settled_factor: fl
     else:
         share = math.log(end / first) / math.log(DEFAULTS.settled_factor * last / first)
         count = GRADIENTS_TO_ESCAPE + max(share, 0.0) * gradients_of_flow(objective.parameters, objective.mixes)
-    count *= plan.integrator.relative_gradients()
+    count *= plan.integrator.relative_gradients(plan.provenance["integrator"].get(plan.integrator.option))
     return round(count / RANGE), round(count * RANGE)
 
 

@@ -39,7 +39,7 @@ class FewNeurons(Groups):
         self.alike = xp.reshape(xp.permute_dims(xp.reshape(scales.own_index, (k, m, V)), (0, 2, 1)), (k * V, m))
 
     def around(self, c: Any, wanted: Any, before: Any) -> Any | None:
-        """Take as many neurons of each class as the class needs that needs most."""
+        """Take the same number of neurons of every class: as many as the class that needs most."""
         xp = namespace_of(c)
         needed = self._objective.resident.escaped(c, SOON) | self._holding(wanted)
         count = int(xp.max(xp.sum(xp.astype(needed, xp.int64), axis=1)))

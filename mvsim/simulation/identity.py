@@ -50,9 +50,11 @@ def canonical_options(method: str, seed: int, options: Mapping[str, Any]) -> dic
     points = {name: value.digest() for name, value in options.items() if isinstance(value, Dataset)}
     asked = AllRunOptions(method=method, seed=seed, **{name: value for name, value in options.items() if name not in points})
     given = {name: getattr(asked, name) for name in sorted(asked.model_fields_set - _IN_THE_NAME - _INDIFFERENT)}
-    letter = INTEGRATORS[asked.integrator].letter
-    if given.get(letter) is not None:
-        given[letter] = INTEGRATORS[asked.integrator].check_option(given[letter])
+    integrator = INTEGRATORS[asked.integrator]
+    if given.get(integrator.letter) is not None:
+        given[integrator.letter] = integrator.check_option(given[integrator.letter])
+    if given.get(integrator.letter) == integrator.usual:
+        given.pop(integrator.letter, None)
     return {name: _plain(value) for name, value in given.items() if value != getattr(DEFAULTS, name)} | points
 
 

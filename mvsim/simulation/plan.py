@@ -18,6 +18,7 @@ from mvsim.recording.feature_test import FeatureTest
 from mvsim.recording.recorder import Recorder
 from mvsim.simulation.departures import departures_of_problem
 from mvsim.simulation.field import field_of
+from mvsim.simulation.options import RunOptions
 from mvsim.simulation.request import Request
 from mvsim.simulation.resuming import refuse_going_back, refuse_other_run
 
@@ -54,6 +55,11 @@ class Plan:
     recorder: Recorder
     regime: list[Deviation]
     provenance: dict[str, Any]
+
+    def is_over(self, time: float, options: RunOptions) -> bool:
+        """Whether a run that has come to a time, and was measured up to it, has come to its end: it has settled, or has been followed far enough."""
+        settled = options.t_end is None and self.recorder.settling.reached(options.settled_factor)
+        return settled or time >= self.horizon * (1.0 - 1e-12)
 
 
 def plan_of(request: Request, saved: Any) -> Plan:

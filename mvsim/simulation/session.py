@@ -136,13 +136,7 @@ class Session:
             self.recorder.record(self.integrator.here(self.state))
 
     def _finished(self) -> bool:
-        return self._reached() or (self.options.t_end is None and self._settled())
-
-    def _reached(self) -> bool:
-        return self.state.time >= self.horizon * (1.0 - 1e-12)
-
-    def _settled(self) -> bool:
-        return self.recorder.settling.reached(self.options.settled_factor)
+        return self.plan.is_over(self.state.time, self.options)
 
     def _arrive(self, visit: Visit) -> None:
         """Take note of a state: escapes, the record if it is due, where to resume."""
@@ -192,14 +186,13 @@ class Session:
 
     def _save(self, status: str, ending: str, said: list[str]) -> Run:
         """Put the run together as it stands and write it, if it has a file."""
-        self.last_saved = time.monotonic()
         out = self.options.out
         provenance = {
             **self.plan.provenance,
             "status": status,
             "summary": summary(self.recorder, self.options.seed, self.integrator.clock(self.state), self.state.time, ending, said, self.plan.regime),
-            "wall_seconds": self.wall_before + self.last_saved - self.started,
-            "settled": self._settled() if status == "finished" else None,
+            "wall_seconds": self.wall_before + time.monotonic() - self.started,
+            "settled": self.recorder.settling.reached(self.options.settled_factor) if status == "finished" else None,
             "faithful_eta": faithful_eta(self.recorder),
         }
         dataset = to_dataset(self.recorder, self.integrator.here(self.state), self.integrator.here(self.resume), self.integrator)
@@ -207,5 +200,6 @@ class Session:
         behind = status in ("running", "interrupted") and self.saved and self.state.step < int(self.saved[0]["final_step"])
         if out is not None and not behind:
             write_run(out, dataset, provenance)
+        self.last_saved = time.monotonic()  # when it is written: a run has so long for its steps, however long saving takes
         described = without_resuming(dataset).assign_attrs(plain_attributes(provenance))
         return Run(described, provenance, None if out is None else Path(out))

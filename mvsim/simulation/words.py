@@ -230,9 +230,10 @@ def _without_points(recorder: Recorder) -> list[str]:
 
 
 def _descent(recorder: Recorder, integrator: Integrator) -> list[str]:
-    """Say what gradient descent would need to go where a flow has gone, or how far its steps are from that.
+    """Say what gradient descent would need to go where a flow has gone, or how far its steps are from that where it has been.
 
-    The largest step is told with two digits, rounded down: it is a bound, and depends on which states happened to be recorded.
+    The largest step is told with two digits, rounded down: it is a bound, and depends on which states happened to be recorded. A flow records its
+    escapes, where the limit is least; gradient descent with large steps jumps over them.
     """
     eta, taken = faithful_eta(recorder), integrator.learning_rate
     if eta is None:
@@ -242,11 +243,10 @@ def _descent(recorder: Recorder, integrator: Integrator) -> list[str]:
     if taken is None:
         steps = number(_two_digits(max(1.0, recorder.times[-1] / largest)))
         return [f"Plain gradient descent would need {needed} to follow this to {100.0 * FAITHFUL:g} %: {steps} of them or more."]
-    if taken <= eta:
-        return []
     times = number(_two_digits(taken / largest))
-    larger = "a little larger" if times == "1" else f"{times} times as large"
-    return [f"To follow the gradient flow to {100.0 * FAITHFUL:g} %, gradient descent would need {needed}; these are {larger}."]
+    these = "" if taken <= eta else f"; these are {'a little larger' if times == '1' else f'{times} times as large'}"
+    elsewhere = "It may have jumped over states where the limit is far smaller: a run with integrator flow names that"
+    return [f"At the states that this run recorded, {needed} follow the gradient flow to {100.0 * FAITHFUL:g} %{these}. {elsewhere}."]
 
 
 def _two_digits(value: float, rounding: str = ROUND_HALF_EVEN) -> float:

@@ -81,7 +81,7 @@ def count_of(cell: Cell) -> float:
         if asked.t_end is not None:
             return float(math.ceil(asked.t_end / (asked.integrator_option() or LEARNING_RATE_PER_CLASS * p.k)))
         return float(AFFORDABLE_PAIR_GRADIENTS if mixes else AFFORDABLE_GRADIENTS)
-    return gradients_of_flow(p, mixes)
+    return INTEGRATORS[asked.integrator].relative_gradients(asked.integrator_option()) * gradients_of_flow(p, mixes)
 
 
 def measured_gradient(cell: Cell, seconds: float = MEASURING) -> float:

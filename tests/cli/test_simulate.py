@@ -63,8 +63,10 @@ def test_a_dry_run_predicts_and_makes_nothing(mvsim, tiny, tmp_path):
     assert told["memory_bytes"] > 2**27
     words = mvsim("simulate", *tiny, "--integrator", "gd", "--eta", "2", "--dry-run").out
     assert words.startswith("This run would take ")
-    assert "30 are expected" in words
+    assert "Gradients: 30 expected" in words
     assert "exists already" not in words
+    assert "(k^20" not in words
+    assert "r0 = " in mvsim("simulate", *tiny, "--dry-run", "--verbose").out  # how it departs from the regime of the theorems
     mvsim("simulate", *tiny, "--integrator", "gd", "--eta", "2")
     assert "exists already" in mvsim("simulate", *tiny, "--integrator", "gd", "--eta", "2", "--dry-run").out
     assert mvsim("simulate", "--k", "1000000", "--m", "1000000", "--dry-run").code == 2
@@ -95,7 +97,8 @@ def test_what_is_no_run_is_not_offered_to_be_continued(mvsim, tmp_path):
     predicted = " ".join(mvsim(*GD, "--t-end", "60", "--dry-run").out.split())
     assert "(exists already and is no run that could be continued: --force overwrites it)" in predicted
     refused = mvsim(*GD, "--t-end", "60")
-    assert refused.err == "mvsim: run.nc: exists already and is no run that could be continued; overwrite it with --force, or choose another file\n"
+    ways = "overwrite it (--force, force=True), or choose another file"
+    assert refused.err == f"mvsim: run.nc: exists already and is no run that could be continued; {ways}\n"
     assert (tmp_path / "run.nc").read_text() == "precious"
 
 
@@ -304,4 +307,4 @@ def test_divergence_has_its_own_exit_code(mvsim, monkeypatch):
 def test_a_coarse_tolerance_is_warned_of(rtol, warned, mvsim, tiny):
     result = mvsim("simulate", *tiny, "--method", "erm", "--rtol", rtol, "--out", "run.nc")
     assert result.code == 0
-    assert ("mvsim: rtol=0.004: `mvsim verify` cannot tell so coarse a run from a changed one" in result.err) == warned
+    assert ("mvsim: warning: rtol=0.004: `mvsim verify` cannot tell so coarse a run from a changed one" in result.err) == warned

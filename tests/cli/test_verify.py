@@ -11,7 +11,7 @@ from lib.terminal import shown_on_terminal
 
 import mvsim as package
 from mvsim.cli.verdict_table import BEYOND, print_section
-from mvsim.cli.verify import _outcome
+from mvsim.cli.verify_outcome import outcome_line
 from mvsim.verification.question import Question
 from mvsim.verification.verdict import Verdict
 
@@ -360,8 +360,8 @@ def test_numbers_may_be_a_list_and_in_small_letters(mvsim, runs):
 def test_the_last_line_counts_contradicted_steps_that_nobody_asked_for():
     theorem = Verdict("Theorem 4.6 (features)", "holds", "s", 1.0, 0.9, kind="theorem", number="4.6")
     steps = [Verdict(f"Claim {number}", "contradicted", "s", kind="step", number=number) for number in ("B.22", "B.26")]
-    assert _outcome(Question(), [theorem], None) == "exit code 0. Parts of theorems: 1 holds"
-    assert _outcome(Question(), [theorem, steps[0]], None).endswith("; not counted: 1 contradicted step of the proofs (--strict counts them)")
-    assert "; not counted: 2 contradicted steps of" in _outcome(Question(), [theorem, *steps], None)
-    assert "; not counted: 1 " in _outcome(Question(claims=("B.22",)), [theorem, *steps], None)
-    assert "not counted" not in _outcome(Question(strict=True), [theorem, *steps], None)
+    assert outcome_line(Question(), [theorem], None) == "exit code 0. Parts of theorems: 1 holds"
+    assert outcome_line(Question(), [theorem, steps[0]], None).endswith("; not counted: 1 contradicted step of the proofs (--strict counts them)")
+    assert "; not counted: 2 contradicted steps of" in outcome_line(Question(), [theorem, *steps], None)
+    assert "; not counted: 1 " in outcome_line(Question(claims=("B.22",)), [theorem, *steps], None)
+    assert "not counted" not in outcome_line(Question(strict=True), [theorem, *steps], None)

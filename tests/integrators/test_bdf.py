@@ -1,5 +1,8 @@
 """The formulas: exact for polynomials, of their order on a linear equation, and unchanged by what only rewrites the past."""
 
+import math
+import warnings
+
 import numpy as np
 import pytest
 
@@ -190,3 +193,13 @@ def test_decay_of_any_rate_is_stable(order, uneven):
 def test_steps_that_alternate_too_much_are_not_stable():
     """The canary of that test, known of formulas with a fixed leading coefficient: at order 5, sizes that alternate by a factor of 1.5."""
     assert np.abs(np.linalg.eigvals(amplification(5, -1.0, np.array([0.8, 1.2])))).max() > 1.0
+
+
+@pytest.mark.parametrize("order", range(1, MAX_ORDER + 1))
+@pytest.mark.parametrize("longer", [1e120, 1e150, 1e300])
+def test_after_steps_longer_than_doubles_tell_no_other_order_is_taken(order, longer):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = coefficients(order, 1e-200, np.full(MAX_ORDER + 1, longer))
+    assert np.isfinite([*found.l, found.error, found.scale]).all()
+    assert min(found.higher, found.lower if order > 2 else math.inf) > 1e200

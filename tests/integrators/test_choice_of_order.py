@@ -160,6 +160,7 @@ def test_after_two_failures_steps_become_five_times_shorter_and_after_four_the_p
     assert np.divide(np.expm1(sizes[4:]), np.expm1(sizes[3:-1])) == pytest.approx([0.1, 0.1], rel=1e-9)
     assert (end.history.order, end.history.wait) == (1, 2)
     assert tried(monkeypatch, q, 1, refused=1, error=1e9)[1] == pytest.approx([1.0, 0.1], rel=1e-12)
+    assert tried(monkeypatch, q, 1, refused=1, error=math.nan)[1] == pytest.approx([1.0, 0.1], rel=1e-12)
 
 
 @pytest.mark.parametrize("refused", [1, 2, 3])
@@ -176,7 +177,7 @@ def test_after_a_step_with_failures_its_size_stays_and_the_order_for_two_steps_a
 
 def test_the_system_is_linearised_anew_when_the_clock_has_grown_since_it_was_least(monkeypatch):
     """It falls at jumps of the van der Pol oscillator, where steps are short, and grows after them."""
-    monkeypatch.setattr("mvsim.integrators.flow.stepper.OUTGROWN", 2.0)  # so that it happens often
+    monkeypatch.setattr("mvsim.integrators.flow.known.OUTGROWN", 2.0)  # so that it happens often
     problem = Problem(
         lambda y: np.array([y[1], 5.0 * (1.0 - y[0] ** 2) * y[1] - y[0]]),
         lambda y: np.array([[0.0, 1.0], [-10.0 * y[0] * y[1] - 1.0, 5.0 * (1.0 - y[0] ** 2)]]),

@@ -43,6 +43,30 @@ def followed(integrator, method, rtol=1e-3, t_end=None):
     return list(integrator(fields(method), rtol).trajectory(State(0, 0.0, START), t_end or T_END[method]))
 
 
+def test_what_a_run_that_ends_early_calls_resumable_lies_on_the_longer_one():
+    """CVODE shortens its steps towards the end, also those that do not come to it, and an escape may end the segment before."""
+    field = fields("erm")
+    whole = followed(CvodeFlow, "erm", t_end=1e5)
+    reached = {(visit.state.step, visit.state.time): visit.state.c for visit in whole}
+    escapes = [
+        (before.state.time, after.state.time)
+        for before, after in pairwise(whole)
+        if (after.state.memory.since_escape == 0.0) and before.state.time > 0.0
+    ]
+    assert escapes
+    ends = [low + part * (high - low) for low, high in escapes for part in (0.2, 0.6, 1.0, 1.4, 3.0)]
+    cut, checked = 0, 0
+    for t_end in ends:
+        visits = list(CvodeFlow(field, 1e-3).trajectory(State(0, 0.0, START), t_end))
+        cut += not all(visit.resumable for visit in visits if visit.mark)
+        for visit in visits:
+            if visit.resumable:
+                checked += 1
+                assert np.array_equal(reached[visit.state.step, visit.state.time], visit.state.c)
+    assert cut == len(ends)
+    assert checked > 5 * len(ends)
+
+
 def plain_field(gradient, loss):
     """A field without data in two coordinates."""
     escaping = Escaping(np.arange(2), np.full(2, 0.1), 8.0)

@@ -27,3 +27,9 @@ def test_marks_are_log_spaced_steps(step):
 
 def test_the_last_step_reaches_t_end_and_no_further():
     assert [GradientDescent(FIELD, 0.1).steps_until(t) for t in (0.1, 0.3, 0.31, 1.0)] == [1, 3, 4, 10]
+    assert GradientDescent(FIELD, 1e100).steps_until(1e-300) == 1  # the quotient is 0 in double precision
+
+
+def test_one_step_is_a_step():
+    descent, end = GradientDescent(FIELD, 0.1), "of gradient descent with eta = 0.1"
+    assert [descent.clock(State(n, 0.1 * n, np.zeros(2))) for n in (1, 2)] == [f"1 step {end}", f"2 steps {end}"]

@@ -11,6 +11,7 @@ from strict_device import STRICT, fetched
 from tolerances import ROUNDOFF
 
 from mvsim.errors import DivergedError
+from mvsim.integrators.flow import known
 from mvsim.integrators.flow import stepper as the_stepper
 from mvsim.integrators.flow.near import Near
 from mvsim.integrators.flow.secants import Secants
@@ -129,7 +130,7 @@ def test_the_whole_hessian_preconditions_once_equations_that_failed_have_cost_as
 
 
 def test_it_is_made_once_where_nothing_asks_for_another(monkeypatch):
-    monkeypatch.setattr(the_stepper, "OUTGROWN", math.inf)
+    monkeypatch.setattr(known, "OUTGROWN", math.inf)
     problem = Counted()
     states = states_of(problem, 60)
     assert len(problem.places) == 1
@@ -146,7 +147,7 @@ def test_it_is_made_anew_when_it_is_old():
 
 
 def test_it_is_made_anew_when_the_clock_has_outgrown_it(monkeypatch):
-    monkeypatch.setattr(the_stepper, "OUTGROWN", 1.25)
+    monkeypatch.setattr(known, "OUTGROWN", 1.25)
     problem = Counted()
     states = states_of(problem, 60)
     assert len(problem.places) > 5
@@ -158,7 +159,7 @@ def test_it_is_made_anew_when_the_clock_has_outgrown_it(monkeypatch):
 
 @pytest.mark.parametrize("lasting", [False, True])
 def test_a_whole_hessian_that_keeps_its_size_is_not_outgrown(monkeypatch, lasting):
-    monkeypatch.setattr(the_stepper, "OUTGROWN", 1.25)
+    monkeypatch.setattr(known, "OUTGROWN", 1.25)
     problem = Coupled(product=True)
     near = problem.near
     problem.near = lambda y: replace(near(y), lasting=lasting)

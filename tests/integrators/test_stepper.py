@@ -11,13 +11,17 @@ from stepping import Problem, follow
 from strict_device import PLACE, STRICT, fetched
 from tolerances import FEW_OPERATIONS
 
+import mvsim
+from mvsim.integrators import Units
 from mvsim.integrators.arrays import pack, unpack
 from mvsim.integrators.flow.clock import time_of
 from mvsim.integrators.flow.error_size import error_size
+from mvsim.integrators.flow.known import Known
 from mvsim.integrators.flow.krylov import gmres
 from mvsim.integrators.flow.newton import ImplicitEquation, solve_by_newton
 from mvsim.integrators.flow.secants import Secants, solve_by_secants
-from mvsim.integrators.flow.stepper import GaveUpError, Stepper, StepperState, laid_out
+from mvsim.integrators.flow.stepper import GaveUpError, Stepper
+from mvsim.integrators.flow.stepper_state import StepperState, laid_out
 
 
 def robertson(y):
@@ -86,6 +90,52 @@ def test_the_order_is_raised_along_slow_branches_and_lowered_at_jumps():
     changes = np.diff(orders)
     assert set(changes[np.array(orders[:-1]) >= 3]) == {-1, 0, 1}
     assert max(orders) == 5
+
+
+def test_an_equation_is_solved_to_a_tolerance_of_its_own(monkeypatch):
+    weights = []
+    monkeypatch.setattr(
+        "mvsim.integrators.flow.stepper.solve_by_secants", lambda *equation: (weights.append(equation[3]), solve_by_secants(*equation))[1]
+    )
+    problem = Problem(lambda y: -y, lambda y: -np.eye(1), lambda y: np.full(1, 1e-3))
+    problem.tolerance = lambda y: Units(np.full(1, 1e-3), np.full(1, 1e-6))
+    follow(problem, np.ones(1), 1.0)
+    assert set(np.ravel(weights)) == {1e-6}
+
+
+def test_a_preconditioner_that_is_singular_is_an_equation_that_is_not_solved(monkeypatch):
+    """It is made anew, and where that does not help the step is shortened."""
+    preconditioner, singular = Known.preconditioner, []
+
+    def fails_twice(known, now):
+        if len(singular) < 2:
+            singular.append(now.gamma)
+            raise np.linalg.LinAlgError("singular")
+        return preconditioner(known, now)
+
+    monkeypatch.setattr(Known, "preconditioner", fails_twice)
+    stepper, start = at_a_constant_speed()
+    after, size = stepper.step(start, math.inf, Problem.gains)
+    assert len(singular) == 2
+    assert after.unsolved >= 1
+    assert after.history.Z[0, 0] == pytest.approx(size, rel=1e-3)
+
+
+def test_where_the_system_cannot_be_linearised_a_shorter_step_is_tried():
+    """The prediction may lie far outside, where the field has no values."""
+    stepper, start = at_a_constant_speed()
+    near, places = stepper.system.near, []
+
+    def near_unless_far(y):
+        places.append(float(y[0]))
+        if len(places) < 3:
+            raise mvsim.DivergedError("far outside")
+        return near(y)
+
+    stepper.system.near = near_unless_far
+    _, size = stepper.step(start, math.inf, Problem.gains)
+    assert places == sorted(places, reverse=True)
+    assert size == pytest.approx(start.clock * math.expm1(start.history.h / 16.0), rel=1e-9)
 
 
 def test_integrals_follow_with_the_accuracy_of_the_steps():

@@ -5,7 +5,7 @@ from tiny_run import TINY
 
 import mvsim
 from mvsim.parameters import Parameters
-from mvsim.simulation.identity import what_differs
+from mvsim.simulation.identity import readable_name, run_name, what_differs
 
 MIXUP = {"method": "mixup", "t_end": 1.0, "n_test": 2, "nodes": 3}
 RUNS = {
@@ -46,3 +46,12 @@ def test_other_parameters_are_named():
 )  # fmt: skip
 def test_another_option_is_another_run_and_is_named(name, changed):
     assert other(mvsim.simulate(Parameters(**TINY), **RUNS[name]), **{**RUNS[name], **changed}) in changed
+
+
+@pytest.mark.parametrize("integrator", ["flow", "cvode"])
+def test_the_default_tolerance_is_no_other_run(integrator):
+    def names(**options):
+        return [make(Parameters(**TINY), "erm", 0, {"integrator": integrator, **options}) for make in (run_name, readable_name)]
+
+    assert names(rtol=1e-3) == names()
+    assert names(rtol=1e-4) != names()

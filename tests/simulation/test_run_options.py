@@ -151,5 +151,5 @@ def test_help_of_a_run_loads_nothing_that_computes():
 
 def test_documentation_of_a_class_shows_its_options():
     assert 'redraw : {"once", "each step"}, default \'once\'\n    when pairs are sampled' in Mixup.__doc__
-    assert "rtol : float, optional\n    relative tolerance; default 0.001" in GradientFlow.__doc__
+    assert "rtol : float, optional\n    relative error that one step may make, 1e-10 to 0.1; default 0.001" in GradientFlow.__doc__
     assert "learning_rate : float, optional\n    step size" in GradientDescent.__doc__

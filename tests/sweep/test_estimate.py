@@ -50,3 +50,8 @@ def test_the_pace_is_measured_here(monkeypatch):
 def test_a_gradient_is_timed():
     cell = cell_of(k=3, m=2, N=12, P=9, d=60, G=6, method="midpoint")
     assert 1e-7 < estimate.measured_gradient(cell, seconds=0.01) < 1.0
+
+
+def test_another_tolerance_or_integrator_takes_more_gradients():
+    usual, finer, other = (count_of(cell_of(k=4, method="erm", **options)) for options in ({}, {"rtol": 1e-8}, {"integrator": "cvode"}))
+    assert usual < other < finer

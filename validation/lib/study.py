@@ -63,6 +63,8 @@ class Study:
         ``numbers(results) -> list of Number`` (optional) returns what the passage says of runs that others may speak of too.
     quotes : callable
         ``quotes(results) -> list of str`` (optional) returns the words that the README quotes.
+    citations : callable
+        ``citations(results) -> dict of str to list of str`` (optional) returns the words that pages of ``docs/`` quote, by the name of the page.
     pictures : callable
         ``pictures(results) -> dict of str to Figure`` (optional) draws what was measured, each picture with its name, from the results alone: after
         measuring, and again with ``--draw``.
@@ -80,6 +82,7 @@ class Study:
     passage: Callable[[dict[str, Any]], str]
     numbers: Callable[[dict[str, Any]], list[Number]]
     quotes: Callable[[dict[str, Any]], list[str]]
+    citations: Callable[[dict[str, Any]], dict[str, list[str]]]
     pictures: Callable[[dict[str, Any]], dict[str, Any]]
 
     @classmethod
@@ -99,7 +102,8 @@ class Study:
             passage=module.passage,
             numbers=getattr(module, "numbers", _nothing),
             quotes=getattr(module, "quotes", _nothing),
-            pictures=getattr(module, "pictures", _no_pictures),
+            citations=getattr(module, "citations", _none_by_name),
+            pictures=getattr(module, "pictures", _none_by_name),
         )
 
     @property
@@ -113,6 +117,6 @@ def _nothing(results: dict[str, Any]) -> list[Any]:
     return []
 
 
-def _no_pictures(results: dict[str, Any]) -> dict[str, Any]:
-    """Return no pictures."""
+def _none_by_name(results: dict[str, Any]) -> dict[str, Any]:
+    """Return no pictures, and no citations."""
     return {}

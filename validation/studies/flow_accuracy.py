@@ -98,11 +98,21 @@ def judge(results: dict[str, Any]) -> list[str]:
     return [fault for row in results.values() for fault in faults(row)]
 
 
+def citations(results: dict[str, Any]) -> dict[str, list[str]]:
+    """Return what the documentation says of errors at the end."""
+    worst = max(max(row["error"], row["margin_error"]) / row["rtol"] for row in results.values())
+    return {"concepts.md": [f"the end, with that at rtol / 1000 | k = 4, {len(results)} flows | {worst:.2g} rtol at most"]}
+
+
 def headline(results: dict[str, Any]) -> str:
     """Say how large the largest error is, and in how many of the flows."""
     worst = max(max(row["error"], row["margin_error"]) / row["rtol"] for row in results.values())
-    measured = f"{len(results)} of the study's {len(asked_for())} flows are measured"
-    return f"Against itself at rtol / 1000, through all escapes at k = 4, a flow errs by at most {worst:.2g} rtol ({measured})"
+    rtols = [row["rtol"] for row in results.values()]
+    which = f"{len(results)} flows at k = 4, rtol {max(rtols):g} to {min(rtols):g}"
+    missing = len(asked_for()) - len(results)
+    return f"Through all escapes of {which}, the end differs from that at rtol / 1000 by at most {worst:.2g} rtol; {BOUND:g} are allowed" + (
+        f" ({missing} more flows of the study are not measured)" if missing else ""
+    )
 
 
 def passage(results: dict[str, Any]) -> str:

@@ -27,6 +27,7 @@ from lib.tables import met
 
 import mvsim
 from mvsim.cli.simulate import outcome
+from mvsim.counted import counted
 from mvsim.simulation import run_cache
 from mvsim.simulation.memory import required_bytes
 
@@ -121,12 +122,18 @@ def predicted_bytes() -> int:
     return required_bytes(mvsim.Parameters(k=50), mixes=True)
 
 
+def citations(results: dict[str, Any]) -> dict[str, list[str]]:
+    """Return what the documentation says of k = 50."""
+    return {"limits.md": [f"Midpoint Mixup at k = 50, all defaults | {results['seconds'] / 60:.0f} minutes beside other work"]}
+
+
 def headline(results: dict[str, Any]) -> str:
     """Say where it ends, and when."""
     both, minutes = results["classes"]["both"], results["seconds"] / 60
     ended = "settled" if results["settled"] else "not settled"
     memory = f"{results['peak_bytes'] / 2**20:.0f} MiB, {results['peak_bytes'] / predicted_bytes():.1f} times what is predicted"
-    return f"Both features in {both} of 50 classes after {minutes:.0f} minutes on {results['cores']} cores, {ended}; {memory}"
+    where = counted(results["cores"], "core") + (" beside other work" if results["load"] > 1.5 * results["cores"] else "")
+    return f"Both features in {both} of 50 classes after {minutes:.0f} minutes on {where}, {ended}; {memory}"
 
 
 def passage(results: dict[str, Any]) -> str:
@@ -135,7 +142,7 @@ def passage(results: dict[str, Any]) -> str:
     took = "had not settled after" if results["status"] == "interrupted" else "took"
     settled = "settled" if results["settled"] else "stopped" if results["status"] == "interrupted" else "not settled"
     return (
-        f"`{results['command']}`: on {results['cores']} cores it {took} {results['seconds'] / 60:.1f} minutes (target {TARGET / 60:g}: "
+        f"`{results['command']}`: on {counted(results['cores'], 'core')} it {took} {results['seconds'] / 60:.1f} minutes (target {TARGET / 60:g}: "
         f"{met(results['seconds'] <= TARGET and results['settled'])}; {results['step']} steps, {results['evaluations']} gradients, a file of "
         f"{results['file_bytes'] / 1e6:.0f} MB) and was at t = {results['time']:.2g}, {settled}: both features learned in {classes['both']} of 50 "
         f"classes, exactly one in {classes['one']}, none in {classes['none']}. At most {results['peak_bytes'] / 2**20:.0f} MiB of memory were taken, "

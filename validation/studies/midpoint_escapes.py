@@ -181,6 +181,12 @@ def judge(results: dict[str, Any]) -> list[str]:
     return faults
 
 
+def citations(results: dict[str, Any]) -> dict[str, list[str]]:
+    """Return what the documentation says of second views."""
+    late = 100.0 * delays(results)
+    return {"concepts.md": [f"the time of the second escape is {np.median(late):.1g} % later in the median, and {late.max():.1g} % at most"]}
+
+
 def headline(results: dict[str, Any]) -> str:
     """Say how well the times of all escapes are predicted."""
     return _headline(results)

@@ -55,6 +55,9 @@ MEANINGS = {
 HEADS = {"scaled": "default $r_0$", "literal": "$d = k^{20}$"}
 """Of the columns of each regime."""
 
+PLURALS = {"Claim": "Claims", "Corollary": "Corollaries", "Lemma": "Lemmas", "Calculation": "Calculations"}
+"""Of the words for steps."""
+
 LETTERS = 100
 """In a line of the title."""
 
@@ -145,7 +148,8 @@ def _named(steps: list[str]) -> str:
     for step in steps:
         kind, name = step.split(" ", 1)
         kinds.setdefault(kind, []).append(name)
-    return "; ".join(f"{kind}{'s' if len(names) > 1 else ''} {', '.join(names)}" for kind, names in kinds.items()) or "none of the steps"
+    words = [f"{PLURALS[kind] if len(names) > 1 else kind} {', '.join(names)}" for kind, names in kinds.items()]
+    return "; ".join(words) or "none of the steps"
 
 
 def _rows_and_columns(results: dict[str, Any], theorem: str, first: list[str]) -> tuple[list[str], list[str]]:
@@ -218,8 +222,9 @@ def where_only_literal_contradicts(results: dict[str, Any]) -> dict[str, tuple[i
 
 
 def quotes(results: dict[str, Any]) -> list[str]:
-    """Return what the README says of d = k^20."""
-    return [f"at d = k^20 {row.split()[1]}" for row in where_only_literal_contradicts(results)]
+    """Return what the README says of the steps that some runs contradict, and not all that decide them."""
+    counts = {row: [sum(part) for part in zip(*cells.values(), strict=True)] for row, cells in contradicted(results).items()}
+    return [f"{against} of {of} contradict {row.split()[1]}" for row, (against, of) in counts.items() if against < of]
 
 
 def _vanish(results: dict[str, Any]) -> str:

@@ -255,6 +255,16 @@ def _classes(verdicts: list[dict[str, Any]], name: str) -> str:
     return f"{counts[0]['right']} of {counts[0]['of']}" if counts else ""
 
 
+def citations(results: dict[str, Any]) -> dict[str, list[str]]:
+    """Return what the documentation says of later times."""
+    counts = results[AT_LATER]["classes"]
+    return {
+        "limits.md": [
+            f"{counts['none']} of {sum(counts[name] for name in ('one', 'both', 'none'))} classes of ERM are without a feature at t = 10^12"
+        ]
+    }
+
+
 def headline(results: dict[str, Any]) -> str:
     """Say in how many runs each theorem holds, and which steps of the proofs the runs contradict."""
     rows = _rows(results)

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from mvsim.counted import counted
 from mvsim.errors import StalledError
 from mvsim.integrators.arrays import pack, unpack
 from mvsim.integrators.base import Field, State, Visit
@@ -74,28 +75,31 @@ class CvodeFlow(GradientFlow):
         """Return the memory that was packed."""
         return unpack(Memory, arrays) if arrays else None
 
-    def relative_gradients(self) -> float:
-        """Return the gradients that it takes, over those of the stepper of mvsim at its default rtol."""
-        return OVER_OURS * super().relative_gradients()
+    @classmethod
+    def relative_gradients(cls, value: float | None) -> float:
+        """Return the gradients that it takes with a relative tolerance, over those of the stepper of mvsim at its default one."""
+        return OVER_OURS * super().relative_gradients(value)
 
     def clock(self, state: State) -> str:
         """Say how many steps and evaluations."""
-        return f"{state.step} steps and {state.evaluations} gradients of the gradient flow by CVODE with rtol = {self.rtol:g}"
+        return f"{counted(state.step, 'step')} and {counted(state.evaluations, 'gradient')} of the gradient flow by CVODE with rtol = {self.rtol:g}"
 
     def trajectory(self, state: State, t_end: float) -> Iterator[Visit]:
-        """Yield every step, segment by segment."""
+        """Yield every step, segment by segment. After a segment that t_end has changed none lies on a trajectory that goes on further."""
+        on_the_way = True
         while state.time < t_end:
             start, memory = state, state.memory or self._fresh(state)
             segment = Segment(self.field, self.rtol, start, memory)
             try:
                 for step in segment.steps(t_end - start.time):
                     state = self._after(start, state.step + 1, memory, segment, step, t_end)
-                    yield Visit(state, mark=step.last, resumable=step.resumable)
+                    on_the_way = on_the_way and (step.resumable or not step.last)
+                    yield Visit(state, mark=step.last, resumable=on_the_way and step.resumable)
             except FailedError as error:
                 raise StalledError(self._place(str(error), start, segment)) from None
             stood = state.step - state.memory.moving_step
             if has_stalled(stood, self.rtol):
-                raise StalledError(self._place(slowness(stood), start, segment))
+                raise StalledError(self._place(slowness(stood), state, segment))
 
     def _fresh(self, state: State) -> Memory:
         """Return the memory of a trajectory that has no past."""
@@ -146,4 +150,4 @@ class CvodeFlow(GradientFlow):
         loss, gradient = self.field.loss_and_gradient(0, start.c)
         fall = fall_while_time_doubles(start.time, loss, norm(gradient.ravel()))
         where = f"at t = {start.time:.6g} (step {start.step})"
-        return f"the flow has stalled: {what}, {where}; {fastest}; {fall}; another rtol may help, or integrator=flow"
+        return f"the flow has stalled: {what}, {where}; {fastest}; {fall}; as a new run, another rtol may help, or integrator flow"

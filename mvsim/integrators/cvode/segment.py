@@ -14,7 +14,7 @@ from mvsim.integrators.base import MARKS_PER_DECADE, Field, State
 from mvsim.integrators.cvode.carried import Memory
 from mvsim.integrators.cvode.solver import Solver, SolverFailedError
 from mvsim.integrators.flow.flow import IMBALANCE, RISE
-from mvsim.integrators.flow.stepper import Motion
+from mvsim.integrators.flow.interface import Motion
 from mvsim.integrators.flow.system import Bounds, ChartedField
 
 MOST_STEPS = 40
@@ -154,7 +154,8 @@ class Segment:
                 failure, longest, cut = error, SHRINK * error.size, cut or span == left
             if step is not None:
                 longest = longest if failure else step.size if step.escaped else STRETCH * step.elapsed
-                yield step._replace(longest=longest, last=True, resumable=not cut and step.elapsed < left * (1.0 - 1e-14))
+                whole = not cut and span < left  # CVODE shortens steps towards the end of a span, also those that do not reach it
+                yield step._replace(longest=longest, last=True, resumable=whole and step.elapsed < left * (1.0 - 1e-14))
                 return
         raise FailedError(f"{failure}, even within {span:.3g}", span)
 
@@ -180,7 +181,7 @@ class Segment:
                 before = Motion(before.y, after.velocity)
             gained = system.gains(bounds, size, before, after)
             if gained is None:
-                raise FailedError("the loss does not fall by what the squared gradient tells", size)
+                raise FailedError("the loss does not fall as |grad J|^2 says, or a correlation jumps over its threshold", size)
             gains = gains + gained
             bounds = bounds._replace(log_loss=system.log_loss(chart.to_c(y)), integral=float(gains[1]))
             escaped = bool(chart.waiting(y).sum() != waiting)

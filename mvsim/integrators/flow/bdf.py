@@ -33,7 +33,7 @@ SAFETY_SAME, SAFETY_OTHER, SAFETY_HIGHER = 6.0, 6.0, 10.0
 """The next step aims at an error of the tolerance divided by this: at the same order, the order below, the order above."""
 
 LEAST_GROWTH = 1.5
-"""Step sizes are kept unless they can grow by this factor: every change costs the preconditioner."""
+"""Step sizes are kept unless they can grow by this factor: every change of some size needs a new preconditioner."""
 
 _PASCAL = np.array([[comb(i, j) for i in range(MAX_ORDER + 1)] for j in range(MAX_ORDER + 1)], dtype=float)
 
@@ -51,7 +51,7 @@ class Coefficients:
     lower, higher : float
         The same for the order below (times Z[q]; 1 at order 1, where there is none) and above (times the change of a).
     scale : float
-        Makes corrections of two steps comparable.
+        Makes corrections of two steps comparable; 0 where steps before were longer by factors that no double holds: then nothing does.
     """
 
     l: np.ndarray  # noqa: E741 - the letter of the formulas above
@@ -61,6 +61,7 @@ class Coefficients:
     scale: float
 
 
+@np.errstate(over="ignore", divide="ignore", invalid="ignore")  # where step sizes differ by more than doubles hold, errors of other orders are inf
 def coefficients(order: int, h: float, past: np.ndarray) -> Coefficients:
     """Return the coefficients of one step.
 
@@ -105,7 +106,7 @@ def coefficients(order: int, h: float, past: np.ndarray) -> Coefficients:
     A5 = alpha0 - 1.0 / (q + 1)
     A6 = alpha0_hat - xi_inverse
     higher = abs((1.0 - A6 + A5) / A2 / (xi_inverse * (q + 2) * A5))
-    return Coefficients(l, *(float(number) for number in (error, lower, higher, scale)))
+    return Coefficients(l, float(error), float(lower), float(higher), float(scale) if np.isfinite(scale) else 0.0)
 
 
 @dataclass(frozen=True, eq=False)

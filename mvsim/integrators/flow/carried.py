@@ -11,7 +11,7 @@ from mvsim.devices import Device, host
 from mvsim.integrators.arrays import unpack
 from mvsim.integrators.flow.chart import EscapeChart
 from mvsim.integrators.flow.resting import Resting
-from mvsim.integrators.flow.stepper import StepperState
+from mvsim.integrators.flow.stepper_state import StepperState
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,8 +29,8 @@ CANCELS = 0.1
 """alpha - 2 below which (b / x)^(alpha - 2) - 1 would lose digits."""
 
 LATE = 0.1
-"""Part of its threshold from which on a coordinate that is not on the chart is resolved relative to the time until it escapes. Less than that it is
-moved by others, as one that comes from below 0 is, and what it errs is small beside what it has still to grow."""
+"""Part of its threshold from which on a coordinate that is not on the chart is resolved relative to the time until it escapes. Below that it is
+moved by others, as one that comes from below 0 is, and its error is small beside the growth still to come."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +107,7 @@ class EscapeChart:
         return self.index[self.waiting(y) & (self.of(y) > self._at_floor[0])]
 
     def scale(self, c: Any) -> Any:
-        """Return (e,): the change of each coordinate of the chart at c (n,) that changes the time until it escapes by as much as that is.
+        """Return (e,): the change of each coordinate of the chart at c (n,) that changes the time until it escapes by about that time itself.
 
         It is (|y| + b) / (dy/dc), and inf beyond the threshold b.
         """
@@ -123,7 +123,7 @@ class EscapeChart:
     def time_to_escape(self, on_chart: Any, speed: Any) -> float:
         """Return the time until the next of the coordinates of the chart, at ``on_chart`` (e,) with ``speed`` (e,), escapes; inf if none does.
 
-        Those closer to their threshold than twice that are about to escape, and do not count.
+        Coordinates within two thresholds of their threshold are about to escape, and do not count.
         """
         to_go = self.threshold - on_chart
         approaching = (to_go > 2.0 * self.threshold) & (speed > 1e-300)

@@ -5,7 +5,8 @@ of a multistep formula grows with every change of the step size. In
 
     x = ln(1 + (t - t_0) / B),          dy/dx = B e^x dy/dt,
 
-steps of constant size do the same. x counts from the present time, at which t = t_0; a step of size h takes the time B (e^h - 1), and after it
+steps of constant size h grow by the factor e^h in t. x counts from the present time, at which t = t_0; a step of size h takes the time
+B (e^h - 1), and after it
 the same variable counts from the new present with B e^h in the place of B. Where steps become so much shorter than B that x is t again, B is made
 smaller if the trajectory is smoother in the new variable: the polynomial that is the past is expanded in it, to its order, and its last
 coefficients are compared.
@@ -57,7 +58,8 @@ def in_frame(history: History, change: Any, B: float) -> History:
     """Return the past in a frame that moves slower by ``change`` (n,), in units of t, than the present one.
 
     From it y moves by change (t - t_0) more, of which all derivatives by x are change B at x = 0. What moves at constant speed in t is at rest in a
-    frame that moves with it; no polynomial in x is as exact.
+    frame that moves with it; no polynomial in x is as exact. The correction of the last step stays, though it was made in the present frame: it only
+    helps to choose the order.
     """
     xp = namespace_of(change)
     affected = xp.nonzero(change)[0]

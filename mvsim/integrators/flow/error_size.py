@@ -10,7 +10,7 @@ from mvsim.linalg.vectors import dot, largest
 MOST_OF_ONE = 3.0
 """Tolerances by which a single coordinate may err. The root mean square over n coordinates alone would allow it sqrt(n), and one correlation can
 decide when a neuron escapes or takes a second view: its own, or one with a feature of another class that noise has carried to where it grows. Runs
-in which only own correlations were held to it went past such an escape in one step, the estimate of which was 3 tolerances and the error 4,500."""
+in which only own correlations were held to it went past such an escape in one step, whose error was estimated as 3 tolerances and was 4,500."""
 
 
 def error_size(scaled: Any) -> float:

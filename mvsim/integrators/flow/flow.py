@@ -1,38 +1,30 @@
 """The gradient flow c' = -grad J(c), the limit of gradient descent for eta -> 0, with its error controlled.
 
-===============  ==============================================================================  =====================================
-difficulty       remedy                                                                          module
-===============  ==============================================================================  =====================================
-1 blow-ups       variables that move at constant speed; no step goes far towards an escape       `chart`
-2 stiffness      implicit steps in the logarithm of time, solved with the stiff Hessian          `bdf`, `clock`, `secants`, `near`
-3 scale of J     errors in the changes of each coordinate that count                             `mvsim.objectives.scales`
-4 rounding of t  the time since the last escape is kept separately                               `flow`
-5 size           few neurons are stepped, the others are extrapolated ("resting")                `resting`
-===============  ==============================================================================  =====================================
-
-In more words:
-
 1. *Blow-ups.* A correlation that is to escape stays near 0 for almost the whole run and then grows within a small
    fraction of it. `chart` changes to variables that move at constant speed through both phases, and no step goes further than a part of the way to
-   the next escape.
-2. *Stiffness.* Escaped neurons relax 10^3 to 10^50 times faster than all else moves. Implicit steps (BDF, `bdf`) pass over the fast scale. If the
-   loss is one over single points, their residuals fall after an escape, and relaxation slows down with them. So steps are made in the logarithm of
-   the time since the escape (`clock`).
-   Their equations are solved by a fixed-point iteration that remembers how the field has changed along its last moves (`secants`); it is
-   preconditioned by (I + gamma H)^-1 with the part of the Hessian that is stiff, which the field tells
+   the next escape (`APPROACH`).
+2. *Stiffness.* Escaped neurons relax 10^3 to 10^50 times faster than all else moves. Implicit steps (the formulas in `bdf`, their size and order in
+   `stepper`) pass over the fast scale. If the loss is a mean over single points, their residuals fall after an escape, and relaxation slows down with
+   them. So steps are made in the logarithm of time, counted from a moment that `clock` chooses by how smooth the trajectory is. What moves
+   at constant speed in time is held in a frame that moves with it (`clock.in_frame`).
+   Equations of steps are solved by a fixed-point iteration that remembers how the field has changed along its last moves (`secants`); it is
+   preconditioned by (I + gamma H)^-1 with the part of the Hessian that is stiff, which the field gives
    (`mvsim.linalg.arrow_matrix.Curvature`), and evaluates the escaped neurons alone (`near`). Where escaped neurons stay in balance with noise for
-   so long that this is not enough, the whole Hessian of the escaped neurons is formed once equations that failed have cost as much as that does.
+   so long that this is not enough, the whole Hessian of the escaped neurons is formed once the failed equations have cost as much as forming it; but
+   only if it has at most `near.MOST_COLUMNS` columns and no neuron rests. Of a field that gives no Hessian equations are solved by Newton's method
+   and GMRES (`newton`, `krylov`).
 3. *The scale of errors.* The cross-entropy falls as exp(-margin), so that outputs have to be resolved absolutely, however large correlations
-   are. The field tells what change of each coordinate counts (`mvsim.objectives.scales`).
+   are. The field gives what change of each coordinate counts (`mvsim.objectives.scales`), `system` also bounds errors by the time to an escape,
+   and `error_size` makes one number of the errors of all coordinates.
 4. *Rounding of t.* After an escape the time that matters is the time since it: at t = 10^50, adding a step of 10^20 leaves t unchanged in
-   double precision. The solver does not use t; the time since the last escape is kept separately, and what t loses to rounding is carried along
-   (Kahan's sum).
+   double precision. No step uses t, and what t loses to rounding is carried along (Kahan's sum).
 5. *Size.* Of the m neurons of a class one or two escape for each view. In a large network the others rest while few are stepped, and are brought up
    to date at marks and after escapes (`resting`).
 
 Along the exact flow the loss never rises, and it falls by the integral of |c'|^2. Two integrals are added up along the steps, of |c'|^2 and of
 |c'|^2 / J, which along the flow are what J and ln J have lost; they are recorded with every run. A step is refused, and tried again shorter, if
-ln J exceeds its smallest recorded value by more than `RISE` rtol, or if its fall since the last mark differs from the integral (`IMBALANCE`).
+ln J exceeds its least value at a mark by more than `RISE` rtol, if its fall since the last mark differs from the integral (`IMBALANCE`), or if a
+correlation jumps over its threshold (`system`).
 """
 
 from __future__ import annotations
@@ -45,6 +37,7 @@ from typing import Annotated, Any
 import numpy as np
 import pydantic
 
+from mvsim.counted import counted
 from mvsim.echo import echo
 from mvsim.errors import DivergedError, StalledError, UsageError
 from mvsim.integrators.arrays import pack
@@ -55,7 +48,8 @@ from mvsim.integrators.flow.clock import time_of
 from mvsim.integrators.flow.followed import Followed
 from mvsim.integrators.flow.resting import Resting
 from mvsim.integrators.flow.stalls import fall_while_time_doubles, gets_further, has_stalled, slowness
-from mvsim.integrators.flow.stepper import GaveUpError, Stepper, StepperState
+from mvsim.integrators.flow.stepper import GaveUpError, Stepper
+from mvsim.integrators.flow.stepper_state import StepperState
 from mvsim.integrators.flow.system import Bounds, ChartedField
 from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.norm import norm
@@ -82,20 +76,21 @@ tests hold the time between the escapes of two views to 5 % at rtol 1e-3."""
 
 GROWTH_THAT_SEES_NOISE = 1.5
 """Most growth of the time that a step takes over that of the step before, whatever the error: the response of a neuron to noise decays as a power of
-time, and longer steps would skip it. Steps of one size h in the logarithm of time grow by e^h, so that where this binds, h tends to ln 1.5."""
+time, and a step that is much longer does not see it. In the one flow of the study `flow_designs` a factor of 3 makes no difference. Steps of one size
+h in the logarithm of time grow by e^h, so that where this binds, h tends to ln 1.5."""
 
-GROWTH_AT_REST, AT_REST = 5.0, 1e-5
-"""The same after a step whose error was so small a part of the tolerance, as where all neurons rest. The errors that the study flow_accuracy finds
-are with it."""
+GROWTH_WHEN_QUIET, QUIET = 5.0, 1e-5
+"""The same after a step whose error was so small a part of the tolerance, as where nothing escapes or relaxes. No study
+compares other values."""
 
 RISE = 10.0
-"""Most that ln J at the end of a step may exceed its least value so far, in relative tolerances."""
+"""Most that ln J at the end of a step may exceed its least value at a mark so far, in relative tolerances."""
 
 IMBALANCE = 20.0
 """Largest allowed |fall - integral| / (1 + fall), in relative tolerances: the fall is that of ln J since the last mark, the integral that of
 |grad J|^2 / J. Good steps through an escape reach a few; one that passes over an escape, thousands."""
 
-Rtol = Annotated[float | None, pydantic.Field(description=f"relative tolerance; default {RTOL:g}")]
+Rtol = Annotated[float | None, pydantic.Field(description=f"relative error that one step may make, 1e-10 to 0.1; default {RTOL:g}")]
 """The option of an integrator that follows the flow."""
 
 
@@ -118,6 +113,7 @@ class GradientFlow(Integrator):
     name = "flow"
     option = "rtol"
     letter = "rtol"
+    usual = RTOL
 
     def __init__(self, field: Field, rtol: Rtol = None) -> None:
         super().__init__(field)
@@ -125,7 +121,7 @@ class GradientFlow(Integrator):
             raise UsageError(
                 f"integrator={self.name!r}: the loss is drawn afresh at every step, so there is no flow; use integrator gd, or redraw once"
             )
-        self.rtol = self.check_option(RTOL if rtol is None else rtol)
+        self.rtol = self.check_option(self.usual if rtol is None else rtol)
 
     @staticmethod
     def check_option(value: Any) -> float:
@@ -142,9 +138,10 @@ class GradientFlow(Integrator):
         """Name the limit."""
         return [Deviation("eta", "0", "O(1/poly(k))", "gradient flow, the limit of gradient descent for eta -> 0")]
 
-    def relative_gradients(self) -> float:
-        """Return the gradients that it takes, over those at the default rtol."""
-        return max(1.0, (RTOL / self.rtol) ** POWER_OF_RTOL)
+    @classmethod
+    def relative_gradients(cls, value: float | None) -> float:
+        """Return the gradients that it takes with a relative tolerance, over those at the default one."""
+        return max(1.0, (RTOL / (value or RTOL)) ** POWER_OF_RTOL)
 
     def horizon(self, t_end: float | None) -> float:
         """Return the time to stop at, by default `LAST_TIME`."""
@@ -164,21 +161,24 @@ class GradientFlow(Integrator):
 
     def clock(self, state: State) -> str:
         """Say how many steps and evaluations."""
-        return f"{state.step} steps and {state.evaluations} gradients of the gradient flow with rtol = {self.rtol:g}"
+        return f"{counted(state.step, 'step')} and {counted(state.evaluations, 'gradient')} of the gradient flow with rtol = {self.rtol:g}"
 
     def trajectory(self, state: State, t_end: float) -> Iterator[Visit]:
         """Yield every step."""
         state = self.there(state)
         memory = state.memory
         if memory is None:
-            state, memory = self._started(state, t_end)
+            try:
+                state, memory = self._started(state, t_end)
+            except DivergedError as error:
+                raise DivergedError(f"{error}, at t = {state.time:.6g} (step {state.step})") from None
         followed = self._followed(memory, state)
         stepper = Stepper(followed.system)
         cut = state.step == 0 and memory.size > t_end - state.time
         while state.time < t_end:
             system, spent = followed.system, followed.evaluations
             left = t_end - state.time
-            growth = GROWTH_AT_REST if memory.stepper.error < AT_REST else GROWTH_THAT_SEES_NOISE
+            growth = GROWTH_WHEN_QUIET if memory.stepper.error < QUIET else GROWTH_THAT_SEES_NOISE
             wanted = min(growth * memory.size, _way_to_escape(system.chart, memory.stepper))
             cut = cut or left < min(wanted, time_of(memory.stepper.history.h, memory.stepper.clock))  # no step of a flow that goes on
             longest = min(left, wanted)
@@ -198,7 +198,10 @@ class GradientFlow(Integrator):
             escaped = system.chart.number_waiting(memory.stepper.history.Z[0, :n]) != system.chart.number_waiting(y)
             if escaped:
                 after = replace(after, unsolved=0)  # of before the escape, whose system was another
-            arrival = followed.arrived(after, memory.resting.later(size), mark, escaped)
+            try:
+                arrival = followed.arrived(after, memory.resting.later(size), mark, escaped)
+            except DivergedError as error:
+                raise DivergedError(f"{error}, at t = {time:.6g} (step {step})") from None
             since = 0.0 if escaped else memory.since_escape + size
             moving = escaped or gets_further(since, memory.moving_since)
             memory = replace(
@@ -268,13 +271,21 @@ class GradientFlow(Integrator):
 
     def _where(self, what: str, state: State, memory: Memory, system: ChartedField) -> str:
         """Say where a trajectory stopped, and which correlation moves most for its tolerance."""
-        y = memory.stepper.history.Z[0, : system.size]
-        worst = int(namespace_of(y).argmax(namespace_of(y).abs(system.rate(y)) / system.tolerance(y).step))
         where = f"at t = {state.time:.6g} (step {state.step}, last step size {memory.size:.3g})"
+        advice = "as a new run, a smaller rtol may help, or integrator cvode"
+        return "; ".join([f"the flow has stalled: {what}, {where}", *self._motion_there(state, memory, system), advice])
+
+    def _motion_there(self, state: State, memory: Memory, system: ChartedField) -> list[str]:
+        """Say what still moves at a state; nothing if the field cannot be evaluated there."""
+        y = memory.stepper.history.Z[0, : system.size]
+        try:
+            speeds = namespace_of(y).abs(system.rate(y))
+            loss, gradient = self.field.loss_and_gradient(0, state.c)
+        except DivergedError:
+            return []
+        worst = int(namespace_of(y).argmax(speeds / system.tolerance(y).step))
         fastest = f"{system.field.component(worst)} = {float(system.chart.to_c(y)[worst]):.4g} changes most relative to its tolerance"
-        loss, gradient = self.field.loss_and_gradient(0, state.c)
-        fall = fall_while_time_doubles(state.time, loss, norm(flat(gradient)))
-        return f"the flow has stalled: {what}, {where}; {fastest}; {fall}; another rtol may help"
+        return [fastest, fall_while_time_doubles(state.time, loss, norm(flat(gradient)))]
 
 
 def added(time: float, lost: float, size: float) -> tuple[float, float]:

@@ -10,8 +10,9 @@ import numpy as np
 from mvsim.integrators.base import Field
 from mvsim.integrators.flow.chart import EscapeChart
 from mvsim.integrators.flow.error_size import MOST_OF_ONE
+from mvsim.integrators.flow.interface import Motion
 from mvsim.integrators.flow.resting import Rest, Resting, chosen
-from mvsim.integrators.flow.stepper import Motion, StepperState, laid_out
+from mvsim.integrators.flow.stepper_state import StepperState, laid_out
 from mvsim.integrators.flow.system import ChartedField
 from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.primitives import primitives_of

@@ -13,11 +13,11 @@ from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.primitives import Places, primitives_of
 
 MOST_COLUMNS = 600
-"""Most coordinates for which the whole Hessian is formed, one product for each."""
-
+"""Most coordinates for which the whole Hessian is formed, one product for each; more of them cost more than the flows that need it take in all. With
+one escaped neuron for each class that is k <= 17, with two k <= 12."""
 
 LIFETIME_OF_EXACT = 200
-"""Steps for which it serves."""
+"""Steps for which it serves: it is made anew sooner where equations fail."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,14 +59,14 @@ class Near:
         return primitives_of(self.index).places(self.index)
 
     @cached_property
-    def _off_chart(self) -> Any:
+    def _straight(self) -> Any:
         """Those of the coordinates that can be stiff at which the chart is straight."""
         return self.index if self.curved is None else self.index[primitives_of(self.index).lookup(self.curved, self.index) < 0]
 
     @property
     def products_of_exact(self) -> float:
         """Products that the whole Hessian of the coordinates that can be stiff takes; infinite if it is not known, or of more than `MOST_COLUMNS`."""
-        columns = self._off_chart.shape[0]
+        columns = self._straight.shape[0]
         return columns if self.product is not None and 0 < columns <= MOST_COLUMNS else math.inf
 
     def hessian(self, exactly: bool) -> Curvature:
@@ -79,7 +79,7 @@ class Near:
 
         Where the chart is curved they are left out: there it changes with y itself, and makes up for what the Hessian says.
         """
-        xp, index = namespace_of(self.slope), self._off_chart
+        xp, index = namespace_of(self.slope), self._straight
         assert self.product is not None
         one, places = xp.zeros_like(self.slope), [primitives_of(index).places(index[j : j + 1]) for j in range(index.shape[0])]
         ones = xp.ones_like(self.slope[:1])

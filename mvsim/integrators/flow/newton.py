@@ -26,6 +26,9 @@ LINEARLY = 0.05
 KRYLOV = 20
 """Most products of one linear solve."""
 
+FORGOTTEN = 0.3
+"""Part of the last rate of convergence that counts for the next one, if it converges faster."""
+
 DIFFERENCE = 1e-2
 """Distance of the two points of a difference quotient in units of the tolerance. At 1 the slope of the activation would already differ."""
 
@@ -105,7 +108,7 @@ def solve_by_newton(equation: ImplicitEquation, weight: Any, allowed: float, rat
         if not math.isfinite(size) or not all_finite(defect) or (iteration and size > max(2.0 * before, enough)):
             return None
         if iteration:
-            rate = max(0.3 * rate, size / before)
+            rate = max(FORGOTTEN * rate, size / before)
         if size * min(1.0, rate) <= enough:
             return Solution(correction, rate)
         before = size

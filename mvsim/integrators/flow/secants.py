@@ -29,7 +29,7 @@ from array_api_compat import device
 
 from mvsim.integrators.flow.krylov import Operator
 from mvsim.integrators.flow.near import Near
-from mvsim.integrators.flow.newton import SOLVED, ImplicitEquation, Solution
+from mvsim.integrators.flow.newton import FORGOTTEN, SOLVED, ImplicitEquation, Solution
 from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.primitives import primitives_of
 from mvsim.linalg.vectors import all_finite, integers_like, length, same_entries
@@ -37,16 +37,12 @@ from mvsim.linalg.vectors import all_finite, integers_like, length, same_entries
 KEPT = 8
 """Most directions that are kept."""
 
-
 EVALUATIONS = 6
 """Most evaluations of f for one step, besides one each time that the coordinates that cannot be stiff have moved."""
 
 DIVERGES = 1e3
 """Factor by which residuals may grow from one evaluation to the next before the iteration is given up, unless they are small enough all the same. A
 step along a direction that is not known yet can make them much larger; then it is known."""
-
-FORGOTTEN = 0.3
-"""Part of the last rate of convergence that counts for the next one, if it converges faster."""
 
 RANK = 1e-12
 """Eigenvalues of the Gram matrix of the R_j, each scaled to length 1, below this part of the largest count as 0."""
@@ -223,7 +219,7 @@ def solve_by_secants(
                 others.move()
                 iteration.arrived(others.evaluated(iteration.y))
                 size = length(iteration.r) / root
-            if whole and max(size, others.motion) <= enough:
+            if whole and size <= enough and others.motion <= enough:
                 correction = near.places.written(others.correction, iteration.correction + iteration.next_step())
                 return Solution(correction, rate), iteration.secants
     return None, Secants.none(weight)

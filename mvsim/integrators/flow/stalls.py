@@ -33,6 +33,8 @@ def fall_while_time_doubles(time: float, loss: float, gradient: float) -> str:
         return "the loss is 0"
     if gradient == 0.0:
         return "the gradient is 0, so nothing moves"
-    log10_fall = math.log10(max(time, 1e-300)) + 2.0 * math.log10(gradient) - math.log10(loss)  # the square alone may be no double
+    if time == 0.0:
+        return "nothing has been followed yet"
+    log10_fall = math.log10(time) + 2.0 * math.log10(gradient) - math.log10(loss)  # the square alone may be no double
     fall = f"ln J would fall by {10.0**log10_fall:.2g}" if log10_fall > -300.0 else f"ln J would fall by 10^{log10_fall:.0f}"
     return f"while time doubles, {fall}" + (": nothing moves" if log10_fall < math.log10(NOTHING_MOVES) else "")

@@ -7,38 +7,33 @@ taken on the host, from single numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from mvsim.errors import DivergedError
-from mvsim.integrators.base import Units
 from mvsim.integrators.flow.bdf import LEAST_GROWTH, MAX_ORDER, SAFETY_HIGHER, SAFETY_OTHER, SAFETY_SAME, Coefficients, History
 from mvsim.integrators.flow.clock import FIRST, LONGEST, in_frame, size_of, time_of, wound
 from mvsim.integrators.flow.error_size import error_size
-from mvsim.integrators.flow.near import Near
+from mvsim.integrators.flow.interface import Judge, Motion, System
+from mvsim.integrators.flow.known import Known
 from mvsim.integrators.flow.newton import ImplicitEquation, Solution, solve_by_newton
 from mvsim.integrators.flow.secants import Secants, solve_by_secants
+from mvsim.integrators.flow.stepper_state import StepperState
 from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.primitives import primitives_of
-from mvsim.linalg.vectors import integers_like, like, numbers
+from mvsim.linalg.vectors import like, numbers
 
 MOST_GROWTH_AFTER_FIRST, MOST_GROWTH_LATER = 1e4, 10.0
-"""Most growth of the step size after the first step, and after any other, as the error allows it."""
+"""Most growth of the step size after the first step, and after any other, as the error allows it; as in CVODE. The flow allows its steps less."""
 
 LONGEST_INVERSE = 20
-"""Steps for which the inverse in the preconditioner is kept."""
+"""Steps for which the inverse in the preconditioner is kept; as in CVODE."""
 
-DRIFT = 0.3
-"""Relative change of gamma beyond which the inverse is made anew."""
-
-OUTGROWN = 6.0
-"""Growth of the clock after which the system is linearised anew. Residuals, and with them the Hessian, fall as the time since an escape grows. With
-a Hessian that is far too large an iteration takes small steps, and ends because they are small: with a whole Hessian that was kept for tens of steps,
-honest runs of ERM err by more than their replay allows. The whole Hessian of a loss that keeps its residuals is kept for all of its time: made anew
-at each such growth, it takes most of the gradients of Midpoint Mixup at d = k^20 (study `flow_hessians` in `validation/`)."""
+CHANGE_OF_GAMMA = 0.3
+"""Relative change of gamma beyond which the inverse is made anew; as in CVODE."""
 
 ATTEMPTS = 40
 """Attempts at one step before it is given up."""
@@ -46,134 +41,17 @@ ATTEMPTS = 40
 COST_OF_UNSOLVED = 30
 """Products with the Hessian, of two gradients each, that an unsolved equation is counted as: its own gradients, and those of the short steps after
 it. Where steps are far longer than neurons take to relax, the part of the Hessian that `Near.curvature` leaves out is stiff too, and equations fail
-every few steps. Once they have cost as much since the last escape as the whole Hessian does, a product a column, that is formed. So a run pays about
-twice what it would with the better of the two, as far as this count is right (study `flow_creeping`)."""
+every few steps. Once they have cost as much since the last escape as the whole Hessian does, a product a column, that is formed. So a run pays at
+most about twice what it would with the better of the two, as far as this count is right; in the study `flow_creeping` 1.14 times at most."""
 
 RESTART_AFTER = 3
 """Failed tests of one step after which the past is dropped."""
 
+LEAST_AFTER_FAILURE, MOST_AFTER_FAILURES = 0.1, 0.2
+"""Least part of the size of a step that failed its test that the next attempt has, and the most after two failures, as in CVODE."""
+
 CLEARLY_UNSOUND = 1e3
 """Error assigned to a step that passes the error test and is refused as unsound; it sets how much shorter the next attempt is."""
-
-
-class Motion(NamedTuple):
-    """One end of a step: y and its velocity, (n,) each."""
-
-    y: Any
-    velocity: Any
-
-
-Judge = Callable[[float, Motion, Motion], np.ndarray | None]
-"""(size of a step, its beginning, its end) -> what integrals along the trajectory gain in it, or None if the step must not be taken."""
-
-
-class System(Protocol):
-    """What a stepper integrates: y' = rate(y) on (n,) arrays."""
-
-    def rate(self, y: Any) -> Any:
-        """Return y'; raise `DivergedError` if it is not finite."""
-
-    def tolerance(self, y: Any) -> Units:
-        """Return the errors, (n,) each, that a step at y and what is left of its equation may have."""
-
-    def near(self, y: Any) -> Near | None:
-        """Return what is known of the system near y, None if it tells nothing."""
-
-    def spent(self, products: int) -> None:
-        """Count products with the Hessian."""
-
-    def steady(self, y: Any) -> Any:
-        """Return (a,): coordinates that move at almost constant speed at y."""
-
-
-@dataclass(frozen=True, eq=False)
-class StepperState:
-    """Where a stepper is, and everything that its next step depends on. Never written to.
-
-    Attributes
-    ----------
-    history : History
-        The past of y and, behind it, the integrals, without a past.
-    most_growth : float
-        Most growth of the next step.
-    steps : int
-        Steps since the beginning.
-    linearised : array
-        (n,) y near which the system is known.
-    linearised_at, inverted_at : int
-        Steps at which that and the preconditioner were made; -1: they have to be made.
-    linearised_clock : float
-        Least clock since the system was linearised.
-    gamma : float
-        Of the preconditioner.
-    rate : float
-        At which the corrections of the last equation shrank.
-    secants : Secants
-        What is known of the Jacobian.
-    error : float
-        Of the last step, 1 for what is allowed.
-    unsolved : int
-        Count of equations that have not been solved since the last escape, since the whole Hessian was last formed, or since the past was last
-        dropped, whichever came last; see `COST_OF_UNSOLVED`.
-    exact : bool
-        Whether the preconditioner is made of the whole Hessian.
-    clock : float
-        B of the variable x; the history is one in x.
-    drift : array
-        (n,) velocity in t of the frame in which the history holds each coordinate; 0, a frame at rest, for those that do not move steadily.
-    """
-
-    history: History
-    most_growth: float
-    steps: int
-    linearised: Any
-    linearised_at: int
-    inverted_at: int
-    linearised_clock: float
-    gamma: float
-    rate: float
-    secants: Secants
-    error: float
-    unsolved: int
-    exact: bool
-    clock: float
-    drift: Any
-
-
-def laid_out(state: StepperState, at: Any, y: Any, velocity: Any, steady: Any) -> StepperState:
-    """Return the state of a stepper for other coordinates: some of its own, and some that were not stepped before.
-
-    The past of the latter is motion at constant speed. What was known of the system near some place is to be found out anew.
-
-    Parameters
-    ----------
-    state : StepperState
-        Before.
-    at : array
-        (a,) where each of the coordinates stood among those before, -1 for a new one.
-    y, velocity : array
-        (a,) values and their derivatives; they are used of new ones.
-    steady : array
-        (s,) those of the coordinates that move at almost constant speed, as `System.steady` tells.
-    """
-    xp, by, n = namespace_of(y), primitives_of(y), state.linearised.shape[0]
-    history, velocity_of_new = state.history, xp.where(at < 0, velocity, xp.zeros_like(velocity))
-    drifting = by.places(steady).among(0.0, velocity_of_new[steady], y)
-
-    def of_both(rows: Any, first: Any = None) -> Any:
-        kept = by.entries(rows[..., :n], at)
-        return xp.concat([kept if first is None else xp.where(at < 0, first, kept), rows[..., n:]], axis=-1)
-
-    Z = xp.concat([of_both(history.Z[0, :], y)[None, :], of_both(history.Z[1:, :])])
-    history = in_frame(replace(history, Z=Z, correction=of_both(history.correction)), velocity_of_new - drifting, state.clock)
-    return replace(
-        state,
-        history=history,
-        linearised=y,
-        linearised_at=-1,
-        secants=replace(state.secants.of(at), index=integers_like(at.shape[0], at)),
-        drift=by.entries(state.drift, at) + drifting,
-    )
 
 
 class Stepper:
@@ -187,7 +65,7 @@ class Stepper:
 
     def __init__(self, system: System) -> None:
         self.system = system
-        self._known = _Known(system)
+        self._known = Known(system)
 
     def started(self, y: Any, integrals: Sequence[float], h: float, velocity: Any) -> StepperState:
         """Return a beginning without a past, with a first step that takes the time h."""
@@ -245,7 +123,7 @@ class Stepper:
             coefficients = history.coefficients()
             now, solution = self._solve(now, coefficients, finest)
             if solution is None:
-                most_growth, reason = 1.0, "its equation is not solved"
+                most_growth, reason = 1.0, "the equation of a step is not solved"
                 now = replace(now, history=history.rescaled(0.25 * history.h), unsolved=now.unsolved + 1)
                 continue
             error = error_size(solution.correction / weight) * coefficients.error
@@ -285,11 +163,14 @@ class Stepper:
         gamma = float(now.history.h / c.l[1] * now.clock * math.exp(now.history.h))
         y = prediction[0, :n] + time_of(now.history.h, now.clock) * now.drift
         equation = ImplicitEquation(self.system.rate, gamma, y, prediction[1, :n] / float(c.l[1]) + gamma * now.drift)
-        fresh = now.inverted_at < 0 or now.steps >= now.inverted_at + LONGEST_INVERSE or abs(gamma / now.gamma - 1.0) > DRIFT
+        fresh = now.inverted_at < 0 or now.steps >= now.inverted_at + LONGEST_INVERSE or abs(gamma / now.gamma - 1.0) > CHANGE_OF_GAMMA
         outdated = now.linearised_at < 0 or self._known.is_outdated(now, y)
         while True:
             if outdated:
-                now, fresh = self._linearised(now, y), True
+                try:
+                    now, fresh = self._linearised(now, y), True
+                except DivergedError:  # the prediction is far outside: a shorter step has another
+                    return replace(now, linearised_at=-1), None
             if fresh:
                 now = replace(now, inverted_at=now.steps, gamma=gamma, rate=1.0)
             try:
@@ -341,8 +222,8 @@ class Stepper:
         if failures > RESTART_AFTER:
             y, integrals = history.Z[0, :n], numbers(history.Z[0, n:])
             return replace(self.started(y, integrals, 0.1 * time_of(history.h, now.clock), self.system.rate(y)), steps=now.steps)
-        ratio = _ratio(SAFETY_SAME * error, history.order + 1)
-        return replace(now, history=history.rescaled(history.h * min(max(ratio, 0.1), 0.9 if failures < 2 else 0.2)))
+        ratio = max(_ratio(SAFETY_SAME * error, history.order + 1), LEAST_AFTER_FAILURE)
+        return replace(now, history=history.rescaled(history.h * (ratio if failures < 2 else min(ratio, MOST_AFTER_FAILURES))))
 
     def _next(self, before: History, after: History, c: Coefficients, error: float, weight: Any, most_growth: float) -> tuple[History, float]:
         """Return the past at the order of the next step, and by what its size is multiplied."""
@@ -356,7 +237,7 @@ class Stepper:
         lower = higher = 0.0
         if q > 1:
             lower = _ratio(SAFETY_OTHER * error_size(after.Z[q, :n] / weight) * c.lower, q)
-        if q < MAX_ORDER and before.scale > 0.0:
+        if q < MAX_ORDER and before.scale > 0.0 and c.scale > 0.0:
             change = after.correction - float((c.scale / before.scale) * (after.past[0] / after.past[1]) ** (q + 1)) * before.correction
             higher = _ratio(SAFETY_HIGHER * error_size(change[:n] / weight) * c.higher, q + 2)
         best = max(lower, same, higher)
@@ -371,41 +252,12 @@ class GaveUpError(Exception):
     """No attempt at a step succeeded."""
 
 
-class _Known:
-    """The linearisation and the preconditioner, formed again only when a state names another place or another gamma."""
-
-    def __init__(self, system: System) -> None:
-        self._system = system
-        self._place: Any = None
-        self._near: Near | None = None
-        self._gamma = math.nan
-
-    def near(self, now: StepperState) -> Near | None:
-        """Return what is known where a state was linearised."""
-        if self._place is not now.linearised:
-            self._place, self._near, self._gamma = now.linearised, self._system.near(now.linearised), math.nan
-        return self._near
-
-    def preconditioner(self, now: StepperState) -> Callable[[Any], Any]:
-        """Return the preconditioner of a state."""
-        near = self.near(now)
-        assert near is not None
-        if self._gamma != now.gamma:
-            self._preconditioner, self._gamma = near.preconditioner(now.gamma, now.exact), now.gamma
-        return self._preconditioner
-
-    def is_outdated(self, now: StepperState, y: Any) -> bool:
-        """Whether that should be made anew for a step to y."""
-        near, outgrown = self.near(now), now.clock > OUTGROWN * now.linearised_clock
-        if near is None:
-            return outgrown
-        old = now.steps >= now.linearised_at + near.hessian(now.exact).lifetime
-        return old or (outgrown and not (now.exact and near.lasting)) or not near.serves_at(y)
-
-
 def _ratio(error: float, power: int) -> float:
-    """Return the factor by which a step whose error is a ``power`` of its size may change for the error to be 1; at most 1e6, as in CVODE."""
-    return 1.0 / (error ** (1.0 / power) + 1e-6)
+    """Return the factor by which a step whose error is a ``power`` of its size may change for the error to be 1; at most 1e6, as in CVODE.
+
+    An error that is no number allows nothing.
+    """
+    return 0.0 if math.isnan(error) else 1.0 / (error ** (1.0 / power) + 1e-6)
 
 
 def _motion(history: History, drift: Any, clock: float) -> Motion:

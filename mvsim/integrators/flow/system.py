@@ -11,8 +11,8 @@ import numpy as np
 from mvsim.errors import DivergedError
 from mvsim.integrators.base import Field, Units
 from mvsim.integrators.flow.chart import EscapeChart
+from mvsim.integrators.flow.interface import Motion
 from mvsim.integrators.flow.near import Near
-from mvsim.integrators.flow.stepper import Motion
 from mvsim.linalg.arrow_matrix import Curvature
 from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.norm import norm
@@ -184,6 +184,8 @@ class ChartedField:
     def _checked(self, loss: float, rate: Any, c: Any) -> Any:
         """Return the rate, if it and J are finite."""
         self.evaluations += 1
+        if loss < 0.0:
+            raise DivergedError(f"the loss is {loss:.3g} < 0, and the flow is followed by its logarithm")
         if not (math.isfinite(loss) and all_finite(rate)):
             raise DivergedError(f"the gradient is not finite (largest correlation {largest(c):.3g})")
         return rate
