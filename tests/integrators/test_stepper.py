@@ -121,6 +121,19 @@ def test_a_preconditioner_that_is_singular_is_an_equation_that_is_not_solved(mon
     assert after.history.Z[0, 0] == pytest.approx(size, rel=1e-3)
 
 
+@pytest.mark.parametrize(("speed", "size"), [(1.0, 1e3 / 4.0**20), (1e9, 1e-12)])
+def test_after_many_equations_that_were_not_solved_the_past_is_dropped(speed, size, monkeypatch):
+    """The next attempt is as long as the last one, or as the field takes to move by the tolerance, if that is less; integrals stay."""
+    stepper = Stepper(Problem(lambda y: np.full(1, speed), lambda y: np.zeros((1, 1)), lambda y: np.full(1, 1e-3)))
+    start = stepper.started(np.full(1, 5.0), np.array([2.0, 3.0]), 1e3, np.full(1, speed))
+    start = replace(start, history=replace(start.history, Z=np.concatenate([start.history.Z, 1e3 * start.history.Z[1:]])))
+    unsolved(monkeypatch, 20)
+    after, taken = stepper.step(start, math.inf, Problem.gains)
+    assert taken == pytest.approx(size, rel=1e-2)
+    assert after.history.order == 1
+    assert after.history.Z[0] == pytest.approx([5.0 + speed * taken, 2.0 + 5.0 * taken, 3.0 + taken], rel=1e-6)
+
+
 def test_where_the_system_cannot_be_linearised_a_shorter_step_is_tried():
     """The prediction may lie far outside, where the field has no values."""
     stepper, start = at_a_constant_speed()

@@ -24,7 +24,7 @@ from mvsim.integrators.flow.secants import Secants, solve_by_secants
 from mvsim.integrators.flow.stepper_state import StepperState
 from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.primitives import primitives_of
-from mvsim.linalg.vectors import like, numbers
+from mvsim.linalg.vectors import largest, like, numbers
 
 MOST_GROWTH_AFTER_FIRST, MOST_GROWTH_LATER = 1e4, 10.0
 """Most growth of the step size after the first step, and after any other, as the error allows it; as in CVODE. The flow allows its steps less."""
@@ -46,6 +46,11 @@ most about twice what it would with the better of the two, as far as this count 
 
 RESTART_AFTER = 3
 """Failed tests of one step after which the past is dropped."""
+
+RESTART_AFTER_UNSOLVED = 20
+"""Equations of one step that have not been solved after which the past is dropped. A step may end in balance to within its tolerance and, as the field
+sees it, far from it, where the system is 10^25 times stiffer than the step is long. Then the past says nothing of what comes next: so it was in one
+run of Midpoint Mixup at d = k^20, k = 6."""
 
 LEAST_AFTER_FAILURE, MOST_AFTER_FAILURES = 0.1, 0.2
 """Least part of the size of a step that failed its test that the next attempt has, and the most after two failures, as in CVODE."""
@@ -117,14 +122,14 @@ class Stepper:
         begin = start.history.Z[0, :n]
         weight, finest = self.system.tolerance(begin)
         now = replace(start, history=start.history.rescaled(min(start.history.h, size_of(longest, start.clock))))
-        failures, most_growth, reason = 0, now.most_growth, ""
+        failures, unsolved, most_growth, reason = 0, 0, now.most_growth, ""
         for _ in range(ATTEMPTS):
             history = now.history
             coefficients = history.coefficients()
             now, solution = self._solve(now, coefficients, finest)
             if solution is None:
-                most_growth, reason = 1.0, "the equation of a step is not solved"
-                now = replace(now, history=history.rescaled(0.25 * history.h), unsolved=now.unsolved + 1)
+                unsolved, most_growth, reason = unsolved + 1, 1.0, "the equation of a step is not solved"
+                now = self._after_unsolved(now, unsolved, weight)
                 continue
             error = error_size(solution.correction / weight) * coefficients.error
             if error <= 1.0:
@@ -216,12 +221,25 @@ class Stepper:
         predicted[0, n:] = history.Z[0, n:]
         return history.corrected(predicted, c, xp.concat([solution.correction, xp.zeros_like(predicted[0, n:])]))
 
+    def _after_unsolved(self, now: StepperState, unsolved: int, weight: Any) -> StepperState:
+        """Return where to try again after an equation that was not solved; without a past as far as the field alone goes within the tolerance."""
+        shorter = now.history.rescaled(0.25 * now.history.h)
+        now = replace(now, history=shorter, unsolved=now.unsolved + 1)
+        if unsolved != RESTART_AFTER_UNSOLVED:
+            return now
+        velocity = self.system.rate(shorter.Z[0, : weight.shape[0]])
+        return self._restarted(now, min(time_of(shorter.h, now.clock), 1.0 / max(largest(velocity / weight), 1e-300)), velocity)
+
+    def _restarted(self, now: StepperState, h: float, velocity: Any) -> StepperState:
+        """Return the same place and integrals without a past, with a next step that takes the time h."""
+        n, first = velocity.shape[0], now.history.Z[0, :]
+        return replace(self.started(first[:n], numbers(first[n:]), h, velocity), steps=now.steps)
+
     def _after_failure(self, now: StepperState, error: float, failures: int, n: int) -> StepperState:
         """Return where to try again after a step that was not taken."""
         history = now.history
         if failures > RESTART_AFTER:
-            y, integrals = history.Z[0, :n], numbers(history.Z[0, n:])
-            return replace(self.started(y, integrals, 0.1 * time_of(history.h, now.clock), self.system.rate(y)), steps=now.steps)
+            return self._restarted(now, 0.1 * time_of(history.h, now.clock), self.system.rate(history.Z[0, :n]))
         ratio = max(_ratio(SAFETY_SAME * error, history.order + 1), LEAST_AFTER_FAILURE)
         return replace(now, history=history.rescaled(history.h * (ratio if failures < 2 else min(ratio, MOST_AFTER_FAILURES))))
 
