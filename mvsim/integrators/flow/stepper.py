@@ -48,9 +48,9 @@ RESTART_AFTER = 3
 """Failed tests of one step after which the past is dropped."""
 
 RESTART_AFTER_UNSOLVED = 20
-"""Equations of one step that have not been solved after which the past is dropped. A step may end in balance to within its tolerance and, as the field
-sees it, far from it, where the system is 10^25 times stiffer than the step is long. Then the past says nothing of what comes next: so it was in one
-run of Midpoint Mixup at d = k^20, k = 6."""
+"""Equations of one step that have not been solved after which the past is dropped. Where the system is 10^25 times stiffer than the step is long, a
+step may end in balance to within its tolerance and far from it for the field. Then the past says nothing of what comes next: so it was in one run of
+Midpoint Mixup at d = k^20, k = 6."""
 
 LEAST_AFTER_FAILURE, MOST_AFTER_FAILURES = 0.1, 0.2
 """Least part of the size of a step that failed its test that the next attempt has, and the most after two failures, as in CVODE."""
