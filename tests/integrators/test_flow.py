@@ -628,7 +628,7 @@ def test_values_that_are_not_finite_are_named():
 
 def test_a_step_that_fails_for_good_is_named(monkeypatch):
     monkeypatch.setattr("mvsim.integrators.flow.stepper.solve_by_secants", lambda *equation: (None, Secants.none()))
-    with pytest.raises(mvsim.StalledError, match="its equation is not solved"):
+    with pytest.raises(mvsim.StalledError, match="the equation of a step is not solved"):
         follow(fields(), mvsim.initial_correlations(SMALL, 0), 1.0)
 
 

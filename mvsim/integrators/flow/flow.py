@@ -80,8 +80,8 @@ time, and a step that is much longer does not see it. In the one flow of the stu
 h in the logarithm of time grow by e^h, so that where this binds, h tends to ln 1.5."""
 
 GROWTH_WHEN_QUIET, QUIET = 5.0, 1e-5
-"""The same after a step whose error was so small a part of the tolerance, as where nothing escapes or relaxes. No study
-compares other values."""
+"""The same after a step whose error was so small a part of the tolerance, as where nothing escapes or relaxes. No study compares
+other values."""
 
 RISE = 10.0
 """Most that ln J at the end of a step may exceed its least value at a mark so far, in relative tolerances."""
