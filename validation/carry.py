@@ -5,7 +5,7 @@
 A rewrite that changes no number (names, files, messages, cases that no run comes to) makes results older than the code all the same. This makes a
 fixed set of runs (`lib.same_runs`) with mvsim as it was at REVISION and as it is now, on this machine. It compares each variable of their files and
 what `mvsim.verify` says of them. Where no bit differs, it stamps anew the results that were current at REVISION and depend on nothing else that has
-changed since; the page of results says so of each. Speeds are not carried over.
+changed since; the page of results says so of each. Studies of speed alone are not carried over; seconds in others stay those of the earlier code.
 
 The exit code is 1 if anything differs; then nothing is stamped.
 """
@@ -29,6 +29,7 @@ from lib.stamps import extracted, present_revision, present_sources, sources_in,
 from lib.study import Study, study_names
 
 import mvsim
+from mvsim.counted import counted
 
 SPEEDS = ("performance", "startup")
 """Studies that measure how fast the code is."""
@@ -68,7 +69,7 @@ def compared(package: Path, names: list[str]) -> int:
     with ThreadPoolExecutor(2) as both:
         before, now = both.map(measured, (package, Path(mvsim.__file__).parent), (names, names))
     differences = different(before, now)
-    print("\n".join(["Not the same bits:", *differences] if differences else [f"{len(names)} runs have the same bits"]))
+    print("\n".join(["Not the same bits:", *differences] if differences else [f"The same bits in {counted(len(names), 'run')}"]))
     return 1 if differences else 0
 
 
@@ -81,7 +82,8 @@ def carry(package: Path) -> int:
     runs = list(cases())
     if code := compared(package, runs):
         return code
-    words = f"Code that was rewritten since, up to revision {present_revision()}, makes the same {len(runs)} runs and verdicts, bit for bit."
+    same = f"makes the same {len(runs)} runs and verdicts, bit for bit"
+    words = f"Code that was rewritten since, up to revision {present_revision()}, {same}; seconds are of the earlier code."
     for study in studies:
         write_stamp(RESULTS, study.name, stamps_in(RESULTS)[study.name] | {"sources": present_sources(study), "carried": words})
     write_text(PAGE, page(RESULTS))
