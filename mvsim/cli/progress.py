@@ -31,15 +31,17 @@ LOG_INTERVAL = 30.0
 COMPILE_NOTICE = "compiling kernels, up to a minute, once for each method and command"
 
 
-def progress_on(stream: TextIO | None = None, title: str = "") -> LiveProgress | LoggedProgress | NotebookProgress:
+def progress_on(title: str = "", stream: TextIO | None = None) -> LiveProgress | LoggedProgress | NotebookProgress:
     """Return a display for ``progress`` of `mvsim.simulate`: a bar in a notebook or on a terminal, else a line now and then.
+
+    The function itself is what ``progress`` of `mvsim.verify` takes, which makes many runs.
 
     Parameters
     ----------
-    stream : TextIO, optional
-        Where it is shown; by default in the notebook, and without one on stderr.
     title : str
         What is shown before it: which run it is, where there are several.
+    stream : TextIO, optional
+        Where it is shown; by default in the notebook, and without one on stderr.
 
     Returns
     -------
@@ -50,6 +52,7 @@ def progress_on(stream: TextIO | None = None, title: str = "") -> LiveProgress |
     --------
     >>> with mvsim.progress_on() as shown:  # doctest: +SKIP
     ...     run = mvsim.simulate(mvsim.Parameters(k=10), progress=shown)
+    >>> mvsim.verify(theorems="4.7", k=6, progress=mvsim.progress_on)  # doctest: +SKIP
     """
     if stream is None and Console().is_jupyter:
         return NotebookProgress(title)

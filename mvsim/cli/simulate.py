@@ -74,7 +74,7 @@ def _note_coarse_steps(rtol: float | None) -> None:
     from mvsim.verification.statements.gradient_flow import COARSEST  # all verdicts come with it, which a run does not need
 
     if rtol > COARSEST:
-        note(f"warning: rtol={rtol:g}: `mvsim verify` cannot tell so coarse a run from a changed one; take {COARSEST:g} or less to have it judged")
+        note(f"rtol={rtol:g}: `mvsim verify` cannot tell so coarse a run from a changed one; take {COARSEST:g} or less to have it judged")
 
 
 def _last_written(path: Path) -> int | None:

@@ -162,7 +162,7 @@ def verify(
         contents.update(contents_of([run]))  # of what is judged: its file may be another one by the time of the answer
         shown.show(run, before, of)
 
-    judged = question.sections(judging, None if quiet else lambda which: progress_on(title=which))
+    judged = question.sections(judging, None if quiet else progress_on)
     if dry_run:
         _print_plan(question, json_, quiet)
         return 0

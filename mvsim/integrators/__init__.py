@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from mvsim.integrators.base import Escaping, Field, Groups, Integrator, Part, State, Units, Visit
 from mvsim.integrators.cvode import CvodeFlow
-from mvsim.integrators.flow import LAST_TIME, GradientFlow
+from mvsim.integrators.flow import GradientFlow
+from mvsim.integrators.flow_integrator import LAST_TIME, FlowIntegrator
 from mvsim.integrators.gradient_descent import GradientDescent
 
-INTEGRATORS: dict[str, type[GradientDescent] | type[GradientFlow]] = {cls.name: cls for cls in (GradientFlow, GradientDescent, CvodeFlow)}
+INTEGRATORS: dict[str, type[GradientDescent] | type[FlowIntegrator]] = {cls.name: cls for cls in (GradientFlow, GradientDescent, CvodeFlow)}
 
 __all__ = [
     "INTEGRATORS",

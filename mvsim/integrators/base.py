@@ -248,7 +248,7 @@ class Integrator(ABC):
     usual: ClassVar[float | None] = None
     """Its value where none is given, if that is the same for all fields."""
 
-    follows_flow: ClassVar[bool] = True
+    follows_flow: ClassVar[bool] = False
     """Whether it follows c' = -grad J to within a relative tolerance ``rtol``, its option, so that a run can be judged as a gradient flow."""
 
     library_vectors: ClassVar[int] = 0

@@ -35,7 +35,6 @@ class GradientDescent(Integrator):
     name = "gd"
     option = "learning_rate"
     letter = "eta"
-    follows_flow = False
     learning_rate: float
 
     def __init__(

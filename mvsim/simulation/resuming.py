@@ -40,6 +40,13 @@ def warn_of_other_kernels(algorithm: str, saved: dict[str, Any], out: Any) -> No
         warnings.warn(f"{what}; results agree within the tolerance of the run, their bits do not", stacklevel=6)
 
 
+def warn_of_lost_past(saved: Any, beginning: State, out: Any) -> None:
+    """Warn if the time-stepper cannot use the past that a saved data set holds, so that it goes on from the state alone."""
+    if beginning.memory is None and any(str(name).startswith(MEMORY) for name in saved):
+        what = f"{path_text(out)}: saved with an earlier time-stepper, of which only the state is taken over"
+        warnings.warn(f"{what}; results agree within the tolerance of the run, their bits do not", stacklevel=6)
+
+
 def refuse_going_back(saved: Any, t_end: float | None, integrator: Integrator, out: Any) -> None:
     """Raise `UsageError` if a saved run, data set and provenance, is asked to end earlier than it already is; of a finished one, only warn.
 

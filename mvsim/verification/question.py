@@ -213,6 +213,7 @@ def verify(
     path: str | None = None,
     threads: int | None = None,
     data: Dataset | None = None,
+    progress: Shown | None = None,
     **fields: Any,
 ) -> Verdicts:
     """Say whether the theorems hold, by how much, and over how many seeds.
@@ -243,6 +244,8 @@ def verify(
     data : Dataset, optional
         The points that the runs were trained on, if they were given to `mvsim.simulate`. Features are judged on draws of the distribution that the
         parameters describe all the same.
+    progress : callable, optional
+        Shows each run that is made for a theorem, given which of how many it is: `mvsim.progress_on`. Nothing is shown without it.
     **fields
         Other fields of `mvsim.Parameters`, the same at each k; ``d`` may be a list with one for each k.
 
@@ -257,6 +260,8 @@ def verify(
         If nothing is asked, an argument is out of its domain, or one is given that would change nothing: those about runs that are made, beside
         existing runs.
     """
+    if progress is not None and not callable(progress):
+        raise UsageError(f"progress={echo(progress)}: must be a function that returns a display for each run; give mvsim.progress_on itself")
     question = Question(
         runs=tuple([runs] if isinstance(runs, (Run, str, os.PathLike)) else several("runs", runs)),
         theorems=tuple([theorems] if isinstance(theorems, str) else several("theorems", theorems)),
@@ -271,7 +276,7 @@ def verify(
         data=data,
         fields=fields,
     )
-    return Verdicts(verdict for section in question.sections() for verdict in section.verdicts)
+    return Verdicts(verdict for section in question.sections(progress=progress) for verdict in section.verdicts)
 
 
 def _is_folder(run: Any) -> TypeGuard[str | os.PathLike[str]]:

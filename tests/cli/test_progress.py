@@ -44,7 +44,7 @@ def test_log_gets_a_line_every_30_seconds(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     stream = io.StringIO()
-    with progress.progress_on(stream) as display:
+    with progress.progress_on(stream=stream) as display:
         display.start({"compiling": False})
         for second in range(100):
             now[0] = float(second)
@@ -56,7 +56,7 @@ def test_log_gets_a_line_every_30_seconds(monkeypatch):
 
 def test_log_says_which_run_it_is_about():
     stream = io.StringIO()
-    with progress.progress_on(stream, title="run 3 of 20") as display:
+    with progress.progress_on("run 3 of 20", stream) as display:
         display.start({"compiling": True})
     assert stream.getvalue() == f"mvsim: run 3 of 20: {progress.COMPILE_NOTICE}\n"
 

@@ -12,6 +12,7 @@ from tolerances import DISSIPATED
 
 import mvsim
 from mvsim.archive import read_run, write_run
+from mvsim.integrators import GradientFlow
 from mvsim.recording.recorder import Recorder
 from mvsim.simulation.session import Session
 
@@ -275,3 +276,16 @@ def test_a_run_goes_on_with_other_kernels_and_says_so(method, begun, resumed, tm
     assert [each["backend"] for each in mvsim.open_run(out).provenance["continued"]] == [resumed]
     again = simulate(method, out, **FLOW, t_end=2e6, backend=resumed, resume=True)  # with the kernels of last time: nothing to say
     assert [each["backend"] for each in again.provenance["continued"]] == [resumed, resumed]
+
+
+def test_a_run_saved_with_an_earlier_time_stepper_goes_on_from_its_state_and_says_so(tmp_path, monkeypatch):
+    out, whole = tmp_path / "run.nc", simulate("erm", **FLOW, t_end=1e6)
+    packed = GradientFlow.pack
+    with monkeypatch.context() as earlier:
+        earlier.setattr(GradientFlow, "pack", lambda self, memory: {k: v for k, v in packed(self, memory).items() if "linearised_clock" not in k})
+        simulate("erm", out, **FLOW, t_end=1e4)
+    with pytest.warns(UserWarning, match=r"run\.nc: saved with an earlier time-stepper, of which only the state is taken over; results agree"):
+        other = simulate("erm", out, **FLOW, t_end=1e6, resume=True)
+    size = np.abs(whole.final_correlations).max(axis=(2, 3), keepdims=True)
+    assert np.max(np.abs(other.final_correlations - whole.final_correlations) / size) <= 10.0 * other.provenance["integrator"]["rtol"]
+    simulate("erm", out, **FLOW, t_end=2e6, resume=True)  # its past is that of the present one by now: warnings are errors

@@ -1,5 +1,6 @@
 """Runs in which something is missing are gone on with, so far and no further; what is asked is checked in one place."""
 
+import contextlib
 import json
 
 import pytest
@@ -66,6 +67,25 @@ def test_python_refuses_the_same_as_the_command_line(run_folder):
     for given in ({"seeds": 3}, {"follow": False}, {"path": "literal"}, {"threads": 1}, {"k": 4}, {"folder": "elsewhere"}):
         with pytest.raises(mvsim.UsageError, match="is for "):
             mvsim.verify(run_folder / "erm.nc", **given)
+
+
+def test_python_shows_the_runs_that_it_makes(erm, tmp_path, monkeypatch):
+    titles, shown = [], []
+
+    def kept(*arguments, progress, **options):
+        shown.append(progress)
+        return erm
+
+    def display(title):
+        titles.append(title)
+        return contextlib.nullcontext(f"display {len(titles)}")
+
+    monkeypatch.setattr(module, "try_kept_run", kept)
+    mvsim.verify(theorems="4.6", k=erm.parameters.k, seeds=2, follow=False, folder=tmp_path, progress=display)
+    assert titles == [f"Theorem 4.6, k = {erm.parameters.k}, run {run} of 2" for run in (1, 2)]
+    assert shown == ["display 1", "display 2"]
+    with pytest.raises(mvsim.UsageError, match=r"progress=True: must be a function .*; give mvsim\.progress_on itself"):
+        mvsim.verify(theorems="4.6", progress=True)
 
 
 def test_the_same_question_is_the_same_dictionary():

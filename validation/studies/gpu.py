@@ -41,7 +41,7 @@ from lib.timing import Candidate, fastest
 import mvsim
 from mvsim.devices import gpu, host
 from mvsim.integrators import GradientFlow, State
-from mvsim.integrators.flow.flow import RTOL
+from mvsim.integrators.flow_integrator import RTOL
 from mvsim.kernels import KERNELS, usable_backend
 from mvsim.simulation.field import field_of
 

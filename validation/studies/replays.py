@@ -17,7 +17,7 @@ from lib.study import TRAINING
 from lib.tables import table
 
 import mvsim
-from mvsim.integrators.flow.flow import RTOL
+from mvsim.integrators.flow_integrator import RTOL
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.statements.replay import LARGEST, OWN_SIZE, replayed
 

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from mvsim.counted import counted
 from mvsim.errors import StalledError
 from mvsim.integrators.arrays import pack, unpack
 from mvsim.integrators.base import Field, State, Visit
@@ -27,8 +26,8 @@ from mvsim.integrators.cvode.carried import Memory
 from mvsim.integrators.cvode.segment import FailedError, Segment, Step
 from mvsim.integrators.cvode.solver import VECTORS, library
 from mvsim.integrators.flow.chart import EscapeChart
-from mvsim.integrators.flow.flow import GradientFlow, Rtol
 from mvsim.integrators.flow.stalls import fall_while_time_doubles, gets_further, has_stalled, slowness
+from mvsim.integrators.flow_integrator import FlowIntegrator, Rtol
 from mvsim.linalg.blas import library_was_loaded
 from mvsim.linalg.norm import norm
 from mvsim.options import document_options
@@ -38,7 +37,7 @@ OVER_OURS = 2.5
 
 
 @document_options
-class CvodeFlow(GradientFlow):
+class CvodeFlow(FlowIntegrator):
     """c' = -grad J(c) by CVODE of SUNDIALS, to check the gradient flow of `mvsim.integrators.flow` by another solver.
 
     It takes more gradients, as every segment begins with short steps of order 1. The library has vectors of the host only.
@@ -56,6 +55,7 @@ class CvodeFlow(GradientFlow):
     """
 
     name = "cvode"
+    called = "the gradient flow by CVODE"
     library_vectors = VECTORS
 
     def __init__(self, field: Field, rtol: Rtol = None) -> None:
@@ -71,7 +71,7 @@ class CvodeFlow(GradientFlow):
         """Return the memory as arrays."""
         return {} if memory is None else pack(memory)
 
-    def unpack(self, arrays: Mapping[str, np.ndarray]) -> Memory | None:  # type: ignore[override]
+    def unpack(self, arrays: Mapping[str, np.ndarray]) -> Memory | None:
         """Return the memory that was packed."""
         return unpack(Memory, arrays) if arrays else None
 
@@ -79,10 +79,6 @@ class CvodeFlow(GradientFlow):
     def relative_gradients(cls, value: float | None) -> float:
         """Return the gradients that it takes with a relative tolerance, over those of the stepper of mvsim at its default one."""
         return OVER_OURS * super().relative_gradients(value)
-
-    def clock(self, state: State) -> str:
-        """Say how many steps and evaluations."""
-        return f"{counted(state.step, 'step')} and {counted(state.evaluations, 'gradient')} of the gradient flow by CVODE with rtol = {self.rtol:g}"
 
     def trajectory(self, state: State, t_end: float) -> Iterator[Visit]:
         """Yield every step, segment by segment. After a segment that t_end has changed none lies on a trajectory that goes on further."""

@@ -22,6 +22,6 @@ flow           the trajectory: limits of the steps, refused steps, stalls
 =============  =======================================================================================
 """
 
-from mvsim.integrators.flow.flow import LAST_TIME, GradientFlow
+from mvsim.integrators.flow.flow import GradientFlow
 
-__all__ = ["LAST_TIME", "GradientFlow"]
+__all__ = ["GradientFlow"]

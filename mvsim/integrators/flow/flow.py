@@ -32,16 +32,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import pydantic
 
-from mvsim.counted import counted
-from mvsim.echo import echo
-from mvsim.errors import DivergedError, StalledError, UsageError
+from mvsim.errors import DivergedError, StalledError
 from mvsim.integrators.arrays import pack
-from mvsim.integrators.base import MARKS_PER_DECADE, Field, Integrator, State, Visit
+from mvsim.integrators.base import MARKS_PER_DECADE, State, Visit
 from mvsim.integrators.flow.carried import Memory, unpack_memory
 from mvsim.integrators.flow.chart import EscapeChart
 from mvsim.integrators.flow.clock import time_of
@@ -51,21 +48,11 @@ from mvsim.integrators.flow.stalls import fall_while_time_doubles, gets_further,
 from mvsim.integrators.flow.stepper import GaveUpError, Stepper
 from mvsim.integrators.flow.stepper_state import StepperState
 from mvsim.integrators.flow.system import Bounds, ChartedField
+from mvsim.integrators.flow_integrator import LAST_TIME, FlowIntegrator
 from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.norm import norm
 from mvsim.linalg.vectors import flat, integers_like, largest, numbers
 from mvsim.options import document_options
-from mvsim.parameters import Deviation
-
-RTOL = 1e-3
-"""Relative tolerance unless another is given."""
-
-POWER_OF_RTOL = 0.17
-"""Gradients are predicted to grow as rtol^-`POWER_OF_RTOL`. The gradients in the study flow_accuracy grow more slowly under ERM, and faster under
-Midpoint Mixup."""
-
-LAST_TIME = 1e250
-"""Time at which the flow is left unless another is given; escapes take of the order of (rho / c(0))^(alpha - 2)."""
 
 MARK_EVERY = 20
 """Steps between two marks where time hardly moves; where it does, marks are as close as `MARKS_PER_DECADE`."""
@@ -90,12 +77,9 @@ IMBALANCE = 20.0
 """Largest allowed |fall - integral| / (1 + fall), in relative tolerances: the fall is that of ln J since the last mark, the integral that of
 |grad J|^2 / J. Good steps through an escape reach a few; one that passes over an escape, thousands."""
 
-Rtol = Annotated[float | None, pydantic.Field(description=f"relative error that one step may make, 1e-10 to 0.1; default {RTOL:g}")]
-"""The option of an integrator that follows the flow."""
-
 
 @document_options
-class GradientFlow(Integrator):
+class GradientFlow(FlowIntegrator):
     """c' = -grad J(c) with local error control.
 
     Parameters
@@ -111,41 +95,7 @@ class GradientFlow(Integrator):
     """
 
     name = "flow"
-    option = "rtol"
-    letter = "rtol"
-    usual = RTOL
-
-    def __init__(self, field: Field, rtol: Rtol = None) -> None:
-        super().__init__(field)
-        if not field.fixed:
-            raise UsageError(
-                f"integrator={self.name!r}: the loss is drawn afresh at every step, so there is no flow; use integrator gd, or redraw once"
-            )
-        self.rtol = self.check_option(self.usual if rtol is None else rtol)
-
-    @staticmethod
-    def check_option(value: Any) -> float:
-        """Return a relative tolerance as a float, or raise `UsageError`."""
-        if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)) or not 1e-10 <= value <= 0.1:
-            raise UsageError(f"rtol={echo(value)}: must be a number from 1e-10 to 0.1")
-        return float(value)
-
-    def options(self) -> dict[str, Any]:
-        """Return what fixes the steps."""
-        return {"name": self.name, "rtol": self.rtol}
-
-    def deviations(self) -> list[Deviation]:
-        """Name the limit."""
-        return [Deviation("eta", "0", "O(1/poly(k))", "gradient flow, the limit of gradient descent for eta -> 0")]
-
-    @classmethod
-    def relative_gradients(cls, value: float | None) -> float:
-        """Return the gradients that it takes with a relative tolerance, over those at the default one."""
-        return max(1.0, (RTOL / (value or RTOL)) ** POWER_OF_RTOL)
-
-    def horizon(self, t_end: float | None) -> float:
-        """Return the time to stop at, by default `LAST_TIME`."""
-        return LAST_TIME if t_end is None else t_end
+    called = "the gradient flow"
 
     def is_mark(self, state: State) -> bool:
         """Whether it is a mark."""
@@ -158,10 +108,6 @@ class GradientFlow(Integrator):
     def unpack(self, arrays: Mapping[str, np.ndarray]) -> Memory | None:
         """Return the memory that was packed."""
         return unpack_memory(arrays, self.field.device)
-
-    def clock(self, state: State) -> str:
-        """Say how many steps and evaluations."""
-        return f"{counted(state.step, 'step')} and {counted(state.evaluations, 'gradient')} of the gradient flow with rtol = {self.rtol:g}"
 
     def trajectory(self, state: State, t_end: float) -> Iterator[Visit]:
         """Yield every step."""
