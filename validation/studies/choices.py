@@ -163,22 +163,23 @@ def _message(results: dict[str, Any]) -> str:
 
 
 def _unchanged(results: dict[str, Any]) -> str:
-    """Say between which values no choice brings an outcome clearly below `ENOUGH`: others may, and none is shown to be above it."""
+    """Say that no value brings an outcome clearly below `ENOUGH`, and which were tried: others may, and none is shown to be above it."""
     names = _tried(results)
     if not names:
         return "No choice was tried"
-    tried = "; ".join(_ranges(results[name]["rows"], _short(name) if len(names) > 1 else "") for name in names)
-    return f"No {' or '.join(map(_short, names))} that was tried rules out that {ENOUGH:g} of the classes end as the theorems say ({tried})"
+    tried = " or ".join(f"{_short(name)} ({_ranges(results[name]['rows'])})" for name in names)
+    return f"No {tried} that was tried speaks against the theorems' outcome in {ENOUGH:g} of the classes"
 
 
-def _ranges(rows: list[dict[str, Any]], name: str) -> str:
-    """Return from which to which value a choice was tried with each method, after its name."""
-    said = []
+def _ranges(rows: list[dict[str, Any]]) -> str:
+    """Return from which to which value a choice was tried, with each method where they differ."""
+    spans = {}
     for method in OUTCOMES:
         values = [row["value"] for row in rows if method in row]
         if values:
-            said.append(f"{METHOD_NAMES[method]} {min(values):g}" + (f" to {max(values):g}" if len(values) > 1 else ""))
-    return f"{name} " * bool(name) + ", ".join(said)
+            spans[METHOD_NAMES[method]] = f"{min(values):g}" + (f" to {max(values):g}" if len(values) > 1 else "")
+    alike = len(set(spans.values())) == 1
+    return next(iter(spans.values())) if alike else ", ".join(f"{name} {span}" for name, span in spans.items())
 
 
 def _changes(results: dict[str, Any], method: str) -> str:
