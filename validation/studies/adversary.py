@@ -135,6 +135,27 @@ EXPECTED_OF = {"erm": "ERM learns one feature", "midpoint": "Midpoint Mixup lear
 """What the theorems say of a class."""
 
 
+def citations(results: dict[str, Any]) -> dict[str, list[str]]:
+    """Return what the documentation says of worst points and worst data."""
+    erm, midpoint = (results["networks"][method] for method in ("erm", "midpoint"))
+    fixed = results["training"]["signal always in the same patches"]["midpoint"]
+    naming = results["training"]["noise that names the class"]["erm"]
+    points = f"{_wrong(erm)} features that ERM had learned at k = 10 are wrong, and {_wrong(midpoint)} of Midpoint Mixup"
+    return {
+        "limits.md": [
+            points,
+            f"learned both features of {fixed['both']} of {sum(fixed.values())} classes at k = 6",
+            f"ERM learned one feature of {naming['one']} of {sum(naming.values())}",
+        ]
+    }
+
+
+def _wrong(network: dict[str, Any]) -> str:
+    """Say how many of the learned features of a network are wrong on some point."""
+    learned = network["learned_on_random_draws"]
+    return f"{learned - network['of_these_with_positive_margin_on_every_point']} of {learned}"
+
+
 def headline(results: dict[str, Any]) -> str:
     """Say which data undo what a theorem says, and how many learned features are wrong on the worst points."""
     undone = [
@@ -143,12 +164,7 @@ def headline(results: dict[str, Any]) -> str:
         for method, outcome in (("erm", "one"), ("midpoint", "both"))
         if row[method][outcome] < sum(row[method].values())
     ]
-    networks = results["networks"]
-    wrong = ", ".join(
-        f"{all_of - right} of {all_of} ({METHOD_NAMES[method]})"
-        for method, row in networks.items()
-        for all_of, right in [(row["learned_on_random_draws"], row["of_these_with_positive_margin_on_every_point"])]
-    )
+    wrong = ", ".join(f"{_wrong(row)} ({METHOD_NAMES[method]})" for method, row in results["networks"].items())
     return f"Learned features that are wrong on the worst point: {wrong}; data that undo a theorem: {'; '.join(undone) or 'none'}"
 
 
