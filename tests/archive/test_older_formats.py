@@ -44,7 +44,8 @@ def test_it_keeps_what_was_recorded_and_goes_on_with_a_new_history(number, tmp_p
     old = mvsim.open_run(FILES[number])
     shutil.copy(FILES[number], tmp_path / "run.nc")
     options = {"n_test": old.provenance["options"]["n_test"], "t_end": 2.0 * float(old.dataset["final_time"])}
-    longer = mvsim.simulate(old.parameters, "erm", out=tmp_path / "run.nc", resume=True, **options)
+    with pytest.warns(UserWarning, match="saved with an earlier time-stepper"):
+        longer = mvsim.simulate(old.parameters, "erm", out=tmp_path / "run.nc", resume=True, **options)
     assert read_provenance(tmp_path / "run.nc")["format"] == FORMAT
     today = mvsim.simulate(old.parameters, "erm", **options).dataset
     kept = len(old.dataset.time) - 1  # the last record was where t_end had cut
