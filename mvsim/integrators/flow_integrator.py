@@ -48,7 +48,7 @@ class FlowIntegrator(Integrator):
     follows_flow = True
 
     called: ClassVar[str]
-    """What it follows, and by which library, in a sentence."""
+    """How it is called in a sentence."""
 
     def __init__(self, field: Field, rtol: Rtol = None) -> None:
         super().__init__(field)
