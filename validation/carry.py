@@ -4,8 +4,9 @@
 
 A rewrite that changes no number (names, files, messages, cases that no run comes to) makes results older than the code all the same. This makes a
 fixed set of runs (`lib.same_runs`) with mvsim as it was at REVISION and as it is now, on this machine. It compares each variable of their files and
-what `mvsim.verify` says of them. Where no bit differs, it stamps anew the results that were current at REVISION and depend on nothing else that has
-changed since; the page of results says so of each. Studies of speed alone are not carried over; seconds in others stay those of the earlier code.
+the verdicts of `mvsim.verify` on them, apart from their wording. Where no bit differs, it stamps anew the results that were current at REVISION and
+depend on nothing else that has changed since; the page of results says so of each. Studies of speed alone are not carried over; seconds in others
+stay those of the earlier code, and so do words of verdicts.
 
 The exit code is 1 if anything differs; then nothing is stamped.
 """
@@ -82,8 +83,8 @@ def carry(package: Path) -> int:
     runs = list(cases())
     if code := compared(package, runs):
         return code
-    same = f"makes the same {len(runs)} runs and verdicts, bit for bit"
-    words = f"Code that was rewritten since, up to revision {present_revision()}, {same}; seconds are of the earlier code."
+    same = f"on the {len(runs)} runs of `validation/carry.py` old and new code agree bit for bit, in verdicts apart from their wording; seconds and words are of the earlier code"
+    words = f"The code was rewritten since (up to revision {present_revision()}) and this study not repeated: {same}."
     for study in studies:
         write_stamp(RESULTS, study.name, stamps_in(RESULTS)[study.name] | {"sources": present_sources(study), "carried": words})
     write_text(PAGE, page(RESULTS))

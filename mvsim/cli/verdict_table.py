@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import textwrap
 from collections.abc import Collection, Iterable, Sequence
@@ -15,7 +16,7 @@ from mvsim.report.headline import SAID, classes_text, regime_words, short_margin
 from mvsim.verification.statements.gaussian_maxima import GAUSSIAN_MAXIMA
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import BAD, STATUSES, Status, Verdict
-from mvsim.verification.words import SOON, is_beyond, number_text, side_text
+from mvsim.verification.words import BEYOND, OF_SIGN, SOON, beyond_text, is_beyond, number_text, side_text
 
 STYLES: dict[Status, str] = {
     "fails": "bold red",
@@ -31,15 +32,12 @@ STYLES: dict[Status, str] = {
 INDENT = 15
 """Columns of the status; the words stand beside it."""
 
-BEYOND = "beyond a bound whose constant the paper leaves open, so not contradicted"
-"""Of a number that is measured, and of which the proof fixes only the order."""
-
 OF_PARAMETERS = frozenset(step.number for step in GAUSSIAN_MAXIMA.values())
 """Statements about the parameters, which a run neither meets nor misses."""
 
 GROUPS = {
     "theorem": "other parts of theorems",
-    "evidence": "whether the run is what it says it is",
+    "evidence": "checks of the runs: whether they are what they say they are",
     "step": "steps of the proofs and definitions",
     "control": "controls",
 }
@@ -61,7 +59,7 @@ COUNTED = {
     "theorem": Counted("part of a theorem", "parts of theorems"),
     "step": Counted("step of the proofs or definition", "steps of the proofs and definitions"),
     "control": Counted("control", "controls"),
-    "evidence": Counted("check of the files", "checks of the files"),
+    "evidence": Counted("check of the runs", "checks of the runs"),
 }
 """By kind."""
 
@@ -114,9 +112,9 @@ def print_section(
         for v in group:
             lines += _lines(v, full=True)
     beyond = [v for v in rest if is_beyond(v) and v.number not in THEOREMS and v.number not in OF_PARAMETERS]
-    if beyond and not everything:
-        said = "; ".join(f"{v.check or v.name}, {side_text(v)}" for v in beyond)
-        lines += wrapped(f"{BEYOND[0].upper()}{BEYOND[1:]}: {said}", 0)
+    for why in (BEYOND, OF_SIGN) if not everything else ():
+        said = "; ".join(f"{v.check or v.name}, {side_text(v)}" for v in beyond if beyond_text(v) == why)
+        lines += wrapped(f"{why[0].upper()}{why[1:]}: {said}", 0) if said else []
     hidden = {kind: sum(v.kind == kind and v not in beyond for v in rest) for kind in COUNTED}
     if rest and not everything:
         said = ", ".join(COUNTED[kind].told(number) for kind, number in hidden.items() if number)
@@ -150,8 +148,13 @@ def headlines(verdicts: Sequence[Verdict]) -> list[str]:
 def _measured(part: Verdict) -> str:
     """Return what one part of a theorem is decided by."""
     if classes := classes_text(part):
-        return classes + ("" if part.bound == 1.0 else f" (needed: {number_text(part.bound)} of them)")
+        return classes + ("" if part.bound in (None, 1.0) or part.count is None else f" (needed: {math.ceil(part.bound * part.count.of - 1e-9)})")
     return f"{part.part} {number_text(part.measured)}"
+
+
+def deciding(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Return the verdicts that a section is about: the parts of theorems, or all where no theorem was judged."""
+    return [v for v in verdicts if v.kind == "theorem"] or list(verdicts)
 
 
 def counts(verdicts: Iterable[Verdict]) -> str:
@@ -170,8 +173,9 @@ def _in_front(v: Verdict, claims: Sequence[str], decided: Collection[str]) -> bo
 def _lines(v: Verdict, full: bool) -> list[str]:
     """Return a verdict in words: in full with its numbers, else in brief what a reader wants to know next, of a step with its statement."""
     if full:
-        values = ("measured", number_text(v.measured)), ("bound", number_text(v.bound)), ("margin", short_margin(v))
-        numbers = ", ".join([*(f"{name} {value}" for name, value in values if value), *([BEYOND] if is_beyond(v) else [])])
+        values = ("measured", v.measured), ("in the worst run", v.worst), ("bound", v.bound)
+        told = [*((name, number_text(value)) for name, value in values), ("margin", short_margin(v))]
+        numbers = ", ".join([*(f"{name} {value}" for name, value in told if value), *([beyond_text(v)] if is_beyond(v) else [])])
         words = f"{v.name}: {v.statement}{f' ({numbers})' if numbers else ''}" + (f": {v.detail}" if v.detail else "")
     else:
         brief = v.brief or v.detail

@@ -17,14 +17,14 @@ from mvsim.cli.options import FLAG, INTEGER, Json, Quiet, read_integer
 from mvsim.cli.progress import COMPILE_NOTICE, progress_on
 from mvsim.cli.remarks import note
 from mvsim.cli.streams import silence_stdout
-from mvsim.cli.verdict_table import counts, headlines, is_about, print_section, wrapped
+from mvsim.cli.verdict_table import counts, deciding, headlines, is_about, print_section, wrapped
 from mvsim.cli.verify_outcome import outcome_line
 from mvsim.cli.verify_plan import planned, print_plan
 from mvsim.cli.words import TIMING_NOTICE
 from mvsim.errors import UsageError
 from mvsim.kernels.jit.compiling import compilation_heard
 from mvsim.parameters import Parameters
-from mvsim.report.headline import answer_sentences
+from mvsim.report.headline import answer_sentences, not_about
 from mvsim.run import Run
 from mvsim.simulation.options import RunOptions
 from mvsim.verification.answer import Answer, AnsweredSection
@@ -176,7 +176,7 @@ def verify(
             sections.append(section)
             if not quiet and (swept or not runs):  # it may take hours until the answer is complete
                 origin = f" ({section.origin})" if section.origin else ""
-                note(f"{section.title}{origin}: {counts(section.verdicts)}")
+                note(f"{section.title}{origin}: {counts(deciding(section.verdicts))}")
     verdicts = [verdict for section in sections for verdict in section.verdicts]
     code = question.code(verdicts)
     answered = [AnsweredSection(title=section.title, verdicts=section.verdicts) for section in sections]
@@ -188,6 +188,8 @@ def verify(
         else:
             if not only and (len(sections) > 1 or not headlines(sections[0].verdicts)):  # one run begins with it anyway
                 print("\n".join(line for words in answer_sentences(sections, question.as_dict(), code) for line in wrapped(words)))
+            elif not only and (unanswered := question.unanswered(verdicts)):
+                print("\n".join(line for number in unanswered for line in wrapped(not_about(number))))
             for section in sections:
                 print_section(section.title, section.verdicts, all_, claim, only, section.stated)
             print("\n".join(wrapped(outcome_line(question, verdicts, None if unsaved else answer))))

@@ -13,7 +13,7 @@ MOST_CAUSES = 5
 
 
 def outcome_line(question: Question, verdicts: list[Verdict], answer: Path | None) -> str:
-    """Return the last line: the exit code, what caused it, and how many parts of theorems, steps and checks of the files say what."""
+    """Return the last line: the exit code, what caused it, and how many parts of theorems, steps and checks of the runs say what."""
     asked, code = question.asked_for(verdicts), question.code(verdicts)
     causes = [v.name for v in asked if v.status in (BAD if code == 1 else ("inconclusive",))] if code else []
     causes += [f"{number} (not about what was judged)" for number in question.unanswered(verdicts)]

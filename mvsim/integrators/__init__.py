@@ -16,6 +16,7 @@ __all__ = [
     "CvodeFlow",
     "Escaping",
     "Field",
+    "FlowIntegrator",
     "GradientDescent",
     "GradientFlow",
     "Groups",

@@ -91,7 +91,7 @@ class Report:
 
     @property
     def answer(self) -> str:
-        """The outcome of each theorem that was judged, how many checks of the files passed, and which steps of the proofs are contradicted.
+        """The outcome of each theorem that was judged, how many checks of the runs passed, and which steps of the proofs are contradicted.
 
         Empty if nothing was judged.
         """

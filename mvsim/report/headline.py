@@ -1,4 +1,4 @@
-"""The answer in a few sentences, for reports and for `mvsim verify`: each theorem with its outcome, then how many checks of the files passed."""
+"""The answer in a few sentences, for reports and for `mvsim verify`: each theorem with its outcome, then how many checks of the runs passed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from mvsim.verification.question import asked_of
+from mvsim.verification.statements.claims import CLAIMS
 from mvsim.verification.statements.linear_regime.results import RESULTS
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import BAD, STATUSES, Count, Status, Verdict, exit_code
@@ -23,8 +24,8 @@ SAID: dict[Status, str] = {
     "fails": "fails",
     "contradicted": "is contradicted by the runs",
     "inconclusive": "is undecided",
-    "consistent": "is consistent with the runs, which do not establish it,",
-    "established": "has its probability of at least 1 - 1/k established",
+    "consistent": "is consistent with the runs but not established",
+    "established": "is established (probability at least 1 - 1/k, to the end of the runs)",
     "holds": "holds",
 }
 """What became of a theorem, by its status."""
@@ -49,7 +50,7 @@ def answer_sentences(sections: Sequence[Section], question: Mapping[str, Any] | 
     -------
     list of str
         A sentence on each theorem that was judged, or on each result of Section 3, then on the steps that were asked for, on the controls, and on the
-        checks of the files. Empty if there are no verdicts.
+        checks of the runs. Empty if there are no verdicts.
     """
     asked = [(section.title, asked_of(question or {}, section.verdicts)) for section in sections]
     verdicts = [verdict for _, mine in asked for verdict in mine]
@@ -60,9 +61,16 @@ def answer_sentences(sections: Sequence[Section], question: Mapping[str, Any] | 
         words = conclusion(exit_code(verdicts) if code is None else code, verdicts)
         sentences = [f"{words[0].upper()}{words[1:]}."]
     numbers = {verdict.number for verdict in verdicts}
-    sentences += [f"{number} is not about what was judged." for number in (question or {}).get("claims", []) if number not in numbers]
-    checks = file_checks(verdicts)
+    sentences += [not_about(number) for number in (question or {}).get("claims", []) if number not in numbers]
+    checks = run_checks(verdicts)
     return [*sentences, f"{checks}."] if checks else sentences
+
+
+def not_about(number: str) -> str:
+    """Say of a step that was asked for and is not about what was judged which losses it is about."""
+    mine = [claim for claim in CLAIMS.values() if claim.number == number]
+    losses = [words for words, of in (("single points (ERM)", "erm"), ("mixed points", "mixing")) if any(getattr(claim, of) for claim in mine)]
+    return f"{number} is about losses of {losses[0]}: nothing is said of it here." if len(losses) == 1 else f"{number} is not about what was judged."
 
 
 def classes_text(features: Verdict) -> str:
@@ -71,11 +79,11 @@ def classes_text(features: Verdict) -> str:
     return f"{LEARNED.get(features.number, 'as it says')} in {count}" if count is not None and count.what == "classes" else ""
 
 
-def file_checks(verdicts: Iterable[Verdict]) -> str:
+def run_checks(verdicts: Iterable[Verdict]) -> str:
     """Return how many checks of whether runs are what they say they are passed, and which did not; empty if there were none."""
     decided = [v for v in verdicts if v.kind == "evidence" and v.status not in ("measured", "not applicable")]
     wrong = [f"{v.name} {SAID.get(v.status, v.status)}" for v in decided if v.status in BAD or v.status == "inconclusive"]
-    told = f"{len(decided) - len(wrong)} of {len(decided)} checks of the files passed"
+    told = f"{len(decided) - len(wrong)} of {len(decided)} checks of the runs passed"
     return "" if not decided else f"{told}: {_first(wrong)}" if wrong else told
 
 
@@ -157,7 +165,7 @@ def _runs_text(count: Count | None) -> str:
     """Return in brackets in how many runs a theorem holds; nothing if none was counted."""
     if count is None:
         return ""
-    return f"(in {count}{f', {count.undecided} undecided' if count.undecided else ''})"
+    return f"(holds in {count}{f', {count.undecided} undecided' if count.undecided else ''})"
 
 
 def _of_results(verdicts: Collection[Verdict]) -> list[str]:

@@ -14,7 +14,7 @@ from mvsim.verification.evidence.intervals import fraction_at_least
 from mvsim.verification.paths import describe_path
 from mvsim.verification.run_verdicts import Judgement
 from mvsim.verification.verdict import STATUSES, Count, Gathering, Verdict, constant
-from mvsim.verification.words import BETWEEN_REGIMES
+from mvsim.verification.words import BETWEEN_REGIMES, time_text
 
 DECIDED = ("fails", "inconclusive", "holds")
 """Statuses of the parts of a theorem in one run, the one that decides about all of them first."""
@@ -43,24 +43,26 @@ def over_seeds(name: str, k: int, judgements: Sequence[Judgement], lost: int = 0
     Returns
     -------
     list of Verdict
-        The probability with which the theorem, each of its parts, and what is decided on the way, holds in a run is to be at least 1 - 1/k, which
-        is 1 - O(1/k) with constant 1. That is established, consistent with the runs or contradicted by them; inconclusive if undecided runs could
-        change the answer. Identities are to hold in every run. The fraction of classes over all runs and the constants of the claims are measured
-        only.
+        The probability with which the theorem, each of its parts, and what is decided on the way, holds in a run is to be at least 1 - 1/k: the
+        paper has 1 - O(1/k), and the constant 1 is a convention. That is established, consistent with the runs or contradicted by them; inconclusive
+        if undecided runs could change the answer. Of a theorem it is said to which times the runs were followed in which it holds: they end soon
+        after they have settled, and a later second feature is not seen. Identities are to hold in every run. The fraction of classes over all runs
+        and the constants of the claims are measured only.
     """
     label = _common([judgement.verdicts[0].regime for judgement in judgements])
     verdicts = _together(name, k, judgements, lost)
     for part in _names(judgements):
-        everywhere = [verdict for judgement in judgements for verdict in judgement.verdicts if verdict.name == part]
+        of_runs = [(judgement.run, verdict) for judgement in judgements for verdict in judgement.verdicts if verdict.name == part]
+        everywhere = [verdict for _, verdict in of_runs]
         mine = [verdict for verdict in everywhere if verdict.status != "not applicable"]
         if not mine:
             verdicts.append(everywhere[0].at_k(k))
         elif not (decided := [verdict for verdict in mine if verdict.status != "measured"]):
             verdicts.append(_least(k, everywhere) if mine[0].gathered == "least" else _median(k, everywhere))
         elif decided[0].gathered == "everywhere":
-            verdicts.append(_everywhere(k, mine))
+            verdicts.append(_everywhere(k, [(run.seed, verdict) for run, verdict in of_runs if verdict.status != "not applicable"]))
         else:
-            verdicts.append(_decided(k, mine, lost))
+            verdicts.append(_decided(k, mine, lost, _horizon(part, judgements, k)))
             if mine[0].kind == "theorem" and mine[0].part == "features":
                 verdicts.append(_classes(k, mine, lost))
     return [replace(verdict, regime=label) for verdict in verdicts]
@@ -93,11 +95,13 @@ def over_k(name: str, judgements: Mapping[int, Sequence[Judgement]], lost: Mappi
         n = len(mine) + (lost or {}).get(k, 0)
         low, high = clopper_pearson(failing, n)[0], clopper_pearson(failing + undecided, n)[1]
         worst = max(worst, k * (failing + undecided) / n)
-        rows.append(f"k = {k}: {failing} of {n} runs fail, {undecided} are undecided, k times that [{k * low:.2g}, {k * high:.2g}]")
-    statement = "largest k times the fraction of runs in which it does not hold; 1 - O(1/k) keeps it bounded"
+        open_ones = f", {undecided} undecided, counted as failing" if undecided else ""
+        rows.append(f"{k * (failing + undecided) / n:.3g} at k = {k} [{k * low:.2g}, {k * high:.2g}] ({failing} of {_runs(n)} fail{open_ones})")
+    statement = "k times the fraction of runs in which it does not hold, which 1 - O(1/k) keeps bounded: the largest"
     path = describe_path({k: mine[0].run.parameters for k, mine in judgements.items() if mine})
     everywhere = [judgement for mine in judgements.values() for judgement in mine]
-    trend = constant(f"{name} (trend in k)", statement, worst, detail="; ".join([*rows, path]))
+    counted = [f"with 95% intervals {', '.join(rows)}", *(["two k are no trend"] if len(rows) == 2 else [])]
+    trend = constant(f"{name} (trend in k)", statement, worst, detail="; ".join([*counted, path]))
     verdicts = [replace(trend, kind="theorem", number=_number(everywhere))]
     by_k = {k: measured_constants(mine) for k, mine in sorted(judgements.items())}
     with_order = {v.name: v.number for judgement in everywhere for v in judgement.verdicts if v.status == "measured" and v.gathered in WITH_ORDER}
@@ -164,7 +168,9 @@ def _together(name: str, k: int, judgements: Sequence[Judgement], lost: int) -> 
         return []
     statement = f"all of it in one run: {'; '.join(part.part for part in of_runs[0])}"
     deciding = [min(parts, key=lambda v: DECIDED.index(v.status)) for parts in of_runs]
-    return [_decided(k, [replace(v, name=name, part="", statement=statement) for v in deciding], lost)]
+    whole = [replace(v, name=name, part="", statement=statement) for v in deciding]
+    held = [judgement for judgement, v in zip(judgements, whole, strict=True) if v.status == "holds"]
+    return [_decided(k, whole, lost, _followed_to(held, k))]
 
 
 def _number(judgements: Sequence[Judgement]) -> str:
@@ -180,10 +186,29 @@ def _common(labels: Sequence[str]) -> str:
     return BETWEEN_REGIMES.join(dict.fromkeys(labels))
 
 
-def _decided(k: int, verdicts: Sequence[Verdict], lost: int) -> Verdict:
-    """Say of the probability with which a statement holds whether it is at least 1 - 1/k; undecided runs may turn out either way."""
+def _horizon(part: str, judgements: Sequence[Judgement], k: int) -> str:
+    """Say to which times the runs were followed in which a part of a theorem holds; nothing of a step of the proof."""
+    return _followed_to([j for j in judgements if any(v.name == part and v.kind == "theorem" and v.status == "holds" for v in j.verdicts)], k)
+
+
+def _followed_to(held: Sequence[Judgement], k: int) -> str:
+    """Say to which times runs were followed in which something holds, and in how many it is predicted to end soon."""
+    if not held:
+        return ""
+    ends = [float(judgement.run.dataset["final_time"]) for judgement in held]
+    soon = sum(any(v.soon and v.kind == "theorem" and v.status == "holds" for v in judgement.verdicts) for judgement in held)
+    longest = f", the longest to {time_text(max(ends), k)}" if max(ends) > min(ends) else ""
+    ending = f"; in {soon} of them a change is predicted soon after" if soon else ""
+    return f"runs in which it holds were followed to {time_text(min(ends), k)}{longest}{ending}"
+
+
+def _decided(k: int, verdicts: Sequence[Verdict], lost: int, horizon: str = "") -> Verdict:
+    """Say of the probability with which a statement holds whether it is at least 1 - 1/k; undecided runs may turn out either way.
+
+    The detail ends with the ``horizon``, the times to which it is known to hold.
+    """
     first = verdicts[0].at_k(k)
-    statement = f"with probability at least 1 - 1/k: {first.statement}"
+    statement = f"with probability at least 1 - 1/k, which stands for 1 - O(1/k), a convention: {first.statement}"
     holds = sum(verdict.status == "holds" for verdict in verdicts)
     undecided = sum(verdict.status == "inconclusive" for verdict in verdicts) + lost
     n, bound = len(verdicts) + lost, 1.0 - 1.0 / k
@@ -195,20 +220,20 @@ def _decided(k: int, verdicts: Sequence[Verdict], lost: int) -> Verdict:
         check=first.check,
         count=Count(holds, n, "runs", undecided),
     )
-    worst = replace(worst, detail=f"holds in {worst.detail}")
-    if not undecided:
-        return worst
-    best = fraction_at_least(worst.name, statement, holds + undecided, n, bound)
-    status = worst.status if worst.status == best.status and undecided < n else "inconclusive"
-    partly = sum(verdict.partly for verdict in verdicts)
-    why = f", {partly} of them because an escaped view that is not learned suffices on a part of D" if partly else ""
-    return replace(worst, status=status, detail=f"{worst.detail}; {undecided} undecided{why}, counted as failing here")
+    told, status = [f"holds in {worst.detail}"], worst.status
+    if undecided:
+        best = fraction_at_least(worst.name, statement, holds + undecided, n, bound)
+        status = worst.status if worst.status == best.status else "inconclusive"
+        partly = sum(verdict.partly for verdict in verdicts)
+        why = f", {partly} of them because an escaped view that is not learned suffices on a part of D" if partly else ""
+        told.append(f"{undecided} undecided{why}, counted as failing here")
+    return replace(worst, status=status, detail="; ".join([*told, horizon] if horizon else told))
 
 
-def _everywhere(k: int, verdicts: Sequence[Verdict]) -> Verdict:
-    """Return the worst of the verdicts: one counterexample is enough."""
-    worst = min(verdicts, key=lambda v: (STATUSES.index(v.status), math.inf if v.margin is None else v.margin))
-    said = f"the worst of {len(verdicts)} runs: "
+def _everywhere(k: int, verdicts: Sequence[tuple[int, Verdict]]) -> Verdict:
+    """Return the worst of the verdicts on runs with these seeds: one counterexample is enough."""
+    seed, worst = min(verdicts, key=lambda of_run: (STATUSES.index(of_run[1].status), _margin(of_run[1])))
+    said = f"the worst of {len(verdicts)} runs, seed {seed}: "
     return replace(worst.at_k(k), detail=said + worst.detail, brief=said + worst.brief if worst.brief else "")
 
 
@@ -242,14 +267,16 @@ def _median(k: int, verdicts: Sequence[Verdict]) -> Verdict:
     if not measured:
         return replace(verdicts[0].at_k(k), detail=f"nothing was measured in {len(verdicts)} runs; the first: {verdicts[0].detail}")
     values = sorted(float(v.measured or 0.0) for v in measured)
-    margins, times = [v.margin for v in measured if v.margin is not None], [v.violated_at for v in measured if v.violated_at is not None]
+    with_margin, times = [v for v in measured if v.margin is not None], [v.violated_at for v in measured if v.violated_at is not None]
+    worst = min(with_margin, key=lambda v: float(v.margin or 0.0), default=None)
     left_out = f" (nothing was measured in {len(verdicts) - len(values)} others)" if len(values) < len(verdicts) else ""
-    worst = "; the margin is that of the worst run" if margins else ""
     return replace(
         measured[0].at_k(k),
         measured=values[len(values) // 2] if len(values) % 2 else _middle(*values[len(values) // 2 - 1 : len(values) // 2 + 1]),
-        margin=min(margins) if margins else None,
-        detail=f"median of {len(values)} runs{left_out}, range [{values[0]:.4g}, {values[-1]:.4g}]{worst}",
+        worst=None if worst is None else worst.measured,
+        margin=None if worst is None else worst.margin,
+        detail=f"median of {len(values)} runs{left_out}, range [{values[0]:.4g}, {values[-1]:.4g}]"
+        + ("" if worst is None else "; margin of the worst"),
         violated_at=min(times) if times else None,
     )
 
@@ -261,6 +288,10 @@ def _least(k: int, verdicts: Sequence[Verdict]) -> Verdict:
     least = min(measured, key=lambda v: float(v.measured or 0.0))
     others = f"; {without} of {len(verdicts)} runs have none: {next(v.detail for v in verdicts if v not in measured)}" if without else ""
     return replace(least.at_k(k), detail=f"the least of {_runs(len(measured))}{others}; in that one {least.detail}")
+
+
+def _margin(verdict: Verdict) -> float:
+    return math.inf if verdict.margin is None else verdict.margin
 
 
 def _runs(count: int) -> str:

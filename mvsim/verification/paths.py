@@ -5,14 +5,37 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from mvsim.echo import echo
 from mvsim.errors import UsageError
 from mvsim.parameters.defaults import dimension
 from mvsim.parameters.model import Parameters
 
-PATHS = "literal (d = k^20), default, or r0=C*k^-P with numbers C > 0 and P, for instance r0=0.5*k^-0.3"
+
+class NamedPath(NamedTuple):
+    """A path with a name.
+
+    Attributes
+    ----------
+    make : callable
+        k and other fields -> `Parameters`.
+    meaning : str
+        Which d it has.
+    takes_d : bool
+        Whether d may be given besides.
+    """
+
+    make: Callable[..., Parameters]
+    meaning: str
+    takes_d: bool = False
+
+
+NAMED_PATHS = {"literal": NamedPath(Parameters.literal, "d = k^20"), "default": NamedPath(Parameters, "the d of parameters", takes_d=True)}
+"""By the word that `mvsim verify --path` takes."""
+
+PATHS = "; ".join([*(f"{name} ({path.meaning})" for name, path in NAMED_PATHS.items()), "r0=C*k^-P with numbers C > 0 and P, as r0=0.5*k^-0.3"])
+"""All paths, in words."""
 
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
 _POWER = re.compile(rf"r0=({_NUMBER})(?:\*k\^(-?{_NUMBER}))?", re.IGNORECASE)
@@ -39,15 +62,14 @@ def path_in_k(text: str) -> Callable[..., Parameters]:
     """
     if not isinstance(text, str):
         raise UsageError(f"path={echo(text)}: must be {PATHS}")
-    made = {"literal": Parameters.literal, "default": Parameters}.get(text)
-    power = _POWER.fullmatch(text.replace(" ", ""))
-    if made is None and power is None:
+    named, power = NAMED_PATHS.get(text), _POWER.fullmatch(text.replace(" ", ""))
+    if named is None and power is None:
         raise UsageError(f"path={echo(text)}: must be {PATHS}")
 
     def at(k: int, **fields: Any) -> Parameters:
-        if "d" in fields and text != "default":
+        if "d" in fields and not (named and named.takes_d):
             raise UsageError(f"path={text}, d={echo(fields['d'])}: the path says what d is; give only one of them")
-        return made(k=k, **fields) if made is not None else _at_r0(text, power, Parameters(k=k, **fields))
+        return named.make(k=k, **fields) if named else _at_r0(text, power, Parameters(k=k, **fields))
 
     return at
 
@@ -59,7 +81,12 @@ def _at_r0(text: str, power: re.Match[str] | None, p: Parameters) -> Parameters:
     log_d = math.log(2.0 * math.log(max(p.m, 2))) - 2.0 * (log_r0 + math.log(p.rho))
     if not abs(log_d) < 300.0 * math.log(10.0) or float(power[1]) == 0.0:
         raise UsageError(f"path={text}: r0 = 10^{log_r0 / math.log(10.0):.4g} at k = {p.k}; must be > 0 and such that d is at most 10^300")
-    return p.replace(d=max(p.features, dimension(math.exp(log_r0), p.m, p.rho)))
+    d, least = dimension(math.exp(log_r0), p.m, p.rho), p.features
+    if d < least:
+        raise UsageError(
+            f"path={text}: r0 = {math.exp(log_r0):.4g} at k = {p.k}; must be at most {p.replace(d=least).r0:.4g}, where d = V k = {least}"
+        )
+    return p.replace(d=d)
 
 
 def describe_path(by_k: Mapping[int, Parameters]) -> str:

@@ -88,6 +88,11 @@ class Question:
         """Whether runs are made for it, or data sets drawn."""
         return bool(self.controls or ((self.theorems or self.results) and not self.runs))
 
+    @property
+    def follows_runs(self) -> bool:
+        """Whether runs are made over seeds for a theorem."""
+        return bool(self.theorems and not self.runs)
+
     def check(self) -> None:
         """Raise `UsageError` if nothing is asked, an argument is out of its domain, or one is given that would change nothing."""
         self._check_fields()
@@ -105,7 +110,7 @@ class Question:
         over_seeds = {"k": self.k, "seeds": self.seeds, **self.fields}
         if self.runs or not (self.theorems or self.results):
             self._refuse(over_seeds, "is for theorems and results without runs; a run has parameters of its own")
-        if self.runs or not self.theorems:
+        if not self.follows_runs:
             self._refuse({"path": self.path, "follow": self.follow, "threads": self.threads}, "is for runs that are made for a theorem")
         if not self.makes_runs:
             self._refuse({"folder": self.folder}, "is for runs that are made")
@@ -276,6 +281,8 @@ def verify(
         data=data,
         fields=fields,
     )
+    if progress is not None and not question.follows_runs:
+        raise UsageError("progress: is for runs that are made for a theorem; remove it")
     return Verdicts(verdict for section in question.sections(progress=progress) for verdict in section.verdicts)
 
 

@@ -72,11 +72,11 @@ def _known(option: str, number: str, typed: str | None, known: Sequence[str]) ->
 
 
 def _runs_of(numbers: Sequence[str]) -> list[str]:
-    """Return numbers of the paper, those of which three or more follow each other as a range: "4.3", "B.1 to B.28"."""
+    """Return numbers of the paper, those of which three or more follow each other as a range: "4.3", "B.1 to B.28". Other names stay."""
     runs: list[list[str]] = []
     for number in numbers:
         part, _, place = number.partition(".")
-        if runs and runs[-1][-1] == f"{part}.{int(place) - 1}":
+        if runs and place.isdecimal() and runs[-1][-1] == f"{part}.{int(place) - 1}":
             runs[-1].append(number)
         else:
             runs.append([number])
@@ -105,8 +105,9 @@ def check_complete(run: Run) -> None:
     option = INTEGRATORS[saved["name"]].option if saved["name"] in INTEGRATORS else None
     if option is not None and not isinstance(saved.get(option), (int, float)):
         raise UsageError(f"{name}: its integrator {saved['name']} lacks {option}; make the run again")
-    if not isinstance(saved.get("t_end"), (int, float, NoneType)):
-        raise UsageError(f"{name}: t_end={echo(saved['t_end'])}: must be a number; make the run again")
+    for field in ("t_end", "learning_rate"):
+        if not isinstance(saved.get(field), (int, float, NoneType)):
+            raise UsageError(f"{name}: {field}={echo(saved[field])}: must be a number; make the run again")
 
 
 def theorem_about(method: str, parameters: Parameters) -> str | None:

@@ -97,6 +97,8 @@ class Verdict:
         What it is compared with; of an asymptotic statement a constant from its proof, if that has one.
     margin : float or None
         How far inside the bound it lies, relative to the bound; negative outside.
+    worst : float or None
+        Of several runs, whose median is measured: the number that has the margin.
     detail : str
         Intervals, counts, where and when: what a reader wants to know next.
     violated_at : float or None
@@ -143,6 +145,7 @@ class Verdict:
     partly: bool = False
     soon: str = ""
     brief: str = ""
+    worst: float | None = None
 
     def about(self, number: str) -> Verdict:
         """Return it as what is said of the statement with this number in the paper."""

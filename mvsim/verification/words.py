@@ -16,6 +16,12 @@ BETWEEN_REGIMES = " / "
 SOON = "; settled, and may change later: "
 """Stands between what holds of a run and what is predicted to end it."""
 
+BEYOND = "beyond a bound whose constant the paper leaves open, so not contradicted"
+"""Of a number that is measured, and of which the proof fixes only the order."""
+
+OF_SIGN = "of the wrong sign, which no constant mends; not decided, since its error is not estimated"
+"""Of one that the paper has above 0, or below: there the bound is 0."""
+
 
 def conclusion(code: int, verdicts: Collection[Verdict]) -> str:
     """Return the answer to what was asked, in words.
@@ -39,7 +45,7 @@ def conclusion(code: int, verdicts: Collection[Verdict]) -> str:
     if "established" in statuses:
         return "at these k and parameters the probability that was asked for is established"
     if "holds" in statuses and all(verdict.kind == "evidence" for verdict in verdicts):
-        return "no theorem was judged; what was checked says that the runs are what they say they are"
+        return "no theorem was judged, and no check of the runs failed"
     if "holds" in statuses:
         return "what was asked for holds in what was judged"
     return "nothing was decided"
@@ -65,12 +71,19 @@ def is_beyond(verdict: Verdict) -> bool:
     return verdict.status == "measured" and verdict.margin is not None and verdict.margin < 0.0
 
 
+def beyond_text(verdict: Verdict) -> str:
+    """Say of a number that `is_beyond` why nothing is contradicted."""
+    return BEYOND if verdict.bound else OF_SIGN
+
+
 def side_text(verdict: Verdict) -> str:
-    """Return a number that lies beyond the constant of a proof, and the constant: "31 > 1"."""
-    if verdict.measured is None or verdict.bound is None:
+    """Return a number that lies beyond the constant of a proof, and the constant: "31 > 1"; of several runs that of the worst, beside the median."""
+    value = verdict.measured if verdict.worst is None else verdict.worst
+    if value is None or verdict.bound is None:
         return ""
-    measured, bound = told_apart(verdict.measured, verdict.bound)
-    return f"{measured} {'>' if verdict.measured > verdict.bound else '<'} {bound}"
+    beyond, bound = told_apart(value, verdict.bound)
+    median = "" if verdict.worst is None else f" in the worst run (median {number_text(verdict.measured)})"
+    return f"{beyond} {'>' if value > verdict.bound else '<'} {bound}{median}"
 
 
 def told_apart(a: float, b: float) -> tuple[str, str]:

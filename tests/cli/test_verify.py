@@ -10,10 +10,11 @@ import pytest
 from lib.terminal import shown_on_terminal
 
 import mvsim as package
-from mvsim.cli.verdict_table import BEYOND, print_section
+from mvsim.cli.verdict_table import print_section
 from mvsim.cli.verify_outcome import outcome_line
 from mvsim.verification.question import Question
 from mvsim.verification.verdict import Verdict
+from mvsim.verification.words import BEYOND
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def test_on_a_pipe_each_verdict_is_one_plain_line(mvsim, runs):
     assert not any("margin -0" in line or re.search(r"margin [+-]\d{3,}%", line) for line in lines)
     assert any(line.startswith("measured") and f"{BEYOND})" in line for line in lines)
     assert lines[0] == "Theorem 4.6 holds in erm.nc (ERM learned exactly one feature in 4 of 4 classes)."
-    assert re.match(r"exit code 0\. Parts of theorems: 4 holds, .*; checks of the files: \d+ holds", lines[-1])
+    assert re.match(r"exit code 0\. Parts of theorems: 4 holds, .*; checks of the runs: \d+ holds", lines[-1])
     assert "Theorem 4.6 holds in this run: training accuracy 1; ERM learned exactly one feature in 4 of 4 classes (needed: 0.9 of them)" in lines
 
 
@@ -134,8 +135,8 @@ def test_of_a_method_without_theorem_is_judged_what_can_be(mvsim, tmp_path):
     result = mvsim("verify", "mixup.nc", "--all")
     assert result.code == 0
     assert "no theorem is about method mixup (4.6 is about erm, 4.7 is about midpoint); at the end training accuracy" in result.out
-    assert result.out.startswith("No theorem was judged; what was checked says that the runs are what they say they are.\n")
-    assert result.out.splitlines()[-1].startswith("exit code 0. Parts of theorems: 1 not applicable; checks of the files: ")
+    assert result.out.startswith("No theorem was judged, and no check of the runs failed.\n")
+    assert result.out.splitlines()[-1].startswith("exit code 0. Parts of theorems: 1 not applicable; checks of the runs: ")
     named = set(re.findall(r"(?:Claim|Lemma) (B[.]\d+)", result.out))
     assert named == {"B.1", "B.10"}  # those about the initial state and the data
     assert "Gradient flow (energy balance)" in result.out
@@ -316,7 +317,7 @@ def test_a_flow_that_is_none_fails(mvsim, runs):
     write_run(runs / "erm.nc", dataset.assign(dissipation=1.1 * dataset["dissipation"]), provenance)
     result = mvsim("verify", "erm.nc")
     assert result.code == 1
-    assert "; checks of the files: 1 fails" in result.out
+    assert "; checks of the runs: 1 fails" in result.out
     assert "exit code 1 because of Gradient flow (energy balance" in result.out
     assert "but the run may not be what it says it is: Gradient flow (energy balance) fails" in " ".join(result.out.split())
 

@@ -161,7 +161,7 @@ def test_all_checks_and_the_headline_are_there(of_runs):
     checked = Checked(of_runs)
     assert checked.rows == len(VERDICTS) + 2  # theorems and definition stand at the top too
     words = " ".join("".join(checked.text).split())
-    answer = "Theorem 4.6 holds in erm.nc (ERM learned exactly one feature in 19 of 20 classes). 0 of 2 checks of the files passed: "
+    answer = "Theorem 4.6 holds in erm.nc (ERM learned exactly one feature in 19 of 20 classes). 0 of 2 checks of the runs passed: "
     assert f"ERM, k = 4, seed 0; Midpoint Mixup, k = 4, seed 0 {answer}Replay (states) fails, Gradient flow is undecided." in words
     for part in ("exactly one feature & no other", "19 of 20 classes <of all>", "+6%", "measured, beyond the bound"):
         assert part in words
@@ -195,10 +195,10 @@ def test_a_margin_is_told_unless_it_is_nothing_or_everything(margin, told):
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        ("established", "has its probability of at least 1 - 1/k established at k = 5 (in 9 of 10 runs, 1 undecided)."),
-        ("consistent", "is consistent with the runs, which do not establish it, at k = 5 (in 9 of 10 runs, 1 undecided)."),
-        ("inconclusive", "is undecided at k = 5 (in 9 of 10 runs, 1 undecided)."),
-        ("contradicted", "is contradicted by the runs at k = 5 (in 9 of 10 runs, 1 undecided)."),
+        ("established", "is established (probability at least 1 - 1/k, to the end of the runs) at k = 5 (holds in 9 of 10 runs, 1 undecided)."),
+        ("consistent", "is consistent with the runs but not established at k = 5 (holds in 9 of 10 runs, 1 undecided)."),
+        ("inconclusive", "is undecided at k = 5 (holds in 9 of 10 runs, 1 undecided)."),
+        ("contradicted", "is contradicted by the runs at k = 5 (holds in 9 of 10 runs, 1 undecided)."),
     ],
 )
 def test_the_answer_names_the_theorem_and_counts_the_checks_apart(status, words):
@@ -209,7 +209,7 @@ def test_the_answer_names_the_theorem_and_counts_the_checks_apart(status, words)
     assert Report("", [], sections, {}).answer == f"Theorem 4.6 {words}"
     on_the_way = Verdict("Replay", "holds", "records are met", kind="evidence")
     sections += [Section("", [on_the_way])]
-    assert Report("", [], sections, {}).answer == f"Theorem 4.6 {words} 1 of 1 checks of the files passed."
+    assert Report("", [], sections, {}).answer == f"Theorem 4.6 {words} 1 of 1 checks of the runs passed."
 
 
 def test_the_answer_on_a_run_says_what_was_learned():
@@ -232,7 +232,7 @@ def test_the_answer_on_a_run_says_what_was_learned():
 def test_without_a_theorem_the_answer_says_so():
     none = Verdict("Theorems 4.6 and 4.7", "not applicable", "accuracy", kind="theorem")
     passed = Verdict("Replay", "holds", "records are met", kind="evidence")
-    told = ["No theorem was judged; what was checked says that the runs are what they say they are.", "1 of 1 checks of the files passed."]
+    told = ["No theorem was judged, and no check of the runs failed.", "1 of 1 checks of the runs passed."]
     assert answer_sentences([Section("mixup.nc", [none, passed])]) == told
 
 
@@ -242,11 +242,11 @@ def test_the_answer_is_about_what_was_asked():
         Verdict("Corollary B.26", "holds", "sign", number="B.26"),
     ]
     asked_by_name = Report("", [], [Section("", verdicts)], {}, question={"theorems": [], "claims": ["B.26", "B.22"]}, code=0)
-    assert asked_by_name.answer == "Steps that were asked for: 1 holds. B.22 is not about what was judged."
+    assert asked_by_name.answer == "Steps that were asked for: 1 holds. B.22 is about losses of mixed points: nothing is said of it here."
     both = [replace(verdicts[0], status="established"), replace(verdicts[1], status="contradicted")]
     strict = Report("", [], [Section("", both)], {}, question={"theorems": ["4.6"], "strict": True}, code=1)
     contradicted = "Steps that were asked for: 1 contradicted (Corollary B.26)."
-    assert strict.answer == f"Theorem 4.6 has its probability of at least 1 - 1/k established. {contradicted}"
+    assert strict.answer == f"Theorem 4.6 is established (probability at least 1 - 1/k, to the end of the runs). {contradicted}"
 
 
 def test_contradicted_steps_that_nobody_asked_for_are_told_beside_the_answer():

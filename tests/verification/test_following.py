@@ -86,6 +86,8 @@ def test_python_shows_the_runs_that_it_makes(erm, tmp_path, monkeypatch):
     assert shown == ["display 1", "display 2"]
     with pytest.raises(mvsim.UsageError, match=r"progress=True: must be a function .*; give mvsim\.progress_on itself"):
         mvsim.verify(theorems="4.6", progress=True)
+    with pytest.raises(mvsim.UsageError, match="progress: is for runs that are made for a theorem; remove it"):
+        mvsim.verify(results="3.2", k=4, seeds=1, progress=display)
 
 
 def test_the_same_question_is_the_same_dictionary():

@@ -76,7 +76,7 @@ def test_a_combination_whose_runs_all_failed_is_undecided(tmp_path, quickly):
     (lost, *_) = sweeps.ask_of_sweep(runs)
     assert (lost.verdicts[0].status, lost.verdicts[0].detail) == ("inconclusive", "seed 0 failed: stuck")
     (*_, trend) = sweeps.ask_of_sweep(runs)
-    assert "k = 3: 0 of 1 runs fail, 1 are undecided" in trend.verdicts[0].detail
+    assert "at k = 3 [0, 3] (0 of 1 run fail, 1 undecided, counted as failing)" in trend.verdicts[0].detail
 
 
 def test_runs_without_a_theorem_are_left_out_and_named_if_there_are_no_others(tmp_path, quickly):

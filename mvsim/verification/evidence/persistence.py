@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mvsim.verification.verdict import Status
+from mvsim.verification.words import fold_text
 
 FACTOR = 10.0
 """A state of affairs counts as lasting once it has not changed while time grew by this factor, as in the rule that ends a run: once every view is
@@ -40,3 +41,10 @@ def training_status(times: np.ndarray, accuracy: np.ndarray, growth: float = FAC
         return "holds" if lasts(times, accuracy, growth) else "inconclusive"
     has_changed = unchanged_since(times, accuracy) > times[0]
     return "fails" if has_changed and lasts(times, accuracy, PATIENCE) else "inconclusive"
+
+
+def too_short(accuracy: float, growth: float) -> str:
+    """Say what `training_status` waits for, given the last training accuracy, if it leaves the question open."""
+    if accuracy == 1.0:
+        return f"too short to tell: it has to last while t grows {fold_text(growth)}"
+    return f"too short to tell: it fails where it has stayed below 1 while t grew {fold_text(PATIENCE)}"

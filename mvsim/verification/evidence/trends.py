@@ -34,12 +34,15 @@ SOON = 1000.0
 """Factor of time after the end of a run within which what is predicted is said as a multiple of that end, too."""
 
 COUNTED_ON = 0.5
-"""Part of the way in ln t, to where nothing happens by the fit, that is counted on. In the study permanence 4 of 8 escapes came before all of that
-way, none before 0.8 of it; the part was chosen after these eight."""
+"""Part of the way in ln t, to where nothing happens by the fit, that is expected to be free of events. In the study permanence some escapes came
+before all of that way, none before three quarters of it; the part was chosen after these."""
 
 TESTED = 4.0
 """Decades of time after the end of a run over which that study compared what was predicted with what came: three to five, by run. What lies beyond
 is extrapolated."""
+
+FAR_BEYOND = 1000.0
+"""Power of ten from which on times are not told: at d = k^20 trends lead to powers with 36 digits, which nothing has tested."""
 
 
 class Trend(NamedTuple):
@@ -173,13 +176,13 @@ class Moment(NamedTuple):
         if self.known == np.inf:
             return "never by its trend"
         if not self.is_resolved:
-            return f"not before t = {power_of_ten(self.counted_on)}; the fit does not say when"
+            return f"not before t = {power_of_ten(self.counted_on)} (when, the fit does not tell)"
         words = f"at t = {power_of_ten(self.log_time)}, +- {self.error / np.log(10.0):.2g} decades by the fit"
         factor = self.log_time - self.log_end
         return f"{words}, {np.exp(factor):.3g} times its end" if factor < np.log(SOON) else words
 
 
 def power_of_ten(log_time: float) -> str:
-    """Return exp(log_time) as a power of ten."""
-    power = f"{log_time / np.log(10.0):.4g}"
-    return f"10^({power})" if "e" in power else f"10^{power}"
+    """Return exp(log_time) as a power of ten, up to that which is far beyond anything that was followed."""
+    power = log_time / np.log(10.0)
+    return f"10^{power:.4g}" if power < FAR_BEYOND else f"10^{FAR_BEYOND:.0f} and far beyond"

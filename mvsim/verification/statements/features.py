@@ -15,7 +15,7 @@ from mvsim.recording.settling import growth_to_settle
 from mvsim.run import Run
 from mvsim.verification.evidence.persistence import FACTOR, PATIENCE, has_lasted, training_status, unchanged_since
 from mvsim.verification.statements.definition import Learned
-from mvsim.verification.statements.training import accuracy_of
+from mvsim.verification.statements.training import accuracy_of, trained_since
 from mvsim.verification.verdict import Count, Status, Verdict, margin_above
 from mvsim.verification.words import fold_text, time_text
 
@@ -54,7 +54,7 @@ def features(number: str, statement: str, run: Run, learned: Learned, classes: C
     count, measured = Count(int(right.sum()), len(right), "classes"), float(right.mean())
     left_open = decision.is_lasting and decision.status == "inconclusive"
     told = [f"{count.right} of {count.of} classes", *_lasting_told(run, decision), _share_told(learned), *_others_told(classes)]
-    told += [*_partly_told(learned, left_open), *_draws_told(run, learned), *_lost_told(learned, classes)]
+    told += [*_partly_told(learned, left_open), *_draws_told(run, learned), *_lost_told(learned, classes), *_unsaved_told(run, learned)]
     name, margin = f"Theorem {number} (features)", margin_above(measured, classes.bound)
     detail = "; ".join(told)
     return Verdict(
@@ -75,12 +75,15 @@ class Decision(NamedTuple):
         By which time has to grow after that.
     is_lasting : bool
         Whether it has, with training accuracy through with its changes.
+    until : float
+        The time to which a run has to be followed for that, if nothing changes any more.
     """
 
     status: Status
     since: float
     factor: float
     is_lasting: bool
+    until: float
 
 
 def _decided(run: Run, learned: Learned, classes: Classes) -> Decision:
@@ -94,13 +97,14 @@ def _decided(run: Run, learned: Learned, classes: Classes) -> Decision:
     may_come = measured < bound <= float((right | classes.open | waiting).mean())
     growth = growth_to_settle(FACTOR, learned.by_definition)
     factor = PATIENCE if may_come or waiting.sum() > (1.0 - bound) * len(right) + 1e-9 else growth
-    is_lasting = training_status(times, accuracy_of(run, learned), growth) != "inconclusive" and has_lasted(times, since, factor)
+    accuracy = accuracy_of(run, learned)
+    is_lasting = training_status(times, accuracy, growth) != "inconclusive" and has_lasted(times, since, factor)
     status: Status = "inconclusive"
     if classes.broken:
         status = "fails"
     elif is_lasting and not measured < bound <= possible:
         status = "holds" if measured >= bound else "fails"
-    return Decision(status, since, factor, is_lasting)
+    return Decision(status, since, factor, is_lasting, max(factor * since, growth * unchanged_since(times, accuracy)))
 
 
 def _since(times: np.ndarray, record: np.ndarray, learned: Learned) -> float:
@@ -124,10 +128,11 @@ def _lasting_told(run: Run, decision: Decision) -> list[str]:
     """Say since when features are as they are, and whether that is long enough."""
     last = float(run.dataset["time"][-1])
     end = time_text(last, run.parameters.k)
-    until = "so to" if decision.status == "fails" else "true to"
+    until = "true to" if decision.status == "holds" else "so to"
     told = [f"unchanged since t = {decision.since:.4g}, {until} {end}" if decision.since < last else f"the last change is at the end, {end}"]
     if not decision.is_lasting and decision.status == "inconclusive":
         told.append(f"too short to tell: it and training accuracy have to last while t grows {fold_text(decision.factor)}")
+        told += [f"go on with --resume --t-end {decision.until:.2g} or more"] if decision.until > last else []
     return told
 
 
@@ -138,30 +143,40 @@ def _share_told(learned: Learned) -> str:
 def _others_told(classes: Classes) -> list[str]:
     """Name the classes that are not as the theorem says."""
     others = np.flatnonzero(~classes.right)
-    named = f"{', '.join(map(str, others[:10]))}{' ...' if len(others) > 10 else ''}"
-    return [f"not so in {'class' if len(others) == 1 else 'classes'} {named}"] if len(others) else []
+    return [f"not so in {_classes_named(others)}"] if len(others) else []
+
+
+def _classes_named(classes: np.ndarray) -> str:
+    """Return classes by their numbers, ten at most: "classes 3, 5"."""
+    return f"{'class' if len(classes) == 1 else 'classes'} {', '.join(map(str, classes[:10]))}{' ...' if len(classes) > 10 else ''}"
 
 
 def _partly_told(learned: Learned, left_open: bool) -> list[str]:
-    """Count the classes in which a view suffices on a part of D."""
-    partly, dormant = int(learned.partly.any(axis=1).sum()), int(learned.dormant_partly.any(axis=1).sum())
+    """Name the classes in which a view suffices on a part of what was looked at, and count those in which a dormant one does."""
+    partly, dormant = np.flatnonzero(learned.partly.any(axis=1)), int(learned.dormant_partly.any(axis=1).sum())
     why = PARTLY if left_open else ""
-    told = [f"classes in which a view that is not learned but has escaped suffices on a part of D: {partly}{_part(learned)}{why}"] if partly else []
+    told = [f"{_classes_named(partly)}: a view has escaped and is not learned, though it is right on {_part(learned)}{why}"] if len(partly) else []
     return told + ([f"classes in which a dormant view is right on a part of D, which makes it no learned one: {dormant}"] if dormant else [])
 
 
 def _part(learned: Learned) -> str:
-    """Say on how many of the fresh draws the views suffice that do so on a part."""
-    of_draws = learned.fresh[learned.partly]
-    least, most = float(of_draws.min()), float(of_draws.max())
-    return f" ({least:.3g} of the fresh draws)" if least == most else f" ({least:.3g} to {most:.3g} of the fresh draws)"
+    """Say on how many fresh draws the views suffice that do so on a part; where that is on all or none, on how many training points, too."""
+    by_training = learned.partly & (is_learned(learned.fresh) | (learned.fresh == 0.0))
+    told = f"{_percent(learned.fresh[learned.partly])} of the fresh draws"
+    return told + (f" and {_percent(learned.training[by_training])} of the training points" if by_training.any() else "")
+
+
+def _percent(shares: np.ndarray) -> str:
+    """Return the range of some shares in per cent."""
+    least, most = (f"{100.0 * float(share):.3g}" for share in (shares.min(), shares.max()))
+    return f"{least} %" if least == most else f"{least} to {most} %"
 
 
 def _draws_told(run: Run, learned: Learned) -> list[str]:
     """Count the classes of which the run's own draws say something else."""
     record = is_learned(run.dataset["feature_learned"].to_numpy()[-1])
-    differs = int((record != learned.by_definition).any(axis=1).sum())
-    return [f"classes of which more draws say otherwise than the run's own: {differs}"] if differs else []
+    differs, own = int((record != learned.by_definition).any(axis=1).sum()), run.provenance["options"]["n_test"]
+    return [f"classes in which all draws disagree with the {own} of the run: {differs}"] if differs else []
 
 
 def _lost_told(learned: Learned, classes: Classes) -> list[str]:
@@ -169,3 +184,10 @@ def _lost_told(learned: Learned, classes: Classes) -> list[str]:
     lost = int(learned.lost.any(axis=1).sum())
     while_trained = f", {int(classes.lost.sum())} of them while training accuracy was 1" if classes.lost.any() else ""
     return [f"classes that have lost a view that was learned at an earlier saved state: {lost}{while_trained}"] if lost else []
+
+
+def _unsaved_told(run: Run, learned: Learned) -> list[str]:
+    """Say if no state was saved between when training accuracy became 1 and the end: what was lost in between is not seen."""
+    trained = trained_since(run, learned)
+    unseen = np.isfinite(trained) and not any(state.time >= trained for state in learned.earlier)
+    return [f"no state was saved from t = {trained:.4g} to the end: a view that was learned and lost in between is not seen"] if unseen else []

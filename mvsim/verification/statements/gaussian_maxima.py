@@ -113,7 +113,8 @@ def lower_quantile(maxima: np.ndarray, m: int, sigma: float) -> Verdict:
     if not constants:
         return constant(name, statement, None, above=True, detail=f"m = {m} is less than log(1 / delta) for all delta")
     least, delta_of_least = min(constants)
-    return constant(name, statement, least, 0.0, above=True, detail=f"at delta = {delta_of_least:g}, of {len(constants)}; m = {m}")
+    few = f"; all {m} are negative with probability 2^-{m}, which is not below delta, so that a negative one says nothing" if least < 0.0 else ""
+    return constant(name, statement, least, 0.0, above=True, detail=f"at delta = {delta_of_least:g}, of {len(constants)}; m = {m}{few}")
 
 
 def anti_concentration(maxima: np.ndarray, m: int, sigma: float) -> Verdict:

@@ -54,11 +54,11 @@ def one_feature_stays(evidence: Evidence, learned: Learned) -> Verdict:
     moments = [min(predicted.moment(int(y), view, log_end) if waits[y, view] else NEVER for view in range(p.V)) for y in np.flatnonzero(one)]
     order, classes = sorted(range(len(moments)), key=lambda i: moments[i].known), np.flatnonzero(one)
     first, last = moments[order[0]], moments[order[int(one.sum()) - needed]]
-    which = f"the first second feature is predicted in class {classes[order[0]]}, {first}"
+    which = f"a second feature comes first in class {classes[order[0]]}, {first}"
     which = "no class is on its way to learn both" if first == NEVER else which
     until = "ever, by its trend" if last.counted_on == np.inf else f"before t = {power_of_ten(last.counted_on)}"
-    now = f"at least {needed} of the {int(one.sum())} classes with one feature are counted on not to learn a second {until}"
-    detail = f"{now}; {which}; {_reached(evidence)}; a trend of {predicted.records} records{_extrapolated(last)}"
+    now = f"in at least {needed} of the {int(one.sum())} classes with one feature no second is expected {until}"
+    detail = f"{_reached(evidence)}; by a trend of {predicted.records} records: {which}; {now}{_extrapolated(last)}"
     loud = noise(evidence)[-1]
     if loud >= 1.0:
         detail += f"; noise is in the linear regime (V Q delta4 max c / rho = {loud:.3g}, not << 1): it may turn the trend, and undo learned features"

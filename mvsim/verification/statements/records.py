@@ -210,7 +210,8 @@ def _misplaced(evidence: Evidence, times: np.ndarray, steps: np.ndarray, thresho
     too_soon = (passed & (recorded[:, None, None, None] < steps)).any(axis=0)
     own_before, own_after = (np.take_along_axis(own, place[None], axis=0)[0] for place in (before, after))
     near = np.maximum(own_before, own_after) >= 0.5 * threshold
-    descends = not INTEGRATORS[evidence.run.provenance["integrator"]["name"]].follows_flow
+    integrator = INTEGRATORS.get(evidence.run.provenance["integrator"]["name"])
+    descends = integrator is not None and not integrator.follows_flow
     jumped = descends & (np.abs(own_after - own_before) > JUMPED * np.abs(own_before))
     unseen = ~(np.take_along_axis(shown, after[None], axis=0)[0] | near | jumped)
     earliest, latest = evidence.times[before] * (1.0 - ROUND_OFF), until[after] * (1.0 + ROUND_OFF)

@@ -102,6 +102,8 @@ def replayed(evidence: Evidence, part: float = 1.0) -> list[Verdict]:
         "least margins of training points, beside those of the replay at times close to theirs: largest difference over 1 + |margin|",
         apart["margin"], times, MARGIN * evidence.rtol if integrator.follows_flow else REPEATED,
     )  # fmt: skip
+    if np.isnan(evidence.least_margin).all():
+        margins = not_applicable(margins.name, margins.statement, "the file has no margins: it is of an earlier version, or was changed")
     if not integrator.follows_flow:
         statement = "gradient descent from saved states, repeated, leads to the records: largest difference relative to the largest correlation"
         return [

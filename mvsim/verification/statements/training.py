@@ -6,10 +6,10 @@ import numpy as np
 
 from mvsim.recording.settling import growth_to_settle
 from mvsim.run import Run
-from mvsim.verification.evidence.persistence import FACTOR, PATIENCE, training_status, unchanged_since
+from mvsim.verification.evidence.persistence import FACTOR, too_short, training_status, unchanged_since
 from mvsim.verification.statements.definition import Learned
 from mvsim.verification.verdict import Verdict, margin_above
-from mvsim.verification.words import fold_text, time_text, times_text
+from mvsim.verification.words import time_text, times_text
 
 
 def accuracy_of(run: Run, learned: Learned) -> np.ndarray:
@@ -33,10 +33,7 @@ def training_accuracy(number: str, run: Run, learned: Learned) -> Verdict:
     status = training_status(times, accuracy, growth)
     before = int(((accuracy[:-1] == 1.0) & (accuracy[1:] < 1.0)).sum())
     detail = f"it is {last:.4g} from t = {since:.4g} to {time_text(times[-1], run.parameters.k)}"
-    if status == "inconclusive" and last == 1.0:
-        detail += f"; too short to tell: it has to last while t grows {fold_text(growth)}"
-    elif status == "inconclusive":
-        detail += f"; too short to tell: it fails where it has stayed below 1 while t grew {fold_text(PATIENCE)}"
+    detail += f"; {too_short(last, growth)}" if status == "inconclusive" else ""
     detail += f"; reached and lost {times_text(before)} before" if before else ""
     name, part = f"Theorem {number} (training accuracy)", "training accuracy"
     statement = "training accuracy is 1 from some t on"

@@ -91,4 +91,4 @@ def test_what_moves_by_less_than_doubles_resolve_has_the_speed_of_the_flow(erm):
     coming = waiting & np.isfinite(by_hand)
     assert np.isinf(found.error[coming]).all()  # how the speed drifts is not known
     y, view = np.argwhere(coming)[0]
-    assert "the fit does not say when" in str(found.moment(y, view, np.log(TIMES[-1])))
+    assert "when, the fit does not tell" in str(found.moment(y, view, np.log(TIMES[-1])))

@@ -40,8 +40,8 @@ def test_the_power_is_that_of_the_class_that_is_one_too_many(erm, monkeypatch):
     with_escapes(monkeypatch, [30.0, 20.0, 50.0, 40.0])  # k = 4: 0.9 of 4 classes are all four
     verdict = one_feature_stays(Evidence(erm), learned(4))
     assert (verdict.status, verdict.measured) == ("measured", pytest.approx(power(erm, 20.0)))
-    assert verdict.detail.startswith("at least 4 of the 4 classes with one feature are counted on not to learn a second before t = 10^")
-    assert "; the first second feature is predicted in class 1, at t = 10^20, +- 2 decades by the fit; " in verdict.detail
+    assert "; by a trend of 20 records: a second feature comes first in class 1, at t = 10^20, +- 2 decades by the fit; " in verdict.detail
+    assert "; in at least 4 of the 4 classes with one feature no second is expected before t = 10^" in verdict.detail
     monkeypatch.setattr(statements, "ONE_FEATURE", 0.75)
     verdict = one_feature_stays(Evidence(erm), learned(4))
     assert verdict.measured == pytest.approx(power(erm, 30.0))
@@ -56,7 +56,7 @@ def test_a_time_that_the_fit_does_not_resolve_is_no_number(erm, monkeypatch):
     verdict = one_feature_stays(Evidence(erm), learned(4))
     assert verdict.measured == pytest.approx(power(erm, 9.0))
     counted_on = 0.5 * (np.log10(float(erm.dataset["final_time"])) + 9.0)
-    assert f"not before t = 10^{counted_on:.4g}; the fit does not say when" in verdict.detail
+    assert f"not before t = 10^{counted_on:.4g} (when, the fit does not tell)" in verdict.detail
     assert "98" not in verdict.detail
     assert "tested over" not in verdict.detail
     with_escapes(monkeypatch, [np.inf] * 4, error=0.0, not_before=np.inf)
@@ -151,6 +151,6 @@ def test_what_ends_soon_is_said_in_the_verdict_on_the_theorem(erm, monkeypatch):
         verdicts = {verdict.name: verdict for verdict in judge(erm, "4.6").verdicts}
         features = verdicts["Theorem 4.6 (features)"]
         assert features.status == "holds"
-        assert features.soon.startswith("the first second feature is predicted in class 0, at t = 10^") == said
+        assert features.soon.startswith("a second feature comes first in class 0, at t = 10^") == said
         assert features.detail == (f"{features.brief}; settled, and may change later: {features.soon}" if said else features.detail)
         assert bool(features.brief) == bool(features.soon) == said

@@ -278,7 +278,8 @@ def test_a_view_that_suffices_on_some_training_points_is_not_unlearned():
     verdict = THEOREMS["4.6"].judge(run, learned)[1]
     assert verdict.status == "inconclusive"
     said = (
-        "classes in which a view that is not learned but has escaped suffices on a part of D: 1 (0 of the fresh draws), which is why it is undecided"
+        "class 1: a view has escaped and is not learned, though it is right on 0 % of the fresh draws and 1 % of the training points, "
+        "which is why it is undecided"
     )
     assert said in verdict.detail
     assert verdict.partly
@@ -351,8 +352,8 @@ def test_real_runs_hold_and_the_wrong_theorem_does_not(run_folder):
 
 
 def of_k(k, **fields):
-    """What a trend asks of a run: its parameters."""
-    return SimpleNamespace(parameters=mvsim.Parameters(k=k, **fields))
+    """What is asked of a run over seeds and over k: its parameters, its seed and its end."""
+    return SimpleNamespace(parameters=mvsim.Parameters(k=k, **fields), seed=0, dataset={"final_time": 1e6})
 
 
 def of_theorem(part, status, measured=1.0):
@@ -442,13 +443,13 @@ def test_classes_of_undecided_runs_are_counted_as_they_are():
     assert classes.detail.endswith("; 20 are of 2 runs not decided, counted as they are at the end; 1 run lost")
     trend = over_k("Theorem 4.7", {10: ensemble([("inconclusive", 0.3, 1.0)] * 20)}, {10: 5})[0]
     assert trend.measured == 10.0
-    assert "0 of 25 runs fail, 25 are undecided" in trend.detail
+    assert "10 at k = 10 [0, 10] (0 of 25 runs fail, 25 undecided, counted as failing)" in trend.detail
 
 
 @pytest.mark.parametrize("name", ["Calculation A.10", "Theorem 4.7 (permanence)", "Claim B.27"])
 def test_one_run_is_enough_to_refute_an_identity_whatever_its_name(name):
     def with_identity(error):
-        return Judgement(None, [features_are("holds", 1.0), at_most(name, "=", error, 1.0)])
+        return Judgement(of_k(10), [features_are("holds", 1.0), at_most(name, "=", error, 1.0)])
 
     runs = [with_identity(0.1)] * 19
     found = {v.name: v for v in over_seeds("Theorem 4.7", 10, [*runs, with_identity(3.0)])}[f"{name}, k = 10"]
@@ -490,7 +491,7 @@ def test_trends_are_exponents_of_k():
 def test_k_at_which_no_run_came_to_an_end_count_in_the_trend():
     trend = over_k("Theorem 4.7", {4: ensemble([("holds", 1.0, 1.0)] * 5), 10: []}, {10: 5})[0]
     assert trend.measured == 10.0
-    assert "k = 10: 0 of 5 runs fail, 5 are undecided" in trend.detail
+    assert "at k = 10 [0, 10] (0 of 5 runs fail, 5 undecided, counted as failing)" in trend.detail
 
 
 def test_a_constant_that_is_infinite_in_a_run_has_no_exponent():

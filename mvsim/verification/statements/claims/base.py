@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.statements.assumptions import noise
 from mvsim.verification.verdict import Status, Verdict
 
 
@@ -73,6 +74,14 @@ def signs(violations: tuple[int, int], what: str, verdict: Verdict, unclear: int
     open_ones = f", {unclear} without a sign within the error" if unclear else ""
     brief = f"violated by {violated} of {of} {what}{open_ones}"
     return replace(verdict, status=status, detail=f"{brief}; {verdict.detail}", brief=brief, gathered="probability")
+
+
+def noise_then(evidence: Evidence, time: float | None) -> str:
+    """Say how far noise was from what the proofs assume when something was first violated; nothing without a time."""
+    if time is None:
+        return ""
+    record = min(int(np.searchsorted(evidence.times, time)), len(evidence.times) - 1)
+    return f"; V Q delta4 max c / rho was {noise(evidence)[record]:.3g} there, assumed << 1"
 
 
 def first_true(condition: np.ndarray) -> int | None:

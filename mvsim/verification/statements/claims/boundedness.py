@@ -6,7 +6,7 @@ import numpy as np
 
 from mvsim.diagnostics import own_correlations
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.statements.claims.base import exceeding, first_time, signs, since
+from mvsim.verification.statements.claims.base import exceeding, first_time, noise_then, signs, since
 from mvsim.verification.verdict import Verdict, constant, not_applicable
 
 FALL, OF_ROUNDING = 10.0, 1e-9
@@ -45,7 +45,8 @@ def monotone(evidence: Evidence) -> Verdict:
         f"in B_(y,l), in {int(falls.any(axis=(1, 2)).sum())} classes; the gradient is negative, at some of {len(states)} saved states, along "
         f"{int((negative & entered).sum())} of them and {int(negative.sum())} of all {negative.size}; measured: the largest relative fall"
     )
-    measured = constant(name, statement, float(fall.max()), allowed, detail=detail, violated_at=exceeding(evidence.times, fall, allowed))
+    broken = exceeding(evidence.times, fall, allowed)
+    measured = constant(name, statement, float(fall.max()), allowed, detail=detail + noise_then(evidence, broken), violated_at=broken)
     return signs((int(falls.sum()), int(entered.sum())), "own correlations", measured)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mvsim.diagnostics import off_diagonal_correlations
 from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.statements.claims.base import first_records, largest, resolved_to, signs, since
+from mvsim.verification.statements.claims.base import first_records, largest, noise_then, resolved_to, signs, since
 from mvsim.verification.verdict import Verdict, constant, not_applicable
 
 
@@ -102,7 +102,7 @@ def _positivity(evidence: Evidence, name: str, when: str, until: np.ndarray) -> 
     n, of, open_ones = int(turned.sum()), int(positive.sum()), int((unclear & ~turned).sum())
     neurons = np.any(turned, axis=(2, 3))
     detail = f"{int(neurons.sum())} neurons of {int(neurons.any(axis=1).sum())} classes; least ratio to the start {least:.3g}; at the saved states"
-    detail += "; measured: the fraction that stays positive"
+    detail += f"; measured: the fraction that stays positive{noise_then(evidence, broken)}"
     measured = constant(name, statement, 1.0 - (n + open_ones) / of, 1.0, above=True, detail=detail, violated_at=broken)
     return signs((n, of), "off-diagonal correlations", measured, open_ones)
 

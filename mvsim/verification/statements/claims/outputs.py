@@ -8,7 +8,7 @@ from mvsim.diagnostics import correct
 from mvsim.recording.feature_test import is_learned
 from mvsim.recording.settling import growth_to_settle
 from mvsim.verification.evidence.evidence import Evidence, Snapshot
-from mvsim.verification.evidence.persistence import FACTOR, training_status
+from mvsim.verification.evidence.persistence import FACTOR, too_short, training_status
 from mvsim.verification.statements.claims.base import exceeding, first_records, largest, least, since
 from mvsim.verification.verdict import Status, Verdict, constant, margin_above
 from mvsim.verification.words import times_text
@@ -91,7 +91,7 @@ def training_accuracy(evidence: Evidence) -> Verdict:
     detail = f"1 from t = {times[from_when]:.4g} to {times[-1]:.4g}" if right[-1] else f"{last:.4g} at t = {times[-1]:.4g}"
     detail += f"; computed again at {states} saved states"
     detail += f"; reached and lost {times_text(lost)} before" if lost else ""
-    detail += "" if status != "inconclusive" else f"; too short to tell: it has to last while t grows {growth:.3g}-fold"
+    detail += f"; {too_short(last, growth)}" if status == "inconclusive" else ""
     statement = "argmax_s g_s(x_i) = y_i for all training points from some t on"
     return Verdict("Corollary B.8", status, statement, last, 1.0, margin_above(last, 1.0), detail)
 
