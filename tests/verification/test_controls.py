@@ -1,12 +1,15 @@
 """Negative controls: each has to make its check turn, and one that does not is told."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import mvsim
 from mvsim.verification import controls
 from mvsim.verification.controls import CONTROLS, Outcome
+from mvsim.verification.run_verdicts import Judgement
 from mvsim.verification.verdict import Verdict
 
 SMALL = mvsim.Parameters(k=3, N=40, d=400)
@@ -31,6 +34,68 @@ def test_controls_turn(control, folder):
     assert outcome.verdict().status == "holds"
     others = {"holds", "fails", "inconclusive"} - set(control.expected)
     assert Outcome(replace(control, expected=tuple(others)), outcome.verdicts).verdict().status == "fails"
+
+
+@pytest.fixture
+def followed(monkeypatch):
+    """Runs that are made and judged in name only: what they were made with, and what the judge was given. The third is decided."""
+    made, judged = [], []
+
+    def kept(folder, parameters, method, seed, **options):
+        made.append((parameters, method, seed, options))
+        return SimpleNamespace(dataset={"final_step": 100 * len(made)})
+
+    def judge(run, theorem, data=None, everything=True):
+        judged.append((run, theorem, data))
+        features = Verdict("Theorem (features)", "fails" if len(judged) == 3 else "inconclusive", "s", kind="theorem")
+        return Judgement(run, [features, Verdict("Definition 4.5", "holds", "s")])
+
+    monkeypatch.setattr(controls, "kept_run", kept)
+    monkeypatch.setattr(controls, "judge", judge)
+    return made, judged
+
+
+def of_theorem(name):
+    return next(c for c in CONTROLS if c.name == name and c.check.startswith("Theorem"))
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_runs_with_shuffled_labels_are_made_with_them_and_judged_by_them(followed, tmp_path, seed):
+    made, judged = followed
+    assert Outcome(of_theorem("labels shuffled"), of_theorem("labels shuffled").judge(tmp_path, SMALL, seed)).as_expected
+    assert len(made) == len(judged) == 3
+    for (p, method, of_run, options), (_, theorem, data) in zip(made, judged, strict=True):
+        own = mvsim.sample_dataset(p, seed)
+        assert (method, of_run, theorem, set(options)) == ("erm", seed, "4.6", {"until", "data"})
+        assert (p.k, p.N, p.delta3, p.delta4) == (SMALL.k, SMALL.N, 0.0, 0.0)
+        for given in (options["data"], data):
+            assert (given.labels != own.labels).sum() > 10
+            np.testing.assert_array_equal(np.sort(given.labels), np.sort(own.labels))
+            np.testing.assert_array_equal(given.to_patches(), own.to_patches())
+        np.testing.assert_array_equal(options["data"].labels, data.labels)
+
+
+def test_runs_with_constant_beta_are_made_with_it_and_keep_their_labels(followed, tmp_path):
+    made, judged = followed
+    assert Outcome(of_theorem("beta constant"), of_theorem("beta constant").judge(tmp_path, SMALL, 0)).as_expected
+    for (p, method, _, options), (_, theorem, data) in zip(made, judged, strict=True):
+        assert (method, theorem, set(options), data) == ("midpoint", "4.7", {"until"}, None)
+        coefficients = mvsim.sample_dataset(p, 0).signal_coefficients
+        assert p.signal_layout == "fixed"
+        np.testing.assert_allclose(coefficients.sum(axis=2), 0.5 * p.C_P * p.delta2, rtol=1e-12)
+    assert made[0][0] == SMALL.replace(beta_law=made[0][0].beta_law, signal_layout="fixed")
+
+
+def test_a_control_is_followed_ten_times_later_each_time_until_it_is_decided(followed, tmp_path, monkeypatch):
+    made, _ = followed
+    control = of_theorem("labels shuffled")
+    decided = control.judge(tmp_path, SMALL, 0)
+    assert [options["until"] for *_, options in made] == [1e5, 1e6, 1e7]
+    assert [verdict.status for verdict in decided] == ["fails"]  # and nothing that is said besides
+    made.clear()  # what is judged from here on is never decided
+    monkeypatch.setattr(controls, "MOST_STEPS", 150)
+    assert [verdict.status for verdict in control.judge(tmp_path, SMALL, 0)] == ["inconclusive"]
+    assert [options["until"] for *_, options in made] == [1e5, 1e6]
 
 
 def test_a_control_whose_run_stops_has_not_turned_and_the_others_go_on(tmp_path, monkeypatch):

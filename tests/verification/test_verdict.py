@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from binomial import binomial_tail
 
 import mvsim
 from mvsim.errors import UsageError
@@ -15,11 +16,6 @@ from mvsim.verification.evidence.persistence import lasts, unchanged_since
 from mvsim.verification.statements.claims import CLAIMS
 from mvsim.verification.verdict import Verdict, asked_for, at_most, constant, exit_code, margin_above, margin_below
 from mvsim.verification.words import conclusion, is_beyond, side_text
-
-
-def binomial_tail(n, x, p):
-    """P(X >= x) by the definition."""
-    return sum(math.comb(n, j) * p**j * (1 - p) ** (n - j) for j in range(x, n + 1))
 
 
 @pytest.mark.parametrize(("x", "n"), [(1, 10), (5, 10), (19, 20), (43, 50)])
@@ -50,6 +46,18 @@ def test_a_fraction_is_decided_by_its_interval(x, n, status):
     assert (verdict.status, verdict.measured, verdict.bound) == (status, x / n, 0.95)
     assert (verdict.margin >= 0) == (x >= 0.95 * n)
     assert ("would establish it" in verdict.detail) == (status == "consistent")
+
+
+@pytest.mark.parametrize(("n", "bound"), [(20, 0.9), (36, 0.9), (60, 0.75), (183, 0.98)])
+def test_an_interval_leaves_out_a_fortieth_on_each_side(n, bound):
+    """Established if so many successes or more have probability 0.025 at most where the bound is true, contradicted if so few or fewer have."""
+    found = [fraction_at_least("name", "statement", x, n, bound).status for x in range(n + 1)]
+    expected = [
+        "contradicted" if 1.0 - binomial_tail(n, x + 1, bound) < 0.025 else "established" if binomial_tail(n, x, bound) <= 0.025 else "consistent"
+        for x in range(n + 1)
+    ]
+    assert found == expected
+    assert {"contradicted", "consistent"} <= set(found)
 
 
 @pytest.mark.parametrize(("x", "n", "bound"), [(0, 0, 0.9), (1, 1, 0.98), (19, 20, 0.9), (200, 200, 0.9)])

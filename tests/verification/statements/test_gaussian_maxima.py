@@ -74,6 +74,23 @@ def test_what_cannot_be_told_is_consistent():
     assert tail(few, m, SIGMA).status == "consistent"
 
 
+def test_the_intervals_of_all_tails_hold_together():
+    """Of a thousand draws so many lie between the first two t; each of the six intervals leaves out a sixth of a fortieth on each side."""
+    n, m = 1000, 20
+    start, p = math.sqrt(2.0 * math.log(m)), math.exp(-0.5 * maxima_module.TAILS[0] ** 2)
+    below = [0.0]  # P(X < x) for x successes of n with probability p
+    for x in range(n + 1):
+        below.append(below[-1] + math.comb(n, x) * p**x * (1.0 - p) ** (n - x))
+    too_many = next(x for x in range(n + 1) if 1.0 - below[x] < 0.025 / 6)
+    few = max(x for x in range(n + 1) if below[x + 1] < 0.025 / 6)
+    assert 0 < few < p * n < too_many < n
+
+    def status(count):
+        return tail(SIGMA * np.repeat([0.0, start + 0.75], [n - count, count]), m, SIGMA).status
+
+    assert [status(count) for count in (few, few + 1, too_many - 1, too_many)] == ["established", "consistent", "consistent", "contradicted"]
+
+
 @pytest.mark.parametrize("check", [anti_concentration, explicit_anti_concentration])
 def test_concentrated_draws_violate_anti_concentration(check):
     draws = drawn_maxima(50, SIGMA)

@@ -13,7 +13,7 @@ from mvsim.verification.controls import with_clock
 from mvsim.verification.ensemble import over_seeds
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.run_verdicts import Judgement, judge
-from mvsim.verification.statements.clock import clock_factor
+from mvsim.verification.statements.clock import clock_factor, first_growth
 from mvsim.verification.statements.gradient_flow import SHORTEST, gradient_flow
 
 DESCENT, BALANCE, LOG_BALANCE = "Gradient flow (descent)", "Gradient flow (energy balance)", "Gradient flow (energy balance, logarithmic)"
@@ -259,6 +259,21 @@ def test_growth_tells_the_time_only_where_it_is_as_fast_at_both_ends(start, K, e
     )
     factor = clock_factor(evidence, here, then)
     assert factor == (expected if expected is None else pytest.approx(expected, rel=1e-9))
+
+
+@pytest.mark.parametrize(("factor", "status"), [(1.0, "holds"), (1.09, "holds"), (1.11, "fails"), (1.0 / 1.09, "holds"), (1.0 / 1.11, "fails")])
+def test_the_first_growth_tells_the_time_within_a_tenth(factor, status):
+    """c' = c^7 from 1/2 to where the way to infinity is shorter by a twentieth; the record says that it took ``factor`` times as long."""
+    c, C, took = 0.5, 0.5 * 0.95 ** (-1.0 / 6.0), 0.05 * 0.5**-6 / 6.0
+    evidence = SimpleNamespace(
+        parameters=SimpleNamespace(alpha=8.0),
+        own=np.array([c, C]).reshape(2, 1, 1, 1),
+        times=np.array([0.0, factor * took]),
+        snapshots=[SimpleNamespace(c=np.full((1, 1, 1, 1), c))],
+        gradient=lambda state: -(state.c**7),
+    )
+    verdict = first_growth(evidence)
+    assert (verdict.status, verdict.measured) == (status, pytest.approx(max(factor, 1.0 / factor), rel=1e-9))
 
 
 @pytest.mark.parametrize(("escapes", "looked_at"), [([2.5, np.inf], True), ([2.5, 2.6], False), ([1.0, 2.6], True), ([2.5, 4.0], True)])

@@ -1,11 +1,16 @@
 """Theorems 4.6 and 4.7 on one run, and over seeds and k."""
 
+import itertools
+import math
 import re
+import statistics
+from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from binomial import binomial_tail
 
 import mvsim
 from mvsim.intervals import clopper_pearson
@@ -413,6 +418,15 @@ def test_runs_in_which_a_number_is_infinite_count_in_the_median():
     assert "median of 5 runs, range [2, inf]" in never.detail
 
 
+@pytest.mark.parametrize(("above", "margin"), [(False, (5.0 - 9.0) / 5.0), (True, (2.0 - 5.0) / 5.0)])
+def test_beside_the_median_stand_the_margin_and_the_first_violation_of_the_worst_run(above, margin):
+    values = {4.0: None, 9.0: 30.0, 2.0: 20.0, 6.0: 70.0}
+    judgements = [Judgement(of_k(10), [constant("Claim B.27", "s", value, 5.0, above, violated_at=at)]) for value, at in values.items()]
+    verdict = over_seeds("Theorem 4.7", 10, judgements)[0]
+    assert (verdict.measured, verdict.margin, verdict.violated_at) == (5.0, pytest.approx(margin), 20.0)
+    assert "range [2, 9]; the margin is that of the worst run" in verdict.detail
+
+
 @pytest.mark.parametrize(
     ("held", "failed", "undecided", "status"),
     [(40, 0, 0, "established"), (20, 0, 0, "consistent"), (18, 2, 0, "consistent"), (15, 5, 0, "consistent"), (5, 15, 0, "contradicted"),
@@ -494,6 +508,17 @@ def test_k_at_which_no_run_came_to_an_end_count_in_the_trend():
     assert "at k = 10 [0, 10] (0 of 5 runs fail, 5 undecided, counted as failing)" in trend.detail
 
 
+@pytest.mark.parametrize(("failing", "undecided", "lost"), [(2, 5, 1), (2, 6, 0), (2, 0, 6), (2, 0, 0), (0, 3, 0)])
+def test_the_interval_at_a_k_reaches_from_no_undecided_run_failing_to_all_of_them(failing, undecided, lost):
+    runs = [("fails", 0.5, 1.0)] * failing + [("inconclusive", 0.5, 1.0)] * undecided + [("holds", 1.0, 1.0)] * (20 - failing - undecided - lost)
+    trend = over_k("Theorem 4.7", {10: ensemble(runs)}, {10: lost})[0]
+    low, high = (0.1 * float(end) for end in re.search(r"\[\s*([-+.\de]+)\s*,\s*([-+.\de]+)\s*\]", trend.detail).groups())
+    most = failing + undecided + lost
+    assert binomial_tail(20, failing, low) == pytest.approx(0.025 if failing else 1.0, rel=0.15)  # the detail has two digits
+    assert 1.0 - binomial_tail(20, most + 1, high) == pytest.approx(0.025, rel=0.5)
+    assert trend.measured == pytest.approx(10 * most / 20)
+
+
 def test_a_constant_that_is_infinite_in_a_run_has_no_exponent():
     never = [("holds", 1.0, np.inf)]
     by_k = {k: ensemble([("holds", 1.0, 3.0)] * 4 + (never if k == 8 else []), of_k(k)) for k in (4, 8, 16)}
@@ -524,6 +549,35 @@ def test_the_interval_of_an_exponent_covers_it_and_narrows_with_more_seeds():
         covered += low < 1.5 < high
     assert 85 <= covered < 100
     assert exponent_of_k({4: [2.0], 8: [4.0]}) == pytest.approx((1.0, 1.0, 1.0))
+
+
+def test_an_exponent_is_that_of_medians():
+    """Medians 1 and 4. Three draws of 1, 1, 9 have a median of 9 with probability 7/27, and then the slope is (log 4 - log 9) / log 2."""
+    exponent, low, high = exponent_of_k({4: [1.0, 1.0, 9.0], 8: [4.0, 4.0, 4.0]})
+    assert (exponent, low, high) == pytest.approx((2.0, 2.0 - math.log2(9.0), 2.0), rel=1e-12)
+
+
+def quantile_of_slopes(values, probability):
+    """The quantile of the slope between two k over all resamples, each of which is as likely as the others."""
+    (k, of_k), (K, of_K) = values.items()
+    medians, Medians = ([statistics.median(of) for of in itertools.product(some, repeat=len(some))] for some in (of_k, of_K))
+    slopes = Counter()
+    for (a, times), (b, Times) in itertools.product(Counter(medians).items(), Counter(Medians).items()):
+        slopes[(math.log(b) - math.log(a)) / (math.log(K) - math.log(k))] += times * Times
+    below = 0.0
+    for slope in sorted(slopes):
+        below += slopes[slope] / slopes.total()
+        if below >= probability:
+            return slope
+    return None
+
+
+def test_the_interval_of_an_exponent_is_that_of_all_resamples():
+    values = {4: [1.0, 9.0, 2.0, 1.3, 3.1], 8: [7.0, 2.2, 30.0, 4.0, 12.5]}
+    ends = [quantile_of_slopes(values, probability) for probability in (0.025, 0.975)]
+    assert exponent_of_k(values, resamples=20_000) == pytest.approx((math.log2(7.0 / 2.0), *ends), rel=1e-9)
+    for probability in (0.01, 0.05, 0.95, 0.99):  # an interval of another confidence has other ends
+        assert min(abs(quantile_of_slopes(values, probability) - end) for end in ends) > 0.05
 
 
 def test_replaced_verdicts_keep_their_fields():

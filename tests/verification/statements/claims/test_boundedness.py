@@ -42,6 +42,18 @@ def test_what_is_a_fall_depends_on_the_tolerance_of_the_run(midpoint, integrator
     assert check("Corollary B.26", altered(told, own_correlations=own)).status == status
 
 
+@pytest.mark.parametrize(
+    ("integrator", "allowed"), [(FLOW | {"rtol": 1e-3}, 1e-2), (FLOW | {"rtol": 1e-6}, 1e-5), (DESCENT, 1e-9)], ids=["flow", "finer", "descent"]
+)
+def test_a_fall_is_more_than_ten_tolerances_or_the_error_of_descent(midpoint, integrator, allowed):
+    told = Run(midpoint.dataset, midpoint.provenance | {"integrator": integrator})
+    for part, status in ((0.99, "holds"), (1.01, "contradicted")):
+        own, late = growing(midpoint), -5
+        own[late:, 2, 1, 0] = (1.0 - part * allowed) * own[late - 1, 2, 1, 0]
+        verdict = check("Corollary B.26", altered(told, own_correlations=own))
+        assert (verdict.status, verdict.bound) == (status, pytest.approx(allowed, rel=FEW_OPERATIONS))
+
+
 def test_what_falls_before_it_enters_B_contradicts_nothing(midpoint):
     own = growing(midpoint)
     own[:10, 2, 1, 0], own[10:, 2, 1, 0] = 0.2, 0.05

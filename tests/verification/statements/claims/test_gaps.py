@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from altered_runs import at_state, check, learned, pair_outputs, softmax, without_noise
 from compare import assert_components_close
+from scipy.special import stdtrit
 from tolerances import FEW_OPERATIONS
 
 from mvsim.activations.smoothed_relu import smoothed_relu_derivative
 from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.evidence.mixed_points import MixedPoints
 from mvsim.verification.statements.claims import gaps
 
 
@@ -46,12 +48,18 @@ UNEVEN = np.array([[1.0, 9.0], [6.0, 6.0], [8.0, 6.0], [6.0, 6.5]])
 TOTALS = np.where(UNEVEN >= 5.0, UNEVEN, 0.0)
 
 
+def pairs_ahead(evidence):
+    """The pairs of classes (y, s) that the claims are about at sizes `UNEVEN`, each with the view that leads in y."""
+    measure = gaps.gaps(evidence, evidence.snapshots[-1]).measure
+    return [(y, s, lead) for y, lead in ((0, 1), (2, 0)) for s in range(4) if measure[y, s] >= 0.01]
+
+
 def test_expectations_of_the_gap_by_loops(midpoint, monkeypatch):
     c = learned(midpoint.parameters, UNEVEN)
     evidence = at_state(midpoint, c)
     names = ("Claim B.22", "Corollary B.23")
     whole, patches = (check(name, evidence) for name in names)
-    ahead = [(y, s, lead) for y, lead in ((0, 1), (2, 0)) for s in range(4) if gaps.gaps(evidence, evidence.snapshots[-1]).measure[y, s] >= 0.01]
+    ahead = pairs_ahead(evidence)
     assert whole.measured == pytest.approx(max(naive_expectation(evidence, c, *each) for each in ahead), rel=1e-10)
     assert patches.measured == pytest.approx(max(naive_expectation(evidence, c, *each, patch) for each in ahead for patch in (0, 1)), rel=1e-10)
     assert f"{len(ahead)} pairs of classes" in whole.detail
@@ -92,6 +100,76 @@ def test_the_sign_of_a_mean_is_told_by_the_t_distribution():
     assert mean.has_sign(1.0, 0.15).tolist() == [True, False]
     assert mean.has_sign(-1.0, 0.15).tolist() == [False, True]
     assert not gaps.Mean.of(np.array([[5.0]]), 0.0).has_sign(1.0, 0.49).any()
+
+
+def loudness(run, off):
+    """Evidence of a run whose classes answer to features of others by ``off``, and the largest output of a third class on midpoints of each pair."""
+    c = learned(run.parameters, UNEVEN, off)
+    evidence = at_state(run, c)
+    labels, outputs = evidence.data.labels, pair_outputs(evidence, c)
+    most = {}
+    for y, s, lead in pairs_ahead(evidence):
+        most[y, s, lead] = max(outputs[labels == y][:, labels == s, u].max() for u in range(4) if u not in (y, s))
+    return evidence, c, most
+
+
+def test_expectations_are_about_pairs_on_which_no_third_class_has_an_output(midpoint):
+    """Other correlations are raised until a third class is louder than log k / k on midpoints of two classes; then of all of them."""
+    limit, inside, outside = np.log(4) / 4, 0.0, 1.0
+    for _ in range(15):
+        middle = 0.5 * (inside + outside)
+        inside, outside = (middle, outside) if max(loudness(midpoint, middle)[2].values()) <= limit else (inside, middle)
+    for off, some_are_loud in ((inside, False), (outside, True)):
+        evidence, c, loud = loudness(midpoint, off)
+        assert max(loud.values()) == pytest.approx(limit, rel=2e-3)
+        quiet = [pair for pair, most in loud.items() if most <= limit]
+        beyond = len(loud) - len(quiet)
+        assert quiet
+        assert (beyond > 0) == some_are_loud
+        whole, patches = check("Claim B.22", evidence), check("Corollary B.23", evidence)
+        assert whole.measured == pytest.approx(max(naive_expectation(evidence, c, *pair) for pair in quiet), rel=1e-10)
+        assert patches.measured == pytest.approx(max(naive_expectation(evidence, c, *pair, patch) for pair in quiet for patch in (0, 1)), rel=1e-10)
+        for verdict in (whole, patches):
+            assert f"violated by 0 of {len(quiet)} pairs of classes" in verdict.detail
+            assert f"{beyond} more with other outputs beyond 1 log k / k" in verdict.detail
+    evidence, _, loud = loudness(midpoint, 4.0)
+    assert min(loud.values()) > limit
+    for name in ("Claim B.22", "Corollary B.23"):
+        verdict = check(name, evidence)
+        assert (verdict.status, verdict.measured) == ("not applicable", None)
+        assert f"in all {len(loud)} pairs of classes" in verdict.detail
+
+
+@pytest.mark.parametrize(("name", "of_pair"), [("Claim B.22", 1), ("Corollary B.23", 2)])
+@pytest.mark.parametrize(
+    ("sign", "chance", "shared", "status"),
+    [
+        (1.0, 0.00099, True, "contradicted"),
+        (1.0, 0.00101, True, "inconclusive"),
+        (1.0, 0.00099, False, "inconclusive"),
+        (-1.0, 0.00099, False, "holds"),
+        (-1.0, 0.00101, False, "inconclusive"),
+    ],
+)
+def test_signs_contradict_with_a_chance_of_a_thousandth_in_all_tests_together(midpoint, monkeypatch, name, of_pair, sign, chance, shared, status):
+    """Every mean has this sign by the chance, or by its part of it where all tests share it: 1 - 2 phi_y are made up, and all beta equal."""
+    evidence, p = at_state(midpoint, learned(midpoint.parameters, UNEVEN)), midpoint.parameters
+    monkeypatch.setattr(gaps, "leading_coefficients", lambda evidence, lead: np.full((p.N, p.C_P), p.delta2))
+    tests = len(pairs_ahead(evidence)) * of_pair
+
+    def made_up(self, snapshot, y):
+        points = int((self.data.labels == y).sum())
+        around = np.linspace(-1.0, 1.0, points)
+        error = around.std(ddof=1) / points**0.5
+        mean = sign * stdtrit(points - 1, 1.0 - chance / (tests if shared else 1)) * error
+        balance = np.repeat(0.01 * (mean + around), p.N)
+        zero = np.zeros_like(balance)
+        return MixedPoints(zero.astype(int) + y, np.tile(self.data.labels, points), zero, zero, zero, 2.0 * np.arctanh(balance))
+
+    monkeypatch.setattr(Evidence, "pairs_of_class", made_up)
+    verdict = check(name, evidence)
+    assert verdict.status == status
+    assert tests > 3
 
 
 def test_expectations_need_a_gap_and_a_class_to_be_ahead_of(midpoint):

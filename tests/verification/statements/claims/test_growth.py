@@ -72,6 +72,19 @@ def test_positive_off_diagonals_stay_positive_up_to_the_escape_and_beyond(midpoi
     assert check(name, altered(midpoint, correlations=np.broadcast_to(start, shape), final_correlations=end)).status == "contradicted"
 
 
+def test_the_state_at_the_escape_itself_has_to_be_positive(midpoint):
+    """Every class reaches A at the record of saved state 2; then it is that state that turns, or only the next one."""
+    T_A = float(midpoint.dataset["snapshot_time"][2])
+    reached = np.where(midpoint.dataset["time"].to_numpy() >= T_A, 1.0, 0.01)[:, None, None]
+    leaders = np.broadcast_to(reached, midpoint.dataset["max_correlation"].shape)
+    assert T_A in midpoint.dataset["time"]
+    for first, found in ((2, ("contradicted", T_A)), (3, ("holds", None))):
+        c = np.ones(midpoint.dataset["correlations"].shape)
+        c[first:, 3, 3, 0, 0] = -1.0
+        verdict = check("Claim B.17 (positivity)", altered(midpoint, correlations=c, final_correlations=c[-1], max_correlation=leaders))
+        assert (verdict.status, verdict.violated_at) == found
+
+
 def test_neurons_are_compared_one_by_one(midpoint):
     """Class 0 reaches A at record 1; its neurons have ratios k 0.2 / 0.8 and k 0.3 / 0.4, one has no positive own correlation."""
     evidence, _ = growing(midpoint, np.full((4, 4), 0.1))

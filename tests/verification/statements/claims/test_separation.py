@@ -85,6 +85,26 @@ def test_the_rate_of_the_loser(erm):
     assert check("Claim B.12 (loser)", evidence).measured == pytest.approx(0.2, rel=1e-8)
 
 
+@pytest.mark.parametrize(("before", "at_the_escape", "later", "measured"), [(0.2, 0.5, 0.5, 0.2), (0.3, 0.5, 0.2, 0.3), (0.2, 0.2, 0.2, 0.2)])
+def test_the_loser_is_followed_up_to_the_escape_of_the_winner(erm, before, at_the_escape, later, measured):
+    """In class 0 the winner reaches A at record 20; k (C - 1) of the loser is 0.1, and another one in the stretches that end at records 19, 20 and 21
+    or later. The loser stays below A."""
+    p, S = erm.parameters, Evidence(erm).signal_strength
+    A, power, escape, records = p.rho / (p.delta2 - p.delta1), p.alpha - 2, 20, 30
+    excess = [0.1] * (escape - 2) + [before, at_the_escape] + [later] * (records - 1 - escape)
+    loser, times = 0.3 * A * 1.02 ** np.arange(records), [0.0]
+    for c, then, of_stretch in zip(loser[:-1], loser[1:], excess, strict=True):
+        rate = power * (1 + of_stretch / p.k) * S[0, 1] / p.rho ** (p.alpha - 1)  # at which c^-power falls
+        times.append(times[-1] + (c**-power - then**-power) / rate)
+    own = np.full((records, 4, p.m, 2), 0.01 * A)
+    own[:, 0, 1, 1] = loser
+    own[:, 0, 2, 0] = np.where(np.arange(records) < escape, 0.9 * A, A)
+    assert loser[-1] < 0.9 * A
+    dataset = erm.dataset.isel(time=slice(0, records)).assign_coords(time=("time", times))
+    evidence = altered(Run(dataset, erm.provenance), own_correlations=own, max_correlation=own.max(axis=2))
+    assert check("Claim B.12 (loser)", evidence).measured == pytest.approx(measured, rel=1e-8)
+
+
 def test_the_loser_for_ever(erm):
     leaders = np.array([[3.0, 1.0], [1.0, 3.0], [3.0, 1.0], [1.0, 1.0]])
     values = np.broadcast_to(leaders, (len(erm.dataset.time), 4, 2)).copy()
@@ -130,3 +150,30 @@ def test_escapes_at_other_times_are_outside_the_bracket_of_the_lemma(erm, factor
     """The rate follows from the state, so that a clock that runs slower or faster shows."""
     verdict = check("Lemma B.11 (escape times)", altered(erm, time=factor * erm.dataset["time"].to_numpy()))
     assert verdict.status == status
+
+
+@pytest.mark.parametrize(
+    ("record_before", "record_after", "status"),
+    [
+        (1.4, 1.5, "holds"),
+        (1.049 / 0.5, 9.0, "holds"),
+        (1.051 / 0.5, 9.0, "contradicted"),
+        (0.1, 1.0 / 1.049 / 0.8, "holds"),
+        (0.1, 1.0 / 1.051 / 0.8, "contradicted"),
+        (0.1, 9.0, "holds"),
+    ],
+)
+def test_the_bracket_of_an_escape_is_widened_by_a_twentieth(erm, record_before, record_after, status):
+    """Class 0 reaches A between two records, at these parts of the time T of the lemma with C = 1. On the way C is from 0.5 to 0.8."""
+    p, S = erm.parameters, Evidence(erm).signal_strength
+    A, power, start = p.rho / (p.delta2 - p.delta1), p.alpha - 2, 0.3 * p.rho
+    T = p.rho / S[0, 0] * ((p.rho / start) ** power - (p.rho / A) ** power) / power
+    own = np.full((3, 4, p.m, 2), 0.01 * p.rho)
+    own[:, 0, 1, 0] = start, 0.5 * A, A
+    gap = np.full((3, 4), 0.6)
+    gap[:, 0] = 0.8, 0.5, 0.01  # the last is that of the escape itself, which is not on the way
+    times = T * np.array([0.0, record_before, record_after])
+    dataset = erm.dataset.isel(time=slice(0, 3)).assign_coords(time=("time", times))
+    evidence = altered(Run(dataset, erm.provenance), own_correlations=own, max_correlation=own.max(axis=2), softmax_gap=gap)
+    verdict = check("Lemma B.11 (escape times)", evidence)
+    assert (verdict.status, verdict.brief) == (status, f"violated by {int(status == 'contradicted')} of 1 classes")
