@@ -270,13 +270,13 @@ def _median(k: int, verdicts: Sequence[Verdict]) -> Verdict:
     with_margin, times = [v for v in measured if v.margin is not None], [v.violated_at for v in measured if v.violated_at is not None]
     worst = min(with_margin, key=lambda v: float(v.margin or 0.0), default=None)
     left_out = f" (nothing was measured in {len(verdicts) - len(values)} others)" if len(values) < len(verdicts) else ""
+    beside = "" if worst is None else "; the margin is that of the worst run"
     return replace(
         measured[0].at_k(k),
         measured=values[len(values) // 2] if len(values) % 2 else _middle(*values[len(values) // 2 - 1 : len(values) // 2 + 1]),
         worst=None if worst is None else worst.measured,
         margin=None if worst is None else worst.margin,
-        detail=f"median of {len(values)} runs{left_out}, range [{values[0]:.4g}, {values[-1]:.4g}]"
-        + ("" if worst is None else "; margin of the worst"),
+        detail=f"median of {len(values)} runs{left_out}, range [{values[0]:.4g}, {values[-1]:.4g}]{beside}",
         violated_at=min(times) if times else None,
     )
 

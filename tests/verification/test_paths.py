@@ -4,8 +4,9 @@ import math
 
 import pytest
 
+import mvsim
 from mvsim import Parameters, UsageError
-from mvsim.verification.paths import describe_path, path_in_k
+from mvsim.verification.paths import NAMED_PATHS, PATHS, describe_path, path_in_k
 
 
 @pytest.mark.parametrize("k", [4, 10, 50])
@@ -42,6 +43,19 @@ def test_d_is_given_once():
 def test_r0_beyond_what_d_can_be_is_refused(text):
     with pytest.raises(UsageError, match=r"r0 = .* at k = 10"):
         path_in_k(text)(10)
+
+
+def test_r0_beyond_that_of_the_least_d_is_refused():
+    largest = mvsim.Parameters(k=3, d=6).r0
+    with pytest.raises(UsageError, match=rf"path=r0=1e5: r0 = 1e\+05 at k = 3; must be at most {largest:.4g}, where d = V k = 6"):
+        path_in_k("r0=1e5")(3)
+    assert path_in_k(f"r0={0.999 * largest:.6g}")(3).d >= 6
+
+
+def test_every_named_path_is_told():
+    assert all(name in PATHS for name in NAMED_PATHS)
+    with pytest.raises(UsageError, match=r"must be literal .*; default .*; r0="):
+        path_in_k("square")
 
 
 def test_only_a_falling_r0_is_a_path_of_the_theorems():

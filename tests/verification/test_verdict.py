@@ -15,7 +15,7 @@ from mvsim.verification.evidence.intervals import fraction_at_least, further_nee
 from mvsim.verification.evidence.persistence import lasts, unchanged_since
 from mvsim.verification.statements.claims import CLAIMS
 from mvsim.verification.verdict import Verdict, asked_for, at_most, constant, exit_code, margin_above, margin_below
-from mvsim.verification.words import conclusion, is_beyond, side_text
+from mvsim.verification.words import beyond_text, conclusion, is_beyond, side_text
 
 
 @pytest.mark.parametrize(("x", "n"), [(1, 10), (5, 10), (19, 20), (43, 50)])
@@ -186,6 +186,7 @@ def test_numbers_beyond_the_constant_of_a_proof_say_on_which_side(measured, boun
     verdict = constant("Claim B.19", "", measured, bound, above)
     assert is_beyond(verdict) == (said is not None)
     assert said is None or side_text(verdict) == said
+    assert said is None or ("of the wrong sign" in beyond_text(verdict)) == (bound == 0.0)
 
 
 @pytest.mark.parametrize(
@@ -196,6 +197,7 @@ def test_numbers_beyond_the_constant_of_a_proof_say_on_which_side(measured, boun
         (lambda told: told | {"integrator": {"name": "flow", "rtol": None}}, "its integrator flow lacks rtol"),
         (lambda told: told | {"integrator": {"name": "gd"}}, "its integrator gd lacks learning_rate"),
         (lambda told: told | {"integrator": told["integrator"] | {"t_end": "x"}}, "t_end='x': must be a number"),
+        (lambda told: told | {"integrator": told["integrator"] | {"learning_rate": "x"}}, "learning_rate='x': must be a number"),
         (lambda told: told | {"method": "foo"}, "method='foo': must be one of erm, midpoint, mixup"),
     ],
 )

@@ -254,8 +254,10 @@ def test_margins_that_the_flow_has_not_are_found(run):
     assert {name for name, status in statuses(changed, WHOLE).items() if status == "fails"} == {"(margins)"}
 
 
-def test_margins_that_were_not_recorded_differ_by_nothing(erm):
-    assert statuses(Run(erm.dataset.drop_vars("margin_min"), erm.provenance))["(margins)"] == "holds"
+def test_margins_that_were_not_recorded_are_not_compared(erm):
+    assert statuses(Run(erm.dataset.drop_vars("margin_min"), erm.provenance))["(margins)"] == "not applicable"
+    unknown = Run(erm.dataset.assign(margin_min=np.nan * erm.dataset["margin_min"]), erm.provenance)
+    assert statuses(unknown)["(margins)"] == "not applicable"
 
 
 def test_an_own_correlation_that_comes_up_from_below_0_by_itself_is_found(erm):

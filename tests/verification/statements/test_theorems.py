@@ -22,6 +22,7 @@ from mvsim.verification.run_verdicts import Judgement, judge
 from mvsim.verification.statements.definition import Earlier, Learned, definition_4_5, learned_features
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import Count, Verdict, at_most, constant
+from mvsim.verification.words import side_text
 
 
 def made_up(learned, accuracy, times=None):
@@ -425,6 +426,61 @@ def test_beside_the_median_stand_the_margin_and_the_first_violation_of_the_worst
     verdict = over_seeds("Theorem 4.7", 10, judgements)[0]
     assert (verdict.measured, verdict.margin, verdict.violated_at) == (5.0, pytest.approx(margin), 20.0)
     assert "range [2, 9]; the margin is that of the worst run" in verdict.detail
+    assert verdict.worst == (2.0 if above else 9.0)
+    assert side_text(verdict) == ("2 < 5" if above else "9 > 5") + " in the worst run (median 5)"
+
+
+def test_a_theorem_over_seeds_says_to_which_times_it_is_known_to_hold():
+    """Runs in which it fails are followed longer: their ends say nothing of those in which it holds."""
+
+    def judged(status, end, soon=""):
+        run = SimpleNamespace(parameters=mvsim.Parameters(k=10), seed=0, dataset={"final_time": end})
+        return Judgement(run, [replace(of_theorem("features", status), soon=soon), replace(of_theorem("training accuracy", "holds"))])
+
+    runs = [judged("holds", 1e6), judged("holds", 1e8, soon="a second feature comes"), judged("fails", 1e12), judged("inconclusive", 1e10)]
+    found = {verdict.name: verdict.detail for verdict in over_seeds("Theorem 4.7", 10, runs)}
+    known = "; runs in which it holds were followed to t = 1e+06 = k^6, the longest to t = 1e+08 = k^8; in 1 of them a change is predicted soon after"
+    assert found["Theorem 4.7, k = 10"].endswith(known)
+    assert found["Theorem 4.7 (features), k = 10"].endswith(known)
+    alone = {verdict.name: verdict.detail for verdict in over_seeds("Theorem 4.7", 10, runs[:1])}
+    assert alone["Theorem 4.7 (features), k = 10"].endswith("; runs in which it holds were followed to t = 1e+06 = k^6")
+    none = {verdict.name: verdict.detail for verdict in over_seeds("Theorem 4.7", 10, runs[2:3])}
+    assert "followed to" not in none["Theorem 4.7 (features), k = 10"]
+
+
+def test_the_run_that_refutes_an_identity_is_named_by_its_seed():
+    runs = [SimpleNamespace(parameters=mvsim.Parameters(k=10), seed=seed, dataset={"final_time": 1e6}) for seed in range(4)]
+    errors = (0.1, 0.2, 3.0, 0.3)
+    judgements = [Judgement(run, [features_are("holds", 1.0), at_most("Replay", "=", of, 1.0)]) for run, of in zip(runs, errors, strict=True)]
+    found = {verdict.name: verdict for verdict in over_seeds("Theorem 4.7", 10, judgements)}["Replay, k = 10"]
+    assert found.detail.startswith("the worst of 4 runs, seed 2: ")
+
+
+def test_a_run_that_is_too_short_says_how_far_to_go():
+    run, learned = made_up([[NONE] * 10, *[[ONE] * 10] * 3], [0.0, 1.0, 1.0, 1.0], times=[0, 1, 10, 100])
+    features = THEOREMS["4.7"].judge(run, learned)[1]
+    assert "have to last while t grows 10,000-fold; go on with --resume --t-end 1e+04 or more" in features.detail
+    late, learned = made_up([[NONE] * 10, *[[BOTH] * 10] * 3], [0.0, 0.0, 0.0, 1.0], times=[0, 1, 10, 100])
+    assert "; go on with --resume --t-end 3.2e+02 or more" in THEOREMS["4.7"].judge(late, learned)[1].detail
+
+
+def test_without_saved_states_nothing_that_was_lost_is_seen():
+    run, learned = made_up([[NONE] * 10, *[[BOTH] * 10] * 3], ACCURACY, TIMES)
+    unseen = "no state was saved from t = 1 to the end: a view that was learned and lost in between is not seen"
+    assert unseen in THEOREMS["4.7"].judge(run, replace(learned, earlier=[at(0.5, [BOTH] * 10)]))[1].detail
+    assert unseen not in THEOREMS["4.7"].judge(run, replace(learned, earlier=[at(0.5, [BOTH] * 10), at(2.0, [BOTH] * 10)]))[1].detail
+
+
+def test_of_a_view_that_is_right_on_all_draws_the_training_points_are_told():
+    run, learned = made_up([[ONE] * 3] * 4, [1.0] * 4, times=[0, 1, 10, 1e4])
+    learned.fresh[1, 1], learned.training[1, 1] = 1.0, 0.98
+    said = "class 1: a view has escaped and is not learned, though it is right on 100 % of the fresh draws and 98 % of the training points"
+    assert said in THEOREMS["4.6"].judge(run, learned)[1].detail
+    learned.fresh[2, 1] = 0.805
+    said = (
+        "classes 1, 2: a view has escaped and is not learned, though it is right on 80.5 to 100 % of the fresh draws and 98 % of the training points"
+    )
+    assert said in THEOREMS["4.6"].judge(run, learned)[1].detail
 
 
 @pytest.mark.parametrize(

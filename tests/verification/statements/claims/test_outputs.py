@@ -63,10 +63,14 @@ def test_training_accuracy_is_decided_by_what_lasts(erm):
     right[0] = 0.5
     assert check("Corollary B.8", altered(erm, training_accuracy=right)).status == "holds"
     late = np.where(times < 0.5 * times[-1], 0.5, 1.0)
-    assert check("Corollary B.8", altered(erm, training_accuracy=late)).status == "inconclusive"
+    too_late = check("Corollary B.8", altered(erm, training_accuracy=late))
+    assert too_late.status == "inconclusive"
+    assert "; too short to tell: it has to last while t grows 10-fold" in too_late.detail
     stuck = np.where(times == 0.0, 0.5, 0.75)
     assert check("Corollary B.8", altered(erm, training_accuracy=stuck)).status == "contradicted"
-    assert check("Corollary B.8", altered(erm, training_accuracy=0.0 * times + 0.75)).status == "inconclusive"
+    below = check("Corollary B.8", altered(erm, training_accuracy=0.0 * times + 0.75))
+    assert below.status == "inconclusive"
+    assert "; too short to tell: it fails where it has stayed below 1 while t grew 10,000-fold" in below.detail
     right[2] = 0.5
     verdict = check("Corollary B.8", altered(erm, training_accuracy=right))
     assert verdict.status == "holds"
