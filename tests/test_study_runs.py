@@ -167,6 +167,16 @@ def test_the_map_says_which_contradictions_vanish():
     assert "still contradicted by some run: Claim B.17 (1 of 2); contradicted by none: Claim B.22 (0 of 2); decided by no run: Corollary B.23" in said
 
 
+def test_the_map_names_the_loss_and_the_reading():
+    results = {
+        "erm": at_point("scaled", Corollary_B8=["holds", "holds"]) | {"theorem": "4.6"},
+        "midpoint": at_point("scaled", Claim_B17=["contradicted", "holds"], Corollary_B26=["contradicted"] * 2) | {"theorem": "4.7"},
+    }
+    said = "No run of ERM contradicts a step. Of 2 runs of Midpoint Mixup, 2 contradict B.26 (as we read it) and 1 B.17"
+    assert proof_map.headline(results) == said
+    assert proof_map.outcome(results["midpoint"]["steps"]["Claim B.17"]) == ("contradicted", "1/2")
+
+
 def test_what_is_undone_after_a_run_has_settled_is_counted(run_folder):
     """A run beside itself, cut where it had settled; and again with a point and a feature lost at its last record."""
     far = mvsim.open_run(run_folder / "midpoint.nc")
