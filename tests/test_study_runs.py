@@ -90,8 +90,8 @@ def test_steps_that_are_contradicted_are_counted_over_seeds():
     }
     assert paths.contradicted(results) == {"Claim B.17 (positivity)": {"a": (1, 3), "b": (0, 5)}, "Corollary B.26": {"a": (4, 4), "b": (5, 5)}}
     assert paths._quoted_steps(results) == [
-        "All 9 runs of Midpoint Mixup contradict B.26 as we read it",
-        "1 of 3 contradict B.17 at the default r0, 0 of 5 at d = k^20",
+        "All 9 runs of Midpoint Mixup contradict step B.26 as we read it",
+        "1 of 3 B.17 at default r0, 0 of 5 at d = k^20",
     ]
     assert "Claim B.17 (positivity): 1 of 3 at the default r0, 0 of 5 at d = k^20; Corollary B.26 (as we read it): 4 of 4" in paths._steps_passage(
         results

@@ -404,8 +404,8 @@ def _quoted_steps(results: dict[str, Any]) -> list[str]:
             always.setdefault(decided, []).append(name)
         else:
             default, literal = (" of ".join(map(str, _over_points(at, results, path))) for path in (FALLING, "literal"))
-            sometimes.append(f"{default} contradict {name} at the default r0, {literal} at d = k^20")
-    return [f"All {runs} runs of Midpoint Mixup contradict {', and '.join(names)}" for runs, names in always.items()] + sometimes
+            sometimes.append(f"{default} {name} at default r0, {literal} at d = k^20")
+    return [f"All {runs} runs of Midpoint Mixup contradict step {', and '.join(names)}" for runs, names in always.items()] + sometimes
 
 
 def passage(results: dict[str, Any]) -> str:

@@ -232,8 +232,8 @@ def _vanish(results: dict[str, Any]) -> str:
 def _constants(results: dict[str, Any]) -> str:
     """Put the medians of the measured constants into a table for each loss, with the side from which the paper bounds them, and the bound."""
     text = (
-        "\nConstants that the proofs leave open: medians over runs, with the side from which the paper bounds them, and a bound where a proof has one; "
-        "it may depend on k. *: beyond that bound in some run, which contradicts nothing, for the bound is one up to a hidden constant.\n"
+        "\nConstants that the proofs leave open: medians over runs, with the side from which the paper bounds them, and a bound where a proof has "
+        "one; it may depend on k. *: beyond that bound in some run, which contradicts nothing, for the bound is one up to a hidden constant.\n"
     )
     for theorem in THEOREMS:
         columns = [name for name in points() if name in results and results[name]["theorem"] == theorem]
