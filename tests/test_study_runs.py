@@ -201,12 +201,11 @@ def asked(k, seeds, undecided, **more):
     return row | {"verdicts": [verdict]} | more
 
 
-def test_a_point_that_is_undecided_in_every_run_has_no_fraction():
+def test_a_point_that_is_undecided_in_every_run_has_a_hollow_mark_alone():
     results = {"all": asked(20, 1, 1, interrupted=["seed 0 after 9 gradients at t = 1"]), "some": asked(6, 5, 4)}
-    of_4_7 = paths.picture(results).axes[1]
-    (drawn,) = of_4_7.containers
-    assert [round(place) for place in drawn.lines[0].get_xdata()] == [0]  # k = 6 is the first
-    assert [text.get_text() for text in of_4_7.texts] == ["undecided"]
+    marks = [line for line in paths.picture(results).axes[1].lines if line.get_marker() == paths.MARKERS["literal", ()]]
+    drawn = {(round(float(line.get_xdata()[0])), float(line.get_ydata()[0]), line.get_markerfacecolor() != "white") for line in marks}
+    assert drawn == {(1, 1.0, False), (0, 0.8, False), (0, 0.0, True)}  # k = 6 is the first
     passage = paths.passage(results)
     assert "holds in 0 of 1, 95% interval [0, 1]; 1 undecided; interrupted: seed 0 after 9 gradients at t = 1 |  |" in passage
     assert "holds in 0 of 5, 95% interval [0, 1]; 4 undecided |  |" in passage
