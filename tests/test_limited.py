@@ -45,6 +45,7 @@ def test_runs_are_judged_as_far_as_they_came(tmp_path, monkeypatch):
         first = limited.judged_within(600.0, "4.6", PARAMETERS, 2, tmp_path, follow=False)
     assert [judgement.run.status for judgement in first.judgements] == ["finished", "interrupted"]
     assert (len(first.interrupted), first.stopped) == (1, [])
+    assert first.finished == first.judgements[:1]
     assert first.interrupted[0].startswith("seed 1 after ")
     theorem = [v.status for v in first.judgements[1].verdicts if v.kind == "theorem"]
     assert "inconclusive" in theorem
@@ -52,6 +53,7 @@ def test_runs_are_judged_as_far_as_they_came(tmp_path, monkeypatch):
     later = limited.judged_within(600.0, "4.6", PARAMETERS, 2, tmp_path, follow=False)
     assert [judgement.run.status for judgement in later.judgements] == ["finished", "finished"]
     assert (later.interrupted, later.stopped) == ([], [])
+    assert later.finished == later.judgements
 
 
 def test_a_limit_within_which_nothing_is_saved_is_told(tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ import os
 
 import pytest
 from interrupting import StopAfter
+from lib.bounds import BOUNDS
 from lib.ended import STAGE, STAGES, Ended, Job, ended, followed, why_over
 from lib.outcomes import tallied
 from lib.runs import followed_side_by_side, on_all_cores
@@ -13,6 +14,7 @@ import mvsim
 from mvsim.run import Run
 from mvsim.simulation.identity import run_name
 from mvsim.verification.evidence.evidence import Evidence
+from mvsim.verification.statements.claims import CLAIMS
 from mvsim.verification.verify import judgements_over_seeds
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -58,6 +60,47 @@ def test_slopes_are_those_along_each_path_alone():
     assert {path: list(parts) for path, parts in found.items()} == {path: ["Claim B.7 (outputs)"] for path in ("4.6, literal", "4.6, falling")}
     assert found["4.6, literal"]["Claim B.7 (outputs)"] == pytest.approx((1.0, 1.0, 1.0))
     assert found["4.6, falling"]["Claim B.7 (outputs)"] == pytest.approx((2.0, 2.0, 2.0))
+
+
+def test_constants_that_go_against_their_bound_are_named_by_the_side_from_which_it_is():
+    results = {
+        k: answer(k, {"Claim B.7 (outputs)": [k, k], "Claim B.6 (afterwards)": [k, k], "Claim B.28 (final)": [1.0 / k] * 2, "Claim B.13": [2.0] * 2})
+        for k in (6, 10)
+    }
+    assert paths._wrong(paths.slopes(results)) == {"4.6, literal": ["Claim B.7 (outputs)", "Claim B.28 (final)"]}
+    said = paths._slopes_passage(results)
+    assert "| Claim B.13 | above | 0 |" in said, "what is constant up to rounding has the exponent 0"
+    assert "| Claim B.6 (afterwards) | below | 1 [1, 1] |" in said
+
+
+def test_every_constant_of_the_proofs_has_a_side():
+    measured = [name for name, claim in CLAIMS.items() if not claim.decides]
+    assert [name for name in measured if name not in BOUNDS] == []
+
+
+def test_steps_that_are_contradicted_are_counted_over_seeds():
+    def verdict(name, right, of, undecided):
+        count = {"right": right, "of": of, "undecided": undecided, "what": "runs"}
+        return {"name": f"{name}, k = 6", "kind": "step", "count": count}
+
+    results = {
+        "a": answer(6, {}, paths.FALLING) | {"verdicts": [verdict("Claim B.17 (positivity)", 2, 4, 1), verdict("Corollary B.26", 0, 4, 0)]},
+        "b": answer(6, {})
+        | {"verdicts": [verdict("Claim B.17 (positivity)", 5, 5, 0), verdict("Claim B.22", 1, 5, 4), verdict("Corollary B.26", 0, 5, 0)]},
+    }
+    assert paths.contradicted(results) == {"Claim B.17 (positivity)": {"a": (1, 3), "b": (0, 5)}, "Corollary B.26": {"a": (4, 4), "b": (5, 5)}}
+    assert paths._quoted_steps(results) == [
+        "All 9 runs of Midpoint Mixup contradict step B.26 as we read it",
+        "1 of 3 B.17 at default r0, 0 of 5 at d = k^20",
+    ]
+    assert "Claim B.17 (positivity): 1 of 3 at the default r0, 0 of 5 at d = k^20; Corollary B.26 (as we read it): 4 of 4" in paths._steps_passage(
+        results
+    )
+
+
+def test_a_point_has_a_filled_and_a_hollow_fraction():
+    share = paths._share({"count": {"right": 0, "of": 1, "undecided": 1}})
+    assert (share.holds, share.at_most, share.low, share.high, share.decided) == (0.0, 1.0, 0.0, 1.0, False)
 
 
 def without_gradient(run):
@@ -124,6 +167,16 @@ def test_the_map_says_which_contradictions_vanish():
     assert "still contradicted by some run: Claim B.17 (1 of 2); contradicted by none: Claim B.22 (0 of 2); decided by no run: Corollary B.23" in said
 
 
+def test_the_map_names_the_loss_and_the_reading():
+    results = {
+        "erm": at_point("scaled", Corollary_B8=["holds", "holds"]) | {"theorem": "4.6"},
+        "midpoint": at_point("scaled", Claim_B17=["contradicted", "holds"], Corollary_B26=["contradicted"] * 2) | {"theorem": "4.7"},
+    }
+    said = "No run of ERM contradicts a step. Of 2 runs of Midpoint Mixup, 2 contradict B.26 (as we read it) and 1 B.17"
+    assert proof_map.headline(results) == said
+    assert proof_map.outcome(results["midpoint"]["steps"]["Claim B.17"]) == ("contradicted", "1/2")
+
+
 def test_what_is_undone_after_a_run_has_settled_is_counted(run_folder):
     """A run beside itself, cut where it had settled; and again with a point and a feature lost at its last record."""
     far = mvsim.open_run(run_folder / "midpoint.nc")
@@ -148,12 +201,11 @@ def asked(k, seeds, undecided, **more):
     return row | {"verdicts": [verdict]} | more
 
 
-def test_a_point_that_is_undecided_in_every_run_has_no_fraction():
+def test_a_point_that_is_undecided_in_every_run_has_a_hollow_mark_alone():
     results = {"all": asked(20, 1, 1, interrupted=["seed 0 after 9 gradients at t = 1"]), "some": asked(6, 5, 4)}
-    of_4_7 = paths.picture(results).axes[1]
-    (drawn,) = of_4_7.containers
-    assert [round(place) for place in drawn.lines[0].get_xdata()] == [0]  # k = 6 is the first
-    assert [text.get_text() for text in of_4_7.texts] == ["undecided"]
+    marks = [line for line in paths.picture(results).axes[1].lines if line.get_marker() == paths.MARKERS["literal", ()]]
+    drawn = {(round(float(line.get_xdata()[0])), float(line.get_ydata()[0]), line.get_markerfacecolor() != "white") for line in marks}
+    assert drawn == {(1, 1.0, False), (0, 0.8, False), (0, 0.0, True)}  # k = 6 is the first
     passage = paths.passage(results)
     assert "holds in 0 of 1, 95% interval [0, 1]; 1 undecided; interrupted: seed 0 after 9 gradients at t = 1 |  |" in passage
     assert "holds in 0 of 5, 95% interval [0, 1]; 4 undecided |  |" in passage

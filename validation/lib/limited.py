@@ -37,6 +37,11 @@ class Limited(NamedTuple):
     stopped: list[str]
     interrupted: list[str]
 
+    @property
+    def finished(self) -> list[Judgement]:
+        """The judgements of the runs that were not interrupted: only these tell a constant that is a largest or least value over all of a run."""
+        return [judgement for judgement in self.judgements if judgement.run.status == "finished"]
+
 
 def judged_within(seconds: float, number: str, p: mvsim.Parameters, seeds: int, folder: Path, follow: bool = True) -> Limited:
     """Follow runs side by side, each for so many seconds at most, and judge each by a theorem as far as it has come.

@@ -2,7 +2,8 @@
 
 Kept runs of the scaled regime (the default r0) and of the literal one (d = k^20) are judged by their theorem, with everything that is claimed on the
 way. A step without a hidden constant holds in a run or is contradicted by it; of the others the constant is measured, with a bound where the proof
-has one. The question is whether what is contradicted at the default r0 still is at d = k^20. The picture is figures/proof-map.png.
+has one. The question is whether what is contradicted at the default r0 still is at d = k^20. The picture, figures/proof-map.png, has the steps that
+some run decides; the page of results has the constants, too.
 
 Fails if a calculation is contradicted anywhere, or a run is not the flow that it says it is.
 """
@@ -16,6 +17,8 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
+from lib.bounds import BOUNDS
+from lib.readings import called
 from lib.runs import add_runs_option, all_over_seeds, runs_of_present_code
 from lib.study import TRAINING
 from lib.tables import table
@@ -44,21 +47,17 @@ REGIMES = {"scaled": "default", "literal": "literal"}
 
 DARK, PALE, WHITE = "#333333", "#E4E4E4", "#FFFFFF"
 COLOURS = {"contradicted": DARK, "holds": PALE, "undecided": WHITE}
-"""Dark where a step is contradicted in some run; white for numbers, which decide nothing."""
 
 MEANINGS = {
-    DARK: "contradicted in some of the runs that decide it (fraction: in how many it holds; ?: others are undecided)",
+    DARK: "contradicted (a/b: a of the b runs that decide it contradict it; ?: others are undecided)",
     PALE: "holds in all runs that decide it",
-    WHITE: "not decided: median of a constant (*: beyond a bound up to a hidden constant in some run: no contradiction), or open in every run",
+    WHITE: "undecided in every run",
 }
 
 HEADS = {"scaled": "default $r_0$", "literal": "$d = k^{20}$"}
 """Of the columns of each regime."""
 
-PLURALS = {"Claim": "Claims", "Corollary": "Corollaries", "Lemma": "Lemmas", "Calculation": "Calculations"}
-"""Of the words for steps."""
-
-LETTERS = 100
+LETTERS = 88
 """In a line of the title."""
 
 
@@ -108,79 +107,69 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def outcome(step: dict[str, Any]) -> tuple[str, str]:
-    """Return what a step came to at one point, and what is written in its cell."""
-    statuses = step["statuses"]
-    held, against = statuses.count("holds"), sum(status in BAD for status in statuses)
-    undecided = statuses.count("inconclusive")
+    """Return what a step came to at one point, and what is written in its cell; "none" for one that is measured only, or does not apply."""
+    against, held, undecided = counts(step)
     if held + against:
-        return "contradicted" if against else "holds", f"{held}/{held + against}{'?' * bool(undecided)}"
-    if undecided:
-        return "undecided", "open"
-    values = [value for value in step["measured"] if value is not None]
-    if "measured" in statuses and values:
-        return "undecided", number(float(f"{np.median(values):.2g}")) + "*" * (False in step["inside"])
-    return "none", ""
+        return "contradicted" if against else "holds", f"{against}/{held + against}{'?' * bool(undecided)}"
+    return ("undecided", "open") if undecided else ("none", "")
+
+
+def counts(step: dict[str, Any]) -> tuple[int, int, int]:
+    """Return in how many runs a step is contradicted, in how many it holds, and in how many it is undecided."""
+    statuses = step["statuses"]
+    return sum(status in BAD for status in statuses), statuses.count("holds"), statuses.count("inconclusive")
 
 
 def picture(results: dict[str, Any]) -> Figure:
-    """Draw a table for each loss: a row for each step that is decided or measured with it, those that are contradicted first."""
-    against = sorted(contradicted(results), key=_order)
-    tables = {theorem: _rows_and_columns(results, theorem, against) for theorem in THEOREMS}
+    """Draw a table for each loss, one below the other: a row for each step that some run decides, those that are contradicted first."""
+    tables = {theorem: _rows_and_columns(results, theorem) for theorem in THEOREMS}
     tables = {theorem: found for theorem, found in tables.items() if found[0]}
     with styled():
-        most = max((len(rows) for rows, _ in tables.values()), default=1)
-        figure = Figure(figsize=(6.8, 1.4 + 0.155 * most), layout=ConstrainedLayoutEngine(w_pad=0.04, wspace=0.01))
-        widths = [len(columns) for _, columns in tables.values()]
-        panels = figure.subplots(1, max(len(tables), 1), squeeze=False, width_ratios=widths or None)[0]
+        heights = [len(rows) + HEAD for rows, _ in tables.values()]
+        figure = Figure(figsize=(6.8, 1.0 + 0.17 * sum(heights)), layout=ConstrainedLayoutEngine(h_pad=0.02, hspace=0.0))
+        panels = figure.subplots(max(len(tables), 1), 1, squeeze=False, height_ratios=heights or None)[:, 0]
         for axes, (theorem, (rows, columns)) in zip(panels, tables.items(), strict=False):
-            _table(axes, results, rows, columns, most)
-            axes.set_title(METHOD_NAMES[THEOREMS[theorem].method], loc="left")
+            _table(axes, results, rows, columns, METHOD_NAMES[THEOREMS[theorem].method])
         handles = [Patch(facecolor=colour, label=text, edgecolor="#999999", linewidth=0.4) for colour, text in MEANINGS.items()]
-        figure.legend(handles=handles, loc="outside lower center", fontsize=6)
-        title = textwrap.fill(f"Contradicted by some run: {_named(against)}", LETTERS)
-        figure.suptitle(title, fontsize=9, x=0.01, ha="left")
+        figure.legend(handles=handles, loc="outside lower left", fontsize=8, labelspacing=0.3)
+        figure.suptitle(textwrap.fill(f"{headline(results)}.", LETTERS), fontsize=9, x=0.01, ha="left")
         return figure
 
 
-def _named(steps: list[str]) -> str:
-    """Name steps, the word for each kind once: Claims B.17 (positivity), B.22."""
-    kinds: dict[str, list[str]] = {}
-    for step in steps:
-        kind, name = step.split(" ", 1)
-        kinds.setdefault(kind, []).append(name)
-    words = [f"{PLURALS[kind] if len(names) > 1 else kind} {', '.join(names)}" for kind, names in kinds.items()]
-    return "; ".join(words) or "none of the steps"
+HEAD = 2.6
+"""What is above the rows of a table, in rows."""
 
 
-def _rows_and_columns(results: dict[str, Any], theorem: str, first: list[str]) -> tuple[list[str], list[str]]:
-    """Return the steps and the points of one loss that have anything to show, the steps of ``first`` first."""
+def _rows_and_columns(results: dict[str, Any], theorem: str) -> tuple[list[str], list[str]]:
+    """Return the steps of one loss that some run decides, those that some run contradicts first, and its points."""
     columns = [name for name in points() if name in results and results[name]["theorem"] == theorem]
-    said = {row for name in columns for row, step in results[name]["steps"].items() if outcome(step)[0] != "none"}
-    return sorted(said, key=lambda row: (row not in first, _order(row))), columns
+    kinds: dict[str, set[str]] = {}
+    for row, step in ((row, step) for name in columns for row, step in results[name]["steps"].items()):
+        kinds.setdefault(row, set()).add(outcome(step)[0])
+    decided = [row for row, found in kinds.items() if found & {"contradicted", "holds"}]
+    return sorted(decided, key=lambda row: ("contradicted" not in kinds[row], _order(row))), columns
 
 
-def _table(axes: Axes, results: dict[str, Any], rows: list[str], columns: list[str], most: int) -> None:
-    """Draw one table into axes that have room for ``most`` rows."""
+def _table(axes: Axes, results: dict[str, Any], rows: list[str], columns: list[str], title: str) -> None:
+    """Draw the table of one loss."""
     for x, column in enumerate(columns):
         for y, row in enumerate(rows):
             kind, words = outcome(results[column]["steps"][row]) if row in results[column]["steps"] else ("none", "")
             if kind != "none":
                 axes.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=COLOURS[kind], edgecolor=NONE, linewidth=0.4))
-                ink = WHITE if COLOURS[kind] == DARK else "black"
-                axes.text(x, y, words, ha="center", va="center", fontsize=6 if len(words) < 6 else 5.2 if len(words) < 8 else 4.5, color=ink)
+                axes.text(x, y, words, ha="center", va="center", fontsize=8, color=WHITE if COLOURS[kind] == DARK else "black")
     axes.set_xlim(-0.5, len(columns) - 0.5)
-    axes.set_ylim(most - 0.5, -1.9)
+    axes.set_ylim(len(rows) - 0.5, -0.5 - HEAD)
     axes.set_xticks([])
+    axes.text(-0.02, -0.6, title, ha="right", va="bottom", fontsize=9, transform=axes.get_yaxis_transform())
     for x, column in enumerate(columns):
-        axes.text(x, -0.6, f"$k$={results[column]['k']}", ha="center", va="bottom", fontsize=6)
+        axes.text(x, -0.6, f"$k = {results[column]['k']}$", ha="center", va="bottom", fontsize=8)
     for regime, words in HEADS.items():
         places = [x for x, column in enumerate(columns) if results[column]["regime"] == regime]
         if places:
-            axes.text(places[0] - 0.45, -1.35, words, ha="left", va="bottom", fontsize=6)
-            axes.plot([places[0] - 0.45, places[-1] + 0.45], [-1.32, -1.32], color=MARK, linewidth=0.5)
-    axes.set_yticks(
-        range(len(rows)), [row.removeprefix("Claim ").removeprefix("Corollary ").removeprefix("Calculation ") for row in rows], fontsize=6
-    )
+            axes.text(places[0] - 0.45, -1.75, words, ha="left", va="bottom", fontsize=8)
+            axes.plot([places[0] - 0.45, places[-1] + 0.45], [-1.65, -1.65], color=MARK, linewidth=0.5)
+    axes.set_yticks(range(len(rows)), [_short(row) for row in rows], fontsize=8)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
 
@@ -191,12 +180,17 @@ def _order(name: str) -> tuple[str, int, str]:
     return letter, int(number), name
 
 
+def _short(step: str) -> str:
+    """Return the name of a step without the word for its kind."""
+    return called(step).split(" ", 1)[1]
+
+
 def contradicted(results: dict[str, Any]) -> dict[str, dict[str, tuple[int, int]]]:
     """Return the steps that are contradicted somewhere: at each point in how many runs, and in how many they are decided."""
     found: dict[str, dict[str, tuple[int, int]]] = {}
     for column, answer in results.items():
         for row, step in answer["steps"].items():
-            against, held = sum(status in BAD for status in step["statuses"]), step["statuses"].count("holds")
+            against, held, _ = counts(step)
             if against + held:
                 found.setdefault(row, {})[column] = (against, against + held)
     return {row: cells for row, cells in found.items() if any(against for against, _ in cells.values())}
@@ -221,24 +215,49 @@ def where_only_literal_contradicts(results: dict[str, Any]) -> dict[str, tuple[i
     return {row: of["literal"] for row, of in by_regime(results).items() if not of["scaled"][0]}
 
 
-def quotes(results: dict[str, Any]) -> list[str]:
-    """Return what the README says of the steps that some runs contradict, and not all that decide them."""
-    counts = {row: [sum(part) for part in zip(*cells.values(), strict=True)] for row, cells in contradicted(results).items()}
-    return [f"{against} of {of} contradict {row.split()[1]}" for row, (against, of) in counts.items() if against < of]
-
-
 def _vanish(results: dict[str, Any]) -> str:
     """Say which contradictions vanish at d = k^20, and which come up there."""
     found = sorted(where_scaled_contradicts(results).items(), key=lambda one: _order(one[0]))
     groups = {
-        "still contradicted by some run": [f"{row} ({against} of {of})" for row, (against, of) in found if against],
-        "contradicted by none": [f"{row} (0 of {of})" for row, (against, of) in found if of and not against],
-        "decided by no run": [row for row, (_, of) in found if not of],
+        "still contradicted by some run": [f"{called(row)} ({against} of {of})" for row, (against, of) in found if against],
+        "contradicted by none": [f"{called(row)} (0 of {of})" for row, (against, of) in found if of and not against],
+        "decided by no run": [called(row) for row, (_, of) in found if not of],
     }
     said = "; ".join(f"{words}: {', '.join(rows)}" for words, rows in groups.items() if rows)
-    alone = ", ".join(f"{row} ({against} of {of})" for row, (against, of) in where_only_literal_contradicts(results).items())
+    alone = ", ".join(f"{called(row)} ({against} of {of})" for row, (against, of) in where_only_literal_contradicts(results).items())
     text = f"\nOf the steps that runs at the default r0 contradict, at d = k^20 are {said}.\n" if said else ""
     return text + (f"\nContradicted at d = k^20 alone: {alone}.\n" if alone else "")
+
+
+def _constants(results: dict[str, Any]) -> str:
+    """Put the medians of the measured constants into a table for each loss, with the side from which the paper bounds them, and the bound."""
+    text = (
+        "\nConstants that the proofs leave open: medians over runs, with the side from which the paper bounds them, and a bound where a proof has "
+        "one; it may depend on k. *: beyond that bound in some run, which contradicts nothing, for the bound is one up to a hidden constant.\n"
+    )
+    for theorem in THEOREMS:
+        columns = [name for name in points() if name in results and results[name]["theorem"] == theorem]
+        measured = {name: {row: step for row, step in results[name]["steps"].items() if "measured" in step["statuses"]} for name in columns}
+        rows = []
+        for row in (row for row in BOUNDS if any(row in steps for steps in measured.values())):
+            steps = {name: of_point[row] for name, of_point in measured.items() if row in of_point}
+            cells = [_median(steps[name]) if name in steps else "" for name in columns]
+            rows.append([row, BOUNDS[row].side, _range([step["bound"] for step in steps.values()]), *cells])
+        heads = [f"{AT[results[name]['regime']]}, k = {results[name]['k']}" for name in columns]
+        text += f"\n{METHOD_NAMES[THEOREMS[theorem].method]}:\n\n{table(['constant', 'bounded from', 'bound', *heads], rows)}" if rows else ""
+    return text
+
+
+def _median(step: dict[str, Any]) -> str:
+    """Return the median of a constant over the runs of a point, marked if some run is beyond the bound."""
+    values = [value for value in step["measured"] if value is not None]
+    return number(float(f"{np.median(values):.2g}")) + "*" * (False in step["inside"]) if values else ""
+
+
+def _range(bounds: list[float | None]) -> str:
+    """Return the bounds of a constant at several points, in the order of their size."""
+    known = sorted({float(f"{bound:.2g}") for bound in bounds if bound is not None})
+    return " to ".join(dict.fromkeys(number(bound) for bound in (*known[:1], *known[-1:])))
 
 
 FAR = 1e6
@@ -257,7 +276,7 @@ def _far(results: dict[str, Any]) -> str:
         return ""
     named = "; ".join(f"{row}: {', '.join(values)}" for row, values in sorted(found.items(), key=lambda one: _order(one[0])))
     return (
-        f"\nConstants that the proofs leave open are measured and contradict nothing. Some are far beyond 1 at d = k^20 with the default N: {named}. "
+        f"\nSome constants are far beyond 1 at d = k^20 with the default N: {named}. "
         "With more points they are others: the study `paths` has their exponents along d = k^20 with N = 2000.\n"
     )
 
@@ -287,12 +306,21 @@ def judge(results: dict[str, Any]) -> list[str]:
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Name the steps that some runs contradict."""
-    told = []
-    for row, cells in sorted(contradicted(results).items(), key=lambda one: _order(one[0])):
-        against, decided = (sum(cell[place] for cell in cells.values()) for place in (0, 1))
-        told.append(f"{row} ({against} of {decided})")
-    return f"Steps of the proofs that some of the runs that decide them contradict: {', '.join(told) or 'none'}"
+    """Say of each loss in how many runs which steps are contradicted."""
+    return ". ".join(_told(results, theorem) for theorem in THEOREMS if any(answer["theorem"] == theorem for answer in results.values()))
+
+
+def _told(results: dict[str, Any], theorem: str) -> str:
+    """Say which steps the runs of one loss contradict, and how many of its runs do."""
+    mine, method = {name: answer for name, answer in results.items() if answer["theorem"] == theorem}, METHOD_NAMES[THEOREMS[theorem].method]
+    totals = {row: [sum(part) for part in zip(*cells.values(), strict=True)] for row, cells in contradicted(mine).items()}
+    if not totals:
+        return f"No run of {method} contradicts a step"
+    runs = sum(max(len(step["statuses"]) for step in answer["steps"].values()) for answer in mine.values())
+    ordered = sorted(totals, key=lambda row: (-totals[row][0], _order(row)))
+    counted = [f"{totals[row][0]}{f' of {totals[row][1]}' if totals[row][1] < runs else ''}" for row in ordered]
+    first, *others = [f"{count}{' contradict' * (place == 0)} {_short(row)}" for place, (count, row) in enumerate(zip(counted, ordered, strict=True))]
+    return f"Of {runs} runs of {method}, " + (f"{', '.join([first, *others[:-1]])} and {others[-1]}" if others else first)
 
 
 def passage(results: dict[str, Any]) -> str:
@@ -303,16 +331,18 @@ def passage(results: dict[str, Any]) -> str:
         f"{METHOD_NAMES[THEOREMS[results[name]['theorem']].method]}, {AT[results[name]['regime']]}, k = {results[name]['k']}" for name in columns
     ]
     rows = [
-        [row, *(f"{cells[column][0]} of {cells[column][1]}" if column in cells else "" for column in columns)]
+        [called(row), *(f"{cells[column][0]} of {cells[column][1]}" if column in cells else "" for column in columns)]
         for row, cells in sorted(found.items(), key=lambda one: _order(one[0]))
     ]
     return (
         "![Steps of the proofs over k, both regimes and both losses](../figures/proof-map.png)\n\n"
-        "A.n is a calculation, B.n a claim. A fraction: in how many of the runs that decide a step it "
-        "holds. A number: the median of a constant that the proof hides, or bounds. Empty: what the step supposes does not occur.\n\n"
+        "A.n is a calculation, B.n a claim, corollary or lemma. a/b: a of the b runs that decide a step contradict it. Empty: what the step supposes "
+        "does not occur. Steps that no run decides are left out; constants that the proofs leave open are in the tables below.\n\n"
+        "The formula of Corollary B.26 is missing from the text at hand; it is read as: own correlations in B_{y,l} never fall.\n\n"
         "Runs that contradict a step, of those that decide it; steps that are contradicted nowhere are left out:\n\n"
         + table(["step", *heads], rows)
         + _vanish(results)
+        + _constants(results)
         + _far(results)
         + (REPLAYS if any("Replay" in fault for answer in results.values() for fault in answer["broken"]) else "")
     )

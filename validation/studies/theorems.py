@@ -2,27 +2,26 @@
 
 Fails unless ERM learns exactly one feature in at least 95 % of classes, midpoint both features of every class in at least 19 of 20 runs, the winner
 is predicted in at least 90 % of the classes whose initial separation satisfies Claim B.10, and every control turns. Other k, and the paths r0(k): the
-study paths. Runs are kept and found again. The picture of the controls is figures/controls.png.
+study paths. Runs are kept and found again.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from lib.readings import called
 from lib.runs import add_runs_option, all_over_seeds, followed_side_by_side, runs_of_present_code
 from lib.study import TRAINING
 from lib.tables import table
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 import mvsim
 from mvsim.intervals import clopper_pearson
-from mvsim.plotting.style import MARK, METHODS, NONE, styled
 from mvsim.verification import run_verdicts
 from mvsim.verification.ensemble import over_seeds
 from mvsim.verification.evidence.intervals import fraction_at_least
@@ -44,6 +43,10 @@ IDENTITIES = ("Calculation", "Lemma", "Proposition", "Corollary A", "Gradient fl
 
 LATER, AT_LATER = 1e12, "k=10, t=1e12"
 """In the slowest of the runs of ERM at k = 10, some thousand times the time of the last change; in most much more."""
+
+
+LATER_SAID = f"10^{math.log10(LATER):g}"
+"""The same for readers."""
 
 
 def for_all_later_times(runs: Path) -> tuple[list[Section], dict[str, int]]:
@@ -97,68 +100,6 @@ def verdicts_of(answer: dict[str, Any]) -> list[dict[str, Any]]:
     return list({v["name"]: v for section in answer["sections"] for v in section["verdicts"]}.values())
 
 
-GOT = ("holds", "inconclusive", "fails")
-"""What a check may say, from left to right."""
-
-
-def pictures(results: dict[str, Any]) -> dict[str, Figure]:
-    """Draw what each check had to say and what it said, if the controls have been asked."""
-    return {"controls": controls_picture(results["controls"])} if "controls" in results else {}
-
-
-def controls_picture(controls: dict[str, Any]) -> Figure:
-    """Draw a row for each control, check by check: frames around what it may be, a dot at what it was."""
-    rows = []
-    for verdict in verdicts_of(controls):
-        name, check = verdict["name"].removeprefix("Control: ").removesuffix(")").split(" (")
-        must = re.search(r"must be (.*?),", verdict["statement"])
-        expected = tuple(must[1].split(" or ")) if must else ()
-        rows.append((check, name, expected, verdict["detail"].split(";")[0], verdict["status"] == "holds"))
-    rows.sort(key=lambda row: (not row[0].startswith("Theorem"), row[0]))  # stable: the unchanged run stays first in each group
-    wrong = sum(not right for *_, right in rows)
-    with styled():
-        figure = Figure(figsize=(6.8, 0.19 * len(rows) + 1.0))
-        axes = figure.subplots()
-        for place, (_, _, expected, got, right) in enumerate(rows):
-            for status in expected:
-                axes.add_patch(Rectangle((GOT.index(status) - 0.42, place - 0.36), 0.84, 0.72, facecolor="#EEEEEE", edgecolor=MARK, linewidth=0.6))
-            axes.plot(GOT.index(got), place, color="black" if right else METHODS["erm"], marker="o" if right else "X", markersize=4.5)
-        starts = [place for place, row in enumerate(rows) if place == 0 or row[0] != rows[place - 1][0]]
-        for start in starts[1:]:
-            axes.axhline(start - 0.5, color=NONE, linewidth=0.8)
-        for start in starts:
-            group = GROUPS.get(rows[start][0], rows[start][0])
-            axes.annotate(group, (1.0, start), xytext=(3, 0), xycoords=("axes fraction", "data"), textcoords="offset points", va="center")
-        axes.set_xlim(-0.5, len(GOT) - 0.5)
-        axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.set_xticks(range(len(GOT)), GOT)
-        axes.set_yticks(range(len(rows)), [name for _, name, *_ in rows])
-        axes.xaxis.tick_top()
-        axes.tick_params(length=0)
-        axes.spines[:].set_visible(False)
-        said = "as required" if not wrong else f"as required but for {wrong} (crosses)"
-        figure.suptitle(_controls_title(rows), fontsize=9, x=0.01, ha="left")
-        figure.supxlabel(
-            f"Frames: the verdicts that are allowed. Dot: the verdict that was given, {said}.", fontsize=6, x=0.01, ha="left", color=MARK
-        )
-        return figure
-
-
-GROUPS = {"Evidence": "checks of the run"}
-"""How groups of checks are called in the picture, where their names say less."""
-
-
-UNALTERED = "nothing changed"
-
-
-def _controls_title(rows: list[tuple[str, str, tuple[str, ...], str, bool]]) -> str:
-    """Say how many cases get the verdict that they must, the altered ones and the others."""
-    altered, unaltered = ([right for _, name, *_, right in rows if (name == UNALTERED) == same] for same in (False, True))
-    return (
-        f"{sum(altered)} of {len(altered)} altered cases get the verdict that they must get, {sum(unaltered)} of {len(unaltered)} unaltered ones hold"
-    )
-
-
 def answered(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """Ask one question, and print the answer."""
     runs, start, classes = runs_of_present_code(options.runs), time.perf_counter(), dict[str, int]()
@@ -208,11 +149,32 @@ class Row(NamedTuple):
 
     where: str
     statement: str
-    share: float
     needed: float
-    runs: str
+    right: int
+    undecided: int
+    of: int
     classes: str
     verdict: str
+
+    @property
+    def fails(self) -> int:
+        """In how many runs it fails."""
+        return self.of - self.right - self.undecided
+
+    @property
+    def runs(self) -> str:
+        """In how many runs it holds, with the interval, and what became of the others."""
+        low, high = clopper_pearson(self.right, self.of)
+        others = [f"{count} {word}" for count, word in ((self.fails, "failing"), (self.undecided, "undecided")) if count]
+        return "; ".join([f"{self.right} of {self.of}, [{low:.3f}, {high:.3f}]", *others])
+
+    @property
+    def told(self) -> str:
+        """The same in a sentence, without the interval."""
+        if self.right == self.of:
+            return f"{self.statement} holds in {self.right} of {self.of} runs"
+        others = [f"fails in {self.fails}"] * bool(self.fails) + [f"is undecided in {self.undecided}"] * bool(self.undecided)
+        return f"{self.statement} {' and '.join([', '.join([f'holds in {self.right}', *others[:-1]]), others[-1]])} of {self.of} runs"
 
 
 def verdict_of(right: int, runs: int, undecided: int, needed: float) -> str:
@@ -231,11 +193,9 @@ def _rows(results: dict[str, Any]) -> list[Row]:
             count, named = v["count"], v["name"].startswith(("Theorem", "Claim B.10"))
             if count and count["what"] == "runs" and (named or v["status"] in BAD):
                 right, runs, undecided = (int(count[part]) for part in ("right", "of", "undecided"))
-                low, high = clopper_pearson(right, runs)
-                said = f"{right} of {runs}, [{low:.3f}, {high:.3f}]" + (f"; {undecided} undecided" if undecided else "")
                 verdict = verdict_of(right, runs, undecided, v["bound"])
                 statement = v["name"].rsplit(", k = ", 1)[0]
-                rows.append(Row(_where(name, answer), statement, v["measured"], v["bound"], said, _classes(verdicts, v["name"]), verdict))
+                rows.append(Row(_where(name, answer), statement, v["bound"], right, undecided, runs, _classes(verdicts, v["name"]), verdict))
     return rows
 
 
@@ -246,7 +206,7 @@ def _where(name: str, answer: dict[str, Any]) -> str:
         r0 = f"{mvsim.Parameters(k=int(k[1]), d=int(d[1])).r0:.2g}" if k and d else "the default then"
         return f"{k[1] if k else name}, {r0}"
     p = QUESTIONS["k=10" if name == AT_LATER else name][1]
-    return f"{p.k}, {p.r0:.2g}" + (f", to t = {LATER:g}" if name == AT_LATER else "")
+    return f"{p.k}, {p.r0:.2g}" + (f", followed to t = {LATER_SAID}" if name == AT_LATER else "")
 
 
 def _classes(verdicts: list[dict[str, Any]], name: str) -> str:
@@ -260,48 +220,69 @@ def citations(results: dict[str, Any]) -> dict[str, list[str]]:
     counts = results[AT_LATER]["classes"]
     return {
         "limits.md": [
-            f"{counts['none']} of {sum(counts[name] for name in ('one', 'both', 'none'))} classes of ERM are without a feature at t = 10^12"
+            f"{counts['none']} of {sum(counts[name] for name in ('one', 'both', 'none'))} classes of ERM are without a feature at t = {LATER_SAID}"
         ]
     }
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say in how many runs each theorem holds, and which steps of the proofs the runs contradict."""
+    """Say in how many runs each theorem holds, when they settle and later, and which steps of the proofs the runs contradict."""
     rows = _rows(results)
     by_place: dict[str, list[str]] = {}
     for row in rows:
         if re.fullmatch(r"Theorem \d\.\d", row.statement):
-            count, _, undecided = re.sub(r", \[.*?\]", "", row.runs).partition("; ")
-            said = f"{row.statement} holds in {count} runs{f' ({undecided})' if undecided else ''}"
-            by_place.setdefault(row.where, []).append(said)
+            by_place.setdefault(row.where, []).append(row.told)
     told = [f"k = {where.replace(', ', ', r0 = ', 1)}: {', '.join(said)}" for where, said in by_place.items()]
-    against = dict.fromkeys(row.statement for row in rows if row.verdict in BAD)
-    return "; ".join(told) + (f"; contradicted: {', '.join(against)}" if against else "")
+    told += _classes_later(results)
+    steps = dict.fromkeys(called(row.statement) for row in rows if row.verdict in BAD)
+    return "; ".join(told) + (f"; contradicted: {', '.join(steps)}" if steps else "")
+
+
+def _classes_later(results: dict[str, Any]) -> list[str]:
+    """Say in how many classes Theorem 4.6 is so at `LATER`, and how many the study asks for where that is missed."""
+    if AT_LATER not in results:
+        return []
+    count = _verdict(results, AT_LATER, "Theorem 4.6 (features), classes of all runs, k = 10")["count"]
+    right, of = int(count["right"]), int(count["of"])
+    asked = [fault.partition(" < ")[2] for fault in missed(AT_LATER, results[AT_LATER]) if fault.startswith("Theorem 4.6 (features), classes")]
+    needed = f" (the study asks for {asked[0]}, so {math.ceil(float(asked[0]) * of)})" if asked else ""
+    return [f"{right} of {of} classes have one feature then{needed}"]
 
 
 def passage(results: dict[str, Any]) -> str:
     """Say that, put the statements into a table, and say what the controls did."""
     rows = _rows(results)
-    cells = [(r.where, r.statement, f"{r.share:.3g}", f"{r.needed:.3g}", r.runs, r.classes, f"**{r.verdict}**") for r in rows]
+    cells = [(r.where, called(r.statement), f"{r.needed:.3g}", r.runs, r.classes, f"**{r.verdict}**") for r in rows]
     text = (
-        "A theorem is to hold in a run with probability at least "
-        "1 - 1/k. Established: the whole interval of that probability lies there; consistent: the interval contains 1 - 1/k; contradicted: the whole "
-        "interval lies below. Undecided runs count as runs in which it does not hold; inconclusive: the verdict would be another one if they counted "
-        "as runs in which it holds.\n\n"
+        "A theorem is to hold in a run with probability 1 - O(1/k), which is read as at least 1 - 1/k: the constant 1 is a convention. Established: "
+        "the whole interval of that probability lies there; consistent: the interval contains 1 - 1/k; contradicted: the whole interval lies below. "
+        "Undecided runs count as runs in which it does not hold; inconclusive: the verdict would be another one if they counted as runs in which it "
+        "holds.\n\n"
     )
-    text += table(["k, r0", "statement", "share of runs", "needed (1 - 1/k)", "runs, 95 % interval", "classes of all runs", "verdict"], cells)
+    text += table(["k, r0", "statement", "needed (1 - 1/k)", "runs in which it holds, 95 % interval", "classes of all runs", "verdict"], cells)
     if counts := results.get(AT_LATER, {}).get("classes"):
         one, both, none, lost, second = (counts[name] for name in ("one", "both", "none", "lost", "second on a part"))
         text += (
-            f"\nWhat becomes of the classes of ERM by t = {LATER:g}: {one} have exactly one feature, {both} both, {none} none. {lost} have lost a "
+            f"\nWhat becomes of the classes of ERM by t = {LATER_SAID}: {one} have exactly one feature, {both} both, {none} none. {lost} have lost a "
             f"feature that a saved state had. {second} have one feature, and a second one on a part of the draws.\n"
         )
     if "controls" in results:
-        verdicts = verdicts_of(results["controls"])
-        said = f"{sum(v['status'] == 'holds' for v in verdicts)} of {len(verdicts)} checks say what they must"
-        text += f"\n`mvsim verify --controls`, cases that were altered so that a check must turn, and some that were not: {said}.\n\n"
-        text += "![The verdict on each case, and those that are allowed](../figures/controls.png)\n"
+        text += _controls_passage(results["controls"])
     return text
+
+
+def _controls_passage(controls: dict[str, Any]) -> str:
+    """Put the controls into a table: what was altered, what is checked, what the check must say and what it says."""
+    verdicts, rows = verdicts_of(controls), []
+    for verdict in verdicts:
+        altered, check = verdict["name"].removeprefix("Control: ").removesuffix(")").split(" (")
+        must = re.search(r"must be (.*?), (.*)", verdict["statement"])
+        got = verdict["detail"].split(";")[0]
+        rows.append([altered, check, must[1] if must else "", got if verdict["status"] == "holds" else f"**{got}**", must[2] if must else ""])
+    said = f"{sum(v['status'] == 'holds' for v in verdicts)} of {len(verdicts)} checks say what they must"
+    return f"\n`mvsim verify --controls`, cases that were altered so that a check must turn, and some that were not: {said}.\n\n" + table(
+        ["altered", "what is checked", "must be", "is", "because"], rows
+    )
 
 
 def _verdict(results: dict[str, Any], question: str, name: str) -> dict[str, Any]:
@@ -313,17 +294,17 @@ def _verdict(results: dict[str, Any], question: str, name: str) -> dict[str, Any
 def quotes(results: dict[str, Any]) -> list[str]:
     """Return what the README says of both theorems.
 
-    Rows from k to the runs that hold, fail and are undecided; then what became of classes, and the steps of the proofs that runs contradict.
+    Rows from k to the runs that hold, fail and are undecided; then what became of classes.
     """
     p = QUESTIONS["k=10"][1]
     asked = ((name, f"Theorem {number} (features), k = 10") for name, number in (("k=10", "4.6"), (AT_LATER, "4.6"), ("k=10", "4.7")))
     counts = [_verdict(results, name, part)["count"] for name, part in asked]
     fails = [count["of"] - count["right"] - count["undecided"] for count in counts]
     rows = [f"| {p.k} | {p.r0:.2g} | {count['right']} | {failed} | {count['undecided']} |" for count, failed in zip(counts, fails, strict=True)]
-    classes = [_classes(verdicts_of(results[name]), "Theorem 4.6 (features), k = 10") for name in ("k=10", AT_LATER)]
-    against = dict.fromkeys(
-        row.statement.split()[1] for row in _rows(results) if row.verdict in BAD and row.statement.startswith(("Claim", "Corollary"))
-    )
+    right, of = _classes(verdicts_of(results["k=10"]), "Theorem 4.6 (features), k = 10").split(" of ")
     late = results[AT_LATER]["classes"]
-    told = f"Exactly one feature: {classes[0]} classes; at t = 10^12 {late['one']}, and {late['none']} none."
-    return [*rows, told, f"Runs contradict steps {' and '.join(against)} of the proofs"]
+    told = (
+        f"Of the first row's {of} classes, {right} have exactly one feature when their runs settle; "
+        f"at t = {LATER_SAID} {late['one']} have one, {late['none']} none."
+    )
+    return [*rows, told]
