@@ -184,7 +184,7 @@ SPOILED = {
 SMALL = {
     "default_separability": {"seeds": 10, "proved": {}, "default": {"10": {"not": 10}, "30": {"not": 0}}},
     "choices": {"N": {"k": 3, "rows": [{"value": 100, "erm": {"lost": 0}, "midpoint": {"lost": 0}}]}},
-    "exceptions": {"k": {"50": {"classes": 10, "right": 10, "by_W": 10, "base": 9}}},
+    "exceptions": {"k": {"50": {"classes": 10, "starts": 1, "right": 10, "by_W": 10, "base": 9}}},
     "paths": {
         "4.6 r0=0.34*k^-0.22 k=6": {"stopped": [], "verdicts": [{"name": "Theorem 4.6 (features), k = 6", "kind": "theorem", "status": "consistent"}]}
     },
