@@ -222,10 +222,10 @@ def passage(results: dict[str, Any]) -> str:
     sizes = "; ".join(f"{name}: P = {answer['P']}, N = {answer['N']}" for name, answer in results.items())
     return (
         "![Predicted over actual times of the first escapes under Midpoint Mixup](../figures/midpoint-escapes.png)\n\n"
-        f"Times are predicted from the initial state alone by a reduced system of all views. Signals lie at {places} places; "
-        f"{sizes}; all other parameters have their defaults.{_not_measured(results)}{_sizes_of_errors(results)} The table has views; "
-        'the two of a class are nearly one event. "Each view alone" is a prediction with everything else held at its start. The last column is predicted: the median over '
-        "classes of the rate at which a dormant neuron grows on the second view, just before that escapes, over the rate at the start.\n\n"
+        f"Times are predicted from the initial state alone by a reduced system of all views. Signals lie at {places} places; {sizes}; all other "
+        f"parameters have their defaults.{_not_measured(results)}{_sizes_of_errors(results)} The table has views; the two of a class are nearly one "
+        'event. "Each view alone" is a prediction with everything else held at its start. The last column is predicted: the median over classes of '
+        "the rate at which a dormant neuron grows on the second view, just before that escapes, over the rate at the start.\n\n"
         + table(heads, rows)
         + _delays_passage(delays(results))
     )
@@ -234,7 +234,7 @@ def passage(results: dict[str, Any]) -> str:
 def _not_measured(results: dict[str, Any]) -> str:
     """Name the layouts of signals that no run was made for."""
     missing = {layout for _, layout, _ in POINTS.values()} - {answer["layout"] for answer in results.values()}
-    return f" Not measured: {' and '.join(sorted(missing))} places." if missing else ""
+    return f" Not measured: signals at {' and '.join(sorted(missing))} places." if missing else ""
 
 
 def _sizes_of_errors(results: dict[str, Any]) -> str:
