@@ -135,6 +135,9 @@ def descended(runs: Path, p: mvsim.Parameters, flows: Sequence[mvsim.Run], facto
 OUTCOMES = {"erm": ("one", "exactly one feature", "o"), "midpoint": ("both", "both features", "s")}
 """Of each method the outcome that its theorem names, in the results and in words, and its marker."""
 
+NAMED = {method: outcome for method, (outcome, *_) in OUTCOMES.items()}
+"""Of each method the outcome that its theorem names."""
+
 SHAPES = {"o": "circles", "s": "squares"}
 """How markers are called."""
 
@@ -149,12 +152,13 @@ SHIFT = {"erm": -0.12, "midpoint": 0.12}
 """By which the two methods are moved apart, in places along an axis."""
 
 
-def _message(results: dict[str, Any]) -> str:
-    """Say with what each outcome changes, and whether steps below the edge of stability end as the flow does."""
+def _message(results: dict[str, Any], ranges: bool) -> str:
+    """Say with what each outcome changes, what drawn pairs do, and whether steps below the edge of stability end as the flow does."""
     erm, midpoint = (f"{METHOD_NAMES[method]} {{}}with {_changes(results, method)}" for method in OUTCOMES)
     said = [f"The outcome of {erm.format('changes ')}, that of {midpoint.format('')}"]
     if not any(_changing(results, method) for method in OUTCOMES):
-        said = [_unchanged(results)]
+        said = [_unchanged(results, ranges)]
+    said += _of_drawn_pairs(results)
     stable = [row for row in results.get("steps", {}).get("rows", []) if row["value"] < EDGE]
     if stable:
         same, classes = (sum(row[key] for row in stable) for key in ("same", "classes"))
@@ -162,13 +166,33 @@ def _message(results: dict[str, Any]) -> str:
     return "; ".join(said)
 
 
-def _unchanged(results: dict[str, Any]) -> str:
-    """Say that no value brings an outcome clearly below `ENOUGH`, and which were tried: others may, and none is shown to be above it."""
+def _unchanged(results: dict[str, Any], ranges: bool) -> str:
+    """Say in which part of the classes both outcomes are those of the theorems, at least, and at which values; none brings it below `ENOUGH`."""
     names = _tried(results)
     if not names:
         return "No choice was tried"
-    tried = " or ".join(f"{_short(name)} ({_ranges(results[name]['rows'])})" for name in names)
-    return f"No {tried} that was tried speaks against the theorems' outcome in {ENOUGH:g} of the classes"
+    shares = [
+        row[method][which][0] for name in names for row in results[name]["rows"] for method, which in NAMED.items() if row.get(method, {}).get(which)
+    ]
+    tried = [_short(name) + (f" ({_ranges(results[name]['rows'])})" if ranges else "") for name in names]
+    within = f" in {min(shares):.2g} of the classes or more" if shares else ""
+    return f"ERM learns one feature, Midpoint Mixup both,{within} at every {_and(tried)} tried"
+
+
+def _and(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence."""
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _of_drawn_pairs(results: dict[str, Any]) -> list[str]:
+    """Say in which part of the classes Midpoint Mixup learns both features with the drawn pairs with which that is least."""
+    rows = [row for row in results.get("pairs", {}).get("rows", []) if row["midpoint"]["both"]]
+    if not rows:
+        return []
+    row = min(rows, key=lambda row: float(row["midpoint"]["both"][0]))
+    share, low, high = row["midpoint"]["both"]
+    return [f"with {row['value'].replace(',', '')} it learns both in {share:.2f} [{low:.2f}, {high:.2f}]"]
 
 
 def _ranges(rows: list[dict[str, Any]]) -> str:
@@ -199,7 +223,7 @@ def _changing(results: dict[str, Any], method: str) -> list[str]:
 
 def _short(name: str) -> str:
     """Return a choice as it is called in a sentence."""
-    return "m / k" if name == "m" else name
+    return "m/k" if name == "m" else name
 
 
 def _tried(results: dict[str, Any]) -> list[str]:
@@ -208,43 +232,72 @@ def _tried(results: dict[str, Any]) -> list[str]:
 
 
 def picture(results: dict[str, Any]) -> Figure:
-    """Draw a panel for each choice of which something is known: points with their intervals, at even distances; finite steps are the last one."""
+    """Draw a panel for each choice of which something is known: points with their intervals, at even distances; pairs and finite steps come last."""
     with styled():
-        tried, steps = _tried(results), results.get("steps", {"rows": []})["rows"]
-        panels = max(len(tried) + bool(steps), 1)
-        down, across = -(-panels // 3), min(panels, 3)
-        figure = Figure(figsize=(6.8 if across > 1 else 3.3, 2.3 * down if across > 1 else 2.9), layout="constrained")
-        grid = figure.subplots(down, across, sharey=True, squeeze=False)
-        for axes, name in zip(grid.flat, tried, strict=False):
-            _panel(axes, results[name]["rows"])
-            axes.set_xlabel(CHOICES[name].label)
-        if steps:
-            _steps_panel(grid.flat[len(tried)], steps)
-        for axes in grid.flat[panels:]:
-            axes.set_visible(False)
-        for axes in grid[:, 0]:
-            axes.set_ylabel("fraction of classes")
+        drawn = _drawn(results)
+        wide = len(drawn) > 1
+        figure = Figure(figsize=(6.8, 2.3 * _rows(len(drawn)) + 0.5) if wide else (3.3, 2.9), layout="constrained")
+        panels = _panels(figure, max(len(drawn), 1))
+        for axes, (name, words) in zip(panels, drawn.items(), strict=False):
+            _choice_panel(axes, name, results[name]["rows"])
+            axes.set_xlabel(words)
         for (method, (_, words, marker)), height in zip(OUTCOMES.items(), (0.2, 0.08), strict=True):
-            grid[0, 0].text(
-                0.03, height, f"{METHOD_NAMES[method]} ({SHAPES[marker]}): {words}", color=METHODS[method], fontsize=7, transform=grid[0, 0].transAxes
-            )
-        width = 90 if across > 1 else 40
-        figure.suptitle(textwrap.fill(_message(results), width), fontsize=9, x=0.01, ha="left")
-        drawn = {**{name: _short(name) for name in tried}, **({"steps": "finite steps"} if steps else {})}
-        note = textwrap.fill(
-            f"{_by_k(results, drawn)}. Bars: 95 % intervals. Dotted: {ENOUGH:g}. Hollow: some class had no feature yet, or a run was given up.",
-            round(1.5 * width),
-        )
+            place: dict[str, Any] = {"fontsize": 7, "transform": panels[0].transAxes}
+            panels[0].text(0.03, height, f"{METHOD_NAMES[method]} ({SHAPES[marker]}): {words}", color=METHODS[method], **place)
+        width = 92 if wide else 40
+        figure.suptitle(textwrap.fill(_message(results, ranges=False), width), fontsize=9, x=0.01, ha="left")
+        note = textwrap.fill(f"{_where(results)}. Bars: 95 % intervals. Dotted: {ENOUGH:g}. {UNFINISHED}", round(1.5 * width))
         figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
         return figure
 
 
-def _by_k(results: dict[str, Any], names: dict[str, str]) -> str:
-    """Say at which number of classes what was measured, for parts of the results with their names."""
+def _rows(panels: int) -> int:
+    """Return how many rows there are, of at most three panels."""
+    return -(-panels // 3)
+
+
+def _panels(figure: Figure, number: int) -> list[Axes]:
+    """Return panels in rows that are as even as can be, so that none is alone; the first rows have fewer and wider ones."""
+    rows, panels = _rows(number), []
+    grid = figure.add_gridspec(rows, 6)
+    for row in range(rows):
+        size = number // rows + (row >= rows - number % rows)
+        for start in range(0, 6, 6 // size):
+            axes = figure.add_subplot(grid[row, start : start + 6 // size])
+            axes.tick_params(labelleft=not start)
+            axes.set_ylabel("" if start else "fraction of classes")
+            panels.append(axes)
+    return panels
+
+
+UNFINISHED = "Hollow: some class had no feature yet, or a run was given up."
+"""What hollow markers mean."""
+
+SPECIAL = {"pairs": "pairs: all, or N that are drawn", "steps": r"$\eta \lambda_{max} / 2$ of gradient descent"}
+"""What is no field of the parameters, and how its axis is called."""
+
+
+def _drawn(results: dict[str, Any]) -> dict[str, str]:
+    """Return what there is a panel for, with the label of its axis."""
+    known = {name for name in SPECIAL if results.get(name, {"rows": []})["rows"]}
+    return {name: CHOICES[name].label for name in _tried(results)} | {name: label for name, label in SPECIAL.items() if name in known}
+
+
+def _choice_panel(axes: Axes, name: str, rows: list[dict[str, Any]]) -> None:
+    """Draw the panel of one choice."""
+    if name == "steps":
+        _steps_panel(axes, rows)
+    else:
+        _panel(axes, rows)
+
+
+def _where(results: dict[str, Any]) -> str:
+    """Say at which k and r0 what was measured."""
     places: dict[str, list[str]] = {}
-    for name, words in names.items():
-        places.setdefault(f"k = {results[name]['k']}", []).append(words)
-    return "; ".join(f"{place}: {', '.join(there)}" for place, there in places.items())
+    for name in _drawn(results):
+        r0 = results[name].get("r0", R0)
+        places.setdefault(f"k = {results[name]['k']}, $r_0$ = {r0:g}", []).append("finite steps" if name == "steps" else _short(name))
+    return "; ".join(f"{', '.join(there)}: {place}" for place, there in places.items())
 
 
 def _panel(axes: Axes, rows: list[dict[str, Any]]) -> None:
@@ -257,7 +310,12 @@ def _panel(axes: Axes, rows: list[dict[str, Any]]) -> None:
                 look: dict[str, Any] = {"color": METHODS[method], "marker": marker, "markersize": 3.5, "elinewidth": 1.0}
                 look["markerfacecolor"] = "white" if unfinished else METHODS[method]
                 axes.errorbar([place + SHIFT[method]], [y], [[y - low], [high - y]], **look)
-    _even_axis(axes, [row["value"] for row in rows])
+    _even_axis(axes, [_tick(row["value"]) for row in rows])
+
+
+def _tick(value: float | str) -> str:
+    """Return how a value is written on an axis."""
+    return value.replace(" pairs", "").replace(" drawn ", "\n") if isinstance(value, str) else f"{value:g}"
 
 
 def _steps_panel(axes: Axes, rows: list[dict[str, Any]]) -> None:
@@ -266,19 +324,18 @@ def _steps_panel(axes: Axes, rows: list[dict[str, Any]]) -> None:
         if row["classes"]:
             axes.plot([place], [row["same"] / row["classes"]], color=METHODS["erm"], marker="o", markersize=3.5)
     values = [row["value"] for row in rows]
-    _even_axis(axes, values)
+    _even_axis(axes, [_tick(value) for value in values])
     stable = sum(value < EDGE for value in values)
     if 0 < stable < len(values):
         axes.axvline(stable - 0.5, color=MARK, linewidth=0.6, linestyle="--")
         axes.text(stable - 0.45, 0.03, "edge of\nstability", fontsize=7, color=MARK)
     axes.text(0.03, 0.08, "ERM: as the flow", color=METHODS["erm"], fontsize=7, transform=axes.transAxes)
-    axes.set_xlabel(r"$\eta \lambda_{max} / 2$ of gradient descent")
 
 
-def _even_axis(axes: Axes, values: list[Any]) -> None:
+def _even_axis(axes: Axes, values: list[str]) -> None:
     """Put values at even distances."""
     axes.axhline(ENOUGH, color=MARK, linewidth=0.6, linestyle=":", zorder=0)
-    axes.set_xticks(range(len(values)), [f"{value:g}" for value in values], fontsize=7 if len(values) < 7 else 6)
+    axes.set_xticks(range(len(values)), values, fontsize=7 if len(values) < 7 else 6)
     axes.tick_params(axis="x", length=0)
     axes.set_xlim(-0.6, max(len(values), 1) - 0.4)
     axes.set_ylim(-0.05, 1.05)
@@ -333,17 +390,17 @@ def judge(results: dict[str, Any]) -> list[str]:
 
 def headline(results: dict[str, Any]) -> str:
     """Say with what the outcomes that the theorems name change."""
-    return _message(results)
+    return _message(results, ranges=True)
 
 
 def passage(results: dict[str, Any]) -> str:
     """Put the maps into tables, without columns that are empty."""
     text = [
         "![Fraction of classes that end as the theorems say, over what is left open](../figures/choices.png)\n",
-        f"Changed is {', '.join(results)}, one thing at a time; every other field has its default, and r0 = {R0:g} unless pairs are drawn or steps "
-        f"are finite. An outcome is clearly below {ENOUGH:g} if the whole 95 % interval of its share is, unfinished classes counted in favour of the "
-        "theorem. Where all classes agree, an interval counts the runs instead of the classes, and is wider. Growth from self-pairs: the part of the "
-        "early growth that pairs of a point with itself contribute.\n",
+        f"Changed is {', '.join(results)}, one thing at a time; every other field has its default. r0 = {R0:g}{_other_r0(results)}. An outcome is "
+        f"said to change if its whole 95 % interval is below {ENOUGH:g} at some value, unfinished classes counted in favour of the theorem. Where "
+        "all classes agree, an interval counts the runs instead of the classes, and is wider. Growth from self-pairs: the part of the early growth "
+        "that pairs of a point with itself contribute.\n",
     ]
     for name, part in results.items():
         if name == "steps":
@@ -363,6 +420,12 @@ def passage(results: dict[str, Any]) -> str:
         filled = [column for column in range(len(heads)) if any(row[column] for row in rows)]
         text.append(table([heads[column] for column in filled], [[row[column] for column in filled] for row in rows]))
     return "\n".join(text)
+
+
+def _other_r0(results: dict[str, Any]) -> str:
+    """Name the choices with another r0 than the usual one."""
+    others = {name: part["r0"] for name, part in results.items() if part.get("r0", R0) != R0}
+    return "".join(f", {name}: r0 = {r0:g}" for name, r0 in others.items())
 
 
 def _share(outcome: dict[str, Any] | None, which: str) -> str:
