@@ -133,12 +133,15 @@ THEOREMS = (
     ("erm", "one", METHODS["erm"], "o", "ERM: exactly one feature (Theorem 4.6)"),
     ("midpoint", "both", METHODS["midpoint"], "s", "Midpoint Mixup: both (Theorem 4.7)"),
 )
-OF_MIXING = (("mixup", "one", ONE, "o", "Mixup: one"), ("mixup", "both", BOTH, "s", "both"))
+OF_MIXING = (("mixup", "one", ONE, "o", "Mixup: one"), ("mixup", "both", BOTH, "s", "Mixup: both"))
 """What is drawn: method, outcome, colour, marker, words."""
 
 
 MOST_TICKS = 8
 """Values of an axis that all have a label; with more, every second one has."""
+
+AS_DECIMALS = 1e-3, 1e3
+"""Values that are written as decimals; where one lies outside, all of an axis are written as powers of ten."""
 
 
 OTHER = {"one": "both", "both": "one"}
@@ -165,7 +168,7 @@ def pictures(results: dict[str, Any]) -> dict[str, Figure]:
     measured = [name for name in MAPS if name in results]
     rows = math.ceil(len(measured) / 3)
     with styled():
-        figure = Figure(figsize=(6.8, 2.3 * rows + 0.8))
+        figure = Figure(figsize=(6.8, 2.2 * rows + 0.8), layout="constrained")
         grid = figure.subplots(rows, 3, sharey=True, squeeze=False)
         for spare in grid.flat[len(measured) :]:
             spare.remove()
@@ -173,8 +176,8 @@ def pictures(results: dict[str, Any]) -> dict[str, Figure]:
             series = OF_MIXING if name == "mixing" else THEOREMS
             _panel(axes, results[name], series)
             axes.set_xlabel(MAPS[name]["axis"])
-            if axes is grid[0, 0] or name == "mixing":
-                _legend(axes, series)
+            if series is THEOREMS:  # no theorem speaks of other mixing laws
+                axes.axhline(ENOUGH, color=MARK, linewidth=0.6, linestyle=":", zorder=0)
         for row in grid:
             row[0].set_ylabel("fraction of classes")
         fewer = [clearly_fewer(results, method, outcome) for method, outcome, *_ in THEOREMS]
@@ -186,7 +189,9 @@ def pictures(results: dict[str, Any]) -> dict[str, Figure]:
             f"classes of {seeds}. Hollow: some class had no feature yet, or a run was given up. The title names what takes the whole interval\n"
             f"below {ENOUGH:g} (dotted), unfinished classes counted in favour of the theorem."
         )
-        figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
+        handles = _handles((*THEOREMS, *(OF_MIXING if "mixing" in measured else ())))
+        look: dict[str, Any] = {"title": note, "title_fontsize": 6, "alignment": "left", "handletextpad": 0.1, "columnspacing": 1.2}
+        figure.legend(handles=handles, ncols=4, loc="outside lower left", **look)
         return {"phase-diagrams": figure}
 
 
@@ -206,25 +211,25 @@ def _panel(axes: Axes, study: dict[str, Any], series: Sequence[tuple[str, str, s
                     "capsize": 0,
                 }
                 axes.errorbar([place + shift], [y], [[y - low], [high - y]], **look)
-    axes.axhline(ENOUGH, color=MARK, linewidth=0.6, linestyle=":", zorder=0)
     values = [row["value"] for row in study["rows"]]
     every = 1 if len(values) <= MOST_TICKS else 2
-    axes.set_xticks(range(0, len(values), every), [_tick(value) for value in values[::every]], fontsize=7)
+    axes.set_xticks(range(0, len(values), every), _ticks(values)[::every], fontsize=7)
     axes.tick_params(axis="x", length=0)
     axes.set_xlim(-0.6, len(values) - 0.4)
     axes.set_ylim(-0.05, 1.05)
 
 
-def _tick(value: float) -> str:
-    return f"{value:g}" if value == 0 or 1e-3 < value < 1e3 else f"$10^{{{round(math.log10(value))}}}$"
+def _ticks(values: Sequence[float]) -> list[str]:
+    """Return how the values of an axis are written, all in one way."""
+    low, high = AS_DECIMALS
+    if all(value == 0.0 or low < value < high for value in values):
+        return [f"{value:g}" for value in values]
+    return [f"$10^{{{round(math.log10(value))}}}$" if value else "0" for value in values]
 
 
-def _legend(axes: Axes, series: Sequence[tuple[str, str, str, str, str]]) -> None:
-    """Name the two series above a panel."""
-    handles = [Line2D([], [], color=colour, marker=marker, linestyle="", markersize=4, label=words) for *_, colour, marker, words in series]
-    axes.set_title(" ")  # room for it; it may reach over the next panels
-    legend = axes.legend(handles=handles, ncols=2, loc="lower left", bbox_to_anchor=(-0.05, 1.0), handletextpad=0.1, columnspacing=1.0)
-    legend.set_in_layout(False)
+def _handles(series: Sequence[tuple[str, str, str, str, str]]) -> list[Line2D]:
+    """Return the names of series with their markers, for a legend."""
+    return [Line2D([], [], color=colour, marker=marker, linestyle="", markersize=4, label=words) for *_, colour, marker, words in series]
 
 
 def options(parser: argparse.ArgumentParser) -> None:
