@@ -30,7 +30,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import mvsim
-from mvsim.plotting.style import FIRST, MARK, styled
+from mvsim.plotting.style import FIRST, MARK, SECOND, styled
 from mvsim.recording.feature_test import is_learned
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.evidence.permanence import predicted_escapes
@@ -127,6 +127,7 @@ def picture(results: dict[str, Any]) -> Figure:
         x, error = (np.array([view[name] for view in hits]) for name in ("predicted", "error"))
         label = "escaped, with error of the fit"
         axes.errorbar(x, [view["came"] for view in hits], xerr=error, color=FIRST, fmt="o", markersize=3.5, linewidth=0.8, label=label)
+        _draw_least_times(axes, hits)
         _draw_others(axes, [view["predicted"] for view in views if view["came"] is None and view["predicted"] < EDGE])
         axes.set_xlim(5.0, EDGE)
         axes.set_ylim(5.0, FAR + 1.2)
@@ -136,9 +137,16 @@ def picture(results: dict[str, Any]) -> Figure:
         came = sum(view["came"] is not None for view in everything)
         title = f"{came} of {len(everything)} unlearned views escape by $t = 10^{{{FAR:g}}}$,\nup to {early:.2g} decades before the predicted time"
         figure.suptitle(title, fontsize=9, x=0.01, ha="left")
-        figure.supxlabel(_not_drawn(everything), fontsize=6, x=0.01, ha="left", color=MARK)
+        figure.supxlabel(_note(results["runs"], everything), fontsize=6, x=0.01, ha="left", color=MARK)
         axes.legend(loc="lower right")
         return figure
+
+
+def _draw_least_times(axes: Axes, hits: list[dict[str, Any]]) -> None:
+    """Draw for each view that escaped the time T before which that should not happen by the fit: to the right of the diagonal where it did."""
+    known = [view for view in hits if view["not_before"] is not None]
+    look: dict[str, Any] = {"color": SECOND, "marker": "|", "markersize": 9, "markeredgewidth": 1.4, "linestyle": "", "zorder": 3}
+    axes.plot([view["not_before"] for view in known], [view["came"] for view in known], label="$T$: no escape before, by the fit", **look)
 
 
 def _draw_others(axes: Axes, predicted: list[float]) -> None:
@@ -151,6 +159,13 @@ def _draw_others(axes: Axes, predicted: list[float]) -> None:
 ARROW: dict[str, Any] = {"mutation_scale": 6, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0}
 HOLLOW: dict[str, Any] = {"color": FIRST, "marker": "o", "markersize": 4, "markerfacecolor": "white", "markeredgewidth": 0.8, "linestyle": ""}
 """How views that have not escaped are drawn."""
+
+
+def _note(runs: dict[str, Any], everything: list[dict[str, Any]]) -> str:
+    """Say how many escapes came before T, and which views the picture leaves out."""
+    ways = _ways(runs)
+    early = f"{sum(way < 1.0 for way in ways)} of {len(ways)} escapes came before $T$: it lies to the right of the dotted line." if ways else ""
+    return "\n".join(filter(None, [textwrap.fill(early, 72), _not_drawn(everything)]))
 
 
 def _not_drawn(everything: list[dict[str, Any]]) -> str:
@@ -311,7 +326,7 @@ def _undone_passage(found: dict[str, list[dict[str, Any]]]) -> str:
 def _way_passage(ways: list[float]) -> str:
     """Say how early escapes came on the scale on which a verdict claims that there is none."""
     return (
-        "\nThe fit gives a time before which no view should escape. "
+        "\nThe fit gives a time T before which no view should escape. "
         f"{sum(way < 1.0 for way in ways)} of {len(ways)} escapes came before it; on the scale of ln t from the settled state to that time, the "
         f"earliest came at {min(ways):.2g}. A verdict therefore claims only the first {COUNTED_ON:g}.\n"
     )
