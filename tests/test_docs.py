@@ -1,5 +1,6 @@
 """What the pages in docs/ promise is what there is."""
 
+import math
 import re
 import shlex
 import tomllib
@@ -9,7 +10,10 @@ import pytest
 
 from mvsim.cli import main
 from mvsim.cli.app import app
+from mvsim.intervals import clopper_pearson
 from mvsim.sweep.study import Study
+from mvsim.verification.statements.definition import DRAWS
+from mvsim.verification.statements.theorems import ONE_FEATURE
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
@@ -60,3 +64,19 @@ def test_files_named_on_the_page_exist():
 def test_extras_named_on_the_page_exist(extra):
     assert extra in re.search(r'pip install "\.\[(.*?)\]"', PAGE)[1]
     assert re.search(rf"^{extra} =$", (ROOT / "setup.cfg").read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
+def test_concepts_counts_runs_and_draws_as_the_intervals_do():
+    concepts = " ".join((ROOT / "docs" / "concepts.md").read_text(encoding="utf-8").split())
+
+    def number(pattern):
+        return float(re.search(pattern, concepts)[1])
+
+    clean = int(number(r"At k = 10, (\d+) runs without a failure"))
+    assert clopper_pearson(clean, clean)[0] >= 0.9 > clopper_pearson(clean - 1, clean - 1)[0]
+    last = number(r"Beyond k = (\d+) that is strict")
+    assert 1.0 - 1.0 / last <= clopper_pearson(0, 1)[1] < 1.0 - 1.0 / (last + 1.0)
+    whole = int(number(r"Below k = (\d+) that is every class"))
+    assert math.ceil(ONE_FEATURE * (whole - 1)) == whole - 1
+    assert math.ceil(ONE_FEATURE * whole) < whole
+    assert number(r"That shows ([\d.]+) of D") == pytest.approx(clopper_pearson(DRAWS, DRAWS)[0], abs=5e-5)
