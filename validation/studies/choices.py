@@ -192,7 +192,7 @@ def _of_drawn_pairs(results: dict[str, Any]) -> list[str]:
         return []
     row = min(rows, key=lambda row: float(row["midpoint"]["both"][0]))
     share, low, high = row["midpoint"]["both"]
-    return [f"with {row['value'].replace(',', '')} it learns both in {share:.2f} [{low:.2f}, {high:.2f}]"]
+    return [f"with {row['value'].replace(',', '')} Midpoint Mixup learns both in {share:.2f} [{low:.2f}, {high:.2f}]"]
 
 
 def _ranges(rows: list[dict[str, Any]]) -> str:

@@ -271,12 +271,12 @@ def rates_picture(results: dict[str, Any]) -> Figure:
         axes.set_title("At larger $r_0$: predicted and measured")
         _down_to_literal(far, lines)
         figure.suptitle(
-            "Exceptions to Theorem 4.6 are rarer as $r_0$ falls; as $k$ grows, they are predicted\n"
-            "to be more frequent at the same $r_0$, and rarer at $d = k^{20}$",
+            "Exceptions, classes of which both views escape under ERM, are rarer as $r_0$ falls; as $k$ grows,\n"
+            "they are predicted to be more frequent at the same $r_0$, and rarer at $d = k^{20}$",
             fontsize=9, x=0.01, ha="left",
         )  # fmt: skip
         note = (
-            f"Exception: a class of which both views escape. Lines: predicted, on the left where {LEAST_COUNT} classes or more of {DRAWN:,} are "
+            f"Lines: predicted, on the left where {LEAST_COUNT} classes or more of {DRAWN:,} are "
             "exceptions. Symbols on the left: measured, with 95 % intervals (arrow: goes on below); hollow: none seen, upper end of the interval. "
             f"They are moved sideways so as not to overlap; all belong to $r_0$ = {_sizes(results['points'])}."
         )
@@ -312,7 +312,7 @@ def _predicted(axes: Axes, rates: dict[str, Any], least: float) -> None:
             axes.plot(*zip(*counted, strict=True), color=colour_of_k(row["k"]))
             ends.append((counted[-1][1], row["k"]))
     axes.set_xlabel(r"largest initial correlation over the threshold, $r_0$")
-    axes.set_ylabel("share of exceptions")
+    axes.set_ylabel("share of classes of which\nboth views escape")
     axes.set_xticks([0.05, 0.1, 0.2, 0.4], ["0.05", "0.1", "0.2", "0.4"])
     axes.minorticks_off()
     _name_ends(axes, ends, rates["r0"][-1])
