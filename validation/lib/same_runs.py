@@ -56,6 +56,8 @@ def cases() -> dict[str, Case]:
         "erm, k = 4, d = k^20": Case({"k": 4, "d": 4**20}, "erm", {}),
         "midpoint, k = 4, d = k^20": Case({"k": 4, "d": 4**20}, "midpoint", {"t_end": 3e34}),
         "erm, k = 12": Case({"k": 12}, "erm", {}),
+        "erm, k = 20": Case({"k": 20}, "erm", {}),
+        "midpoint, k = 20, several escapes": Case({"k": 20}, "midpoint", {"t_end": 3e6}),
         "erm, k = 26, neurons at rest": Case({"k": 26}, "erm", {"t_end": 2e5}),
         "midpoint, k = 10, two escapes": Case({"k": 10}, "midpoint", {"t_end": 1e7}),
         "erm, linear": Case({"k": 3, "model": "linear", "d": 60, "N": 24}, "erm", {"t_end": 1e6}),
