@@ -14,8 +14,8 @@ from mvsim.linalg.primitives import Places, primitives_of
 
 MOST_COLUMNS = 1600
 """Most coordinates for which the whole Hessian is formed, one product for each: 2 k^2 with one neuron of each class that can be stiff, which is
-k <= 28, and k <= 20 with two. Without it Midpoint Mixup at d = k^20, k = 20 (800 coordinates) did not get beyond its first escape (study `flow_runs`):
-steps stayed far shorter than the time to the next one."""
+k <= 28, and k <= 20 with two. Without it Midpoint Mixup at d = k^20, k = 20 (800 coordinates) did not get beyond its first escape: steps stayed far
+shorter than the time to the next one."""
 
 LIFETIME_OF_EXACT = 200
 """Steps for which it serves: it is made anew sooner where equations fail."""
