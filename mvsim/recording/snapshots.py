@@ -11,7 +11,7 @@ from mvsim.integrators import State
 class Snapshots:
     """The states that are kept in full, of those that are recorded: at steps 1, 2 and 5 times powers of ten, and at turning points.
 
-    A record at another step is not kept in place of one that is missing there. A turning point is where the number of views that have entered B_{y,l},
+    A record at another step takes no place of one that is missing. A turning point is where the number of views that have entered B_{y,l},
     or of classes whose views differ by log k or more, passes a power of two.
 
     Attributes
