@@ -51,6 +51,7 @@ def over_seeds(name: str, k: int, judgements: Sequence[Judgement], lost: int = 0
     """
     label = _common([judgement.verdicts[0].regime for judgement in judgements])
     verdicts = _together(name, k, judgements, lost)
+    together = bool(verdicts)
     for part in _names(judgements):
         of_runs = [(judgement.run, verdict) for judgement in judgements for verdict in judgement.verdicts if verdict.name == part]
         everywhere = [verdict for _, verdict in of_runs]
@@ -62,7 +63,7 @@ def over_seeds(name: str, k: int, judgements: Sequence[Judgement], lost: int = 0
         elif decided[0].gathered == "everywhere":
             verdicts.append(_everywhere(k, [(run.seed, verdict) for run, verdict in of_runs if verdict.status != "not applicable"]))
         else:
-            verdicts.append(_decided(k, mine, lost, _horizon(part, judgements, k)))
+            verdicts.append(_decided(k, mine, lost, "" if together else _horizon(part, judgements, k)))
             if mine[0].kind == "theorem" and mine[0].part == "features":
                 verdicts.append(_classes(k, mine, lost))
     return [replace(verdict, regime=label) for verdict in verdicts]
@@ -187,7 +188,7 @@ def _common(labels: Sequence[str]) -> str:
 
 
 def _horizon(part: str, judgements: Sequence[Judgement], k: int) -> str:
-    """Say to which times the runs were followed in which a part of a theorem holds; nothing of a step of the proof."""
+    """Say to which times the runs were followed in which the only part of a theorem holds; nothing of a step of the proof."""
     return _followed_to([j for j in judgements if any(v.name == part and v.kind == "theorem" and v.status == "holds" for v in j.verdicts)], k)
 
 

@@ -32,9 +32,10 @@ from matplotlib.lines import Line2D
 
 from mvsim.intervals import clopper_pearson
 from mvsim.plotting.style import FIRST, MARK, styled
-from mvsim.verification.ensemble import exponent_of_k, measured_constants, over_seeds
+from mvsim.verification.ensemble import DECIDED, exponent_of_k, measured_constants, over_seeds
 from mvsim.verification.evidence.evidence import Evidence
 from mvsim.verification.paths import path_in_k
+from mvsim.verification.run_verdicts import Judgement
 from mvsim.verification.statements.assumptions import noise
 from mvsim.verification.statements.theorems import THEOREMS
 from mvsim.verification.verdict import BAD, STATUSES
@@ -107,6 +108,7 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
         known = judged_within(options.limit, point.theorem, p, seeds, runs, options.follow)
     judgements, stopped, interrupted = known
     last_noise = [float(noise(Evidence(judgement.run))[-1]) for judgement in judgements]
+    ends = [float(judgement.run.dataset["final_time"]) for judgement in judgements if _holds(judgement)]
     verdicts = over_seeds(f"Theorem {point.theorem}", p.k, judgements, len(stopped)) if judgements else []
     words = [f"--theorem {point.theorem} --k {p.k} --path '{point.path}' --seeds {seeds}"]
     words += [f"--{field} {value}" for field, value in point.fields.items()] + ([] if options.follow else ["--no-follow"])
@@ -126,10 +128,17 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
         "stopped": stopped,
         "interrupted": interrupted,
         "noise": max(last_noise, default=None),
+        "ends": [min(ends), max(ends)] if ends else [],
         "verdicts": [v.as_dict() for v in verdicts],
         "constants": constants,
         "left_out": len(judgements) - len(known.finished),
     }
+
+
+def _holds(judgement: Judgement) -> bool:
+    """Whether all that is decided of the theorem holds in a run."""
+    statuses = {v.status for v in judgement.verdicts if v.kind == "theorem"} & set(DECIDED)
+    return statuses == {"holds"}
 
 
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:
@@ -342,8 +351,11 @@ def quotes(results: dict[str, Any]) -> list[str]:
         return f"{right} | {of - right - undecided} | {undecided} |"
 
     default = [f"| {k} | default | {counted([results[f'{number} {FALLING} k={k}']])}" for number in ("4.6", "4.7") for k in (10, 6)]
-    paths = {"4.6 at d = k^20, N = 2000": ("4.6 literal", f"N={MANY}"), "4.7 at d = k^20": ("4.7 literal", "")}
-    literal = {said: [a for name, a in results.items() if name.startswith(begin) and name.endswith(end)] for said, (begin, end) in paths.items()}
+    asked: dict[str, tuple[str, dict[str, Any]]] = {f"4.6 at d = k^20, N = {MANY}": ("4.6", {"N": MANY}), "4.7 at d = k^20": ("4.7", {})}
+    literal = {
+        said: [a for a in results.values() if (a["theorem"], a["path"], a["fields"]) == (number, "literal", fields)]
+        for said, (number, fields) in asked.items()
+    }
     points = [answer for answers in literal.values() for answer in answers]
     ks, r0 = sorted(answer["k"] for answer in points), f"{max(answer['r0'] for answer in points):.0e}".replace("e-0", "e-")
     rows = [f"{said} | {ks[0]} to {ks[-1]} | {r0} and less | {counted(answers)}" for said, answers in literal.items()]
@@ -414,18 +426,27 @@ def passage(results: dict[str, Any]) -> str:
     for answer in sorted(results.values(), key=lambda answer: (answer["theorem"], answer["path"], answer["k"])):
         if v := _features(answer):
             loud = "" if answer.get("noise") is None else f"{answer['noise']:.3g}"
-            rows.append([f"`{answer['command']}`", f"{answer['r0']:.3g}", loud, _counted(v, answer), _classes(answer), f"**{v['status']}**"])
-    heads = ["command", "r0", "V Q delta4 max c / rho", "runs in which the part about features holds", CLASSES, "verdict"]
+            cells = [_counted(v, answer), _classes(answer), _ends(answer), f"**{v['status']}**"]
+            rows.append([f"`{answer['command']}`", f"{answer['r0']:.3g}", loud, *cells])
+    heads = ["command", "r0", "V Q delta4 max c / rho", "runs in which the part about features holds", CLASSES, "those that hold end at t", "verdict"]
     return (
         "![Fraction of runs in which the theorems hold, over k](../figures/paths.png)\n\n"
         "A theorem is asked at several k on each path, over seeds, with the command in the table. It says 1 - O(1/k) of the probability with which "
         "it holds; that is read as 1 - 1/k, with the constant 1, a convention. The proofs suppose V Q delta4 max c / rho << 1, so that noise stays "
-        "in the polynomial part of the activation; the table has its value at the end, the largest over runs. "
+        "in the polynomial part of the activation; the table has its value at the end, the largest over runs. Runs in which the theorem holds end soon "
+        "after they have settled, and some of them change later (study `theorems`); those in which something is missing are followed longer. Undecided "
+        "runs count as not holding. "
         f"{_of_many_points(results)} With P = 6325 the noise of a point outweighs its signal for linear models.\n\n"
         + table(heads, rows)
         + _steps_passage(results)
         + _slopes_passage(results)
     )
+
+
+def _ends(answer: dict[str, Any]) -> str:
+    """Return to which times the runs were followed in which the theorem holds."""
+    ends = answer.get("ends", [])
+    return " to ".join(dict.fromkeys(f"{end:.2g}" for end in ends))
 
 
 CLASSES = "classes with the theorem's number of features"
