@@ -83,8 +83,9 @@ def carry(package: Path) -> int:
     runs = list(cases())
     if code := compared(package, runs):
         return code
-    same = f"on the {len(runs)} runs of `validation/carry.py` old and new code agree bit for bit, in verdicts apart from their wording; seconds and words are of the earlier code"
-    words = f"The code was rewritten since (up to revision {present_revision()}) and this study not repeated: {same}."
+    same = f"on the {len(runs)} runs of `validation/carry.py` old and new code agree bit for bit, in verdicts apart from their wording"
+    since = f"The code was rewritten since (up to revision {present_revision()}) and this study not repeated"
+    words = f"{since}: {same}; seconds and words are of the earlier code."
     for study in studies:
         write_stamp(RESULTS, study.name, stamps_in(RESULTS)[study.name] | {"sources": present_sources(study), "carried": words})
     write_text(PAGE, page(RESULTS))

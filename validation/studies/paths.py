@@ -433,9 +433,9 @@ def passage(results: dict[str, Any]) -> str:
         "![Fraction of runs in which the theorems hold, over k](../figures/paths.png)\n\n"
         "A theorem is asked at several k on each path, over seeds, with the command in the table. It says 1 - O(1/k) of the probability with which "
         "it holds; that is read as 1 - 1/k, with the constant 1, a convention. The proofs suppose V Q delta4 max c / rho << 1, so that noise stays "
-        "in the polynomial part of the activation; the table has its value at the end, the largest over runs. Runs in which the theorem holds end soon "
-        "after they have settled, and some of them change later (study `theorems`); those in which something is missing are followed longer. Undecided "
-        "runs count as not holding. "
+        "in the polynomial part of the activation; the table has its value at the end, the largest over runs. Runs in which the theorem holds end "
+        "soon after they have settled, and some of them change later (study `theorems`); those in which something is missing are followed longer. "
+        "Undecided runs count as not holding. "
         f"{_of_many_points(results)} With P = 6325 the noise of a point outweighs its signal for linear models.\n\n"
         + table(heads, rows)
         + _steps_passage(results)

@@ -181,7 +181,7 @@ def verdict_of(right: int, runs: int, undecided: int, needed: float) -> str:
     """Say of the probability with which a statement holds whether it is at least ``needed``, as `mvsim.verification.ensemble` does."""
     worst = fraction_at_least("", "", right, runs, needed).status
     best = fraction_at_least("", "", right + undecided, runs, needed).status
-    return worst if worst == best and undecided < max(runs, 1) else "inconclusive"
+    return worst if worst == best else "inconclusive"
 
 
 def _rows(results: dict[str, Any]) -> list[Row]:
