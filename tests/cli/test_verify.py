@@ -58,7 +58,7 @@ def test_on_a_pipe_each_verdict_is_one_plain_line(mvsim, runs):
     assert not any("\x1b" in line or line != line.rstrip() for line in lines)
     first = "Claim B.1 (class sizes): |N_y| k / N is bounded from below and above: its least value (measured "
     assert sum(line[15:].startswith(first) for line in lines) == 2
-    assert lines.count("Whether the run is what it says it is:") == 2
+    assert lines.count("Checks of the runs: whether they are what they say they are:") == 2
     assert not any("margin -0" in line or re.search(r"margin [+-]\d{3,}%", line) for line in lines)
     assert any(line.startswith("measured") and f"{BEYOND})" in line for line in lines)
     assert lines[0] == "Theorem 4.6 holds in erm.nc (ERM learned exactly one feature in 4 of 4 classes)."
