@@ -63,7 +63,7 @@ def test_on_a_pipe_each_verdict_is_one_plain_line(mvsim, runs):
     assert any(line.startswith("measured") and f"{BEYOND})" in line for line in lines)
     assert lines[0] == "Theorem 4.6 holds in erm.nc (ERM learned exactly one feature in 4 of 4 classes)."
     assert re.match(r"exit code 0\. Parts of theorems: 4 holds, .*; checks of the runs: \d+ holds", lines[-1])
-    assert "Theorem 4.6 holds in this run: training accuracy 1; ERM learned exactly one feature in 4 of 4 classes (needed: 0.9 of them)" in lines
+    assert "Theorem 4.6 holds in this run: training accuracy 1; ERM learned exactly one feature in 4 of 4 classes (needed: 4)" in lines
 
 
 def test_a_run_fits_on_one_screen(run_folder):
