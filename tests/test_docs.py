@@ -13,6 +13,7 @@ from mvsim.cli.app import app
 from mvsim.intervals import clopper_pearson
 from mvsim.sweep.study import Study
 from mvsim.verification.statements.definition import DRAWS
+from mvsim.verification.statements.replay import STEPS, STEPS_OF_DESCENT
 from mvsim.verification.statements.theorems import ONE_FEATURE
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -80,3 +81,8 @@ def test_concepts_counts_runs_and_draws_as_the_intervals_do():
     assert math.ceil(ONE_FEATURE * (whole - 1)) == whole - 1
     assert math.ceil(ONE_FEATURE * whole) < whole
     assert number(r"That shows ([\d.]+) of D") == pytest.approx(clopper_pearson(DRAWS, DRAWS)[0], abs=5e-5)
+
+
+def test_concepts_tells_the_budget_of_a_replay():
+    concepts = " ".join((ROOT / "docs" / "concepts.md").read_text(encoding="utf-8").split())
+    assert f"A replay takes {STEPS:,} steps of the flow in all ({STEPS_OF_DESCENT:,} of gradient descent)" in concepts

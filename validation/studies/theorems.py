@@ -24,7 +24,6 @@ import mvsim
 from mvsim.intervals import clopper_pearson
 from mvsim.verification import run_verdicts
 from mvsim.verification.ensemble import over_seeds
-from mvsim.verification.evidence.intervals import fraction_at_least
 from mvsim.verification.statements.definition import learned_features
 from mvsim.verification.verdict import BAD
 from mvsim.verification.verify import Section, ask_of_controls, ask_of_theorems
@@ -177,13 +176,6 @@ class Row(NamedTuple):
         return f"{self.statement} {' and '.join([', '.join([f'holds in {self.right}', *others[:-1]]), others[-1]])} of {self.of} runs"
 
 
-def verdict_of(right: int, runs: int, undecided: int, needed: float) -> str:
-    """Say of the probability with which a statement holds whether it is at least ``needed``, as `mvsim.verification.ensemble` does."""
-    worst = fraction_at_least("", "", right, runs, needed).status
-    best = fraction_at_least("", "", right + undecided, runs, needed).status
-    return worst if worst == best else "inconclusive"
-
-
 def _rows(results: dict[str, Any]) -> list[Row]:
     """Return what was decided over runs: the parts of theorems and the claim about winners, and every step that is contradicted."""
     rows = []
@@ -193,9 +185,8 @@ def _rows(results: dict[str, Any]) -> list[Row]:
             count, named = v["count"], v["name"].startswith(("Theorem", "Claim B.10"))
             if count and count["what"] == "runs" and (named or v["status"] in BAD):
                 right, runs, undecided = (int(count[part]) for part in ("right", "of", "undecided"))
-                verdict = verdict_of(right, runs, undecided, v["bound"])
                 statement = v["name"].rsplit(", k = ", 1)[0]
-                rows.append(Row(_where(name, answer), statement, v["bound"], right, undecided, runs, _classes(verdicts, v["name"]), verdict))
+                rows.append(Row(_where(name, answer), statement, v["bound"], right, undecided, runs, _classes(verdicts, v["name"]), v["status"]))
     return rows
 
 
@@ -280,7 +271,7 @@ def _controls_passage(controls: dict[str, Any]) -> str:
         got = verdict["detail"].split(";")[0]
         rows.append([altered, check, must[1] if must else "", got if verdict["status"] == "holds" else f"**{got}**", must[2] if must else ""])
     said = f"{sum(v['status'] == 'holds' for v in verdicts)} of {len(verdicts)} checks say what they must"
-    return f"\n`mvsim verify --controls`, cases that were altered so that a check must turn, and some that were not: {said}.\n\n" + table(
+    return f"\n`mvsim verify --controls`, cases that were altered so that their check has to fail, and some that were not: {said}.\n\n" + table(
         ["altered", "what is checked", "must be", "is", "because"], rows
     )
 
