@@ -230,7 +230,7 @@ CONTROLS = (
     Control("stopped too early", "Theorem 4.7", ("inconclusive",), "nothing has lasted", _trained("4.7", "midpoint", t_end=100.0)),
     Control("nothing changed", "Evidence", ("holds",), "the run as it was made", _tampered(lambda run: run)),
     Control("times t^1.5", "Evidence", ("fails",), "the clock is that of the flow", _tampered(with_times), REPLAY),
-    Control("a wait cut out of the clock", "Evidence", ("fails",), "dormant neurons take their time to grow",
+    Control("a wait for an escape shortened", "Evidence", ("fails",), "dormant neurons take their time to grow",
             _tampered(with_wait_cut, method="midpoint"), REPLAY),
     Control("rho halved", "Evidence", ("fails",), "another activation leads elsewhere", _tampered(with_parameters(rho=lambda p: p.rho / 2.0)),
             REPLAY),
@@ -279,20 +279,26 @@ class Outcome:
         looked_at = [v.status for v in self.verdicts if v.name in self.control.parts] or [self.status]
         return all(status in self.control.expected for status in looked_at) and len(looked_at) >= len(self.control.parts)
 
+    @property
+    def _telling(self) -> Verdict:
+        """The verdict that decides: a part that has not turned, else the first of the parts, without any the worst one."""
+        looked_at = [v for v in self.verdicts if v.name in self.control.parts] or [v for v in self.verdicts if v.status == self.status]
+        return next((v for v in looked_at if v.status not in self.control.expected), looked_at[0])
+
     def verdict(self) -> Verdict:
         """Return whether the check says what it must, as a verdict on the check."""
-        worst = next(verdict for verdict in self.verdicts if verdict.status == self.status)
+        told = self._telling
         statement = f"{self.control.check} with {self.control.name}: must be {' or '.join(self.control.expected)}, {self.control.why}"
         return Verdict(
             f"Control: {self.control.name} ({self.control.check})",
             "holds" if self.as_expected else "fails",
             statement,
-            worst.measured,
-            worst.bound,
-            worst.margin,
-            f"{self.status}; {worst.name}: {worst.detail}",
-            worst.violated_at,
-            worst.regime,
+            told.measured,
+            told.bound,
+            told.margin,
+            f"{told.status}; {told.name}: {told.detail}",
+            told.violated_at,
+            told.regime,
             kind="control",
         )
 

@@ -52,24 +52,34 @@ def full_disk(monkeypatch):
     monkeypatch.setattr(os, "fsync", fsync)
 
 
-def everything_in(run):
-    """Something that two runs share only if their files have the same contents."""
+def everything_in(evidence):
+    """Something that two judgements share only if their files have the same contents and the training points are the same."""
+    run, given = evidence.run, evidence.given_data
     variables = (
         (name, variable.dims, str(variable.dtype), variable.shape, variable.to_numpy().tobytes()) for name, variable in run.dataset.variables.items()
     )
-    return tuple(variables), json.dumps(run.provenance, sort_keys=True)
+    return tuple(variables), json.dumps(run.provenance, sort_keys=True), given if given is None else given.digest()
 
 
-@pytest.fixture(scope="package", autouse=True)
-def each_run_is_replayed_once():
-    """Most of the time of a judgement is for a replay, which says the same of the same run again; ``tests/verification`` tests what it says."""
-    replayed, known = run_verdicts.replayed, {}
+@pytest.fixture(scope="session")
+def known_replays():
+    """What replays have said so far."""
+    return {}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def each_run_is_replayed_once(known_replays):
+    """Most of the time of a judgement is for a replay, which says the same of the same run again; ``tests/verification`` tests what it says.
+
+    The fixture is one of each module: one of the whole package would end with the session, and serve the tests of other packages too.
+    """
+    replayed = run_verdicts.replayed
 
     def replayed_once(evidence):
-        contents = everything_in(evidence.run)
-        if contents not in known:
-            known[contents] = replayed(evidence)
-        return list(known[contents])
+        contents = everything_in(evidence)
+        if contents not in known_replays:
+            known_replays[contents] = replayed(evidence)
+        return list(known_replays[contents])
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run_verdicts, "replayed", replayed_once)

@@ -118,6 +118,17 @@ def test_every_part_has_to_turn():
     assert Outcome(replace(control, parts=()), [failed, held]).as_expected
 
 
+def test_the_verdict_names_the_part_that_has_not_turned():
+    control = replace(CONTROLS[0], expected=("fails",), parts=("A", "B"))
+    other, failed, held = Verdict("Other", "fails", "s", 1.0), Verdict("A", "fails", "s", 2.0), Verdict("B", "holds", "s", 3.0)
+    of_part = Outcome(control, [other, failed, held]).verdict()
+    assert (of_part.status, of_part.measured, of_part.detail) == ("fails", 3.0, "holds; B: ")
+    turned = Outcome(control, [other, failed, replace(held, status="fails")]).verdict()
+    assert (turned.status, turned.measured, turned.detail) == ("holds", 2.0, "fails; A: ")
+    of_all = Outcome(replace(control, parts=()), [held, other, failed]).verdict()
+    assert (of_all.status, of_all.measured, of_all.detail) == ("holds", 1.0, "fails; Other: ")
+
+
 def test_both_theorems_and_all_calculations_have_controls():
     turned = {(c.check, part) for c in CONTROLS if "holds" not in c.expected for part in (c.parts or ("",))}
     assert {("Theorem 4.6", ""), ("Theorem 4.7", "")} <= turned

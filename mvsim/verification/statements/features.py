@@ -190,4 +190,4 @@ def _unsaved_told(run: Run, learned: Learned) -> list[str]:
     """Say if no state was saved between when training accuracy became 1 and the end: what was lost in between is not seen."""
     trained = trained_since(run, learned)
     unseen = np.isfinite(trained) and not any(state.time >= trained for state in learned.earlier)
-    return [f"no state was saved from t = {trained:.4g} to the end: a view that was learned and lost in between is not seen"] if unseen else []
+    return [f"no state was saved between t = {trained:.4g} and the end: a view that was learned and lost in between is not seen"] if unseen else []
