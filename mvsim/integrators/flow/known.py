@@ -32,6 +32,11 @@ class Known:
             self._place, self._near, self._gamma = now.linearised, self._system.near(now.linearised), math.nan
         return self._near
 
+    def products_of_exact(self, now: StepperState) -> float:
+        """Return how many products the whole Hessian takes where a state was linearised."""
+        near = self.near(now)
+        return math.inf if near is None else near.products_of_exact
+
     def preconditioner(self, now: StepperState) -> Callable[[Any], Any]:
         """Return the preconditioner of a state."""
         near = self.near(now)

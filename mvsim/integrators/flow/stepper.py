@@ -44,6 +44,9 @@ it. Where steps are far longer than neurons take to relax, the part of the Hessi
 every few steps. Once they have cost as much since the last escape as the whole Hessian does, a product a column, that is formed. So a run pays at
 most about twice what it would with the better of the two, as far as this count is right; in the study `flow_creeping` 1.14 times at most."""
 
+ENOUGH = 10**9
+"""Equations counted as unsolved where the whole Hessian is to be formed at once: it has been in use, and the past was dropped."""
+
 RESTART_AFTER = 3
 """Failed tests of one step after which the past is dropped."""
 
@@ -184,7 +187,9 @@ class Stepper:
                 now, solution = replace(now, secants=Secants.none(y)), None
             if solution is not None:
                 return now, solution
-            if now.linearised is y:
+            if now.exact and (now.unsolved + 1) * COST_OF_UNSOLVED < self._known.products_of_exact(now):
+                return now, None  # a shorter step with the same whole Hessian: without it steps would be far shorter still
+            if now.exact or now.linearised is y:
                 return replace(now, linearised_at=-1), None
             outdated = True
 
@@ -193,7 +198,7 @@ class Stepper:
 
         That is so only where no older linearisation serves: after an equation that failed, or once other coordinates are stepped.
         """
-        there = replace(now, linearised=y, linearised_at=now.steps, linearised_clock=now.clock, exact=False)
+        there = replace(now, linearised=y, linearised_at=now.steps, linearised_clock=now.clock, exact=False, unsolved=_unsolved_without_exact(now))
         near = self._known.near(there)
         if now.linearised_at >= 0 or near is None or now.unsolved * COST_OF_UNSOLVED < near.products_of_exact:
             return there
@@ -233,7 +238,8 @@ class Stepper:
     def _restarted(self, now: StepperState, h: float, velocity: Any) -> StepperState:
         """Return the same place and integrals without a past, with a next step that takes the time h."""
         n, first = velocity.shape[0], now.history.Z[0, :]
-        return replace(self.started(first[:n], numbers(first[n:]), h, velocity), steps=now.steps)
+        unsolved = ENOUGH if now.exact else now.unsolved
+        return replace(self.started(first[:n], numbers(first[n:]), h, velocity), steps=now.steps, unsolved=unsolved)
 
     def _after_failure(self, now: StepperState, error: float, failures: int, n: int) -> StepperState:
         """Return where to try again after a step that was not taken."""
@@ -268,6 +274,14 @@ class Stepper:
 
 class GaveUpError(Exception):
     """No attempt at a step succeeded."""
+
+
+def _unsolved_without_exact(now: StepperState) -> int:
+    """Return how many equations count as unsolved once the whole Hessian is given up: each step that it has served is one that would have failed.
+
+    So one that has served for long is formed again after the first equation that fails without it, and one that was of no use has to be earned anew.
+    """
+    return now.unsolved + (now.steps - now.linearised_at if now.exact else 0)
 
 
 def _ratio(error: float, power: int) -> float:
