@@ -32,10 +32,10 @@ class Known:
             self._place, self._near, self._gamma = now.linearised, self._system.near(now.linearised), math.nan
         return self._near
 
-    def products_of_exact(self, now: StepperState) -> float:
-        """Return how many products the whole Hessian takes where a state was linearised."""
+    def products_of_lasting(self, now: StepperState) -> float:
+        """Return how many products the whole Hessian takes where a state was linearised; 0 if it is not known, or ages (`Near.lasting`)."""
         near = self.near(now)
-        return math.inf if near is None else near.products_of_exact
+        return near.products_of_exact if near is not None and near.lasting and math.isfinite(near.products_of_exact) else 0.0
 
     def preconditioner(self, now: StepperState) -> Callable[[Any], Any]:
         """Return the preconditioner of a state."""

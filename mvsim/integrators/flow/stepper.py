@@ -44,9 +44,6 @@ it. Where steps are far longer than neurons take to relax, the part of the Hessi
 every few steps. Once they have cost as much since the last escape as the whole Hessian does, a product a column, that is formed. So a run pays at
 most about twice what it would with the better of the two, as far as this count is right; in the study `flow_creeping` 1.14 times at most."""
 
-ENOUGH = 10**9
-"""Equations counted as unsolved where the whole Hessian is to be formed at once: it has been in use, and the past was dropped."""
-
 RESTART_AFTER = 3
 """Failed tests of one step after which the past is dropped."""
 
@@ -54,6 +51,14 @@ RESTART_AFTER_UNSOLVED = 20
 """Equations of one step that have not been solved after which the past is dropped. Where the system is 10^25 times stiffer than the step is long, a
 step may end in balance to within its tolerance and far from it for the field. Then the past says nothing of what comes next: so it was in one run of
 Midpoint Mixup at d = k^20, k = 6."""
+
+DEAR = COST_OF_UNSOLVED * RESTART_AFTER_UNSOLVED
+"""Products beyond which the whole Hessian of a loss that keeps its residuals is held on to, as long as there was no other escape: steps become shorter
+with it, and it is formed again at once. By the count of unsolved equations it would not be, as the past, and with it the count, is dropped first. So
+it was with Midpoint Mixup at d = k^20, k = 20, where it takes 800 products."""
+
+AT_ONCE = 10**9
+"""Equations counted as unsolved where the whole Hessian is formed after the next one."""
 
 LEAST_AFTER_FAILURE, MOST_AFTER_FAILURES = 0.1, 0.2
 """Least part of the size of a step that failed its test that the next attempt has, and the most after two failures, as in CVODE."""
@@ -187,9 +192,10 @@ class Stepper:
                 now, solution = replace(now, secants=Secants.none(y)), None
             if solution is not None:
                 return now, solution
-            if now.exact and (now.unsolved + 1) * COST_OF_UNSOLVED < self._known.products_of_exact(now):
+            held = now.exact and self._is_dear(now)
+            if held and (now.unsolved + 1) * COST_OF_UNSOLVED < self._known.products_of_lasting(now):
                 return now, None  # a shorter step with the same whole Hessian: without it steps would be far shorter still
-            if now.exact or now.linearised is y:
+            if held or now.linearised is y:
                 return replace(now, linearised_at=-1), None
             outdated = True
 
@@ -198,7 +204,9 @@ class Stepper:
 
         That is so only where no older linearisation serves: after an equation that failed, or once other coordinates are stepped.
         """
-        there = replace(now, linearised=y, linearised_at=now.steps, linearised_clock=now.clock, exact=False, unsolved=_unsolved_without_exact(now))
+        there = replace(now, linearised=y, linearised_at=now.steps, linearised_clock=now.clock, exact=False)
+        if now.exact and self._is_dear(now):
+            there = replace(there, unsolved=AT_ONCE)
         near = self._known.near(there)
         if now.linearised_at >= 0 or near is None or now.unsolved * COST_OF_UNSOLVED < near.products_of_exact:
             return there
@@ -238,8 +246,12 @@ class Stepper:
     def _restarted(self, now: StepperState, h: float, velocity: Any) -> StepperState:
         """Return the same place and integrals without a past, with a next step that takes the time h."""
         n, first = velocity.shape[0], now.history.Z[0, :]
-        unsolved = ENOUGH if now.exact else now.unsolved
+        unsolved = 0 if not self._is_dear(now) else AT_ONCE if now.exact else now.unsolved
         return replace(self.started(first[:n], numbers(first[n:]), h, velocity), steps=now.steps, unsolved=unsolved)
+
+    def _is_dear(self, now: StepperState) -> bool:
+        """Whether the whole Hessian of a loss that keeps its residuals would not be formed again before the past is dropped."""
+        return self._known.products_of_lasting(now) > DEAR
 
     def _after_failure(self, now: StepperState, error: float, failures: int, n: int) -> StepperState:
         """Return where to try again after a step that was not taken."""
@@ -274,14 +286,6 @@ class Stepper:
 
 class GaveUpError(Exception):
     """No attempt at a step succeeded."""
-
-
-def _unsolved_without_exact(now: StepperState) -> int:
-    """Return how many equations count as unsolved once the whole Hessian is given up: each step that it has served is one that would have failed.
-
-    So one that has served for long is formed again after the first equation that fails without it, and one that was of no use has to be earned anew.
-    """
-    return now.unsolved + (now.steps - now.linearised_at if now.exact else 0)
 
 
 def _ratio(error: float, power: int) -> float:
