@@ -174,6 +174,53 @@ def test_a_whole_hessian_that_keeps_its_size_is_not_outgrown(monkeypatch, lastin
     assert (max(lifetimes) > 50) == lasting  # until an equation fails
 
 
+def until_exact(lasting):
+    """A stepper and its state once the whole Hessian has been formed."""
+    problem = Coupled(product=True)
+    near = problem.near
+    problem.near = lambda y: replace(near(y), lasting=lasting)
+    stepper = Stepper(problem)
+    state = stepper.started(np.zeros(40), np.zeros(2), 1e-3, problem.rate(np.zeros(40)))
+    while not state.exact:
+        state, _ = stepper.step(state, 1e12, problem.gains)
+    return stepper, state
+
+
+HELD = pytest.mark.parametrize(("lasting", "dear", "held"), [(True, 39, True), (True, 40, False), (False, 39, False)])
+"""Products from beyond which the whole Hessian is dear; it takes 40."""
+
+
+@HELD
+def test_a_whole_hessian_that_is_dear_is_held_on_to_where_an_equation_fails(lasting, dear, held, monkeypatch):
+    monkeypatch.setattr(the_stepper, "DEAR", dear)
+    stepper, state = until_exact(lasting)
+    fail(1, monkeypatch)
+    after, _ = stepper.step(state, 1e12, stepper.system.gains)
+    assert (after.linearised is state.linearised) == after.exact == held
+    assert (after.history.h < state.history.h) == held  # otherwise the same step is tried again with what is known at its end
+
+
+@HELD
+def test_a_whole_hessian_that_is_dear_is_formed_again_at_once_after_the_past_was_dropped(lasting, dear, held, monkeypatch):
+    monkeypatch.setattr(the_stepper, "DEAR", dear)
+    stepper, state = until_exact(lasting)
+    restarted = stepper._restarted(state, 1.0, stepper.system.rate(state.history.Z[0, :40]))
+    assert not restarted.exact
+    made = stepper.system.products
+    fail(1, monkeypatch)
+    again, _ = stepper.step(restarted, 1e12, stepper.system.gains)
+    assert again.exact == held
+    assert stepper.system.products - made == (40 if held else 0)
+
+
+def test_equations_that_failed_still_count_after_the_past_was_dropped_where_the_whole_hessian_would_be_dear(monkeypatch):
+    stepper, state = until_exact(True)
+    counted = replace(state, exact=False, unsolved=17)
+    for dear, count in ((39, 17), (40, 0)):
+        monkeypatch.setattr(the_stepper, "DEAR", dear)
+        assert stepper._restarted(counted, 1.0, stepper.system.rate(state.history.Z[0, :40])).unsolved == count
+
+
 def test_it_is_made_anew_where_it_does_not_serve():
     problem = Counted(serves=lambda place, y: (place[0] > 0.5) == (y[0] > 0.5))
     states = states_of(problem, 60)
