@@ -53,12 +53,12 @@ step may end in balance to within its tolerance and far from it for the field. T
 Midpoint Mixup at d = k^20, k = 6."""
 
 DEAR = COST_OF_UNSOLVED * RESTART_AFTER_UNSOLVED
-"""Products beyond which the whole Hessian of a loss that keeps its residuals is held on to, as long as there was no other escape: steps become shorter
-with it, and it is formed again at once. By the count of unsolved equations it would not be, as the past, and with it the count, is dropped first. So
-it was with Midpoint Mixup at d = k^20, k = 20, where it takes 800 products."""
+"""Products beyond which the whole Hessian of a loss that keeps its residuals is held on to until the next escape. Where an equation fails, the step
+becomes shorter and the Hessian stays; where that does not do, it is formed again after the next failure. By the count of unsolved equations it would
+not be formed again: the past is dropped first, and the count with it. So it was for Midpoint Mixup at d = k^20, k = 20, where it takes 800 products."""
 
 AT_ONCE = 10**9
-"""Equations counted as unsolved where the whole Hessian is formed after the next one."""
+"""Equations that count as unsolved where the whole Hessian is to be formed after the next failure."""
 
 LEAST_AFTER_FAILURE, MOST_AFTER_FAILURES = 0.1, 0.2
 """Least part of the size of a step that failed its test that the next attempt has, and the most after two failures, as in CVODE."""

@@ -41,7 +41,7 @@ class StepperState:
         Of the last step, 1 for what is allowed.
     unsolved : int
         Count of equations that have not been solved since the last escape, since the whole Hessian was last formed, or since the past was last
-        dropped, whichever came last; see `COST_OF_UNSOLVED`.
+        dropped, whichever came last; see `COST_OF_UNSOLVED`. Where the whole Hessian is dear it outlasts the latter, see `DEAR`.
     exact : bool
         Whether the preconditioner is made of the whole Hessian.
     clock : float
