@@ -55,7 +55,7 @@ Midpoint Mixup at d = k^20, k = 6."""
 DEAR = COST_OF_UNSOLVED * RESTART_AFTER_UNSOLVED
 """Products beyond which the whole Hessian of a loss that keeps its residuals is held on to until the next escape. Where an equation fails, the step
 becomes shorter and the Hessian stays; where that does not do, it is formed again after the next failure. By the count of unsolved equations it would
-not be formed again: the past is dropped first, and the count with it. So it was for Midpoint Mixup at d = k^20, k = 20, where it takes 800 products."""
+not be formed again: the past is dropped first, and the count with it. That was so for Midpoint Mixup at d = k^20, k = 20, where it takes 800."""
 
 AT_ONCE = 10**9
 """Equations that count as unsolved where the whole Hessian is to be formed after the next failure."""
