@@ -212,12 +212,17 @@ def _changes(results: dict[str, Any], method: str) -> str:
 
 
 def _changing(results: dict[str, Any], method: str) -> list[str]:
-    """Return the choices that bring the outcome of a method clearly below `ENOUGH`, even if classes without a feature yet come to it."""
+    """Return the choices that bring the outcome of a method clearly below `ENOUGH`, even if classes without a feature yet come to it.
+
+    Each is told with the value at which the outcome is rarest, and how frequent it is there.
+    """
     other, found = OTHER[method], []
     for name in CHOICES:
-        others = [row[method][other] for row in results.get(name, {"rows": []})["rows"] if method in row]
-        if any(share and 1.0 - share[1] < ENOUGH for share in others):
-            found.append(_short(name))
+        rows = [row for row in results.get(name, {"rows": []})["rows"] if row.get(method, {}).get(other)]
+        if any(1.0 - row[method][other][1] < ENOUGH for row in rows):
+            least = min(rows, key=lambda row: float(row[method][NAMED[method]][0]))
+            share, low, high = least[method][NAMED[method]]
+            found.append(f"{_short(name)} (at {least['value']:g}: {share:.2f} [{low:.2f}, {high:.2f}])")
     return found
 
 
@@ -229,6 +234,16 @@ def _short(name: str) -> str:
 def _tried(results: dict[str, Any]) -> list[str]:
     """Return the choices of which something is known."""
     return [name for name in CHOICES if results.get(name, {"rows": []})["rows"]]
+
+
+def citations(results: dict[str, Any]) -> dict[str, list[str]]:
+    """Return what the documentation says of one patch of each feature."""
+    said = []
+    for row in results.get("C_P", {"rows": []})["rows"]:
+        if row["value"] == 1:
+            counts = row["midpoint"]["classes"]
+            said.append(f"With C_P = 1, {counts['both']} of {sum(counts.values())} classes had both features")
+    return {"limits.md": said}
 
 
 def picture(results: dict[str, Any]) -> Figure:
