@@ -28,6 +28,7 @@ from lib.study import TRAINING
 from lib.tables import table
 
 import mvsim
+from mvsim.counted import counted
 from mvsim.recording.feature_test import count_classes
 
 TITLE = "Flows to the settled state"
@@ -234,7 +235,8 @@ def _repeated_passage(results: dict[str, Any]) -> str:
         return ""
     alike = sum(row["learned"] == finer["learned"] for row, finer in pairs)
     first = sum(_first_escapes(row) == _first_escapes(finer) for row, finer in pairs)
-    return f"\nOf {len(pairs)} runs repeated at rtol / 10, {alike} learn the same features, and in {first} the views escape in the same order."
+    repeated_runs = counted(len(pairs), "run")
+    return f"\n{repeated_runs} repeated at rtol / 10: the same features are learned in {alike}, and views escape in the same order in {first}."
 
 
 def _first_escapes(row: dict[str, Any]) -> list[tuple[int, int]]:
