@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import mvsim
-from mvsim.verification import controls
+from mvsim.verification import controls, run_verdicts
 from mvsim.verification.controls import CONTROLS, Outcome
 from mvsim.verification.run_verdicts import Judgement
+from mvsim.verification.statements.replay import replayed
 from mvsim.verification.verdict import Verdict
 
 SMALL = mvsim.Parameters(k=3, N=40, d=400)
@@ -107,6 +108,11 @@ def test_a_control_whose_run_stops_has_not_turned_and_the_others_go_on(tmp_path,
     first, second = (outcome.verdict() for outcome in controls.run_controls(tmp_path, SMALL))
     assert (first.status, second.status) == ("fails", "holds")
     assert "its run could not be followed: nowhere" in first.detail
+
+
+def test_replays_of_controls_are_made():
+    """The tests of the command keep what replays say; were that to reach here, a control would be passed by what another run came to."""
+    assert run_verdicts.replayed is replayed
 
 
 def test_every_part_has_to_turn():
