@@ -222,7 +222,8 @@ def _changing(results: dict[str, Any], method: str) -> list[str]:
         if any(1.0 - row[method][other][1] < ENOUGH for row in rows):
             least = min(rows, key=lambda row: float(row[method][NAMED[method]][0]))
             share, low, high = least[method][NAMED[method]]
-            found.append(f"{_short(name)} (at {least['value']:g}: {share:.2f} [{low:.2f}, {high:.2f}])")
+            there = f"{_short(name)} = {least['value']:g}"
+            found.append(f"{_short(name)} ({NAMED[method]} in {share:.2f} [{low:.2f}, {high:.2f}] at {there})")
     return found
 
 
@@ -237,13 +238,18 @@ def _tried(results: dict[str, Any]) -> list[str]:
 
 
 def citations(results: dict[str, Any]) -> dict[str, list[str]]:
-    """Return what the documentation says of one patch of each feature."""
-    said = []
-    for row in results.get("C_P", {"rows": []})["rows"]:
-        if row["value"] == 1:
-            counts = row["midpoint"]["classes"]
-            said.append(f"With C_P = 1, {counts['both']} of {sum(counts.values())} classes had both features")
-    return {"limits.md": said}
+    """Return what the documentation says of one patch of each feature, and of many noise classes."""
+    counts = {(name, row["value"]): row["midpoint"] for name in ("C_P", "Q") for row in results[name]["rows"]}
+    one, many = counts["C_P", 1], counts["Q", 4]
+    more = min(row["classes"]["both"] for (name, value), row in counts.items() if name == "C_P" and value > 1)
+    return {
+        "limits.md": [
+            f"With C_P = 1, {one['classes']['both']} of {sum(one['classes'].values())} classes had both features",
+            f"{one['ends']['last time']} of 10 runs at the last time of the study, {one['classes']['none']} classes without a feature yet",
+            f"all {more} from C_P = 2 on",
+            f"they were {many['classes']['both']} of {sum(many['classes'].values())}, where {many['ends']['gradients']} of 10 runs were given up",
+        ]
+    }
 
 
 def picture(results: dict[str, Any]) -> Figure:
@@ -260,7 +266,8 @@ def picture(results: dict[str, Any]) -> Figure:
             place: dict[str, Any] = {"fontsize": 7, "transform": panels[0].transAxes}
             panels[0].text(0.03, height, f"{METHOD_NAMES[method]} ({SHAPES[marker]}): {words}", color=METHODS[method], **place)
         width = 92 if wide else 40
-        figure.suptitle(textwrap.fill(_message(results, ranges=False), width), fontsize=9, x=0.01, ha="left")
+        title = _message(results, ranges=False).replace(", 0.", ",\N{NO-BREAK SPACE}0.")  # no line ends within an interval
+        figure.suptitle(textwrap.fill(title, width), fontsize=9, x=0.01, ha="left")
         note = textwrap.fill(f"{_where(results)}. Bars: 95 % intervals. Dotted: {ENOUGH:g}. {UNFINISHED}", round(1.5 * width))
         figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
         return figure
