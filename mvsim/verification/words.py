@@ -16,11 +16,11 @@ BETWEEN_REGIMES = " / "
 SOON = "; settled, and may change later: "
 """Stands between what holds of a run and what is predicted to end it."""
 
-BEYOND = "beyond a bound whose constant the paper leaves open, so not contradicted"
-"""Of a number that is measured, and of which the proof fixes only the order."""
+BEYOND = "no contradiction, the paper leaves the constant open"
+"""Of a number that is measured beyond its bound, of which the proof fixes only the order."""
 
-OF_SIGN = "of the wrong sign, which no constant mends; not decided, since its error is not estimated"
-"""Of one that the paper has above 0, or below: there the bound is 0."""
+OF_SIGN = "wrong sign, undecided since its error is not estimated"
+"""Of one that the paper has above 0, or below: there the bound is 0, and no constant mends it."""
 
 
 def conclusion(code: int, verdicts: Collection[Verdict]) -> str:

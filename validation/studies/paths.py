@@ -423,7 +423,7 @@ def _quoted_steps(results: dict[str, Any]) -> list[str]:
 def passage(results: dict[str, Any]) -> str:
     """Put the theorems into a table, the steps that runs contradict into another, and the exponents of k in the constants into a third."""
     rows = []
-    for answer in sorted(results.values(), key=lambda answer: (answer["theorem"], answer["path"], answer["k"])):
+    for answer in map(results.__getitem__, _in_order(results)):
         if v := _features(answer):
             loud = "" if answer.get("noise") is None else f"{answer['noise']:.3g}"
             cells = [_counted(v, answer), _classes(answer), _ends(answer), f"**{v['status']}**"]
@@ -441,6 +441,11 @@ def passage(results: dict[str, Any]) -> str:
         + _steps_passage(results)
         + _slopes_passage(results)
     )
+
+
+def _in_order(results: dict[str, Any]) -> list[str]:
+    """Return the points as tables have them: by theorem, then by path, then by k."""
+    return sorted(results, key=lambda point: (results[point]["theorem"], results[point]["path"], results[point]["k"]))
 
 
 def _ends(answer: dict[str, Any]) -> str:
@@ -468,7 +473,7 @@ def _of_many_points(results: dict[str, Any]) -> str:
 def _steps_passage(results: dict[str, Any]) -> str:
     """Put into a table in how many runs steps are contradicted, point by point."""
     found = contradicted(results)
-    points = [point for point in results if any(point in at for at in found.values())]
+    points = [point for point in _in_order(results) if any(point in at for at in found.values())]
     if not points:
         return "\nNo run contradicts a step of the proofs.\n"
     totals = {step: [" of ".join(map(str, _over_points(at, results, path))) for path in (FALLING, "literal")] for step, at in found.items()}

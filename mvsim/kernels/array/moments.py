@@ -17,7 +17,8 @@ on a feature, as told by `mvsim.kernels.shared_noise.loops.moments`, where the r
 and the adjoint: with E_q = dM_q = sum_a D[y, s, h, a] sum_p beta^q, each factor of each product gets its derivative by a product.
 
 The others are gathered: of each feature the neurons that are other come first, in their order, as many places as the feature with most of them needs.
-Their adjoint goes back to neurons by products with the matrix that says which neuron is in which place.
+Their adjoint goes back to neurons by products with the matrix that says which neuron is in which place. As many classes are done at once as fit into
+a piece: a GPU takes about as long for a small call as for a larger one.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ from mvsim.kernels.array.by_class import ByClass
 from mvsim.kernels.array.tables import DirectTable
 from mvsim.kernels.limits import kappa
 
+_AT_ONCE = 4
+"""Arrays of the size of a piece that are there at once while neurons are evaluated one by one."""
+
 
 class _Regimes(NamedTuple):
     """Which neurons are in which regime on which feature, (k, F, m) bool each."""
@@ -41,16 +45,16 @@ class _Regimes(NamedTuple):
 
 
 class _Others(NamedTuple):
-    """The neurons of one class that are evaluated one by one.
+    """The neurons of some classes y that are evaluated one by one.
 
     Attributes
     ----------
     neuron : array
-        (F, w) indices.
+        (y, F, w) indices.
     real : array
-        (F, w) doubles, 1 where the place is taken, else 0.
+        (y, F, w) doubles, 1 where the place is taken, else 0.
     c, n : array
-        (F, w) correlation with the feature and (F, w, G) pre-activations of patterns.
+        (y, F, w) correlation with the feature and (y, F, w, G) pre-activations of patterns.
     """
 
     neuron: Any
@@ -97,7 +101,7 @@ class MomentTable(DirectTable):
         table = xp.matmul(M, self._powers[None, ...])
         width = self._width(regimes)
         if width:
-            table = table + xp.stack([self._of_others(self._others(columns, regimes, y, width)) for y in range(columns.shape[0])])
+            table = table + xp.concat([self._of_others(self._others(columns, regimes, y, width)) for y in self._pieces(B, width)], axis=0)
         return self._points.in_slots(table)
 
     def pull_back(self, columns: Any, D: Any) -> Any:
@@ -109,8 +113,8 @@ class MomentTable(DirectTable):
         dc, dn = self._pulled_back_through_moments(A, B, regimes, E)
         width = self._width(regimes)
         if width:
-            parts = [self._pulled_back_from_others(self._others(columns, regimes, y, width), at[y, ...], columns.shape[1]) for y in range(D.shape[0])]
-            dc, dn = dc + xp.stack([c for c, _ in parts]), dn + xp.stack([n for _, n in parts])
+            parts = [self._pulled_back_from_others(self._others(columns, regimes, y, width), at[y, ...], B.shape[1]) for y in self._pieces(B, width)]
+            dc, dn = dc + xp.concat([c for c, _ in parts], axis=0), dn + xp.concat([n for _, n in parts], axis=0)
         return xp.concat([xp.matrix_transpose(dc), dn], axis=2)
 
     def _factors(self, columns: Any) -> tuple[Any, Any]:
@@ -179,42 +183,50 @@ class MomentTable(DirectTable):
             powers.append(powers[-1] * base)
         return powers
 
-    def _others(self, columns: Any, regimes: _Regimes, y: int, width: int) -> _Others:
-        """Gather the neurons of class y that are evaluated one by one."""
+    def _pieces(self, B: Any, width: int) -> list[slice]:
+        """Return slices of classes, where so many neurons of each are other on a feature."""
+        p, (k, _, G) = self._points, B.shape
+        return self._device.pieces(k, _AT_ONCE * width * p.classes * p.views * p.patches * p.places * G)
+
+    def _others(self, columns: Any, regimes: _Regimes, y: slice, width: int) -> _Others:
+        """Gather the neurons of some classes that are evaluated one by one."""
         xp, F = self._device.xp, self._points.classes * self._points.views
         other = xp.astype(regimes.other[y, :, :], xp.int64)
-        neuron = xp.argsort(-other, axis=1, stable=True)[:, :width]
-        real = xp.take_along_axis(other, neuron, axis=1)
-        c = xp.take_along_axis(xp.matrix_transpose(columns[y, :, :F]), neuron, axis=1)
-        return _Others(neuron, xp.astype(real, xp.float64), c, self._device.take(columns[y, :, F:], neuron, 0))
+        neuron = xp.argsort(-other, axis=2, stable=True)[:, :, :width]
+        real = xp.take_along_axis(other, neuron, axis=2)
+        c = xp.take_along_axis(xp.matrix_transpose(columns[y, :, :F]), neuron, axis=2)
+        patterns = columns[y, :, F:]
+        classes, m, G = patterns.shape
+        of_class = m * xp.arange(classes, device=self._device.place)[:, None, None]
+        n = self._device.take(xp.reshape(patterns, (classes * m, G)), neuron + of_class, 0)
+        return _Others(neuron, xp.astype(real, xp.float64), c, n)
 
     def _read_others(self, others: _Others) -> Any:
-        """Return (w, s, l, p, h, a): z."""
+        """Return (y, w, s, l, p, h, a): z."""
         xp, p = self._device.xp, self._points
-        width, G = others.n.shape[1:]
-        c = xp.reshape(xp.matrix_transpose(others.c), (width, p.classes, p.views, 1, 1, 1))
-        n = xp.reshape(xp.permute_dims(others.n, (1, 0, 2)), (width, p.classes, p.views, 1, G, 1))
+        classes, _, width, G = others.n.shape
+        c = xp.reshape(xp.matrix_transpose(others.c), (classes, width, p.classes, p.views, 1, 1, 1))
+        n = xp.reshape(xp.permute_dims(others.n, (0, 2, 1, 3)), (classes, width, p.classes, p.views, 1, G, 1))
         return (self._lam * self._beta) * c + self._mu * n
 
     def _real(self, others: _Others) -> Any:
-        """Return (w, s, l, 1, 1, 1): 1 where a place is taken, else 0."""
-        xp, p = self._device.xp, self._points
-        return xp.reshape(xp.matrix_transpose(others.real), (others.real.shape[1], p.classes, p.views, 1, 1, 1))
+        """Return (y, w, s, l, 1, 1, 1): 1 where a place is taken, else 0."""
+        xp, p, (classes, _, width) = self._device.xp, self._points, others.real.shape
+        return xp.reshape(xp.matrix_transpose(others.real), (classes, width, p.classes, p.views, 1, 1, 1))
 
     def _of_others(self, others: _Others) -> Any:
-        """Return (s, h, a): what they contribute to the table."""
+        """Return (y, s, h, a): what they contribute to the table."""
         xp, real = self._device.xp, self._real(others)
         R = self._activation.value(self._read_others(others))
-        return xp.sum(xp.where(real > 0.0, R, xp.zeros_like(R)), axis=(0, 2, 3))
+        return xp.sum(xp.where(real > 0.0, R, xp.zeros_like(R)), axis=(1, 3, 4))
 
     def _pulled_back_from_others(self, others: _Others, D: Any, m: int) -> tuple[Any, Any]:
-        """Return (F, m) and (m, G): their derivatives by correlations and patterns, for D (s, h, a)."""
-        xp = self._device.xp
-        width, F = others.neuron.shape[1], others.neuron.shape[0]
-        w = self._activation.slope(self._read_others(others)) * D[None, :, None, None, :, :] * self._real(others)
-        c = self._lam * xp.reshape(xp.sum(w * self._beta, axis=(3, 4, 5)), (width, F, 1))
-        n = self._mu * xp.reshape(xp.sum(w, axis=(3, 5)), (width, F, -1))
+        """Return (y, F, m) and (y, m, G): their derivatives by correlations and patterns, for D (y, s, h, a)."""
+        xp, (classes, F, width) = self._device.xp, others.neuron.shape
+        w = self._activation.slope(self._read_others(others)) * D[:, None, :, None, None, :, :] * self._real(others)
+        c = self._lam * xp.reshape(xp.sum(w * self._beta, axis=(4, 5, 6)), (classes, width, F, 1))
+        n = self._mu * xp.reshape(xp.sum(w, axis=(4, 6)), (classes, width * F, -1))
         neurons = xp.arange(m, device=self._device.place)
-        stands = xp.astype(xp.matrix_transpose(others.neuron)[:, :, None] == neurons, xp.float64)  # (w, F, m)
-        dn = xp.matmul(xp.matrix_transpose(xp.reshape(stands, (width * F, m))), xp.reshape(n, (width * F, -1)))
-        return xp.sum(stands * c, axis=0), dn
+        stands = xp.astype(xp.matrix_transpose(others.neuron)[..., None] == neurons, xp.float64)  # (y, w, F, m)
+        dn = xp.matmul(xp.matrix_transpose(xp.reshape(stands, (classes, width * F, m))), n)
+        return xp.sum(stands * c, axis=1), dn

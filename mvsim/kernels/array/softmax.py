@@ -59,9 +59,9 @@ class PairSoftmax:
         E1 = xp.exp(values.U)
         E2 = E1 if pairs.symmetric else xp.exp(values.V)
         of_noise = xp.exp(pairs.plan.repeats * values.terms[:, :blocks])
-        D, loss = Adjoint(pairs), 0.0
-        for tile, weight in zip(pairs.tiles, self._weights, strict=True):
-            loss += self._add_tile(D, tile, weight, E1, E2, of_noise)
+        D = Adjoint(pairs)
+        of_tiles = [self._add_tile(D, tile, weight, E1, E2, of_noise) for tile, weight in zip(pairs.tiles, self._weights, strict=True)]
+        loss = float(sum(of_tiles[1:], of_tiles[0]))  # at the end, so that no tile waits for the one before it
         of_extra, residual = self._extra.add(D, values)
         U, V, linear = self._targets
         linear_part = [(values.U, U), (values.terms[:, :blocks], linear)] + ([] if pairs.symmetric else [(values.V, V)])
@@ -70,8 +70,8 @@ class PairSoftmax:
         by_V = by_U if pairs.symmetric else D.V - V
         return loss, Values(by_U, by_V, xp.concat([D.blocks - linear, residual], axis=1))
 
-    def _add_tile(self, D: Adjoint, tile: Tile, weight: Any, E1: Any, E2: Any, of_noise: Any) -> float:
-        """Add the derivative of sum w log Z of a tile, and return that sum."""
+    def _add_tile(self, D: Adjoint, tile: Tile, weight: Any, E1: Any, E2: Any, of_noise: Any) -> Any:
+        """Add the derivative of sum w log Z of a tile, and return that sum, which stays on the device."""
         xp, pairs = self._device.xp, self._pairs
         h = pairs.G - tile.from_pattern
         first = xp.permute_dims(E1[:, tile.from_pattern :, tile.rows], (1, 2, 0))  # (h, a, k)
@@ -82,7 +82,7 @@ class PairSoftmax:
         by_first = first * xp.matmul(R, xp.matrix_transpose(second))  # (h, a, k)
         by_second = second * xp.matmul(xp.matrix_transpose(first), R)  # (h, k, b)
         D.add_sums(tile, xp.permute_dims(by_first, (2, 0, 1)), xp.permute_dims(by_second, (1, 0, 2)))
-        return float(xp.sum(weight * xp.log(Z)))
+        return xp.sum(weight * xp.log(Z))
 
     @cached_property
     def _weights(self) -> list[Any]:

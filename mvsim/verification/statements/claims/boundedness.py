@@ -29,7 +29,7 @@ def monotone(evidence: Evidence) -> Verdict:
     The sign of the gradient itself, at the saved states, is in the detail, of these neurons and of all: it decides nothing, since at a state where
     nothing moves it is the error of the run, and on neurons with c <= 0 the own feature does not act.
     """
-    name, statement = "Corollary B.26", "own correlations in B_{y,l} never fall (our reading: the formula is missing from the text at hand)"
+    name, statement = "Corollary B.26", "own correlations in B_{y,l} never fall (our reading: formula missing)"
     own, states, allowed = evidence.own, evidence.snapshots, FALL * evidence.rtol or OF_ROUNDING
     inside = since(own >= evidence.threshold)  # (T, k, m, V)
     entered = inside[-1]
