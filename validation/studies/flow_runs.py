@@ -194,8 +194,9 @@ def citations(results: dict[str, Any]) -> dict[str, list[str]]:
     ]
     if row := results.get("k=20 literal midpoint"):
         learned, minutes = f"{row['classes']['both']} of {sum(row['classes'].values())} classes", took("k=20 literal midpoint", True)
-        settled, unsettled = f"settled after {minutes} minutes, with both features in {learned}", f"not settled after {minutes} minutes, when {learned}"
-        rows.append(f"at k = 20 {settled if row['settled'] else f'{unsettled} had both features'}")
+        settled = f"settled after {minutes} minutes, with both features in {learned}"
+        unsettled = f"not settled after {minutes} minutes, when {learned} had both features"
+        rows.append(f"at k = 20 {settled if row['settled'] else unsettled}")
     return {"limits.md": rows}
 
 
