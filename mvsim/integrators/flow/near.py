@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from mvsim.integrators.flow.null_directions import NullDirections, Preconditioner
+from mvsim.integrators.flow.null_directions import LOST, NullDirections, Preconditioner
 from mvsim.linalg.arrow_matrix import Curvature
 from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.primitives import Places, primitives_of
+from mvsim.linalg.vectors import flat, largest
 
 MOST_COLUMNS = 1600
 """Most coordinates for which the whole Hessian is formed, one product for each. With one neuron of each class that can be stiff there are 2 k^2 of
@@ -109,7 +110,8 @@ class Near:
             If P is singular to working precision, on NumPy; elsewhere results are then not finite.
         """
         hessian, slope = self.hessian(exactly), self.slope[self.index]
-        null = self._null_directions.hidden_at(gamma) if exactly and self.neuron is not None else None
+        may_be_lost = exactly and self.neuron is not None and gamma * largest(flat(hessian.border)) > LOST
+        null = self._null_directions.hidden_at(gamma) if may_be_lost else None
         if null is None or not null.stiffness:
             solve = hessian.shifted(gamma).within(self.index).solve
             return lambda r, rest: slope * solve(r / slope)
