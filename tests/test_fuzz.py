@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import warnings
 from pathlib import Path
 
@@ -105,6 +106,7 @@ MISBEHAVIOUR = {
     "environment": (lambda: os.environ.update(MVSIM_FUZZ="1"), "global state is changed"),
     "stream": (lambda: setattr(sys, "stdout", io.StringIO()), "global state is changed"),
     "errstate": (lambda: np.seterr(all="ignore"), "global state is changed"),
+    "thread": (lambda: threading.Timer(5.0, lambda: None).start(), "global state is changed"),
     "warning": (lambda: warnings.warn("overflow encountered", RuntimeWarning, stacklevel=1), "a Python warning"),
     "file": (lambda: open(".run.nc.tmp", "w").close(), "files are left behind"),
     "descriptor": (lambda: os.write(2, b"CVODE"), "written to a file descriptor"),

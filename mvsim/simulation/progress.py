@@ -76,3 +76,4 @@ def compilation_announced(progress: Progress, info: dict[str, Any]) -> Iterator[
             yield ready
     finally:
         slow.cancel()
+        slow.join()  # so that its thread does not outlive the body

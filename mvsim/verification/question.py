@@ -97,7 +97,7 @@ class Question:
         """Raise `UsageError` if nothing is asked, an argument is out of its domain, or one is given that would change nothing."""
         self._check_fields()
         if not (self.runs or self.theorems or self.results or self.controls):
-            raise UsageError("nothing to verify: give run files (mvsim verify RUN.nc), --theorem 4.6, --result 3.2 or --controls")
+            raise UsageError("nothing to verify: give runs (mvsim verify RUN.nc), --theorem 4.6, --result 3.2 or --controls")
         for name in ("controls", "follow", "strict"):
             if not isinstance(value := getattr(self, name), (bool, np.bool_, NoneType)):
                 raise UsageError(f"{name}={echo(value)}: must be True or False")

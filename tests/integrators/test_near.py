@@ -28,8 +28,8 @@ def test_the_preconditioner_is_the_inverse_in_the_coordinates_of_y(index):
     matrix = np.eye(5) + 0.3 * slope[:, None] * H / slope
     inverse = np.linalg.inv(matrix)[np.ix_(index, index)]
     r = rng.standard_normal((2, len(index)))
-    assert np.abs(near.preconditioner(0.3)(r) - r @ inverse.T).max(initial=0.0) <= ROUNDOFF * np.abs(inverse).max(initial=0.0) * 1e3
-    assert near.preconditioner(0.3)(r[0]).shape == (len(index),)
+    assert np.abs(near.preconditioner(0.3)(r, 0.0 * r) - r @ inverse.T).max(initial=0.0) <= ROUNDOFF * np.abs(inverse).max(initial=0.0) * 1e3
+    assert near.preconditioner(0.3)(r[0], r[0]).shape == (len(index),)
 
 
 class Counted(Problem):
@@ -48,7 +48,8 @@ class Counted(Problem):
         class Noting(Near):
             def preconditioner(noting, gamma, exactly=False):  # noqa: N805
                 self.gammas.append(gamma)
-                return shifted(gamma).solve
+                solve = shifted(gamma).solve
+                return lambda r, rest: solve(r)
 
         return Noting(curvature, near.slope, near.index, near.rate, lambda new: self.serves(y, new))
 
@@ -88,7 +89,7 @@ def test_the_whole_hessian_is_formed_on_the_device_of_its_arrays():
     r = np.array([1.0, 2.0, 3.0])
     shifted = np.eye(3)
     shifted[np.ix_([0, 2], [0, 2])] += 0.5 * (square @ square.T)[np.ix_([0, 3], [0, 3])]
-    assert fetched(near.preconditioner(0.5, True)(STRICT.put(r))) == pytest.approx(np.linalg.solve(shifted, r))
+    assert fetched(near.preconditioner(0.5, True)(STRICT.put(r), STRICT.put(r))) == pytest.approx(np.linalg.solve(shifted, r))
 
 
 class Coupled(Problem):

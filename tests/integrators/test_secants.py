@@ -47,7 +47,7 @@ class Linear:
         """The solution with the preconditioner P, by default 1; by default it does not matter how far the other coordinates move."""
         equation = ImplicitEquation(self.f, gamma, self.predicted, self.velocity)
         near = Near(Curvature.nothing(), np.ones(len(self.predicted)), self.index, self.rate, lambda y: True)
-        precondition = (lambda r: r) if P is None else (lambda r: np.linalg.solve(P, r.T).T)
+        precondition = (lambda r, rest: r) if P is None else (lambda r, rest: np.linalg.solve(P, r.T).T)
         weight = np.where(np.isin(np.arange(len(self.predicted)), self.index), 1.0, UNIMPORTANT) if weight is None else weight
         return solve_by_secants(equation, near, precondition, weight, allowed, rate, secants or Secants.none())
 
@@ -57,7 +57,7 @@ def test_a_residual_that_grows_is_given_up_only_if_it_grows_very_much_and_is_not
     """The first residual is ``size`` and the second ``growth`` times that; 0.1 is enough."""
     equation = ImplicitEquation(lambda y: np.array([(1.0 + growth) * size]), 1.0, np.zeros(1), np.zeros(1))
     near = Near(Curvature.nothing(), np.ones(1), np.arange(1), lambda x: np.array([size]), lambda y: True)
-    solution, _ = solve_by_secants(equation, near, lambda r: r, np.ones(1), 1.0, 1.0, Secants.none())
+    solution, _ = solve_by_secants(equation, near, lambda r, rest: r, np.ones(1), 1.0, 1.0, Secants.none())
     assert (solution is not None) == solved
 
 
@@ -142,7 +142,7 @@ def test_a_solution_for_the_stiff_coordinates_alone_is_none():
     rates = np.array([-50.0, -0.8])
     equation = ImplicitEquation(lambda y: rates * y + 1.0, 1.0, np.zeros(2), np.zeros(2))
     near = Near(Curvature.nothing(), np.ones(2), np.array([0]), lambda x: -50.0 * x + 1.0, lambda y: True)
-    solution, secants = solve_by_secants(equation, near, lambda r: r / 51.0, np.ones(2), 1.0, 1.0, Secants.none())
+    solution, secants = solve_by_secants(equation, near, lambda r, rest: r / 51.0, np.ones(2), 1.0, 1.0, Secants.none())
     assert solution is None
     assert secants.steps.shape == (0, 0)
 

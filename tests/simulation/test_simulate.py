@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from example_run import assert_same_bits
@@ -113,3 +115,10 @@ def test_the_readable_kernel_serves_the_test_of_feature_learning_too(noise, monk
     mvsim.simulate(p, "erm", backend="numpy", integrator="gd", t_end=1.0, eta=1.0, n_test=2)
     with pytest.raises(AssertionError, match="a compiled kernel"):
         mvsim.simulate(p, "erm", backend="numba", integrator="gd", t_end=1.0, eta=1.0, n_test=2)
+
+
+def test_no_thread_but_those_of_the_loops_outlives_a_run():
+    before = set(threading.enumerate())
+    for _ in range(20):
+        mvsim.simulate(mvsim.Parameters(k=3, m=2, N=6), "erm", t_end=5.0, n_test=1, threads=1)
+        assert not [one.name for one in set(threading.enumerate()) - before if not one.name.startswith("mvsim_")]

@@ -109,7 +109,7 @@ def _filtered_errors() -> Iterator[None]:
         last.clear()
         if near is not None:
             error = solution.correction.copy()
-            error[near.index] = near.preconditioner(equation.gamma)(error[near.index])
+            error[near.index] = near.preconditioner(equation.gamma)(error[near.index], error[near.index])
             last.append((solution.correction / weight, error / weight))
         return now, solution
 

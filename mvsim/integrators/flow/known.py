@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from mvsim.integrators.flow.interface import System
 from mvsim.integrators.flow.near import Near
+from mvsim.integrators.flow.null_directions import Preconditioner
 from mvsim.integrators.flow.stepper_state import StepperState
 
 OUTGROWN = 6.0
@@ -37,7 +37,7 @@ class Known:
         near = self.near(now)
         return near.products_of_exact if near is not None and near.lasting and math.isfinite(near.products_of_exact) else 0.0
 
-    def preconditioner(self, now: StepperState) -> Callable[[Any], Any]:
+    def preconditioner(self, now: StepperState) -> Preconditioner:
         """Return the preconditioner of a state."""
         near = self.near(now)
         assert near is not None

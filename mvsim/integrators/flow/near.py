@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from mvsim.integrators.flow.null_directions import LOST, NullDirections, Preconditioner
 from mvsim.linalg.arrow_matrix import Curvature
 from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.primitives import Places, primitives_of
+from mvsim.linalg.vectors import flat, largest
 
 MOST_COLUMNS = 1600
 """Most coordinates for which the whole Hessian is formed, one product for each. With one neuron of each class that can be stiff there are 2 k^2 of
@@ -43,6 +45,8 @@ class Near:
         Coordinates at which y is not a straight function of c; none by default.
     lasting : bool
         Whether the Hessian keeps its size as time goes on after an escape, see `mvsim.integrators.base.Field`.
+    neuron : array, optional
+        (s,) integers: the neuron of each coordinate that can be stiff; none has directions without a force by default.
     """
 
     curvature: Curvature
@@ -53,6 +57,7 @@ class Near:
     product: Callable[[Any], Any] | None = None
     curved: Any = None
     lasting: bool = False
+    neuron: Any = None
 
     @cached_property
     def places(self) -> Places:
@@ -87,8 +92,15 @@ class Near:
         H = xp.stack([self.product(place.written(one, ones))[index] for place in places])
         return Curvature.of_border(index, 0.5 * (H + xp.matrix_transpose(H)), LIFETIME_OF_EXACT)
 
-    def preconditioner(self, gamma: float, exactly: bool = False) -> Callable[[Any], Any]:
-        """Return P^-1 with P = 1 + gamma D H D^-1, for vectors (s,), or many (p, s), of the coordinates that can be stiff.
+    @cached_property
+    def _null_directions(self) -> NullDirections:
+        """Those of the whole Hessian, in the coordinates of its border."""
+        whole = self._exact
+        neuron = self.neuron[primitives_of(self.index).lookup(self.index, whole.border_index)]
+        return NullDirections.of(whole.border, neuron)
+
+    def preconditioner(self, gamma: float, exactly: bool = False) -> Preconditioner:
+        """Return P^-1 with P = 1 + gamma D H D^-1, for vectors of the coordinates that can be stiff.
 
         H is what `hessian` says.
 
@@ -97,6 +109,12 @@ class Near:
         numpy.linalg.LinAlgError
             If P is singular to working precision, on NumPy; elsewhere results are then not finite.
         """
-        shifted = self.hessian(exactly).shifted(gamma).within(self.index)
-        slope = self.slope[self.index]
-        return lambda r: slope * shifted.solve(r / slope)
+        hessian, slope = self.hessian(exactly), self.slope[self.index]
+        may_be_lost = exactly and self.neuron is not None and gamma * largest(flat(hessian.border)) > LOST
+        null = self._null_directions.hidden_at(gamma) if may_be_lost else None
+        if null is None or not null.stiffness:
+            solve = hessian.shifted(gamma).within(self.index).solve
+            return lambda r, rest: slope * solve(r / slope)
+        solve = replace(hessian, border=null.stiffened(hessian.border)).shifted(gamma).within(self.index).solve
+        inverse = null.moved(primitives_of(self.index).lookup(hessian.border_index, self.index)).inverse(solve)
+        return lambda r, rest: slope * inverse(r / slope, rest / slope)

@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 from array_api_compat import device
 
-from mvsim.integrators.flow.krylov import Operator
 from mvsim.integrators.flow.near import Near
 from mvsim.integrators.flow.newton import FORGOTTEN, SOLVED, ImplicitEquation, Solution
+from mvsim.integrators.flow.null_directions import Preconditioner
 from mvsim.linalg.namespaces import namespace_of
 from mvsim.linalg.primitives import primitives_of
 from mvsim.linalg.vectors import all_finite, integers_like, length, same_entries
@@ -104,7 +104,7 @@ class _Iteration:
 
     r: Any
 
-    def __init__(self, equation: ImplicitEquation, near: Near, precondition: Operator, weight: Any, secants: Secants) -> None:
+    def __init__(self, equation: ImplicitEquation, near: Near, precondition: Preconditioner, weight: Any, secants: Secants) -> None:
         self._gamma, self._precondition = equation.gamma, precondition
         self._predicted, self._velocity, self._units = (v[near.index] for v in (equation.predicted, equation.velocity, weight))
         self.correction = namespace_of(weight).zeros_like(self._predicted)
@@ -119,7 +119,7 @@ class _Iteration:
     def arrived(self, slope: Any) -> None:
         """Take note of f here (s,)."""
         self._slope = slope
-        self.r = self._precondition(self._gamma * slope - self._velocity - self.correction) / self._units
+        self.r = self._precondition(self._gamma * slope - self._velocity - self.correction, self._velocity + self.correction) / self._units
 
     def next_step(self) -> Any:
         """Return (s,): the best step from here."""
@@ -133,7 +133,7 @@ class _Iteration:
         self.arrived(slope)
 
     def _change_of_residual(self, steps: Any, responses: Any) -> Any:
-        return self._precondition(self._gamma * responses - steps) / self._units
+        return self._precondition(self._gamma * responses - steps, steps) / self._units
 
 
 class _Others:
@@ -177,7 +177,7 @@ class _Others:
 
 
 def solve_by_secants(
-    equation: ImplicitEquation, near: Near, precondition: Operator, weight: Any, allowed: float, rate: float, secants: Secants
+    equation: ImplicitEquation, near: Near, precondition: Preconditioner, weight: Any, allowed: float, rate: float, secants: Secants
 ) -> tuple[Solution | None, Secants]:
     """Return the solution, None if the iteration does not converge, and the directions that are known now.
 
@@ -187,7 +187,7 @@ def solve_by_secants(
         What is solved.
     near : Near
         The part that can be stiff.
-    precondition : callable
+    precondition : Preconditioner
         P^-1 for that part.
     weight : array
         (n,) tolerances.

@@ -135,8 +135,10 @@ class ChartedField:
         curvature, slope, curved = self.curvature(y), self.slope(y), self.chart.curved(y)
         if curvature is None:
             return None
+        features = math.prod(self.shape[2:])
         if self.field.part is None:
-            return Near(curvature, slope, integers_like(self.size, y), self.rate, lambda y: True, self._product(y), curved, self.field.lasting)
+            every = integers_like(self.size, y)
+            return Near(curvature, slope, every, self.rate, lambda y: True, self._product(y), curved, self.field.lasting, every // features)
         part = self.field.part(self.correlations(y))
         chart = self.chart.within(part.positions)
 
@@ -149,7 +151,8 @@ class ChartedField:
         def serves_at(y: Any) -> bool:
             return part.is_whole_at(self.correlations(y))
 
-        return Near(curvature, slope, part.positions, rate, serves_at, self._product(y), curved, self.field.lasting)
+        neuron = part.positions // features
+        return Near(curvature, slope, part.positions, rate, serves_at, self._product(y), curved, self.field.lasting, neuron)
 
     def _product(self, y: Any) -> Callable[[Any], Any] | None:
         """Return v (n,) -> the Hessian by c at y times v, if the field tells it."""
