@@ -11,8 +11,9 @@
    preconditioned by (I + gamma H)^-1 with the part of the Hessian that is stiff, which the field gives
    (`mvsim.linalg.arrow_matrix.Curvature`), and evaluates the escaped neurons alone (`near`). Where escaped neurons stay in balance with noise for
    so long that this is not enough, the whole Hessian of the escaped neurons is formed once the failed equations have cost as much as forming it; but
-   only if it has at most `near.MOST_COLUMNS` columns and no neuron rests. Of a field that gives no Hessian equations are solved by Newton's method
-   and GMRES (`newton`, `krylov`).
+   only if it has at most `near.MOST_COLUMNS` columns and no neuron rests. Directions in which no force acts, which its rounding hides from very long
+   steps, are treated apart (`null_directions`). Of a field that gives no Hessian equations are solved by Newton's method and GMRES (`newton`,
+   `krylov`).
 3. *The scale of errors.* The cross-entropy falls as exp(-margin), so that outputs have to be resolved absolutely, however large correlations
    are. The field gives what change of each coordinate counts (`mvsim.objectives.scales`), `system` also bounds errors by the time to an escape,
    and `error_size` makes one number of the errors of all coordinates.

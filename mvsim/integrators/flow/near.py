@@ -46,7 +46,7 @@ class Near:
     lasting : bool
         Whether the Hessian keeps its size as time goes on after an escape, see `mvsim.integrators.base.Field`.
     neuron : array, optional
-        (s,) integers: the neuron of each coordinate that can be stiff; none has directions without a force by default.
+        (s,) integers: the neuron of each coordinate that can be stiff. Without it no direction without a force is looked for.
     """
 
     curvature: Curvature

@@ -28,8 +28,8 @@ Preconditioner = Callable[[Any, Any], Any]
 """(r, rest) -> P^-1 r, for r = force - rest (s,), or for many, (p, s) each."""
 
 ROUNDING = 1e-10
-"""Part of its terms below which what is left of a sum counts as 0. In the Hessian of Midpoint Mixup at d = k^20, k = 20 singular values of 10^-15
-belong to such directions, and all others are above 10^-3."""
+"""Part of its terms below which what is left of a sum counts as 0: well above the rounding of the terms, 10^-15, and well below what a pattern adds
+that a neuron is active on."""
 
 SWEEPS = 20
 """Times that each row and column of a symmetric matrix is divided by the root of its largest entry, until that is 1 (Ruiz, RAL-TR-2001-034)."""
