@@ -157,7 +157,8 @@ def _newton_gmres() -> Iterator[None]:
         correction = np.zeros_like(predicted)
 
         def inverse(v: np.ndarray) -> np.ndarray:
-            return near.places.written(v, precondition((v * weight)[near.index]) / weight[near.index])
+            scaled = (v * weight)[near.index]
+            return near.places.written(v, precondition(scaled, scaled) / weight[near.index])
 
         for iteration in range(newton.ITERATIONS):
             y = predicted + correction
