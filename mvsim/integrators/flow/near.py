@@ -110,7 +110,7 @@ class Near:
             If P is singular to working precision, on NumPy; elsewhere results are then not finite.
         """
         hessian, slope = self.hessian(exactly), self.slope[self.index]
-        may_be_lost = exactly and self.neuron is not None and gamma * largest(flat(hessian.border)) > LOST
+        may_be_lost = exactly and self.neuron is not None and LOST < gamma * largest(flat(hessian.border)) < math.inf
         null = self._null_directions.hidden_at(gamma) if may_be_lost else None
         if null is None or not null.stiffness:
             solve = hessian.shifted(gamma).within(self.index).solve

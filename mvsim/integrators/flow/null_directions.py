@@ -4,7 +4,8 @@ The force on a neuron is a combination of the patterns of its input on which it 
 correlations can change along some n on which no force depends: H n = 0, and the force along n is 0. Along n, P = 1 + gamma H is 1. In double
 precision that 1 is lost once a step takes 10^16 times as long as the coordinates in n take to relax: n^T P n is what is left of entries as large as
 gamma H that cancel, which is anything up to 10^-16 gamma H, of either sign. With such a P an iteration jumps along n at random, by more than errors
-may be, and steps stay short: Midpoint Mixup at d = k^20, k = 20 spent most of its gradients on that.
+may be, and steps stay short. Midpoint Mixup at d = k^20, k = 20 had not settled after 1.2 million gradients; with the directions treated apart it
+settles after 426,000.
 
 P and the projection Pi = N N^T on these directions commute, and P is 1 on them. With any H' that differs from H along them alone
 
@@ -28,17 +29,18 @@ Preconditioner = Callable[[Any, Any], Any]
 """(r, rest) -> P^-1 r, for r = force - rest (s,), or for many, (p, s) each."""
 
 ROUNDING = 1e-10
-"""Part of its terms below which what is left of a sum counts as 0: well above the rounding of the terms, 10^-15, and well below what a pattern adds
-that a neuron is active on."""
+"""Part of its terms below which what is left of a sum counts as 0, well above the rounding of the terms, 10^-15. A pattern on which a neuron is
+active, and that has less than this part of the weight of another one on the same features, is taken for rounding; so is its force where forces on the
+other are not yet balanced."""
 
 SWEEPS = 20
 """Times that each row and column of a symmetric matrix is divided by the root of its largest entry, until that is 1 (Ruiz, RAL-TR-2001-034)."""
 
 SOFT = 1e-30
-"""Coordinates with entries below this part of the largest are left out: those of features on which the neuron is dormant."""
+"""Coordinates with entries below this part of the largest are left out, such as those of features on which the neuron is dormant."""
 
 LOST = 1e10
-"""gamma times the stiffness beside a direction from which on P is not trusted along it."""
+"""gamma times the stiffness beside a direction from which on P is not trusted along it: of the 1 that it should be six digits are left then."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +60,7 @@ class NullDirections:
 
     @staticmethod
     def of(H: Any, neuron: Any) -> NullDirections:
-        """Return those that lie within one neuron.
+        """Return those that lie within one neuron; others, of several neurons together, are not looked for.
 
         Parameters
         ----------

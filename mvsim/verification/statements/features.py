@@ -190,4 +190,4 @@ def _unsaved_told(run: Run, learned: Learned) -> list[str]:
     """Say if no state was saved between when training accuracy became 1 and the end: views that were lost and learned again are not seen."""
     trained = trained_since(run, learned)
     unseen = np.isfinite(trained) and not any(state.time >= trained for state in learned.earlier)
-    return [f"no state was saved after t = {trained:.4g}: a view lost after that is not seen"] if unseen else []
+    return [f"no state was saved after t = {trained:.4g}: lost views are not seen"] if unseen else []

@@ -468,7 +468,7 @@ def test_a_run_that_is_too_short_says_how_far_to_go():
 
 def test_without_saved_states_nothing_that_was_lost_is_seen():
     run, learned = made_up([[NONE] * 10, *[[BOTH] * 10] * 3], ACCURACY, TIMES)
-    unseen = "no state was saved after t = 1: a view lost after that is not seen"
+    unseen = "no state was saved after t = 1: lost views are not seen"
     assert unseen in THEOREMS["4.7"].judge(run, replace(learned, earlier=[at(0.5, [BOTH] * 10)]))[1].detail
     assert unseen not in THEOREMS["4.7"].judge(run, replace(learned, earlier=[at(0.5, [BOTH] * 10), at(2.0, [BOTH] * 10)]))[1].detail
 
