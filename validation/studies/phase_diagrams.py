@@ -345,6 +345,5 @@ def _mixing_passage(mixing: dict[str, Any]) -> str:
         f"\nMixup with the mixing law Beta(a, a) was followed at k = 3, N = 60 to t = {MIXING_END:g}. The table counts classes that have one "
         "feature, both, and none yet, and runs in which every class has both; the last column is since when, in the latest of them. On the same data "
         f"ERM (a to 0) has exactly one feature in {erm:.0%} of the classes by then, Midpoint Mixup (a to infinity) both in {midpoint:.0%}, classes "
-        "with none yet counted as neither.\n\n"
-        + table(["a", "one feature", "both", "none yet", "runs with both in every class", "since t"], rows)
+        "with none yet counted as neither.\n\n" + table(["a", "one feature", "both", "none yet", "runs with both in every class", "since t"], rows)
     )
