@@ -154,8 +154,9 @@ SHIFT = {"erm": -0.12, "midpoint": 0.12}
 
 def _message(results: dict[str, Any], ranges: bool) -> str:
     """Say with what each outcome changes, what drawn pairs do, and whether steps below the edge of stability end as the flow does."""
-    erm, midpoint = (f"{METHOD_NAMES[method]} {{}}with {_changes(results, method)}" for method in OUTCOMES)
-    said = [f"The outcome of {erm.format('changes ')}, that of {midpoint.format('')}"]
+    in_order = sorted(OUTCOMES, key=lambda method: not _changing(results, method))
+    first, second = (f"{METHOD_NAMES[method]} {{}}with {_changes(results, method)}" for method in in_order)
+    said = [f"The outcome of {first.format('changes ')}, that of {second.format('')}"]
     if not any(_changing(results, method) for method in OUTCOMES):
         said = [_unchanged(results, ranges)]
     said += _of_drawn_pairs(results)
@@ -268,7 +269,7 @@ def picture(results: dict[str, Any]) -> Figure:
         width = 92 if wide else 40
         title = _message(results, ranges=False).replace(", 0.", ",\N{NO-BREAK SPACE}0.")  # no line ends within an interval
         figure.suptitle(textwrap.fill(title, width), fontsize=9, x=0.01, ha="left")
-        note = textwrap.fill(f"{_where(results)}. Bars: 95 % intervals. Dotted: {ENOUGH:g}. {UNFINISHED}", round(1.5 * width))
+        note = textwrap.fill(f"{_where(results)}. Bars: 95 % intervals, none for finite steps. Dotted: {ENOUGH:g}. {UNFINISHED}", round(1.5 * width))
         figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
         return figure
 

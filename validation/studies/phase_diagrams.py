@@ -149,12 +149,13 @@ OTHER = {"one": "both", "both": "one"}
 
 
 def clearly_fewer(results: dict[str, Any], method: str, outcome: str) -> str:
-    """Return the maps with a value at which the whole interval lies below `ENOUGH` even if classes without a feature yet count, in words."""
+    """Return the maps with values at which the whole interval lies below `ENOUGH` even if classes without a feature yet count, in words."""
     below = []
     for name, study in results.items():
-        others = [row[method][OTHER[outcome]] for row in study["rows"] if method in row]
-        if any(other and 1.0 - other[1] < ENOUGH for other in others):
-            below.append(MAPS[name]["short"])
+        rows = [row for row in study["rows"] if method in row and row[method][OTHER[outcome]]]
+        values = [f"{row['value']:g}" for row in rows if 1.0 - row[method][OTHER[outcome]][1] < ENOUGH]
+        if values:
+            below.append(f"{MAPS[name]['short']} ({', '.join(values)})")
     return " and ".join(below) or "nothing that was tried"
 
 
@@ -298,7 +299,8 @@ def passage(results: dict[str, Any]) -> str:
         "![Fractions of classes that end as the theorems say](../figures/phase-diagrams.png)\n\n"
         f"One thing at a time is changed from k = 4, r0 = {R0:g}, N = {N}; the picture has all fractions with their intervals. Listed are the values "
         f"at which at least {100 * ENOUGH:g} % of the classes of {_seeds(results)} end as the theorem says ({_least_counts(results)}). The "
-        f"headline names what takes the whole interval below {ENOUGH:g}, with unfinished classes counted in favour of the theorem.\n\n"
+        f"headline names what takes the whole interval below {ENOUGH:g}, with unfinished classes counted in favour of the theorem; no correction "
+        "is made for how many values were tried.\n\n"
         + table(["changed", "tried", "ERM: exactly one feature", "Midpoint Mixup: both features"], rows)
         + "\nIn brackets: values at which it is fewer, but some class had learned neither view yet when its run was ended. A view that suffices "
         "on a part of the draws only is not learned.\n" + (_mixing_passage(results["mixing"]) if "mixing" in results else "")

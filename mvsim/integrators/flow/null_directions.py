@@ -1,4 +1,4 @@
-"""Directions in which the correlations of a neuron change without any force, which rounding would hide.
+"""Directions in which no force acts on a neuron, however its correlations change along them; rounding would hide them.
 
 The force on a neuron is a combination of the patterns of its input on which it is active. Where these are fewer than the features in them, its
 correlations can change along some n on which no force depends: H n = 0, and the force along n is 0. Along n, P = 1 + gamma H is 1. In double
@@ -52,7 +52,7 @@ class NullDirections:
     basis : array
         (s, q) N, a column for each, orthonormal.
     stiffness : tuple of float
-        (q,) how large the entries of H are at the coordinates of each.
+        (q,) of each the mean size of the entries of H at its coordinates, weighted by its squared components.
     """
 
     basis: Any
@@ -102,7 +102,7 @@ class NullDirections:
         return H + xp.matmul(self.basis * like(self.stiffness, H), xp.matrix_transpose(self.basis))
 
     def inverse(self, solve: Callable[[Any], Any]) -> Preconditioner:
-        """Return P^-1, made of (1 + gamma H')^-1."""
+        """Return P^-1, made of (1 + gamma H')^-1. It is linear but for forces along the directions, which count as 0 within rounding."""
         xp, N = namespace_of(self.basis), self.basis
 
         def along(coefficients: Any) -> Any:
