@@ -112,9 +112,9 @@ class Near:
         hessian, slope = self.hessian(exactly), self.slope[self.index]
         may_be_lost = exactly and self.neuron is not None and LOST < gamma * largest(flat(hessian.border)) < math.inf
         null = self._null_directions.hidden_at(gamma) if may_be_lost else None
-        if null is None or not null.stiffness:
+        if null is None or not null.stiffness.shape[0]:
             solve = hessian.shifted(gamma).within(self.index).solve
             return lambda r, rest: slope * solve(r / slope)
         solve = replace(hessian, border=null.stiffened(hessian.border)).shifted(gamma).within(self.index).solve
-        inverse = null.moved(primitives_of(self.index).lookup(hessian.border_index, self.index)).inverse(solve)
+        inverse = null.at_places(primitives_of(self.index).lookup(hessian.border_index, self.index)).inverse(solve)
         return lambda r, rest: slope * inverse(r / slope, rest / slope)
