@@ -74,7 +74,8 @@ class Followed:
         if resting.some:
             assert field.groups is not None
             some = field.groups.field(self._whole.correlations(resting.y), resting.stepped)
-            self.system = ChartedField(some, chart.within(resting.stepped), resting.stepped.shape, rtol, reach)
+            stepped = resting.stepped
+            self.system = ChartedField(some, chart.within(stepped), stepped.shape, rtol, reach, self._whole.neuron[stepped])
             self._rest = Rest(resting, chart, field.groups.alike)
 
     @property

@@ -96,6 +96,8 @@ class ChartedField:
         Relative tolerance.
     largest : float
         Largest correlation seen so far.
+    neuron : array, optional
+        (n,) integers: the neuron of each coordinate. By default those that differ in no more than their feature, in the order of the shape.
 
     Attributes
     ----------
@@ -105,9 +107,10 @@ class ChartedField:
 
     gained: float
 
-    def __init__(self, field: Field, chart: EscapeChart, shape: tuple[int, ...], rtol: float, largest: float) -> None:
+    def __init__(self, field: Field, chart: EscapeChart, shape: tuple[int, ...], rtol: float, largest: float, neuron: Any = None) -> None:
         self.field, self.chart, self.shape, self.rtol, self.largest = field, chart, shape, rtol, largest
         self.size = math.prod(shape)
+        self.neuron = integers_like(self.size, chart.index) // math.prod(shape[2:]) if neuron is None else neuron
         self.evaluations = 0
         self._others = chart.others(*field.escaping)
         self._last: tuple[Any, float, Any] | None = None
@@ -135,10 +138,9 @@ class ChartedField:
         curvature, slope, curved = self.curvature(y), self.slope(y), self.chart.curved(y)
         if curvature is None:
             return None
-        features = math.prod(self.shape[2:])
         if self.field.part is None:
             every = integers_like(self.size, y)
-            return Near(curvature, slope, every, self.rate, lambda y: True, self._product(y), curved, self.field.lasting, every // features)
+            return Near(curvature, slope, every, self.rate, lambda y: True, self._product(y), curved, self.field.lasting, self.neuron)
         part = self.field.part(self.correlations(y))
         chart = self.chart.within(part.positions)
 
@@ -151,8 +153,7 @@ class ChartedField:
         def serves_at(y: Any) -> bool:
             return part.is_whole_at(self.correlations(y))
 
-        neuron = part.positions // features
-        return Near(curvature, slope, part.positions, rate, serves_at, self._product(y), curved, self.field.lasting, neuron)
+        return Near(curvature, slope, part.positions, rate, serves_at, self._product(y), curved, self.field.lasting, self.neuron[part.positions])
 
     def _product(self, y: Any) -> Callable[[Any], Any] | None:
         """Return v (n,) -> the Hessian by c at y times v, if the field tells it."""
