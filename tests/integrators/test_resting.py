@@ -696,6 +696,20 @@ def test_a_flow_in_which_more_than_half_come_to_be_needed_goes_on_with_all(monke
     assert losses[0] - losses[1] == pytest.approx(states[-1].dissipation, rel=DISSIPATED)
 
 
+@pytest.mark.parametrize("rests", [False, True])
+def test_of_each_coordinate_that_can_be_stiff_it_is_known_which_neuron_it_belongs_to(rests):
+    """Correlations have four axes, class, neuron, class and view; while some rest, those that are stepped stand in one row."""
+    state = next(state for state in flow("midpoint", rests).states[200:] if not rests or state.memory.resting.elapsed > 0.0)
+    memory, shape = state.memory, state.c.shape
+    system = followed.Followed(field_of(problem("midpoint")[0]), memory.chart, memory.resting, shape, 1e-3, memory.largest).system
+    near = system.near(memory.stepper.history.Z[0, : system.size])
+    assert memory.resting.some == rests
+    among_all = memory.resting.stepped[near.index] if rests else near.index
+    classes, neurons, *_ = np.unravel_index(among_all, shape)
+    assert np.array_equal(near.neuron, classes * shape[1] + neurons)
+    assert 1 < len(set(near.neuron)) < len(near.neuron)
+
+
 # Where it stalls ----------------------------------------------------------------------------------------------------------------------------
 
 
