@@ -6,7 +6,8 @@ A rewrite that changes no number (names, files, messages, cases that no run come
 fixed set of runs (`lib.same_runs`) with mvsim as it was at REVISION and as it is now, on this machine. It compares each variable of their files and
 the verdicts of `mvsim.verify` on them, apart from their wording. Where no bit differs, it stamps anew the results that were current at REVISION and
 depend on nothing else that has changed since; the page of results says so of each. Studies of speed alone are not carried over; seconds in others
-stay those of the earlier code, and so do words of verdicts.
+stay those of the earlier code, and so do words of verdicts. The work tree must not change meanwhile: verdicts compare the git revision of a run's
+code with the present one.
 
 The exit code is 1 if anything differs; then nothing is stamped.
 """

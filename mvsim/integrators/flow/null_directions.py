@@ -9,14 +9,18 @@ settles after 426,000.
 
 P and the projection Pi = N N^T on these directions commute, and P is 1 on them. With any H' that differs from H along them alone
 
-    P^-1 r = (1 - Pi) (1 + gamma H')^-1 (1 - Pi) r + Pi r,
+    P^-1 r = (1 - Pi) (1 + gamma H')^-1 r + Pi r,
 
-and where H' is as stiff along them as beside them nothing cancels. Of r = force - rest, Pi force is again what is left of terms that cancel: where it
-is within their rounding it counts as 0.
+and where H' is as stiff along them as beside them nothing cancels; there Pi (1 + gamma H')^-1 r is next to nothing beside Pi r, and is left out. Of
+r = force - rest, Pi force is again what is left of terms that cancel: where it is within their rounding it counts as 0.
 
 How far rounding reaches: coordinates of one neuron can relax at rates that differ by many powers of ten, so H is first divided by a scale of each,
-D^-1 H D^-1, so that all rows are of size 1. Entries are right to some eps. Singular values below eps count as 0, and with the least that does not,
-sigma, directions are right to about eps / sigma: their blur. Sums along a direction that are less than its blur of their terms count as 0.
+D^-1 H D^-1, so that all rows are of size 1. Its columns are those of U S V^T but for some eps of the largest singular value. Singular values below
+that count as 0. Of the vectors x to these, each component i is right to
+
+    blur_i = eps sigma_1 (sum_k V_ki^2 / sigma_k^2)^(1/2),        k over the others,
+
+and is taken for 0 where it is less than that, and next to nothing. A pattern with little weight blurs directions in its own features, and no others.
 """
 
 from __future__ import annotations
@@ -32,9 +36,12 @@ from mvsim.linalg.vectors import integers_like, largest, length, numbers
 Preconditioner = Callable[[Any, Any], Any]
 """(r, rest) -> P^-1 r, for r = force - rest (s,), or for many, (p, s) each."""
 
-ROUNDING = 1e-13
-"""eps, well above the rounding of a sum of few terms, 10^-15. Patterns on which a neuron is active count where they have more than this part of the
-weight of another one on the same features."""
+ROUNDING = 1e-14
+"""eps, well above the rounding of a sum of few terms. A pattern on which a neuron is active, and that has less than about this part of the weight of
+another one on the same features, is not seen; forces on it still are, once those on the other are balanced."""
+
+NEXT_TO_NOTHING = 1e-10
+"""Part of a vector. A component that rounding has made would be large again in D^-1 x where the scale is small."""
 
 SWEEPS = 20
 """Times that each row and column of a symmetric matrix is divided by the root of its largest entry, until that is 1 (Ruiz, RAL-TR-2001-034)."""
@@ -55,14 +62,14 @@ class NullDirections:
     basis : array
         (s, q) N, a column for each, orthonormal.
     stiffness : array
-        (q,) of each the mean size of the entries of H at its coordinates, weighted by its squared components.
-    blur : array
-        (q,) of each the part of their terms below which sums along it count as 0.
+        (q,) of each the mean of the squared scales of its coordinates, weighted by its squared components.
+    error : array
+        (s, q) how far each component may be off. A force along a direction counts as 0 where it is no more than that makes.
     """
 
     basis: Any
     stiffness: Any
-    blur: Any
+    error: Any
 
     @staticmethod
     def of(H: Any, neuron: Any) -> NullDirections:
@@ -76,21 +83,21 @@ class NullDirections:
             (s,) integers: the neuron of each coordinate.
         """
         xp, (scaled, scale) = namespace_of(H), equilibrated(H)
-        every, parts = integers_like(H.shape[0], H), [(H[:, :0], scale[:0], scale[:0])]
+        every, parts = integers_like(H.shape[0], H), [(H[:, :0], scale[:0], H[:, :0])]
         for one in numbers(xp.unique_values(neuron)):
             own = xp.where(neuron == int(one), scale * scale, xp.zeros_like(scale))
             index = xp.nonzero(own > SOFT * largest(own))[0]
             if index.shape[0]:
                 found = _of_one_neuron(xp.take(scaled, index, axis=1), xp.take(scale, index))
                 placed = found.at_places(primitives_of(index).lookup(index, every))
-                parts.append((placed.basis, placed.stiffness, placed.blur))
+                parts.append((placed.basis, placed.stiffness, placed.error))
         return NullDirections(*(xp.concat(part, axis=-1) for part in zip(*parts, strict=True)))
 
     def only(self, chosen: Any) -> NullDirections:
         """Return those that are chosen (q,)."""
         xp = namespace_of(chosen)
         which = xp.nonzero(chosen)[0]
-        return NullDirections(*(xp.take(part, which, axis=-1) for part in (self.basis, self.stiffness, self.blur)))
+        return NullDirections(*(xp.take(part, which, axis=-1) for part in (self.basis, self.stiffness, self.error)))
 
     def hidden_at(self, gamma: float) -> NullDirections:
         """Return those along which P is lost to rounding."""
@@ -98,9 +105,9 @@ class NullDirections:
 
     def at_places(self, place: Any) -> NullDirections:
         """Return them in other coordinates, of which each stood at a place (a,) among those before; -1 for new ones."""
-        xp = namespace_of(self.basis)
-        rows = primitives_of(place).entries(xp.matrix_transpose(self.basis), place)
-        return NullDirections(xp.matrix_transpose(rows), self.stiffness, self.blur)
+        xp, by = namespace_of(self.basis), primitives_of(place)
+        basis, error = (xp.matrix_transpose(by.entries(xp.matrix_transpose(part), place)) for part in (self.basis, self.error))
+        return NullDirections(basis, self.stiffness, error)
 
     def stiffened(self, H: Any) -> Any:
         """Return H' (s, s): H, as stiff along the directions as beside them."""
@@ -111,14 +118,11 @@ class NullDirections:
         """Return P^-1, made of (1 + gamma H')^-1. It is linear but for forces along the directions, which count as 0 within rounding."""
         xp, N = namespace_of(self.basis), self.basis
 
-        def along(coefficients: Any) -> Any:
-            return xp.matmul(coefficients, xp.matrix_transpose(N))
-
         def inverse(r: Any, rest: Any) -> Any:
-            x, force = solve(r - along(xp.matmul(r, N))), r + rest
+            force = r + rest
             pull = xp.matmul(force, N)
-            pull = xp.where(xp.abs(pull) > self.blur * xp.matmul(xp.abs(force), xp.abs(N)), pull, xp.zeros_like(pull))
-            return x + along(pull - xp.matmul(rest, N) - xp.matmul(x, N))
+            pull = xp.where(xp.abs(pull) > xp.matmul(xp.abs(force), self.error), pull, xp.zeros_like(pull))
+            return solve(r) + xp.matmul(pull - xp.matmul(rest, N), xp.matrix_transpose(N))
 
         return inverse
 
@@ -142,25 +146,23 @@ def _divided(H: Any, scale: Any) -> Any:
 def _of_one_neuron(columns: Any, scale: Any) -> NullDirections:
     """Return those of one neuron in its own coordinates, by its columns (s, p) of D^-1 H D^-1 and its part of D (p,).
 
-    Where D^-1 H D^-1 x = 0, the direction is D^-1 x. A direction is left out if its x is no such vector any more once the directions are orthonormal,
-    as can be where scales differ by more than 1 / eps.
+    Where D^-1 H D^-1 x = 0, the direction is D^-1 x. One is left out if D^-1 H D^-1 x is more than rounding once the directions are orthonormal. That
+    can be where a pattern has about eps of the weight of another, and where scales differ by more than 1 / eps.
     """
     xp = namespace_of(columns)
-    null, blur = _null_vectors(columns)
-    basis = _orthonormal(null / scale[:, None])
-    x = basis * scale[:, None]
-    sizes, left = (xp.max(xp.abs(v), axis=0) for v in (x, xp.matmul(columns, x)))
-    found = NullDirections(basis, xp.matmul(scale * scale, basis * basis), xp.full_like(sizes, blur))
-    return found.only(left <= blur * sizes)
-
-
-def _null_vectors(columns: Any) -> tuple[Any, float]:
-    """Return (p, q) and their blur: an orthonormal basis of the x (p,) for which columns (s, p) x is 0, without entries below the blur."""
-    xp = namespace_of(columns)
     _, sizes, right = xp.linalg.svd(columns, full_matrices=False)
-    kept = [size for size in numbers(sizes) if not size <= ROUNDING]  # NaN, of a device that does not raise, is kept: then there is no direction
-    null, blur = xp.matrix_transpose(right[len(kept) :, :]), ROUNDING / min(kept)
-    return xp.where(xp.abs(null) > blur, null, xp.zeros_like(null)), blur
+    rounding = ROUNDING * largest(sizes)
+    rank = sum(not size <= rounding for size in numbers(sizes))  # so NaN, of a device that does not raise, leaves no direction
+    null = xp.matrix_transpose(right[rank:, :])
+    if not null.shape[1]:
+        return NullDirections(null, null[0, :], null)
+    blur = rounding * xp.sqrt(xp.sum((right[:rank, :] / sizes[:rank, None]) ** 2, axis=0))
+    made = (xp.abs(null) <= blur[:, None]) & (xp.abs(null) <= NEXT_TO_NOTHING)
+    basis = _orthonormal(xp.where(made, xp.zeros_like(null), null) / scale[:, None])
+    x = basis * scale[:, None]
+    size, left = (xp.sqrt(xp.sum(v * v, axis=0)) for v in (x, xp.matmul(columns, x)))
+    error = xp.where(basis != 0.0, (blur / scale)[:, None] * size, xp.zeros_like(basis))
+    return NullDirections(basis, size * size, error).only((size > 0.0) & (left <= rounding * size))
 
 
 def _orthonormal(columns: Any) -> Any:
