@@ -112,7 +112,7 @@ def test_a_weak_pattern_spoils_no_direction_in_other_features(part):
     pattern = [0.9, 0.4, 0.6, 0.2, 0.8, 0.7, 0.3, 0, 0]
     patterns = [(1e-3, pattern), (1e-3, [0] * 7 + [0.7, 0.4]), (1e-3 * part, [0] * 7 + [0.3, 0.9])]
     found = NullDirections.of(hessian(patterns), np.zeros(9, int)).basis
-    within = found[:, np.abs(found[7:]).max(axis=0) == 0.0]
+    within = found[:, np.abs(found[7:]).max(axis=0) <= ROUNDING / part]
     assert within.shape[1] == 6
     assert np.abs(np.array(pattern) @ within).max() < 1e-14
 
@@ -126,18 +126,12 @@ def test_one_pattern_of_many_features_leaves_one_direction_less_than_these(featu
     assert found.T @ found == pytest.approx(np.eye(features - 1), abs=1e-13)
 
 
-def test_what_rounding_has_put_at_other_coordinates_is_not_made_large_by_their_scale():
-    """Two groups of features, one 10^24 times as soft, each with two patterns of which one is weak: rounding alone mixes them."""
-    groups = [(1.0, 1e-3), (1e-24, 1e-3)]
-    patterns = []
-    for place, (weight, part) in zip((0, 3), groups, strict=True):
-        for of, pattern in ((1.0, [0.9, 0.4, 0.6]), (part, [0.3, 0.8, 0.5])):
-            patterns.append((weight * of, [0.0] * place + pattern + [0.0] * (3 - place)))
-    found = NullDirections.of(hessian(patterns), np.zeros(6, int)).basis
-    assert found.shape == (6, 2)
-    for stiff in (True, False):
-        own = slice(0, 3) if stiff else slice(3, 6)
-        assert (np.abs(found[own]).max(axis=0) > 0.1).sum() == 1
+def test_a_neuron_may_be_far_softer_than_others():
+    """Which of its coordinates are too soft to be looked at is asked of itself."""
+    H = hessian()
+    H[3:5, :5] *= 1e-40
+    H[:5, 3:5] *= 1e-40
+    assert NullDirections.of(H, NEURONS).basis.shape == (8, 1)
 
 
 def test_the_error_of_a_direction_says_how_far_a_weak_pattern_beside_it_can_be_off():

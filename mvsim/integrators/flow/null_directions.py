@@ -20,7 +20,7 @@ that count as 0. Of the vectors x to these, each component i is right to
 
     blur_i = eps sigma_1 (sum_k V_ki^2 / sigma_k^2)^(1/2),        k over the others,
 
-and is taken for 0 where it is less than that, and next to nothing. A pattern with little weight blurs directions in its own features, and no others.
+so that a pattern with little weight blurs directions in its own features, and no others.
 """
 
 from __future__ import annotations
@@ -39,9 +39,6 @@ Preconditioner = Callable[[Any, Any], Any]
 ROUNDING = 1e-14
 """eps, well above the rounding of a sum of few terms. A pattern on which a neuron is active, and that has less than about this part of the weight of
 another one on the same features, is not seen; forces on it still are, once those on the other are balanced."""
-
-NEXT_TO_NOTHING = 1e-10
-"""Part of a vector. A component that rounding has made would be large again in D^-1 x where the scale is small."""
 
 SWEEPS = 20
 """Times that each row and column of a symmetric matrix is divided by the root of its largest entry, until that is 1 (Ruiz, RAL-TR-2001-034)."""
@@ -64,7 +61,7 @@ class NullDirections:
     stiffness : array
         (q,) of each the mean of the squared scales of its coordinates, weighted by its squared components.
     error : array
-        (s, q) how far each component may be off. A force along a direction counts as 0 where it is no more than that makes.
+        (s, q) how far each component may be off. A force along a direction counts as 0 where it is no more than such errors make.
     """
 
     basis: Any
@@ -146,23 +143,21 @@ def _divided(H: Any, scale: Any) -> Any:
 def _of_one_neuron(columns: Any, scale: Any) -> NullDirections:
     """Return those of one neuron in its own coordinates, by its columns (s, p) of D^-1 H D^-1 and its part of D (p,).
 
-    Where D^-1 H D^-1 x = 0, the direction is D^-1 x. One is left out if D^-1 H D^-1 x is more than rounding once the directions are orthonormal. That
-    can be where a pattern has about eps of the weight of another, and where scales differ by more than 1 / eps.
+    Where D^-1 H D^-1 x = 0, the direction is D^-1 x. One is left out if D^-1 H D^-1 x is more than rounding once all are orthonormal, as it
+    can be where scales differ by more than 1 / eps, or is no number, as on devices that return NaN where NumPy raises an error.
     """
     xp = namespace_of(columns)
     _, sizes, right = xp.linalg.svd(columns, full_matrices=False)
     rounding = ROUNDING * largest(sizes)
-    rank = sum(not size <= rounding for size in numbers(sizes))  # so NaN, of a device that does not raise, leaves no direction
+    rank = sum(size > rounding for size in numbers(sizes))
     null = xp.matrix_transpose(right[rank:, :])
     if not null.shape[1]:
         return NullDirections(null, null[0, :], null)
     blur = rounding * xp.sqrt(xp.sum((right[:rank, :] / sizes[:rank, None]) ** 2, axis=0))
-    made = (xp.abs(null) <= blur[:, None]) & (xp.abs(null) <= NEXT_TO_NOTHING)
-    basis = _orthonormal(xp.where(made, xp.zeros_like(null), null) / scale[:, None])
+    basis = _orthonormal(null / scale[:, None])
     x = basis * scale[:, None]
     size, left = (xp.sqrt(xp.sum(v * v, axis=0)) for v in (x, xp.matmul(columns, x)))
-    error = xp.where(basis != 0.0, (blur / scale)[:, None] * size, xp.zeros_like(basis))
-    return NullDirections(basis, size * size, error).only((size > 0.0) & (left <= rounding * size))
+    return NullDirections(basis, size * size, (blur / scale)[:, None] * size).only(left <= rounding * size)
 
 
 def _orthonormal(columns: Any) -> Any:
