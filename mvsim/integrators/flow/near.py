@@ -107,7 +107,7 @@ class Near:
         Raises
         ------
         numpy.linalg.LinAlgError
-            If P is singular to working precision, on NumPy; elsewhere results are then not finite.
+            If P is singular to working precision, or singular values do not converge, on NumPy; elsewhere results are then not finite.
         """
         hessian, slope = self.hessian(exactly), self.slope[self.index]
         may_be_lost = exactly and self.neuron is not None and LOST < gamma * largest(flat(hessian.border)) < math.inf

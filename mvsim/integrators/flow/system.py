@@ -97,7 +97,7 @@ class ChartedField:
     largest : float
         Largest correlation seen so far.
     neuron : array, optional
-        (n,) integers: the neuron of each coordinate. By default those that differ in no more than their feature, in the order of the shape.
+        (n,) integers: the neuron of each coordinate. By default the first two axes of the shape tell it.
 
     Attributes
     ----------
