@@ -2,7 +2,7 @@
 
 from dataclasses import fields
 
-from mvsim.activations import ACTIVATIONS
+from mvsim.multi_view.activations import ACTIVATIONS
 
 RHO = 0.4
 FIELDS = {"rho": RHO, "leak": 0.05}

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 
 import mvsim
-from mvsim.activations.smoothed_relu import smoothed_relu
-from mvsim.run import Run
-from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.statements.claims import CLAIMS
+from mvsim.multi_view.activations.smoothed_relu import smoothed_relu
+from mvsim.papers.midpoint_mixup.claims import CLAIMS
+from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
+from mvsim.runs.run import Run
 
 
 def altered(run, data=None, **values):

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck
 from tiny_run import SETTLING, settled_run
 from usable import cases
 
-from mvsim.kernels import BACKENDS
+from mvsim.multi_view.kernels import BACKENDS
 
 hypothesis.settings.register_profile(
     "ci",
@@ -29,14 +29,14 @@ hypothesis.settings.load_profile("ci")
 
 
 LONG = (
-    "tests/kernels/",
-    "tests/objectives/",
-    "tests/test_documentation_site.py",
-    "tests/sweep/test_dask.py",
+    "tests/multi_view/kernels/",
+    "tests/multi_view/objectives/",
+    "tests/validation/test_documentation_site.py",
+    "tests/sweeps/test_dask.py",
     "tests/cli/",
-    "tests/integrators/",
-    "tests/verification/",
-    "tests/simulation/",
+    "tests/flow/",
+    "tests/papers/",
+    "tests/runs/simulation/",
 )
 """Where tests are that take long, the longest first."""
 

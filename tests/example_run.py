@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from mvsim.archive import collect_provenance
-from mvsim.parameters import Parameters
-from mvsim.recording.coordinates import with_coordinates
-from mvsim.recording.variables import VARIABLES
+from mvsim.multi_view.parameters import Parameters
+from mvsim.runs.archive import collect_provenance
+from mvsim.runs.recording.coordinates import with_coordinates
+from mvsim.runs.recording.variables import VARIABLES
 
 
 def required_variables() -> dict[str, tuple[tuple[str, ...], str]]:

@@ -4,7 +4,7 @@ import pytest
 from example_run import assert_same_bits
 
 import mvsim
-from mvsim.simulation.progress import Silent
+from mvsim.runs.simulation.progress import Silent
 
 
 class StopAfter(Silent):
@@ -21,7 +21,7 @@ class StopAfter(Silent):
 def assert_resumes(simulate, at, whole, out, monkeypatch):
     """Interrupt a run after a step, resume it, and compare it with the whole; ``simulate`` takes ``out``, ``progress`` and ``resume``."""
     assert int(whole.dataset["final_step"]) > at
-    monkeypatch.setattr("mvsim.simulation.session.DISPLAY_SECONDS", 0.0)  # the display is told of every step
+    monkeypatch.setattr("mvsim.runs.simulation.session.DISPLAY_SECONDS", 0.0)  # the display is told of every step
     with pytest.raises(mvsim.Interrupted):
         simulate(out, progress=StopAfter(lambda step: step == at))
     assert int(mvsim.open_run(out).dataset["final_step"]) == at

@@ -20,8 +20,8 @@ from tolerances import (
 from usable import cases
 
 import mvsim
-from mvsim.kernels import BACKENDS, ORACLE
-from mvsim.objectives import OBJECTIVES
+from mvsim.multi_view.kernels import BACKENDS, ORACLE
+from mvsim.multi_view.objectives import OBJECTIVES
 
 MIXING = {name for name, definition in reference.REFERENCES.items() if definition.equals_erm_on_copies}
 

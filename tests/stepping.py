@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from mvsim.integrators import Units
-from mvsim.integrators.flow.near import Near
-from mvsim.integrators.flow.stepper import Stepper
-from mvsim.linalg.arrow_matrix import Curvature
+from mvsim.flow import Units
+from mvsim.flow.near import Near
+from mvsim.flow.stepper import Stepper
+from mvsim.numerics.arrow_matrix import Curvature
 
 
 class Problem:

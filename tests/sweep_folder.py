@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from synthetic import synthetic_run
 
-from mvsim.archive import write_run
-from mvsim.run import Run
-from mvsim.sweep.folder import SweepFolder
-from mvsim.sweep.study import Study
+from mvsim.runs.archive import write_run
+from mvsim.runs.run import Run
+from mvsim.sweeps.folder import SweepFolder
+from mvsim.sweeps.study import Study
 
 
 def made_up(cell):

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from example_run import example_run
 
-from mvsim.archive import write_run
-from mvsim.run import Run, open_run
+from mvsim.runs.archive import write_run
+from mvsim.runs.run import Run, open_run
 
 
 def synthetic_run(method: str = "midpoint", k: int = 10, seed: int = 0, records: int = 60, **entries: object) -> Run:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 import mvsim
-from mvsim.integrators import GradientDescent
-from mvsim.kernels import ORACLE
+from mvsim.flow import GradientDescent
+from mvsim.multi_view.kernels import ORACLE
 
 TINY = {"k": 3, "m": 2, "N": 12, "P": 9, "d": 60, "G": 6}
 

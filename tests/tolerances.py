@@ -36,7 +36,7 @@ SIGNIFICANCE = 1e-3
 # Predicted over measured memory: the prediction counts the large arrays and neglects what lives for a moment inside NumPy's functions.
 MEMORY = 0.2
 
-# What the engine promises of any one neuron, at the worst cancellation of its binomial sums (mvsim/kernels/shared_noise/loops/moments.py).
+# What the engine promises of any one neuron, at the worst cancellation of its binomial sums (mvsim/multi_view/kernels/shared_noise/loops/moments.py).
 ENGINE = 1e-12
 
 # What first order in a step leaves out, where the step changes the gradient by some 1e-4: a part of the order of that, times how fast the second

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mvsim.errors import UsageError
-from mvsim.kernels import BACKENDS, KERNELS
+from mvsim.base.errors import UsageError
+from mvsim.multi_view.kernels import BACKENDS, KERNELS
 
 
 def missing(backend):

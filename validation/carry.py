@@ -31,7 +31,7 @@ from lib.stamps import extracted, present_revision, present_sources, sources_in,
 from lib.study import Study, study_names
 
 import mvsim
-from mvsim.counted import counted
+from mvsim.base.counted import counted
 
 SPEEDS = ("performance", "startup")
 """Studies that measure how fast the code is."""

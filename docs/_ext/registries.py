@@ -28,16 +28,16 @@ from sphinx.util.docutils import SphinxDirective
 import mvsim
 from mvsim.cli import main
 from mvsim.cli.app import app as command_line
-from mvsim.recording.feature_test import count_classes, outcomes_of
-from mvsim.recording.variables import VARIABLES
-from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.statements.calculations import CALCULATIONS
-from mvsim.verification.statements.claims import CLAIMS
-from mvsim.verification.statements.definition import learned_features
-from mvsim.verification.statements.gaussian_maxima import GAUSSIAN_MAXIMA, drawn_maxima
-from mvsim.verification.statements.linear_regime.results import RESULTS
-from mvsim.verification.statements.theorems import THEOREMS
-from mvsim.verification.verdict import Verdict
+from mvsim.judging.verdict import Verdict
+from mvsim.papers.midpoint_mixup.calculations import CALCULATIONS
+from mvsim.papers.midpoint_mixup.claims import CLAIMS
+from mvsim.papers.midpoint_mixup.definition import learned_features
+from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
+from mvsim.papers.midpoint_mixup.gaussian_maxima import GAUSSIAN_MAXIMA, drawn_maxima
+from mvsim.papers.midpoint_mixup.section_3.results import RESULTS
+from mvsim.papers.midpoint_mixup.theorems import THEOREMS
+from mvsim.runs.recording.fresh_draws import count_classes, outcomes_of
+from mvsim.runs.recording.variables import VARIABLES
 
 SMALL = {"k": 6, "d": 2455, "P": 36, "N": 200}
 """The runs of the theory map: both theorems hold there, and each takes seconds."""
@@ -46,27 +46,27 @@ NUMBERED = re.compile(r"^(?:(?:Claims?|Lemma|Corollary|Calculation|Proposition) 
 """How docstrings begin that name what they are about."""
 
 DEFINITIONS = (
-    ("Equation 2.1: loss of ERM", "mvsim.objectives.erm:Erm"),
-    ("Equation 2.2: loss of Mixup", "mvsim.objectives.mixup:Mixup"),
-    ("Equation 3.1: loss of Midpoint Mixup", "mvsim.objectives.midpoint:Midpoint"),
-    ("Definition 3.1: data of the linear models", "mvsim.data.distribution:sample_dataset"),
-    ("Definition 4.1: general multi-view data", "mvsim.data.distribution:sample_dataset"),
-    ("Definition 4.1: law of beta", "mvsim.parameters.beta_laws:UniformLaw"),
-    ("Definition 4.1: feature noise", "mvsim.data.distribution:codebook"),
-    ("Definition 4.2: smoothed ReLU", "mvsim.activations.smoothed_relu:smoothed_relu"),
-    ("Definition 4.2: network, readable", "mvsim.kernels.oracle:OracleKernel"),
-    ("Definition 4.2: initial weights", "mvsim.initialisation:initial_correlations"),
-    ("Assumption 4.3: scalings", "mvsim.parameters.model:Parameters"),
-    ("Assumption 4.3: how a run departs from it", "mvsim.verification.statements.assumptions:assumption_4_3"),
-    ("Premises that the proofs use besides", "mvsim.verification.statements.assumptions:premises"),
-    ("Equation 4.2: gradient descent", "mvsim.integrators.gradient_descent:GradientDescent"),
-    ("Definition 4.5: learned features, during a run", "mvsim.recording.feature_test:FeatureTest"),
-    ("Definition 4.5: learned features, in a verdict", "mvsim.verification.statements.definition:definition_4_5"),
-    ("Before Claim B.10: Lambda_{y,l}", "mvsim.diagnostics:max_correlation"),
-    ("Before Claim B.10: S_{y,l}", "mvsim.diagnostics:signal_strength"),
-    ("Equations B.1 and B.16: B_{y,l}", "mvsim.diagnostics:active_neurons"),
-    ("C_{y,l}", "mvsim.diagnostics:total_correlation"),
-    ("Delta_y", "mvsim.diagnostics:view_gap"),
+    ("Equation 2.1: loss of ERM", "mvsim.multi_view.objectives.erm:Erm"),
+    ("Equation 2.2: loss of Mixup", "mvsim.multi_view.objectives.mixup:Mixup"),
+    ("Equation 3.1: loss of Midpoint Mixup", "mvsim.multi_view.objectives.midpoint:Midpoint"),
+    ("Definition 3.1: data of the linear models", "mvsim.multi_view.data.distribution:sample_dataset"),
+    ("Definition 4.1: general multi-view data", "mvsim.multi_view.data.distribution:sample_dataset"),
+    ("Definition 4.1: law of beta", "mvsim.multi_view.parameters.beta_laws:UniformLaw"),
+    ("Definition 4.1: feature noise", "mvsim.multi_view.data.distribution:codebook"),
+    ("Definition 4.2: smoothed ReLU", "mvsim.multi_view.activations.smoothed_relu:smoothed_relu"),
+    ("Definition 4.2: network, readable", "mvsim.multi_view.kernels.oracle:OracleKernel"),
+    ("Definition 4.2: initial weights", "mvsim.multi_view.initialisation:initial_correlations"),
+    ("Assumption 4.3: scalings", "mvsim.multi_view.parameters.model:Parameters"),
+    ("Assumption 4.3: how a run departs from it", "mvsim.papers.midpoint_mixup.assumptions:assumption_4_3"),
+    ("Premises that the proofs use besides", "mvsim.papers.midpoint_mixup.assumptions:premises"),
+    ("Equation 4.2: gradient descent", "mvsim.flow.gradient_descent:GradientDescent"),
+    ("Definition 4.5: learned features, during a run", "mvsim.runs.recording.fresh_draws:FeatureTest"),
+    ("Definition 4.5: learned features, in a verdict", "mvsim.papers.midpoint_mixup.definition:definition_4_5"),
+    ("Before Claim B.10: Lambda_{y,l}", "mvsim.multi_view.diagnostics:max_correlation"),
+    ("Before Claim B.10: S_{y,l}", "mvsim.multi_view.diagnostics:signal_strength"),
+    ("Equations B.1 and B.16: B_{y,l}", "mvsim.multi_view.diagnostics:active_neurons"),
+    ("C_{y,l}", "mvsim.multi_view.diagnostics:total_correlation"),
+    ("Delta_y", "mvsim.multi_view.diagnostics:view_gap"),
 )
 """What the paper defines, and where it is computed; a name that is not there stops the build."""
 

@@ -6,13 +6,13 @@ import hashlib
 import json
 from pathlib import Path
 
-from mvsim.archive import ensure_writable
-from mvsim.archive.atomic import write_atomically
+from mvsim.base.echo import path_text
+from mvsim.base.errors import UsageError
 from mvsim.cli.saving import CORRECT, not_written, refuse_folder
-from mvsim.echo import path_text
-from mvsim.errors import UsageError
-from mvsim.verification.answer import read_answer
-from mvsim.verification.question import Question
+from mvsim.papers.midpoint_mixup.answer import read_answer
+from mvsim.papers.midpoint_mixup.question import Question
+from mvsim.runs.archive import ensure_writable
+from mvsim.runs.archive.atomic import write_atomically
 
 
 def check_place(out: Path, runs: tuple[Path, ...], force: bool) -> Path:

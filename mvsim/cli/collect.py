@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from mvsim.archive import ensure_writable
-from mvsim.archive.atomic import write_atomically
+from mvsim.base.echo import escaped, path_text
+from mvsim.base.errors import UsageError
 from mvsim.cli.notices import Notices
 from mvsim.cli.options import FLAG, Quiet
 from mvsim.cli.saving import refuse_folder, saving
-from mvsim.echo import escaped, path_text
-from mvsim.errors import UsageError
-from mvsim.sweep.runs import open_runs
+from mvsim.runs.archive import ensure_writable
+from mvsim.runs.archive.atomic import write_atomically
+from mvsim.sweeps.runs import open_runs
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from cyclopts.config import Dict
 
-from mvsim.echo import echo, path_text, shortened, suggestion
-from mvsim.errors import UsageError
+from mvsim.base.echo import echo, path_text, shortened, suggestion
+from mvsim.base.errors import UsageError
 
 if TYPE_CHECKING:
     from cyclopts import App

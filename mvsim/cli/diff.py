@@ -10,9 +10,9 @@ from cyclopts import Parameter
 
 from mvsim.cli.options import FLAG, Json
 from mvsim.cli.words import print_wrapped
-from mvsim.run import Run, open_run
-from mvsim.run_difference import Difference, differences
-from mvsim.sweep.measures import CLASSES, MEASURES
+from mvsim.runs.run import Run, open_run
+from mvsim.runs.run_difference import Difference, differences
+from mvsim.sweeps.measures import CLASSES, MEASURES
 
 SAME, DIFFERENT = 0, 1
 
@@ -26,7 +26,7 @@ OUTCOMES = {
     "gradients": "gradients",
     "time": "t",
 }
-"""What is told first of what came out, by the names of `mvsim.sweep.measures.MEASURES`."""
+"""What is told first of what came out, by the names of `mvsim.sweeps.measures.MEASURES`."""
 
 KINDS = ("came out", "asked for", "made")
 """Kinds of differences, in the order in which they are told."""

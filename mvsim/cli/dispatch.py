@@ -11,11 +11,11 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from mvsim.base.signals import delays_told
 from mvsim.cli.app import app
 from mvsim.cli.outcome import BUG, DONE, TRACEBACK, exit_code, message
 from mvsim.cli.remarks import note
 from mvsim.cli.streams import ResultsConsole, silence_stdout
-from mvsim.signals import delays_told
 
 
 def dispatch(arguments: Sequence[str] | None = None) -> int:

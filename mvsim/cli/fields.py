@@ -11,10 +11,10 @@ from cyclopts import Group, Parameter
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from mvsim.base.echo import shortened
+from mvsim.base.errors import UsageError
+from mvsim.base.options import choices_of
 from mvsim.cli.options import FLAG, INTEGER
-from mvsim.echo import shortened
-from mvsim.errors import UsageError
-from mvsim.options import choices_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Flags = Mapping[str, tuple[Any, Any]]

@@ -10,9 +10,9 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
+from mvsim.base.echo import escaped
 from mvsim.cli.remarks import note
-from mvsim.echo import escaped
-from mvsim.run import Run
+from mvsim.runs.run import Run
 
 EACH = 10
 """Of the runs of a sweep, every so many have a line where stderr is no terminal."""

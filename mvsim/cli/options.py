@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter, Token
 
-from mvsim.echo import echo
+from mvsim.base.echo import echo
 
 
 def read_integer(text: str) -> int:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from cyclopts import CycloptsError, UnknownOptionError, UnusedCliTokensError
 
+from mvsim.base.echo import LONGEST, escaped, path_text, shortened
+from mvsim.base.errors import DivergedError, Interrupted, MvsimError, StalledError
 from mvsim.cli.app import app
-from mvsim.echo import LONGEST, escaped, path_text, shortened
-from mvsim.errors import DivergedError, Interrupted, MvsimError, StalledError
 
 DONE = 0
 BAD_INPUT = 2

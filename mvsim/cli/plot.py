@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from mvsim.base.echo import echo, escaped, path_text
+from mvsim.base.errors import UsageError
 from mvsim.cli.notices import Notices
 from mvsim.cli.options import FLAG, read_integer
 from mvsim.cli.saving import refuse_folder, saving
 from mvsim.cli.words import runs_text
-from mvsim.echo import echo, escaped, path_text
-from mvsim.errors import UsageError
 
 if TYPE_CHECKING:
-    from mvsim.run import Run
-    from mvsim.sweep.runs import Runs
+    from mvsim.runs.run import Run
+    from mvsim.sweeps.runs import Runs
 
 PANELS = "correlations, loss, learned-classes, total-correlations, escapes, gaps"
 
@@ -43,12 +43,12 @@ def plot(
 ) -> None:
     """Draw one or several run files, or a sweep, as one picture."""
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it tells where it keeps its fonts if there is no home
-    from mvsim.plotting import FORMATS, save_figure
-    from mvsim.plotting.animation import MOVIES, save_animation
-    from mvsim.plotting.output import check_output
-    from mvsim.plotting.panels import check_panels
-    from mvsim.plotting.plot import plot as drawn
-    from mvsim.plotting.shown import shown_of
+    from mvsim.pictures import FORMATS, save_figure
+    from mvsim.pictures.animation import MOVIES, save_animation
+    from mvsim.pictures.output import check_output
+    from mvsim.pictures.panels import check_panels
+    from mvsim.pictures.plot import plot as drawn
+    from mvsim.pictures.shown import shown_of
 
     folders = [path for path in runs if path.is_dir()]
     if folders and len(runs) > 1:
@@ -83,8 +83,8 @@ def plot(
 
 def _read(paths: Sequence[Path]) -> list[Run]:
     """Return the runs in some files, or raise `UsageError` if one is there twice."""
-    from mvsim.run import open_run
-    from mvsim.run_files import refuse_repeated
+    from mvsim.runs.run import open_run
+    from mvsim.sweeps.run_files import refuse_repeated
 
     runs = [open_run(path) for path in paths]
     refuse_repeated(runs)
@@ -93,7 +93,7 @@ def _read(paths: Sequence[Path]) -> list[Run]:
 
 def _sweep(folder: Path) -> Runs:
     """Return the runs of a sweep, read; a picture of many takes a while after that."""
-    from mvsim.sweep.runs import open_runs
+    from mvsim.sweeps.runs import open_runs
 
     notices = Notices()
     runs = open_runs(folder, notices.count)

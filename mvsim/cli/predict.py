@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import mvsim
-from mvsim.archive import NO_RUN, ensure_writable, is_run, read_run
+from mvsim.base.echo import escaped
 from mvsim.cli.remarks import note
 from mvsim.cli.words import TIMING_NOTICE, bytes_text, deviation_lines, print_wrapped, seconds_text, span_text
-from mvsim.echo import escaped
-from mvsim.parameters import Parameters
-from mvsim.simulation.entry import requested
-from mvsim.simulation.estimate import estimate_run, nothing_left
-from mvsim.simulation.options import RunOptions
-from mvsim.simulation.plan import plan_of
-from mvsim.simulation.progress import Silent
+from mvsim.multi_view.parameters import Parameters
+from mvsim.runs.archive import NO_RUN, ensure_writable, is_run, read_run
+from mvsim.runs.simulation.entry import requested
+from mvsim.runs.simulation.estimate import estimate_run, nothing_left
+from mvsim.runs.simulation.options import RunOptions
+from mvsim.runs.simulation.plan import plan_of
+from mvsim.runs.simulation.progress import Silent
 
 
 def predict(parameters: Parameters, options: Mapping[str, Any], path: Path, as_json: bool, quiet: bool, verbose: bool) -> None:

@@ -15,12 +15,12 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TimeElapsedColumn
 from rich.text import Text
 
+from mvsim.base.echo import escaped
 from mvsim.cli.remarks import note
 from mvsim.cli.words import span_text
-from mvsim.echo import escaped
 
 if TYPE_CHECKING:
-    from mvsim.simulation.pace import Awaited
+    from mvsim.runs.simulation.pace import Awaited
 
 NOTEBOOK_INTERVAL = 0.5
 """Seconds between two updates in a notebook."""
@@ -209,8 +209,8 @@ def pace(status: dict[str, Any]) -> str:
     ----------
     status : dict
         What `mvsim.simulate` reports: ``step``, ``steps`` (None if nobody knows how many there will be), ``until`` (the time at which the run
-        ends if nothing changes any more; None if nothing can be said), ``escapes`` (`mvsim.simulation.pace.Awaited`, or None), ``rate`` (steps per
-        second), ``seconds_left`` (None if unknown).
+        ends if nothing changes any more; None if nothing can be said), ``escapes`` (`mvsim.runs.simulation.pace.Awaited`, or None), ``rate`` (steps
+        per second), ``seconds_left`` (None if unknown).
     """
     parts = [f"step {status['step']}" + (f" of {status['steps']}" if status.get("steps") else "")]
     next_escape = _next_escape(status)

@@ -6,7 +6,7 @@ import sys
 from contextlib import suppress
 from typing import TextIO
 
-from mvsim.echo import escaped
+from mvsim.base.echo import escaped
 
 
 def note(line: str, stream: TextIO | None = None) -> None:

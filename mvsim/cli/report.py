@@ -11,25 +11,25 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from mvsim.archive import ensure_writable
-from mvsim.archive.atomic import write_atomically
+from mvsim.base.echo import escaped, path_text
+from mvsim.base.errors import UsageError
 from mvsim.cli.notices import Notices
 from mvsim.cli.options import FLAG, Quiet
 from mvsim.cli.saving import refuse_folder, saving
 from mvsim.cli.words import runs_text
-from mvsim.echo import escaped, path_text
-from mvsim.errors import UsageError
-from mvsim.plotting.figure import MOST_RUNS
-from mvsim.report.content import report_of_runs, report_of_sweep
-from mvsim.report.page import page, template_engine
-from mvsim.run import Run, open_run
-from mvsim.sweep.runs import Runs, open_runs
-from mvsim.verification.answer import Answer, read_answer
-from mvsim.verification.contents import contents_of, contents_of_sweep
-from mvsim.verification.question import asked_of
-from mvsim.verification.sweeps import ask_of_sweep, cells_to_judge
-from mvsim.verification.verdict import exit_code
-from mvsim.verification.verify import Section, ask_of_runs
+from mvsim.judging.verdict import exit_code
+from mvsim.papers.midpoint_mixup.answer import Answer, read_answer
+from mvsim.papers.midpoint_mixup.contents import contents_of, contents_of_sweep
+from mvsim.papers.midpoint_mixup.question import asked_of
+from mvsim.papers.midpoint_mixup.sweeps import ask_of_sweep, cells_to_judge
+from mvsim.papers.midpoint_mixup.verify import Section, ask_of_runs
+from mvsim.pictures.figure import MOST_RUNS
+from mvsim.reports.content import report_of_runs, report_of_sweep
+from mvsim.reports.page import page, template_engine
+from mvsim.runs.archive import ensure_writable
+from mvsim.runs.archive.atomic import write_atomically
+from mvsim.runs.run import Run, open_run
+from mvsim.sweeps.runs import Runs, open_runs
 
 
 def report(

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mvsim.echo import path_text
-from mvsim.errors import UsageError
+from mvsim.base.echo import path_text
+from mvsim.base.errors import UsageError
 
 CORRECT = "correct that, or choose another file with --out"
 """What to do about a file that could not be written."""

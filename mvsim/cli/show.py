@@ -8,14 +8,14 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from mvsim.archive import revision_text
+from mvsim.base.counted import counted
+from mvsim.base.echo import path_text
+from mvsim.base.errors import UsageError
 from mvsim.cli.options import FLAG, Json
 from mvsim.cli.words import bytes_text, deviation_lines, print_wrapped
-from mvsim.counted import counted
-from mvsim.echo import path_text
-from mvsim.errors import UsageError
-from mvsim.run import Run, open_run
-from mvsim.sweep.folder import is_sweep
+from mvsim.runs.archive import revision_text
+from mvsim.runs.run import Run, open_run
+from mvsim.sweeps.folder import is_sweep
 
 
 def show(

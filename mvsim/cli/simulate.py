@@ -10,17 +10,17 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 import mvsim
+from mvsim.base.echo import escaped, path_text
 from mvsim.cli.fields import given_for, text_flags, typed_flags, with_flags
 from mvsim.cli.options import FLAG, Json, Quiet
 from mvsim.cli.progress import progress_on
 from mvsim.cli.remarks import note
 from mvsim.cli.words import deviation_lines, print_wrapped
-from mvsim.echo import escaped, path_text
-from mvsim.parameters import Parameters
-from mvsim.recording.feature_test import count_classes
-from mvsim.simulation.all_options import DEFAULTS, AllRunOptions
-from mvsim.simulation.identity import readable_name
-from mvsim.sweep.regime import parameters_of
+from mvsim.multi_view.parameters import Parameters
+from mvsim.runs.recording.fresh_draws import count_classes
+from mvsim.runs.simulation.all_options import DEFAULTS, AllRunOptions
+from mvsim.runs.simulation.identity import readable_name
+from mvsim.sweeps.regime import parameters_of
 
 
 @with_flags(typed_flags(AllRunOptions), text_flags(Parameters, "Parameters (Definitions 4.1, 4.2 and 3.1, Assumption 4.3)"))
@@ -71,7 +71,7 @@ def _note_coarse_steps(rtol: float | None) -> None:
     """Say of a relative tolerance that the checks of a run tell nothing with it."""
     if rtol is None:
         return
-    from mvsim.verification.statements.gradient_flow import COARSEST  # all verdicts come with it, which a run does not need
+    from mvsim.papers.midpoint_mixup.gradient_flow import COARSEST  # all verdicts come with it, which a run does not need
 
     if rtol > COARSEST:
         note(f"rtol={rtol:g}: `mvsim verify` cannot tell so coarse a run from a changed one; take {COARSEST:g} or less to have it judged")

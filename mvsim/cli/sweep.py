@@ -10,6 +10,11 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
+from mvsim.base.counted import counted
+from mvsim.base.echo import escaped, path_text
+from mvsim.base.errors import UsageError
+from mvsim.base.free_memory import available_bytes
+from mvsim.base.options import choices_of
 from mvsim.cli.config import read_toml
 from mvsim.cli.fields import Flags, with_flags
 from mvsim.cli.options import FLAG, INTEGER, Json, Quiet
@@ -18,23 +23,18 @@ from mvsim.cli.progress import duration
 from mvsim.cli.remarks import note
 from mvsim.cli.sweep_progress import SweepDisplay, summary
 from mvsim.cli.words import TIMING_NOTICE
-from mvsim.counted import counted
-from mvsim.echo import escaped, path_text
-from mvsim.errors import UsageError
-from mvsim.free_memory import available_bytes
-from mvsim.options import choices_of
-from mvsim.parameters import Parameters
-from mvsim.simulation.all_options import AllRunOptions
-from mvsim.simulation.cost import RANGE
-from mvsim.sweep.cell import NAMES, Cell
-from mvsim.sweep.engine import Engine, Serial
-from mvsim.sweep.estimate import Pace, bytes_of
-from mvsim.sweep.folder import Standing, SweepFolder
-from mvsim.sweep.regime import R0
-from mvsim.sweep.study import Study
-from mvsim.sweep.sweep import CHECKPOINT_SECONDS, jobs_of, work_on
-from mvsim.sweep.tally import Tally
-from mvsim.sweep.values import told
+from mvsim.multi_view.parameters import Parameters
+from mvsim.runs.simulation.all_options import AllRunOptions
+from mvsim.runs.simulation.cost import RANGE
+from mvsim.sweeps.cell import NAMES, Cell
+from mvsim.sweeps.engine import Engine, Serial
+from mvsim.sweeps.estimate import Pace, bytes_of
+from mvsim.sweeps.folder import Standing, SweepFolder
+from mvsim.sweeps.regime import R0
+from mvsim.sweeps.study import Study
+from mvsim.sweeps.sweep import CHECKPOINT_SECONDS, jobs_of, work_on
+from mvsim.sweeps.tally import Tally
+from mvsim.sweeps.values import told
 
 FAILED = 1
 
@@ -156,7 +156,7 @@ def _engine(name: str, workers: int | None, scheduler: str | None, threads: int 
         return Serial(threads)
     if threads is not None:
         raise UsageError(f"threads={threads}: is for --cell and --engine serial; side by side each run has one thread")
-    from mvsim.sweep.dask_engine import Dask
+    from mvsim.sweeps.dask_engine import Dask
 
     return Dask(scheduler, workers)
 

@@ -13,13 +13,13 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
+from mvsim.base.counted import counted
+from mvsim.base.echo import escaped
 from mvsim.cli.progress import COMPILE_NOTICE, LOG_INTERVAL, duration
 from mvsim.cli.remarks import note
-from mvsim.counted import counted
-from mvsim.echo import escaped
-from mvsim.sweep.engine import Event
-from mvsim.sweep.sweep import Display
-from mvsim.sweep.tally import AtWork, Tally
+from mvsim.sweeps.engine import Event
+from mvsim.sweeps.sweep import Display
+from mvsim.sweeps.tally import AtWork, Tally
 
 MOST_WORKERS = 16
 """Workers whose cells are shown one by one."""

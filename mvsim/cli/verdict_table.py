@@ -11,12 +11,12 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from mvsim.echo import escaped
-from mvsim.report.headline import SAID, classes_text, regime_words, short_margin
-from mvsim.verification.statements.gaussian_maxima import GAUSSIAN_MAXIMA
-from mvsim.verification.statements.theorems import THEOREMS
-from mvsim.verification.verdict import BAD, STATUSES, Status, Verdict
-from mvsim.verification.words import BEYOND, OF_SIGN, SOON, beyond_text, is_beyond, number_text, side_text
+from mvsim.base.echo import escaped
+from mvsim.judging.verdict import BAD, STATUSES, Status, Verdict
+from mvsim.judging.words import BEYOND, OF_SIGN, SOON, beyond_text, is_beyond, number_text, side_text
+from mvsim.papers.midpoint_mixup.gaussian_maxima import GAUSSIAN_MAXIMA
+from mvsim.papers.midpoint_mixup.theorems import THEOREMS
+from mvsim.reports.headline import SAID, classes_text, regime_words, short_margin
 
 STYLES: dict[Status, str] = {
     "fails": "bold red",

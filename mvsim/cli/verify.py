@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from mvsim.base.errors import UsageError
 from mvsim.cli.answer_file import check_place, check_replaceable, name_of_answer, written_or_why_not
 from mvsim.cli.fields import given_for, text_flags, with_flags
 from mvsim.cli.judging import JudgingShown
@@ -21,20 +22,19 @@ from mvsim.cli.verdict_table import counts, deciding, headlines, is_about, print
 from mvsim.cli.verify_outcome import outcome_line
 from mvsim.cli.verify_plan import planned, print_plan
 from mvsim.cli.words import TIMING_NOTICE
-from mvsim.errors import UsageError
-from mvsim.kernels.jit.compiling import compilation_heard
-from mvsim.parameters import Parameters
-from mvsim.report.headline import answer_sentences, not_about
-from mvsim.run import Run
-from mvsim.simulation.options import RunOptions
-from mvsim.verification.answer import Answer, AnsweredSection
-from mvsim.verification.contents import contents_of
-from mvsim.verification.paths import PATHS
-from mvsim.verification.question import Question
-from mvsim.verification.run_verdicts import check_shown, check_step
-from mvsim.verification.statements.linear_regime.results import RESULTS
-from mvsim.verification.statements.theorems import THEOREMS
-from mvsim.verification.verify import FOLDER, FOLLOWED, SEEDS, make_folder
+from mvsim.multi_view.kernels.jit.compiling import compilation_heard
+from mvsim.multi_view.parameters import Parameters
+from mvsim.papers.midpoint_mixup.answer import Answer, AnsweredSection
+from mvsim.papers.midpoint_mixup.contents import contents_of
+from mvsim.papers.midpoint_mixup.paths import PATHS
+from mvsim.papers.midpoint_mixup.question import Question
+from mvsim.papers.midpoint_mixup.run_verdicts import check_shown, check_step
+from mvsim.papers.midpoint_mixup.section_3.results import RESULTS
+from mvsim.papers.midpoint_mixup.theorems import THEOREMS
+from mvsim.papers.midpoint_mixup.verify import FOLDER, FOLLOWED, SEEDS, make_folder
+from mvsim.reports.headline import answer_sentences, not_about
+from mvsim.runs.run import Run
+from mvsim.runs.simulation.options import RunOptions
 from mvsim.version import __version__
 
 

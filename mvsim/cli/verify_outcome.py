@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from mvsim.cli.verdict_table import COUNTED, counts
-from mvsim.verification.question import Question
-from mvsim.verification.verdict import BAD, Verdict
+from mvsim.judging.verdict import BAD, Verdict
+from mvsim.papers.midpoint_mixup.question import Question
 
 MOST_CAUSES = 5
 """Verdicts that are named as the cause of an exit code."""

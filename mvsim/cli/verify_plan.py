@@ -8,9 +8,9 @@ from pathlib import Path
 
 import mvsim
 from mvsim.cli.words import bytes_text, print_wrapped, span_text
-from mvsim.verification.question import Question, parameters_along
-from mvsim.verification.statements.theorems import THEOREMS
-from mvsim.verification.verify import runs_present
+from mvsim.papers.midpoint_mixup.question import Question, parameters_along
+from mvsim.papers.midpoint_mixup.theorems import THEOREMS
+from mvsim.papers.midpoint_mixup.verify import runs_present
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from mvsim.echo import escaped
-from mvsim.parameters import Deviation
+from mvsim.base.echo import escaped
+from mvsim.multi_view.parameters import Deviation
 
 WIDTH = 150
 """Columns of text where there is no terminal to ask, and at most."""

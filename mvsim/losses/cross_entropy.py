@@ -6,8 +6,8 @@ from typing import Any
 
 from array_api_compat import device
 
-from mvsim.linalg.namespaces import namespace_of
 from mvsim.losses.pointwise import PointwiseLoss
+from mvsim.numerics.namespaces import namespace_of
 
 
 class CrossEntropy(PointwiseLoss):

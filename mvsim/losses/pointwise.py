@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 class PointwiseLoss(ABC):
     """A loss l(g, t) of the outputs g at one point with soft label t; every array is (k, n), one column for each point.
 
-    Arrays are float64 of any namespace of the array API standard, and so are results: subclasses ask `mvsim.linalg.namespaces.namespace_of` for it.
+    Arrays are float64 of any namespace of the array API standard, and so are results: subclasses ask `mvsim.numerics.namespaces.namespace_of` for it.
 
-    The fastest kernels know `CrossEntropy` only; any other loss is summed by the generic sum (`mvsim.kernels.sums`). Runs train by the cross-entropy:
-    of other losses `mvsim.objective` gives values, gradients and Hessian-vector products.
+    The fastest kernels know `CrossEntropy` only; any other loss is summed by the generic sum (`mvsim.multi_view.kernels.sums`). Runs train by the
+    cross-entropy: of other losses `mvsim.objective` gives values, gradients and Hessian-vector products.
     """
 
     name: ClassVar[str]

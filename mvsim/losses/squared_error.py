@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mvsim.linalg.namespaces import namespace_of
 from mvsim.losses.pointwise import PointwiseLoss
+from mvsim.numerics.namespaces import namespace_of
 
 
 class SquaredError(PointwiseLoss):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from mvsim.cli import main
-from mvsim.verification import run_verdicts
+from mvsim.papers.midpoint_mixup import run_verdicts
 
 TINY = ("--k", "3", "--N", "30", "--t-end", "60", "--quiet")
 """A run of a few steps."""

@@ -72,7 +72,7 @@ def test_a_full_disk_costs_time_only(monkeypatch):
     """The code that cannot be kept is there all the same."""
     from numba.core.caching import IndexDataCacheFile
 
-    from mvsim.kernels.jit import compiling
+    from mvsim.multi_view.kernels.jit import compiling
 
     def full(*arguments):
         raise OSError(28, "No space left on device")

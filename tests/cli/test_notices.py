@@ -13,7 +13,7 @@ from mvsim.cli.notices import LOG_INTERVAL, Notices
 from mvsim.cli.progress import LoggedProgress
 from mvsim.cli.remarks import note
 from mvsim.cli.sweep_progress import SweepDisplay
-from mvsim.sweep.runs import open_runs
+from mvsim.sweeps.runs import open_runs
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from synthetic import saved, synthetic_run
 
 import mvsim as package
 from mvsim.cli.plot import PANELS
-from mvsim.plotting import ALL_PANELS
-from mvsim.plotting.plot import plot
+from mvsim.pictures import ALL_PANELS
+from mvsim.pictures.plot import plot
 
 
 @pytest.fixture
@@ -76,8 +76,8 @@ def test_a_run_that_is_given_twice_is_refused(command, mvsim, runs, tmp_path):
 @pytest.mark.parametrize(("title", "drawn"), [("two\n\nlines", "two lines"), ("\n\n", "")])
 def test_a_title_is_one_line(title, drawn, mvsim, runs, monkeypatch):
     told = []
-    monkeypatch.setattr("mvsim.plotting.plot.run_figure", lambda runs, panels, classes, title: told.append(title))
-    monkeypatch.setattr("mvsim.plotting.save_figure", lambda *what: None)
+    monkeypatch.setattr("mvsim.pictures.plot.run_figure", lambda runs, panels, classes, title: told.append(title))
+    monkeypatch.setattr("mvsim.pictures.save_figure", lambda *what: None)
     assert mvsim("plot", "runs/erm.nc", "--title", title, "-o", "a.png").code == 0
     assert told == [drawn]
 

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from mvsim.cli import progress
-from mvsim.simulation.pace import Awaited
+from mvsim.runs.simulation.pace import Awaited
 
 STATUS = {
     "step": 1200, "steps": 34000, "time": 7.2e4, "until": 2.04e6, "loss": 0.71234, "training_accuracy": 0.995,

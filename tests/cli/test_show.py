@@ -8,7 +8,7 @@ import pytest
 from example_run import example_run
 
 import mvsim as package
-from mvsim.archive import read_run, revision_text, write_run
+from mvsim.runs.archive import read_run, revision_text, write_run
 
 
 def test_show_says_outcome_parameters_and_origin(mvsim, tiny):

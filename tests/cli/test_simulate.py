@@ -8,9 +8,9 @@ import pytest
 from example_run import assert_same_bits
 
 import mvsim as package
-from mvsim.integrators import INTEGRATORS
-from mvsim.objectives import OBJECTIVES
-from mvsim.parameters import Parameters
+from mvsim.flow import INTEGRATORS
+from mvsim.multi_view.objectives import OBJECTIVES
+from mvsim.multi_view.parameters import Parameters
 
 
 def test_default_file_name_is_told(mvsim, tiny, tmp_path):

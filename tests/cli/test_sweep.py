@@ -12,14 +12,14 @@ import pytest
 from small_sweeps import steps
 from sweep_folder import filled
 
-from mvsim.archive import read_run, write_run
-from mvsim.sweep import job
-from mvsim.sweep.runs import open_runs
-from mvsim.verification import sweeps
-from mvsim.verification.answer import Answer, AnsweredSection, read_answer
-from mvsim.verification.contents import contents_of_sweep
-from mvsim.verification.run_verdicts import Judgement
-from mvsim.verification.verdict import Count, Verdict
+from mvsim.judging.verdict import Count, Verdict
+from mvsim.papers.midpoint_mixup import sweeps
+from mvsim.papers.midpoint_mixup.answer import Answer, AnsweredSection, read_answer
+from mvsim.papers.midpoint_mixup.contents import contents_of_sweep
+from mvsim.papers.midpoint_mixup.run_verdicts import Judgement
+from mvsim.runs.archive import read_run, write_run
+from mvsim.sweeps import job
+from mvsim.sweeps.runs import open_runs
 
 STUDY = """
 k = 3
@@ -117,7 +117,7 @@ def test_the_command_line_wins_over_the_study(mvsim, study):
 def test_failures_are_listed_and_decide_the_exit_code(mvsim, study, monkeypatch, error, code):
     import builtins
 
-    from mvsim import errors
+    from mvsim.base import errors
 
     made = job.kept_run
 
@@ -397,7 +397,7 @@ def test_a_report_judges_what_can_be_judged_of_a_run_without_a_theorem(mvsim, tm
 
 
 def test_a_study_from_python_has_the_same_cells(mvsim, study, tmp_path):
-    from mvsim.sweep.study import Study
+    from mvsim.sweeps.study import Study
 
     files = [row["file"] for row in json.loads(mvsim("sweep", study, "--dry-run", "--json").out)]
     assert files == [cell.file for cell in Study.of(steps(30)).cells]

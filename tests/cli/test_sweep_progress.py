@@ -6,12 +6,12 @@ import re
 import pytest
 
 from mvsim.cli.sweep_progress import MOST_WORKERS, SweepDisplay, summary
-from mvsim.sweep.engine import Event
-from mvsim.sweep.folder import SweepFolder
-from mvsim.sweep.job import Outcome
-from mvsim.sweep.study import Study
-from mvsim.sweep.sweep import jobs_of
-from mvsim.sweep.tally import Tally
+from mvsim.sweeps.engine import Event
+from mvsim.sweeps.folder import SweepFolder
+from mvsim.sweeps.job import Outcome
+from mvsim.sweeps.study import Study
+from mvsim.sweeps.sweep import jobs_of
+from mvsim.sweeps.tally import Tally
 
 STATUS = {"step": 12, "time": 3456.0}
 

@@ -12,9 +12,9 @@ from lib.terminal import shown_on_terminal
 import mvsim as package
 from mvsim.cli.verdict_table import print_section
 from mvsim.cli.verify_outcome import outcome_line
-from mvsim.verification.question import Question
-from mvsim.verification.verdict import Verdict
-from mvsim.verification.words import BEYOND
+from mvsim.judging.verdict import Verdict
+from mvsim.judging.words import BEYOND
+from mvsim.papers.midpoint_mixup.question import Question
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_a_run_fits_on_one_screen(run_folder):
 
 
 def test_steps_of_the_proof_count_when_they_are_asked_for(mvsim, runs, monkeypatch):
-    from mvsim.verification.statements import claims
+    from mvsim.papers.midpoint_mixup import claims
 
     contradicted = Verdict("Claim B.27", "contradicted", "never")
     monkeypatch.setitem(claims.CLAIMS, "Claim B.27", claims.Claim(lambda evidence: contradicted, "B.27", mixing=True))
@@ -146,7 +146,7 @@ def test_of_a_method_without_theorem_is_judged_what_can_be(mvsim, tmp_path):
 
 
 def test_a_run_without_theorem_that_is_not_what_it_says_fails(mvsim, tmp_path):
-    from mvsim.archive import read_run, write_run
+    from mvsim.runs.archive import read_run, write_run
 
     package.simulate(package.Parameters(k=3, m=2, N=6, P=9, d=10), "mixup", t_end=10.0, n_test=4, out=tmp_path / "mixup.nc")
     dataset, provenance = read_run(tmp_path / "mixup.nc")
@@ -182,7 +182,7 @@ def test_over_seeds_runs_what_is_missing_and_finds_it_again(mvsim, tmp_path, mon
     files = sorted(path.name for path in (tmp_path / "kept").iterdir())
     assert len([name for name in files if name.endswith(".nc")]) == 4
     assert len([name for name in files if name.startswith("theorem-4.6-") and name.endswith(".json")]) == 1
-    monkeypatch.setattr("mvsim.simulation.run_cache.simulate", None)  # nothing may be simulated again
+    monkeypatch.setattr("mvsim.runs.simulation.run_cache.simulate", None)  # nothing may be simulated again
     again = mvsim(*command)
     assert (again.code, again.out) == (first.code, first.out)
     assert "k = 3, 2 seeds (2 runs found in kept, 0 made): " in mvsim(*(word for word in command if word != "--quiet")).err
@@ -273,7 +273,7 @@ def test_a_refused_question_leaves_nothing(mvsim, tmp_path, wrong):
 
 
 def test_a_run_that_stopped_is_named_with_its_reason(mvsim, monkeypatch):
-    from mvsim.integrators.flow import stalls
+    from mvsim.flow import stalls
 
     monkeypatch.setattr(stalls, "STALL_GROWTH", 1e300)
     monkeypatch.setattr(stalls, "STALL_STEPS", 0.1)  # over rtol, 100 steps
@@ -283,7 +283,7 @@ def test_a_run_that_stopped_is_named_with_its_reason(mvsim, monkeypatch):
 
 
 def test_a_run_that_did_not_finish_is_named(mvsim, runs):
-    from mvsim.archive import read_run, write_run
+    from mvsim.runs.archive import read_run, write_run
 
     dataset, provenance = read_run(runs / "erm.nc")
     write_run(runs / "erm.nc", dataset, {**provenance, "status": "interrupted"})
@@ -304,14 +304,14 @@ def test_theorems_of_which_no_run_came_to_an_end_are_inconclusive(mvsim, tmp_pat
     def stalled(*arguments, **options):
         raise package.StalledError("nowhere")
 
-    monkeypatch.setattr("mvsim.simulation.run_cache.simulate", stalled)
+    monkeypatch.setattr("mvsim.runs.simulation.run_cache.simulate", stalled)
     result = mvsim("verify", "--theorem", "4.6", "--k", "3", "--seeds", "2", "--runs-dir", "kept", "--quiet")
     assert result.code == 3
     assert "none of 2 runs" in result.out
 
 
 def test_a_flow_that_is_none_fails(mvsim, runs):
-    from mvsim.archive import read_run, write_run
+    from mvsim.runs.archive import read_run, write_run
 
     dataset, provenance = read_run(runs / "erm.nc")
     write_run(runs / "erm.nc", dataset.assign(dissipation=1.1 * dataset["dissipation"]), provenance)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import mvsim as package
-from mvsim.simulation.identity import run_name
+from mvsim.runs.simulation.identity import run_name
 
 SIZES = {"m": 2, "N": 12, "P": 16, "d": 40}
 WORDS = [word for name, value in SIZES.items() for word in (f"--{name}", str(value))]

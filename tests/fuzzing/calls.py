@@ -22,8 +22,8 @@ from fuzzing.breach import Breach, raised, short
 from fuzzing.command import SECONDS, contents
 from fuzzing.files import run_bytes
 from fuzzing.world import TakesTooLongError, at_most, watched
-from mvsim.echo import escaped
-from mvsim.plotting import run_figure, save_figure
+from mvsim.base.echo import escaped
+from mvsim.pictures import run_figure, save_figure
 
 VALUES: dict[str, Callable[[], Any]] = {
     **{

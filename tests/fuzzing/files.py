@@ -17,8 +17,8 @@ import mvsim
 from fuzzing.breach import Breach
 from fuzzing.command import Command
 from fuzzing.laws import WORDS
-from mvsim.archive import read_run, write_run
-from mvsim.archive.content_hash import content_hash
+from mvsim.runs.archive import read_run, write_run
+from mvsim.runs.archive.content_hash import content_hash
 
 FILE = "run.nc"
 RUN = {"k": 3, "m": 2, "N": 6}

@@ -23,8 +23,8 @@ from fuzzing.laws import laws
 from fuzzing.problems import problems
 from fuzzing.words import words
 from fuzzing.world import watched
-from mvsim.integrators import INTEGRATORS
-from mvsim.objectives import OBJECTIVES
+from mvsim.flow import INTEGRATORS
+from mvsim.multi_view.objectives import OBJECTIVES
 
 
 class Case(Protocol):

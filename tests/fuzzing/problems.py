@@ -18,8 +18,8 @@ import mvsim
 from fuzzing import message
 from fuzzing.breach import Breach, raised, short
 from fuzzing.world import watched
-from mvsim.integrators import INTEGRATORS
-from mvsim.objectives import OBJECTIVES
+from mvsim.flow import INTEGRATORS
+from mvsim.multi_view.objectives import OBJECTIVES
 
 SECONDS = 2.0
 """After which a run is interrupted, as with Ctrl-C: a case is about a few steps."""

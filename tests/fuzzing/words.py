@@ -10,8 +10,8 @@ from usable import MISSING, RUNNABLE
 from fuzzing.command import Command, words_of
 from fuzzing.laws import BAD_LAWS, BAD_MIXING, LAWS, MIXING
 from fuzzing.texts import BAD, garbage, is_argument
-from mvsim.integrators import INTEGRATORS
-from mvsim.objectives import OBJECTIVES
+from mvsim.flow import INTEGRATORS
+from mvsim.multi_view.objectives import OBJECTIVES
 
 SMALL = (("k", "3"), ("N", "6"), ("m", "2"), ("t-end", "5"), ("quiet", None))
 """A run of a few steps."""

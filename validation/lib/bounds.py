@@ -1,4 +1,4 @@
-"""From which side the paper bounds the constants of its proofs, as they are measured (`mvsim.verification.statements`)."""
+"""From which side the paper bounds the constants of its proofs, as they are measured (`mvsim.papers.midpoint_mixup`)."""
 
 from __future__ import annotations
 

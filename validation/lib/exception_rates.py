@@ -20,8 +20,8 @@ from scipy.special import log_ndtr
 
 import mvsim
 from lib.second_view import end_of_run, follow_first_view, tensor_power_times
-from mvsim.diagnostics import active_threshold, log_signal_strength
-from mvsim.random_streams import stream
+from mvsim.multi_view.diagnostics import active_threshold, log_signal_strength
+from mvsim.numerics.random_streams import stream
 
 FIRST_SEED = 2 * 10**6
 """Least seed of the data sets and starts: others than those of runs."""

@@ -25,7 +25,7 @@ class Figures:
 
     def save(self, name: str, figure: Figure) -> None:
         """Write NAME.png, and NAME.txt with the command that makes it."""
-        from mvsim.plotting import save_figure
+        from mvsim.pictures import save_figure
 
         save_figure(figure, self.folder / f"{name}.png", force=True)
         (self.folder / f"{name}.txt").write_text(f"{name}.png is made by: {self.command}\n", encoding="utf-8")

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 import mvsim
-from mvsim.diagnostics import own_correlations
-from mvsim.integrators import Field, GradientFlow, State
-from mvsim.objectives import Objective
-from mvsim.recording.entries import EscapeLog
-from mvsim.simulation.field import field_of
+from mvsim.flow import Field, GradientFlow, State
+from mvsim.multi_view.diagnostics import own_correlations
+from mvsim.multi_view.objectives import Objective
+from mvsim.runs.recording.entries import EscapeLog
+from mvsim.runs.simulation.field import field_of
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import mvsim
 from lib.runs import on_all_cores
-from mvsim.errors import Interrupted
-from mvsim.simulation.run_cache import run_name
-from mvsim.verification.run_verdicts import Judgement, judge
-from mvsim.verification.statements.theorems import THEOREMS
-from mvsim.verification.verify import followed_run
+from mvsim.base.errors import Interrupted
+from mvsim.papers.midpoint_mixup.run_verdicts import Judgement, judge
+from mvsim.papers.midpoint_mixup.theorems import THEOREMS
+from mvsim.papers.midpoint_mixup.verify import followed_run
+from mvsim.runs.simulation.run_cache import run_name
 
 
 class Limited(NamedTuple):
@@ -53,7 +53,7 @@ def judged_within(seconds: float, number: str, p: mvsim.Parameters, seeds: int, 
     seconds : float
         For each run, in this call.
     number, p, seeds, folder, follow
-        As for `mvsim.verification.verify.judgements_over_seeds`.
+        As for `mvsim.papers.midpoint_mixup.verify.judgements_over_seeds`.
 
     Raises
     ------

@@ -49,8 +49,8 @@ from scipy.optimize import brentq, minimize
 from scipy.special import hyp2f1
 
 import mvsim
-from mvsim.activations.smoothed_relu import smoothed_relu, smoothed_relu_derivative
-from mvsim.data import Dataset
+from mvsim.multi_view.activations.smoothed_relu import smoothed_relu, smoothed_relu_derivative
+from mvsim.multi_view.data import Dataset
 
 
 class Escape(NamedTuple):

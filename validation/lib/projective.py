@@ -18,8 +18,8 @@ import numpy as np
 from scipy.optimize import NoConvergence, newton_krylov
 from scipy.sparse.linalg import LinearOperator
 
-from mvsim.integrators import Field
-from mvsim.integrators.flow.chart import EscapeChart
+from mvsim.flow import Field
+from mvsim.flow.chart import EscapeChart
 
 APPROACH = 0.7
 """Part of the way to the next escape that one step may go."""

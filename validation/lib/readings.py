@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 READ = {"Corollary B.26": "as we read it"}
-"""The formula is missing from the text at hand: `mvsim.verification.statements.claims.boundedness` says how it is read."""
+"""The formula is missing from the text at hand: `mvsim.papers.midpoint_mixup.claims.boundedness` says how it is read."""
 
 
 def called(step: str) -> str:

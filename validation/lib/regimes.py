@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import mvsim
-from mvsim.parameters import dimension
+from mvsim.multi_view.parameters import dimension
 
 
 def with_r0(k: int, r0: float, **fields: Any) -> mvsim.Parameters:

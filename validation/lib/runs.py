@@ -15,9 +15,9 @@ import mvsim
 from lib.processes import use_one_thread
 from lib.sources import digest_of_sources
 from lib.study import TRAINING
-from mvsim.simulation.run_cache import run_name
-from mvsim.sweep.dask_engine import Dask
-from mvsim.verification.verify import followed_run
+from mvsim.papers.midpoint_mixup.verify import followed_run
+from mvsim.runs.simulation.run_cache import run_name
+from mvsim.sweeps.dask_engine import Dask
 
 
 def add_runs_option(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +76,7 @@ def all_over_seeds(folder: Path, parameters: mvsim.Parameters, method: str, seed
 
 
 def followed_side_by_side(number: str, parameters: mvsim.Parameters, seeds: int, folder: Path, follow: bool = True) -> None:
-    """Make the runs of the first seeds that `mvsim.verification.verify.judgements_over_seeds` judges and that are not there yet, on all cores."""
+    """Make the runs of the first seeds that `midpoint_mixup.verify.judgements_over_seeds` judges and that are not there yet, on all cores."""
     on_all_cores(partial(_follow, number, parameters, folder, follow), range(seeds))
 
 

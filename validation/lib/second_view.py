@@ -35,9 +35,9 @@ from typing import NamedTuple
 import numpy as np
 
 import mvsim
-from mvsim.data import Dataset
-from mvsim.diagnostics import active_threshold
-from mvsim.recording.entries import predicted_escape_times
+from mvsim.multi_view.data import Dataset
+from mvsim.multi_view.diagnostics import active_threshold
+from mvsim.runs.recording.entries import predicted_escape_times
 
 LARGEST, STEPS = 300.0, 250
 """The correlation C is followed up to `LARGEST`, where tau is e^60 k or more, if no other end is given, in steps that grow in proportion to the

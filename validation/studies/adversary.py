@@ -26,10 +26,10 @@ from lib.study import TRAINING
 from lib.tables import table
 
 import mvsim
-from mvsim.data import SharedNoiseDataset
-from mvsim.plotting.labels import METHOD_NAMES
-from mvsim.recording.feature_test import count_classes
-from mvsim.simulation.run_cache import kept_run
+from mvsim.multi_view.data import SharedNoiseDataset
+from mvsim.pictures.labels import METHOD_NAMES
+from mvsim.runs.recording.fresh_draws import count_classes
+from mvsim.runs.simulation.run_cache import kept_run
 
 TITLE = "Beyond the theorems: worst points and worst data"
 SOURCES = (*TRAINING, "archive", "intervals", "verification.evidence")

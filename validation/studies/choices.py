@@ -30,9 +30,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import mvsim
-from mvsim.plotting.labels import METHOD_NAMES
-from mvsim.plotting.style import MARK, METHODS, styled
-from mvsim.recording.feature_test import is_learned
+from mvsim.pictures.labels import METHOD_NAMES
+from mvsim.pictures.style import MARK, METHODS, styled
+from mvsim.runs.recording.fresh_draws import is_learned
 
 TITLE = "What the definitions leave open"
 SOURCES = (*TRAINING, "archive", "intervals", "sweep.intervals", "verification.evidence")

@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 from lib.study import TRAINING
 
-from mvsim.archive import read_run
-from mvsim.errors import UsageError
+from mvsim.base.errors import UsageError
+from mvsim.runs.archive import read_run
 
 TITLE = "Killed runs"
 SOURCES = (*TRAINING, "archive", "cli", "simulation.resuming")

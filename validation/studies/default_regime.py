@@ -2,7 +2,7 @@
 
 r0 = sqrt(2 ln m / d) / rho is the largest initial correlation over the threshold. Assumption 4.3 lets it go to 0; at a fixed r0 the share of
 classes of which ERM learns both features grows with k. Wanted is the largest r0(k) = c k^-p at which that share is at most `SHARE` for all k from 4
-to 1000; `mvsim.parameters.default_r0` is that rule.
+to 1000; `mvsim.multi_view.parameters.default_r0` is that rule.
 
 runs   ERM to the settled state at several k, r0 and seeds. The initial state and the data predict when the second view of a class escapes
        (`lib.second_view`, where that is derived): when W, which grows as the logarithm of time once the first view is learned, reaches T_l - T_w.
@@ -30,11 +30,11 @@ from lib.study import TRAINING
 from lib.tables import table
 
 import mvsim
-from mvsim.diagnostics import log_signal_strength
-from mvsim.parameters import default_r0
-from mvsim.random_streams import stream
-from mvsim.recording.feature_test import count_classes
-from mvsim.sweep.intervals import clustered_interval
+from mvsim.multi_view.diagnostics import log_signal_strength
+from mvsim.multi_view.parameters import default_r0
+from mvsim.numerics.random_streams import stream
+from mvsim.runs.recording.fresh_draws import count_classes
+from mvsim.sweeps.intervals import clustered_interval
 
 TITLE = "The default size of the initial correlations"
 SOURCES = (*TRAINING, "archive", "intervals", "sweep.intervals", "verification.evidence")

@@ -17,8 +17,8 @@ from typing import Any
 from lib.tables import table
 
 import mvsim
-from mvsim.parameters.defaults import ENOUGH, MOST_POINTS, PATCHES
-from mvsim.verification.statements.linear_regime.farkas import any_certificate, separable
+from mvsim.multi_view.parameters.defaults import ENOUGH, MOST_POINTS, PATCHES
+from mvsim.papers.midpoint_mixup.section_3.farkas import any_certificate, separable
 
 TITLE = "The default P and N: where no linear classifier is perfect"
 SOURCES = ("data", "parameters", "random_streams", "verification.statements.linear_regime.farkas")

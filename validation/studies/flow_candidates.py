@@ -23,8 +23,8 @@ from scipy.integrate import DOP853, LSODA, RK45, Radau
 from sksundae.cvode import CVODE
 from threadpoolctl import threadpool_limits
 
-from mvsim.integrators import Escaping, GradientFlow, State
-from mvsim.plotting.labels import METHOD_NAMES
+from mvsim.flow import Escaping, GradientFlow, State
+from mvsim.pictures.labels import METHOD_NAMES
 
 TITLE = "Other time-steppers"
 SOURCES = FLOW

@@ -26,9 +26,9 @@ from lib.study import TRAINING
 from lib.tables import table
 
 import mvsim
-from mvsim.errors import Interrupted
-from mvsim.integrators.flow import stepper
-from mvsim.simulation.progress import Silent
+from mvsim.base.errors import Interrupted
+from mvsim.flow import stepper
+from mvsim.runs.simulation.progress import Silent
 
 TITLE = "Flows that need very many steps"
 SOURCES = TRAINING

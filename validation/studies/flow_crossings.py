@@ -1,6 +1,6 @@
 """What the steps of Midpoint Mixup wait for: which correlation limits each step, before and after the last escape.
 
-A step is as long as its error allows, and the error of one correlation decides (`mvsim.integrators.flow.error_size`). A flow is followed through all
+A step is as long as its error allows, and the error of one correlation decides (`mvsim.flow.error_size`). A flow is followed through all
 escapes and then ten times as long, as a run does before it has settled. Of each step the correlation is noted whose error is the most tolerances,
 and in which of these groups it was: an own correlation, or one with a feature of another class, of a neuron that has escaped or not; those of escaped
 neurons by whether the activation sees nothing of the feature (below 0), is a power of it, or is linear in it.
@@ -23,10 +23,10 @@ from lib.study import FLOW
 from lib.tables import table
 
 import mvsim
-from mvsim.diagnostics import own_correlations
-from mvsim.integrators import GradientFlow, State
-from mvsim.integrators.flow.system import ChartedField
-from mvsim.recording.entries import EscapeLog
+from mvsim.flow import GradientFlow, State
+from mvsim.flow.system import ChartedField
+from mvsim.multi_view.diagnostics import own_correlations
+from mvsim.runs.recording.entries import EscapeLog
 
 TITLE = "What the steps of Midpoint Mixup wait for"
 SOURCES = FLOW

@@ -25,14 +25,13 @@ from lib.study import FLOW
 from lib.tables import table
 
 import mvsim
-from mvsim.errors import StalledError
-from mvsim.integrators import GradientFlow, State, Units
-from mvsim.integrators.flow import bdf, error_size, flow, newton, secants, stepper, system
-from mvsim.integrators.flow.krylov import gmres
-from mvsim.integrators.flow.newton import Solution
-from mvsim.integrators.flow.secants import Secants
-from mvsim.kernels.shared_noise.stiff_hessian import of_pairs
-from mvsim.recording.entries import EscapeLog
+from mvsim.base.errors import StalledError
+from mvsim.flow import GradientFlow, State, Units, bdf, error_size, flow, newton, secants, stepper, system
+from mvsim.flow.krylov import gmres
+from mvsim.flow.newton import Solution
+from mvsim.flow.secants import Secants
+from mvsim.multi_view.kernels.shared_noise.stiff_hessian import of_pairs
+from mvsim.runs.recording.entries import EscapeLog
 
 TITLE = "Designs of the time-stepper"
 SOURCES = FLOW

@@ -1,8 +1,8 @@
 """What it saves to keep the whole Hessian of mixed points while the time since an escape grows.
 
 Under Midpoint Mixup at d = k^20 the stiff part that is known of the Hessian is not enough: equations fail, and once they have cost as much the whole
-Hessian of the escaped neurons is formed (`mvsim.integrators.flow.stepper.COST_OF_UNSOLVED`). That of single points falls with their residuals, so it
-is made anew each time the clock has grown by `OUTGROWN`. Mixed points keep their residuals (`mvsim.integrators.base.Field.lasting`), and theirs is
+Hessian of the escaped neurons is formed (`mvsim.flow.stepper.COST_OF_UNSOLVED`). That of single points falls with their residuals, so it
+is made anew each time the clock has grown by `OUTGROWN`. Mixed points keep their residuals (`mvsim.flow.base.Field.lasting`), and theirs is
 kept. Flows are followed through all escapes and then ten times as long with it kept, and with it made anew as of single points.
 
 Fails if a view does not escape, if keeping it takes more gradients, or if the two flows differ in the time of an escape by more than 10 rtol.
@@ -21,10 +21,10 @@ from lib.study import FLOW
 from lib.tables import table
 
 import mvsim
-from mvsim.diagnostics import own_correlations
-from mvsim.integrators import GradientFlow, State
-from mvsim.integrators.flow.system import ChartedField
-from mvsim.recording.entries import EscapeLog
+from mvsim.flow import GradientFlow, State
+from mvsim.flow.system import ChartedField
+from mvsim.multi_view.diagnostics import own_correlations
+from mvsim.runs.recording.entries import EscapeLog
 
 TITLE = "Whole Hessians of mixed points"
 SOURCES = FLOW

@@ -24,8 +24,8 @@ from lib.study import TRAINING
 from lib.tables import table
 
 import mvsim
-from mvsim.errors import Interrupted, StalledError
-from mvsim.recording.feature_test import count_classes
+from mvsim.base.errors import Interrupted, StalledError
+from mvsim.runs.recording.fresh_draws import count_classes
 
 TITLE = "mvsim's time-stepper beside CVODE"
 SOURCES = TRAINING

@@ -20,7 +20,7 @@ from lib.study import TRAINING
 from lib.tables import met, table
 
 import mvsim
-from mvsim.archive import collect_provenance
+from mvsim.runs.archive import collect_provenance
 
 TITLE = "ERM at d = k^20"
 SOURCES = TRAINING

@@ -23,9 +23,8 @@ from lib.study import FLOW
 from lib.tables import table
 
 import mvsim
-from mvsim.integrators import GradientFlow, State
-from mvsim.integrators.flow import secants, stepper
-from mvsim.objectives.resident import Resident
+from mvsim.flow import GradientFlow, State, secants, stepper
+from mvsim.multi_view.objectives.resident import Resident
 
 TITLE = "How many outputs change from one evaluation to the next"
 SOURCES = FLOW

@@ -2,10 +2,10 @@
 
 Late under ERM residuals are as small as exp(-margin), and an escaped neuron is in balance with noise n that is small with them. The equation of a
 step has to tell n from 0, and is solved more finely by a factor; the error of a step need not, as it is forgotten. It is measured with a power of
-that factor (`mvsim.objectives.scales.FORGOTTEN`), and at most so many times as coarsely (`MOST_FORGOTTEN`). For each pair: gradients, and the
-largest error of the margin of a training point at the end and of the time of an escape, against a reference at rtol / 100 in which both are equally
-fine. Fails if one of them is more than 10 rtol with the constants as they are, or if with them more gradients are taken than with equal ones. Pairs
-that need more gradients than the budget are stopped.
+that factor (`mvsim.multi_view.objectives.scales.FORGOTTEN`), and at most so many times as coarsely (`MOST_FORGOTTEN`). For each pair: gradients, and
+the largest error of the margin of a training point at the end and of the time of an escape, against a reference at rtol / 100 in which both are
+equally fine. Fails if one of them is more than 10 rtol with the constants as they are, or if with them more gradients are taken than with equal
+ones. Pairs that need more gradients than the budget are stopped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lib.study import FLOW
 from lib.tables import table
 
 import mvsim
-from mvsim.objectives import scales
+from mvsim.multi_view.objectives import scales
 
 TITLE = "Errors of steps where escaped neurons are in balance with noise"
 SOURCES = FLOW

@@ -1,6 +1,6 @@
 """What it saves that neurons rest while few of each class are stepped, and what it costs in accuracy.
 
-A neuron rests until it is close to its threshold (`mvsim.integrators.flow.resting`). Flows at k = 20 and 50 are followed through escapes twice, one
+A neuron rests until it is close to its threshold (`mvsim.flow.resting`). Flows at k = 20 and 50 are followed through escapes twice, one
 after the other: with neurons that rest, as a run does by itself from k = 25 on, and with every neuron stepped. Where a reference at rtol / 1000 is
 affordable, with every neuron stepped, both are compared with it: by the largest error of a correlation, relative to it plus a tenth of the largest
 of its neuron, of all neurons and of those that have not escaped, and by the times of escapes. What both take is processor time. Fails if an error
@@ -25,8 +25,7 @@ from lib.study import FLOW
 from lib.tables import table
 
 import mvsim
-from mvsim.integrators import State
-from mvsim.integrators.flow import resting
+from mvsim.flow import State, resting
 
 TITLE = "Neurons that are not integrated (resting)"
 SOURCES = FLOW

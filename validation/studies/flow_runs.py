@@ -28,8 +28,8 @@ from lib.study import TRAINING
 from lib.tables import table
 
 import mvsim
-from mvsim.counted import counted
-from mvsim.recording.feature_test import count_classes
+from mvsim.base.counted import counted
+from mvsim.runs.recording.fresh_draws import count_classes
 
 TITLE = "Flows to the settled state"
 SOURCES = TRAINING

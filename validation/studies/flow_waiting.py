@@ -1,8 +1,8 @@
 """What it costs that runs of Midpoint Mixup go on once everything is learned, what happens meanwhile, and whether a certificate could end them.
 
-A run has settled when nothing has changed while t grew by a factor (`mvsim.recording.settling`): sqrt(10) by default, once every view of every class
-is learned and every training point is right. The runs are those of `paths`: Theorem 4.7 with all defaults. Of each is told which part of its steps
-comes after everything was learned for the first time, and at how many of the records after that something was lost again.
+A run has settled when nothing has changed while t grew by a factor (`mvsim.runs.recording.settling`): sqrt(10) by default, once every view of every
+class is learned and every training point is right. The runs are those of `paths`: Theorem 4.7 with all defaults. Of each is told which part of its
+steps comes after everything was learned for the first time, and at how many of the records after that something was lost again.
 
 A certificate would say without waiting that what is learned stays. The one that holds for every gradient flow is its energy: in the time T after a
 state with loss J the weights move by at most
@@ -30,10 +30,10 @@ from lib.study import TRAINING
 from lib.tables import table
 
 import mvsim
-from mvsim.diagnostics import own_correlations
-from mvsim.recording.feature_test import is_learned
-from mvsim.recording.settling import Settling
-from mvsim.verification.verify import followed_run
+from mvsim.multi_view.diagnostics import own_correlations
+from mvsim.papers.midpoint_mixup.verify import followed_run
+from mvsim.runs.recording.fresh_draws import is_learned
+from mvsim.runs.recording.settling import Settling
 
 TITLE = "What waiting for the settled state costs"
 SOURCES = (*TRAINING, "archive", "verification.verify")

@@ -28,7 +28,7 @@ from lib.processes import use_one_thread
 from lib.study import EVERYTHING
 from lib.tables import table
 
-from mvsim.archive import collect_provenance
+from mvsim.runs.archive import collect_provenance
 
 load("usable")  # which a module below imports by this name
 load("fuzzing")  # what is tried, and what counts as broken: modules below import its parts

@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 import mvsim
-from mvsim.plotting.labels import METHOD_NAMES
-from mvsim.plotting.style import MARK, METHODS, styled
+from mvsim.pictures.labels import METHOD_NAMES
+from mvsim.pictures.style import MARK, METHODS, styled
 
 TITLE = "Gradient descent and the flow"
 SOURCES = (*TRAINING, "simulation.words")

@@ -17,7 +17,7 @@ torch       the same loss by PyTorch on the same GPU, eager and compiled, where 
 
 The study fails if results or the ends of trajectories differ, bits do not repeat, memory is predicted wrongly, or a run ends without settling or
 without a verdict. Targets of speed that are missed are reported as missed.
-From the gradients follows the size N^2 k from which on a GPU is faster: the constant GPU_PAYS_FROM of mvsim/kernels/registry.py.
+From the gradients follows the size N^2 k from which on a GPU is faster: the constant GPU_PAYS_FROM of mvsim/multi_view/kernels/registry.py.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from lib.tables import met, table
 from lib.timing import Candidate, fastest
 
 import mvsim
-from mvsim.devices import gpu, host
-from mvsim.integrators import GradientFlow, State
-from mvsim.integrators.flow_integrator import RTOL
-from mvsim.kernels import KERNELS, usable_backend
-from mvsim.simulation.field import field_of
+from mvsim.flow import GradientFlow, State
+from mvsim.flow.flow_integrator import RTOL
+from mvsim.multi_view.kernels import KERNELS, usable_backend
+from mvsim.numerics.devices import gpu, host
+from mvsim.runs.simulation.field import field_of
 
 TITLE = "The kernel for GPUs"
 SOURCES = (*TRAINING, "devices", "verification")

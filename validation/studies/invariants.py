@@ -53,7 +53,7 @@ from lib.study import TRAINING
 from lib.tables import table
 
 import mvsim
-from mvsim.archive import collect_provenance
+from mvsim.runs.archive import collect_provenance
 
 TITLE = "What holds along every flow"
 SOURCES = (*TRAINING, "archive")

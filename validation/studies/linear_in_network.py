@@ -25,7 +25,7 @@ from lib.tables import table
 from matplotlib.figure import Figure
 
 import mvsim
-from mvsim.plotting.style import MARK, METHODS, styled
+from mvsim.pictures.style import MARK, METHODS, styled
 
 TITLE = "The linear picture inside a network"
 SOURCES = (*TRAINING, "verification.statements.linear_regime.sample")

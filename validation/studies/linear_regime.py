@@ -28,8 +28,8 @@ from lib.study import LOSS
 from lib.tables import table
 from matplotlib.figure import Figure
 
-from mvsim.verification.result_verdicts import control_verdicts
-from mvsim.verification.statements.linear_regime.results import RESULTS
+from mvsim.papers.midpoint_mixup.result_verdicts import control_verdicts
+from mvsim.papers.midpoint_mixup.section_3.results import RESULTS
 
 TITLE = "The linear regime: Section 3 and Proposition 4.4"
 SOURCES = (*LOSS, "integrators", "simulation.field", "intervals", "verification.statements.linear_regime", "verification.evidence")

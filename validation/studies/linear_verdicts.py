@@ -14,8 +14,8 @@ from typing import Any
 from lib.study import LOSS
 from lib.tables import table
 
-from mvsim.verification.result_verdicts import result_over_seeds, trend_over_k
-from mvsim.verification.statements.linear_regime.results import RESULTS
+from mvsim.papers.midpoint_mixup.result_verdicts import result_over_seeds, trend_over_k
+from mvsim.papers.midpoint_mixup.section_3.results import RESULTS
 
 TITLE = "The verdicts on the linear regime"
 SOURCES = (*LOSS, "verification.statements.linear_regime", "verification.evidence", "verification.result_verdicts")

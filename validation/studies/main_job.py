@@ -26,10 +26,10 @@ from lib.study import TRAINING
 from lib.tables import met
 
 import mvsim
+from mvsim.base.counted import counted
 from mvsim.cli.simulate import outcome
-from mvsim.counted import counted
-from mvsim.simulation import run_cache
-from mvsim.simulation.memory import required_bytes
+from mvsim.runs.simulation import run_cache
+from mvsim.runs.simulation.memory import required_bytes
 
 TITLE = "Midpoint Mixup at k = 50 with all defaults"
 SOURCES = (*TRAINING, "archive", "intervals", "verification")

@@ -30,7 +30,7 @@ from matplotlib.patches import Patch
 from scipy.stats import kendalltau
 
 import mvsim
-from mvsim.plotting.style import MARK, colour_of_k, marker_of_k, styled
+from mvsim.pictures.style import MARK, colour_of_k, marker_of_k, styled
 
 TITLE = "When every view escapes under Midpoint Mixup"
 SOURCES = (*TRAINING, "archive")

@@ -30,16 +30,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from mvsim.intervals import clopper_pearson
-from mvsim.plotting.style import FIRST, MARK, styled
-from mvsim.verification.ensemble import DECIDED, exponent_of_k, measured_constants, over_seeds
-from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.paths import path_in_k
-from mvsim.verification.run_verdicts import Judgement
-from mvsim.verification.statements.assumptions import noise
-from mvsim.verification.statements.theorems import THEOREMS
-from mvsim.verification.verdict import BAD, STATUSES
-from mvsim.verification.verify import judgements_over_seeds
+from mvsim.judging.verdict import BAD, STATUSES
+from mvsim.numerics.intervals import clopper_pearson
+from mvsim.papers.midpoint_mixup.assumptions import noise
+from mvsim.papers.midpoint_mixup.ensemble import DECIDED, exponent_of_k, measured_constants, over_seeds
+from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
+from mvsim.papers.midpoint_mixup.paths import path_in_k
+from mvsim.papers.midpoint_mixup.run_verdicts import Judgement
+from mvsim.papers.midpoint_mixup.theorems import THEOREMS
+from mvsim.papers.midpoint_mixup.verify import judgements_over_seeds
+from mvsim.pictures.style import FIRST, MARK, styled
 
 TITLE = "Along paths of the theorems"
 SOURCES = (*TRAINING, "archive", "intervals", "verification")

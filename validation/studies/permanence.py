@@ -1,12 +1,12 @@
 """Escapes of unlearned views, predicted from settled ERM runs, beside what happens when the runs are followed far beyond.
 
 k = 10 at r0 = 0.3, where some of the views that have not been learned when a run settles escape later. From each settled run, the time t* of every
-such escape is predicted, with the error of the fit (`mvsim.verification.evidence.permanence`). The run is then followed to t = 10^10.5. A hit is an
-escape that was predicted for that time within its error and came, a miss one that came unpredicted, a false alarm one that was predicted, beyond its
-error, and did not come. The picture is figures/permanence.png.
+such escape is predicted, with the error of the fit (`mvsim.papers.midpoint_mixup.evidence.permanence`). The run is then followed to t = 10^10.5. A
+hit is an escape that was predicted for that time within its error and came, a miss one that came unpredicted, a false alarm one that was predicted,
+beyond its error, and did not come. The picture is figures/permanence.png.
 
-The part of the way that a verdict counts on, `mvsim.verification.evidence.trends.COUNTED_ON`, was chosen after these escapes. It is held against
-others, which nothing was fitted to: the runs of the study theorems, k = 10 at r0 = 0.15, followed to t = 10^12.
+The part of the way that a verdict counts on, `mvsim.papers.midpoint_mixup.evidence.trends.COUNTED_ON`, was chosen after these escapes. It is held
+against others, which nothing was fitted to: the runs of the study theorems, k = 10 at r0 = 0.15, followed to t = 10^12.
 
 What could undo training accuracy, and features that have been learned, is noise that enters the linear part of the activation: V Q delta4 max c / rho
 above 1. Of these runs, and of runs of Midpoint Mixup at k = 6 that are followed to t = 10^10, it is told how large that number gets, and in how many
@@ -30,12 +30,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import mvsim
-from mvsim.plotting.style import FIRST, MARK, SECOND, styled
-from mvsim.recording.feature_test import is_learned
-from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.evidence.permanence import predicted_escapes
-from mvsim.verification.evidence.trends import COUNTED_ON
-from mvsim.verification.paths import path_in_k
+from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
+from mvsim.papers.midpoint_mixup.evidence.permanence import predicted_escapes
+from mvsim.papers.midpoint_mixup.evidence.trends import COUNTED_ON
+from mvsim.papers.midpoint_mixup.paths import path_in_k
+from mvsim.pictures.style import FIRST, MARK, SECOND, styled
+from mvsim.runs.recording.fresh_draws import is_learned
 
 TITLE = "How long do unlearned views stay unlearned?"
 SOURCES = (*TRAINING, "archive", "verification.evidence.evidence", "verification.evidence.permanence", "verification.evidence.trends")

@@ -29,7 +29,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 import mvsim
-from mvsim.plotting.style import BOTH, MARK, METHODS, ONE, styled
+from mvsim.pictures.style import BOTH, MARK, METHODS, ONE, styled
 
 TITLE = "Beyond the theorems: one thing at a time"
 SOURCES = (*TRAINING, "archive", "intervals", "sweep.intervals", "verification.evidence")

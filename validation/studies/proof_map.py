@@ -27,14 +27,14 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Patch, Rectangle
 
-from mvsim.plotting.labels import METHOD_NAMES
-from mvsim.plotting.style import MARK, NONE, styled
-from mvsim.simulation.words import number
-from mvsim.verification import run_verdicts
-from mvsim.verification.paths import path_in_k
-from mvsim.verification.statements.replay import LARGEST
-from mvsim.verification.statements.theorems import THEOREMS
-from mvsim.verification.verdict import BAD
+from mvsim.judging.verdict import BAD
+from mvsim.papers.midpoint_mixup import run_verdicts
+from mvsim.papers.midpoint_mixup.paths import path_in_k
+from mvsim.papers.midpoint_mixup.replay_of_flow import LARGEST
+from mvsim.papers.midpoint_mixup.theorems import THEOREMS
+from mvsim.pictures.labels import METHOD_NAMES
+from mvsim.pictures.style import MARK, NONE, styled
+from mvsim.runs.simulation.words import number
 
 TITLE = "Which steps of the proofs hold"
 SOURCES = (*TRAINING, "archive", "verification")
@@ -43,7 +43,7 @@ AT = {"scaled": "default r0", "literal": "d = k^20"}
 """Where the runs of each regime are, in words."""
 
 REGIMES = {"scaled": "default", "literal": "literal"}
-"""By name the path on which d lies (`mvsim.verification.paths.path_in_k`)."""
+"""By name the path on which d lies (`mvsim.papers.midpoint_mixup.paths.path_in_k`)."""
 
 DARK, PALE, WHITE = "#333333", "#E4E4E4", "#FFFFFF"
 COLOURS = {"contradicted": DARK, "holds": PALE, "undecided": WHITE}

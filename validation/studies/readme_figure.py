@@ -19,10 +19,10 @@ from lib.tables import met, table
 
 import mvsim
 from mvsim.cli.progress import progress_on
-from mvsim.plotting import run_figure
-from mvsim.plotting.labels import METHOD_NAMES
-from mvsim.plotting.panels import correlations, learned_classes, total_correlations
-from mvsim.recording.feature_test import count_classes
+from mvsim.pictures import run_figure
+from mvsim.pictures.labels import METHOD_NAMES
+from mvsim.pictures.panels import correlations, learned_classes, total_correlations
+from mvsim.runs.recording.fresh_draws import count_classes
 
 TITLE = "The runs of the picture"
 SOURCES = (*TRAINING, "archive", "simulation.words")

@@ -17,9 +17,9 @@ from lib.study import TRAINING
 from lib.tables import table
 
 import mvsim
-from mvsim.integrators.flow_integrator import RTOL
-from mvsim.verification.evidence.evidence import Evidence
-from mvsim.verification.statements.replay import LARGEST, OWN_SIZE, replayed
+from mvsim.flow.flow_integrator import RTOL
+from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
+from mvsim.papers.midpoint_mixup.replay_of_flow import LARGEST, OWN_SIZE, replayed
 
 TITLE = "Runs replayed"
 SOURCES = (*TRAINING, "archive", "verification.evidence", "verification.statements.replay")

@@ -33,7 +33,7 @@ TOOK = {
 
 UNTIL_FIRST_STEP = """
 import os, sys, time
-from mvsim.integrators.flow.stepper import Stepper
+from mvsim.flow.stepper import Stepper
 step = Stepper.step
 def stop(*arguments):
     step(*arguments)

@@ -35,10 +35,10 @@ from lib.sweep_processes import differing_runs, start_sweep, workers_of
 from lib.tables import table
 
 import mvsim
-from mvsim.simulation.cost import RANGE
-from mvsim.simulation.run_cache import kept_run
-from mvsim.sweep.estimate import Pace, count_of
-from mvsim.sweep.folder import STUDY_FILE
+from mvsim.runs.simulation.cost import RANGE
+from mvsim.runs.simulation.run_cache import kept_run
+from mvsim.sweeps.estimate import Pace, count_of
+from mvsim.sweeps.folder import STUDY_FILE
 
 TITLE = "Sweeps and reports"
 SOURCES = (*TRAINING, "archive", "cli", "report", "sweep", "simulation.cost", "simulation.estimate", "simulation.resuming")

@@ -21,12 +21,12 @@ from lib.study import TRAINING
 from lib.tables import table
 
 import mvsim
-from mvsim.intervals import clopper_pearson
-from mvsim.verification import run_verdicts
-from mvsim.verification.ensemble import over_seeds
-from mvsim.verification.statements.definition import learned_features
-from mvsim.verification.verdict import BAD
-from mvsim.verification.verify import Section, ask_of_controls, ask_of_theorems
+from mvsim.judging.verdict import BAD
+from mvsim.numerics.intervals import clopper_pearson
+from mvsim.papers.midpoint_mixup import run_verdicts
+from mvsim.papers.midpoint_mixup.definition import learned_features
+from mvsim.papers.midpoint_mixup.ensemble import over_seeds
+from mvsim.papers.midpoint_mixup.verify import Section, ask_of_controls, ask_of_theorems
 
 TITLE = "Do the theorems hold?"
 SOURCES = (*TRAINING, "archive", "intervals", "verification")

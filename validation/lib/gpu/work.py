@@ -6,7 +6,7 @@ import time
 from typing import NamedTuple
 
 import mvsim
-from mvsim.devices import Device
+from mvsim.numerics.devices import Device
 
 
 class Work(NamedTuple):

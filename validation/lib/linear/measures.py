@@ -10,11 +10,11 @@ import numpy as np
 
 import mvsim
 from lib.linear.starts import time_to_halve
-from mvsim.intervals import clopper_pearson
-from mvsim.random_streams import stream
-from mvsim.verification.statements.linear_regime import lemma_3_2, proposition_3_3, proposition_3_4, proposition_3_5, proposition_4_4
-from mvsim.verification.statements.linear_regime.orthogonal import OneClass
-from mvsim.verification.statements.linear_regime.sample import ONE, Sample
+from mvsim.numerics.intervals import clopper_pearson
+from mvsim.numerics.random_streams import stream
+from mvsim.papers.midpoint_mixup.section_3 import lemma_3_2, proposition_3_3, proposition_3_4, proposition_3_5, proposition_4_4
+from mvsim.papers.midpoint_mixup.section_3.orthogonal import OneClass
+from mvsim.papers.midpoint_mixup.section_3.sample import ONE, Sample
 
 BREAKS = (1e-4, 1e-3, 1e-2, 0.1, 1.0)
 POINTS = (5, 10, 20, 40)

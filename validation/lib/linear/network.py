@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import mvsim
-from mvsim.diagnostics import active_neurons, active_threshold, own_correlations, total_correlation
-from mvsim.integrators import INTEGRATORS, State
-from mvsim.objectives import Objective
-from mvsim.simulation.field import field_of
-from mvsim.verification.statements.linear_regime.sample import own_only
+from mvsim.flow import INTEGRATORS, State
+from mvsim.multi_view.diagnostics import active_neurons, active_threshold, own_correlations, total_correlation
+from mvsim.multi_view.objectives import Objective
+from mvsim.papers.midpoint_mixup.section_3.sample import own_only
+from mvsim.runs.simulation.field import field_of
 
 RTOL = 1e-3
 """Relative tolerance of the flows."""

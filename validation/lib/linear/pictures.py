@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from mvsim.plotting.style import MARK, METHODS, colour_of_k, styled
-from mvsim.verification.evidence.intervals import clopper_pearson
+from mvsim.judging.status_of_interval import clopper_pearson
+from mvsim.pictures.style import MARK, METHODS, colour_of_k, styled
 
 TIMES = 1e13
 """Times of this size and more are left out."""

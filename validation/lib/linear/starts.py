@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 import mvsim
-from mvsim.integrators import INTEGRATORS, State
-from mvsim.simulation.field import field_of
-from mvsim.verification.statements.linear_regime.sample import own_only
+from mvsim.flow import INTEGRATORS, State
+from mvsim.papers.midpoint_mixup.section_3.sample import own_only
+from mvsim.runs.simulation.field import field_of
 
 LAST = 1e14
 """Time at which a run is given up."""

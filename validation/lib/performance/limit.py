@@ -17,10 +17,10 @@ from numba import njit
 
 import mvsim
 from lib.timing import Candidate
-from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
-from mvsim.kernels.shared_noise.loops.moments import OTHER, regimes_of
-from mvsim.kernels.shared_noise.sums_by_moments import MomentSums
 from mvsim.losses.points import AllPairs
+from mvsim.multi_view.kernels.shared_noise.loops.moments import OTHER, regimes_of
+from mvsim.multi_view.kernels.shared_noise.shared_noise_kernel import SharedNoiseKernel
+from mvsim.multi_view.kernels.shared_noise.sums_by_moments import MomentSums
 
 ALPHA, RHO = 8, 0.1
 IN_CACHE = 2**15

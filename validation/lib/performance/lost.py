@@ -8,10 +8,10 @@ import numpy as np
 from numba import njit
 
 import mvsim
-from mvsim.activations import SmoothedRelu
-from mvsim.kernels.shared_noise.kernel import SharedNoiseKernel
-from mvsim.kernels.shared_noise.sums_direct import DirectSums
 from mvsim.losses import AllPairs, CrossEntropy
+from mvsim.multi_view.activations import SmoothedRelu
+from mvsim.multi_view.kernels.shared_noise.shared_noise_kernel import SharedNoiseKernel
+from mvsim.multi_view.kernels.shared_noise.sums_direct import DirectSums
 
 LossAndGradient = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
@@ -23,7 +23,7 @@ class _AnyLoss:
 
 
 def without_moments(p: mvsim.Parameters, data: mvsim.Dataset, threads: int) -> LossAndGradient:
-    """Return the factorisation with every activation evaluated by itself (`mvsim.kernels.shared_noise.sums_direct.DirectSums`)."""
+    """Return the factorisation with every activation evaluated by itself (`mvsim.multi_view.kernels.shared_noise.sums_direct.DirectSums`)."""
     kernel = SharedNoiseKernel(p, data, threads, SmoothedRelu(p.rho, p.alpha))
     pairs = kernel.pairs_of(AllPairs(0.5))
     pairs.sums = DirectSums(kernel.layout, pairs.plan, kernel.neurons)
@@ -31,7 +31,7 @@ def without_moments(p: mvsim.Parameters, data: mvsim.Dataset, threads: int) -> L
 
 
 def with_exponentials(p: mvsim.Parameters, data: mvsim.Dataset, threads: int) -> LossAndGradient:
-    """Return the engine with an exponential for every pair and class, block by block (`mvsim.kernels.shared_noise.tables`)."""
+    """Return the engine with an exponential for every pair and class, block by block (`mvsim.multi_view.kernels.shared_noise.tables`)."""
     kernel = SharedNoiseKernel(p, data, threads, SmoothedRelu(p.rho, p.alpha))
     return lambda c: kernel.loss_and_gradient(c, AllPairs(0.5), _AnyLoss())
 

@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 
 import mvsim
-from mvsim.objectives import OBJECTIVES
-from mvsim.simulation.memory import required_bytes
+from mvsim.multi_view.objectives import OBJECTIVES
+from mvsim.runs.simulation.memory import required_bytes
 
 
 def peak_bytes() -> int:

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from lib.performance.table import COST, LOST, NAMES, in_words, ours, size
-from mvsim.plotting.labels import METHOD_NAMES
-from mvsim.plotting.style import MARK, METHODS, NONE, styled
+from mvsim.pictures.labels import METHOD_NAMES
+from mvsim.pictures.style import MARK, METHODS, NONE, styled
 
 MEANING = {"N": "training points N", "k": "classes k", "m": "neurons m of a class", "P": "patches P", "G": "noise patterns G (last: G = N)"}
 

@@ -1,0 +1,180 @@
+"""What a user gives, checked: numbers, arrays, and how faults are put into one line."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mvsim.base.echo import echo, shortened
+from mvsim.base.errors import NotFiniteError, UsageError
+
+
+def check_kind(name: str, value: Any, kind: Any, allowed: str) -> Any:
+    """Return a value of some type, or of one of several.
+
+    Raises
+    ------
+    UsageError
+        If it is of another type; the message says what is ``allowed``.
+    """
+    if not isinstance(value, kind):
+        raise UsageError(f"{name}={echo(value)}: must be {allowed}")
+    return value
+
+
+def check_path(name: str, value: Any, what: str) -> Path:
+    """Return the name of a file or directory as a path.
+
+    Raises
+    ------
+    UsageError
+        If it can be none; the message says of ``what`` it has to be.
+    """
+    if not isinstance(value, (str, os.PathLike)) or not os.fspath(value) or "\0" in os.fsdecode(value):
+        raise UsageError(f"{name}={echo(value)}: must be the name of {what}")
+    return Path(os.fsdecode(value))
+
+
+def check_positive(name: str, value: Any, most: float = 1e100) -> float:
+    """Return a number > 0 as a float.
+
+    Raises
+    ------
+    UsageError
+        If it is not a number, not above 0, or above ``most``.
+    """
+    return check_between(name, value, 0.0, most)
+
+
+def check_integer(name: str, value: Any, least: int, why: str = "", most: int = 10**9) -> int:
+    """Return an integer from ``least`` to ``most`` as an int.
+
+    Raises
+    ------
+    UsageError
+        If it is not such an integer.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
+        raise UsageError(f"{name}={echo(value)}: must be an integer from {least} to {_power(most)}{' ' if why else ''}{why}")
+    return int(value)
+
+
+def _power(n: int) -> str:
+    """Return a power of ten from 10^6 on as one, any other number in digits."""
+    digits = len(str(n)) - 1
+    return f"10^{digits}" if n == 10**digits and digits >= 6 else str(n)
+
+
+MOST_THREADS = 4096
+"""More than this are a slip of the pen; the system would refuse to start them, one by one."""
+
+
+def check_threads(threads: Any) -> int | None:
+    """Return a number of threads, or None for a suitable one.
+
+    Raises
+    ------
+    UsageError
+        If it is neither None nor an integer from 1 to `MOST_THREADS`.
+    """
+    return None if threads is None else check_integer("threads", threads, 1, most=MOST_THREADS)
+
+
+def check_between(name: str, value: Any, more_than: float, most: float) -> float:
+    """Return a number > ``more_than`` and at most ``most`` as a float.
+
+    Raises
+    ------
+    UsageError
+        If it is not such a number.
+    """
+    allowed = f"a number > {more_than:g}" if most == math.inf else f"a finite number > {more_than:g}, at most {most:g}"
+    try:
+        number = float(value) if not isinstance(value, (bool, str, bytes, bytearray)) else math.nan
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not more_than < number <= most:
+        raise UsageError(f"{name}={echo(value)}: must be {allowed}")
+    return number
+
+
+def real_array(name: str, values: ArrayLike) -> np.ndarray:
+    """Return ``values`` as a contiguous float64 array.
+
+    Raises
+    ------
+    UsageError
+        If they are not real numbers.
+    """
+    try:
+        if np.ma.is_masked(values):
+            raise TypeError("some are masked")
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf":
+            raise TypeError(f"{array.dtype} numbers")
+        with np.errstate(over="raise"):  # long doubles
+            return np.asarray(array, dtype=np.float64, order="C")
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise UsageError(f"{name}: must be an array of real numbers ({shortened(' '.join(str(error).split()))})") from None
+
+
+def correlations_array(name: str, c: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
+    """Return correlations of shape (k, m, k, V) as a contiguous float64 array.
+
+    Raises
+    ------
+    UsageError
+        If they have another shape or are not real numbers.
+    NotFiniteError
+        If one of them is NaN or infinite.
+    """
+    array = real_array(name, c)
+    if array.shape != shape:
+        raise UsageError(f"{name} has shape {array.shape}: must be (k, m, k, V) = {shape}")
+    wrong = ~np.isfinite(array)
+    if wrong.any():
+        place = ", ".join(str(i) for i in np.argwhere(wrong)[0])
+        raise NotFiniteError(f"{name}[{place}]={array[wrong][0]}: must be finite, like every correlation; {int(wrong.sum())} of {array.size} are not")
+    return array
+
+
+MOST_FAULTS, LONGEST_FAULTS = 3, 300
+"""How many faults a message names, and how many characters they have together unless the first alone has more."""
+
+
+def joined(faults: list[str]) -> str:
+    """Return the first few faults on one line, and how many more there are."""
+    said = faults[:1]
+    for fault in faults[1:MOST_FAULTS]:
+        if len("; ".join([*said, fault])) > LONGEST_FAULTS:
+            break
+        said.append(fault)
+    more = len(faults) - len(said)
+    return "; ".join([*said, f"and {more} more"] if more else said)
+
+
+def describe_invalid(item: Any, path: str) -> str:
+    """Turn one error of pydantic into ``path=value: what is allowed``, or only what is wrong if there is no path."""
+    if item["type"] == "missing":
+        return f"{path}: is required; it is missing in {echo(item.get('input'))}"
+    if item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        return f"{shortened(path)}={echo(item.get('input'))}: is not known there"
+    message = shortened(item["msg"].removeprefix("Value error, "), 200)
+    return f"{path}={echo(item.get('input'))}: {_allowed(item) or message[0].lower() + message[1:]}" if path else message
+
+
+def _allowed(item: Any) -> str | None:
+    """Say which bound a value exceeds, as pydantic writes 1e-30 with all its digits, or that it is no table, for which pydantic names a class."""
+    if item["type"] in ("model_type", "dataclass_type", "dict_type"):
+        return "must be a table of names and values"
+    if item["type"] == "too_short":
+        return f"must have at least {item['ctx']['min_length']} entries" if item["ctx"]["min_length"] > 1 else "must not be empty"
+    for name, words in (("ge", "at least"), ("gt", "more than"), ("le", "at most"), ("lt", "less than")):
+        if name in item.get("ctx", {}):
+            return f"must be {words} {item['ctx'][name]:.12g}"
+    return None

@@ -1,0 +1,169 @@
+"""Coordinates in which neurons that have not yet escaped move at a constant speed.
+
+While outputs are near 0 an own correlation x obeys x' = K (x / b)^(alpha - 1) below the threshold b, and x' ~ K above it, with K nearly
+constant: growth that starts late and is over in finite time, which polynomials in time approximate badly. In
+
+    y(x) = b - (b / (alpha - 2)) ((b / x)^(alpha - 2) - 1)   for x < b,          y(x) = x   for x >= b
+
+(alpha > 2; b + b log(x / b) for alpha = 2, and for alpha < 2 there is no blow-up and y = x) both are y' = K, because y'(x) = (b / x)^(alpha - 1)
+below b and 1 above, so that y and y' are continuous at b. Below a floor, half of the value at which a coordinate came to the chart, y goes on along
+its tangent, so that a correlation that shrinks, even below 0, stays on the chart.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mvsim.numerics.namespaces import namespace_of
+from mvsim.numerics.primitives import Places, primitives_of
+
+LARGEST_SLOPE = 260.0
+"""Decimal digits of the largest dy/dx: of smaller correlations doubles hold no y. At alpha = 4 and more they would not escape before t = 10^175."""
+
+CANCELS = 0.1
+"""alpha - 2 below which (b / x)^(alpha - 2) - 1 would lose digits."""
+
+LATE = 0.1
+"""Part of its threshold from which on a coordinate that is not on the chart is resolved relative to the time until it escapes. Below that it is
+moved by others, as one that comes from below 0 is, and its error is small beside the growth still to come."""
+
+
+@dataclass(frozen=True, eq=False)
+class EscapeChart:
+    """A change of variables: some coordinates get y, all others keep c.
+
+    Attributes
+    ----------
+    index : array
+        (e,) the coordinates that get y.
+    floor : array
+        (e,) values below which y goes on along its tangent.
+    threshold : array
+        (e,) b.
+    alpha : float
+        Power of the activation.
+    """
+
+    index: Any
+    floor: Any
+    threshold: Any
+    alpha: float
+
+    @staticmethod
+    def at(c: Any, candidates: Any, thresholds: Any, alpha: float) -> EscapeChart:
+        """Return the chart of those of the ``candidates`` (a,) that lie between 0 and their threshold (a,) at c (n,)."""
+        x = c[candidates]
+        inside = (x > smallest(alpha) * thresholds) & (x < thresholds) & (alpha >= 2.0)
+        return EscapeChart(candidates[inside], 0.5 * x[inside], thresholds[inside], alpha)
+
+    def others(self, candidates: Any, thresholds: Any, alpha: float) -> EscapeChart:
+        """Return a chart of those of the ``candidates`` (a,) that are not on this one, for all of their values; floors are at `LATE`.
+
+        They were below 0 when the chart was made, or beyond their threshold, and are stepped as they are. One that comes up later escapes as any
+        other: (alpha - 2) times the relative error of it is that of the time it takes.
+        """
+        off = (primitives_of(candidates).lookup(self.index, candidates) < 0) & (alpha >= 2.0)
+        return EscapeChart(candidates[off], LATE * thresholds[off], thresholds[off], alpha)
+
+    def within(self, index: Any) -> EscapeChart:
+        """Return the chart for vectors that hold the coordinates ``index`` alone, none twice."""
+        here = primitives_of(index).lookup(index, self.index)
+        kept = here >= 0
+        return EscapeChart(here[kept], self.floor[kept], self.threshold[kept], self.alpha)
+
+    def of(self, y: Any) -> Any:
+        """Return (e,): the entries of a vector (n,) for the coordinates of the chart."""
+        return y[self.index]
+
+    def slope(self, c: Any) -> Any:
+        """Return (n,): dy/dc of every coordinate at c (n,)."""
+        return self.places.among(1.0, (self.threshold / self._inside(self.of(c))) ** (self.alpha - 1.0), c)
+
+    def to_y(self, c: Any) -> Any:
+        """Return the coordinates (n,) of correlations c (n,)."""
+        xp, x, b = namespace_of(c), self.of(c), self.threshold
+        inside = self._inside(x)
+        below = self._power_integral(inside) + (b / inside) ** (self.alpha - 1.0) * xp.minimum(x - inside, 0.0)
+        return self.places.written(c, xp.where(x >= b, x, below))
+
+    def to_c(self, y: Any) -> Any:
+        """Return the correlations (n,) of coordinates y (n,)."""
+        xp, on_chart, b, (lowest, tangent) = namespace_of(y), self.of(y), self.threshold, self._at_floor
+        inside = self._power_inverse(xp.minimum(xp.maximum(on_chart, lowest), b))
+        below = xp.where(on_chart < lowest, self.floor + (on_chart - lowest) * tangent, inside)
+        return self.places.written(y, xp.where(on_chart >= b, on_chart, below))
+
+    def waiting(self, y: Any) -> Any:
+        """Return (e,) bool: whether each coordinate of the chart is still below its threshold."""
+        return self.of(y) < self.threshold
+
+    def curved(self, y: Any) -> Any:
+        """Return the coordinates at which y is not a straight function of c: between their floor and their threshold."""
+        return self.index[self.waiting(y) & (self.of(y) > self._at_floor[0])]
+
+    def scale(self, c: Any) -> Any:
+        """Return (e,): the change of each coordinate of the chart at c (n,) that changes the time until it escapes by about that time itself.
+
+        It is (|y| + b) / (dy/dc), and inf beyond the threshold b.
+        """
+        xp, y = namespace_of(c), self.to_y(c)
+        scale = (xp.abs(self.of(y)) + self.threshold) / self.of(self.slope(c))
+        return xp.where(self.waiting(y), scale, xp.full_like(scale, math.inf))
+
+    def number_waiting(self, y: Any) -> int:
+        """Return how many coordinates of the chart are still below their threshold."""
+        xp = namespace_of(y)
+        return int(xp.sum(xp.astype(self.waiting(y), xp.int64)))
+
+    def time_to_escape(self, on_chart: Any, speed: Any) -> float:
+        """Return the time until the next of the coordinates of the chart, at ``on_chart`` (e,) with ``speed`` (e,), escapes; inf if none does.
+
+        Coordinates within two thresholds of their threshold are about to escape, and do not count.
+        """
+        to_go = self.threshold - on_chart
+        approaching = (to_go > 2.0 * self.threshold) & (speed > 1e-300)
+        with np.errstate(over="ignore"):  # beyond any time
+            times = to_go[approaching] / speed[approaching]
+        return float(namespace_of(times).min(times)) if times.shape[0] else math.inf
+
+    @cached_property
+    def places(self) -> Places:
+        """Indices of the coordinates of the chart, as what writes values there."""
+        return primitives_of(self.index).places(self.index)
+
+    @cached_property
+    def _at_floor(self) -> tuple[Any, Any]:
+        """(e,) each: y and dx/dy at the floor."""
+        return self._power_integral(self.floor), (self.floor / self.threshold) ** (self.alpha - 1.0)
+
+    def _inside(self, x: Any) -> Any:
+        xp = namespace_of(x)
+        return xp.minimum(xp.maximum(x, self.floor), self.threshold)
+
+    def _power_integral(self, x: Any) -> Any:
+        """Return y(x) for x in (0, b]."""
+        xp, b, power = namespace_of(x), self.threshold, self.alpha - 2.0
+        if power == 0.0:
+            return b + b * xp.log(x / b)
+        if power < CANCELS:
+            return b - b / power * xp.expm1(power * xp.log(b / x))
+        return b - b / power * ((b / x) ** power - 1.0)
+
+    def _power_inverse(self, y: Any) -> Any:
+        """Return x(y) for y <= b."""
+        xp, b, power = namespace_of(y), self.threshold, self.alpha - 2.0
+        if power == 0.0:
+            return b * xp.exp((y - b) / b)
+        if power < CANCELS:
+            return b * xp.exp(-xp.log1p(power * (b - y) / b) / power)
+        return b * (1.0 + power * (b - y) / b) ** (-1.0 / power)
+
+
+def smallest(alpha: float) -> float:
+    """Return the part of the threshold below which a coordinate is not put on a chart."""
+    return 10.0 ** (-LARGEST_SLOPE / max(alpha - 1.0, 1.0))

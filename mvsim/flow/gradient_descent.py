@@ -1,0 +1,107 @@
+"""Gradient descent as the paper has it: full batch, fixed learning rate (Equation 4.2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import numpy as np
+import pydantic
+
+from mvsim.base.counted import counted
+from mvsim.base.errors import DivergedError, UsageError
+from mvsim.base.inputs import check_positive
+from mvsim.base.options import document_options
+from mvsim.flow.base import Field, Integrator, State, Visit, next_log_mark
+from mvsim.multi_view.parameters import Deviation
+from mvsim.numerics.vectors import all_finite
+
+MOST_STEPS = 1e15
+"""Beyond this nobody waits, and steps could not be counted exactly."""
+
+
+@document_options
+class GradientDescent(Integrator):
+    """c <- c - eta grad J(c) (Equation 4.2), literally; time is eta times the number of steps.
+
+    Parameters
+    ----------
+    field : Field
+        What is followed.
+    {options}
+    """
+
+    name = "gd"
+    option = "learning_rate"
+    letter = "eta"
+    learning_rate: float
+
+    def __init__(
+        self,
+        field: Field,
+        learning_rate: Annotated[float | None, pydantic.Field(description="step size eta > 0; default 6 k")] = None,
+    ) -> None:
+        super().__init__(field)
+        self.learning_rate = self.check_option(field.learning_rate if learning_rate is None else learning_rate)
+
+    @staticmethod
+    def check_option(value: Any) -> float:
+        """Return a step size as a float, or raise `UsageError`."""
+        return check_positive("eta", value)
+
+    def options(self) -> dict[str, Any]:
+        """Return what fixes the steps."""
+        return {"name": self.name, "learning_rate": self.learning_rate}
+
+    def deviations(self) -> list[Deviation]:
+        """Name the step size: the theorems ask for eta = O(1/poly(k)), here it need only be below 2 / lambda_max."""
+        value = f"{self.learning_rate:g}"
+        return [Deviation("eta", value, "O(1/poly(k))", f"eta = {value} where the theorems ask for O(1/poly(k))")]
+
+    def horizon(self, t_end: float | None) -> float:
+        """Return the time to stop at, by default that of the last step that the field says is affordable; refuse more than `MOST_STEPS`."""
+        if t_end is None:
+            return self.field.affordable * self.learning_rate
+        return self.check_steps(t_end, self.learning_rate)
+
+    @staticmethod
+    def check_steps(t_end: float, value: float) -> float:
+        """Return a time to end at, or raise `UsageError` if a step size takes more than `MOST_STEPS` to it."""
+        if t_end / value > MOST_STEPS:
+            raise UsageError(f"eta={value:g}, t_end={t_end:g}: more than {MOST_STEPS:g} steps; use a larger eta or a smaller t_end")
+        return t_end
+
+    def steps_until(self, t_end: float) -> int:
+        """Return the number of steps that reach t_end > 0: one at least, also where the quotient is no double."""
+        return max(1, math.ceil(t_end / self.learning_rate * (1.0 - 1e-12)))
+
+    def is_mark(self, state: State) -> bool:
+        """Whether this step is one of the log-spaced ones (or step 0)."""
+        return state.step == 0 or next_log_mark(state.step - 1) == state.step
+
+    def trajectory(self, state: State, t_end: float) -> Iterator[Visit]:
+        """Yield every step; marks are log-spaced."""
+        state, last = self.there(state), self.steps_until(t_end)
+        while state.step < last:
+            with np.errstate(over="ignore", invalid="ignore"):  # the next lines name what numpy would only warn of
+                c = state.c - self.learning_rate * self.gradient(state)
+            if not all_finite(c):
+                raise DivergedError(self._too_large(f"the correlations are not finite after step {state.step + 1}"))
+            state = State(state.step + 1, (state.step + 1) * self.learning_rate, c, state.evaluations + 1, math.nan, math.nan)
+            yield Visit(state, mark=self.is_mark(state) or state.step == last, resumable=True)
+
+    def gradient(self, state: State) -> Any:
+        """Return the gradient at a state."""
+        try:
+            return self.field.loss_and_gradient(state.step, state.c)[1]
+        except DivergedError as error:
+            raise DivergedError(self._too_large(f"after step {state.step} {error}")) from None
+
+    def _too_large(self, what: str) -> str:
+        """Say what a step size has led to."""
+        return f"eta={self.learning_rate:g}: {what}; use a smaller step size (the run's sharpness tells the limit 2 / lambda_max)"
+
+    def clock(self, state: State) -> str:
+        """Say how many steps of which size."""
+        return f"{counted(state.step, 'step')} of gradient descent with eta = {self.learning_rate:g}"

@@ -1,0 +1,1 @@
+"""Verdicts, and the words for them."""

@@ -1,0 +1,1 @@
+"""The paper's data, network and objectives, in correlations of weights and features."""

@@ -1,0 +1,150 @@
+"""What the proofs track: pure functions of the correlations c (k, m, k, V), named as in the proofs. Everything is dimensionless."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mvsim.multi_view.activations import activation_of
+from mvsim.multi_view.data import Dataset
+from mvsim.multi_view.parameters import Parameters
+from mvsim.numerics.logarithms import exponential, logarithm
+from mvsim.numerics.namespaces import namespace_of
+from mvsim.numerics.primitives import primitives_of
+from mvsim.numerics.vectors import flat, integers_like
+
+
+def own_correlations(c: Any) -> Any:
+    """Return (k, m, V): c[y, r, y, l], the correlations of the neurons of class y with its own features, for an array of any namespace."""
+    xp = namespace_of(c)
+    own = xp.permute_dims(xp.linalg.diagonal(xp.permute_dims(c, (1, 3, 0, 2))), (2, 0, 1))
+    return xp.reshape(flat(own), own.shape)
+
+
+def off_diagonal_correlations(c: np.ndarray) -> np.ndarray:
+    """Return (k, m, k - 1, V): c[y, r, s, l] for s != y."""
+    k, m, _, V = c.shape
+    return c[~np.eye(k, dtype=bool)[:, None, :].repeat(m, axis=1)].reshape(k, m, k - 1, V)
+
+
+def max_correlation(c: np.ndarray) -> np.ndarray:
+    """Return (k, V): Lambda_{y,l} = max_r c[y, r, y, l] (before Claim B.10)."""
+    return own_correlations(c).max(axis=1)
+
+
+def signal_strength(parameters: Parameters, data: Dataset) -> np.ndarray:
+    """Return (k, V): S_{y,l} = (1/N) sum_{i in N_y} sum_{p in P_{y,l}} beta_{i,p}^alpha; P_{y,l} are the patches with beta > 0."""
+    return exponential(log_signal_strength(parameters, data))
+
+
+def log_signal_strength(parameters: Parameters, data: Dataset) -> np.ndarray:
+    """Return (k, V): log S_{y,l} of `signal_strength`, also where S_{y,l} is no double; -inf where it is 0."""
+    log_S = np.empty((data.k, data.V))
+    for view in range(data.V):
+        beta, top, S = np.maximum(data.own_coefficients(view), 0.0), np.zeros(data.k), np.zeros(data.k)
+        np.maximum.at(top, data.labels, beta.max(axis=1))
+        relative = beta / np.where(top > 0.0, top, 1.0)[data.labels, None]
+        np.add.at(S, data.labels, (relative**parameters.alpha).sum(axis=1))
+        log_S[:, view] = parameters.alpha * logarithm(top) + logarithm(S / data.N)
+    return log_S
+
+
+def active_threshold(parameters: Parameters, mixes: bool) -> float:
+    """Return the threshold of B_{y,l}: rho / delta1 (Equation B.1), and 2 rho / delta1 if points are mixed (Equation B.16).
+
+    A linear model has no threshold: each weight vector counts at any correlation, so that C_{y,l} = <w_y, v_{y,l}> as in Section 3.
+
+    For ERM a neuron above it is linear on its feature in every point. At midpoints that holds up to the noise of the other point, and for
+    other laws of lambda the threshold of midpoints is a convention.
+    """
+    if activation_of(parameters).escape is None:
+        return -np.inf
+    return (2.0 if mixes else 1.0) * parameters.rho / parameters.delta1
+
+
+def active_neurons(c: np.ndarray, threshold: float) -> np.ndarray:
+    """Return (k, m, V) bool: r in B_{y,l}, that is c[y, r, y, l] >= threshold (see `active_threshold`)."""
+    return own_correlations(c) >= threshold
+
+
+def total_correlation(c: np.ndarray, threshold: float) -> np.ndarray:
+    """Return (k, V): C_{y,l} = sum_{r in B_{y,l}} c[y, r, y, l]."""
+    own = own_correlations(c)
+    return np.where(own >= threshold, own, 0.0).sum(axis=1)
+
+
+def view_gap(c: np.ndarray, threshold: float) -> np.ndarray:
+    """Return (k,): the largest minus the least of C_{y,l} over views, for two views Delta_y = |C_{y,1} - C_{y,2}|."""
+    total = total_correlation(c, threshold)
+    return total.max(axis=1) - total.min(axis=1)
+
+
+def is_open(view_gap: np.ndarray) -> np.ndarray:
+    """Return where Delta_y, (..., k), is log k or more."""
+    return view_gap >= np.log(view_gap.shape[-1])
+
+
+def correct(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return (N,) bool: argmax_s g_s(x_i) = y_i for outputs (k, N). A tie for the largest output is not a win."""
+    points = np.arange(len(labels))
+    others = outputs.copy()
+    own = outputs[labels, points]
+    others[labels, points] = -np.inf
+    return own > others.max(axis=0)
+
+
+class OutputRanges(NamedTuple):
+    """Extremes over the training points of each class, (k,) each; NaN for a class without points."""
+
+    min: np.ndarray
+    max: np.ndarray
+    others_max: np.ndarray
+    margin_min: np.ndarray
+
+
+def output_ranges(outputs: np.ndarray, labels: np.ndarray) -> OutputRanges:
+    """Return the least and largest g_y(x_i), the largest g_s(x_i) with s != y, and the least margin, over i in N_y for outputs (k, N).
+
+    The margin of a point is g_y(x_i) - max_{s != y} g_s(x_i): it is right if and only if that is positive. The least margin is not less than the
+    least g_y minus the largest g_s, which may be of two points.
+    """
+    points = np.arange(len(labels))
+    others = outputs.copy()
+    others[labels, points] = -np.inf
+    ranges = OutputRanges(*(np.full(len(outputs), np.nan) for _ in range(4)))
+    own, largest_other = outputs[labels, points], others.max(axis=0)
+    np.fmin.at(ranges.min, labels, own)
+    np.fmax.at(ranges.max, labels, own)
+    np.fmax.at(ranges.others_max, labels, largest_other)
+    np.fmin.at(ranges.margin_min, labels, own - largest_other)
+    return ranges
+
+
+def softmax_gap(outputs: Any, labels: Any) -> Any:
+    """Return (N,): 1 - phi_{y_i}(g(x_i)) for outputs (k, N) and labels (N,) of any namespace, computed without cancellation."""
+    xp = namespace_of(outputs)
+    relative = outputs - xp.take_along_axis(outputs, labels[None, :], axis=0)
+    own = integers_like(outputs.shape[0], labels)[:, None] == labels
+    relative = xp.where(own, xp.full_like(relative, -math.inf), relative)
+    top = xp.maximum(xp.max(relative, axis=0), 0.0)
+    rest = xp.sum(xp.exp(relative - top), axis=0)
+    return rest / (xp.exp(-top) + rest)
+
+
+def log_softmax_gap(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return (N,): log(1 - phi_{y_i}(g(x_i))), also where the gap is less than any double."""
+    points = np.arange(len(labels))
+    relative = outputs - outputs[labels, points]
+    relative[labels, points] = -np.inf
+    rest = np.logaddexp.reduce(relative, axis=0)
+    return rest - np.logaddexp(0.0, rest)
+
+
+def class_mean(values: Any, labels: Any, k: int) -> Any:
+    """Return (k,) means of values (N,) of any namespace over the points of each class, NaN for a class without points."""
+    xp, by = namespace_of(values), primitives_of(values)
+    counts = by.sums_by(labels, xp.ones_like(values), k)
+    with np.errstate(invalid="ignore"):
+        return by.sums_by(labels, values, k) / xp.where(counts > 0.0, counts, xp.full_like(counts, math.nan))

@@ -1,0 +1,92 @@
+"""Points laid out by class, so that the features of a class are an axis and no index is needed to find them.
+
+All points of class s have the same features (s, l) in their signal patches, so the signal of a data set is an array over classes s, views l,
+patches p of a view and places a of points within their class. Classes with fewer points than the largest have places that are not taken: their
+signal is 0, and what is computed there is dropped by the way back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mvsim.multi_view.kernels.shared_noise.layout import Layout
+from mvsim.numerics.devices import Device
+
+
+class ByClass:
+    """The signal by class, and the two ways between places of classes and another order of points, the slots.
+
+    Parameters
+    ----------
+    device : Device
+        Where arrays are.
+    layout : Layout
+        The data.
+    slot_of_point : numpy.ndarray
+        (N,) slot of each point of the layout.
+    slots : int
+        How many slots there are; those without a point hold 0.
+
+    Attributes
+    ----------
+    classes, views, patches, places : int
+        Lengths of the axes s, l, p and a.
+    signal : array
+        (s, l, p, a) on the device.
+    place_of_point : numpy.ndarray
+        (N,) s places + a, of each point of the layout.
+    low, high : numpy.ndarray
+        (s, l) range of the signal of each feature; low > high where no point has it.
+    """
+
+    def __init__(self, device: Device, layout: Layout, slot_of_point: np.ndarray, slots: int) -> None:
+        N, S = layout.signal.shape
+        self.classes, self.views = layout.k, layout.features // layout.k
+        self.patches = S // self.views
+        order = np.argsort(layout.labels, kind="stable")
+        sizes = np.bincount(layout.labels, minlength=layout.k)
+        self.places = int(sizes.max())
+        place = np.empty(N, np.int64)
+        place[order] = np.arange(N) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        signal = np.zeros((self.classes, self.views, self.patches, self.places))
+        by_view = layout.signal.reshape(N, self.views, self.patches)
+        signal[layout.labels, :, :, place] = by_view
+        self.low = np.full((self.classes, self.views), np.inf)
+        self.high = np.full((self.classes, self.views), -np.inf)
+        np.minimum.at(self.low, layout.labels, by_view.min(axis=2))
+        np.maximum.at(self.high, layout.labels, by_view.max(axis=2))
+        self._device, self.signal = device, device.put(signal)
+        self.place_of_point = layout.labels * self.places + place
+        to_slots = np.full(slots, self.classes * self.places)  # beyond the last place stands a zero
+        to_slots[slot_of_point] = self.place_of_point
+        to_places = np.full(self.classes * self.places, slots)
+        to_places[self.place_of_point] = slot_of_point
+        self._to_slots, self._to_places = device.put(to_slots), device.put(to_places)
+
+    def in_slots(self, values: Any) -> Any:
+        """Return (k, G, slots) for values (k, s, G, a)."""
+        xp = self._device.xp
+        k, classes, patterns, places = values.shape
+        flat = xp.reshape(xp.permute_dims(values, (0, 2, 1, 3)), (k, patterns, classes * places))
+        return xp.take(self._with_zero(flat), self._to_slots, axis=2)
+
+    def in_classes(self, values: Any) -> Any:
+        """Return (k, s, G, a) for values (k, G, slots)."""
+        xp = self._device.xp
+        k, patterns, _ = values.shape
+        return xp.permute_dims(xp.reshape(self.places_of(values), (k, patterns, self.classes, self.places)), (0, 2, 1, 3))
+
+    def places_of(self, values: Any) -> Any:
+        """Return (..., s a) for values (..., slots); 0 in places that are not taken."""
+        return self._device.xp.take(self._with_zero(values), self._to_places, axis=-1)
+
+    def one_hot(self, kind: np.ndarray, count: int) -> Any:
+        """Return (s, a, count): 1 where the point of a place is of a kind (N,), else 0."""
+        places = np.zeros((self.classes * self.places, count))
+        places[self.place_of_point, kind] = 1.0
+        return self._device.put(places.reshape(self.classes, self.places, count))
+
+    def _with_zero(self, values: Any) -> Any:
+        return self._device.xp.concat([values, self._device.zeros(*values.shape[:-1], 1)], axis=-1)

@@ -1,0 +1,252 @@
+"""The network on points that share noise patterns, evaluated on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mvsim.losses import AllPairs, CrossEntropy, Points, PointwiseLoss, Unmixed
+from mvsim.multi_view.activations import Activation
+from mvsim.multi_view.data import SharedNoiseDataset
+from mvsim.multi_view.kernels.array.listed import Listed, Piece
+from mvsim.multi_view.kernels.array.pairs import Adjoint, Pairs, Tile
+from mvsim.multi_view.kernels.array.softmax import PairSoftmax
+from mvsim.multi_view.kernels.array.stiff_hessian.escaped import Escaped
+from mvsim.multi_view.kernels.array.stiff_hessian.of_pairs import StiffHessianOfPairs
+from mvsim.multi_view.kernels.array.stiff_hessian.of_points import stiff_hessian_of_points
+from mvsim.multi_view.kernels.array.stiff_hessian.whole import Points as LaidOutPoints
+from mvsim.multi_view.kernels.base import Evaluation
+from mvsim.multi_view.kernels.shared_noise.layout import Layout
+from mvsim.multi_view.kernels.sums import GenericSum, LossSum, Network, NeuronSum, neuron_sum
+from mvsim.numerics.arrow_matrix import Curvature
+from mvsim.numerics.devices import Device
+from mvsim.numerics.namespaces import namespace_of
+
+
+class SharedNoiseNetwork:
+    """What is laid out once for one data set.
+
+    Parameters
+    ----------
+    device : Device
+        Where arrays are.
+    data : SharedNoiseDataset
+        The points.
+    m : int
+        Neurons of a class.
+    activation : Activation
+        R.
+    """
+
+    def __init__(self, device: Device, data: SharedNoiseDataset, m: int, activation: Activation) -> None:
+        self.device, self.activation, self.m = device, activation, m
+        self.layout = Layout.of(data)
+        self.features = self.layout.features
+        self.patterns = device.put(self.layout.patterns)
+        self._pairs: dict[AllPairs, Pairs] = {}
+        self._softmax: dict[AllPairs, LossSum] = {}
+        self._stiff: dict[AllPairs, StiffHessianOfPairs] = {}
+        self._listed: tuple[Points, Listed] | None = None
+
+    def describe(self, points: Points) -> str:
+        """Say in words which algorithm serves these points."""
+        summed = self.pairs_of(points).how if isinstance(points, AllPairs) else Listed.how
+        return f"shared noise, {len(self.layout.patterns)} patterns, neurons summed {summed}"
+
+    def with_neurons(self, m: int) -> None:
+        """See `mvsim.multi_view.kernels.base.Kernel`."""
+
+    def evaluate(self, c: Any, points: Points, v: Any = None) -> Evaluation:
+        """Evaluate the network at c (k, m, F), and along v if it is given; all arrays are on the device."""
+        if isinstance(points, AllPairs):
+            return _OfPairs(self, self.pairs_of(points), c, v)
+        return _OfListed(self, self.listed(points), c, v)
+
+    def pairs_of(self, points: AllPairs) -> Pairs:
+        """Return what is laid out once for all pairs."""
+        if points not in self._pairs:
+            self._pairs[points] = Pairs(self.device, self.layout, self.activation, points)
+        return self._pairs[points]
+
+    def listed(self, points: Points) -> Listed:
+        """Return what is laid out once for single points or listed pairs; of pairs that are drawn afresh, the last ones are kept."""
+        if self._listed is None or self._listed[0] != points:
+            self._listed = points, Listed(self.device, self.layout, self.activation, points, self.m)
+        return self._listed[1]
+
+    def fused_sum(self, points: Points, pointwise: PointwiseLoss) -> LossSum | None:
+        """Return the sum by exponentials for the cross-entropy of all pairs, else None."""
+        if not isinstance(points, AllPairs) or type(pointwise) is not CrossEntropy:
+            return None
+        if points not in self._softmax:
+            self._softmax[points] = SoftmaxSum(self, points)
+        return self._softmax[points]
+
+    def stiff_hessian(self, c: Any, points: Points, pointwise: PointwiseLoss, escaped: Any) -> Curvature | None:
+        """Return the stiff part of the Hessian of the cross-entropy; None for other losses, for listed pairs and if no neuron ever escapes."""
+        stiff = self._stiff_hessians.get(type(points))
+        if stiff is None or type(pointwise) is not CrossEntropy or self.activation.escape is None:
+            return None
+        return stiff(c, points, Escaped(self.activation.elementwise(self.device.xp), self.patterns, c, escaped), escaped)
+
+    @cached_property
+    def _stiff_hessians(self) -> dict[type[Points], Callable[..., Curvature]]:
+        return {Unmixed: self._stiff_hessian_of_points, AllPairs: self._stiff_hessian_of_pairs}
+
+    def _stiff_hessian_of_points(self, c: Any, points: Points, neurons: Escaped, escaped: Any) -> Curvature:
+        in_layout = self.device.xp.take(outputs_on_data(self, c), self._points.order, axis=1)
+        return stiff_hessian_of_points(self._points, c, escaped, neurons, in_layout)
+
+    def _stiff_hessian_of_pairs(self, c: Any, points: AllPairs, neurons: Escaped, escaped: Any) -> Curvature:
+        if points not in self._stiff:
+            self._stiff[points] = StiffHessianOfPairs(self.pairs_of(points))
+        return self._stiff[points].at(self.columns(c), neurons)
+
+    @cached_property
+    def _points(self) -> LaidOutPoints:
+        return LaidOutPoints(self.device, self.layout)
+
+    def columns(self, c: Any) -> Any:
+        """Return (k, m, F + G): correlations c (k, m, F) with the features, then pre-activations of the noise patterns."""
+        xp = self.device.xp
+        return xp.concat([c, xp.matmul(c, xp.matrix_transpose(self.patterns))], axis=2)
+
+    def by_correlations(self, by_columns: Any) -> Any:
+        """Return (k, m, F): derivatives by c, for those by columns."""
+        xp, F = self.device.xp, self.features
+        return by_columns[:, :, :F] + xp.matmul(by_columns[:, :, F:], self.patterns)
+
+
+def outputs_on_data(network: Network, c: Any) -> Any:
+    """Return (k, N): the outputs on the points of the data in their order, in which single points are visited."""
+    evaluation = network.evaluate(c, Unmixed())
+    return namespace_of(c).concat([evaluation.outputs(batch) for batch in evaluation.batches()], axis=1)
+
+
+class _OfPairs(Evaluation):
+    """Values are formed at once; outputs are put together from them tile by tile, and derivatives by the values are added up."""
+
+    def __init__(self, network: SharedNoiseNetwork, pairs: Pairs, c: Any, v: Any) -> None:
+        self._network, self._pairs, self._columns = network, pairs, network.columns(c)
+        self._values, self._D = pairs.values(self._columns), Adjoint(pairs)
+        self._moves = None if v is None else network.columns(v)
+        if self._moves is not None:
+            self._tangents, self._dD = pairs.tangents(self._columns, self._moves), Adjoint(pairs)
+
+    def batches(self) -> Iterator[Tile]:
+        """Yield the pairs tile by tile."""
+        return iter(self._pairs.tiles)
+
+    def targets(self, batch: Tile) -> Any:
+        """Return (k, n): the soft labels."""
+        return self._pairs.targets(batch)
+
+    def outputs(self, batch: Tile) -> Any:
+        """Return (k, n): the outputs."""
+        return self._pairs.gather(self._values, batch)
+
+    def tangents(self, batch: Tile) -> Any:
+        """Return (k, n): the derivative of the outputs along v."""
+        return self._pairs.gather(self._tangents, batch)
+
+    def pull_back(self, batch: Tile, residual: Any) -> None:
+        """Add the adjoint of `outputs` at residual (k, n)."""
+        self._D.add(batch, residual)
+
+    def pull_back_tangent(self, batch: Tile, residual: Any, change: Any) -> None:
+        """Add the derivative of `pull_back` along (v, change)."""
+        self._D.add(batch, residual)
+        self._dD.add(batch, change)
+
+    def visited(self, batch: Tile) -> Any:
+        """Return which pairs of a tile are visited."""
+        return self._network.device.fetch(batch.weight) > 0.0
+
+    def gradient(self) -> Any:
+        """Return (k, m, F): the sum of what has been pulled back."""
+        pairs, D = self._pairs, self._D.values()
+        if self._moves is None:
+            return self._network.by_correlations(pairs.pull_back(self._columns, D))
+        return self._network.by_correlations(pairs.pull_back_tangent(self._columns, self._moves, D, self._dD.values()))
+
+
+class _OfListed(Evaluation):
+    """Outputs of a piece are formed when they are asked for; what is pulled back is added up."""
+
+    def __init__(self, network: SharedNoiseNetwork, listed: Listed, c: Any, v: Any) -> None:
+        self._network, self._listed, self._columns = network, listed, network.columns(c)
+        self._moves = None if v is None else network.columns(v)
+        self._by_columns = network.device.zeros(*self._columns.shape)
+
+    def batches(self) -> Iterator[Piece]:
+        """Yield the points in pieces."""
+        return iter(self._listed.pieces)
+
+    def targets(self, batch: Piece) -> Any:
+        """Return (k, n): the soft labels."""
+        return batch.targets
+
+    def outputs(self, batch: Piece) -> Any:
+        """Return (k, n): the outputs."""
+        return batch.sums.values(self._columns)
+
+    def tangents(self, batch: Piece) -> Any:
+        """Return (k, n): the derivative of the outputs along v."""
+        return batch.sums.tangents(self._columns, self._moves)
+
+    def pull_back(self, batch: Piece, residual: Any) -> None:
+        """Add the adjoint of `outputs` at residual (k, n)."""
+        self._by_columns = self._by_columns + batch.sums.pull_back(self._columns, residual)
+
+    def pull_back_tangent(self, batch: Piece, residual: Any, change: Any) -> None:
+        """Add the derivative of `pull_back` along (v, change)."""
+        self._by_columns = self._by_columns + batch.sums.pull_back_tangent(self._columns, self._moves, residual, change)
+
+    def gradient(self) -> Any:
+        """Return (k, m, F): the sum of what has been pulled back."""
+        return self._network.by_correlations(self._by_columns)
+
+
+class SoftmaxSum:
+    """The mean cross-entropy of all pairs: by products of exponentials where these fit, else from the outputs.
+
+    Parameters
+    ----------
+    network : SharedNoiseNetwork
+        The network.
+    points : AllPairs
+        The pairs.
+    """
+
+    def __init__(self, network: SharedNoiseNetwork, points: AllPairs) -> None:
+        self._network, self._pairs = network, network.pairs_of(points)
+        self._generic = GenericSum(network, points, CrossEntropy())
+        self._by_exponentials = network.activation.nonnegative and len(np.unique(network.layout.labels)) > 1
+        self._softmax = PairSoftmax(self._pairs)
+
+    def loss(self, c: Any) -> float:
+        """Return the mean loss."""
+        values = self._pairs.values(self._network.columns(c))
+        if not self._by_exponentials or not self._softmax.fits(values):
+            return self._generic.loss(c)
+        return self._softmax.loss_and_derivative(values)[0]
+
+    def loss_and_gradient(self, c: Any) -> tuple[float, Any]:
+        """Return the mean loss and its gradient, (k, m, F)."""
+        columns = self._network.columns(c)
+        values = self._pairs.values(columns)
+        if not self._by_exponentials or not self._softmax.fits(values):
+            return self._generic.loss_and_gradient(c)
+        loss, D = self._softmax.loss_and_derivative(values)
+        return loss, self._network.by_correlations(self._pairs.pull_back(columns, D))
+
+    def hessian_vector_product(self, c: Any, v: Any) -> Any:
+        """Return the derivative of the gradient along v, (k, m, F), from the outputs."""
+        return self._generic.hessian_vector_product(c, v)
+
+    def of_neurons(self, c: Any, neurons: Any) -> NeuronSum:
+        """Return the sum as a function of some neurons."""
+        return neuron_sum(self, c, neurons)

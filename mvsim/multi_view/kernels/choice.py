@@ -1,0 +1,89 @@
+"""Which kernel serves what."""
+
+from __future__ import annotations
+
+from mvsim.base.echo import echo
+from mvsim.base.errors import UsageError
+from mvsim.base.inputs import check_threads
+from mvsim.multi_view.activations import Activation, activation_of
+from mvsim.multi_view.data import Dataset
+from mvsim.multi_view.kernels.base import Kernel
+from mvsim.multi_view.kernels.needs import bytes_on_device
+from mvsim.multi_view.kernels.registry import BACKENDS, KERNELS, ORACLE, KernelEntry
+from mvsim.multi_view.memory_limits import check_fits
+from mvsim.multi_view.parameters import Parameters
+
+
+def usable_backend(backend: str) -> str:
+    """Return ``backend``, or that of the oracle for ``auto`` where numba must not compile; a warning says so once.
+
+    Raises
+    ------
+    UsageError
+        If there is no such backend, what it needs is not there, as a GPU, or its kernels must be compiled and numba must not compile.
+    """
+    if not isinstance(backend, str) or backend not in BACKENDS:
+        raise UsageError(f"backend={echo(backend)}: must be one of {', '.join(BACKENDS)}")
+    for entry in KERNELS:
+        if entry.backend == backend:
+            entry.check()
+    if not any(entry.compiled for entry in KERNELS if entry.backend == backend) and backend != "auto":
+        return backend
+    from mvsim.multi_view.kernels.jit.compiling import may_compile, warn_of_slow_kernel
+
+    if may_compile():
+        return backend
+    if backend != "auto":
+        advice = f"unset it, or give backend={ORACLE.backend}"
+        raise UsageError(f"backend={echo(backend)}: its kernels must be compiled, and NUMBA_DISABLE_JIT forbids it; {advice}")
+    warn_of_slow_kernel()
+    return ORACLE.backend
+
+
+def entry_for_draws(parameters: Parameters, backend: str) -> KernelEntry:
+    """Return the kernel that serves what is drawn with these parameters."""
+    return next(entry for entry in KERNELS if _may_take(entry, backend, parameters) and entry.serves_draws(parameters))
+
+
+def check_device_memory(parameters: Parameters, mixes: bool, backend: str) -> None:
+    """Raise `UsageError` if what a run needs on a device of its own, as a GPU, is not free there; kernels without one need nothing."""
+    entry = entry_for_draws(parameters, backend)
+    needs_there, free = entry.device_needs, entry.free
+    if needs_there is None:
+        return
+    check_fits(parameters, lambda p: bytes_on_device(needs_there(p, mixes), p), " on the GPU", free)
+
+
+def _may_take(entry: KernelEntry, backend: str, parameters: Parameters) -> bool:
+    return entry.pays(parameters) if backend == "auto" else backend == entry.backend
+
+
+def make_kernel(parameters: Parameters, data: Dataset, backend: str, threads: int | None, activation: Activation | None = None) -> Kernel:
+    """Make the first kernel of a backend that serves the data.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        The problem.
+    data : Dataset
+        The points.
+    backend : str
+        Name of a backend, or "auto".
+    threads : int or None
+        Threads of compiled kernels; None for as many as there are cores.
+    activation : Activation, optional
+        By default that of the model.
+
+    Returns
+    -------
+    Kernel
+
+    Raises
+    ------
+    UsageError
+        If the backend or the number of threads cannot be used here.
+    """
+    usable = usable_backend(backend)
+    entry = next(entry for entry in KERNELS if _may_take(entry, usable, data.sized(parameters)) and entry.serves(data))
+    kernel: Kernel = entry.load()(parameters, data, check_threads(threads), activation or activation_of(parameters))
+    return kernel

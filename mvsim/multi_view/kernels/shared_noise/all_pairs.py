@@ -1,0 +1,147 @@
+"""All pairs of points with one weight, from tables over noise patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+
+from mvsim.losses import AllPairs
+from mvsim.multi_view.kernels.base import Evaluation
+from mvsim.multi_view.kernels.shared_noise.columns import Columns
+from mvsim.multi_view.kernels.shared_noise.layout import Layout, PairBlocks, PairPlan, plan_pairs
+from mvsim.multi_view.kernels.shared_noise.sums_by_moments import MomentSums
+from mvsim.multi_view.kernels.shared_noise.sums_direct import DirectSums, Neurons
+from mvsim.multi_view.kernels.shared_noise.tables import Block, Derivatives, Values
+from mvsim.numerics.blas_threads import one_blas_thread
+
+
+class PairsOfPoints:
+    """What is laid out once for all pairs.
+
+    Parameters
+    ----------
+    layout : Layout
+        The data.
+    neurons : Neurons
+        The activation.
+    columns : Columns
+        Columns of the data.
+    points : AllPairs
+        Which pairs.
+    """
+
+    def __init__(self, layout: Layout, neurons: Neurons, columns: Columns, points: AllPairs) -> None:
+        self.layout, self.neurons, self.columns = layout, neurons, columns
+        self.plan: PairPlan = plan_pairs(layout, points.share, points.symmetric)
+        self.blocks = PairBlocks.of(layout, self.plan)
+        order = neurons.moment_order
+        self.sums = DirectSums(layout, self.plan, neurons) if order is None else MomentSums(layout, self.plan, neurons, order)
+
+    def describe(self) -> str:
+        """Say in words which algorithm this is."""
+        return (
+            f"all pairs factored over {len(self.layout.patterns)} noise patterns, neurons summed {self.neurons.how}, "
+            f"{len(self.plan.extra_pairs)} pairs with coinciding signal patches"
+        )
+
+    def evaluate(self, c: np.ndarray, v: np.ndarray | None) -> Evaluation:
+        """Evaluate the network at c (k, m, F), and along v if it is given."""
+        return _Evaluation(self, c, v)
+
+    def empty_values(self) -> Values:
+        """Return tables to be filled."""
+        return Values.empty(self.neurons.k, self.layout, self.plan)
+
+    def no_derivatives(self) -> Derivatives:
+        """Return tables of zeros."""
+        return Derivatives.zeros(self.neurons.k, self.layout, self.plan)
+
+    @cached_property
+    def values_buffer(self) -> Values:
+        """Memory for the values at one c, used again and again."""
+        return self.empty_values()
+
+    @cached_property
+    def targets(self) -> Derivatives:
+        """The derivatives of the mean of soft label times output: constants of the data."""
+        targets = self.no_derivatives()
+        for block in self._each_block():
+            block.scatter(targets, block.weight * block.targets)
+        return targets
+
+    @cached_property
+    def written_out(self) -> list[Block]:
+        """The pairs as columns, block by block."""
+        return list(self._each_block())
+
+    def _each_block(self) -> Iterator[Block]:
+        """Lay out the pairs as columns, block by block, without keeping them."""
+        return (Block.of(self.layout, self.plan, index) for index in range(len(self.plan.blocks)))
+
+
+class _Evaluation(Evaluation):
+    """Values are formed at once; outputs are put together from them block by block, and derivatives by the values are added up."""
+
+    def __init__(self, pairs: PairsOfPoints, c: np.ndarray, v: np.ndarray | None) -> None:
+        self._pairs = pairs
+        self._columns_at_c, self._values = pairs.columns.buffer, pairs.values_buffer
+        self._D, self._dD = pairs.no_derivatives(), None if v is None else pairs.no_derivatives()
+        fill = pairs.columns.filling(c, self._columns_at_c)
+        if v is None:
+
+            def forward(y0: int, y1: int) -> None:
+                fill(y0, y1)
+                pairs.sums.values(y0, y1, self._columns_at_c, self._values)
+
+        else:
+            self._moves, self._tangents = np.empty(pairs.columns.shape), pairs.empty_values()
+            fill_moves = pairs.columns.filling(v, self._moves)
+
+            def forward(y0: int, y1: int) -> None:
+                fill(y0, y1)
+                fill_moves(y0, y1)
+                pairs.sums.values(y0, y1, self._columns_at_c, self._values)
+                pairs.sums.tangents(y0, y1, self._columns_at_c, self._moves, self._tangents)
+
+        with one_blas_thread():
+            pairs.neurons.run(forward)
+
+    def batches(self) -> Iterator[Block]:
+        """Yield the pairs block by block."""
+        return iter(self._pairs.written_out)
+
+    def targets(self, batch: Block) -> np.ndarray:
+        """Return (k, n): the soft labels."""
+        return batch.targets
+
+    def outputs(self, batch: Block) -> np.ndarray:
+        """Return (k, n): the outputs."""
+        return batch.gather(self._values)
+
+    def tangents(self, batch: Block) -> np.ndarray:
+        """Return (k, n): the derivative of the outputs along v."""
+        return batch.gather(self._tangents)
+
+    def pull_back(self, batch: Block, residual: np.ndarray) -> None:
+        """Add the adjoint of `outputs` at residual (k, n)."""
+        batch.scatter(self._D, residual)
+
+    def pull_back_tangent(self, batch: Block, residual: np.ndarray, change: np.ndarray) -> None:
+        """Add the derivative of `pull_back` along (v, change)."""
+        assert self._dD is not None
+        batch.scatter(self._D, residual)
+        batch.scatter(self._dD, change)
+
+    def visited(self, batch: Block) -> np.ndarray:
+        """Return which pairs of a block are visited: with one order only, i <= j."""
+        return batch.weight > 0.0
+
+    def gradient(self) -> np.ndarray:
+        """Return (k, m, F): the sum of what has been pulled back."""
+        pairs, columns, D, dD = self._pairs, self._columns_at_c, self._D, self._dD
+        with one_blas_thread():
+            if dD is None:
+                return pairs.columns.pulled_back(lambda y0, y1, out: pairs.sums.pull_back(y0, y1, columns, D, out))
+            return pairs.columns.pulled_back(lambda y0, y1, out: pairs.sums.pull_back_tangent(y0, y1, columns, self._moves, D, dD, out))

@@ -1,0 +1,79 @@
+"""The mean cross-entropy of all pairs and its derivative by the tables.
+
+By `loops.softmax` while exponentials of outputs fit into a double, by `loops.softmax_large` beyond.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mvsim.multi_view.kernels.limits import LARGEST_OUTPUT
+from mvsim.multi_view.kernels.shared_noise.layout import PairBlocks
+from mvsim.multi_view.kernels.shared_noise.loops.softmax import linear_part, log_partition_of_pairs
+from mvsim.multi_view.kernels.shared_noise.loops.softmax_large import cross_entropy_of_pairs
+from mvsim.multi_view.kernels.shared_noise.loops.softmax_tangent import softmax_curvature_of_pairs
+from mvsim.multi_view.kernels.shared_noise.sums_direct import Neurons
+from mvsim.multi_view.kernels.shared_noise.tables import Derivatives, Exponentials, Values
+
+
+class PairSoftmax:
+    """One evaluation by exponentials, in place: they are formed class by class, and if all fit, derivatives are formed block by block.
+
+    Parameters
+    ----------
+    neurons : Neurons
+        Runs the blocks of pairs.
+    pairs : PairBlocks
+        The pairs.
+    targets : Derivatives
+        Of the mean of soft label times output.
+    values : Values
+        The values; exponentials and derivatives take their place.
+    """
+
+    def __init__(self, neurons: Neurons, pairs: PairBlocks, targets: Derivatives, values: Values) -> None:
+        self._neurons, self._pairs, self._targets = neurons, pairs, targets
+        self._values, self._exponentials, self._derivatives = values, Exponentials(*values), Derivatives(*values)
+        self._linear, self._largest = np.zeros(neurons.k), np.empty(neurons.k)
+
+    def exponentiate(self, y0: int, y1: int) -> None:
+        """Take the exponentials of some classes, and the part of the loss that is linear in the outputs."""
+        values, blocks = self._values, len(self._pairs.blocks)
+        for target, table in zip(self._targets.distinct, values.distinct, strict=True):
+            for y in range(y0, y1):
+                self._linear[y] += linear_part(target[y].ravel(), table[y].ravel())
+        terms = values.terms[y0:y1]
+        terms[:, :blocks] *= self._pairs.repeats
+        first = values.U[y0:y1].max(axis=(1, 2))
+        second = first if values.V is values.U else values.V[y0:y1].max(axis=(1, 2))
+        self._largest[y0:y1] = first + second + terms[:, :blocks].max(axis=1).clip(0.0) + terms[:, blocks:].max(axis=1).clip(0.0)
+        if (self._largest[y0:y1] < LARGEST_OUTPUT).all():
+            for table in self._exponentials.distinct:
+                np.exp(table[y0:y1], out=table[y0:y1])
+
+    @property
+    def fits(self) -> bool:
+        """Whether all outputs are finite and small enough."""
+        return bool((self._largest < LARGEST_OUTPUT).all())
+
+    def loss_and_derivative(self) -> tuple[float, Derivatives]:
+        """Return both."""
+        sums = np.empty(len(self._pairs.blocks))
+        arguments = self._pairs, self._exponentials, self._targets, sums
+        self._neurons.run_blocks(len(sums), lambda b0, b1: log_partition_of_pairs(b0, b1, *arguments))
+        return float(sums.sum() - self._linear.sum()), self._derivatives
+
+    def derivative_and_change(self, tangents: Values) -> tuple[Derivatives, Derivatives]:
+        """Return the derivative, and how it changes where the values move by ``tangents``, whose place it takes."""
+        arguments = self._pairs, self._exponentials, tangents, self._targets
+        self._neurons.run_blocks(len(self._pairs.blocks), lambda b0, b1: softmax_curvature_of_pairs(b0, b1, *arguments))
+        return self._derivatives, Derivatives(*tangents)
+
+
+def loss_and_derivative_of_values(neurons: Neurons, pairs: PairBlocks, values: Values) -> tuple[float, Derivatives]:
+    """Return both at outputs of any size; the derivative takes the place of the values."""
+    blocks = len(pairs.blocks)
+    values.terms[:, :blocks] *= pairs.repeats
+    sums = np.empty(blocks)
+    neurons.run_blocks(blocks, lambda b0, b1: cross_entropy_of_pairs(b0, b1, pairs, values, sums))
+    return float(sums.sum()), Derivatives(*values)

@@ -1,0 +1,145 @@
+"""The cross-entropy of all pairs, fused: tables become exponentials and these become derivatives, without an exponential for every pair and class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mvsim.losses import AllPairs, PointwiseLoss
+from mvsim.multi_view.kernels.shared_noise.fused import PairGradient
+from mvsim.multi_view.kernels.shared_noise.pair_softmax import PairSoftmax, loss_and_derivative_of_values
+from mvsim.multi_view.kernels.shared_noise.stiff_hessian.probability import PairProbability
+from mvsim.multi_view.kernels.shared_noise.sums_by_moments import MomentSums
+from mvsim.multi_view.kernels.shared_noise.tables import Derivatives, Exponentials, Values
+from mvsim.multi_view.kernels.sums import GenericSum, NeuronSum, neuron_sum, without_neurons
+
+if TYPE_CHECKING:
+    from mvsim.multi_view.kernels.shared_noise.shared_noise_kernel import SharedNoiseKernel
+
+
+class SoftmaxSum:
+    """The mean cross-entropy of all pairs.
+
+    Parameters
+    ----------
+    kernel : SharedNoiseKernel
+        The network.
+    points : AllPairs
+        The pairs.
+    pointwise : CrossEntropy
+        The loss.
+    """
+
+    def __init__(self, kernel: SharedNoiseKernel, points: AllPairs, pointwise: PointwiseLoss) -> None:
+        self._pairs, self._neurons, self._columns = kernel.pairs_of(points), kernel.neurons, kernel.columns
+        # Of outputs below 0, sums of exponentials might underflow. Where all labels are alike, a gradient is made of gaps 1 - phi alone, and a
+        # difference of sums keeps no digits of them.
+        self._by_exponentials = kernel.activation.nonnegative and len(np.unique(kernel.layout.labels)) > 1
+        self._layout = kernel.layout
+        self._generic = GenericSum(kernel, points, pointwise)
+
+    def loss(self, c: np.ndarray) -> float:
+        """Return the mean loss."""
+        return self.loss_and_derivative(c)[0]
+
+    def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the mean loss and its gradient, (k, m, F)."""
+        pairs, in_one_call = self._pairs, self.in_one_call
+        fused = None if in_one_call is None else in_one_call.loss_and_gradient(c)
+        if fused is not None:
+            return fused
+        loss, D = self.loss_and_derivative(c)
+        columns = self._columns.buffer
+        return loss, self._columns.pulled_back(lambda y0, y1, out: pairs.sums.pull_back(y0, y1, columns, D, out))
+
+    def loss_and_derivative(self, c: np.ndarray) -> tuple[float, Derivatives]:
+        """Return the mean loss and its derivative by the values; the columns are left in their buffer."""
+        forward = self._forward(c)
+        softmax = self._exponentials(forward)
+        if softmax is not None:
+            return softmax.loss_and_derivative()
+        self._neurons.run(forward)
+        return loss_and_derivative_of_values(self._neurons, self._pairs.blocks, self._pairs.values_buffer)
+
+    def probability_and_derivative(self, c: np.ndarray) -> tuple[PairProbability, Derivatives]:
+        """Return the softmax at all pairs for the classes of their points, and the derivative of the loss by the values."""
+        forward, blocks, threads = self._forward(c), self._pairs.blocks, self._neurons.threads
+        softmax = self._exponentials(forward)
+        if softmax is not None:
+            return PairProbability.of_exponentials(blocks, Exponentials(*self._pairs.values_buffer), threads), softmax.loss_and_derivative()[1]
+        self._neurons.run(forward)
+        values = self._pairs.values_buffer
+        probability = PairProbability.of(self._layout, self._pairs.plan, values, threads)
+        return probability, loss_and_derivative_of_values(self._neurons, blocks, values)[1]
+
+    def hessian_vector_product(self, c: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return the derivative of the gradient along v, (k, m, F)."""
+        pairs, columns, moves = self._pairs, self._columns.buffer, np.empty(self._columns.shape)
+        tangents, fill_moves, values = pairs.empty_values(), self._columns.filling(v, moves), self._forward(c)
+
+        def forward(y0: int, y1: int) -> None:
+            values(y0, y1)
+            fill_moves(y0, y1)
+            pairs.sums.tangents(y0, y1, columns, moves, tangents)
+
+        softmax = self._exponentials(forward)
+        if softmax is None:
+            return self._generic.hessian_vector_product(c, v)
+        D, dD = softmax.derivative_and_change(tangents)
+        return self._columns.pulled_back(lambda y0, y1, out: pairs.sums.pull_back_tangent(y0, y1, columns, moves, D, dD, out))
+
+    def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
+        """Return the sum as a function of some neurons: values are sums over neurons, so those of the others are formed once."""
+        by_all = neuron_sum(self, c, neurons)
+        if self.in_one_call is None:
+            return by_all
+        others = without_neurons(c, neurons)
+        columns, values, sums = self._columns.buffer, self._values_of_others, self._pairs.sums
+        fill = self._columns.filling(others, columns)
+
+        def forward(y0: int, y1: int) -> None:
+            fill(y0, y1)
+            sums.values(y0, y1, columns, values)
+
+        self._neurons.run(forward)
+        beside = self.in_one_call.beside(values, neurons.shape[1])
+        return lambda moving: beside(moving) or by_all(moving)
+
+    @cached_property
+    def _values_of_others(self) -> Values:
+        return self._pairs.empty_values()
+
+    def _forward(self, c: np.ndarray) -> Callable[[int, int], None]:
+        """Return what fills the columns and the values of some classes."""
+        columns, values = self._columns.buffer, self._pairs.values_buffer
+        fill, sums = self._columns.filling(c, columns), self._pairs.sums
+
+        def forward(y0: int, y1: int) -> None:
+            fill(y0, y1)
+            sums.values(y0, y1, columns, values)
+
+        return forward
+
+    def _exponentials(self, forward: Callable[[int, int], None]) -> PairSoftmax | None:
+        """Run ``forward`` and put exponentials in the place of the values; None, and nothing certain in the buffer, if they do not fit."""
+        if not self._by_exponentials:
+            return None
+        softmax = PairSoftmax(self._neurons, self._pairs.blocks, self._pairs.targets, self._pairs.values_buffer)
+
+        def forward_to_exponentials(y0: int, y1: int) -> None:
+            forward(y0, y1)
+            softmax.exponentiate(y0, y1)
+
+        self._neurons.run(forward_to_exponentials)
+        return softmax if softmax.fits else None
+
+    @cached_property
+    def in_one_call(self) -> PairGradient | None:
+        """Loss and gradient in one compiled call, where neurons are summed by moments."""
+        pairs = self._pairs
+        if not self._by_exponentials or not isinstance(pairs.sums, MomentSums):
+            return None
+        return PairGradient(self._layout, pairs.blocks, self._neurons, pairs.sums, pairs.targets, pairs.values_buffer)

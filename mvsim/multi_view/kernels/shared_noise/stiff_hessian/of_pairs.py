@@ -1,0 +1,95 @@
+"""The stiff part of the Hessian of all pairs: an arrow matrix.
+
+Let u = (A, O) be the gradient of g_{y_i}(z_ij) by the escaped neurons of y_i (A and O are those of `rates`), and v that of g_{y_j}(z_ij) by the
+escaped neurons of y_j. With the softmax phi at z_ij the Gauss-Newton Hessian of the mean cross-entropy over ordered pairs is
+
+    (1/N^2) sum_{i,j} phi_{y_i} (1 - phi_{y_i}) u u^T + phi_{y_j} (1 - phi_{y_j}) v v^T - phi_{y_i} phi_{y_j} (u v^T + v u^T),
+
+for two points of one class phi (1 - phi) (A + O) (A + O)^T. Own correlations of all classes are coupled, by the softmax, but c[e, s, l] of a neuron
+of class y meets only what a pair of the classes y and s meets: the matrix is an arrow, its border the own correlations, one small block for each
+two classes (`mvsim.numerics.arrow_matrix.Curvature`). What the other k - 2 classes and R'' add to the blocks is in `other_classes`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mvsim.losses import AllPairs, CrossEntropy
+from mvsim.multi_view.kernels.jit.threads import run_ranges
+from mvsim.multi_view.kernels.shared_noise.layout import PairPlan
+from mvsim.multi_view.kernels.shared_noise.loops.outer_products import PairWeights, outer_products
+from mvsim.multi_view.kernels.shared_noise.softmax_sum import SoftmaxSum
+from mvsim.multi_view.kernels.shared_noise.stiff_hessian.escaped import Escaped
+from mvsim.multi_view.kernels.shared_noise.stiff_hessian.other_classes import blocks_of_other_classes
+from mvsim.multi_view.kernels.shared_noise.stiff_hessian.probability import PairProbability
+from mvsim.multi_view.kernels.shared_noise.stiff_hessian.rates import both_orders, pair_rates
+from mvsim.multi_view.kernels.shared_noise.tables import Derivatives
+from mvsim.numerics.arrow_matrix import Curvature
+
+if TYPE_CHECKING:
+    from mvsim.multi_view.kernels.shared_noise.shared_noise_kernel import SharedNoiseKernel
+
+
+def stiff_hessian_of_pairs(kernel: SharedNoiseKernel, c: np.ndarray, points: AllPairs, escaped: np.ndarray) -> Curvature:
+    """Return the stiff part of the Hessian of the mean cross-entropy of all pairs at c (k, m, F); ``escaped`` (k, m) are the neurons."""
+    neurons = Escaped(kernel.activation, kernel.layout, c, escaped)
+    if not neurons.places:
+        return Curvature.nothing()
+    probability, residual = SoftmaxSum(kernel, points, CrossEntropy()).probability_and_derivative(c)
+    return _hessian(neurons, kernel.pairs_of(points).plan, probability, residual, kernel.neurons.threads)
+
+
+def _hessian(escaped: Escaped, plan: PairPlan, probability: PairProbability, residual: Derivatives, threads: int) -> Curvature:
+    """Return the Hessian of the mean over all ordered pairs; ``residual`` is the derivative of the loss by the tables."""
+    meetings = both_orders(plan)
+    u = pair_rates(escaped, plan.lam, meetings, threads)
+    v = u if plan.symmetric else pair_rates(escaped, 1.0 - plan.lam, meetings, threads)
+    phi, psi = probability.first, probability.second
+    uu = _outer_products(escaped, u, u, False, PairWeights(phi, 1.0, phi), threads)
+    vv = uu if plan.symmetric else _outer_products(escaped, v, v, False, PairWeights(psi.T.copy(), 1.0, psi.T.copy()), threads)
+    uv = _outer_products(escaped, u, v, True, PairWeights(phi, 0.0, psi), threads)
+    weight = 1.0 / len(escaped.layout.labels) ** 2
+    others = blocks_of_other_classes(escaped, plan, probability, residual, threads)
+    return _arrow(escaped, weight * uu, weight * uv, weight * vv, others)
+
+
+def _outer_products(escaped: Escaped, u: np.ndarray, v: np.ndarray, swapped: bool, weights: PairWeights, threads: int) -> np.ndarray:
+    """Return the sums of `outer_products` for each two classes."""
+    k, n = len(escaped.c), u.shape[2]
+    out = np.empty((k, k, n, n))
+    run_ranges(k, threads, lambda y0, y1: outer_products(y0, y1, escaped.order, escaped.start, u, v, swapped, weights, out))
+    return out
+
+
+def _arrow(escaped: Escaped, uu: np.ndarray, uv: np.ndarray, vv: np.ndarray, more: np.ndarray) -> Curvature:
+    """Put the matrix together from the sums over the pairs of each two classes, (k, k, 2 V E, 2 V E) with A before O.
+
+    uu[y, s] and uv[y, s] sum over points i of y and j of s, vv[s, y] does.
+
+    border[y, s] couples own of y with own of s; others[y, s] is c[y, s] with itself, mixed[y, s] with c[s, y]; sides[0, y, s] couples
+    c[y, s] with own of y, sides[1, y, s] with own of s. Pairs (i, j) of the classes y, s and (j, i) both count. more (k, k, V E, V E)
+    adds to others.
+    """
+    k, size = escaped.own_index.shape
+    own, other = slice(size), slice(size, None)
+    within, between = np.eye(k)[..., None, None], 1.0 - np.eye(k)[..., None, None]
+    same = sum(uu[..., a, b] for a in (own, other) for b in (own, other)) * within  # (A + O) (A + O)^T
+    both = (uu + vv) * between
+    uv = uv * between
+    vu = uv.transpose(1, 0, 3, 2)
+    border = uv[..., own, own] + vu[..., own, own] + same + both[..., own, own].sum(axis=1)[:, None] * within
+    others = both[..., other, other] + more
+    mixed = uv[..., other, other] + vu[..., other, other]
+    sides = both[..., other, own], uv[..., other, own] + vu[..., other, own]
+    y, s = np.triu_indices(k, 1)
+    places = np.arange(k * size).reshape(k, size)
+    return Curvature(
+        border_index=escaped.own_index.ravel(),
+        border=border.transpose(0, 2, 1, 3).reshape(k * size, k * size),
+        block_index=np.concatenate([escaped.other_index[y, s], escaped.other_index[s, y]], axis=1),
+        blocks=np.block([[others[y, s], mixed[y, s]], [mixed[s, y], others[s, y]]]),
+        side_index=np.concatenate([places[y], places[s]], axis=1),
+        sides=np.block([[sides[0][y, s], sides[1][y, s]], [sides[1][s, y], sides[0][s, y]]]),
+    )

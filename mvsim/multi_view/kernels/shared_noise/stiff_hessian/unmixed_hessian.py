@@ -1,0 +1,79 @@
+"""The Hessian of the mean cross-entropy over unmixed points by the correlations of the escaped neurons, as a whole.
+
+Write J_i[e] for the gradient of g_{y_e}(x_i) by the correlations of neuron e (of class y_e), a (F,) vector over the features, and phi for the
+softmax at x_i. The Hessian of the loss (1/N) sum_i -log phi_{y_i}(g(x_i)) is
+
+    (1/N) sum_i  phi_{y_e} (1[y_e = y_e'] - phi_{y_e'}) J_i[e] J_i[e']^T
+                 + 1[e = e'] (phi_{y_e} - 1[y_i = y_e]) sum_p R''(a_{i,p,e}) x_i^(p) x_i^(p)^T,
+
+a_{i,p,e} being what e reads in patch p. The second part is what holds a neuron still that reads noise of other classes: of the many patches of
+noise all are equal, so it is a matrix of rank one for each noise pattern. Of that part only what is positive is kept: the rest is growth, which
+steps resolve anyway. All other neurons are in the polynomial regime or dead; outputs hardly depend on them, and they are left out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mvsim.multi_view.activations import Activation
+from mvsim.multi_view.kernels import limits
+from mvsim.multi_view.kernels.shared_noise.layout import Layout
+from mvsim.numerics.arrow_matrix import Curvature
+
+
+def unmixed_hessian(activation: Activation, layout: Layout, c: np.ndarray, escaped: np.ndarray, softmax: np.ndarray) -> Curvature | None:
+    """Return the Hessian, or None if it has more than `limits.HESSIAN_ROWS` rows.
+
+    Parameters
+    ----------
+    activation : Activation
+        R.
+    layout : Layout
+        The data.
+    c : numpy.ndarray
+        (k, m, F).
+    escaped : numpy.ndarray
+        (k, m) bool.
+    softmax : numpy.ndarray
+        (k, N), phi_y(g(x_i)) on the points of the layout.
+    """
+    F = c.shape[2]
+    owner, neuron = np.nonzero(escaped)
+    E, features = len(owner), np.arange(F)
+    if E * F > limits.HESSIAN_ROWS:
+        return None
+    N, rest = len(layout.labels), layout.P - layout.signal.shape[1]
+    correlations = c[owner, neuron]  # (E, F)
+    read = layout.signal[:, :, None] * correlations.T[layout.feature]  # (N, S, E): in signal patches
+    noise = layout.patterns @ correlations.T  # (G, E)
+    slope = activation.derivative(read) * layout.signal[:, :, None]
+    bend = activation.second_derivative(read) * layout.signal[:, :, None] ** 2
+
+    J = (rest * activation.derivative(noise))[layout.pattern][:, :, None] * layout.patterns[layout.pattern][:, None, :]  # (N, E, F)
+    np.add.at(J, (np.arange(N)[:, None, None], np.arange(E), layout.feature[:, :, None]), slope)
+    phi, others = softmax[owner].T, _probability_of_others(softmax, owner).T  # (N, E)
+    weighted = (phi[:, :, None] * J).reshape(N, -1)
+    H = (-weighted.T @ weighted / N).reshape(E, F, E, F)
+    for y in np.unique(owner):
+        same = np.flatnonzero(owner == y)
+        of_class, weight = J[:, same].reshape(N, -1), phi[:, same[0], None] * others[:, same[0], None]
+        H[np.ix_(same, features, same, features)] = ((weight * of_class).T @ of_class / N).reshape(len(same), F, len(same), F)
+
+    excess = np.where(layout.labels[:, None] == owner, -others, phi) / N  # (N, E)
+    noise_bend = rest * activation.second_derivative(noise)
+    for e in range(E):
+        weight = np.bincount(layout.pattern, weights=excess[:, e], minlength=len(layout.patterns)) * noise_bend[:, e]
+        H[e, :, e] += (np.maximum(weight, 0.0)[:, None] * layout.patterns).T @ layout.patterns
+        diagonal = np.bincount(layout.feature.ravel(), weights=(excess[:, e, None] * bend[:, :, e]).ravel(), minlength=F)
+        H[e, features, e, features] += np.maximum(diagonal, 0.0)
+    index = np.arange(c.size).reshape(c.shape)[owner, neuron]
+    return Curvature.of_border(index.ravel(), H.reshape(E * F, E * F), limits.HESSIAN_LIFETIME)
+
+
+def _probability_of_others(softmax: np.ndarray, owner: np.ndarray) -> np.ndarray:
+    """Return (E, N): 1 - phi_y for the class of each neuron, as a sum.
+
+    As a difference it is 1e-17 where it should be 1e-80. Such a curvature is far from 0 where steps are longer than 10^17: it would hide what is left
+    of their equations.
+    """
+    return (np.arange(len(softmax)) != owner[:, None]).astype(np.float64) @ softmax

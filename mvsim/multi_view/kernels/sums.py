@@ -1,0 +1,126 @@
+"""A pointwise loss summed over mixed points: from outputs, pull-backs and their tangents alone, whatever the network, the loss and the points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mvsim.losses import AllPairs, Points, PointwiseLoss
+from mvsim.numerics.namespaces import namespace_of
+from mvsim.numerics.primitives import primitives_of
+from mvsim.numerics.vectors import flat, integers_like
+
+if TYPE_CHECKING:
+    from mvsim.multi_view.kernels.base import Evaluation
+
+
+class Network(Protocol):
+    """What can be evaluated on points."""
+
+    def evaluate(self, c: Any, points: Points, v: Any = None) -> Evaluation:
+        """See `mvsim.multi_view.kernels.base.Kernel`."""
+
+    def with_neurons(self, m: int) -> Network | None:
+        """See `mvsim.multi_view.kernels.base.Kernel`."""
+
+
+NeuronSum = Callable[[Any], tuple[float, Any]]
+"""Correlations (k, E, F) of E neurons of each class -> a sum, and its gradient by them."""
+
+
+class LossSum(Protocol):
+    """The weighted sum of a loss over points as a function of the correlations c (k, m, F)."""
+
+    def loss(self, c: Any) -> float:
+        """Return the sum."""
+
+    def loss_and_gradient(self, c: Any) -> tuple[float, Any]:
+        """Return the sum and its gradient, (k, m, F)."""
+
+    def hessian_vector_product(self, c: Any, v: Any) -> Any:
+        """Return the derivative of the gradient along v, (k, m, F)."""
+
+    def of_neurons(self, c: Any, neurons: Any) -> NeuronSum:
+        """Return the sum as a function of some neurons (k, E) of each class, none twice, while the others are those of c (k, m, F).
+
+        It serves until another one is asked for.
+        """
+
+
+def neuron_sum(whole: LossSum, c: Any, neurons: Any) -> NeuronSum:
+    """Return what `LossSum.of_neurons` describes, by evaluating all neurons."""
+    xp, (k, m, F) = namespace_of(c), c.shape
+    index = F * (m * integers_like(k, neurons)[:, None] + neurons)[:, :, None] + integers_like(F, neurons)
+    others, places = flat(c), primitives_of(c).places(flat(index))
+
+    def loss_and_gradient(moving: Any) -> tuple[float, Any]:
+        loss, gradient = whole.loss_and_gradient(xp.reshape(places.written(others, flat(moving)), c.shape))
+        return loss, xp.reshape(flat(gradient)[places.index], index.shape)
+
+    return loss_and_gradient
+
+
+def without_neurons(c: Any, neurons: Any) -> Any:
+    """Return c (k, m, F) with some neurons (k, E) of each class at 0, where they add nothing to the outputs."""
+    xp, (_, m, _) = namespace_of(c), c.shape
+    taken = xp.any(neurons[:, :, None] == integers_like(m, neurons), axis=1)
+    return xp.where(taken[:, :, None], xp.zeros_like(c), c)
+
+
+class GenericSum:
+    """The sum over batches of points that serves every combination; fused sums are tested against it.
+
+    Parameters
+    ----------
+    kernel : Network
+        What evaluates the network, a `Kernel` for example; its arrays and those of the loss are of one namespace of the array API standard.
+    points : Points
+        The points.
+    pointwise : PointwiseLoss
+        The loss.
+    beside : sequence of array, optional
+        (k, n) for each batch: outputs of other neurons, which are added to those of the network.
+    """
+
+    def __init__(self, kernel: Network, points: Points, pointwise: PointwiseLoss, beside: Sequence[Any] | None = None) -> None:
+        self._kernel, self._points, self._pointwise, self._beside = kernel, points, pointwise, beside
+
+    def _evaluated(self, evaluation: Evaluation) -> Iterator[tuple[Any, Any]]:
+        """Yield every batch with its outputs (k, n)."""
+        for number, batch in enumerate(evaluation.batches()):
+            outputs = evaluation.outputs(batch)
+            yield batch, outputs if self._beside is None else outputs + self._beside[number]
+
+    def loss(self, c: Any) -> float:
+        """Return the sum."""
+        evaluation, loss = self._kernel.evaluate(c, self._points), 0.0
+        for batch, outputs in self._evaluated(evaluation):
+            loss += evaluation.mean(batch, self._pointwise.value(outputs, evaluation.targets(batch)))
+        return loss
+
+    def loss_and_gradient(self, c: Any) -> tuple[float, Any]:
+        """Return the sum and its gradient, (k, m, F)."""
+        evaluation, loss = self._kernel.evaluate(c, self._points), 0.0
+        for batch, outputs in self._evaluated(evaluation):
+            targets = evaluation.targets(batch)
+            loss += evaluation.mean(batch, self._pointwise.value(outputs, targets))
+            evaluation.pull_back(batch, evaluation.weighted(batch, self._pointwise.residual(outputs, targets)))
+        return loss, evaluation.gradient()
+
+    def hessian_vector_product(self, c: Any, v: Any) -> Any:
+        """Return the derivative of the gradient along v, (k, m, F)."""
+        evaluation = self._kernel.evaluate(c, self._points, v)
+        for batch, outputs in self._evaluated(evaluation):
+            targets = evaluation.targets(batch)
+            residual = evaluation.weighted(batch, self._pointwise.residual(outputs, targets))
+            change = evaluation.weighted(batch, self._pointwise.curvature(outputs, targets, evaluation.tangents(batch)))
+            evaluation.pull_back_tangent(batch, residual, change)
+        return evaluation.gradient()
+
+    def of_neurons(self, c: Any, neurons: Any) -> NeuronSum:
+        """Return the sum as a function of some neurons; where points are few enough to keep their outputs, those of the others are formed once."""
+        few = None if isinstance(self._points, AllPairs) else self._kernel.with_neurons(neurons.shape[1])
+        if few is None:
+            return neuron_sum(self, c, neurons)
+        others = self._kernel.evaluate(without_neurons(c, neurons), self._points)
+        return GenericSum(few, self._points, self._pointwise, [others.outputs(batch) for batch in others.batches()]).loss_and_gradient

@@ -1,0 +1,308 @@
+"""What an objective is: a pointwise loss summed over a set of (mixed) points.
+
+Conventions, fixed once for all objectives
+    c, v, gradient    (k, m, k, V) float64, c[y, r, s, l] = <w_{y,r}, v_{s,l}>
+    outputs           (k, N) float64, g_y(x_i) on the unmixed training points
+    gradient          of the loss by c, not its negative. Since the features are orthonormal, entry [y, r, s, l] is also the correlation
+                      <grad_{w_{y,r}} J, v_{s,l}> of the gradient in R^d, and the gradient has no other component.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from copy import copy
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mvsim.base.errors import UsageError
+from mvsim.base.inputs import correlations_array
+from mvsim.base.options import check_choice
+from mvsim.losses import LOSSES, CrossEntropy, Points, PointwiseLoss
+from mvsim.multi_view.data import Dataset
+from mvsim.multi_view.diagnostics import log_signal_strength
+from mvsim.multi_view.kernels import make_kernel, usable_backend
+from mvsim.multi_view.kernels.finite import check_finite
+from mvsim.multi_view.kernels.sums import NeuronSum
+from mvsim.multi_view.objectives.memory import check_objective_memory
+from mvsim.multi_view.objectives.resident import Resident
+from mvsim.multi_view.parameters import Deviation, Parameters
+from mvsim.numerics.arrow_matrix import Curvature
+from mvsim.numerics.logarithms import exponential, logarithm
+
+STIFF = 0.6
+"""`Objective.stiff_from` as a part of `Objective.linear_from`. It is more than initial correlations reach, which at r0 = 0.3 and k = 50 is more than
+half of `linear_from`: if most neurons of a class count as stiff from the start, none can rest."""
+
+SELF_PAIRS = 0.1
+"""Part of the early growth from which on pairs of a point with itself are named as a departure from large N."""
+
+
+class Objective(ABC):
+    """A loss of the correlations on one data set.
+
+    Its methods refuse correlations that are not finite, and so large ones that double precision does not hold the result, with
+    `mvsim.base.errors.NotFiniteError`.
+
+    The constructor of a subclass with options of its own takes those of every objective as ``**common`` and hands them on.
+
+    Its memory is used again and again, so one objective must not be evaluated by two Python threads at once; two objectives may.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        m, alpha and rho are used; k must agree with the data.
+    data : Dataset
+        Any data set.
+    backend : str
+        One of `mvsim.multi_view.kernels.BACKENDS`: ``numba`` compiled, ``cupy`` on a GPU, ``array`` what runs there on NumPy, ``numpy`` the readable
+        oracle, ``auto`` the fastest that is there.
+    threads : int, optional
+        Threads of the compiled kernel; default all cores available. The bits do not depend on it.
+    loss : str, optional
+        A key of `mvsim.losses.LOSSES`.
+
+    Raises
+    ------
+    UsageError
+        If the data do not fit the parameters or the backend is unknown; when it is first evaluated, if that does not fit in memory.
+    """
+
+    name: ClassVar[str]
+    mixes: bool
+    """Whether training points are mixed: decides the threshold of B_{y,l}, rho / delta1 or 2 rho / delta1."""
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        data: Dataset,
+        backend: str = "auto",
+        threads: int | None = None,
+        *,
+        loss: str = CrossEntropy.name,
+    ) -> None:
+        if not isinstance(parameters, Parameters) or not isinstance(data, Dataset):
+            raise UsageError("parameters, data: must be mvsim.Parameters and a data set, from mvsim.sample_dataset or mvsim.Dataset.from_patches")
+        if data.k != parameters.k:
+            raise UsageError(f"k={parameters.k}: the data have {data.k} classes; they must agree")
+        if data.V != parameters.V:
+            raise UsageError(f"V={parameters.V}: the data have {data.V} views of a class; they must agree")
+        self.parameters = parameters
+        self.data = data
+        self.pointwise: PointwiseLoss = LOSSES[check_choice("loss", loss, LOSSES)]()
+        self.kernel = make_kernel(parameters, data, backend, threads)
+        self._backend, self._fits = usable_backend(backend), False
+
+    @property
+    @abstractmethod
+    def points(self) -> tuple[tuple[float, Points], ...]:
+        """The sets of points summed over, each with its weight."""
+
+    @property
+    def sums_all_pairs(self) -> bool:
+        """Whether `points` are all pairs of training points, for which tables are kept."""
+        return self.sums_all_pairs_with(self.options())
+
+    @classmethod
+    def mixes_with(cls, options: Mapping[str, Any]) -> bool:
+        """Whether an objective with these options, as `options` gives them, mixes points."""
+        return cls.mixes
+
+    @classmethod
+    def sums_all_pairs_with(cls, options: Mapping[str, Any]) -> bool:
+        """Whether an objective with these options sums all pairs of training points."""
+        return cls.mixes_with(options)
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of this kind of objective in JSON types, for the provenance of a run."""
+        return {}
+
+    def caveats(self, c: np.ndarray) -> list[str]:
+        """Return what a reader of results at c has to know about their accuracy, a sentence each."""
+        return []
+
+    def begin_step(self, step: int) -> None:  # noqa: B027 - most objectives are the same at every step
+        """Prepare for step number ``step`` of gradient descent; an objective that draws its points afresh does so here."""
+
+    @property
+    def label(self) -> str:
+        """The objective in a few words, with what distinguishes it from others of its name."""
+        return self.name
+
+    def with_neurons(self, m: int) -> Objective | None:
+        """Return the same loss of a network with m neurons of each class, None if the kernel offers no other than its own."""
+        kernel = self.kernel.with_neurons(m)
+        if kernel is None:
+            return None
+        few = copy(self)
+        few.kernel, few.parameters = kernel, self.parameters.model_copy(update={"m": m})
+        few.__dict__.pop("resident", None)
+        return few
+
+    @cached_property
+    def resident(self) -> Resident:
+        """The same loss on arrays that stay on the device of the kernel."""
+        return Resident(self)
+
+    def outputs(self, c: np.ndarray) -> np.ndarray:
+        """Return (k, N): g_y(x_i) on the unmixed training points (Definition 4.2)."""
+        return self._here(self.resident.outputs(self._there(self._checked(c))))
+
+    def loss(self, c: np.ndarray) -> float:
+        """Return the loss, dimensionless."""
+        return self.resident.loss(self._there(self._ready(c)))
+
+    def gradient(self, c: np.ndarray) -> np.ndarray:
+        """Return the gradient of the loss by c, (k, m, k, V)."""
+        return self.loss_and_gradient(c)[1]
+
+    def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the loss and its gradient, at little more than the price of the gradient."""
+        loss, gradient = self.resident.loss_and_gradient(self._there(self._ready(c)))
+        return loss, self._here(gradient)
+
+    def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
+        """Return the loss as a function of some neurons alone while the others are those of c.
+
+        Parameters
+        ----------
+        c : numpy.ndarray
+            (k, m, k, V).
+        neurons : numpy.ndarray
+            (k, E) neurons of each class, none twice.
+
+        Returns
+        -------
+        callable
+            Correlations (k, E, k V) of these neurons -> the loss and its gradient by them. It serves until another one is asked for.
+        """
+        of_neurons = self.resident.of_neurons(self._there(self._ready(c)), self._there(neurons))
+
+        def loss_and_gradient(moving: np.ndarray) -> tuple[float, np.ndarray]:
+            loss, gradient = of_neurons(self._there(moving))
+            check_finite("the loss and its gradient are", moving, gradient, number=loss)
+            return loss, self._here(gradient)
+
+        return loss_and_gradient
+
+    def hessian_vector_product(self, c: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return the derivative of the gradient at c along v, (k, m, k, V)."""
+        c, v = self._ready(c), self._checked(v, "v")
+        return self._here(self.resident.hessian_vector_product(self._there(c), self._there(v)))
+
+    @property
+    def has_escapes(self) -> bool:
+        """Whether neurons have a threshold that they escape; those of a linear model have none."""
+        return self.kernel.activation.escape is not None
+
+    @property
+    def linear_from(self) -> float:
+        """The correlation rho / lambda beyond which a feature with coefficient 1 is in the linear regime, for the largest weight lambda."""
+        return self.parameters.rho / max(float(np.maximum(points.lam, 1.0 - points.lam).max()) for _, points in self.points)
+
+    @property
+    def escapes_at(self) -> float:
+        """The own correlation at which a neuron escapes, `linear_from`; infinite where neurons have no threshold."""
+        return self.linear_from if self.has_escapes else np.inf
+
+    @property
+    def stiff_from(self) -> float:
+        """The own correlation from which on a neuron counts as stiff, for the preconditioner; where it is makes no difference to results.
+
+        Without a threshold of escape every neuron does.
+        """
+        return STIFF * self.linear_from if self.has_escapes else -np.inf
+
+    def escaped(self, c: np.ndarray, part: float = 1.0) -> np.ndarray:
+        """Return (k, m): whether any correlation of each neuron is beyond a part of `stiff_from`: noise can carry others than the own ones so far."""
+        return np.asarray(self.resident.escaped(c, part))
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the loss is the same at every step."""
+        return True
+
+    def growth_rates(self) -> np.ndarray:
+        """Return (k, V): K_{y,l}, at which own correlations grow while outputs and noise are 0: c' = K (c / rho)^(alpha - 1).
+
+        A point of class y that is mixed with weight lam with one of another class pulls with a(lam), minus the derivative of the pointwise loss by
+        g_y at outputs 0 for its soft label: of the cross-entropy lam - 1/k, as all softmax probabilities are 1/k. Over the pairs i != j the mean
+        of 1[y_j = y] is n_y = (N_y - 1) / N and that of 1 is n = (N - 1) / N; for i = j the point is itself. So at one lam
+
+            K_{y,l} = S_{y,l} [ lam^alpha (n_y a(1) + (n - n_y) a(lam)) + (1 - lam)^alpha (n_y a(1) + (n - n_y) a(1 - lam)) + a(1) / N ],
+
+        and S_{y,l} a(1) on single points. The last summand is larger than the others together as long as N < 2^alpha, although only one
+        pair in N contributes to it: mixing a point with anything else costs its features a factor 2^-alpha. Coinciding signal patches are
+        neglected; they raise K, the more the larger V C_P / P.
+        """
+        return exponential(self.log_growth_rates())
+
+    def log_growth_rates(self) -> np.ndarray:
+        """Return (k, V): log K_{y,l} of `growth_rates`, also where K_{y,l} is no double; -inf where nothing grows."""
+        others, themselves = self._pulls()
+        return log_signal_strength(self.parameters, self.data) + logarithm(others + themselves)
+
+    def deviations(self) -> list[Deviation]:
+        """Name the pairs of a point with itself if they matter: for the theorems N is so large that they do not."""
+        if not self.mixes:
+            return []
+        others, themselves = self._pulls()
+        share = float(np.median((themselves / (np.maximum(others, 0.0) + themselves))[np.bincount(self.data.labels, minlength=self.data.k) > 0]))
+        if share < SELF_PAIRS:
+            return []
+        N = self.data.N
+        statement = f"N = {N}: pairs of a point with itself make {100.0 * share:.0f} % of the early growth, 0 for N -> infinity"
+        return [Deviation("N", str(N), "sufficiently large", statement)]
+
+    def _pulls(self) -> tuple[np.ndarray, float]:
+        """Return (k, 1) and a number, which add up to K / S of `growth_rates`: the latter is what pairs of a point with itself contribute.
+
+        A point of a set that does not mix is no such pair, though its pull is the same.
+        """
+        p, N = self.parameters, self.data.N
+        n_y = np.maximum(np.bincount(self.data.labels, minlength=p.k)[:, None] - 1.0, 0.0) / N
+        n, alone = (N - 1.0) / N, self._pull(np.ones(1))
+        others, themselves = np.zeros((p.k, 1)), 0.0
+        for weight, points in self.points:
+            single = weight * float(alone[0]) / points.one_in(N)
+            if points.mixes:
+                themselves += single
+            else:
+                others += single
+            for lam in points.partners:
+                others += weight * (lam**p.alpha * (n_y * alone + (n - n_y) * self._pull(lam))).mean(axis=1, keepdims=True)
+        return others, themselves
+
+    def _pull(self, lam: np.ndarray) -> np.ndarray:
+        """Return a(lam), the shape of lam (n,): minus the derivative of the loss by the first output, for labels lam and 1 - lam at outputs 0."""
+        targets = np.zeros((self.parameters.k, len(lam)))
+        targets[:2] = lam, 1.0 - lam
+        return -self.pointwise.residual(np.zeros_like(targets), targets)[0]
+
+    def curvature(self, c: np.ndarray) -> Curvature | None:
+        """Return the stiff part of the Hessian, the means to precondition implicit time-steppers; None if the kernel cannot tell it."""
+        there = self.resident.curvature(self._there(self._checked(c)))
+        return None if there is None else there.with_arrays(self._here)
+
+    def describe(self) -> str:
+        """Say in words which algorithm computes this objective."""
+        return "; ".join(dict.fromkeys(self.kernel.describe(points) for _, points in self.points))
+
+    def _ready(self, c: np.ndarray) -> np.ndarray:
+        """Return c, checked, and make sure before the first evaluation that it fits in memory."""
+        c = self._checked(c)
+        if not self._fits:
+            check_objective_memory(self.data.sized(self.parameters), self.sums_all_pairs, self._backend)
+            self._fits = True
+        return c
+
+    def _there(self, array: np.ndarray) -> Any:
+        return self.kernel.device.put(array)
+
+    def _here(self, array: Any) -> np.ndarray:
+        return self.kernel.device.fetch(array)
+
+    def _checked(self, c: np.ndarray, name: str = "c") -> np.ndarray:
+        return correlations_array(name, c, self.parameters.correlations_shape)

@@ -1,0 +1,41 @@
+"""One integer seed, many independent random streams, each with a name.
+
+A stream is fixed by (seed, name) alone, so what one part of the program draws never shifts what another part draws: a larger data set
+does not change the initial weights.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mvsim.base.echo import echo
+from mvsim.base.errors import UsageError
+
+_NAMES = ("labels", "points", "initial correlations", "feature basis", "codebook", "fresh draws", "power iteration", "mixing", "shuffled labels")
+
+
+def check_seed(seed: int, name: str = "seed") -> int:
+    """Return ``seed`` as an int, or raise `UsageError` unless it is an integer >= 0."""
+    if isinstance(seed, (bool, np.bool_)) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**128:
+        raise UsageError(f"{name}={echo(seed)}: must be an integer from 0 to 2^128 - 1")
+    return int(seed)
+
+
+def stream(seed: int, name: str, index: int = 0) -> np.random.Generator:
+    """Return the random generator of the stream ``name`` under ``seed``.
+
+    Parameters
+    ----------
+    seed : int
+        Any integer >= 0.
+    name : str
+        One of the names listed at the top of this file; each gives a statistically independent stream.
+    index : int
+        Numbers independent streams of the same name, for draws that are made again and again.
+
+    Returns
+    -------
+    numpy.random.Generator
+        A fresh PCG64 generator; the same pair gives the same bits on every machine.
+    """
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(check_seed(seed), spawn_key=(_NAMES.index(name), index))))

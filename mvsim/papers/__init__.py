@@ -1,0 +1,1 @@
+"""One folder for each paper: its statements, settings and panels. No paper imports another."""

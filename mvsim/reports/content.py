@@ -1,0 +1,257 @@
+"""What a report says of runs or of a sweep, in plain parts that a page is made of."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mvsim.judging.verdict import Verdict
+from mvsim.multi_view.parameters import Parameters, assumption_of, regime_label
+from mvsim.multi_view.parameters.models import NETWORK
+from mvsim.papers.midpoint_mixup.definition import DRAWS
+from mvsim.papers.midpoint_mixup.question import asked_of
+from mvsim.papers.midpoint_mixup.theorems import THEOREMS
+from mvsim.papers.midpoint_mixup.verify import Section
+from mvsim.pictures import run_figure
+from mvsim.pictures.labels import method_name
+from mvsim.pictures.sweep_figure import sweep_figure
+from mvsim.reports.headline import answer_sentences, contradicted_steps, regime_sentence
+from mvsim.reports.svg import inline_svg
+from mvsim.runs.archive import revision_text
+from mvsim.runs.run import REGIME, Run
+from mvsim.sweeps.run_files import refuse_repeated
+from mvsim.sweeps.runs import Runs
+from mvsim.sweeps.values import told
+
+HEADLINES = (*THEOREMS, "4.5")
+"""Numbers of what stands at the top: the theorems and Definition 4.5."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: its title, names of columns, and rows of text."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a page says.
+
+    Attributes
+    ----------
+    title : str
+        What it is about.
+    summary : list of str
+        What came out, in words, a paragraph each.
+    sections : list of Section
+        All verdicts.
+    regime : dict
+        Departures of the parameters from what is assumed, in words, each with the runs that have it; without runs it is common to all.
+    assumption : str
+        What is assumed.
+    figures : list of str
+        SVG elements.
+    tables : list of Table
+        Runs, or cells.
+    provenance : list of Table
+        Where the runs come from.
+    commands : list of str
+        What makes the runs and this report again.
+    draws : int, optional
+        Fresh draws for each class, in the runs of a sweep.
+    question : mapping
+        What was asked, as `mvsim.papers.midpoint_mixup.question.Question.as_dict` has it; by default the theorems.
+    code : int, optional
+        Exit code of the answer, if it is given; by default that of the verdicts.
+    """
+
+    title: str
+    summary: list[str]
+    sections: list[Section]
+    regime: dict[str, str]
+    assumption: str = NETWORK.assumption
+    figures: list[str] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    provenance: list[Table] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)
+    draws: int | None = None
+    question: Mapping[str, Any] = field(default_factory=dict)
+    code: int | None = None
+
+    @property
+    def verdict_draws(self) -> int:
+        """Fresh draws for each class of which a verdict asks whether all are right."""
+        return DRAWS
+
+    @property
+    def answer(self) -> str:
+        """The outcome of each theorem that was judged, how many checks of the runs passed, and which steps of the proofs are contradicted.
+
+        Empty if nothing was judged.
+        """
+        verdicts = [verdict for section in self.sections for verdict in section.verdicts]
+        asked = asked_of(self.question, verdicts)
+        steps = contradicted_steps(verdict for verdict in verdicts if verdict not in asked)
+        return " ".join([*answer_sentences(self.sections, self.question, self.code), *([steps] if steps else [])])
+
+    def headlines(self) -> list[tuple[str, list[Verdict]]]:
+        """Return what is said of theorems and of Definition 4.5, section by section."""
+        told = [(section.title, [one for one in section.verdicts if one.kind == "theorem" or one.number in HEADLINES]) for section in self.sections]
+        return [(title, verdicts) for title, verdicts in told if verdicts]
+
+    def judged_regimes(self) -> dict[str, list[str]]:
+        """Return the regimes of the verdicts as sentences, each with the titles of its sections.
+
+        They name more departures than `regime`, which is that of the files: premises of the proofs that were measured and do not hold, too.
+        """
+        told: dict[str, list[str]] = {}
+        for section in self.sections:
+            for label in dict.fromkeys(verdict.regime for verdict in section.verdicts if verdict.regime):
+                told.setdefault(regime_sentence(label), []).append(section.title)
+        return told
+
+
+def report_of_runs(runs: Sequence[Run], sections: Iterable[Section], command: str) -> Report:
+    """Return the report on some runs.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        At least one; at most as many as a picture holds.
+    sections : iterable of Section
+        Verdicts on them.
+    command : str
+        What makes the report.
+
+    Raises
+    ------
+    UsageError
+        If a run is given twice.
+    """
+    refuse_repeated(runs)
+    title = "; ".join(dict.fromkeys(map(_run_title, runs)))
+    return Report(
+        title=title,
+        summary=[_without_regime(run.summary) for run in runs],
+        sections=list(sections),
+        regime=_regime(runs),
+        assumption=assumption_of(run.parameters for run in runs),
+        figures=[inline_svg(run_figure(list(runs)), "runs", "Correlations, loss and learned classes over time")],
+        provenance=[_provenance(run) for run in runs],
+        commands=[*dict.fromkeys(command for run in runs for command in run.commands), command],
+    )
+
+
+def report_of_sweep(runs: Runs, sections: Iterable[Section], command: str) -> Report:
+    """Return the report on a sweep; arguments as for `report_of_runs`."""
+    study = runs.study
+    done = [cell for cell, standing in zip(study.cells, runs.standings, strict=True) if standing.state == "done"]
+    failed = sum(standing.state == "failed" for standing in runs.standings)
+    swept = "; ".join(f"{axis.label}: {len(axis.values)} values" for axis in study.axes)
+    state = f"{len(done)} of {len(study.cells)} cells are done" + (f", {failed} failed" if failed else "")
+    first = runs.run(done[0].index) if done else None
+    return Report(
+        title=f"Sweep over {', '.join(name for axis in study.axes for name in axis.names) or 'one run'}",
+        summary=[f"{state}. {swept}."],
+        sections=list(sections),
+        regime=_regime_of_sweep(runs),
+        assumption=assumption_of(cell.parameters for cell in study.cells),
+        figures=[inline_svg(sweep_figure(runs), "sweep", "Fractions of classes by what they have learned")],
+        tables=[_cells(runs)],
+        draws=None if first is None else int(first.provenance["options"]["n_test"]),
+        provenance=[_provenance(first, f"The first run, {done[0].file}")] if first is not None else [],
+        commands=[sweep_command(runs), command],
+    )
+
+
+def sweep_command(runs: Runs) -> str:
+    """Return the command that makes the runs of a sweep again."""
+    study = runs.study
+    words = ["mvsim", "sweep"]
+    for name, values in study.values.items():
+        plain = all(isinstance(value, int | float | str) for value in values)
+        texts = [value if isinstance(value, str) else told(value) for value in values]
+        flag = name if name in Parameters.model_fields else name.replace("_", "-")
+        words += [f"--{flag}", ",".join(texts) if plain else json.dumps(list(values))]
+    for group in study.zips:
+        words += ["--zip", ",".join(group)]
+    words += ["--regime", study.regime] if study.regime != "scaled" else []
+    until = [] if runs.folder.until is None else ["--until", told(runs.folder.until)]
+    return shlex.join([*words, *until, "--out", str(runs.folder.path)])
+
+
+def _without_regime(summary: str) -> str:
+    """Return a summary without its lines about the regime, which has a part of its own."""
+    return "\n".join(line for line in summary.splitlines() if not line.strip().startswith(REGIME))
+
+
+def _regime(runs: Sequence[Run]) -> dict[str, str]:
+    """Return the departures from what is assumed with the runs that have them."""
+    stated: dict[str, list[Run]] = {}
+    for run in runs:
+        for deviation in run.regime:
+            stated.setdefault(deviation.statement, []).append(run)
+    return {
+        statement: "" if len(of) == len(runs) else ", ".join(f"{run.method}, k = {run.parameters.k}, seed {run.seed}" for run in of)
+        for statement, of in stated.items()
+    }
+
+
+def _regime_of_sweep(runs: Runs) -> dict[str, str]:
+    """Return the regimes of all parameters as sentences, with the cells that have them."""
+    labels: dict[str, list[str]] = {}
+    for cell in runs.study.cells:
+        where = ", ".join(f"{name} = {told(value)}" for name, value in cell.swept.items() if name not in ("seed", "method")) or "all cells"
+        labels.setdefault(regime_sentence(regime_label(cell.parameters.deviations())), []).append(where)
+    return {label: "" if len(labels) == 1 else "; ".join(dict.fromkeys(where)) for label, where in labels.items()}
+
+
+def _provenance(run: Run, title: str = "") -> Table:
+    """Return where a run comes from."""
+    told = run.provenance
+    rows = [
+        ("file", str(run.path) if run.path is not None else "not saved"),
+        ("state", f"{run.status}, {'settled' if run.settled else 'not settled'}"),
+        ("mvsim", f"{told['version']}, {revision_text(told)}"),
+        ("made", f"{told['created']}, in {told['wall_seconds']:.1f} s"),
+        ("machine", told["platform"]),
+        ("libraries", ", ".join(f"{name} {version}" for name, version in told["versions"].items() if version)),
+        ("integrator", ", ".join(f"{name} = {value}" for name, value in told["integrator"].items() if value is not None)),
+        ("options", ", ".join(f"{name} = {_short(value)}" for name, value in told["options"].items())),
+        ("parameters", ", ".join(f"{name} = {_short(value)}" for name, value in told["parameters"].items())),
+    ]
+    return Table(title or _run_title(run), ("", ""), rows)
+
+
+def _run_title(run: Run) -> str:
+    """Return what a run is called: its model if that is not the network, its method, k and seed."""
+    return f"{run.parameters.described.label}{method_name(run.method)}, k = {run.parameters.k}, seed {run.seed}"
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else value if isinstance(value, str) else json.dumps(value)
+
+
+def _cells(runs: Runs) -> Table:
+    """Return the table of the cells: what is swept, what was learned, and why some failed."""
+    swept = [name for axis in runs.study.axes for name in axis.names]
+    measured = [name for name in runs.measures if name.startswith("classes_")]
+    columns = ["cell", *swept, "state", *measured, "training_accuracy", "loss", "time", "settled"]
+    columns += ["message"] if any(standing.message for standing in runs.standings) else []
+    table = runs.table[columns]
+    rows = [[_cell_text(value) for value in row] for row in table.itertuples(index=False)]
+    return Table("Cells", [name.replace("_", " ") for name in columns], rows)
+
+
+def _cell_text(value: Any) -> str:
+    import pandas as pd
+
+    if value is None or value is pd.NA:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

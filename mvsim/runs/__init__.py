@@ -1,0 +1,1 @@
+"""One run: what is recorded, how it is saved, and how it is made."""

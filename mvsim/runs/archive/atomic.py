@@ -1,0 +1,118 @@
+"""Replace a file as a whole or not at all, whatever interrupts the writer."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+from mvsim.base.echo import path_text
+from mvsim.base.errors import UsageError
+
+
+def target_of(path: str | os.PathLike[str]) -> Path:
+    """Return the absolute path of the file that ``path`` names, links followed: a link stays a link when its file is replaced.
+
+    Raises
+    ------
+    UsageError
+        If the path is relative and the working directory no longer exists.
+    """
+    try:
+        return Path(os.path.realpath(path))
+    except OSError as error:
+        advice = "give an absolute path, or work in a directory that exists"
+        raise UsageError(f"{path_text(path)}: the working directory cannot be found ({error.strerror}); {advice}") from None
+
+
+def is_special(target: Path) -> bool:
+    """Tell whether ``target`` exists and is no ordinary file (a directory, a device, a pipe): such a thing is never replaced."""
+    return os.path.lexists(target) and not target.is_file()
+
+
+@contextlib.contextmanager
+def temporary_file(target: Path) -> Iterator[tuple[int, Path]]:
+    """Create an empty temporary file beside ``target``, under a name that `remove_stale` recognises, and remove it at the end.
+
+    Its name is known before it exists, so that it is removed wherever Ctrl-C strikes.
+
+    Yields
+    ------
+    int
+        Its open file descriptor, for writing.
+    Path
+        Its path; what has been renamed is not removed.
+
+    Raises
+    ------
+    OSError
+        If the directory is missing or nothing can be created in it.
+    """
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+    try:
+        # 0o666 leaves the permissions to the umask, as for any other file the user makes; tempfile would make it private.
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        try:
+            yield descriptor, temporary
+        finally:
+            os.close(descriptor)
+    finally:
+        with contextlib.suppress(OSError):  # renamed, or taken for a stale one by the process that holds the lock
+            temporary.unlink()
+
+
+def write_atomically(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
+    """Make ``data`` the contents of the file ``path``.
+
+    Whoever opens the file at any instant, even after a crash of the writer or of the machine, finds the old contents or the new ones.
+
+    Parameters
+    ----------
+    path : str or path
+        File to create or replace; a symbolic link is followed.
+    data : bytes or memoryview
+        The new contents.
+
+    Raises
+    ------
+    OSError
+        If the data could not be written; the file is then as it was and nothing is left beside it.
+    """
+    target = target_of(path)
+    if is_special(target):
+        raise OSError(errno.EINVAL, "not an ordinary file", str(target))
+    with temporary_file(target) as (descriptor, temporary):
+        try:
+            rest = memoryview(data)
+            while rest:  # a write may be short, on a disk that fills up for one
+                rest = rest[os.write(descriptor, rest) :]
+            os.fsync(descriptor)
+            temporary.replace(target)
+        except OSError as error:  # it does not say of which file
+            raise OSError(error.errno, error.strerror, str(path)) from None
+    _sync_directory(target.parent)
+
+
+def remove_stale(target: Path) -> None:
+    """Remove the temporary files that killed writers of ``target`` left behind; call it only while holding the lock of the run."""
+    ours = re.compile(re.escape(f".{target.name}.") + r"[0-9a-f]{16}\.tmp")
+    for entry in target.parent.iterdir():
+        if ours.fullmatch(entry.name):
+            with contextlib.suppress(OSError):
+                entry.unlink()
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make the renaming of a file in ``directory`` survive a crash of the machine."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems cannot sync directories
+            raise
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,41 @@
+"""A hash over what a run file says, so that an edited or damaged file is noticed."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mvsim.runs.archive.provenance_json import provenance_text
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def content_hash(dataset: xr.Dataset, provenance: dict[str, Any]) -> str:
+    """Return the SHA-256 of a run: of its variables and of its provenance.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        Variables and coordinates, bool, integer or float; names, dimensions, types, shapes and every bit of the values count, the order
+        of the variables and their attributes do not.
+    provenance : dict
+        Everything in it counts but the entry ``sha256``.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits, the same on every machine.
+    """
+    digest = hashlib.sha256()
+    rest = {key: value for key, value in provenance.items() if key != "sha256"}
+    digest.update(provenance_text(rest, sort_keys=True).encode())
+    for name in sorted(map(str, dataset.variables)):
+        variable = dataset.variables[name]
+        values = np.asarray(variable.values)
+        values = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
+        digest.update(f"\n{name!r} {variable.dims!r} {values.dtype.str} {variable.shape!r}\n".encode())
+        digest.update(values.data.cast("B") if values.size else b"")
+    return digest.hexdigest()

@@ -1,0 +1,54 @@
+"""One process at a time works on a run."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+from mvsim.base.echo import path_text
+from mvsim.base.errors import InUseError, UsageError
+from mvsim.runs.archive.atomic import remove_stale
+from mvsim.runs.archive.writable import check_place
+
+
+@contextlib.contextmanager
+def lock_run(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Hold the run ``path`` for this process alone, and clear away what killed processes left beside it.
+
+    The lock belongs to the process and ends with it, however it ends: a lock file left by a killed process locks nothing. Reading a run
+    needs no lock, because saves replace the file as a whole.
+
+    Parameters
+    ----------
+    path : str or path
+        File of the run; it need not exist yet. Two names of one file (a link, a relative path) share the lock.
+
+    Raises
+    ------
+    InUseError
+        If the run is locked already.
+    UsageError
+        If no lock file can be created beside it.
+    """
+    from filelock import FileLock, Timeout, UnixFileLock
+
+    target = check_place(path)
+    lock_file = target.with_name(f".{target.name}.lock")
+    lock = FileLock(lock_file, blocking=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise InUseError(f"{path_text(path)}: another process is working on this run; wait for it, stop it, or choose another file") from None
+    except OSError as error:
+        raise UsageError(f"{path_text(path)}: cannot be locked, {path_text(lock_file)}: {error.strerror}; choose another file") from None
+    try:
+        remove_stale(target)
+        yield
+    finally:
+        # Removed before the release: a process that opened the file earlier then finds it without a name and does not take it for the
+        # lock. The substitute for file systems without flock removes its file itself.
+        if isinstance(lock, UnixFileLock):
+            with contextlib.suppress(OSError):
+                lock_file.unlink()
+        lock.release()

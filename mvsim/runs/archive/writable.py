@@ -1,0 +1,74 @@
+"""Find out before anything is computed whether a run can be saved where it should be."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from mvsim.base.echo import echo, path_text
+from mvsim.base.errors import UsageError
+from mvsim.runs.archive.atomic import is_special, target_of, temporary_file
+from mvsim.runs.archive.run_file import read_provenance
+
+NO_RUN = "is no run that could be continued"
+"""Of a file that is there where a run is to be saved."""
+
+
+def ensure_writable(path: str | os.PathLike[str], force: bool = False, resume: bool = False) -> None:
+    """Refuse a place where a run could not be saved, or could only be saved by destroying another one.
+
+    Call it while holding `lock_run`: otherwise another process may put a finished run there between the check and the first save.
+
+    Parameters
+    ----------
+    path : str or path
+        File of the run.
+    force : bool
+        Whether an existing file may be overwritten.
+    resume : bool
+        Whether an existing file is to be continued; a missing one is no error, the run then starts from the beginning.
+
+    Raises
+    ------
+    UsageError
+        If the file exists and neither ``force`` nor ``resume`` is given, or both are; if it is no ordinary file or is read-only; if the
+        directory is missing or nothing can be created in it.
+    """
+    if force and resume:
+        raise UsageError("force=True, resume=True: one discards the saved run and the other continues it; give only one of them")
+    target = check_place(path)
+    if os.path.exists(target):
+        if not force and not resume:
+            ways = "overwrite it (--force, force=True), or choose another file"
+            if is_run(target):
+                raise UsageError(f"{path_text(path)}: exists already; continue it (--resume, resume=True), {ways}")
+            raise UsageError(f"{path_text(path)}: exists already and {NO_RUN}; {ways}")
+        if not os.access(target, os.W_OK):
+            raise UsageError(f"{path_text(path)}: is read-only; make it writable or choose another file")
+
+
+def check_place(path: str | os.PathLike[str]) -> Path:
+    """Return the file that ``path`` names, links followed, or raise `UsageError` if no run can be saved there."""
+    if not os.fspath(path) or "\0" in os.fspath(path):
+        raise UsageError(f"out={echo(os.fspath(path))}: not a file name; give the file of the run, for example run.nc")
+    target = target_of(path)
+    try:
+        if is_special(target):
+            kind = "a directory" if target.is_dir() else "not an ordinary file"
+            raise UsageError(f"out={path_text(path)}: is {kind}; give the file of the run, for example run.nc")
+        if not target.parent.is_dir():
+            raise UsageError(f"{path_text(path)}: the directory {path_text(target.parent)} does not exist; create it or choose another file")
+        with temporary_file(target):  # nothing less tells whether something can be created there
+            return target
+    except OSError as error:
+        place = path_text(target.parent)
+        raise UsageError(f"{path_text(path)}: nothing can be created in {place}: {error.strerror}; choose another file") from None
+
+
+def is_run(path: str | os.PathLike[str]) -> bool:
+    """Whether a file can be read as a run."""
+    try:
+        read_provenance(path)
+    except UsageError:
+        return False
+    return True

@@ -1,0 +1,138 @@
+"""When own correlations pass thresholds: measured along a trajectory, and predicted from its start.
+
+Two thresholds have names. A neuron *escapes* where its activation becomes linear, at rho / lambda
+(`mvsim.multi_view.objectives.Objective.linear_from`): that is the jump that a picture shows. It *enters B_{y,l}* at rho / delta1, or 2 rho / delta1
+where points are mixed (`mvsim.multi_view.diagnostics.active_threshold`): that is what the proofs count, and it can be much later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from array_api_compat import device
+
+from mvsim.flow import State
+from mvsim.multi_view.diagnostics import own_correlations
+from mvsim.numerics.logarithms import exponential
+from mvsim.numerics.namespaces import namespace_of
+
+
+@dataclass(frozen=True, eq=False)
+class EscapeLog:
+    """The first time at which each own correlation is at a threshold or beyond, as fine as the steps, interpolated linearly between two of them.
+
+    Attributes
+    ----------
+    threshold : float
+        That of B_{y,l}, or of escape.
+    time : numpy.ndarray
+        (k, m, V), NaN where it has not happened; written to.
+    step : numpy.ndarray
+        (k, m, V) the step in which it happened, -1 where it has not; written to.
+    """
+
+    threshold: float
+    time: np.ndarray
+    step: np.ndarray
+
+    @staticmethod
+    def started(own: np.ndarray, threshold: float) -> EscapeLog:
+        """Return the log at time 0 for own correlations (k, m, V)."""
+        inside = own >= threshold
+        return EscapeLog(threshold, np.where(inside, 0.0, np.nan), np.where(inside, 0, -1))
+
+    @staticmethod
+    def of_records(own: np.ndarray, times: np.ndarray, steps: np.ndarray, threshold: float) -> EscapeLog:
+        """Return the log as fine as the records: own correlations (n, k, m, V), times and steps (n,). It is for runs that were saved without one."""
+        passed = own >= threshold
+        first = passed.argmax(axis=0)
+        ever = passed.any(axis=0)
+        return EscapeLog(threshold, np.where(ever, times[first], np.nan), np.where(ever, steps[first], -1))
+
+    def observe(self, before: State, after: State, fetch: Callable[[Any], np.ndarray] = np.asarray) -> None:
+        """Take note of what escaped between two successive states; their correlations are fetched only if something did."""
+        own = own_correlations(after.c)
+        xp = namespace_of(own)
+        passed = xp.asarray(self.step < 0, device=device(own)) & (own >= self.threshold)
+        if bool(xp.any(passed)):
+            new = fetch(passed)
+            was, now = fetch(own_correlations(before.c))[new], fetch(own)[new]
+            self.time[new] = before.time + (self.threshold - was) / (now - was) * (after.time - before.time)
+            self.step[new] = after.step
+
+    def views(self) -> np.ndarray:
+        """Return (k, V) whether any neuron has passed the threshold with its correlation with that view."""
+        return np.asarray((self.step >= 0).any(axis=1))
+
+    def has_new_view(self, step: int) -> bool:
+        """Whether the first neuron of any view has passed the threshold after a step."""
+        first = np.where(self.step < 0, np.iinfo(np.int64).max, self.step).min(axis=1)
+        return bool(((first > step) & (first < np.iinfo(np.int64).max)).any())
+
+    def forget_after(self, step: int) -> None:
+        """Forget what happened after a step."""
+        later = self.step > step
+        self.time[later], self.step[later] = np.nan, -1
+
+
+def first_views(time: np.ndarray, step: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which view of each class passed the threshold first, and whether any did, both (k,), for an `EscapeLog`'s time and step (k, m, V).
+
+    At late times escapes a step or a thousand apart are at the same time in double precision, so steps decide before times do.
+    """
+    first_step = np.where(step < 0, np.iinfo(np.int64).max, step).min(axis=1)
+    first_time = np.where(step < 0, np.inf, time).min(axis=1)
+    # For each class the views in order of time, views that escaped in the same step in their own order, then by step.
+    first = np.lexsort((first_time, first_step), axis=1)[:, 0]
+    return first.astype(np.int64), np.asarray((step >= 0).any(axis=(1, 2)))
+
+
+def count_predicted(escapes: EscapeLog, predicted_time: np.ndarray) -> tuple[int, int]:
+    """Return in how many classes the view predicted to escape first did so, and in how many any has escaped; predicted times are (k, m, V)."""
+    first, escaped = first_views(escapes.time, escapes.step)
+    right = first == predicted_time.min(axis=1).argmin(axis=1)
+    return int((right & escaped).sum()), int(escaped.sum())
+
+
+def predicted_escape_times(own: np.ndarray, log_growth_rates: np.ndarray, rho: float, alpha: float, threshold: float) -> np.ndarray:
+    """Predict when own correlations reach a threshold b, by the tensor power method (Claim B.11) with everything else held at its start.
+
+    c' = K (c / rho)^(alpha - 1) takes the time
+
+        T = (rho / K) ((rho / c(0))^(alpha - 2) - (rho / b)^(alpha - 2)) / (alpha - 2),
+
+    of which b is a negligible part for alpha well above 2: a blow-up is at infinity soon after it has passed any threshold, and which neuron of a
+    class is first depends on K_{y,l} c(0)^(alpha - 2) alone (Claim B.10). At alpha = 2 growth is exponential and T = (rho / K) log(b / c(0)); at
+    alpha = 1 it is linear and T = (b - c(0)) / K.
+
+    Parameters
+    ----------
+    own : numpy.ndarray
+        (k, m, V) own correlations at the start.
+    log_growth_rates : numpy.ndarray
+        (k, V) log K_{y,l} (`mvsim.multi_view.objectives.Objective.log_growth_rates`).
+    rho, alpha : float
+        Of the activation.
+    threshold : float
+        b.
+
+    Returns
+    -------
+    numpy.ndarray
+        (k, m, V) times: infinite for a correlation that does not grow and where a double cannot hold the time, 0 for one that is past b.
+    """
+    from scipy.special import exprel
+
+    log_K = np.broadcast_to(log_growth_rates[:, None], own.shape)
+    times = np.where(own < threshold, np.inf, 0.0)
+    grows = (own > 0.0) & (own < threshold) & (log_K > -np.inf)
+    if not grows.any():
+        return times
+    start, end, power = np.log(own[grows] / rho), np.log(threshold / rho), alpha - 2.0
+    # The integral of exp(-power s) from start to end, about the end at which it is largest.
+    log_integral = -power * (start if power > 0.0 else end) + np.log((end - start) * exprel(-abs(power) * (end - start)))
+    times[grows] = exponential(np.log(rho) - log_K[grows] + log_integral)
+    return times

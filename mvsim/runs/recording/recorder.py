@@ -1,0 +1,116 @@
+"""What is kept of a trajectory. Knows nothing of how the trajectory is made or where it is saved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mvsim.base.errors import DivergedError, NotFiniteError
+from mvsim.flow import State
+from mvsim.multi_view import diagnostics
+from mvsim.multi_view.objectives import Objective
+from mvsim.runs.recording.entries import EscapeLog
+from mvsim.runs.recording.fresh_draws import FeatureTest
+from mvsim.runs.recording.hessian import HESSIAN_EVERY
+from mvsim.runs.recording.observation import Observation, Start
+from mvsim.runs.recording.settling import Settling
+from mvsim.runs.recording.snapshots import Snapshots
+from mvsim.runs.recording.variables import When, variables_of
+
+
+class Recorder:
+    """Measures states and keeps the results.
+
+    Parameters
+    ----------
+    objective : Objective
+        Training loss, with its data.
+    feature_test : FeatureTest
+        Fresh draws for Definition 4.5.
+    seed : int
+        Seed of the run.
+
+    Attributes
+    ----------
+    start_values : dict
+        What has been measured once, at the start, by name.
+    records : dict of list
+        What has been measured at every record, by name, in order of time.
+    snapshots : Snapshots
+        The states that are kept in full.
+    entries : EscapeLog
+        When own correlations entered B_{y,l}.
+    escapes : EscapeLog
+        When they escaped: passed where the activation becomes linear. Those of a linear model never do.
+    """
+
+    start_values: dict[str, Any]
+    entries: EscapeLog
+    escapes: EscapeLog
+
+    def __init__(self, objective: Objective, feature_test: FeatureTest, seed: int) -> None:
+        self.objective = objective
+        self.feature_test = feature_test
+        self.threshold = diagnostics.active_threshold(objective.parameters, objective.mixes)
+        self.linear_from = objective.escapes_at
+        self.records: dict[str, list[Any]] = {name: [] for name in variables_of(When.RECORD)}
+        self.snapshots = Snapshots(objective.parameters.k)
+        self._seed = seed
+
+    @property
+    def times(self) -> list[float]:
+        """Times of the records."""
+        return self.records["time"]
+
+    @property
+    def settling(self) -> Settling:
+        """What decides when the run has settled."""
+        return Settling(self.records)
+
+    def start(self, state: State) -> None:
+        """Take the initial state: what is measured once, and the first record."""
+        start = Start(self.objective, state.c, self.threshold)
+        self.start_values = {name: variable.measured(start) for name, variable in variables_of(When.START).items()}
+        own = diagnostics.own_correlations(state.c)
+        self.entries, self.escapes = EscapeLog.started(own, self.threshold), EscapeLog.started(own, self.linear_from)
+        self.record(state)
+
+    def observe(self, before: State, after: State, fetch: Callable[[Any], np.ndarray] = np.asarray) -> None:
+        """Take note of what escaped and what entered B_{y,l} between two successive states, on a device from which arrays are fetched."""
+        self.entries.observe(before, after, fetch)
+        self.escapes.observe(before, after, fetch)
+
+    def record(self, state: State) -> None:
+        """Measure a state and keep the results.
+
+        Raises
+        ------
+        DivergedError
+            If something that is measured is not finite; nothing is kept then.
+        """
+        self.objective.begin_step(state.step)  # a fresh draw, on which this state has not been trained
+        hessian_seed = None if len(self.times) % HESSIAN_EVERY else self._seed
+        escaped = bool(self.times) and self.escapes.has_new_view(self.last("step"))
+        observation = Observation(state, self.objective, self.feature_test, self.threshold, hessian_seed, escaped)
+        try:
+            values = {name: variable.measured(observation) for name, variable in variables_of(When.RECORD).items()}
+        except NotFiniteError as error:
+            raise DivergedError(f"at step {state.step} {error}; use a smaller step size") from None
+        self.snapshots.consider(state, values["view_gap"], self.entries.step, self.last("step") if self.times else None)
+        for name, value in values.items():
+            self.records[name].append(value)
+
+    def last(self, name: str) -> Any:
+        """Return the last recorded value of a quantity."""
+        return self.records[name][-1]
+
+    def forget_after(self, state: State, keep: bool) -> None:
+        """Forget everything after a state, and with ``keep`` false its own record too: it lay where an earlier t_end cut, not on a mark."""
+        count = int(np.searchsorted(np.asarray(self.records["step"]), state.step, side="right" if keep else "left"))
+        for values in self.records.values():
+            del values[count:]
+        self.snapshots.forget_after(state.step, keep, self.records["view_gap"])
+        self.entries.forget_after(state.step)
+        self.escapes.forget_after(state.step)

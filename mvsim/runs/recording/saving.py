@@ -1,0 +1,78 @@
+"""A recorder as the data set that is saved, and back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mvsim.flow import Integrator, State
+from mvsim.runs.recording.coordinates import with_coordinates
+from mvsim.runs.recording.entries import EscapeLog
+from mvsim.runs.recording.observation import Start
+from mvsim.runs.recording.recorder import Recorder
+from mvsim.runs.recording.variables import VARIABLES, Variable, When, variables_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+MEMORY = "memory_"
+"""What the names of variables begin with in which an integrator keeps what it needs to go on."""
+
+
+def to_dataset(recorder: Recorder, state: State, resume: State, integrator: Integrator) -> xr.Dataset:
+    """Return everything recorded, with ``state`` as the final one and ``resume`` as that from which the run can go on."""
+    import xarray as xr
+
+    values: dict[str, Any] = {
+        **recorder.start_values,
+        **recorder.records,
+        **{name: [variable.measured(snapshot) for snapshot in recorder.snapshots.states] for name, variable in variables_of(When.SNAPSHOT).items()},
+    }
+    for when, source in ((When.ENTRIES, recorder.entries), (When.ESCAPES, recorder.escapes), (When.FINAL, state), (When.RESUME, resume)):
+        values |= {name: variable.measured(source) for name, variable in variables_of(when).items()}
+    variables: dict[str, Any] = {
+        name: (variable.dims, np.asarray(values[name], dtype=variable.dtype), {"long_name": variable.meaning, "units": "dimensionless"})
+        for name, variable in VARIABLES.items()
+    }
+    for name, packed in integrator.pack(resume.memory).items():
+        variables[MEMORY + name] = (tuple(f"{MEMORY}{axis}_{size}" for axis, size in enumerate(packed.shape)), packed)
+    return with_coordinates(xr.Dataset(variables))
+
+
+def restore(recorder: Recorder, dataset: xr.Dataset, integrator: Integrator) -> tuple[State, State]:
+    """Let a recorder take over what a saved run has recorded; return its final state and the one from which it can go on."""
+    saved = {name: _saved(dataset, name, variable) for name, variable in VARIABLES.items() if variable.when is not When.START}
+    recorder.records = {name: list(saved[name]) for name in variables_of(When.RECORD)}
+    by_field = _fields(saved, When.SNAPSHOT)
+    recorder.snapshots.states = [_state({name: values[i] for name, values in by_field.items()}) for i in range(dataset.sizes["snapshot"])]
+    recorder.entries = EscapeLog(recorder.threshold, **{name: values.copy() for name, values in _fields(saved, When.ENTRIES).items()})
+    if all(name in dataset.variables for name in variables_of(When.ESCAPES)):
+        recorder.escapes = EscapeLog(recorder.linear_from, **{name: values.copy() for name, values in _fields(saved, When.ESCAPES).items()})
+    else:
+        recorder.escapes = EscapeLog.of_records(saved["own_correlations"], saved["time"], saved["step"], recorder.linear_from)
+    start = Start(recorder.objective, recorder.snapshots.states[0].c, recorder.threshold)
+    recorder.start_values = {
+        name: dataset[name].values if name in dataset.variables else variable.measured(start) for name, variable in variables_of(When.START).items()
+    }
+    memory = integrator.unpack({str(name).removeprefix(MEMORY): values.values for name, values in dataset.items() if str(name).startswith(MEMORY)})
+    return _state(_fields(saved, When.FINAL)), replace(_state(_fields(saved, When.RESUME)), memory=memory)
+
+
+def _saved(dataset: xr.Dataset, name: str, variable: Variable) -> np.ndarray:
+    """Return the saved values of a variable, NaN if the run was saved by a version that had no such variable."""
+    if name in dataset.variables:
+        return dataset[name].values
+    return np.full([dataset.sizes[dim] for dim in variable.dims], np.nan)
+
+
+def _fields(saved: dict[str, np.ndarray], when: When) -> dict[str, np.ndarray]:
+    """Return what was measured of a `State` or an `EscapeLog`, by the names of its fields."""
+    return {variable.of[0]: saved[name] for name, variable in variables_of(when).items() if variable.by is None}
+
+
+def _state(fields: dict[str, np.ndarray]) -> State:
+    """Return the state with the given fields, its numbers as numbers and its arrays as copies."""
+    values: dict[str, Any] = {name: value.item() if np.ndim(value) == 0 else value.copy() for name, value in fields.items()}
+    return State(**values)

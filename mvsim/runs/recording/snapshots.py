@@ -1,0 +1,66 @@
+"""Which states of a trajectory are kept in full."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mvsim.flow import State
+from mvsim.multi_view.diagnostics import is_open
+
+
+class Snapshots:
+    """The states that are kept in full, of those that are recorded: at steps 1, 2 and 5 times powers of ten, and at turning points.
+
+    A record at another step takes no place of one that is missing. A turning point is where the number of views that have entered B_{y,l},
+    or of classes whose views differ by log k or more, passes a power of two.
+
+    Attributes
+    ----------
+    states : list of State
+        What is kept, in order of time.
+    """
+
+    def __init__(self, k: int) -> None:
+        self.states: list[State] = []
+        self._opened = np.zeros(k, dtype=bool)  # classes in which Delta_y has been log k or more
+
+    def consider(self, state: State, view_gap: np.ndarray, entry_step: np.ndarray, previous_step: int | None) -> None:
+        """Keep a state that is recorded if it is worth it.
+
+        Parameters
+        ----------
+        state : State
+            The state.
+        view_gap : numpy.ndarray
+            (k,) Delta_y there.
+        entry_step : numpy.ndarray
+            (k, m, V) see `mvsim.runs.recording.entries.EscapeLog`.
+        previous_step : int, optional
+            Step of the record before, if there is one.
+        """
+        opened = self._opened | is_open(view_gap)
+        views_escaped = previous_step is not None and _escapes_doubled(entry_step, previous_step, state.step)
+        if _is_snapshot(state.step) or views_escaped or _doubled(self._opened, opened):
+            self.states.append(state)
+        self._opened = opened
+
+    def forget_after(self, step: int, keep: bool, view_gaps: list[np.ndarray]) -> None:
+        """Forget what lies after a step, and with ``keep`` false also what lies there; ``view_gaps`` are those of the records that remain."""
+        self.states = [state for state in self.states if state.step < step or (keep and state.step == step)]
+        self._opened = np.asarray(is_open(np.reshape(view_gaps, (-1, len(self._opened)))).any(axis=0))
+
+
+def _is_snapshot(step: int) -> bool:
+    """Whether a step is 0, or 1, 2 or 5 times a power of ten."""
+    return step == 0 or str(step).rstrip("0") in ("1", "2", "5")
+
+
+def _escapes_doubled(entry_step: np.ndarray, before: int, now: int) -> bool:
+    """Whether the number of views that have entered B_{y,l} has passed a power of two since the last record: those are the times to look at."""
+    steps = np.where(entry_step < 0, np.iinfo(np.int64).max, entry_step).min(axis=1)
+    return _doubled(steps <= before, steps <= now)
+
+
+def _doubled(before: np.ndarray, now: np.ndarray) -> bool:
+    """Whether the number of true entries has passed a power of two."""
+    return int(now.sum()).bit_length() > int(before.sum()).bit_length()

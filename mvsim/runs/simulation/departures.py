@@ -1,0 +1,25 @@
+"""How the problem of a run departs from what the theorems assume."""
+
+from __future__ import annotations
+
+from mvsim.multi_view.parameters import Deviation, Parameters
+from mvsim.multi_view.parameters.regime import given_points
+
+OF_THE_NETWORK = frozenset({"d", "m", "rho", "alpha"})
+"""Departures that are about the network and its start; all others of parameters are about their distribution of points."""
+
+
+def departures_of_problem(parameters: Parameters, given: bool) -> list[Deviation]:
+    """Return the departures of parameters and points.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        The problem.
+    given : bool
+        Whether it was trained on points that were given. Then what parameters say of the distribution of points is left out: it is that of others.
+    """
+    found = parameters.deviations()
+    if not given:
+        return found
+    return [given_points(parameters.described.assumption), *(one for one in found if one.name in OF_THE_NETWORK)]

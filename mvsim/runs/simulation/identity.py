@@ -1,0 +1,145 @@
+"""Which run it is: the options that say so, each in one form, and the file name that follows from them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from mvsim.flow import INTEGRATORS
+from mvsim.multi_view.data import Dataset
+from mvsim.multi_view.parameters import Parameters
+from mvsim.multi_view.parameters.model import ADDED
+from mvsim.multi_view.parameters.models import NETWORK
+from mvsim.runs.simulation.all_options import DEFAULTS, AllRunOptions
+from mvsim.runs.simulation.options import FREE, RunOptions, marks
+
+_IN_THE_NAME = {"method", "seed"}
+_LONGEST_REST = 60
+"""Characters of the part of a readable name that says how a run differs from the default."""
+
+_INDIFFERENT = RunOptions.model_fields.keys() - {name for name, _ in marks(RunOptions)} - {"integrator"}
+"""Options that change nothing about a run but where it is saved, how often, and how fast it goes."""
+
+
+def canonical_options(method: str, seed: int, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what tells a run from others with the same parameters, method and seed, however it was written.
+
+    Parameters
+    ----------
+    method : str
+        See `mvsim.simulate`.
+    seed : int
+        The same.
+    options : mapping
+        Other options of `mvsim.simulate`; ``data`` may be among them.
+
+    Returns
+    -------
+    dict
+        Values in JSON types, the digest of ``data``; without what has its default value or changes nothing about a run: the file, threads, and the
+        seconds between two saves.
+
+    Raises
+    ------
+    UsageError
+        If an option is out of its domain.
+    """
+    points = {name: value.digest() for name, value in options.items() if isinstance(value, Dataset)}
+    asked = AllRunOptions(method=method, seed=seed, **{name: value for name, value in options.items() if name not in points})
+    given = {name: getattr(asked, name) for name in sorted(asked.model_fields_set - _IN_THE_NAME - _INDIFFERENT)}
+    integrator = INTEGRATORS[asked.integrator]
+    if given.get(integrator.letter) is not None:
+        given[integrator.letter] = integrator.check_option(given[integrator.letter])
+    if given.get(integrator.letter) == integrator.usual:
+        given.pop(integrator.letter, None)
+    return {name: _plain(value) for name, value in given.items() if value != getattr(DEFAULTS, name)} | points
+
+
+def run_name(parameters: Parameters, method: str, seed: int, options: Mapping[str, Any]) -> str:
+    """Return the file name of a run: what a reader looks for, and a hash of all parameters and of `canonical_options`."""
+    fields = {name: value for name, value in parameters.model_dump(mode="json").items() if name not in ADDED or value != ADDED[name]}
+    told = json.dumps([fields, canonical_options(method, seed, options)], sort_keys=True)
+    return f"{method}-k{parameters.k}-seed{seed}-{hashlib.sha256(told.encode()).hexdigest()[:10]}.nc"
+
+
+def readable_name(parameters: Parameters, method: str, seed: int, options: Mapping[str, Any]) -> str:
+    """Return the file name of a run without ``out``: k, method, seed and all else that is not the default, so that other runs have other names.
+
+    What only says where the run ends is left out, because the same file goes on to a later end. Where the rest is long, or more than letters and
+    numbers, a hash stands in its place.
+    """
+    p, network = parameters, NETWORK.name
+    usual = Parameters(k=p.k, model=p.model).model_dump(mode="json")
+    fields = {name: value for name, value in p.model_dump(mode="json").items() if value != usual[name]}
+    asked = {name: value for name, value in canonical_options(method, seed, options).items() if name not in FREE}
+    integrator = asked.pop("integrator", "")
+    rest = "".join(f"-{name}{value}" for name, value in (fields | asked).items())
+    if len(rest) > _LONGEST_REST or not re.fullmatch(r"[\w.+-]*", rest, re.ASCII):
+        rest = f"-{hashlib.sha256(json.dumps([fields, asked], sort_keys=True).encode()).hexdigest()[:10]}"
+    parts = ["mvsim", *([] if p.model == network else [p.model]), f"k{p.k}", method, *([integrator] if integrator else []), f"seed{seed}"]
+    return f"{'-'.join(parts)}{rest}.nc"
+
+
+def what_differs(provenance: Mapping[str, Any], parameters: Parameters, method: str, seed: int, options: Mapping[str, Any]) -> str | None:
+    """Return in what a run file differs from what is asked for, or None if it holds this run, or goes on from it to a later end.
+
+    The name of a file alone does not show it.
+
+    Parameters
+    ----------
+    provenance : mapping
+        Of the file.
+    parameters, method, seed, options
+        As for `run_name`. What has no value, such as a step size that follows from k, may be anything in the file.
+
+    Returns
+    -------
+    str or None
+        The name of an option, or ``parameters``.
+    """
+    asked, stepping = canonical_options(method, seed, options), provenance["integrator"]
+    chosen = INTEGRATORS.get(stepping["name"])
+    if chosen is None or chosen.name != asked.get("integrator", DEFAULTS.integrator):
+        return "integrator"
+    kept = {**provenance["options"], chosen.letter: stepping.get(chosen.option)}
+    wanted = {name: asked.get(name, getattr(DEFAULTS, name)) for name in AllRunOptions.model_fields if name in kept and name not in FREE}
+    pairs = {
+        "parameters": (Parameters(**provenance["parameters"]), parameters),
+        "method": (provenance["method"], method),
+        "seed": (provenance["seed"], seed),
+        "data": (kept.get("data"), asked.get("data")),
+        **{name: (_written(kept[name]), _written(value)) for name, value in wanted.items() if value is not None},
+    }
+    for name, (held, sought) in pairs.items():
+        if held != sought:
+            return name
+    end, until = stepping.get("t_end"), asked.get("t_end")
+    return None if until is None or (end is not None and end >= until) else "t_end"
+
+
+def _written(value: Any) -> Any:
+    """Return an option in the one form in which it is compared."""
+    plain = _plain(value)
+    return {name: inner for name, inner in plain.items() if inner != {}} if isinstance(plain, dict) else plain
+
+
+LARGEST_INTEGER = 10**300
+"""Integers up to this have a float."""
+
+
+def _plain(value: Any) -> Any:
+    """Return a value in JSON types; within laws 1 and 1.0 are the same number."""
+    if hasattr(value, "dist"):  # a frozen distribution of scipy.stats
+        return _plain({"distribution": value.dist.name, "args": list(value.args), "kwds": value.kwds})
+    if isinstance(value, Mapping):
+        return {str(name): _inner(one) for name, one in value.items()}
+    return [_inner(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _inner(value: Any) -> Any:
+    if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
+        return value  # of no use in any law; whoever checks it will say so
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else _plain(value)

@@ -1,0 +1,142 @@
+"""What a run consists of, put together from what is asked for: loss, integrator, measurements, provenance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mvsim.base.errors import UsageError
+from mvsim.flow import INTEGRATORS, Integrator
+from mvsim.multi_view.data import Dataset, sample_dataset
+from mvsim.multi_view.diagnostics import signal_strength
+from mvsim.multi_view.objectives import OBJECTIVES, Objective
+from mvsim.multi_view.parameters import Deviation
+from mvsim.runs.archive import collect_provenance
+from mvsim.runs.recording.fresh_draws import FeatureTest
+from mvsim.runs.recording.recorder import Recorder
+from mvsim.runs.simulation.departures import departures_of_problem
+from mvsim.runs.simulation.field import field_of
+from mvsim.runs.simulation.options import RunOptions
+from mvsim.runs.simulation.request import Request
+from mvsim.runs.simulation.resuming import refuse_going_back, refuse_other_run
+
+LEARNING_RATE_PER_CLASS = 6.0
+"""Times k, a step size of gradient descent that stays below 2 / lambda_max in the default regime."""
+
+AFFORDABLE_GRADIENTS, AFFORDABLE_PAIR_GRADIENTS = 40_000, 6_000
+"""Default limits on gradient evaluations where no t_end is given: of a loss over points, and of one that mixes pairs."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a run consists of.
+
+    Attributes
+    ----------
+    objective : Objective
+        Training loss on its points.
+    integrator : Integrator
+        What steps.
+    horizon : float
+        Time beyond which it does not go.
+    recorder : Recorder
+        What measures, empty.
+    regime : list of Deviation
+        Departures from what the theorems assume.
+    provenance : dict
+        All that makes the run repeatable.
+    """
+
+    objective: Objective
+    integrator: Integrator
+    horizon: float
+    recorder: Recorder
+    regime: list[Deviation]
+    provenance: dict[str, Any]
+
+    def is_over(self, time: float, options: RunOptions) -> bool:
+        """Whether a run that has come to a time, and was measured up to it, has come to its end: it has settled, or has been followed far enough."""
+        settled = options.t_end is None and self.recorder.settling.reached(options.settled_factor)
+        return settled or time >= self.horizon * (1.0 - 1e-12)
+
+
+def plan_of(request: Request, saved: Any) -> Plan:
+    """Put a run together.
+
+    Parameters
+    ----------
+    request : Request
+        What is asked for.
+    saved : tuple, optional
+        Data set and provenance of the run to continue.
+
+    Raises
+    ------
+    UsageError
+        If the saved run is not the one that is asked for.
+    """
+    objective = _objective(request)
+    _check_signal_strength(objective, request.data)
+    integrator = _integrator(request, objective, saved)
+    options = request.options
+    problem = departures_of_problem(request.parameters, given=request.data is not None)
+    regime = problem + objective.deviations() + integrator.deviations()
+    provenance = _provenance(request, objective, integrator, regime)
+    if saved:
+        provenance = _continued(provenance, saved[1])
+        refuse_other_run(provenance, saved[1], options.out)
+        refuse_going_back(saved, options.t_end, integrator, options.out)
+    feature_test = FeatureTest(request.parameters, options.n_test, options.seed, options.threads, options.backend)
+    return Plan(objective, integrator, integrator.horizon(options.t_end), Recorder(objective, feature_test, options.seed), regime, provenance)
+
+
+def _objective(request: Request) -> Objective:
+    """Return the training loss on the points that are asked for."""
+    options = request.options
+    data = sample_dataset(request.parameters, options.seed) if request.data is None else request.data
+    return OBJECTIVES[options.method](request.parameters, data, options.backend, options.threads, **options.objective_options())
+
+
+def _check_signal_strength(objective: Objective, given: Dataset | None) -> None:
+    """Raise `UsageError` if S_{y,l} is no double: a run records it."""
+    p = objective.parameters
+    if np.isfinite(signal_strength(p, objective.data)).all():
+        return
+    wrong = f"alpha={p.alpha:g}, {f'delta2={p.delta2:g}' if given is None else 'data'}"
+    raise UsageError(f"{wrong}: beta^alpha, summed for the signal strength, is beyond double precision; take a smaller alpha or smaller coefficients")
+
+
+def _integrator(request: Request, objective: Objective, saved: Any) -> Integrator:
+    """Return the integrator, with the option that is asked for, that of the saved run, or the default."""
+    chosen = INTEGRATORS[request.options.integrator]
+    before = saved[1]["integrator"] if saved else {}
+    saved_option = before.get(chosen.option) if before.get("name") == chosen.name else None
+    affordable = AFFORDABLE_PAIR_GRADIENTS if objective.mixes else AFFORDABLE_GRADIENTS
+    field = field_of(objective, LEARNING_RATE_PER_CLASS * request.parameters.k, affordable)
+    given = request.options.integrator_option()
+    return chosen(field, saved_option if given is None else given)
+
+
+def _provenance(request: Request, objective: Objective, integrator: Integrator, regime: list[Deviation]) -> dict[str, Any]:
+    own_points = {} if request.data is None else {"data": request.data.digest()}  # other points follow from parameters and seed
+    return {
+        **collect_provenance(),
+        "parameters": request.parameters.model_dump(mode="json"),
+        **request.options.recorded(),
+        "integrator": {**integrator.options(), **request.options.recorded("integrator")},
+        "options": {**request.options.recorded("options"), **own_points, **objective.options(), "algorithm": objective.describe()},
+        "regime": [deviation.as_dict() for deviation in regime],
+        "settled": None,
+        "wall_seconds": 0.0,
+    }
+
+
+def _continued(now: dict[str, Any], saved: dict[str, Any]) -> dict[str, Any]:
+    """Return the provenance of a run that goes on: its origin stays, with the kernels it began with, and what continues it is listed."""
+    origin, kernels = ("version", "git_revision", "sources", "command", "versions", "platform", "created"), ("backend", "algorithm")
+    computed = {name: now["options"][name] for name in kernels}
+    continued = [*saved.get("continued", []), {**{name: now[name] for name in origin}, **computed}]
+    options = {**now["options"], **{name: saved["options"][name] for name in kernels if name in saved["options"]}}
+    return {**now, "options": options, **{name: saved.get(name) for name in origin}, "continued": continued}

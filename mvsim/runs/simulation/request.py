@@ -1,0 +1,45 @@
+"""What is asked of one run, checked before anything is drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mvsim.base.echo import echo
+from mvsim.base.errors import UsageError
+from mvsim.multi_view.data import Dataset
+from mvsim.multi_view.parameters import Parameters, check_parameters
+from mvsim.runs.simulation.options import RunOptions
+from mvsim.runs.simulation.progress import Progress
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """One call of `mvsim.simulate`, which says what its arguments are.
+
+    Raises
+    ------
+    UsageError
+        If one of them is out of its domain.
+    """
+
+    parameters: Parameters
+    options: RunOptions
+    data: Dataset | None
+    progress: Progress
+
+    def __post_init__(self) -> None:
+        check_parameters(self.parameters)
+        _check_data(self.parameters, self.data)
+        if not all(callable(getattr(self.progress, name, None)) for name in ("start", "update", "finish")):
+            raise UsageError(f"progress={echo(self.progress)}: must have start, update and finish, as mvsim.runs.simulation.progress.Progress says")
+
+
+def _check_data(parameters: Parameters, data: Dataset | None) -> None:
+    """Raise `UsageError` if data are given that are not what the parameters say."""
+    if data is None:
+        return
+    if not isinstance(data, Dataset):
+        raise UsageError("data: must be a data set, from mvsim.sample_dataset or mvsim.Dataset.from_patches")
+    for name in ("k", "V", "N", "P"):
+        if getattr(data, name) != getattr(parameters, name):
+            raise UsageError(f"{name}={getattr(parameters, name)}: the data have {name} = {getattr(data, name)}; they must agree")

@@ -1,0 +1,121 @@
+"""One cell of a study: one run, and how it is told from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from mvsim.base.echo import echo
+from mvsim.base.errors import UsageError
+from mvsim.flow import INTEGRATORS
+from mvsim.multi_view.objectives import OBJECTIVES
+from mvsim.multi_view.objectives import options_of as options_of_method
+from mvsim.multi_view.parameters import Parameters
+from mvsim.runs.simulation.all_options import DEFAULTS, AllRunOptions
+from mvsim.runs.simulation.identity import run_name
+from mvsim.runs.simulation.options import RunOptions, marks
+from mvsim.runs.simulation.plan import LEARNING_RATE_PER_CLASS
+from mvsim.sweeps.regime import R0, parameters_of
+from mvsim.sweeps.values import Value, told
+
+_OPTIONS = tuple(
+    name
+    for name in AllRunOptions.model_fields
+    if name == "integrator" or name not in RunOptions.model_fields or name in {recorded for recorded, _ in marks(RunOptions)}
+)
+
+NAMES: tuple[str, ...] = (
+    "method",
+    *(name for field in Parameters.model_fields for name in ((field, R0) if field == "d" else (field,))),
+    *(name for name in _OPTIONS if name not in ("method", "seed")),
+    "seed",
+)
+"""What a study can give values for, in the order in which cells are counted: the last one changes first."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of a study.
+
+    Attributes
+    ----------
+    index : int
+        Its number, from 0.
+    swept : dict
+        The swept names that mean something for this run, with their values as the study gives them.
+    parameters : Parameters
+        Of the run.
+    method : str
+        Of the run.
+    seed : int
+        Of the run.
+    options : dict
+        Further options of `mvsim.simulate`.
+    """
+
+    index: int
+    swept: dict[str, Value]
+    parameters: Parameters
+    method: str
+    seed: int
+    options: dict[str, Any]
+
+    @cached_property
+    def file(self) -> str:
+        """Name of the run file: the identity of the run."""
+        return run_name(self.parameters, self.method, self.seed, self.options)
+
+    @property
+    def label(self) -> str:
+        """What tells this cell from others of its study, for people."""
+        named = self.swept or {"method": self.method, "k": self.parameters.k, "seed": self.seed}
+        return ", ".join(f"{name}={value if isinstance(value, str) else told(value)}" for name, value in named.items())
+
+
+def cell_of(index: int, values: Mapping[str, Value], swept: Mapping[str, Value], regime: str) -> Cell:
+    """Return the run that values stand for.
+
+    Parameters
+    ----------
+    index : int
+        Number of the cell.
+    values : mapping
+        A value for every name that the study gives, without those that `meaningless` lists.
+    swept : mapping
+        Those of them that are swept.
+    regime : str
+        One of `mvsim.sweeps.regime.REGIMES`; literal takes d = k^20.
+
+    Raises
+    ------
+    UsageError
+        If a value is out of its domain; the message names the cell.
+    """
+    try:
+        fields = {name: values[name] for name in Parameters.model_fields if name in values}
+        asked = {name: values[name] for name in _OPTIONS if name in values}
+        parameters = parameters_of(fields, values.get(R0), regime)
+        checked = AllRunOptions(**asked)
+        integrator, option = INTEGRATORS[checked.integrator], checked.integrator_option()
+        if option is not None:
+            integrator.check_option(option)
+        if checked.t_end is not None:
+            integrator.check_steps(checked.t_end, option or LEARNING_RATE_PER_CLASS * parameters.k)
+        checked.sums_all_pairs()  # whoever owns an option of a method checks it
+        method, seed = asked.pop("method", DEFAULTS.method), asked.pop("seed", DEFAULTS.seed)
+        return Cell(index, dict(swept), parameters, method, seed, asked)
+    except UsageError as error:
+        where = ", ".join(f"{name}={echo(value)}" for name, value in swept.items())
+        raise UsageError(f"cell {index} ({where}): {error}" if where else str(error)) from None
+
+
+def meaningless(values: Mapping[str, Value]) -> set[str]:
+    """Return the names whose values mean nothing for a run: options of another method, or of another integrator, than it has."""
+    method, integrator = values.get("method", DEFAULTS.method), values.get("integrator", DEFAULTS.integrator)
+    of_methods = {name for one in OBJECTIVES for name in options_of_method(one)} - RunOptions.model_fields.keys()
+    of_integrators = {one.letter for one in INTEGRATORS.values()}
+    own = set(options_of_method(method)) if isinstance(method, str) and method in OBJECTIVES else of_methods
+    own |= {INTEGRATORS[integrator].letter} if isinstance(integrator, str) and integrator in INTEGRATORS else of_integrators
+    return ((of_methods | of_integrators) - own) & values.keys()

@@ -1,0 +1,206 @@
+"""What the stiff Hessian of pairs is made of, against loops: the rates at which escaped neurons move outputs, and how their slopes change."""
+
+import numpy as np
+import pytest
+from compare import assert_close
+from tolerances import HESSIAN_ROUNDOFF, ROUNDOFF
+
+import mvsim
+from mvsim.losses import CrossEntropy
+from mvsim.losses.points import AllPairs
+from mvsim.multi_view.activations import SmoothedRelu
+from mvsim.multi_view.activations.smoothed_relu import smoothed_relu_second_derivative
+from mvsim.multi_view.kernels.shared_noise.layout import Layout, plan_pairs
+from mvsim.multi_view.kernels.shared_noise.shared_noise_kernel import SharedNoiseKernel
+from mvsim.multi_view.kernels.shared_noise.softmax_sum import SoftmaxSum
+from mvsim.multi_view.kernels.shared_noise.stiff_hessian.escaped import Escaped
+from mvsim.multi_view.kernels.shared_noise.stiff_hessian.of_pairs import stiff_hessian_of_pairs
+from mvsim.multi_view.kernels.shared_noise.stiff_hessian.other_classes import blocks_of_other_classes
+from mvsim.multi_view.kernels.shared_noise.stiff_hessian.probability import PairProbability
+from mvsim.multi_view.kernels.shared_noise.stiff_hessian.rates import both_orders, pair_rates
+
+P = mvsim.Parameters(k=3, m=4, N=24, P=9, d=10**4)  # with 8 signal patches out of 9, most patches of a pair coincide
+ESCAPED = 1
+
+
+def state():
+    """One neuron of each class beyond the threshold on its first feature, and somewhere in all three regimes on the features of other classes."""
+    c = np.random.default_rng(0).uniform(-0.2, 0.4, (P.k, P.m, P.k, 2))
+    for y in range(P.k):
+        c[y, :, y] = 0.01
+        c[y, ESCAPED, y, 0] = 3.0
+    return c
+
+
+def rates_by_patches(data, c, lam):
+    """(N, N, 2, 2): for every ordered pair, own and other rates of the escaped neuron of y_i with both views."""
+    patches, rates = data.to_patches(), np.zeros((data.N, data.N, 2, 2))
+    for i, y in enumerate(data.labels):
+        for j, s in enumerate(data.labels):
+            z = lam * patches[i] + (1.0 - lam) * patches[j]
+            slope = mvsim.smoothed_relu_derivative(np.einsum("sl,psl->p", c[y, ESCAPED], z), P.rho, P.alpha)
+            for view in (0, 1):
+                for p in data.signal_patches[i, view]:
+                    rates[i, j, 0, view] += slope[p] * lam * patches[i, p, y, view]
+                for q in data.signal_patches[j, view]:
+                    rates[i, j, 1, view] += slope[q] * (1.0 - lam) * patches[j, q, s, view]
+    return rates
+
+
+@pytest.mark.parametrize("lam", [0.5, 0.3])
+def test_rates_are_those_of_the_patches(lam):
+    data, c = mvsim.sample_dataset(P, 1), state()
+    layout = Layout.of(data)
+    plan = plan_pairs(layout, lam, symmetric=lam == 0.5)
+    escaped = Escaped(SmoothedRelu(P.rho, P.alpha), layout, c.reshape(P.k, P.m, -1), c.max(axis=(2, 3)) > 1.0)
+    order = layout.order[np.argsort(layout.labels, kind="stable")]  # points of one class together
+    rates = pair_rates(escaped, lam, both_orders(plan), 2).reshape(data.N, data.N, 2, 2)
+    expected = rates_by_patches(data, c, lam)[np.ix_(order, order)]
+    assert escaped.places == 1
+    assert_close(rates, expected, ROUNDOFF)
+    without = pair_rates(escaped, lam, plan.meetings.where(np.zeros(len(plan.meetings.i), bool)), 2).reshape(rates.shape)
+    assert np.abs(without - expected).max() > 0.1 * np.abs(expected).max()  # so coincidences matter here
+
+
+@pytest.mark.parametrize(("lam", "size"), [(0.5, 1.0), (0.3, 1.0), (0.5, 1e3)])  # the last with outputs whose exponentials do not fit into a double
+def test_probabilities_are_those_of_the_patches(lam, size):
+    data, c = mvsim.sample_dataset(P, 1), size * state()
+    kernel = SharedNoiseKernel(P, data, 2, SmoothedRelu(P.rho, P.alpha))
+    pairs, columns = kernel.pairs_of(AllPairs(lam)), kernel.columns.at(c.reshape(P.k, P.m, -1))
+    values = pairs.empty_values()
+    kernel.neurons.run(lambda y0, y1: pairs.sums.values(y0, y1, columns, values))
+    probability = PairProbability.of(kernel.layout, pairs.plan, values, 2)
+    patches, order = data.to_patches(), kernel.layout.order
+    for i in range(data.N):
+        for j in range(data.N):
+            z = lam * patches[order[i]] + (1.0 - lam) * patches[order[j]]
+            g = mvsim.smoothed_relu(np.einsum("yrsl,psl->yrp", c, z), P.rho, P.alpha).sum(axis=(1, 2))
+            phi = np.exp(g - np.logaddexp.reduce(g))
+            expected = phi[data.labels[order[[i, j]]]]
+            assert np.abs([probability.first[i, j], probability.second[i, j]] - expected).max() <= ROUNDOFF * max(1.0, g.max())
+
+
+@pytest.mark.parametrize(("lam", "size"), [(0.5, 1.0), (0.3, 1.0), (0.5, 1e3)])
+def test_probabilities_and_derivative_come_from_one_forward_pass(lam, size):
+    """From exponentials where these fit, and from outputs of any size where they do not."""
+    data, c = mvsim.sample_dataset(P, 1), size * state().reshape(P.k, P.m, -1)
+    kernel, points = SharedNoiseKernel(P, data, 2, SmoothedRelu(P.rho, P.alpha)), AllPairs(lam)
+    pairs, columns = kernel.pairs_of(points), kernel.columns.at(c)
+    values = pairs.empty_values()
+    kernel.neurons.run(lambda y0, y1: pairs.sums.values(y0, y1, columns, values))
+    of_values, softmax_sum = PairProbability.of(kernel.layout, pairs.plan, values, 2), SoftmaxSum(kernel, points, CrossEntropy())
+    expected = [array.copy() for array in softmax_sum.loss_and_derivative(c)[1].distinct]
+    probability, derivative = softmax_sum.probability_and_derivative(c)
+    assert_close(probability.first, of_values.first, ROUNDOFF)
+    assert_close(probability.second, of_values.second, ROUNDOFF)
+    for array, other in zip(derivative.distinct, expected, strict=True):
+        assert np.array_equal(array, other)
+
+
+def arrow_by_patches(data, c, lam):
+    """(n, n): the Gauss-Newton Hessian of the outputs of the two classes of each ordered pair, by the escaped neurons' correlations with both."""
+    u, v = rates_by_patches(data, c, lam), rates_by_patches(data, c, 1.0 - lam)
+    patches, H = data.to_patches(), np.zeros((c.size, c.size))
+    for i, y in enumerate(data.labels):
+        for j, s in enumerate(data.labels):
+            z = lam * patches[i] + (1.0 - lam) * patches[j]
+            g = mvsim.smoothed_relu(np.einsum("yrsl,psl->yrp", c, z), P.rho, P.alpha).sum(axis=(1, 2))
+            phi = np.exp(g - np.logaddexp.reduce(g))
+            first, second = np.zeros_like(c), np.zeros_like(c)
+            first[y, ESCAPED, y] += u[i, j, 0]
+            first[y, ESCAPED, s] += u[i, j, 1]
+            second[s, ESCAPED, s] += v[j, i, 0]
+            second[s, ESCAPED, y] += v[j, i, 1]
+            a, b = first.ravel(), second.ravel()
+            if y == s:
+                H += phi[y] * (1.0 - phi[y]) * np.outer(a, a)
+            else:
+                H += phi[y] * (1.0 - phi[y]) * np.outer(a, a) + phi[s] * (1.0 - phi[s]) * np.outer(b, b)
+                H -= phi[y] * phi[s] * (np.outer(a, b) + np.outer(b, a))
+    return H / data.N**2
+
+
+@pytest.mark.parametrize("lam", [0.5, 0.3])
+def test_border_sides_and_blocks_are_put_together_as_the_patches_say(lam, monkeypatch):
+    """Without what other classes add, which has a test of its own."""
+    monkeypatch.setattr("mvsim.multi_view.kernels.shared_noise.stiff_hessian.of_pairs.blocks_of_other_classes", lambda *rest: 0.0)
+    data, c = mvsim.sample_dataset(P, 1), state()
+    kernel = SharedNoiseKernel(P, data, 2, SmoothedRelu(P.rho, P.alpha))
+    found = stiff_hessian_of_pairs(kernel, c.reshape(P.k, P.m, -1), AllPairs(lam), c.max(axis=(2, 3)) > 1.0).dense(c.size)
+    expected = arrow_by_patches(data, c, lam)
+    assert_close(found, expected, HESSIAN_ROUNDOFF)
+    of_two_classes = np.ix_(*(np.ravel_multi_index((y, ESCAPED, 1 - y, np.arange(2)), c.shape) for y in (0, 1)))
+    assert np.abs(expected[of_two_classes]).max() > 1e-3 * np.abs(expected).max()  # c[0, e, 1, l] and c[1, e, 0, l] are coupled
+
+
+def blocks_by_patches(data, c, lam, neurons):
+    """(k, k, 2 E, 2 E): every ordered pair and every patch of it, for the neurons in the places (k, E) of each class, -1 for none."""
+    k, places = neurons.shape
+    patches = data.to_patches()
+    signal, of_noise = np.zeros_like(patches), np.zeros((data.N, k, 2))
+    for i, s in enumerate(data.labels):
+        for view in (0, 1):
+            signal[i, data.signal_patches[i, view], s, view] = patches[i, data.signal_patches[i, view], s, view]
+        of_noise[i] = np.delete(patches[i], data.signal_patches[i].ravel(), axis=0)[0]  # all patches of noise of a point are equal
+    blocks, bends = np.zeros((k, k, 2 * places, 2 * places)), np.zeros((k, k, places, 2))
+    for i, j in np.ndindex(data.N, data.N):
+        labels, z = data.labels[[i, j]], lam * patches[i] + (1.0 - lam) * patches[j]
+        g = mvsim.smoothed_relu(np.einsum("yrsl,psl->yrp", c, z), P.rho, P.alpha).sum(axis=(1, 2))
+        phi = np.exp(g - np.logaddexp.reduce(g))
+        residual = (phi - lam * np.eye(k)[labels[0]] - (1.0 - lam) * np.eye(k)[labels[1]]) / data.N**2
+        signals = lam * signal[i] + (1.0 - lam) * signal[j]
+        for y in range(k):
+            for e, r in enumerate(neurons[y]):
+                if r >= 0:
+                    second = smoothed_relu_second_derivative(np.einsum("sl,psl->p", c[y, r], z), P.rho, P.alpha)
+                    bends[y, :, e] += residual[y] * np.einsum("psl,p->sl", signals**2, second)
+            if y in labels:
+                continue
+            for (one, other), share in (((i, j), lam), ((j, i), 1.0 - lam)):
+                rates = np.zeros((places, 2))
+                for e, r in enumerate(neurons[y]):
+                    if r >= 0:
+                        reads = share * signal[one] + (1.0 - share) * of_noise[other]  # as if no patch of signal lay on another
+                        slope = mvsim.smoothed_relu_derivative(np.einsum("sl,psl->p", c[y, r], reads), P.rho, P.alpha)
+                        rates[e] = share * slope @ signal[one, :, data.labels[one]]
+                blocks[y, data.labels[one]] += phi[y] / data.N**2 * np.outer(rates, rates)
+    diagonal = np.arange(2 * places)
+    blocks[:, :, diagonal, diagonal] += np.maximum(bends, 0.0).reshape(k, k, -1)
+    blocks[np.arange(k), np.arange(k)] = 0.0
+    return blocks
+
+
+@pytest.mark.parametrize("lam", [0.5, 0.3])
+def test_blocks_of_other_classes_are_those_of_the_patches(lam):
+    data, c = mvsim.sample_dataset(P, 1), state()
+    c[0, 2, 0, 1] = 2.0  # a second neuron of one class
+    neurons = np.array([[ESCAPED, 2], [ESCAPED, -1], [ESCAPED, -1]])
+    kernel, points, flat = SharedNoiseKernel(P, data, 2, SmoothedRelu(P.rho, P.alpha)), AllPairs(lam), c.reshape(P.k, P.m, -1)
+    escaped = Escaped(kernel.activation, kernel.layout, flat, c.max(axis=(2, 3)) > 1.0)
+    assert np.array_equal(escaped.real, neurons >= 0)
+    probability, derivative = SoftmaxSum(kernel, points, CrossEntropy()).probability_and_derivative(flat)
+    found = blocks_of_other_classes(escaped, kernel.pairs_of(points).plan, probability, derivative, 2)
+    expected = blocks_by_patches(data, c, lam, neurons)
+    assert_close(found, expected, HESSIAN_ROUNDOFF)
+    assert np.abs(expected[0, 1:, :2, 2:]).max() > 0.0  # the two neurons are coupled
+
+
+def test_what_is_left_for_the_iteration_is_small(monkeypatch):
+    """Once neurons have escaped: the eigenvalues of P^-1 (1 + gamma H), H from products, P = 1 + gamma H~ with what is told of H, are about 1."""
+    p = mvsim.Parameters(k=4, m=4, N=40, P=16, d=1000)
+    objective, c = mvsim.objective("midpoint", p, mvsim.sample_dataset(p, 0)), mvsim.simulate(p, "midpoint", t_end=3e7, n_test=2).final_correlations
+    stiff = np.flatnonzero(np.broadcast_to(objective.escaped(c)[..., None, None], c.shape))
+    assert len(stiff) == p.k * p.k * 2  # four neurons
+    exact = np.array([objective.hessian_vector_product(c, e.reshape(c.shape)).ravel()[stiff] for e in np.eye(c.size)[stiff]])
+
+    def left(gamma):
+        told = objective.curvature(c).dense(c.size)[np.ix_(stiff, stiff)]
+        return np.linalg.eigvals(np.linalg.solve(np.eye(len(stiff)) + gamma * told, np.eye(len(stiff)) + gamma * exact)).real
+
+    largest = float(np.linalg.eigvalsh(exact)[-1])
+    assert left(10.0 / largest).min() > 0.5
+    assert left(10.0 / largest).max() < 2.0
+    assert left(1000.0 / largest).min() > 0.5
+    assert left(1000.0 / largest).max() < 10.0
+    monkeypatch.setattr("mvsim.multi_view.kernels.shared_noise.stiff_hessian.of_pairs.blocks_of_other_classes", lambda *rest: 0.0)
+    assert left(1000.0 / largest).max() > 30.0

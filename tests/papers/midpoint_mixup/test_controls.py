@@ -1,0 +1,143 @@
+"""Negative controls: each has to make its check turn, and one that does not is told."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import mvsim
+from mvsim.judging.verdict import Verdict
+from mvsim.papers.midpoint_mixup import controls, run_verdicts
+from mvsim.papers.midpoint_mixup.controls import CONTROLS, Outcome
+from mvsim.papers.midpoint_mixup.replay_of_flow import replayed
+from mvsim.papers.midpoint_mixup.run_verdicts import Judgement
+
+SMALL = mvsim.Parameters(k=3, N=40, d=400)
+SMALLER = {"alpha = 1": mvsim.Parameters(k=2, N=20, d=400)}
+"""Where following the flow to its end would take long."""
+QUICK = [
+    c for c in CONTROLS if c.check not in ("Theorem 4.6", "Theorem 4.7") or c.name not in ("nothing changed", "beta constant", "labels shuffled")
+]
+"""The others are followed for long; `python validation/run.py theorems` has them."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where controls keep their runs."""
+    return tmp_path_factory.mktemp("controls")
+
+
+@pytest.mark.parametrize("control", QUICK, ids=lambda c: f"{c.name}: {c.check}")
+def test_controls_turn(control, folder):
+    outcome = Outcome(control, control.judge(folder, SMALLER.get(control.name, SMALL), 0))
+    assert outcome.as_expected, outcome.verdict().detail
+    assert outcome.verdict().status == "holds"
+    others = {"holds", "fails", "inconclusive"} - set(control.expected)
+    assert Outcome(replace(control, expected=tuple(others)), outcome.verdicts).verdict().status == "fails"
+
+
+@pytest.fixture
+def followed(monkeypatch):
+    """Runs that are made and judged in name only: what they were made with, and what the judge was given. The third is decided."""
+    made, judged = [], []
+
+    def kept(folder, parameters, method, seed, **options):
+        made.append((parameters, method, seed, options))
+        return SimpleNamespace(dataset={"final_step": 100 * len(made)})
+
+    def judge(run, theorem, data=None, everything=True):
+        judged.append((run, theorem, data))
+        features = Verdict("Theorem (features)", "fails" if len(judged) == 3 else "inconclusive", "s", kind="theorem")
+        return Judgement(run, [features, Verdict("Definition 4.5", "holds", "s")])
+
+    monkeypatch.setattr(controls, "kept_run", kept)
+    monkeypatch.setattr(controls, "judge", judge)
+    return made, judged
+
+
+def of_theorem(name):
+    return next(c for c in CONTROLS if c.name == name and c.check.startswith("Theorem"))
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_runs_with_shuffled_labels_are_made_with_them_and_judged_by_them(followed, tmp_path, seed):
+    made, judged = followed
+    assert Outcome(of_theorem("labels shuffled"), of_theorem("labels shuffled").judge(tmp_path, SMALL, seed)).as_expected
+    assert len(made) == len(judged) == 3
+    for (p, method, of_run, options), (_, theorem, data) in zip(made, judged, strict=True):
+        own = mvsim.sample_dataset(p, seed)
+        assert (method, of_run, theorem, set(options)) == ("erm", seed, "4.6", {"until", "data"})
+        assert (p.k, p.N, p.delta3, p.delta4) == (SMALL.k, SMALL.N, 0.0, 0.0)
+        for given in (options["data"], data):
+            assert (given.labels != own.labels).sum() > 10
+            np.testing.assert_array_equal(np.sort(given.labels), np.sort(own.labels))
+            np.testing.assert_array_equal(given.to_patches(), own.to_patches())
+        np.testing.assert_array_equal(options["data"].labels, data.labels)
+
+
+def test_runs_with_constant_beta_are_made_with_it_and_keep_their_labels(followed, tmp_path):
+    made, judged = followed
+    assert Outcome(of_theorem("beta constant"), of_theorem("beta constant").judge(tmp_path, SMALL, 0)).as_expected
+    for (p, method, _, options), (_, theorem, data) in zip(made, judged, strict=True):
+        assert (method, theorem, set(options), data) == ("midpoint", "4.7", {"until"}, None)
+        coefficients = mvsim.sample_dataset(p, 0).signal_coefficients
+        assert p.signal_layout == "fixed"
+        np.testing.assert_allclose(coefficients.sum(axis=2), 0.5 * p.C_P * p.delta2, rtol=1e-12)
+    assert made[0][0] == SMALL.replace(beta_law=made[0][0].beta_law, signal_layout="fixed")
+
+
+def test_a_control_is_followed_ten_times_later_each_time_until_it_is_decided(followed, tmp_path, monkeypatch):
+    made, _ = followed
+    control = of_theorem("labels shuffled")
+    decided = control.judge(tmp_path, SMALL, 0)
+    assert [options["until"] for *_, options in made] == [1e5, 1e6, 1e7]
+    assert [verdict.status for verdict in decided] == ["fails"]  # and nothing that is said besides
+    made.clear()  # what is judged from here on is never decided
+    monkeypatch.setattr(controls, "MOST_STEPS", 150)
+    assert [verdict.status for verdict in control.judge(tmp_path, SMALL, 0)] == ["inconclusive"]
+    assert [options["until"] for *_, options in made] == [1e5, 1e6]
+
+
+def test_a_control_whose_run_stops_has_not_turned_and_the_others_go_on(tmp_path, monkeypatch):
+    def stopped(folder, parameters, seed):
+        raise mvsim.StalledError("nowhere")
+
+    early = next(c for c in CONTROLS if c.expected == ("inconclusive",))
+    monkeypatch.setattr(controls, "CONTROLS", (replace(early, judge=stopped), CONTROLS[0]))
+    first, second = (outcome.verdict() for outcome in controls.run_controls(tmp_path, SMALL))
+    assert (first.status, second.status) == ("fails", "holds")
+    assert "its run could not be followed: nowhere" in first.detail
+
+
+def test_replays_of_controls_are_made():
+    """The tests of the command keep what replays say; were that to reach here, a control would be passed by what another run came to."""
+    assert run_verdicts.replayed is replayed
+
+
+def test_every_part_has_to_turn():
+    control = replace(CONTROLS[0], expected=("fails",), parts=("A", "B"))
+    failed, held = Verdict("A", "fails", "s"), Verdict("B", "holds", "s")
+    assert not Outcome(control, [failed, held]).as_expected
+    assert Outcome(control, [failed, replace(held, status="fails")]).as_expected
+    assert not Outcome(control, [failed]).as_expected  # a part that was not looked at
+    assert Outcome(replace(control, parts=()), [failed, held]).as_expected
+
+
+def test_the_verdict_names_the_part_that_has_not_turned():
+    control = replace(CONTROLS[0], expected=("fails",), parts=("A", "B"))
+    other, failed, held = Verdict("Other", "fails", "s", 1.0), Verdict("A", "fails", "s", 2.0), Verdict("B", "holds", "s", 3.0)
+    of_part = Outcome(control, [other, failed, held]).verdict()
+    assert (of_part.status, of_part.measured, of_part.detail) == ("fails", 3.0, "holds; B: ")
+    turned = Outcome(control, [other, failed, replace(held, status="fails")]).verdict()
+    assert (turned.status, turned.measured, turned.detail) == ("holds", 2.0, "fails; A: ")
+    of_all = Outcome(replace(control, parts=()), [held, other, failed]).verdict()
+    assert (of_all.status, of_all.measured, of_all.detail) == ("holds", 1.0, "fails; Other: ")
+
+
+def test_both_theorems_and_all_calculations_have_controls():
+    turned = {(c.check, part) for c in CONTROLS if "holds" not in c.expected for part in (c.parts or ("",))}
+    assert {("Theorem 4.6", ""), ("Theorem 4.7", "")} <= turned
+    assert {part for check, part in turned if check == "Calculations"} == {
+        "Calculation A.6", "Calculation A.7 (own feature)", "Calculation A.8", "Calculation A.9", "Calculation A.10",
+    }  # fmt: skip

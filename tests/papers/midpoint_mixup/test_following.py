@@ -1,0 +1,97 @@
+"""Runs in which something is missing are gone on with, so far and no further; what is asked is checked in one place."""
+
+import contextlib
+import json
+
+import pytest
+
+import mvsim
+from mvsim.judging.verdict import Verdict
+from mvsim.papers.midpoint_mixup import verify as module
+from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
+from mvsim.papers.midpoint_mixup.question import Question
+from mvsim.papers.midpoint_mixup.run_verdicts import Judgement
+from mvsim.runs.run import Run
+
+
+@pytest.mark.parametrize("follow", [True, False])
+def test_a_run_that_is_never_decided_is_followed_so_far_and_no_further(follow, erm, tmp_path, monkeypatch):
+    ends = []
+
+    def kept(*arguments, until, **options):
+        ends.append(float(erm.dataset["final_time"]) if until is None else until)
+        return Run(erm.dataset.assign(final_time=ends[-1]), erm.provenance)
+
+    undecided = [Verdict("Theorem 4.6 (features)", "inconclusive", "one feature", kind="theorem")]
+    monkeypatch.setattr(module, "try_kept_run", kept)
+    monkeypatch.setattr(module, "judge", lambda run, number, everything=True: Judgement(run, undecided))
+    judgements, stopped = module.judgements_over_seeds("4.6", erm.parameters, 1, tmp_path, follow=follow)
+    limit = module.FOLLOWED * Evidence(erm).entry_time.min(axis=1).max()
+    assert (len(judgements), stopped) == (1, [])
+    if follow:
+        assert ends[-1] >= limit > ends[-2]
+    else:
+        assert len(ends) == 1
+
+
+def test_where_a_class_has_no_escape_the_predicted_one_counts(erm):
+    escapes = erm.dataset["entry_time"].copy(data=erm.dataset["entry_time"].values * float("nan"))
+    predicted = Evidence(erm).predicted_entry_time.min(axis=1).max()
+    assert module._farthest(Run(erm.dataset.assign(entry_time=escapes), erm.provenance)) == pytest.approx(module.FOLLOWED * predicted)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "nothing to verify"),
+        ({"runs": ("a.nc",), "seeds": 3}, "seeds=3: is for theorems and results without runs; a run has parameters of its own; remove it"),
+        ({"runs": ("a.nc",), "follow": True}, "follow=True: is for runs that are made for a theorem; remove it"),
+        ({"runs": ("a.nc",), "path": "default", "threads": 2}, "path='default', threads=2: is for runs that are made for a theorem; remove them"),
+        ({"controls": True, "k": (4,)}, r"k=\(4,\): is for theorems and results"),
+        ({"results": ("3.2",), "path": "literal"}, "path='literal': is for runs that are made for a theorem"),
+        ({"runs": ("a.nc",), "results": ("3.2",)}, "results=3.2: are judged without runs"),
+        ({"fields": {"theorem": "4.7"}}, "theorem='4.7': is no argument and no field of mvsim.Parameters, did you mean theorems[?]"),
+        ({"theorems": ("4.6",), "fields": {"zzz": 1}}, "zzz=1: is no argument and no field of mvsim.Parameters$"),
+        ({"runs": ("a.nc",), "fields": {"d": 5}}, "d=5: is for theorems and results without runs"),
+        ({"controls": "yes"}, "controls='yes': must be True or False"),
+        ({"theorems": ("4.6",), "follow": 1}, "follow=1: must be True or False"),
+        ({"theorems": ("4.6",), "claims": ("B.99",)}, r"claim='B.99': must be one of A.1 to A.10, B.1 to B.28$"),
+    ],
+)
+def test_what_would_change_nothing_is_refused(given, said):
+    with pytest.raises(mvsim.UsageError, match=said):
+        Question(**given).check()
+
+
+def test_python_refuses_the_same_as_the_command_line(run_folder):
+    for given in ({"seeds": 3}, {"follow": False}, {"path": "literal"}, {"threads": 1}, {"k": 4}, {"folder": "elsewhere"}):
+        with pytest.raises(mvsim.UsageError, match="is for "):
+            mvsim.verify(run_folder / "erm.nc", **given)
+
+
+def test_python_shows_the_runs_that_it_makes(erm, tmp_path, monkeypatch):
+    titles, shown = [], []
+
+    def kept(*arguments, progress, **options):
+        shown.append(progress)
+        return erm
+
+    def display(title):
+        titles.append(title)
+        return contextlib.nullcontext(f"display {len(titles)}")
+
+    monkeypatch.setattr(module, "try_kept_run", kept)
+    mvsim.verify(theorems="4.6", k=erm.parameters.k, seeds=2, follow=False, folder=tmp_path, progress=display)
+    assert titles == [f"Theorem 4.6, k = {erm.parameters.k}, run {run} of 2" for run in (1, 2)]
+    assert shown == ["display 1", "display 2"]
+    with pytest.raises(mvsim.UsageError, match=r"progress=True: must be a function .*; give mvsim\.progress_on itself"):
+        mvsim.verify(theorems="4.6", progress=True)
+    with pytest.raises(mvsim.UsageError, match="progress: is for runs that are made for a theorem; remove it"):
+        mvsim.verify(results="3.2", k=4, seeds=1, progress=display)
+
+
+def test_the_same_question_is_the_same_dictionary():
+    default = Question(theorems=("4.6",))
+    assert default.as_dict() == Question(theorems=("4.6",), k=(10,), seeds=module.SEEDS, follow=True, path="default").as_dict()
+    assert default.as_dict() != Question(theorems=("4.6",), seeds=3).as_dict()
+    assert json.loads(json.dumps(default.as_dict())) == default.as_dict()

@@ -1,0 +1,95 @@
+import re
+
+import h5py
+import numpy as np
+import pytest
+from example_run import example_run
+
+from mvsim.base.errors import UsageError
+from mvsim.multi_view.parameters import Parameters
+from mvsim.runs.archive import write_run
+from mvsim.runs.run import Run, open_run
+
+
+def test_properties(saved):
+    dataset, provenance = example_run()
+    run = open_run(saved)
+    parameters = Parameters(k=3, m=2)
+    assert run.path == saved
+    assert run.parameters == parameters
+    assert run.regime == parameters.deviations()
+    assert (run.method, run.seed, run.status, run.settled, run.summary) == ("midpoint", 2**70, "running", None, "")
+    assert run.final_correlations.shape == (3, 2, 3, 2)
+    assert np.array_equal(run.final_correlations, dataset["final_correlations"].values)
+    assert run.provenance["created"] == run.provenance["created"]
+    assert repr(run) == f"Run(k=3, method='midpoint', seed={2**70}, status='running', path={str(saved)!r})"
+    assert repr(Run(dataset, provenance)) == f"Run(k=3, method='midpoint', seed={2**70}, status='running')"
+
+
+def test_a_name_as_text(saved, monkeypatch):
+    monkeypatch.chdir(saved.parent)
+    assert open_run("run.nc").seed == 2**70
+
+
+def test_laws_and_large_integers_come_back(tmp_path):
+    fields = {"d": 50**20, "beta_law": {"kind": "discrete", "atoms": [0.0, 0.5, 1.0]}}
+    write_run(tmp_path / "run.nc", *example_run(**fields))
+    assert open_run(tmp_path / "run.nc").parameters == Parameters(k=3, m=2, **fields)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("k", 99, "attribute k = 99 is not what its provenance says (3): it was edited"),
+        ("method", "erm", "attribute method = 'erm' is not what its provenance says ('midpoint')"),
+        ("rho", [0.5, 0.5], r"attribute rho = [0.5, 0.5] is not what its provenance says"),
+        ("m", None, "attribute m, which is missing, is not what its provenance says (2)"),
+    ],
+)
+def test_plain_attributes_that_were_edited_are_found(name, value, said, saved):
+    with h5py.File(saved, "r+") as file:
+        file.attrs.pop(name)
+        if value is not None:
+            file.attrs[name] = value
+    with pytest.raises(UsageError, match=re.escape(f"run.nc: {said}")):
+        open_run(saved)
+
+
+def test_attributes_that_somebody_added_are_left_alone(saved):
+    with h5py.File(saved, "r+") as file:
+        file.attrs["note"] = "mine"
+    assert open_run(saved).seed == 2**70
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(UsageError, match=r"run\.nc: no such file; give a run"):
+        open_run(tmp_path / "run.nc")
+
+
+def test_parameters_that_are_none(tmp_path):
+    dataset, provenance = example_run()
+    provenance["parameters"]["rho"] = -1.0
+    write_run(tmp_path / "run.nc", dataset, provenance)
+    with pytest.raises(UsageError, match=r"run\.nc: its parameters are not valid: rho=-1\.0: "):
+        open_run(tmp_path / "run.nc")
+
+
+@pytest.mark.parametrize("part", ["dataset", "provenance"])
+@pytest.mark.parametrize("value", [None, {}, 5])
+def test_a_run_made_by_hand_needs_what_a_run_has(part, value):
+    dataset, provenance = example_run()
+    parts = {"dataset": dataset, "provenance": provenance, part: value}
+    with pytest.raises(UsageError, match=r"^dataset, provenance: .*mvsim\.simulate$"):
+        Run(**parts)
+    with pytest.raises(UsageError, match="variable loss is missing"):
+        Run(dataset.drop_vars("loss"), provenance)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"), [({}, "its options lack pairs"), ({"pairs": None, "mixing": "x", "nodes": 3}, "its options are not valid")]
+)
+def test_options_that_are_not_those_of_the_method(options, said, tmp_path):
+    dataset, provenance = example_run()
+    write_run(tmp_path / "run.nc", dataset, {**provenance, "method": "mixup", "options": options})
+    with pytest.raises(UsageError, match=f"run.nc: {said}"):
+        open_run(tmp_path / "run.nc")

@@ -1,0 +1,279 @@
+"""A resumed run is the uninterrupted one, bit for bit, and is refused where it would be another."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pytest
+from example_run import assert_same_bits
+from tiny_run import FLOW, OPTIONS, RATE, TINY, Stop, simulate, uninterrupted
+from tolerances import DISSIPATED
+
+import mvsim
+from mvsim.runs.archive import read_run, write_run
+from mvsim.runs.recording.recorder import Recorder
+from mvsim.runs.simulation.session import Session
+
+
+@pytest.mark.parametrize("case", OPTIONS)
+@pytest.mark.parametrize("at", [1, 8, 43])
+def test_a_resumed_run_is_the_uninterrupted_one(case, at, tmp_path, monkeypatch):
+    method, options = OPTIONS[case]
+    out = tmp_path / "run.nc"
+    with monkeypatch.context() as patch:
+        Stop(patch, at)
+        with pytest.raises(mvsim.Interrupted, match="saved in"):
+            simulate(method, out, **options)
+    saved = mvsim.open_run(out)
+    assert saved.status == "interrupted"
+    assert int(saved.dataset["final_step"]) == at - 1
+    resumed = simulate(method, out, resume=True, **options)
+    assert_same_bits(resumed.dataset, uninterrupted(case))
+    assert_same_bits(mvsim.open_run(out).dataset, uninterrupted(case))
+    assert resumed.status == "finished"
+    assert resumed.provenance["wall_seconds"] > saved.provenance["wall_seconds"]
+
+
+@pytest.mark.parametrize("at", [0, 1, 10, 57])
+def test_a_run_that_ended_between_a_save_and_the_record_of_its_state_is_resumed(at, tmp_path, monkeypatch):
+    record = Recorder.record
+
+    def stop(recorder, state):
+        if state.step == at:
+            raise KeyboardInterrupt
+        record(recorder, state)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Recorder, "record", stop)
+        with pytest.raises((mvsim.Interrupted, KeyboardInterrupt)):
+            simulate("midpoint", tmp_path / "run.nc", checkpoint_seconds=1e-9)
+    assert_same_bits(simulate("midpoint", tmp_path / "run.nc", resume=True).dataset, uninterrupted("midpoint"))
+
+
+@pytest.mark.parametrize("options", [{}, {**FLOW, "t_end": 2e4}], ids=["gd", "flow"])
+def test_what_resuming_needs_is_that_of_the_uninterrupted_run_too(options, tmp_path):
+    cut, whole = tmp_path / "cut.nc", tmp_path / "whole.nc"
+    simulate("midpoint", cut, **{**options, "t_end": 0.5 * options["t_end"]} if options else {"steps": 40})
+    simulate("midpoint", cut, **options, resume=True)
+    simulate("midpoint", whole, **options)
+    (one, _), (other, _) = read_run(cut), read_run(whole)
+    assert any(str(name).startswith("resume_") for name in one.variables)
+    assert_same_bits(one, other)
+
+
+@pytest.mark.parametrize("options", [{"t_end": 180.0}, {**FLOW, "t_end": 1e5}], ids=["gd", "flow"])
+def test_slices_shorter_than_any_checkpoint_get_further(options, tmp_path, monkeypatch):
+    """Every start takes a few steps and is stopped; what was reached is kept, so that the run ends, and as it does without a stop."""
+    out, arrive, stops = tmp_path / "run.nc", Session._arrive, []
+
+    def stop_after_a_few(session, visit):
+        arrive(session, visit)
+        session.taken = getattr(session, "taken", 0) + 1
+        if session.taken == 8 and not (visit.mark and session._finished()):
+            stops.append(session.state.step)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Session, "_arrive", stop_after_a_few)
+    for _ in range(200):
+        with contextlib.suppress(mvsim.Interrupted):
+            run = simulate("midpoint", out, **options, resume=True)
+            break
+    monkeypatch.undo()
+    assert len(stops) > 5
+    assert stops == sorted(set(stops))
+    assert_same_bits(run.dataset, simulate("midpoint", **options).dataset)
+
+
+@pytest.mark.parametrize("first", [40, 45])  # 45 is a step at which runs are recorded anyway, 40 is not
+def test_a_run_extended_in_time_is_the_longer_run(first, tmp_path):
+    simulate("midpoint", tmp_path / "run.nc", steps=first)
+    assert_same_bits(simulate("midpoint", tmp_path / "run.nc", steps=57, resume=True).dataset, uninterrupted("midpoint"))
+
+
+def test_a_flow_saved_by_an_earlier_version_goes_on_without_its_past(tmp_path):
+    out = tmp_path / "run.nc"
+    simulate("midpoint", out, **FLOW, t_end=1e4)
+    dataset, provenance = read_run(out)
+    new = {str(name) for name in dataset.variables if str(name).startswith("memory_") or "dissipation" in str(name)}
+    assert new >= {"memory_stepper.history.Z", "memory_chart.index", "dissipation", "log_dissipation", "resume_dissipation"}
+    write_run(out, dataset.drop_vars(new), provenance)
+    assert new.isdisjoint(read_run(out)[0].variables)
+
+    whole = simulate("midpoint", **FLOW, t_end=1e6)
+    at = simulate("midpoint", out, **FLOW, t_end=1e5, resume=True)
+    assert len(at.dataset["time"]) > len(dataset["time"])
+    resumed = simulate("midpoint", out, **FLOW, t_end=1e6, resume=True)
+    assert np.isnan(resumed.dataset["dissipation"]).all()  # what was lost before is not known
+    assert "memory_stepper.history.Z" in read_run(out)[0]
+    size = np.abs(whole.final_correlations).max(axis=(2, 3), keepdims=True)
+    assert np.max(np.abs(resumed.final_correlations - whole.final_correlations) / size) <= 10.0 * resumed.provenance["integrator"]["rtol"]
+    assert int(resumed.dataset["final_step"]) != int(whole.dataset["final_step"])
+
+
+def test_the_memory_of_an_earlier_stepper_is_left_and_the_flow_goes_on_from_its_state(tmp_path):
+    out = tmp_path / "run.nc"
+    simulate("midpoint", out, **FLOW, t_end=1e4)
+    dataset, provenance = read_run(out)
+    memory = {str(name) for name in dataset.variables if str(name).startswith("memory_stepper.")}
+    new = {name for name in memory if name.removeprefix("memory_stepper.").startswith(("clock", "drift", "secants"))}
+    assert len(new) == 5
+    resting = {str(name) for name in dataset.variables if str(name).startswith("memory_resting.")}
+    assert len(resting) == 5
+    old = dataset.drop_vars(new | resting).rename({name: name.replace("stepper", "progress") for name in memory - new})
+    write_run(out, old, provenance)
+    at = read_run(out)[0]
+    assert memory.isdisjoint(at.variables)
+    assert "memory_progress.history.Z" in at.variables
+
+    whole = simulate("midpoint", **FLOW, t_end=1e6)
+    with pytest.warns(UserWarning, match=r"run\.nc: saved with an earlier time-stepper, of which only the state is taken over; results agree"):
+        resumed = simulate("midpoint", out, **FLOW, t_end=1e6, resume=True)
+    kept = read_run(out)[0]
+    assert memory | resting <= set(kept.variables)
+    assert int(kept["memory_stepper.steps"]) < int(resumed.dataset["final_step"])  # a stepper without a past
+    size = np.abs(whole.final_correlations).max(axis=(2, 3), keepdims=True)
+    assert np.max(np.abs(resumed.final_correlations - whole.final_correlations) / size) <= 10.0 * resumed.provenance["integrator"]["rtol"]
+    before = len(at["time"])
+    assert np.array_equal(resumed.dataset["dissipation"][: before - 1], at["dissipation"][:-1])  # the last record is that of t_end
+    loss, dissipation = resumed.dataset["loss"].to_numpy(), resumed.dataset["dissipation"].to_numpy()
+    assert np.abs(dissipation - (loss[0] - loss)).max() <= DISSIPATED * (loss[0] - loss[-1])
+    simulate("midpoint", out, **FLOW, t_end=1.1e6, resume=True)  # its past is that of the present stepper by now: a warning would fail the test
+
+
+def test_a_flow_is_resumed_bit_for_bit_with_what_it_has_dissipated(tmp_path):
+    whole = simulate("erm", **FLOW, t_end=1e5)
+    simulate("erm", tmp_path / "run.nc", **FLOW, t_end=1e4)
+    assert_same_bits(simulate("erm", tmp_path / "run.nc", **FLOW, t_end=1e5, resume=True).dataset, whole.dataset)
+    loss = whole.dataset["loss"].to_numpy()
+    for name, lost in (("dissipation", loss[0] - loss), ("log_dissipation", np.log(loss[0] / loss))):
+        assert lost[-1] > 0.01
+        assert np.abs(whole.dataset[name].to_numpy() - lost).max() <= DISSIPATED * lost[-1]
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda dataset: dataset.drop_vars("memory_stepper.clock"), "the file lacks memory_stepper.clock, which the integrator needs"),
+        (lambda dataset: dataset.assign(memory_size=np.nan), "memory_size in the file is not a number"),
+        (
+            lambda dataset: dataset.assign({"memory_stepper.history.Z": np.nan * dataset["memory_stepper.history.Z"]}),
+            "memory_stepper.history.Z in the file is not a number",
+        ),
+        (lambda dataset: dataset, None),
+    ],
+)
+def test_a_flow_whose_memory_is_not_whole_does_not_go_on(damage, said, tmp_path):
+    simulate("erm", tmp_path / "run.nc", **FLOW, t_end=100.0)
+    dataset, provenance = read_run(tmp_path / "run.nc")
+    write_run(tmp_path / "run.nc", damage(dataset), provenance)
+    before = (tmp_path / "run.nc").read_bytes()
+    if said is None:
+        assert float(simulate("erm", tmp_path / "run.nc", resume=True, **FLOW, t_end=200.0).dataset["final_time"]) == 200.0
+        return
+    with pytest.raises(mvsim.UsageError, match=rf"run\.nc: cannot go on: {said}; make the run again with --force"):
+        simulate("erm", tmp_path / "run.nc", resume=True, **FLOW, t_end=200.0)
+    assert (tmp_path / "run.nc").read_bytes() == before
+
+
+def test_a_finished_run_is_left_as_it_is(tmp_path):
+    once = simulate("erm", tmp_path / "run.nc")
+    assert_same_bits(simulate("erm", tmp_path / "run.nc", resume=True).dataset, once.dataset)
+    with pytest.warns(UserWarning, match=r"t_end=\S+: .*run\.nc has finished at t = \S+ already, and is left as it is"):
+        earlier = simulate("erm", tmp_path / "run.nc", steps=10, resume=True)
+    assert_same_bits(earlier.dataset, once.dataset)
+
+
+def test_another_integrator_is_the_only_difference_that_is_named(tmp_path):
+    simulate("erm", tmp_path / "run.nc")
+    with pytest.raises(mvsim.UsageError, match=r"holds another run: integrator='flow' \(saved: 'gd'\); give"):
+        simulate("erm", tmp_path / "run.nc", **FLOW, t_end=1e3, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"N": 13}, "N=13"),
+        ({"seed": 1}, "seed=1"),
+        ({"eta": 2.0}, "eta=2.0"),
+        ({"n_test": 5}, "n_test=5"),
+    ],
+)
+def test_resuming_as_another_run_is_refused(change, named, tmp_path):
+    kept = simulate("midpoint", tmp_path / "run.nc")
+    with pytest.raises(mvsim.UsageError, match=named):
+        simulate("midpoint", tmp_path / "run.nc", resume=True, **change)
+    assert_same_bits(mvsim.open_run(tmp_path / "run.nc").dataset, kept.dataset)
+
+
+def test_resuming_takes_over_eta(tmp_path):
+    simulate("midpoint", tmp_path / "run.nc", steps=40)
+    resumed = simulate("midpoint", tmp_path / "run.nc", resume=True, eta=None)
+    assert_same_bits(resumed.dataset, uninterrupted("midpoint"))
+
+
+def test_resuming_with_another_law_of_lambda_is_refused(tmp_path):
+    simulate("mixup", tmp_path / "run.nc", mixing=0.3, steps=5)
+    with pytest.raises(mvsim.UsageError, match=r"mixing=0\.4"):
+        simulate("mixup", tmp_path / "run.nc", mixing=0.4, steps=9, resume=True)
+
+
+def test_a_run_that_was_interrupted_does_not_go_back_in_time(tmp_path):
+    simulate("erm", steps=40, out=tmp_path / "run.nc")
+    dataset, provenance = read_run(tmp_path / "run.nc")
+    write_run(tmp_path / "run.nc", dataset, {**provenance, "status": "interrupted"})
+    before = (tmp_path / "run.nc").read_bytes()
+    with pytest.raises(mvsim.UsageError, match=r"t_end=\S+: .*run.nc is at t = \d+ already"):
+        simulate("erm", steps=4, out=tmp_path / "run.nc", resume=True)
+    assert (tmp_path / "run.nc").read_bytes() == before
+
+
+def test_a_finished_run_keeps_its_origin_and_lists_what_continued_it(tmp_path):
+    first = simulate("erm", tmp_path / "run.nc", steps=10)
+    bits = (tmp_path / "run.nc").read_bytes()
+    simulate("erm", tmp_path / "run.nc", steps=10, resume=True)
+    assert (tmp_path / "run.nc").read_bytes() == bits  # nothing was left to do, nothing was written
+    longer = simulate("erm", tmp_path / "run.nc", steps=20, resume=True)
+    assert longer.provenance["created"] == first.provenance["created"]
+    assert len(mvsim.open_run(tmp_path / "run.nc").provenance["continued"]) == 1
+
+
+def test_a_run_on_given_data_knows_them_again(tmp_path):
+    p = mvsim.Parameters(**TINY)
+    own, other = mvsim.sample_dataset(p, 3), mvsim.sample_dataset(p, 4)
+    given = mvsim.simulate(p, "erm", 3, integrator="gd", eta=RATE, t_end=RATE * 40, n_test=4, data=own)
+    assert_same_bits(simulate("erm", seed=3, steps=40).dataset, given.dataset)
+    out = tmp_path / "run.nc"
+    run = mvsim.simulate(p, "erm", 3, integrator="gd", eta=RATE, t_end=RATE * 10, out=out, n_test=4, data=other)
+    assert run.provenance["options"]["data"] == other.digest() != own.digest()
+    mvsim.simulate(p, "erm", 3, integrator="gd", eta=RATE, t_end=RATE * 20, out=out, n_test=4, data=other, resume=True)
+    for data in (None, own):
+        with pytest.raises(mvsim.UsageError, match="data="):
+            mvsim.simulate(p, "erm", 3, integrator="gd", eta=RATE, t_end=RATE * 30, out=out, n_test=4, data=data, resume=True)
+    with pytest.raises(mvsim.UsageError, match=f"N={p.N + 1}: the data have N = {p.N}"):
+        mvsim.simulate(p.replace(N=p.N + 1), "erm", data=own)
+    with pytest.raises(mvsim.UsageError, match="data: must be"):
+        mvsim.simulate(p, "erm", data=own.to_patches())
+
+
+def test_a_finished_run_says_nothing_of_other_kernels(tmp_path, recwarn):
+    out = tmp_path / "run.nc"
+    ended = simulate("erm", out, **FLOW, t_end=1e4, backend="numba")
+    assert_same_bits(simulate("erm", out, **FLOW, t_end=1e4, backend="array", resume=True).dataset, ended.dataset)
+    assert not [warning for warning in recwarn if "goes on with" in str(warning.message)]
+
+
+@pytest.mark.parametrize("method", ["erm", "midpoint"])
+@pytest.mark.parametrize(("begun", "resumed"), [("numba", "array"), ("array", "numba")])
+def test_a_run_goes_on_with_other_kernels_and_says_so(method, begun, resumed, tmp_path):
+    whole = simulate(method, **FLOW, t_end=1e6, backend=begun)
+    out = tmp_path / "run.nc"
+    simulate(method, out, **FLOW, t_end=1e4, backend=begun)
+    with pytest.warns(UserWarning, match=r"run\.nc: computed with .* so far, goes on with .*; results agree within the tolerance of the run"):
+        other = simulate(method, out, **FLOW, t_end=1e6, backend=resumed, resume=True)
+    size = np.abs(whole.final_correlations).max(axis=(2, 3), keepdims=True)
+    assert np.max(np.abs(other.final_correlations - whole.final_correlations) / size) <= 10.0 * other.provenance["integrator"]["rtol"]
+    assert other.provenance["options"]["backend"] == begun
+    assert [each["backend"] for each in mvsim.open_run(out).provenance["continued"]] == [resumed]
+    again = simulate(method, out, **FLOW, t_end=2e6, backend=resumed, resume=True)  # with the kernels of last time: nothing to say
+    assert [each["backend"] for each in again.provenance["continued"]] == [resumed, resumed]
