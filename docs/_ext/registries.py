@@ -29,13 +29,13 @@ import mvsim
 from mvsim.cli import main
 from mvsim.cli.app import app as command_line
 from mvsim.judging.verdict import Verdict
-from mvsim.papers.midpoint_mixup.calculations import CALCULATIONS
+from mvsim.papers.midpoint_mixup.calculations.calculations import CALCULATIONS
 from mvsim.papers.midpoint_mixup.claims import CLAIMS
-from mvsim.papers.midpoint_mixup.definition import learned_features
+from mvsim.papers.midpoint_mixup.theorems.definition import learned_features
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
-from mvsim.papers.midpoint_mixup.gaussian_maxima import GAUSSIAN_MAXIMA, drawn_maxima
+from mvsim.papers.midpoint_mixup.calculations.gaussian_maxima import GAUSSIAN_MAXIMA, drawn_maxima
 from mvsim.papers.midpoint_mixup.section_3.results import RESULTS
-from mvsim.papers.midpoint_mixup.theorems import THEOREMS
+from mvsim.papers.midpoint_mixup.theorems.theorems import THEOREMS
 from mvsim.runs.recording.fresh_draws import count_classes, outcomes_of
 from mvsim.runs.recording.variables import VARIABLES
 
@@ -61,7 +61,7 @@ DEFINITIONS = (
     ("Premises that the proofs use besides", "mvsim.papers.midpoint_mixup.assumptions:premises"),
     ("Equation 4.2: gradient descent", "mvsim.flow.gradient_descent:GradientDescent"),
     ("Definition 4.5: learned features, during a run", "mvsim.runs.recording.fresh_draws:FeatureTest"),
-    ("Definition 4.5: learned features, in a verdict", "mvsim.papers.midpoint_mixup.definition:definition_4_5"),
+    ("Definition 4.5: learned features, in a verdict", "mvsim.papers.midpoint_mixup.theorems.definition:definition_4_5"),
     ("Before Claim B.10: Lambda_{y,l}", "mvsim.multi_view.diagnostics:max_correlation"),
     ("Before Claim B.10: S_{y,l}", "mvsim.multi_view.diagnostics:signal_strength"),
     ("Equations B.1 and B.16: B_{y,l}", "mvsim.multi_view.diagnostics:active_neurons"),

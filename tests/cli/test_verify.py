@@ -13,7 +13,7 @@ import mvsim as package
 from mvsim.cli.verdict_table import print_section
 from mvsim.cli.verify_outcome import outcome_line
 from mvsim.judging.verdict import Verdict
-from mvsim.judging.words import BEYOND
+from mvsim.judging.number_text import BEYOND
 from mvsim.papers.midpoint_mixup.question import Question
 
 

@@ -13,7 +13,7 @@ from mvsim.pictures.labels import METHOD_NAMES
 from mvsim.pictures.sweep_figure import MOST_PANELS, sweep_figure
 from mvsim.runs.archive import read_run, write_run
 from mvsim.runs.recording.fresh_draws import count_classes
-from mvsim.sweeps.intervals import clustered_interval
+from mvsim.numerics.intervals import clustered_interval
 from mvsim.sweeps.sweep import run_sweep
 
 

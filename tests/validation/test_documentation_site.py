@@ -20,7 +20,7 @@ from mvsim.judging.verdict import STATUSES
 from mvsim.multi_view.parameters import Parameters
 from mvsim.papers.midpoint_mixup.claims import CLAIMS
 from mvsim.papers.midpoint_mixup.section_3.results import RESULTS
-from mvsim.papers.midpoint_mixup.theorems import THEOREMS
+from mvsim.papers.midpoint_mixup.theorems.theorems import THEOREMS
 from mvsim.runs.simulation.all_options import AllRunOptions
 
 ROOT = Path(__file__).resolve().parents[2]

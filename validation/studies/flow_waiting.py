@@ -31,7 +31,7 @@ from lib.tables import table
 
 import mvsim
 from mvsim.multi_view.diagnostics import own_correlations
-from mvsim.papers.midpoint_mixup.verify import followed_run
+from mvsim.papers.midpoint_mixup.over_runs import followed_run
 from mvsim.runs.recording.fresh_draws import is_learned
 from mvsim.runs.recording.settling import Settling
 

@@ -36,9 +36,9 @@ from mvsim.papers.midpoint_mixup.assumptions import noise
 from mvsim.papers.midpoint_mixup.ensemble import DECIDED, exponent_of_k, measured_constants, over_seeds
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
 from mvsim.papers.midpoint_mixup.paths import path_in_k
-from mvsim.papers.midpoint_mixup.run_verdicts import Judgement
-from mvsim.papers.midpoint_mixup.theorems import THEOREMS
-from mvsim.papers.midpoint_mixup.verify import judgements_over_seeds
+from mvsim.papers.midpoint_mixup.judge_run import Judgement
+from mvsim.papers.midpoint_mixup.theorems.theorems import THEOREMS
+from mvsim.papers.midpoint_mixup.over_runs import judgements_over_seeds
 from mvsim.pictures.style import FIRST, MARK, styled
 
 TITLE = "Along paths of the theorems"

@@ -23,10 +23,10 @@ from lib.tables import table
 import mvsim
 from mvsim.judging.verdict import BAD
 from mvsim.numerics.intervals import clopper_pearson
-from mvsim.papers.midpoint_mixup import run_verdicts
-from mvsim.papers.midpoint_mixup.definition import learned_features
+from mvsim.papers.midpoint_mixup import judge_run
+from mvsim.papers.midpoint_mixup.theorems.definition import learned_features
 from mvsim.papers.midpoint_mixup.ensemble import over_seeds
-from mvsim.papers.midpoint_mixup.verify import Section, ask_of_controls, ask_of_theorems
+from mvsim.papers.midpoint_mixup.over_runs import Section, ask_of_controls, ask_of_theorems
 
 TITLE = "Do the theorems hold?"
 SOURCES = (*TRAINING, "archive", "intervals", "verification")
@@ -52,7 +52,7 @@ def for_all_later_times(runs: Path) -> tuple[list[Section], dict[str, int]]:
     """Judge Theorem 4.6 at k = 10 again at `LATER`, and count classes: what is so when a run has settled has to stay so."""
     _, p, seeds = QUESTIONS["k=10"]
     followed = all_over_seeds(runs, p, "erm", seeds, t_end=LATER)
-    judged = [run_verdicts.judge(run, "4.6", everything=False) for run in followed]
+    judged = [judge_run.judge(run, "4.6", everything=False) for run in followed]
     return [Section(f"Theorem 4.6, k = 10, {seeds} seeds, t = {LATER:g}", over_seeds("Theorem 4.6", 10, judged))], classes_of(followed)
 
 

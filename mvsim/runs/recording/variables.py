@@ -7,7 +7,7 @@ The recorder, the file of a run and its resumption follow this table. Four rules
 3. Any other variable is NaN up to there, so it must be of type float64 with `Values.ANY`, and its dimensions must be those of variables that are not
    optional.
 4. `mvsim verify` measures it again of saved states. What a state alone does not tell, as the number of evaluations, is listed in
-   `mvsim.papers.midpoint_mixup.records.NOT_OF_THE_STATE`.
+   `mvsim.papers.midpoint_mixup.run_checks.records.NOT_OF_THE_STATE`.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from mvsim.judging.verdict import Verdict
 from mvsim.papers.midpoint_mixup import verify as module
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
 from mvsim.papers.midpoint_mixup.question import Question
-from mvsim.papers.midpoint_mixup.run_verdicts import Judgement
+from mvsim.papers.midpoint_mixup.judge_run import Judgement
 from mvsim.runs.run import Run
 
 

@@ -10,7 +10,7 @@ from mvsim.base.errors import UsageError
 from mvsim.judging.verdict import Verdict
 from mvsim.papers.midpoint_mixup import sweeps
 from mvsim.papers.midpoint_mixup.ensemble import over_k, over_seeds
-from mvsim.papers.midpoint_mixup.run_verdicts import Judgement
+from mvsim.papers.midpoint_mixup.judge_run import Judgement
 
 
 @pytest.fixture
