@@ -14,21 +14,7 @@ if TYPE_CHECKING:
 
 
 def content_hash(dataset: xr.Dataset, provenance: dict[str, Any]) -> str:
-    """Return the SHA-256 of a run: of its variables and of its provenance.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        Variables and coordinates, bool, integer or float; names, dimensions, types, shapes and every bit of the values count, the order
-        of the variables and their attributes do not.
-    provenance : dict
-        Everything in it counts but the entry ``sha256``.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits, the same on every machine.
-    """
+    """Return the SHA-256 of a run: of its variables and of its provenance."""
     digest = hashlib.sha256()
     rest = {key: value for key, value in provenance.items() if key != "sha256"}
     digest.update(provenance_text(rest, sort_keys=True).encode())

@@ -23,20 +23,7 @@ _LIBRARIES = (
 
 
 def collect_provenance(command: str | Sequence[str] | None = None) -> dict[str, Any]:
-    """Describe the surroundings of a run that starts now.
-
-    Parameters
-    ----------
-    command : str or sequence of str, optional
-        The command line, as text or as its words; by default that of this process.
-
-    Returns
-    -------
-    dict
-        ``version`` of mvsim, ``git_revision`` of its source tree (None outside one, as for an installed package; ``-dirty`` appended where files
-        differ from it), ``sources`` (a digest of all files of the package, which tells its code apart with and without git), ``command``,
-        ``versions`` of Python and the libraries that compute and store, ``platform``, ``created`` (UTC).
-    """
+    """Describe the surroundings of a run that starts now."""
     return {
         "version": __version__,
         "git_revision": _git_revision(Path(__file__).resolve().parents[3]),

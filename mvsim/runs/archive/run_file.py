@@ -37,24 +37,7 @@ OLDER = (format_3, format_4)
 
 
 def write_run(path: str | os.PathLike[str], dataset: xr.Dataset, provenance: dict[str, Any]) -> None:
-    """Save a run as one NetCDF4 file, as a whole or not at all.
-
-    Parameters
-    ----------
-    path : str or path
-        File to create or replace.
-    dataset : xarray.Dataset
-        The variables that `mvsim.runs.recording.variables` lists, any other numeric ones, and no attributes of its own; it is not changed.
-    provenance : dict
-        The entries that `mvsim.runs.archive.schema` lists; ``format`` and ``sha256`` are set here, in the file only.
-
-    Raises
-    ------
-    UsageError
-        If the file cannot be written (disk full, directory gone): what was saved before is then as it was, and nothing is left beside it.
-    ValueError
-        If `read_run` would refuse the result; nothing has been written then.
-    """
+    """Save a run as one NetCDF4 file, as a whole or not at all."""
     plain = provenance_from_text(provenance_text({**provenance, "format": FORMAT}))  # as it will be read: lists for tuples, string keys
     problem = find_problem(dataset, plain)
     if problem:
@@ -72,25 +55,7 @@ def write_run(path: str | os.PathLike[str], dataset: xr.Dataset, provenance: dic
 
 
 def read_run(path: str | os.PathLike[str]) -> tuple[xr.Dataset, dict[str, Any]]:
-    """Read a run, complete and checked, into memory. It may be in use by the process that makes it.
-
-    Parameters
-    ----------
-    path : str or path
-        File of the run.
-
-    Returns
-    -------
-    xarray.Dataset
-        Its variables, bit for bit as they were saved.
-    dict
-        Its provenance.
-
-    Raises
-    ------
-    UsageError
-        If there is no such file, or it is not a run, is truncated, was edited, or has the format of a newer mvsim.
-    """
+    """Read a run, complete and checked, into memory. It may be in use by the process that makes it."""
     with _open(path) as file:
         if file.read(len(_SIGNATURE)) != _SIGNATURE:
             raise UsageError(f"{path_text(path)}: not a NetCDF4 file; give a run made by `mvsim simulate`")
@@ -125,23 +90,7 @@ def _of_today(stored: xr.Dataset, provenance: dict[str, Any]) -> xr.Dataset:
 
 
 def read_provenance(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read what a run is and how far it is, much faster than all of it; that its bytes are those that were saved is checked by their checksum.
-
-    Parameters
-    ----------
-    path : str or path
-        File of the run.
-
-    Returns
-    -------
-    dict
-        Its provenance.
-
-    Raises
-    ------
-    UsageError
-        As `read_run`.
-    """
+    """Read what a run is and how far it is, much faster than all of it; that its bytes are those that were saved is checked by their checksum."""
     import h5py
 
     with _open(path) as file:

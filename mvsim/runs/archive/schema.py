@@ -40,15 +40,7 @@ _ENTRIES: dict[str, tuple[type, ...]] = {
 
 
 def find_problem(dataset: xr.Dataset, provenance: dict[str, Any]) -> str | None:
-    """Return what is wrong with a run of format `FORMAT`, in a few words, or None if nothing is.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        The variables of the run.
-    provenance : dict
-        Its provenance in JSON types; ``format`` and ``sha256`` are not looked at.
-    """
+    """Return what is wrong with a run of format `FORMAT`, in a few words, or None if nothing is."""
     return find_wrong_shape(dataset, provenance) or _values_problem(dataset)
 
 

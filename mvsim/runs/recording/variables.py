@@ -82,13 +82,7 @@ class Variable(NamedTuple):
 
 
 def check_optional(variables: Mapping[str, Variable]) -> None:
-    """Raise `TypeError` if a variable is optional and cannot be NaN in the records of a run that lacks it.
-
-    Parameters
-    ----------
-    variables : mapping
-        All variables by name.
-    """
+    """Raise `TypeError` if a variable is optional and cannot be NaN in the records of a run that lacks it."""
     known = {dim for variable in variables.values() if not variable.optional for dim in variable.dims}
     for name, variable in variables.items():
         may_be_nan = variable.dtype == "float64" and variable.values is Values.ANY and known.issuperset(variable.dims)

@@ -63,13 +63,7 @@ def refuse_going_back(saved: Any, t_end: float | None, integrator: Integrator, o
 
 
 def taken_up(recorder: Recorder, dataset: Any, integrator: Integrator, out: Any) -> tuple[State, State]:
-    """Let a recorder take over a saved run; return its final state and the one from which it can go on.
-
-    Raises
-    ------
-    UsageError
-        If the memory of the integrator in the file lacks something, or is not a number somewhere.
-    """
+    """Let a recorder take over a saved run; return its final state and the one from which it can go on."""
     advice = "make the run again with --force"
     unknown = [str(name) for name, values in dataset.items() if str(name).startswith(MEMORY) and np.isnan(values.values).any()]
     begun_before = np.isnan(dataset.get("resume_dissipation", np.nan)).all()  # by a version that knew no integrals: there they are NaN

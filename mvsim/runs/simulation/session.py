@@ -29,15 +29,7 @@ DISPLAY_SECONDS = 0.2
 
 
 class Session:
-    """Runs one call of `mvsim.simulate`: start or resume, step, record, save.
-
-    Parameters
-    ----------
-    request : Request
-        What was asked for, checked.
-    saved : tuple of Dataset and dict, or None
-        The run that is resumed, as it was saved: its data and its provenance; None or empty for a new run.
-    """
+    """Runs one call of `mvsim.simulate`: start or resume, step, record, save."""
 
     state: State
     resume: State
