@@ -46,10 +46,9 @@ def digest_of_package(folder: Path) -> str:
 
 
 def revision_text(provenance: Mapping[str, Any]) -> str:
-    """Say in words which code made a run, by its provenance; files of earlier versions have no digest."""
-    revision, sources = provenance["git_revision"], provenance.get("sources")
-    digest = f"sources {sources[:12]}" if isinstance(sources, str) else "sources not recorded"
-    return f"{f'revision {revision}' if revision else 'no git checkout'}, {digest}"
+    """Say in words which code made a run, by its provenance."""
+    revision = provenance["git_revision"]
+    return f"{f'revision {revision}' if revision else 'no git checkout'}, sources {provenance['sources'][:12]}"
 
 
 def _command_line(command: str | Sequence[str] | None) -> str:

@@ -11,7 +11,6 @@ from typing import Any
 from mvsim.flow import INTEGRATORS
 from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.parameters import Parameters
-from mvsim.multi_view.parameters.model import ADDED
 from mvsim.multi_view.parameters.models import NETWORK
 from mvsim.runs.simulation.all_options import DEFAULTS, AllRunOptions
 from mvsim.runs.simulation.options import FREE, RunOptions, marks
@@ -39,9 +38,8 @@ def canonical_options(method: str, seed: int, options: Mapping[str, Any]) -> dic
 
 def run_name(parameters: Parameters, method: str, seed: int, options: Mapping[str, Any]) -> str:
     """Return the file name of a run: what a reader looks for, and a hash of all parameters and of `canonical_options`."""
-    fields = {name: value for name, value in parameters.model_dump(mode="json").items() if name not in ADDED or value != ADDED[name]}
-    told = json.dumps([fields, canonical_options(method, seed, options)], sort_keys=True)
-    return f"{method}-k{parameters.k}-seed{seed}-{hashlib.sha256(told.encode()).hexdigest()[:10]}.nc"
+    text = json.dumps([parameters.model_dump(mode="json"), canonical_options(method, seed, options)], sort_keys=True)
+    return f"{method}-k{parameters.k}-seed{seed}-{hashlib.sha256(text.encode()).hexdigest()[:10]}.nc"
 
 
 def readable_name(parameters: Parameters, method: str, seed: int, options: Mapping[str, Any]) -> str:
