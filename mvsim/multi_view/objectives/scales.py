@@ -42,13 +42,7 @@ _OTHERS = 0.1
 
 
 class Scales:
-    """Scales of one objective, on the device of its kernel.
-
-    Parameters
-    ----------
-    objective : Objective
-        Its data, activation and residuals decide.
-    """
+    """Scales of one objective, on the device of its kernel."""
 
     def __init__(self, objective: Objective) -> None:
         self._objective, self._put = objective, objective.kernel.device.put
