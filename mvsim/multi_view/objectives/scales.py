@@ -38,13 +38,7 @@ _OTHERS = 0.1
 
 
 class Scales:
-    """Scales of one objective.
-
-    Parameters
-    ----------
-    objective : Objective
-        Its data, activation and residuals decide.
-    """
+    """Scales of one objective."""
 
     def __init__(self, objective: Objective) -> None:
         self._objective, self._patch, self._totals = objective, objective.data.largest_patch(), objective.data.feature_totals()
