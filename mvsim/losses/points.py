@@ -76,15 +76,12 @@ class Unmixed(Points):
 
     @property
     def lam(self) -> np.ndarray:
-        """One."""
         return np.ones(1)
 
     def one_in(self, N: int) -> float:
-        """Return 1."""
         return 1.0
 
     def batches(self, N: int, size: int) -> Iterator[Batch]:
-        """Write out the points."""
         everyone = np.arange(N)
         return _pieces(Batch(everyone, everyone, np.ones(N), np.full(N, 1.0 / N)), size)
 
@@ -113,15 +110,12 @@ class AllPairs(Points):
 
     @property
     def lam(self) -> np.ndarray:
-        """The one weight."""
         return np.array([self.share])
 
     def one_in(self, N: int) -> float:
-        """Return N: the pairs i = j."""
         return float(N)
 
     def batches(self, N: int, size: int) -> Iterator[Batch]:
-        """Write out the pairs, at least one row i in each batch."""
         rows = max(1, size // N)
         for start in range(0, N, rows):
             i, j = np.meshgrid(np.arange(start, min(start + rows, N)), np.arange(N), indexing="ij")
@@ -151,15 +145,12 @@ class ListedPairs(Points):
 
     @property
     def lam(self) -> np.ndarray:
-        """(M,) weights of the first point."""
         return self.shares
 
     def one_in(self, N: int) -> float:
-        """Return N, as for pairs drawn at random."""
         return float(N)
 
     def batches(self, N: int, size: int) -> Iterator[Batch]:
-        """Write out the points."""
         M = len(self.first)
         return _pieces(Batch(self.first, self.second, self.lam, np.full(M, 1.0 / M)), size)
 

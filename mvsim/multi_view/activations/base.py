@@ -1,4 +1,4 @@
-"""What an activation is: R with its derivatives, for NumPy, for any namespace of the array API standard and for compiled loops.
+"""What an activation is: R with its derivatives, for arrays of any namespace of the array API standard and for compiled loops.
 
 To add one: write a file with a subclass of `Activation` and list it in `mvsim.multi_view.activations.ACTIVATIONS`.
 """
@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from mvsim.multi_view.parameters import Parameters
 
@@ -25,7 +24,7 @@ class Escape(NamedTuple):
 class Elementwise(NamedTuple):
     """R, R' and R'' of arrays of one namespace of the array API standard; each returns the shape of its argument.
 
-    Where R' or R'' has a kink they return what `Activation.derivative` and `Activation.second_derivative` do.
+    At a kink of R, ``slope`` is one of the two slopes and ``bend`` is 0.
     """
 
     value: Callable[[Any], Any]
@@ -54,19 +53,7 @@ class Activation(ABC):
         return cls()
 
     @abstractmethod
-    def value(self, z: ArrayLike) -> np.ndarray:
-        """Return R(z), the shape of z."""
-
-    @abstractmethod
-    def derivative(self, z: ArrayLike) -> np.ndarray:
-        """Return R'(z); at a kink, one of the two slopes."""
-
-    @abstractmethod
-    def second_derivative(self, z: ArrayLike) -> np.ndarray:
-        """Return R''(z), 0 at a kink."""
-
-    @abstractmethod
-    def elementwise(self, xp: Any) -> Elementwise:
+    def elementwise(self, xp: Any = np) -> Elementwise:
         """Return R, R' and R'' for float64 arrays of the namespace ``xp`` (NumPy, CuPy, ...) of the array API standard."""
 
     @property

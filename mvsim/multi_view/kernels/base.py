@@ -204,15 +204,6 @@ class Kernel(ABC):
     def loss_and_gradient(self, c: Any, points: Points, pointwise: PointwiseLoss) -> tuple[float, Any]:
         """Evaluate a loss and its gradient.
 
-        Parameters
-        ----------
-        c : array
-            Correlations, (k, m, F) or with its features in several dimensions, on the kernel's device.
-        points : Points
-            The points over which the loss is summed, with their weights.
-        pointwise : PointwiseLoss
-            The loss of one point.
-
         Returns
         -------
         loss : float

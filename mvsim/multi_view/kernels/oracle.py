@@ -30,15 +30,12 @@ class OracleKernel(Kernel):
 
     @property
     def features(self) -> int:
-        """The number F of features."""
         return self.patches.shape[2]
 
     def describe(self, points: Points) -> str:
-        """Say in words which algorithm serves these points."""
         return "numpy: explicit patches, the readable oracle"
 
     def evaluate(self, c: np.ndarray, points: Points, v: np.ndarray | None = None) -> Evaluation:
-        """Evaluate the network at c (k, m, F), and along v if it is given."""
         return _Evaluation(self, c, points, v)
 
 

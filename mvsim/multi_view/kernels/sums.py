@@ -68,19 +68,7 @@ def without_neurons(c: Any, neurons: Any) -> Any:
 
 
 class GenericSum:
-    """The sum over batches of points that serves every combination; fused sums are tested against it.
-
-    Parameters
-    ----------
-    kernel : Network
-        What evaluates the network, a `Kernel` for example; its arrays and those of the loss are of one namespace of the array API standard.
-    points : Points
-        The points.
-    pointwise : PointwiseLoss
-        The loss.
-    beside : sequence of array, optional
-        (k, n) for each batch: outputs of other neurons, which are added to those of the network.
-    """
+    """The sum over batches of points that serves every combination; fused sums are tested against it."""
 
     def __init__(self, kernel: Network, points: Points, pointwise: PointwiseLoss, beside: Sequence[Any] | None = None) -> None:
         self._kernel, self._points, self._pointwise, self._beside = kernel, points, pointwise, beside

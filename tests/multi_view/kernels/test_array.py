@@ -102,7 +102,7 @@ def test_activations_are_the_same_in_every_namespace(name):
     activation = ACTIVATIONS[name].of(mvsim.Parameters(k=3))
     z = np.concatenate([np.linspace(-2.0, 2.0, 101), [0.0, mvsim.Parameters(k=3).rho]])
     there = activation.elementwise(array_api_strict)
-    for function, expected in zip(there, (activation.value, activation.derivative, activation.second_derivative), strict=True):
+    for function, expected in zip(there, activation.elementwise(), strict=True):
         np.testing.assert_array_equal(STRICT.fetch(function(STRICT.put(z))), expected(z))
 
 

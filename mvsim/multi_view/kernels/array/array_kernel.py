@@ -35,29 +35,23 @@ class ArrayPatchesKernel(Kernel):
 
     @property
     def device(self) -> Device:
-        """Where its arrays are."""
         return host()
 
     @property
     def features(self) -> int:
-        """The number F of features."""
         return self.network.features
 
     def describe(self, points: Points) -> str:
-        """Say in words which algorithm serves these points, and on what."""
         return f"{self.device.words}: {self.network.describe(points)}"
 
     def evaluate(self, c: np.ndarray, points: Points, v: np.ndarray | None = None) -> Evaluation:
-        """Evaluate the network at c (k, m, F), and along v if it is given."""
         device = self.device
         return _OnHost(device, self.network.evaluate(device.put(c), points, None if v is None else device.put(v)))
 
     def outputs_on_data(self, c: Any) -> Any:
-        """Return (k, N): the outputs on the points of the data in their order."""
         return outputs_on_data(self.network, self._in_features(c))
 
     def sum_of(self, points: Points, pointwise: PointwiseLoss) -> LossSum:
-        """Return the weighted sum of a pointwise loss over points, by the fastest way there is."""
         return self.network.fused_sum(points, pointwise) or GenericSum(self.network, points, pointwise)
 
 
@@ -71,7 +65,6 @@ class ArrayKernel(ArrayPatchesKernel):
         return SharedNoiseNetwork(self.device, data, self.m, self.activation)
 
     def stiff_hessian(self, c: Any, points: Points, pointwise: PointwiseLoss, escaped: Any) -> Curvature | None:
-        """Return the stiff part of the Hessian of the cross-entropy; None for other losses, for listed pairs and if no neuron ever escapes."""
         return self.network.stiff_hessian(c, points, pointwise, escaped)
 
 
@@ -82,7 +75,6 @@ class GpuPatchesKernel(ArrayPatchesKernel):
 
     @property
     def device(self) -> Device:
-        """Where its arrays are."""
         return gpu()
 
 
@@ -93,7 +85,6 @@ class GpuKernel(ArrayKernel):
 
     @property
     def device(self) -> Device:
-        """Where its arrays are."""
         return gpu()
 
 
@@ -104,42 +95,32 @@ class _OnHost(Evaluation):
         self._device, self._there = device, there
 
     def batches(self) -> Iterator[Any]:
-        """Yield every batch."""
         return self._there.batches()
 
     def targets(self, batch: Any) -> np.ndarray:
-        """Return (k, n): the soft labels."""
         return self._device.fetch(self._there.targets(batch))
 
     def outputs(self, batch: Any) -> np.ndarray:
-        """Return (k, n): the outputs."""
         return self._device.fetch(self._there.outputs(batch))
 
     def tangents(self, batch: Any) -> np.ndarray:
-        """Return (k, n): the derivative of the outputs along v."""
         return self._device.fetch(self._there.tangents(batch))
 
     def pull_back(self, batch: Any, residual: np.ndarray) -> None:
-        """Add the adjoint of `outputs` at residual (k, n)."""
         self._there.pull_back(batch, self._device.put(residual))
 
     def pull_back_tangent(self, batch: Any, residual: np.ndarray, change: np.ndarray) -> None:
-        """Add the derivative of `pull_back` along (v, change)."""
         self._there.pull_back_tangent(batch, self._device.put(residual), self._device.put(change))
 
     def gradient(self) -> np.ndarray:
-        """Return (k, m, F): the sum of what has been pulled back."""
         return self._device.fetch(self._there.gradient())
 
     def visited(self, batch: Any) -> Any:
-        """Return which columns of a batch are visited."""
         return self._there.visited(batch)
 
     def mean(self, batch: Any, values: np.ndarray) -> float:
-        """Return the weighted sum of values (n,) over a batch."""
         return float(self._device.fetch(batch.weight) @ values)
 
     def weighted(self, batch: Any, residual: np.ndarray) -> np.ndarray:
-        """Return residual (k, n) times the weights of the points of a batch."""
         weighted: np.ndarray = self._device.fetch(batch.weight) * residual
         return weighted

@@ -18,17 +18,6 @@ from mvsim.numerics.devices import Device
 class ByClass:
     """The signal by class, and the two ways between places of classes and another order of points, the slots.
 
-    Parameters
-    ----------
-    device : Device
-        Where arrays are.
-    layout : Layout
-        The data.
-    slot_of_point : numpy.ndarray
-        (N,) slot of each point of the layout.
-    slots : int
-        How many slots there are; those without a point hold 0.
-
     Attributes
     ----------
     classes, views, patches, places : int

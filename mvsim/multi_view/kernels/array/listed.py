@@ -25,21 +25,7 @@ class Piece(NamedTuple):
 
 
 class Listed:
-    """Single points, or listed pairs.
-
-    Parameters
-    ----------
-    device : Device
-        Where arrays are.
-    layout : Layout
-        The data.
-    activation : Activation
-        R.
-    points : Points
-        Which points.
-    m : int
-        Neurons of a class.
-    """
+    """Single points, or listed pairs."""
 
     how = "neuron by neuron"
 

@@ -64,17 +64,7 @@ class _Others(NamedTuple):
 
 
 class MomentTable(DirectTable):
-    """The table for one weight of the signal; Hessian-vector products are those of `DirectTable`.
-
-    Parameters
-    ----------
-    device, points, lam, activation
-        See `DirectTable`.
-    scale : float
-        rho.
-    order : int
-        alpha.
-    """
+    """The table for one weight of the signal; Hessian-vector products are those of `DirectTable`."""
 
     def __init__(self, device: Device, points: ByClass, lam: float, activation: Elementwise, scale: float, order: int) -> None:
         super().__init__(device, points, lam, activation)
@@ -93,7 +83,6 @@ class MomentTable(DirectTable):
         self._powers = xp.reshape(sums, (points.classes, points.views * (order + 1), points.places))
 
     def values(self, columns: Any) -> Any:
-        """Return (k, G, slots): U."""
         xp = self._device.xp
         A, B = self._factors(columns)
         regimes = self._regimes(A, B)
@@ -105,7 +94,6 @@ class MomentTable(DirectTable):
         return self._points.in_slots(table)
 
     def pull_back(self, columns: Any, D: Any) -> Any:
-        """Return (k, m, F + G): the adjoint at D (k, G, slots)."""
         xp, at = self._device.xp, self._points.in_classes(D)
         A, B = self._factors(columns)
         regimes = self._regimes(A, B)

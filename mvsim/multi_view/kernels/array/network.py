@@ -27,19 +27,7 @@ from mvsim.numerics.namespaces import namespace_of
 
 
 class SharedNoiseNetwork:
-    """What is laid out once for one data set.
-
-    Parameters
-    ----------
-    device : Device
-        Where arrays are.
-    data : SharedNoiseDataset
-        The points.
-    m : int
-        Neurons of a class.
-    activation : Activation
-        R.
-    """
+    """What is laid out once for one data set."""
 
     def __init__(self, device: Device, data: SharedNoiseDataset, m: int, activation: Activation) -> None:
         self.device, self.activation, self.m = device, activation, m
@@ -137,36 +125,28 @@ class _OfPairs(Evaluation):
             self._tangents, self._dD = pairs.tangents(self._columns, self._moves), Adjoint(pairs)
 
     def batches(self) -> Iterator[Tile]:
-        """Yield the pairs tile by tile."""
         return iter(self._pairs.tiles)
 
     def targets(self, batch: Tile) -> Any:
-        """Return (k, n): the soft labels."""
         return self._pairs.targets(batch)
 
     def outputs(self, batch: Tile) -> Any:
-        """Return (k, n): the outputs."""
         return self._pairs.gather(self._values, batch)
 
     def tangents(self, batch: Tile) -> Any:
-        """Return (k, n): the derivative of the outputs along v."""
         return self._pairs.gather(self._tangents, batch)
 
     def pull_back(self, batch: Tile, residual: Any) -> None:
-        """Add the adjoint of `outputs` at residual (k, n)."""
         self._D.add(batch, residual)
 
     def pull_back_tangent(self, batch: Tile, residual: Any, change: Any) -> None:
-        """Add the derivative of `pull_back` along (v, change)."""
         self._D.add(batch, residual)
         self._dD.add(batch, change)
 
     def visited(self, batch: Tile) -> Any:
-        """Return which pairs of a tile are visited."""
         return self._network.device.fetch(batch.weight) > 0.0
 
     def gradient(self) -> Any:
-        """Return (k, m, F): the sum of what has been pulled back."""
         pairs, D = self._pairs, self._D.values()
         if self._moves is None:
             return self._network.by_correlations(pairs.pull_back(self._columns, D))
@@ -182,44 +162,29 @@ class _OfListed(Evaluation):
         self._by_columns = network.device.zeros(*self._columns.shape)
 
     def batches(self) -> Iterator[Piece]:
-        """Yield the points in pieces."""
         return iter(self._listed.pieces)
 
     def targets(self, batch: Piece) -> Any:
-        """Return (k, n): the soft labels."""
         return batch.targets
 
     def outputs(self, batch: Piece) -> Any:
-        """Return (k, n): the outputs."""
         return batch.sums.values(self._columns)
 
     def tangents(self, batch: Piece) -> Any:
-        """Return (k, n): the derivative of the outputs along v."""
         return batch.sums.tangents(self._columns, self._moves)
 
     def pull_back(self, batch: Piece, residual: Any) -> None:
-        """Add the adjoint of `outputs` at residual (k, n)."""
         self._by_columns = self._by_columns + batch.sums.pull_back(self._columns, residual)
 
     def pull_back_tangent(self, batch: Piece, residual: Any, change: Any) -> None:
-        """Add the derivative of `pull_back` along (v, change)."""
         self._by_columns = self._by_columns + batch.sums.pull_back_tangent(self._columns, self._moves, residual, change)
 
     def gradient(self) -> Any:
-        """Return (k, m, F): the sum of what has been pulled back."""
         return self._network.by_correlations(self._by_columns)
 
 
 class SoftmaxSum:
-    """The mean cross-entropy of all pairs: by products of exponentials where these fit, else from the outputs.
-
-    Parameters
-    ----------
-    network : SharedNoiseNetwork
-        The network.
-    points : AllPairs
-        The pairs.
-    """
+    """The mean cross-entropy of all pairs: by products of exponentials where these fit, else from the outputs."""
 
     def __init__(self, network: SharedNoiseNetwork, points: AllPairs) -> None:
         self._network, self._pairs = network, network.pairs_of(points)

@@ -17,15 +17,6 @@ from mvsim.numerics.devices import Device
 class PaddedSum:
     """Sums of entries by output.
 
-    Parameters
-    ----------
-    device : Device
-        Where values are.
-    output : numpy.ndarray
-        (n,) integers, the output of each entry.
-    count : int
-        Outputs.
-
     Attributes
     ----------
     width : int

@@ -104,19 +104,7 @@ class Tile:
 
 
 class Pairs:
-    """What is laid out once for all pairs at one weight.
-
-    Parameters
-    ----------
-    device : Device
-        Where arrays are.
-    layout : Layout
-        The data.
-    activation : Activation
-        R.
-    points : AllPairs
-        Which pairs.
-    """
+    """What is laid out once for all pairs at one weight."""
 
     def __init__(self, device: Device, layout: Layout, activation: Activation, points: AllPairs) -> None:
         self.device, self.layout = device, layout
@@ -239,13 +227,7 @@ class Pairs:
 
 
 class Adjoint:
-    """The derivative of a function of the outputs of all pairs by the values, added up tile by tile.
-
-    Parameters
-    ----------
-    pairs : Pairs
-        The pairs.
-    """
+    """The derivative of a function of the outputs of all pairs by the values, added up tile by tile."""
 
     def __init__(self, pairs: Pairs) -> None:
         self._pairs, device = pairs, pairs.device

@@ -31,13 +31,7 @@ from mvsim.multi_view.kernels.limits import LARGEST_OUTPUT
 
 
 class PairSoftmax:
-    """The loss of all pairs from their values.
-
-    Parameters
-    ----------
-    pairs : Pairs
-        The pairs.
-    """
+    """The loss of all pairs from their values."""
 
     def __init__(self, pairs: Pairs) -> None:
         self._pairs, self._device = pairs, pairs.device
@@ -111,13 +105,7 @@ class PairSoftmax:
 
 
 class _ExtraPairs:
-    """The pairs with coinciding signal patches, whose outputs are written out.
-
-    Parameters
-    ----------
-    pairs : Pairs
-        All pairs.
-    """
+    """The pairs with coinciding signal patches, whose outputs are written out."""
 
     def __init__(self, pairs: Pairs) -> None:
         device, layout, plan = pairs.device, pairs.layout, pairs.plan

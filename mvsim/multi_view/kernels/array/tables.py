@@ -22,19 +22,7 @@ from mvsim.numerics.devices import Device
 
 
 class DirectTable:
-    """The table for one weight of the signal, with its derivatives. Columns are (k, m, F + G): correlations, then pre-activations of patterns.
-
-    Parameters
-    ----------
-    device : Device
-        Where arrays are.
-    points : ByClass
-        The signal.
-    lam : float
-        Its weight.
-    activation : Elementwise
-        R in the namespace of the device.
-    """
+    """The table for one weight of the signal, with its derivatives. Columns are (k, m, F + G): correlations, then pre-activations of patterns."""
 
     def __init__(self, device: Device, points: ByClass, lam: float, activation: Elementwise) -> None:
         self._device, self._points, self._activation = device, points, activation

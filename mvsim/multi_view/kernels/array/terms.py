@@ -23,19 +23,7 @@ from mvsim.numerics.devices import Device
 
 
 class TermSums:
-    """The sums over one list of terms.
-
-    Parameters
-    ----------
-    device : Device
-        Where arrays are.
-    terms : Terms
-        The list.
-    outputs, columns : int
-        How many there are.
-    activation : Elementwise
-        R in the namespace of the device.
-    """
+    """The sums over one list of terms."""
 
     def __init__(self, device: Device, terms: Terms, outputs: int, columns: int, activation: Elementwise) -> None:
         self._device, self._activation, self._shape = device, activation, (outputs, columns)

@@ -42,21 +42,17 @@ class OnePatchKernel(Kernel):
 
     @property
     def features(self) -> int:
-        """The number F of features."""
         return int(self.x.shape[1])
 
     def describe(self, points: Points) -> str:
-        """Say in words which algorithm serves these points."""
         if self.activation.linear and isinstance(points, AllPairs):
             return "one patch, linear: the softmax sums of all pairs are products of two (k, N) matrices"
         return "one patch: pre-activations are products with the mixed points"
 
     def evaluate(self, c: np.ndarray, points: Points, v: np.ndarray | None = None) -> Evaluation:
-        """Evaluate the network at c (k, m, F), and along v if it is given."""
         return _Evaluation(self, c, points, v)
 
     def fused_sum(self, points: Points, pointwise: PointwiseLoss) -> LossSum | None:
-        """Return the sum by matrix products, for the cross-entropy of all pairs of a linear network; otherwise None."""
         if not (self.activation.linear and type(pointwise) is CrossEntropy and isinstance(points, AllPairs)):
             return None
         if points not in self._fused:

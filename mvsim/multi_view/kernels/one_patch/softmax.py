@@ -79,17 +79,7 @@ class _Factors(NamedTuple):
 
 
 class AllPairsSoftmax:
-    """The sum over all pairs.
-
-    Parameters
-    ----------
-    kernel : OnePatchKernel
-        Points and labels; its activation is the identity.
-    points : AllPairs
-        The pairs.
-    pointwise : CrossEntropy
-        The loss, for the generic sum.
-    """
+    """The sum over all pairs."""
 
     def __init__(self, kernel: OnePatchKernel, points: AllPairs, pointwise: CrossEntropy) -> None:
         self._kernel, self._lam = kernel, points.share

@@ -11,17 +11,7 @@ from mvsim.multi_view.kernels.shared_noise.sums_direct import Neurons
 
 
 class ListedOutputs:
-    """Every activation evaluated by itself.
-
-    Parameters
-    ----------
-    layout : Layout
-        The data.
-    points : ListedPairs
-        The mixed points, by the original indices of the data.
-    neurons : Neurons
-        The activation.
-    """
+    """Every activation evaluated by itself."""
 
     def __init__(self, layout: Layout, points: ListedPairs, neurons: Neurons) -> None:
         place = np.empty_like(layout.order)

@@ -29,19 +29,7 @@ class Whole(NamedTuple):
 
 
 class SinglePoints:
-    """The points of the data, sorted by noise pattern.
-
-    Parameters
-    ----------
-    layout : Layout
-        The data.
-    neurons : Neurons
-        The activation.
-    columns : Columns
-        Columns of the data.
-    points : Unmixed
-        Which points.
-    """
+    """The points of the data, sorted by noise pattern."""
 
     def __init__(self, layout: Layout, neurons: Neurons, columns: Columns, points: Unmixed) -> None:
         self._neurons, self._columns = neurons, columns
@@ -59,15 +47,7 @@ class SinglePoints:
 
 
 class ListedMixtures:
-    """Given mixed points, in their order.
-
-    Parameters
-    ----------
-    layout, neurons, columns
-        See `SinglePoints`.
-    points : ListedPairs
-        Which points.
-    """
+    """Given mixed points, in their order."""
 
     def __init__(self, layout: Layout, neurons: Neurons, columns: Columns, points: ListedPairs) -> None:
         self._neurons, self._columns = neurons, columns
@@ -112,33 +92,26 @@ class _Evaluation(Evaluation):
             neurons.run(forward)
 
     def batches(self) -> Iterator[Whole]:
-        """Yield all points."""
         yield self._whole
 
     def targets(self, batch: Whole) -> np.ndarray:
-        """Return (k, n): the soft labels."""
         return batch.targets
 
     def outputs(self, batch: Whole) -> np.ndarray:
-        """Return (k, n): the outputs."""
         return self._g
 
     def tangents(self, batch: Whole) -> np.ndarray:
-        """Return (k, n): the derivative of the outputs along v."""
         return self._dg
 
     # No function is kept that knows this object: it would be freed late, and its arrays with it.
 
     def pull_back(self, batch: Whole, residual: np.ndarray) -> None:
-        """Keep the residual."""
         self._residual, self._change = residual, None
 
     def pull_back_tangent(self, batch: Whole, residual: np.ndarray, change: np.ndarray) -> None:
-        """Keep the residual and its change."""
         self._residual, self._change = residual, change
 
     def gradient(self) -> np.ndarray:
-        """Return (k, m, F): what has been pulled back."""
         of, columns, residual, change = self._of, self._columns_at_c, self._residual, self._change
         with one_blas_thread():
             if change is None:
@@ -146,9 +119,7 @@ class _Evaluation(Evaluation):
             return self._columns.pulled_back(lambda y0, y1, out: of.pull_back_tangent(y0, y1, columns, self._moves, residual, change, out))
 
     def mean(self, batch: Whole, values: np.ndarray) -> float:
-        """Return the mean: all points have the same weight."""
         return float(values.mean())
 
     def weighted(self, batch: Whole, residual: np.ndarray) -> np.ndarray:
-        """Return residual / n."""
         return residual / residual.shape[1]

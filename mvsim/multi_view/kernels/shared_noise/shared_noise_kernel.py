@@ -79,7 +79,6 @@ class SharedNoiseKernel(Kernel):
         self._last: tuple[Points, SinglePoints | ListedMixtures | PairsOfPoints] | None = None
 
     def with_neurons(self, m: int) -> SharedNoiseKernel:
-        """Return the network with m neurons of each class on the same data."""
         if m == self.m:
             return self
         if m not in self._with_neurons:
@@ -89,19 +88,15 @@ class SharedNoiseKernel(Kernel):
 
     @property
     def features(self) -> int:
-        """The number F of features."""
         return self.layout.features
 
     def describe(self, points: Points) -> str:
-        """Say in words which algorithm serves these points."""
         return f"numba: {self.point_set(points).describe()}"
 
     def evaluate(self, c: np.ndarray, points: Points, v: np.ndarray | None = None) -> Evaluation:
-        """Evaluate the network at c (k, m, F), and along v if it is given."""
         return self.point_set(points).evaluate(c, v)
 
     def outputs(self, c: np.ndarray, points: Points | None = None) -> np.ndarray:
-        """See `Kernel`; memory is given back, because a kernel for fresh draws is asked for nothing else, and seldom."""
         with self.columns.given_back():
             return super().outputs(c, points)
 
@@ -116,7 +111,6 @@ class SharedNoiseKernel(Kernel):
         return self._last[1]
 
     def fused_sum(self, points: Points, pointwise: PointwiseLoss) -> LossSum | None:
-        """Return the entry of `FUSED`, if there is one."""
         kinds = type(points), type(pointwise)
         if kinds in FUSED and (points, kinds) not in self._fused:
             self._fused[points, kinds] = FUSED[kinds](self, points, pointwise)
@@ -132,11 +126,9 @@ class SharedNoiseKernel(Kernel):
         return cast(PairsOfPoints, self.point_set(points))
 
     def sum_of(self, points: Points, pointwise: PointwiseLoss) -> LossSum:
-        """Return the weighted sum of a pointwise loss over points, by the fastest way there is."""
         return _OneBlasThread(super().sum_of(points, pointwise))
 
     def stiff_hessian(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss, escaped: np.ndarray) -> Curvature | None:
-        """Return the stiff part of the Hessian of the cross-entropy; None for other losses, for listed pairs and if no neuron ever escapes."""
         stiff = STIFF_HESSIANS.get((type(points), type(pointwise)))
         if stiff is None or self.activation.escape is None:
             return None

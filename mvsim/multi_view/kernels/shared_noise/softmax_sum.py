@@ -21,17 +21,7 @@ if TYPE_CHECKING:
 
 
 class SoftmaxSum:
-    """The mean cross-entropy of all pairs.
-
-    Parameters
-    ----------
-    kernel : SharedNoiseKernel
-        The network.
-    points : AllPairs
-        The pairs.
-    pointwise : CrossEntropy
-        The loss.
-    """
+    """The mean cross-entropy of all pairs."""
 
     def __init__(self, kernel: SharedNoiseKernel, points: AllPairs, pointwise: PointwiseLoss) -> None:
         self._pairs, self._neurons, self._columns = kernel.pairs_of(points), kernel.neurons, kernel.columns

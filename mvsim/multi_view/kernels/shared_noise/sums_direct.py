@@ -22,15 +22,6 @@ from mvsim.multi_view.parameters import Parameters
 class Neurons:
     """The activation as the compiled loops take it, and the threads on which they run.
 
-    Parameters
-    ----------
-    parameters : Parameters
-        k and m are used.
-    threads : int
-        Number of threads.
-    activation : Activation
-        The activation.
-
     Attributes
     ----------
     activation : tuple
@@ -67,17 +58,7 @@ class Neurons:
 
 
 class DirectSums:
-    """Every activation evaluated by itself.
-
-    Parameters
-    ----------
-    layout : Layout
-        The data.
-    plan : PairPlan
-        The pairs.
-    neurons : Neurons
-        The activation.
-    """
+    """Every activation evaluated by itself."""
 
     def __init__(self, layout: Layout, plan: PairPlan, neurons: Neurons) -> None:
         self._plan, self._activation = plan, neurons.activation

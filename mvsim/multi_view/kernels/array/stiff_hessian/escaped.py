@@ -12,17 +12,6 @@ from mvsim.numerics.vectors import flat, integers_like
 class Escaped:
     """The escaped neurons at some correlations. Every class has the same number of places: as many as the class with most escaped neurons needs.
 
-    Parameters
-    ----------
-    activation : Elementwise
-        R.
-    patterns : array
-        (G, F) noise.
-    c : array
-        (k, m, F).
-    escaped : array
-        (k, m) bool, which neurons these are.
-
     Attributes
     ----------
     k, places, views : int

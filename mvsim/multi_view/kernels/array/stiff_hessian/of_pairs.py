@@ -28,13 +28,7 @@ from mvsim.numerics.vectors import flat
 
 
 class StiffHessianOfPairs:
-    """What is laid out once for all pairs.
-
-    Parameters
-    ----------
-    pairs : Pairs
-        The pairs.
-    """
+    """What is laid out once for all pairs."""
 
     def __init__(self, pairs: Pairs) -> None:
         self._pairs = pairs

@@ -18,21 +18,7 @@ from mvsim.numerics.vectors import flat
 
 
 def stiff_hessian_of_points(points: Points, c: Any, which: Any, escaped: Escaped, outputs: Any) -> Curvature:
-    """Return the stiff part of the Hessian of the mean cross-entropy of single points.
-
-    Parameters
-    ----------
-    points : Points
-        The points.
-    c : array
-        (k, m, F).
-    which : array
-        (k, m) bool, the neurons that have escaped.
-    escaped : Escaped
-        The same neurons.
-    outputs : array
-        (k, N), in the order of the points.
-    """
+    """Return the stiff part of the Hessian of the mean cross-entropy of single points."""
     whole = whole_hessian(points, escaped.activation, c, which, outputs)
     return _own_part(points, escaped, outputs) if whole is None else whole
 

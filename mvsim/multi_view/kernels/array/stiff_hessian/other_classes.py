@@ -33,13 +33,7 @@ from mvsim.multi_view.kernels.array.stiff_hessian.probability import PairProbabi
 
 
 class OtherClasses:
-    """What is laid out once for these sums.
-
-    Parameters
-    ----------
-    pairs : Pairs
-        The pairs.
-    """
+    """What is laid out once for these sums."""
 
     def __init__(self, pairs: Pairs) -> None:
         layout, plan, meetings, points = pairs.layout, pairs.plan, pairs.plan.meetings, pairs.by_class

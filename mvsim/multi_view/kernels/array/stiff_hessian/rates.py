@@ -24,13 +24,7 @@ from mvsim.multi_view.kernels.array.stiff_hessian.escaped import Escaped
 
 
 class PairRates:
-    """What is laid out once for the rates of all pairs.
-
-    Parameters
-    ----------
-    pairs : Pairs
-        The pairs.
-    """
+    """What is laid out once for the rates of all pairs."""
 
     def __init__(self, pairs: Pairs) -> None:
         self._pairs, layout, points, put = pairs, pairs.layout, pairs.by_class, pairs.device.put

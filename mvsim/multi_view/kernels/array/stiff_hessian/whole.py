@@ -29,13 +29,6 @@ from mvsim.numerics.vectors import flat, integers_like
 class Points:
     """The points of a layout on a device.
 
-    Parameters
-    ----------
-    device : Device
-        Where arrays are.
-    layout : Layout
-        The data.
-
     Attributes
     ----------
     signal : array

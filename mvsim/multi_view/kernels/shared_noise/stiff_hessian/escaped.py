@@ -12,17 +12,6 @@ from mvsim.multi_view.kernels.shared_noise.loops.readers import Readers
 class Escaped:
     """The escaped neurons at some correlations. Every class has the same number of places: as many as the class with most escaped neurons needs.
 
-    Parameters
-    ----------
-    activation : Activation
-        R.
-    layout : Layout
-        The data.
-    c : numpy.ndarray
-        (k, m, F).
-    escaped : numpy.ndarray
-        (k, m) bool, which neurons these are.
-
     Attributes
     ----------
     places : int
@@ -83,4 +72,4 @@ class Escaped:
         """Return (N, E, V): how outputs at the points themselves change with the own correlations."""
         k, labels, signal = len(self.c), self.layout.labels, self.signal[:, None]
         c = self.c.reshape(k, self.places, k, self.views)[np.arange(k), :, np.arange(k)][labels]  # (N, E, V)
-        return (self.activation.derivative(signal * c[..., None]) * signal).sum(axis=-1) * self.real[labels][..., None]
+        return (self.activation.elementwise().slope(signal * c[..., None]) * signal).sum(axis=-1) * self.real[labels][..., None]

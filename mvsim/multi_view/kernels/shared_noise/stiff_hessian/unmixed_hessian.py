@@ -22,22 +22,8 @@ from mvsim.numerics.arrow_matrix import Curvature
 
 
 def unmixed_hessian(activation: Activation, layout: Layout, c: np.ndarray, escaped: np.ndarray, softmax: np.ndarray) -> Curvature | None:
-    """Return the Hessian, or None if it has more than `limits.HESSIAN_ROWS` rows.
-
-    Parameters
-    ----------
-    activation : Activation
-        R.
-    layout : Layout
-        The data.
-    c : numpy.ndarray
-        (k, m, F).
-    escaped : numpy.ndarray
-        (k, m) bool.
-    softmax : numpy.ndarray
-        (k, N), phi_y(g(x_i)) on the points of the layout.
-    """
-    F = c.shape[2]
+    """Return the Hessian, or None if it has more than `limits.HESSIAN_ROWS` rows."""
+    F, R = c.shape[2], activation.elementwise()
     owner, neuron = np.nonzero(escaped)
     E, features = len(owner), np.arange(F)
     if E * F > limits.HESSIAN_ROWS:
@@ -46,10 +32,10 @@ def unmixed_hessian(activation: Activation, layout: Layout, c: np.ndarray, escap
     correlations = c[owner, neuron]  # (E, F)
     read = layout.signal[:, :, None] * correlations.T[layout.feature]  # (N, S, E): in signal patches
     noise = layout.patterns @ correlations.T  # (G, E)
-    slope = activation.derivative(read) * layout.signal[:, :, None]
-    bend = activation.second_derivative(read) * layout.signal[:, :, None] ** 2
+    slope = R.slope(read) * layout.signal[:, :, None]
+    bend = R.bend(read) * layout.signal[:, :, None] ** 2
 
-    J = (rest * activation.derivative(noise))[layout.pattern][:, :, None] * layout.patterns[layout.pattern][:, None, :]  # (N, E, F)
+    J = (rest * R.slope(noise))[layout.pattern][:, :, None] * layout.patterns[layout.pattern][:, None, :]  # (N, E, F)
     np.add.at(J, (np.arange(N)[:, None, None], np.arange(E), layout.feature[:, :, None]), slope)
     phi, others = softmax[owner].T, _probability_of_others(softmax, owner).T  # (N, E)
     weighted = (phi[:, :, None] * J).reshape(N, -1)
@@ -60,7 +46,7 @@ def unmixed_hessian(activation: Activation, layout: Layout, c: np.ndarray, escap
         H[np.ix_(same, features, same, features)] = ((weight * of_class).T @ of_class / N).reshape(len(same), F, len(same), F)
 
     excess = np.where(layout.labels[:, None] == owner, -others, phi) / N  # (N, E)
-    noise_bend = rest * activation.second_derivative(noise)
+    noise_bend = rest * R.bend(noise)
     for e in range(E):
         weight = np.bincount(layout.pattern, weights=excess[:, e], minlength=len(layout.patterns)) * noise_bend[:, e]
         H[e, :, e] += (np.maximum(weight, 0.0)[:, None] * layout.patterns).T @ layout.patterns
