@@ -20,8 +20,8 @@ from mvsim.flow.cvode.muted import this_thread_muted
 from mvsim.flow.cvode.solver import Solver, SolverFailedError
 from mvsim.flow.system import ChartedField
 from mvsim.multi_view.diagnostics import own_correlations
-from mvsim.papers.midpoint_mixup.run_checks.clock import OF_CLOCK
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
+from mvsim.papers.midpoint_mixup.run_checks.clock import OF_CLOCK
 from mvsim.papers.midpoint_mixup.run_checks.gradient_flow import STATEMENTS, gradient_flow
 from mvsim.runs.recording.entries import EscapeLog
 from mvsim.runs.simulation.field import field_of

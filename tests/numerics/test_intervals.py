@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from mvsim.numerics.intervals import clopper_pearson
-from mvsim.numerics.intervals import clustered_interval
+from mvsim.numerics.intervals import clopper_pearson, clustered_interval
 
 
 @pytest.mark.parametrize(("hits", "runs"), [(0, 5), (1, 5), (3, 7), (12, 40), (40, 40)])

@@ -15,8 +15,8 @@ import mvsim
 from lib.runs import on_all_cores
 from mvsim.base.errors import Interrupted
 from mvsim.papers.midpoint_mixup.judge_run import Judgement, judge
-from mvsim.papers.midpoint_mixup.theorems.theorems import THEOREMS
 from mvsim.papers.midpoint_mixup.over_runs import followed_run
+from mvsim.papers.midpoint_mixup.theorems.theorems import THEOREMS
 from mvsim.runs.simulation.run_cache import run_name
 
 

@@ -36,9 +36,9 @@ from matplotlib.figure import Figure
 from scipy.optimize import minimize
 
 import mvsim
+from mvsim.numerics.intervals import clustered_interval
 from mvsim.pictures.style import FIRST, MARK, MARKERS, colour_of_k, marker_of_k, styled
 from mvsim.runs.recording.fresh_draws import is_learned
-from mvsim.numerics.intervals import clustered_interval
 
 TITLE = "Which classes are exceptions to Theorem 4.6"
 

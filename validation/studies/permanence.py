@@ -1,7 +1,7 @@
 """Escapes of unlearned views, predicted from settled ERM runs, beside what happens when the runs are followed far beyond.
 
 k = 10 at r0 = 0.3, where some of the views that have not been learned when a run settles escape later. From each settled run, the time t* of every
-such escape is predicted, with the error of the fit (`mvsim.papers.midpoint_mixup.theorems.predicted_escapes`). The run is then followed to t = 10^10.5. A
+such escape is predicted, with the error of the fit (`predicted_escapes`). The run is then followed to t = 10^10.5. A
 hit is an escape that was predicted for that time within its error and came, a miss one that came unpredicted, a false alarm one that was predicted,
 beyond its error, and did not come. The picture is figures/permanence.png.
 
@@ -30,9 +30,9 @@ from matplotlib.figure import Figure
 
 import mvsim
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
+from mvsim.papers.midpoint_mixup.paths import path_in_k
 from mvsim.papers.midpoint_mixup.theorems.predicted_escapes import predicted_escapes
 from mvsim.papers.midpoint_mixup.theorems.trends import COUNTED_ON
-from mvsim.papers.midpoint_mixup.paths import path_in_k
 from mvsim.pictures.style import FIRST, MARK, SECOND, styled
 from mvsim.runs.recording.fresh_draws import is_learned
 

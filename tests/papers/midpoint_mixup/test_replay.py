@@ -9,12 +9,12 @@ from tiny_run import simulate
 from mvsim.flow import GradientFlow, State
 from mvsim.judging.verdict import Count
 from mvsim.papers.midpoint_mixup.controls import with_training_accuracy_raised
-from mvsim.papers.midpoint_mixup.run_checks.closeness import SIZE
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
-from mvsim.papers.midpoint_mixup.run_checks.replay import FlowReplay, replayed_within
-from mvsim.papers.midpoint_mixup.run_checks.stretches import Budget, stretches
+from mvsim.papers.midpoint_mixup.run_checks.closeness import SIZE
 from mvsim.papers.midpoint_mixup.run_checks.records import records
+from mvsim.papers.midpoint_mixup.run_checks.replay import FlowReplay, replayed_within
 from mvsim.papers.midpoint_mixup.run_checks.replay_of_flow import LARGEST, LOSS, replayed
+from mvsim.papers.midpoint_mixup.run_checks.stretches import Budget, stretches
 from mvsim.runs.run import Run
 from mvsim.runs.simulation.field import field_of
 

@@ -11,18 +11,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from binomial import binomial_tail
+from mvsim.papers.midpoint_mixup.ensemble import exponent_of_k, over_k, over_seeds
 
 import mvsim
-from mvsim.judging.verdict import Count, Verdict, at_most, constant
 from mvsim.judging.number_text import side_text
-from mvsim.numerics.intervals import clopper_pearson
-from mvsim.papers.midpoint_mixup.theorems.definition import Earlier, Learned, definition_4_5, learned_features
-from mvsim.papers.midpoint_mixup.ensemble import exponent_of_k, over_k, over_seeds
-from mvsim.papers.midpoint_mixup.paths import path_in_k
+from mvsim.judging.verdict import Count, Verdict, at_most, constant
+from mvsim.numerics.intervals import clopper_pearson, clustered_interval
 from mvsim.papers.midpoint_mixup.judge_run import Judgement, judge
+from mvsim.papers.midpoint_mixup.paths import path_in_k
+from mvsim.papers.midpoint_mixup.theorems.definition import Earlier, Learned, definition_4_5, learned_features
 from mvsim.papers.midpoint_mixup.theorems.theorems import THEOREMS
 from mvsim.runs.run import Run
-from mvsim.numerics.intervals import clustered_interval
 
 
 def made_up(learned, accuracy, times=None):
