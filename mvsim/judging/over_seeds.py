@@ -147,6 +147,7 @@ def _decided(n: int, verdicts: Sequence[Verdict], lost: int, size: str, horizon:
         detail="; ".join([*told, horizon] if horizon else told),
         kind=first.kind,
         number=first.number,
+        subject=first.subject,
         part=first.part,
         check=first.check,
         count=Count(holds, runs, "runs", undecided),
@@ -184,7 +185,7 @@ def _classes(k: int, verdicts: Sequence[Verdict], lost: int) -> Verdict:
     detail += f"; {runs_text(lost)} lost" if lost else ""
     name, statement = f"{first.name}, classes of all runs", f"fraction of classes: {first.statement}"
     fraction = constant(name, statement, right / n, first.bound, above=True, detail=detail)
-    return replace(fraction, number=first.number, part=first.part, count=Count(right, n, "classes", k * undecided))
+    return replace(fraction, number=first.number, subject=first.subject, part=first.part, count=Count(right, n, "classes", k * undecided))
 
 
 def _median(verdicts: Sequence[Verdict]) -> Verdict:

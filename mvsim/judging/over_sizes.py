@@ -54,7 +54,7 @@ def over_sizes(name: str, judgements: Mapping[int, Sequence[Judgement]], lost: M
     statement = "k times the fraction of runs in which it does not hold, which 1 - O(1/k) keeps bounded: the largest"
     told = [f"with 95% intervals {', '.join(rows)}", *(["two k are no trend"] if len(rows) == 2 else []), *([path] if path else [])]
     trend = constant(f"{name} (trend in k)", statement, worst, detail="; ".join(told))
-    verdicts = [replace(trend, kind="theorem", number=everywhere[0].verdicts[0].number)]
+    verdicts = [replace(trend, kind="theorem").about(everywhere[0].verdicts[0].number, name)]
     by_k = {k: measured_constants(mine) for k, mine in sorted(judgements.items())}
     with_order = {v.name: v.number for judgement in everywhere for v in judgement.verdicts if v.status == "measured" and v.gathered in WITH_ORDER}
     for part in names_of(everywhere):

@@ -261,9 +261,9 @@ class Paper:
         """Return the statement with an identifier, or a number that is unique, or raise `UsageError`."""
         found = self.by_name.get(name.lower())
         if found is None:
-            several = [one.identifier for one in self.statements if one.number.lower() == name.lower()]
-            if several:
-                raise UsageError(f"{self.name}/{name}: is one of {' and '.join(several)}; say which")
+            number = name.rpartition("-")[2].lower()
+            if several := [f"{self.name}/{one.identifier}" for one in self.statements if one.number.lower() == number]:
+                raise UsageError(f"{echo(f'{self.name}/{name}')}: give {' or '.join(several)}")
             advice = suggestion(name.lower(), list(self.by_name))
             raise UsageError(f"{echo(f'{self.name}/{name}')}: is no statement of this paper{advice}; mvsim verify --list {self.name} names them")
         return found
