@@ -104,7 +104,7 @@ def _filtered_errors() -> Iterator[None]:
 
     def remembered(self: Any, now: Any, equation: Any, weight: np.ndarray, *rest: Any) -> Any:
         now, solution = solved(self, now, equation, weight, *rest)
-        near = None if solution is None else self._known.near(now)
+        near = None if solution is None else self._known.linearisation(now)
         last.clear()
         if near is not None:
             error = solution.correction.copy()
@@ -243,8 +243,8 @@ def _coarser_others(factor: float) -> Iterator[None]:
 DESIGNS: dict[str, Design] = {
     "as it is": nullcontext,
     "directions forgotten after each step": _without_memory,
-    "4 directions instead of 8": _constant(secants, "KEPT", 4),
-    "16 directions": _constant(secants, "KEPT", 16),
+    "4 directions instead of 8": _constant(secants, "MOST_DIRECTIONS", 4),
+    "16 directions": _constant(secants, "MOST_DIRECTIONS", 16),
     "at most 4 evaluations a step instead of 6": _constant(secants, "EVALUATIONS", 4),
     "at most 10 evaluations a step": _constant(secants, "EVALUATIONS", 10),
     "equations solved to 0.3 of the tolerance instead of 0.1": _constant(secants, "SOLVED", 0.3),
@@ -258,7 +258,9 @@ DESIGNS: dict[str, Design] = {
         secants._Others, "motion", property(lambda self: 0.0, lambda self, value: None), create=True
     ),
     "all neurons evaluated each time": _whole_evaluations,
-    "steps in t: no logarithm of the time since an escape": lambda: patch.object(stepper, "wound", lambda history, clock, weight: (history, clock)),
+    "steps in t: no logarithm of the time since an escape": lambda: patch.object(
+        stepper, "with_smaller_clock", lambda history, clock, weight: (history, clock)
+    ),
     "no frame that moves with dormant correlations": lambda: patch.object(system.ChartedField, "steady", lambda self, y: np.zeros(0, dtype=np.int64)),
     "Hessian without pairs of two other classes": lambda: patch.object(of_pairs, "blocks_of_other_classes", lambda *rest: 0.0),
     "70 % of the way to an escape in a step instead of 50 %": _constant(flow, "APPROACH", 0.7),
