@@ -74,7 +74,7 @@ class RunOptions(BaseModel):
     )
     seed: Annotated[int, PlainValidator(check_seed)] = Field(0, description="Fixes data, initial weights and everything else that is drawn.")
     integrator: Annotated[str, OneOf(INTEGRATORS)] = Field(
-        "flow", description="How time is stepped: along the gradient flow (flow; cvode, by SUNDIALS, to check it), or by gradient descent (gd)."
+        "flow", description="How time is stepped: along the gradient flow (flow), or by gradient descent (gd)."
     )
     t_end: Annotated[float | None, _checked_unless_none(check_positive, most=LAST_TIME)] = Field(
         None,
