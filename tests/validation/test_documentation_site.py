@@ -21,7 +21,7 @@ from mvsim.multi_view.parameters import Parameters
 from mvsim.papers.midpoint_mixup.claims import CLAIMS
 from mvsim.papers.midpoint_mixup.section_3.statements import SECTION_3
 from mvsim.papers.midpoint_mixup.theorems.theorems import THEOREMS
-from mvsim.runs.simulation.all_options import AllRunOptions
+from mvsim.runs.simulation.options import RunOptions
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -73,7 +73,7 @@ def test_simulations_on_a_page_are_legal(page):
         elif "k" in fields:
             assert Parameters(**fields)
         if "method" in given:
-            assert AllRunOptions(method=given["method"])
+            assert RunOptions(method=given["method"])
 
 
 @every_page

@@ -10,9 +10,9 @@ from stepping import Problem
 from tolerances import ROUNDOFF
 
 from mvsim.base.errors import DivergedError
-from mvsim.flow import known
+from mvsim.flow import linearisation_cache
 from mvsim.flow import stepper as the_stepper
-from mvsim.flow.near import Near
+from mvsim.flow.linearisation import Linearisation
 from mvsim.flow.secants import Secants
 from mvsim.flow.stepper import COST_OF_UNSOLVED, LONGEST_INVERSE, Stepper
 from mvsim.numerics.arrow_matrix import Curvature
@@ -23,7 +23,7 @@ def test_the_preconditioner_is_the_inverse_in_the_coordinates_of_y(index):
     rng = np.random.default_rng(0)
     square = rng.standard_normal((5, 5))
     H, slope = square @ square.T, 10.0 ** rng.uniform(-3, 3, 5)
-    near = Near(Curvature.of_border(np.arange(5), H), slope, index, lambda x: x, lambda y: True)
+    near = Linearisation(Curvature.of_border(np.arange(5), H), slope, index, lambda x: x, lambda y: True)
     matrix = np.eye(5) + 0.3 * slope[:, None] * H / slope
     inverse = np.linalg.inv(matrix)[np.ix_(index, index)]
     r = rng.standard_normal((2, len(index)))
@@ -38,13 +38,13 @@ class Counted(Problem):
         super().__init__(lambda y: -100.0 * y, lambda y: -100.0 * np.eye(1), lambda y: np.full(1, 1e-4))
         self.lifetime, self.serves, self.places, self.gammas = lifetime, serves, [], []
 
-    def near(self, y):
+    def linearisation(self, y):
         self.places.append(y)
-        near = super().near(y)
+        near = super().linearisation(y)
         shifted = near.curvature.shifted
         curvature = replace(near.curvature, lifetime=self.lifetime)
 
-        class Noting(Near):
+        class Noting(Linearisation):
             def preconditioner(noting, gamma, exactly=False):  # noqa: N805
                 self.gammas.append(gamma)
                 solve = shifted(gamma).solve
@@ -67,7 +67,7 @@ def test_the_whole_hessian_is_told_column_by_column_if_it_is_known_but_for_where
     square = rng.standard_normal((6, 6))
     H, slope, index = square @ square.T, np.array([1.0, 1.0, 30.0, 1.0, 1.0, 1.0]), np.array([0, 2, 3, 5])
     stiff_part = Curvature.of_border(np.arange(6), np.diag(np.diag(H)))
-    near = Near(stiff_part, slope, index, lambda x: x, lambda y: True, (lambda v: H @ v) if known else None, np.array([1, 2]))
+    near = Linearisation(stiff_part, slope, index, lambda x: x, lambda y: True, (lambda v: H @ v) if known else None, np.array([1, 2]))
     off_chart = [0, 3, 5]
     whole = np.zeros((6, 6))
     whole[np.ix_(off_chart, off_chart)] = H[np.ix_(off_chart, off_chart)]
@@ -81,7 +81,7 @@ def test_the_whole_hessian_is_formed_where_the_chart_is_straight():
     square = np.random.default_rng(1).standard_normal((4, 4))
     H, slope, index = (square @ square.T, np.array([1.0, 30.0, 1.0, 1.0]), np.array([0, 1, 3]))
     nothing = Curvature.nothing(H)
-    near = Near(nothing, slope, index, lambda x: x, lambda y: True, lambda v: H @ v, np.array([1]))
+    near = Linearisation(nothing, slope, index, lambda x: x, lambda y: True, lambda v: H @ v, np.array([1]))
     exact = near.hessian(True)
     assert exact.border_index.tolist() == [0, 3]
     assert np.array_equal(exact.border, (square @ square.T)[np.ix_([0, 3], [0, 3])])
@@ -103,13 +103,13 @@ class Coupled(Problem):
     def spent(self, products):
         self.counted += products
 
-    def near(self, y):
+    def linearisation(self, y):
         def product(v):
             self.products += 1
             return self.H @ v
 
         stiff_part = Curvature.of_border(np.arange(40), np.zeros((40, 40)))
-        return replace(super().near(y), curvature=stiff_part, product=product if self.product else None)
+        return replace(super().linearisation(y), curvature=stiff_part, product=product if self.product else None)
 
 
 def test_the_whole_hessian_preconditions_once_equations_that_failed_have_cost_as_much():
@@ -130,7 +130,7 @@ def test_the_whole_hessian_preconditions_once_equations_that_failed_have_cost_as
 
 
 def test_it_is_made_once_where_nothing_asks_for_another(monkeypatch):
-    monkeypatch.setattr(known, "OUTGROWN", math.inf)
+    monkeypatch.setattr(linearisation_cache, "OUTGROWN", math.inf)
     problem = Counted()
     states = states_of(problem, 60)
     assert len(problem.places) == 1
@@ -147,7 +147,7 @@ def test_it_is_made_anew_when_it_is_old():
 
 
 def test_it_is_made_anew_when_the_clock_has_outgrown_it(monkeypatch):
-    monkeypatch.setattr(known, "OUTGROWN", 1.25)
+    monkeypatch.setattr(linearisation_cache, "OUTGROWN", 1.25)
     problem = Counted()
     states = states_of(problem, 60)
     assert len(problem.places) > 5
@@ -159,10 +159,10 @@ def test_it_is_made_anew_when_the_clock_has_outgrown_it(monkeypatch):
 
 @pytest.mark.parametrize("lasting", [False, True])
 def test_a_whole_hessian_that_keeps_its_size_is_not_outgrown(monkeypatch, lasting):
-    monkeypatch.setattr(known, "OUTGROWN", 1.25)
+    monkeypatch.setattr(linearisation_cache, "OUTGROWN", 1.25)
     problem = Coupled(product=True)
-    near = problem.near
-    problem.near = lambda y: replace(near(y), lasting=lasting)
+    near = problem.linearisation
+    problem.linearisation = lambda y: replace(near(y), lasting=lasting)
     stepper, time, lifetimes = Stepper(problem), 0.0, []
     state = stepper.started(np.zeros(40), np.zeros(2), 1e-3, problem.rate(np.zeros(40)))
     for _ in range(500):
@@ -177,8 +177,8 @@ def test_a_whole_hessian_that_keeps_its_size_is_not_outgrown(monkeypatch, lastin
 def until_exact(lasting):
     """A stepper and its state once the whole Hessian has been formed."""
     problem = Coupled(product=True)
-    near = problem.near
-    problem.near = lambda y: replace(near(y), lasting=lasting)
+    near = problem.linearisation
+    problem.linearisation = lambda y: replace(near(y), lasting=lasting)
     stepper = Stepper(problem)
     state = stepper.started(np.zeros(40), np.zeros(2), 1e-3, problem.rate(np.zeros(40)))
     while not state.exact:
@@ -192,7 +192,7 @@ HELD = pytest.mark.parametrize(("lasting", "dear", "held"), [(True, 39, True), (
 
 @HELD
 def test_a_whole_hessian_that_is_dear_is_held_on_to_where_an_equation_fails(lasting, dear, held, monkeypatch):
-    monkeypatch.setattr(the_stepper, "DEAR", dear)
+    monkeypatch.setattr(the_stepper, "EXPENSIVE_HESSIAN", dear)
     stepper, state = until_exact(lasting)
     fail(1, monkeypatch)
     after, _ = stepper.step(state, 1e12, stepper.system.gains)
@@ -202,7 +202,7 @@ def test_a_whole_hessian_that_is_dear_is_held_on_to_where_an_equation_fails(last
 
 @HELD
 def test_a_whole_hessian_that_is_dear_is_formed_again_at_once_after_the_past_was_dropped(lasting, dear, held, monkeypatch):
-    monkeypatch.setattr(the_stepper, "DEAR", dear)
+    monkeypatch.setattr(the_stepper, "EXPENSIVE_HESSIAN", dear)
     stepper, state = until_exact(lasting)
     restarted = stepper._restarted(state, 1.0, stepper.system.rate(state.history.Z[0, :40]))
     assert not restarted.exact
@@ -217,7 +217,7 @@ def test_equations_that_failed_still_count_after_the_past_was_dropped_where_the_
     stepper, state = until_exact(True)
     counted = replace(state, exact=False, unsolved=17)
     for dear, count in ((39, 17), (40, 0)):
-        monkeypatch.setattr(the_stepper, "DEAR", dear)
+        monkeypatch.setattr(the_stepper, "EXPENSIVE_HESSIAN", dear)
         assert stepper._restarted(counted, 1.0, stepper.system.rate(state.history.Z[0, :40])).unsolved == count
 
 

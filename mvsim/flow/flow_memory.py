@@ -1,4 +1,4 @@
-"""What a trajectory of the flow carries from step to step."""
+"""All that the next step of a flow depends on, besides the state."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 
 from mvsim.flow.arrays import unpack
 from mvsim.flow.chart import EscapeChart
-from mvsim.flow.resting import Resting
+from mvsim.flow.resting import RestState
 from mvsim.flow.stepper_state import StepperState
 
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """All that the next step depends on, besides the state.
+    """What the next step depends on.
 
     Attributes
     ----------
     chart : EscapeChart
         The coordinates.
-    resting : Resting
+    resting : RestState
         Which of them rest.
     stepper : StepperState
         Where the stepper of the others is.
@@ -44,7 +44,7 @@ class Memory:
     moving_since : float
         ``since_escape`` at that step.
     log_loss : float
-        ln J at the end of the last step, as told from the last evaluation.
+        ln J at the end of the last step, to first order from the last evaluation.
     marked_log_loss : float
         ln J at the last mark, evaluated.
     marked_integral : float
@@ -52,7 +52,7 @@ class Memory:
     """
 
     chart: EscapeChart
-    resting: Resting
+    resting: RestState
     stepper: StepperState
     size: float
     time_lost: float
@@ -70,4 +70,4 @@ class Memory:
 
 def unpack_memory(arrays: Mapping[str, np.ndarray]) -> Memory | None:
     """Return the memory that was packed; None, so that a flow starts anew, if there is none or it is that of an earlier stepper."""
-    return unpack(Memory, arrays) if "stepper.linearised_clock" in arrays else None
+    return unpack(Memory, arrays) if "stepper.form_hessian" in arrays else None
