@@ -1,4 +1,4 @@
-"""The verdicts of `mvsim verify --result` on Section 3, over five k and ten seeds: each with its measured number and the exponent of k in it.
+"""The verdicts of `mvsim verify midpoint/lemma-3.2` and others on Section 3, over five k and ten seeds: each with its measured number and the exponent of k in it.
 
 The number is the worst over data sets where something is decided, and the median where nothing is.
 
@@ -100,6 +100,6 @@ def passage(results: dict[str, Any]) -> str:
     heads = ("statement", "measured", "needed", "verdict", *(f"k = {k}" for k in results["k"]), "exponent of k")
     return (
         f"{results['seeds']} data sets at each k: the worst number where a value is needed, else the median. Numbers have no "
-        "unit; those of round-off count as 0. `docs/linear-regime.md` says what the words mean; `mvsim verify --result 3.2 --all` says with each "
+        "unit; those of round-off count as 0. `docs/linear-regime.md` says what the words mean; `mvsim verify midpoint/3.2 --all` says with each "
         f"verdict where the number comes from.\n\n{table(heads, lines)}"
     )
