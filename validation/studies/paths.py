@@ -1,6 +1,6 @@
 """Theorems 4.6 and 4.7 along paths r0(k) that go to 0: the literal one, d = k^20, and a slower one.
 
-Each point is what `mvsim verify midpoint/theorem-NUMBER --path PATH` says at one k, over seeds. The picture, figures/paths.png, has the fraction of runs in
+Each point is what `mvsim verify midpoint/NUMBER --path PATH` says at one k, over seeds. The picture, figures/paths.png, has the fraction of runs in
 which each theorem holds. The constants of the proofs have exponents of k, with intervals from a bootstrap over seeds. Which steps of the proofs runs
 contradict is counted over the same seeds; all steps, at more k and fewer seeds: study proof_map.
 
