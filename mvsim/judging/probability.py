@@ -22,11 +22,6 @@ def further_needed(successes: int, trials: int, bound: float) -> int | None:
         What there is so far.
     bound : float
         In (0, 1).
-
-    Returns
-    -------
-    int or None
-        0 if the lower end is there already, None if more than `MOST_FURTHER` were needed.
     """
 
     def enough(further: int) -> bool:

@@ -116,22 +116,7 @@ class Report:
 
 
 def report_of_runs(runs: Sequence[Run], sections: Iterable[Section], command: str) -> Report:
-    """Return the report on some runs.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        At least one; at most as many as a picture holds.
-    sections : iterable of Section
-        Verdicts on them.
-    command : str
-        What makes the report.
-
-    Raises
-    ------
-    UsageError
-        If a run is given twice.
-    """
+    """Return the report on some runs."""
     refuse_repeated(runs)
     title = "; ".join(dict.fromkeys(map(_run_title, runs)))
     return Report(

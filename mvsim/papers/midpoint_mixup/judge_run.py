@@ -94,22 +94,9 @@ def check_model(parameters: Parameters, where: str = "") -> None:
 def judge(run: Run, theorem: str | None, data: Dataset | None = None, everything: bool = True) -> Judgement:
     """Judge a run by a theorem, whatever its training loss (`check_method` is for callers who mind), and by what is claimed on the way.
 
-    Parameters
-    ----------
-    run : Run
-        A run.
-    theorem : str or None
-        Number of the theorem. Without one, which the training loss may not have, the claims about the initial state and the data are judged and no
-        others: the rest of the proofs follows the two losses that have a theorem.
-    data : Dataset, optional
-        What it was trained on, if not what its parameters and seed say.
-    everything : bool
-        Without it, the theorem and Definition 4.5 only.
-
-    Returns
-    -------
-    Judgement
-        Without two views of a class, what does not need them.
+    Without a theorem the claims about the initial state and the data are judged and no others: the rest of the proofs follows the two losses that
+    have one. ``data`` are the points that it was trained on, if not those of its parameters and seed. Not ``everything``: the theorem and Definition
+    4.5 only.
     """
     check_complete(run)
     with one_blas_thread():  # its threads wait for each other; beside any other work that takes several times as long as one alone

@@ -22,27 +22,7 @@ from mvsim.sweeps.values import told
 
 
 def judge_sweep(runs: Runs, begin: Callable[[Run, int, int], None] | None = None) -> Iterator[Section]:
-    """Judge all runs of a sweep that are done and have a theorem.
-
-    Parameters
-    ----------
-    runs : Runs
-        The sweep.
-    begin : callable, optional
-        Is told of each run before it is judged, with how many were before it and how many there are.
-
-    Yields
-    ------
-    Section
-        The theorem over the seeds of each combination of swept values; then, for each combination apart from k, how that goes with k. What is swept
-        side by side with k may differ from one k to the next; where one k has several values of it, there is no one trend, and that is said. Runs
-        that failed count as undecided; cells that are not done are left out, and the verdict says how many.
-
-    Raises
-    ------
-    UsageError
-        If no run is done, or none has a theorem.
-    """
+    """Judge all runs of a sweep that are done and have a theorem."""
     number_of = {theorem.method: number for number, theorem in THEOREMS.items()}
     asked = cells_to_judge(runs)
     to_judge = sum(standing.state == "done" for _, standing in asked)
@@ -135,12 +115,6 @@ def contents_of(runs: Iterable[Run]) -> dict[str, str]:
 
 
 def contents_of_sweep(runs: Runs) -> dict[str, str]:
-    """Return the content hashes of the runs of a sweep that are judged, by file.
-
-    Raises
-    ------
-    UsageError
-        If one cannot be read.
-    """
+    """Return the content hashes of the runs of a sweep that are judged, by file."""
     files = [runs.folder.path_of(cell) for cell, standing in cells_to_judge(runs) if standing.state == "done"]
     return {str(file): read_provenance(file)["sha256"] for file in files}

@@ -24,19 +24,7 @@ MANY = 1e6
 
 
 def calculations(evidence: Evidence, slope: Slope = smoothed_relu_derivative) -> list[Verdict]:
-    """Check every calculation.
-
-    Parameters
-    ----------
-    evidence : Evidence
-        A run.
-    slope : callable
-        R' of the right-hand sides; another than that of Definition 4.2 must make the identities fail.
-
-    Returns
-    -------
-    list of Verdict
-    """
+    """Check every calculation."""
     return [step.verdict(evidence, slope) for step in CALCULATIONS.values()]
 
 
