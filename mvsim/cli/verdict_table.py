@@ -112,7 +112,6 @@ def wrapped(words: str, indent: int = 0) -> list[str]:
 
 
 def _styled(status: Status) -> str:
-    """Return a status, coloured on a terminal, as wide as its column."""
     padded = f"{status:<{INDENT}}"
     if not sys.stdout.isatty():
         return padded

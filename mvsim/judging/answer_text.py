@@ -223,7 +223,6 @@ def _by_what(parts: Sequence[Verdict]) -> str:
 
 
 def _measured(part: Verdict) -> str:
-    """Return what one part of a theorem is decided by."""
     if part.count is None or part.count.what != "classes":
         return f"{part.part} {number_text(part.measured)}"
     return str(part.count) + ("" if part.bound in (None, 1.0) else f" (needed: {math.ceil(part.bound * part.count.of - 1e-9)})")
@@ -257,12 +256,10 @@ def _worst(verdicts: Collection[Verdict]) -> Status:
 
 
 def _first(names: Sequence[str]) -> str:
-    """Return the first of some names, and how many more there are."""
     return ", ".join(names[:MOST]) + (f" and {len(names) - MOST} more" if len(names) > MOST else "")
 
 
 def _and(names: Sequence[str]) -> str:
-    """Return names as a sentence lists them."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 

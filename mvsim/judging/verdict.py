@@ -165,7 +165,6 @@ class Verdict:
         return replace(self, name=f"{self.name}, {size} = {n}", check=self.name)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: a row for each field that says something."""
         rows = [(name.replace("_", " "), value) for name in SHOWN if (value := getattr(self, name)) not in (None, "")]
         return fragment(f"{self.name}: {self.status}", rows)
 

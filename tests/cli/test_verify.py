@@ -98,7 +98,7 @@ def test_a_step_that_is_not_about_the_run_is_not_passed(mvsim, runs):
 
 
 def test_results_are_checked_before_runs_are_made(mvsim, tmp_path):
-    result = mvsim("verify", "midpoint/4.6", "midpoint/3.2", "--k", "4", "--k", "5", "--d", "400", "--d", "500", "--runs-dir", tmp_path / "made")
+    result = mvsim("verify", "midpoint/4.6", "midpoint/3.2", "--k", "4", "--rho", "0.1", "--runs-dir", tmp_path / "made")
     assert result.code == 2
     assert not list(tmp_path.glob("made/*.nc"))
 

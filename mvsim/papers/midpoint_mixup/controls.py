@@ -48,7 +48,6 @@ class KeptRuns(NamedTuple):
 
 
 def _trained(theorem: str, method: str, **options: Any) -> Callable[..., list[Verdict]]:
-    """Judge a run by a theorem."""
 
     def judged(setting: KeptRuns, seed: int) -> list[Verdict]:
         p, folder = setting
@@ -83,7 +82,6 @@ def _followed(
 
 
 def _formulas(slope: Callable[[np.ndarray, float, float], np.ndarray] | None = None) -> Callable[..., list[Verdict]]:
-    """Compare the engine's gradients with formulas that contain another activation."""
 
     def judged(setting: KeptRuns, seed: int) -> list[Verdict]:
         p, folder = setting
@@ -94,7 +92,6 @@ def _formulas(slope: Callable[[np.ndarray, float, float], np.ndarray] | None = N
 
 
 def _tampered(change: Callable[[Run], Run], shuffled: bool = False, method: str = "erm") -> Callable[..., list[Verdict]]:
-    """Judge a run whose file was changed afterwards, or whose labels were, as evidence."""
 
     def judged(setting: KeptRuns, seed: int) -> list[Verdict]:
         p, folder = setting

@@ -153,7 +153,6 @@ def _ending(verdict: Verdict, soon: str) -> Verdict:
 
 
 def _no_theorem(run: Run, learned: Learned) -> Verdict:
-    """Report that no theorem speaks of the training loss of a run, and what came of it."""
     about = ", ".join(f"{number} is about {theorem.method}" for number, theorem in THEOREMS.items())
     statement = f"training accuracy is 1 and features are learned from some t on, by a theorem about method {run.method}"
     detail = f"no theorem is about method {run.method} ({about}); at the end training accuracy {learned.accuracy:.4g}, {classes_told(learned)}"
@@ -161,7 +160,6 @@ def _no_theorem(run: Run, learned: Learned) -> Verdict:
 
 
 def _not_applicable(theorem: str, p: Parameters) -> Verdict:
-    """Report that a theorem and the claims of its proof say nothing about a run, and what does."""
     if p.model != NETWORK.name:
         statement = "it and the claims of its proof are about the network; Section 3 is about linear models, over data sets and without runs"
         why = "Section 3 is about linear models: mvsim verify midpoint/lemma-3.2 (proposition-3.3, 3.4, 3.5) judges it on data sets, not on a run"

@@ -65,7 +65,6 @@ class _AtK(NamedTuple):
 
 
 def _trend(number: str, path: list[_AtK]) -> list[Verdict]:
-    """Return how a theorem goes with k, if each k has one set of runs."""
     name = f"Theorem {number}"
     several = [at.where for at in path if sum(other.k == at.k for other in path) > 1]
     if several:
@@ -82,7 +81,6 @@ def cells_to_judge(runs: Runs) -> list[tuple[Cell, Standing]]:
 
 
 def _section(number: str, cell: Cell, judgements: list[Judgement], lost: list[str], waiting: int) -> Section:
-    """Return the verdicts over the seeds of one combination."""
     k, where = cell.parameters.k, _key(cell, {"seed", "method"})
     where = where if "k" in cell.swept else ", ".join(part for part in (f"k={k}", where) if part)
     title, place = f"Theorem {number}, {where}", f"at {where}"
@@ -105,7 +103,6 @@ def _groups(cells: list[tuple[Cell, Standing]], without: set[str]) -> dict[Any, 
 
 
 def _key(cell: Cell, without: set[str]) -> str:
-    """Return the swept values of a cell in words, without some names."""
     return ", ".join(f"{name}={value if isinstance(value, str) else told(value)}" for name, value in cell.swept.items() if name not in without)
 
 

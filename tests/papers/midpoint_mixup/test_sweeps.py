@@ -75,7 +75,7 @@ def test_two_values_that_go_with_one_k_make_no_trend(tmp_path, quickly):
 def test_a_combination_whose_runs_all_failed_is_undecided(tmp_path, quickly):
     runs = runs_of(tmp_path, {"k": "3,4", "method": "erm"}, failed=[0])
     (lost, *_) = sweeps.judge_sweep(runs)
-    assert (lost.verdicts[0].status, lost.verdicts[0].detail) == ("inconclusive", "seed 0 failed: stuck")
+    assert (lost.verdicts[0].status, lost.verdicts[0].detail) == ("inconclusive", "none of 1 runs could be followed to an end: seed 0 failed: stuck")
     (*_, trend) = sweeps.judge_sweep(runs)
     assert "at k = 3 [0, 3] (0 of 1 run fail, 1 undecided, counted as failing)" in trend.verdicts[0].detail
 

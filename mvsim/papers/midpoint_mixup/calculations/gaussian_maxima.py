@@ -145,7 +145,6 @@ def _between(name: str, statement: str, measured: float, bound: float, low: floa
 
 
 def _shared(intervals: int) -> float:
-    """Return the confidence of each of several intervals that together have `CONFIDENCE` at least."""
     return 1.0 - (1.0 - CONFIDENCE) / intervals
 
 

@@ -50,7 +50,6 @@ def _classes(parameters: Parameters, seed: int) -> list[OneClass]:
 
 
 def _erm(one: OneClass, own: np.ndarray) -> np.ndarray:
-    """Return the pull of ERM where that of Midpoint Mixup is asked for."""
     return one.erm_pull(own[one.y])
 
 
