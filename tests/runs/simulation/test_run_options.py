@@ -109,7 +109,7 @@ def test_what_an_integrator_and_a_loss_take_is_shown_everywhere(tmp_path):
     assert "--zeta FLOAT damped: friction." in shown
     assert "sharp: weight of the hardest points. [default: 0.5]" in shown
     assert "; sharp: pairs that are looked at." in shown
-    assert "[choices: flow, gd, cvode, damped]" in shown
+    assert "[choices: flow, gd, damped]" in shown
     assert answer["made"][0] == 0
     integrator, options = answer["provenance"]["integrator"], answer["provenance"]["options"]
     assert integrator == {"name": "damped", "damping": 0.5, "t_end": 3.0, "settled_factor": 10.0}
