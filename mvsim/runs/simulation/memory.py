@@ -11,8 +11,8 @@ from mvsim.multi_view.memory_limits import check_fits
 from mvsim.multi_view.parameters import Parameters
 from mvsim.runs.recording.memory import needs_of_test
 from mvsim.runs.recording.variables import When, variables_of
-from mvsim.runs.simulation.all_options import DEFAULTS
 from mvsim.runs.simulation.cost import gradients_of_flow
+from mvsim.runs.simulation.options import DEFAULTS
 
 _LIBRARIES = 245 * 2**20
 """Bytes taken by the interpreter and the libraries."""
