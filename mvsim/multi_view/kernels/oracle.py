@@ -13,8 +13,8 @@ from mvsim.multi_view.activations import Activation
 from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.kernels.base import Evaluation, Kernel
 from mvsim.multi_view.kernels.by_batches import BatchEvaluation
-from mvsim.multi_view.kernels.pieces import BATCH_BYTES
 from mvsim.multi_view.parameters import Parameters
+from mvsim.multi_view.piece_sizes import BATCH_BYTES
 
 
 class OracleKernel(Kernel):

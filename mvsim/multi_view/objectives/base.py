@@ -23,10 +23,10 @@ from mvsim.base.options import check_choice
 from mvsim.losses import LOSSES, CrossEntropy, Points, PointwiseLoss
 from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.diagnostics import log_signal_strength
-from mvsim.multi_view.kernels import make_kernel, usable_backend
+from mvsim.multi_view.kernels import check_device_memory, make_kernel, memory_of, usable_backend
 from mvsim.multi_view.kernels.finite import check_finite
 from mvsim.multi_view.kernels.sums import NeuronSum
-from mvsim.multi_view.objectives.memory import check_objective_memory
+from mvsim.multi_view.memory import bytes_of_objective, check_fits
 from mvsim.multi_view.objectives.resident import Resident
 from mvsim.multi_view.parameters import Deviation, Parameters
 from mvsim.numerics.arrow_matrix import Curvature
@@ -294,7 +294,9 @@ class Objective(ABC):
         """Return c, checked, and make sure before the first evaluation that it fits in memory."""
         c = self._checked(c)
         if not self._fits:
-            check_objective_memory(self.data.sized(self.parameters), self.sums_all_pairs, self._backend)
+            sized, mixes, backend = self.data.sized(self.parameters), self.sums_all_pairs, self._backend
+            check_device_memory(sized, mixes, backend)
+            check_fits(sized, lambda p: bytes_of_objective(p, mixes, memory_of(p, backend)), " for the objective")
             self._fits = True
         return c
 

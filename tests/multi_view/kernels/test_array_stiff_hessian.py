@@ -9,7 +9,7 @@ from strict_device import PLACE, STRICT
 from tolerances import HESSIAN_ROUNDOFF
 
 import mvsim
-from mvsim.multi_view.kernels import limits
+from mvsim.multi_view import piece_sizes
 from mvsim.multi_view.kernels.array.array_kernel import ArrayPatchesKernel
 
 MIXINGS = [0.3, {"atoms": [0.2, 0.5, 1.0], "probabilities": [0.3, 0.4, 0.3]}]
@@ -63,7 +63,7 @@ def test_it_stays_on_the_device(method, strict):
 
 @pytest.mark.parametrize("case", ["random codebook", "with one view", "with three views", "shared patterns"])
 def test_larger_ones_of_points_are_left_to_the_own_correlations(case, monkeypatch):
-    monkeypatch.setattr(limits, "HESSIAN_ROWS", 0)
+    monkeypatch.setattr(piece_sizes, "HESSIAN_ROWS", 0)
     problem = problems.problem(case)
     found, expected = (objective("erm", problem, backend).curvature(problem.c) for backend in ("array", "numba"))
     assert_same(found, expected, problem.c)

@@ -162,7 +162,7 @@ def scaling(sizes: Sizes, results: Path) -> dict[str, Any]:
 
 
 def memory(sizes: Sizes, results: Path) -> dict[str, Any]:
-    """Measure peak memory in processes of their own, beside what `mvsim.runs.simulation.memory` predicts."""
+    """Measure peak memory in processes of their own, beside what `mvsim.runs.simulation.cost` predicts."""
     rows = []
     for parameters, method, t_end in sizes.memory:
         problem = {"parameters": parameters, "method": method, "t_end": t_end}

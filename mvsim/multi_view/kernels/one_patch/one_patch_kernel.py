@@ -23,9 +23,9 @@ from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.kernels.base import Evaluation, Kernel
 from mvsim.multi_view.kernels.by_batches import BatchEvaluation
 from mvsim.multi_view.kernels.one_patch.softmax import AllPairsSoftmax
-from mvsim.multi_view.kernels.pieces import BATCH_BYTES
 from mvsim.multi_view.kernels.sums import LossSum
 from mvsim.multi_view.parameters import Parameters
+from mvsim.multi_view.piece_sizes import BATCH_BYTES
 
 
 class OnePatchKernel(Kernel):

@@ -27,13 +27,11 @@ import numpy as np
 
 from mvsim.losses import AllPairs, CrossEntropy, Unmixed
 from mvsim.multi_view.kernels.sums import GenericSum, NeuronSum, neuron_sum
+from mvsim.multi_view.piece_sizes import BLOCK
 from mvsim.numerics.blas_threads import one_blas_thread
 
 if TYPE_CHECKING:
     from mvsim.multi_view.kernels.one_patch.one_patch_kernel import OnePatchKernel
-
-BLOCK = 2**21
-"""Entries of Z that are formed at a time, 16 MiB."""
 
 LARGEST_SPREAD = 600.0
 """Differences of outputs on one point up to which Z does not underflow: its entries are then at least exp(-600)."""

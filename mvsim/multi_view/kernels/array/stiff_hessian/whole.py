@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from mvsim.multi_view import piece_sizes
 from mvsim.multi_view.activations import Elementwise
-from mvsim.multi_view.kernels import limits
+from mvsim.multi_view.kernels.limits import HESSIAN_LIFETIME
 from mvsim.multi_view.kernels.shared_noise.layout import Layout
 from mvsim.numerics.arrow_matrix import Curvature
 from mvsim.numerics.devices import Device
@@ -57,11 +58,11 @@ class Points:
 
 
 def whole_hessian(points: Points, activation: Elementwise, c: Any, which: Any, outputs: Any) -> Curvature | None:
-    """Return the Hessian, or None if it has more than `limits.HESSIAN_ROWS` rows; arguments as for `stiff_hessian_of_points`."""
+    """Return the Hessian, or None if it has more than `HESSIAN_ROWS` rows; arguments as for `stiff_hessian_of_points`."""
     xp, (k, m, F) = namespace_of(c), c.shape
     escaped = xp.nonzero(flat(which))[0]  # y m + r
     E, (N, views, _) = escaped.shape[0], points.signal.shape
-    if E * F > limits.HESSIAN_ROWS:
+    if E * F > piece_sizes.HESSIAN_ROWS:
         return None
     owner = escaped // m
     correlations = xp.take(xp.reshape(c, (k * m, F)), escaped, axis=0)  # (E, F)
@@ -92,7 +93,7 @@ def whole_hessian(points: Points, activation: Elementwise, c: Any, which: Any, o
     within = of_noise + xp.maximum(of_signal, 0.0)[:, :, None] * xp.eye(F, dtype=xp.float64, device=points.device.place)
     H = H + within[:, :, None, :] * one[:, None, :, None]
     index = F * escaped[:, None] + integers_like(F, escaped)
-    return Curvature.of_border(flat(index), xp.reshape(H, (E * F, E * F)), limits.HESSIAN_LIFETIME)
+    return Curvature.of_border(flat(index), xp.reshape(H, (E * F, E * F)), HESSIAN_LIFETIME)
 
 
 def _probability_of_others(softmax: Any, owner: Any) -> Any:
