@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from mvsim.losses import AllPairs, Points, PointwiseLoss
+from mvsim.multi_view.kernels.evaluation import Evaluation
 from mvsim.numerics.namespaces import namespace_of
 from mvsim.numerics.primitives import primitives_of
 from mvsim.numerics.vectors import flat, integers_like
-
-if TYPE_CHECKING:
-    from mvsim.multi_view.kernels.base import Evaluation
 
 
 class Network(Protocol):

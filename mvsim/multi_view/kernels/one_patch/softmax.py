@@ -21,17 +21,16 @@ Rows of Z are formed some at a time. Where outputs are so far apart that an entr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from mvsim.losses import AllPairs, CrossEntropy, Unmixed
+from mvsim.multi_view.kernels.base import Kernel
 from mvsim.multi_view.kernels.sums import GenericSum, NeuronSum, neuron_sum
 from mvsim.multi_view.piece_sizes import BLOCK
 from mvsim.numerics.blas_threads import one_blas_thread
-
-if TYPE_CHECKING:
-    from mvsim.multi_view.kernels.one_patch.one_patch_kernel import OnePatchKernel
 
 LARGEST_SPREAD = 600.0
 """Differences of outputs on one point up to which Z does not underflow: its entries are then at least exp(-600)."""
@@ -79,10 +78,10 @@ class _Factors(NamedTuple):
 class AllPairsSoftmax:
     """The sum over all pairs."""
 
-    def __init__(self, kernel: OnePatchKernel, points: AllPairs, pointwise: CrossEntropy) -> None:
-        self._kernel, self._lam = kernel, points.share
+    def __init__(self, kernel: Kernel, x: csr_array, labels: np.ndarray, points: AllPairs, pointwise: CrossEntropy) -> None:
+        self._kernel, self._x, self._lam = kernel, x, points.share
         self._generic = GenericSum(kernel, points, pointwise)
-        N, labels = kernel.N, kernel.labels
+        N = kernel.N
         mu = 1.0 - self._lam
         self._targets = np.repeat(2.0 * self._lam * mu * np.bincount(labels, minlength=kernel.k)[:, None], N, axis=1)
         self._targets[labels, np.arange(N)] += N * (self._lam**2 + mu**2)
@@ -150,7 +149,7 @@ class AllPairsSoftmax:
 
     def _pulled_back(self, D: np.ndarray, c: np.ndarray) -> np.ndarray:
         """Return (k, m, F): D (k, N) times the points, the same for every neuron of a class."""
-        return np.repeat((self._kernel.x.T @ D.T).T[:, None], c.shape[1], axis=1)
+        return np.repeat((self._x.T @ D.T).T[:, None], c.shape[1], axis=1)
 
 
 def _too_far_apart(outputs: np.ndarray) -> bool:

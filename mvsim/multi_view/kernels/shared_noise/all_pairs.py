@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from mvsim.losses import AllPairs
-from mvsim.multi_view.kernels.base import Evaluation
+from mvsim.multi_view.kernels.evaluation import Evaluation
 from mvsim.multi_view.kernels.shared_noise.columns import Columns
 from mvsim.multi_view.kernels.shared_noise.layout import Layout, PairBlocks, PairPlan, plan_pairs
 from mvsim.multi_view.kernels.shared_noise.sums_by_moments import MomentSums

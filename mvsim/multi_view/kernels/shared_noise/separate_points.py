@@ -9,7 +9,7 @@ import numpy as np
 
 from mvsim.losses import ListedPairs, Unmixed
 from mvsim.losses.points import soft_labels
-from mvsim.multi_view.kernels.base import Evaluation
+from mvsim.multi_view.kernels.evaluation import Evaluation
 from mvsim.multi_view.kernels.shared_noise.columns import Columns
 from mvsim.multi_view.kernels.shared_noise.layout import Layout
 from mvsim.multi_view.kernels.shared_noise.listed_outputs import ListedOutputs
