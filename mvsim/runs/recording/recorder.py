@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -77,10 +76,10 @@ class Recorder:
         self.entries, self.escapes = EscapeLog.started(own, self.threshold), EscapeLog.started(own, self.linear_from)
         self.record(state)
 
-    def observe(self, before: State, after: State, fetch: Callable[[Any], np.ndarray] = np.asarray) -> None:
-        """Take note of what escaped and what entered B_{y,l} between two successive states, on a device from which arrays are fetched."""
-        self.entries.observe(before, after, fetch)
-        self.escapes.observe(before, after, fetch)
+    def observe(self, before: State, after: State) -> None:
+        """Take note of what escaped and what entered B_{y,l} between two successive states."""
+        self.entries.observe(before, after)
+        self.escapes.observe(before, after)
 
     def record(self, state: State) -> None:
         """Measure a state and keep the results.
