@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,8 +10,6 @@ from mvsim.multi_view.activations import activation_of
 from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.parameters import Parameters
 from mvsim.numerics.logarithms import exponential, logarithm
-from mvsim.numerics.namespaces import namespace_of
-from mvsim.numerics.vectors import integers_like
 
 
 def own_correlations(c: np.ndarray) -> np.ndarray:
@@ -120,15 +117,15 @@ def output_ranges(outputs: np.ndarray, labels: np.ndarray) -> OutputRanges:
     return ranges
 
 
-def softmax_gap(outputs: Any, labels: Any) -> Any:
-    """Return (N,): 1 - phi_{y_i}(g(x_i)) for outputs (k, N) and labels (N,) of any namespace, computed without cancellation."""
-    xp = namespace_of(outputs)
-    relative = outputs - xp.take_along_axis(outputs, labels[None, :], axis=0)
-    own = integers_like(outputs.shape[0], labels)[:, None] == labels
-    relative = xp.where(own, xp.full_like(relative, -math.inf), relative)
-    top = xp.maximum(xp.max(relative, axis=0), 0.0)
-    rest = xp.sum(xp.exp(relative - top), axis=0)
-    return rest / (xp.exp(-top) + rest)
+def softmax_gap(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return (N,): 1 - phi_{y_i}(g(x_i)) for outputs (k, N) and labels (N,), computed without cancellation."""
+    points = np.arange(len(labels))
+    relative = outputs - outputs[labels, points]
+    relative[labels, points] = -np.inf
+    top = np.maximum(relative.max(axis=0), 0.0)
+    rest = np.exp(relative - top).sum(axis=0)
+    gap: np.ndarray = rest / (np.exp(-top) + rest)
+    return gap
 
 
 def log_softmax_gap(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:

@@ -19,8 +19,7 @@ from mvsim.base.errors import UsageError
 from mvsim.base.free_memory import available_bytes
 from mvsim.multi_view.activations.power import whole_power
 from mvsim.multi_view.parameters import Parameters
-from mvsim.multi_view.piece_sizes import BATCH_BYTES, BLOCK, CACHED, HESSIAN_ROWS, LEAST_WIDTH
-from mvsim.numerics.devices import TILE_BYTES, TILE_BYTES_OF_GPU
+from mvsim.multi_view.piece_sizes import BATCH_BYTES, BLOCK, CACHED, HESSIAN_ROWS, LEAST_WIDTH, TILE_BYTES, TILE_BYTES_OF_GPU
 
 VECTORS_OF_FLOW = 32
 """Vectors of the size of the correlations that the gradient flow holds: half of them from step to step, half while a step is solved."""

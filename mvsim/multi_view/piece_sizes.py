@@ -14,3 +14,9 @@ BLOCK = 2**21
 
 HESSIAN_ROWS = 1000
 """Most coordinates of a Hessian that is factorised as a whole."""
+
+TILE_BYTES = 2**23
+"""Bytes that an array of the kernel for namespaces takes in a step that is done in pieces, on the host: it is to stay near the caches."""
+
+TILE_BYTES_OF_GPU = 2**29
+"""The same on a GPU, where pieces are to be few."""

@@ -17,9 +17,6 @@ from mvsim.multi_view.kernels.evaluation import Evaluation
 from mvsim.multi_view.kernels.sums import GenericSum, LossSum, NeuronSum
 from mvsim.multi_view.parameters import Parameters
 from mvsim.numerics.arrow_matrix import Curvature
-from mvsim.numerics.devices import Device, host
-from mvsim.numerics.namespaces import namespace_of
-from mvsim.numerics.vectors import flat
 
 
 class Kernel(ABC):
@@ -27,8 +24,7 @@ class Kernel(ABC):
 
     Where c comes with its features laid out in several dimensions, as (k, m, k, V), gradients come back in that shape.
 
-    The network by itself takes and returns arrays of the host. With a loss, and for the outputs on the points of the data, correlations and
-    results are arrays of the kernel's device.
+    Arrays that it takes and returns are NumPy's, wherever it computes.
 
     Attributes
     ----------
@@ -66,18 +62,13 @@ class Kernel(ABC):
         """Return what computes this loss over these points faster than the generic sum, None if there is nothing."""
         return None
 
-    def stiff_hessian(self, c: Any, points: Points, pointwise: PointwiseLoss, escaped: Any) -> Curvature | None:
+    def stiff_hessian(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss, escaped: np.ndarray) -> Curvature | None:
         """Return the stiff part of the Hessian at c (k, m, F) as far as this kernel can tell it cheaply, None if it cannot."""
         return None
 
     def with_neurons(self, m: int) -> Kernel | None:
         """Return the network with m neurons of each class on the same data, None if this kernel offers no other than its own."""
         return None
-
-    @property
-    def device(self) -> Device:
-        """Where its arrays are."""
-        return host()
 
     # The network by itself ---------------------------------------------------------------------------------------------------------------
 
@@ -120,44 +111,31 @@ class Kernel(ABC):
             evaluation.pull_back_tangent(batch, *both)
         return evaluation.gradient().reshape(c.shape)
 
-    # On the device ------------------------------------------------------------------------------------------------------------------------
-
-    def outputs_on_data(self, c: Any) -> Any:
-        """Return (k, N): the outputs on the points of the data in their order."""
-        return self.outputs(c)
+    # With a loss --------------------------------------------------------------------------------------------------------------------------
 
     def sum_of(self, points: Points, pointwise: PointwiseLoss) -> LossSum:
         """Return the weighted sum of a pointwise loss over points, by the fastest way there is."""
         return self.fused_sum(points, pointwise) or GenericSum(self, points, pointwise)
 
-    def loss(self, c: Any, points: Points, pointwise: PointwiseLoss) -> float:
+    def loss(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss) -> float:
         """Return the weighted sum of the pointwise loss over ``points``."""
         return self.sum_of(points, pointwise).loss(self._in_features(c))
 
-    def loss_and_gradient(self, c: Any, points: Points, pointwise: PointwiseLoss) -> tuple[float, Any]:
-        """Evaluate a loss and its gradient.
-
-        Returns
-        -------
-        loss : float
-            The weighted sum of the loss over the points.
-        gradient : array
-            Its gradient by c, of the shape of c.
-        """
+    def loss_and_gradient(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss) -> tuple[float, np.ndarray]:
+        """Return that sum and its gradient, the shape of c."""
         loss, gradient = self.sum_of(points, pointwise).loss_and_gradient(self._in_features(c))
-        return loss, namespace_of(c).reshape(gradient, c.shape)
+        return loss, gradient.reshape(c.shape)
 
-    def hessian_vector_product(self, c: Any, v: Any, points: Points, pointwise: PointwiseLoss) -> Any:
+    def hessian_vector_product(self, c: np.ndarray, v: np.ndarray, points: Points, pointwise: PointwiseLoss) -> np.ndarray:
         """Return the derivative of the gradient along v."""
-        product = self.sum_of(points, pointwise).hessian_vector_product(self._in_features(c), self._in_features(v))
-        return namespace_of(c).reshape(product, c.shape)
+        return self.sum_of(points, pointwise).hessian_vector_product(self._in_features(c), self._in_features(v)).reshape(c.shape)
 
-    def of_neurons(self, c: Any, neurons: Any, points: Points, pointwise: PointwiseLoss) -> NeuronSum:
+    def of_neurons(self, c: np.ndarray, neurons: np.ndarray, points: Points, pointwise: PointwiseLoss) -> NeuronSum:
         """Return the loss as a function of some neurons alone, see `mvsim.multi_view.kernels.sums.LossSum`."""
         return self.sum_of(points, pointwise).of_neurons(self._in_features(c), neurons)
 
-    def curvature(self, c: Any, points: Points, pointwise: PointwiseLoss, escaped: Any) -> Curvature | None:
-        """Return the stiff part of the Hessian, None if it cannot be told cheaply; ``escaped`` (k, m) says which neurons can be stiff."""
+    def curvature(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss, escaped: np.ndarray) -> Curvature | None:
+        """Return the stiff part of the Hessian, None if this kernel cannot tell it cheaply; ``escaped`` (k, m) says which neurons can be stiff."""
         return self.stiff_hessian(self._in_features(c), points, pointwise, escaped)
 
     @property
@@ -165,8 +143,8 @@ class Kernel(ABC):
     def features(self) -> int:
         """The number F of features."""
 
-    def _in_features(self, c: Any) -> Any:
-        return namespace_of(c).reshape(flat(c), (self.k, self.m, self.features))
+    def _in_features(self, c: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(c).reshape(self.k, self.m, self.features)
 
 
 def _parts(evaluation: Evaluation, residual: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:

@@ -7,11 +7,11 @@ from mvsim.base.errors import UsageError
 from mvsim.base.inputs import check_threads
 from mvsim.multi_view.activations import Activation, activation_of
 from mvsim.multi_view.data import Dataset
+from mvsim.multi_view.kernels.array.device import free_bytes_of_gpu
 from mvsim.multi_view.kernels.base import Kernel
 from mvsim.multi_view.kernels.registry import BACKENDS, KERNELS, ORACLE, KernelEntry
 from mvsim.multi_view.memory import KernelMemory, bytes_on_device, check_fits
 from mvsim.multi_view.parameters import Parameters
-from mvsim.numerics.devices import free_bytes_of_gpu
 
 
 def usable_backend(backend: str) -> str:

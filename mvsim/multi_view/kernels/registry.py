@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from mvsim.multi_view import memory
 from mvsim.multi_view.data import Dataset, SharedNoiseDataset
+from mvsim.multi_view.kernels.array.device import free_bytes_of_gpu, gpu, gpu_is_there
 from mvsim.multi_view.kernels.base import Kernel
 from mvsim.multi_view.parameters import Parameters
-from mvsim.numerics.devices import free_bytes_of_gpu, gpu, gpu_is_there
 
 
 class Takes(NamedTuple):

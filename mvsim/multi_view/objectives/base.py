@@ -12,7 +12,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from copy import copy
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,12 +23,12 @@ from mvsim.losses import LOSSES, CrossEntropy, Points, PointwiseLoss
 from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.diagnostics import log_signal_strength
 from mvsim.multi_view.kernels import check_device_memory, make_kernel, memory_of, usable_backend
-from mvsim.multi_view.kernels.finite import check_finite
+from mvsim.multi_view.kernels.finite import check_finite, evaluating, finite_outputs
 from mvsim.multi_view.kernels.sums import NeuronSum
 from mvsim.multi_view.memory import bytes_of_objective, check_fits
-from mvsim.multi_view.objectives.resident import Resident
 from mvsim.multi_view.parameters import Deviation, Parameters
 from mvsim.numerics.arrow_matrix import Curvature
+from mvsim.numerics.blas_threads import one_blas_thread
 from mvsim.numerics.logarithms import exponential, logarithm
 
 STIFF = 0.6
@@ -138,21 +137,19 @@ class Objective(ABC):
             return None
         few = copy(self)
         few.kernel, few.parameters = kernel, self.parameters.model_copy(update={"m": m})
-        few.__dict__.pop("resident", None)
         return few
-
-    @cached_property
-    def resident(self) -> Resident:
-        """The same loss on arrays that stay on the device of the kernel."""
-        return Resident(self)
 
     def outputs(self, c: np.ndarray) -> np.ndarray:
         """Return (k, N): g_y(x_i) on the unmixed training points (Definition 4.2)."""
-        return self._here(self.resident.outputs(self._there(self._checked(c))))
+        return finite_outputs(self.kernel, self._checked(c))
 
     def loss(self, c: np.ndarray) -> float:
         """Return the loss, dimensionless."""
-        return self.resident.loss(self._there(self._ready(c)))
+        c = self._ready(c)
+        with evaluating():
+            loss = sum(weight * self.kernel.loss(c, points, self.pointwise) for weight, points in self.points)
+        check_finite("the loss is", c, number=loss)
+        return loss
 
     def gradient(self, c: np.ndarray) -> np.ndarray:
         """Return the gradient of the loss by c, (k, m, k, V)."""
@@ -160,8 +157,15 @@ class Objective(ABC):
 
     def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the loss and its gradient, at little more than the price of the gradient."""
-        loss, gradient = self.resident.loss_and_gradient(self._there(self._ready(c)))
-        return loss, self._here(gradient)
+        c = self._ready(c)
+        loss, gradient = 0.0, np.zeros_like(c)
+        with evaluating():
+            for weight, points in self.points:
+                value, slope = self.kernel.loss_and_gradient(c, points, self.pointwise)
+                loss += weight * value
+                gradient += weight * slope
+        check_finite("the loss and its gradient are", c, gradient, number=loss)
+        return loss, gradient
 
     def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
         """Return the loss as a function of some neurons alone while the others are those of c.
@@ -178,19 +182,43 @@ class Objective(ABC):
         callable
             Correlations (k, E, k V) of these neurons -> the loss and its gradient by them. It serves until another one is asked for.
         """
-        of_neurons = self.resident.of_neurons(self._there(self._ready(c)), self._there(neurons))
+        c = self._ready(c)
+        with evaluating():
+            sums = [(weight, self.kernel.of_neurons(c, neurons, points, self.pointwise)) for weight, points in self.points]
 
         def loss_and_gradient(moving: np.ndarray) -> tuple[float, np.ndarray]:
-            loss, gradient = of_neurons(self._there(moving))
+            loss, gradient = 0.0, np.zeros_like(moving)
+            with evaluating():
+                for weight, of_neurons in sums:
+                    value, slope = of_neurons(moving)
+                    loss += weight * value
+                    gradient += weight * slope
             check_finite("the loss and its gradient are", moving, gradient, number=loss)
-            return loss, self._here(gradient)
+            return loss, gradient
 
         return loss_and_gradient
 
     def hessian_vector_product(self, c: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the derivative of the gradient at c along v, (k, m, k, V)."""
         c, v = self._ready(c), self._checked(v, "v")
-        return self._here(self.resident.hessian_vector_product(self._there(c), self._there(v)))
+        product = np.zeros_like(c)
+        with evaluating():
+            for weight, points in self.points:
+                product += weight * self.kernel.hessian_vector_product(c, v, points, self.pointwise)
+        check_finite("the derivatives of the gradient are", c, product)
+        return product
+
+    def curvature(self, c: np.ndarray) -> Curvature | None:
+        """Return the stiff part of the Hessian, the means to precondition implicit time-steppers; None if the kernel cannot tell it."""
+        c = self._checked(c)
+        escaped, known = self.escaped(c), []
+        with one_blas_thread():
+            for weight, points in self.points:
+                part = self.kernel.curvature(c, points, self.pointwise, escaped)
+                if part is None:
+                    return None
+                known.append((weight, part))
+            return Curvature.mean(*zip(*known, strict=True))
 
     @property
     def has_escapes(self) -> bool:
@@ -217,7 +245,7 @@ class Objective(ABC):
 
     def escaped(self, c: np.ndarray, part: float = 1.0) -> np.ndarray:
         """Return (k, m): whether any correlation of each neuron is beyond a part of `stiff_from`: noise can carry others than the own ones so far."""
-        return np.asarray(self.resident.escaped(c, part))
+        return c.max(axis=(2, 3)) > part * self.stiff_from
 
     @property
     def fixed(self) -> bool:
@@ -281,11 +309,6 @@ class Objective(ABC):
         targets[:2] = lam, 1.0 - lam
         return -self.pointwise.residual(np.zeros_like(targets), targets)[0]
 
-    def curvature(self, c: np.ndarray) -> Curvature | None:
-        """Return the stiff part of the Hessian, the means to precondition implicit time-steppers; None if the kernel cannot tell it."""
-        there = self.resident.curvature(self._there(self._checked(c)))
-        return None if there is None else there.with_arrays(self._here)
-
     def describe(self) -> str:
         """Say in words which algorithm computes this objective."""
         return "; ".join(dict.fromkeys(self.kernel.describe(points) for _, points in self.points))
@@ -299,12 +322,6 @@ class Objective(ABC):
             check_fits(sized, lambda p: bytes_of_objective(p, mixes, memory_of(p, backend)), " for the objective")
             self._fits = True
         return c
-
-    def _there(self, array: np.ndarray) -> Any:
-        return self.kernel.device.put(array)
-
-    def _here(self, array: Any) -> np.ndarray:
-        return self.kernel.device.fetch(array)
 
     def _checked(self, c: np.ndarray, name: str = "c") -> np.ndarray:
         return correlations_array(name, c, self.parameters.correlations_shape)

@@ -25,8 +25,8 @@ from mvsim.multi_view.kernels.array.pairs import Values
 from mvsim.multi_view.kernels.array.softmax import PairSoftmax
 from mvsim.multi_view.kernels.limits import LARGEST_OUTPUT
 from mvsim.multi_view.kernels.sums import GenericSum
-from mvsim.numerics import devices
-from mvsim.numerics.devices import host
+from mvsim.multi_view.kernels.array import device as devices
+from mvsim.multi_view.kernels.array.device import host
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from mvsim.multi_view.activations import Elementwise
+from mvsim.multi_view.kernels.array.device import Device
 from mvsim.multi_view.kernels.array.padded import PaddedSum
 from mvsim.multi_view.kernels.shared_noise.layout import Terms
-from mvsim.numerics.devices import Device
 
 
 class TermSums:

@@ -30,7 +30,6 @@ from mvsim.losses import AllPairs, CrossEntropy, Unmixed
 from mvsim.multi_view.kernels.base import Kernel
 from mvsim.multi_view.kernels.sums import GenericSum, NeuronSum, neuron_sum
 from mvsim.multi_view.piece_sizes import BLOCK
-from mvsim.numerics.blas_threads import one_blas_thread
 
 LARGEST_SPREAD = 600.0
 """Differences of outputs on one point up to which Z does not underflow: its entries are then at least exp(-600)."""
@@ -92,8 +91,7 @@ class AllPairsSoftmax:
         if _too_far_apart(outputs):
             return self._generic.loss(c)
         factors = self._factors(outputs)
-        with one_blas_thread():
-            return self._loss(outputs, factors, sum(float(np.log(block.Z).sum()) for block in factors.blocks()))
+        return self._loss(outputs, factors, sum(float(np.log(block.Z).sum()) for block in factors.blocks()))
 
     def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the sum and its gradient, (k, m, F)."""
@@ -102,12 +100,11 @@ class AllPairsSoftmax:
             return self._generic.loss_and_gradient(c)
         E = self._factors(outputs)
         logarithms, as_first, as_second = 0.0, np.empty_like(E.first), np.zeros_like(E.first)
-        with one_blas_thread():
-            for rows, Z in E.blocks():
-                logarithms += float(np.log(Z).sum())
-                W = 1.0 / Z
-                as_first[:, rows] = E.second @ W.T
-                as_second += E.first[:, rows] @ W
+        for rows, Z in E.blocks():
+            logarithms += float(np.log(Z).sum())
+            W = 1.0 / Z
+            as_first[:, rows] = E.second @ W.T
+            as_second += E.first[:, rows] @ W
         N, lam = self._kernel.N, self._lam
         D = (lam * E.first * as_first + (1.0 - lam) * E.second * as_second - self._targets) / N**2
         return self._loss(outputs, E, logarithms), self._pulled_back(D, c)
@@ -121,12 +118,11 @@ class AllPairsSoftmax:
         mu = 1.0 - lam
         dE, dF = E.first * dg, E.second * dg
         as_first, as_second = np.empty_like(dg), np.zeros_like(dg)
-        with one_blas_thread():
-            for rows, Z in E.blocks():
-                W = 1.0 / Z
-                WT = W**2 * (lam * dE[:, rows].T @ E.second + mu * E.first[:, rows].T @ dF)
-                as_first[:, rows] = lam * dg[:, rows] * (E.second @ W.T) + mu * dF @ W.T - E.second @ WT.T
-                as_second += mu * dg * (E.first[:, rows] @ W) + lam * dE[:, rows] @ W - E.first[:, rows] @ WT
+        for rows, Z in E.blocks():
+            W = 1.0 / Z
+            WT = W**2 * (lam * dE[:, rows].T @ E.second + mu * E.first[:, rows].T @ dF)
+            as_first[:, rows] = lam * dg[:, rows] * (E.second @ W.T) + mu * dF @ W.T - E.second @ WT.T
+            as_second += mu * dg * (E.first[:, rows] @ W) + lam * dE[:, rows] @ W - E.first[:, rows] @ WT
         return self._pulled_back((lam * E.first * as_first + mu * E.second * as_second) / self._kernel.N**2, c)
 
     def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
