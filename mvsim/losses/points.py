@@ -55,8 +55,8 @@ class Points(ABC):
         """The weights of the first points: (n,), or (1,) if one serves all."""
 
     @abstractmethod
-    def one_in(self, N: int) -> float:
-        """Return 1 over the share of points that are training points by themselves: 1 for single points, N for pairs."""
+    def per_single(self, N: int) -> float:
+        """Return how many points there are for each that is a training point by itself: 1 for single points, N for pairs."""
 
     @abstractmethod
     def batches(self, N: int, size: int) -> Iterator[Batch]:
@@ -78,7 +78,7 @@ class Unmixed(Points):
     def lam(self) -> np.ndarray:
         return np.ones(1)
 
-    def one_in(self, N: int) -> float:
+    def per_single(self, N: int) -> float:
         return 1.0
 
     def batches(self, N: int, size: int) -> Iterator[Batch]:
@@ -112,7 +112,7 @@ class AllPairs(Points):
     def lam(self) -> np.ndarray:
         return np.array([self.share])
 
-    def one_in(self, N: int) -> float:
+    def per_single(self, N: int) -> float:
         return float(N)
 
     def batches(self, N: int, size: int) -> Iterator[Batch]:
@@ -147,7 +147,7 @@ class ListedPairs(Points):
     def lam(self) -> np.ndarray:
         return self.shares
 
-    def one_in(self, N: int) -> float:
+    def per_single(self, N: int) -> float:
         return float(N)
 
     def batches(self, N: int, size: int) -> Iterator[Batch]:

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mvsim.multi_view.activations import activation_of
 from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.parameters import Parameters
 from mvsim.numerics.logarithms import exponential, logarithm
@@ -46,21 +45,8 @@ def log_signal_strength(parameters: Parameters, data: Dataset) -> np.ndarray:
     return log_S
 
 
-def active_threshold(parameters: Parameters, mixes: bool) -> float:
-    """Return the threshold of B_{y,l}: rho / delta1 (Equation B.1), and 2 rho / delta1 if points are mixed (Equation B.16).
-
-    A linear model has no threshold: each weight vector counts at any correlation, so that C_{y,l} = <w_y, v_{y,l}> as in Section 3.
-
-    For ERM a neuron above it is linear on its feature in every point. At midpoints that holds up to the noise of the other point, and for
-    other laws of lambda the threshold of midpoints is a convention.
-    """
-    if activation_of(parameters).escape is None:
-        return -np.inf
-    return (2.0 if mixes else 1.0) * parameters.rho / parameters.delta1
-
-
 def active_neurons(c: np.ndarray, threshold: float) -> np.ndarray:
-    """Return (k, m, V) bool: r in B_{y,l}, that is c[y, r, y, l] >= threshold (see `active_threshold`)."""
+    """Return (k, m, V) bool: r in B_{y,l}, that is c[y, r, y, l] >= threshold (`mvsim.multi_view.thresholds.entered_B`)."""
     return own_correlations(c) >= threshold
 
 

@@ -27,13 +27,10 @@ from mvsim.multi_view.kernels.finite import check_finite, evaluating, finite_out
 from mvsim.multi_view.kernels.sums import NeuronSum
 from mvsim.multi_view.memory import bytes_of_objective, check_fits
 from mvsim.multi_view.parameters import Deviation, Parameters
+from mvsim.multi_view.thresholds import linear_from, stiff_from
 from mvsim.numerics.arrow_matrix import Curvature
 from mvsim.numerics.blas_threads import one_blas_thread
 from mvsim.numerics.logarithms import exponential, logarithm
-
-STIFF = 0.6
-"""`Objective.stiff_from` as a part of `Objective.linear_from`. It is more than initial correlations reach, which at r0 = 0.3 and k = 50 is more than
-half of `linear_from`: if most neurons of a class count as stiff from the start, none can rest."""
 
 SELF_PAIRS = 0.1
 """Part of the early growth from which on pairs of a point with itself are named as a departure from large N."""
@@ -71,7 +68,7 @@ class Objective(ABC):
 
     name: ClassVar[str]
     mixes: bool
-    """Whether training points are mixed: decides the threshold of B_{y,l}, rho / delta1 or 2 rho / delta1."""
+    """Whether training points are mixed: decides the threshold of B_{y,l}."""
 
     def __init__(
         self,
@@ -223,12 +220,12 @@ class Objective(ABC):
     @property
     def has_escapes(self) -> bool:
         """Whether neurons have a threshold that they escape; those of a linear model have none."""
-        return self.kernel.activation.escape is not None
+        return self.kernel.activation.escapes
 
     @property
     def linear_from(self) -> float:
-        """The correlation rho / lambda beyond which a feature with coefficient 1 is in the linear regime, for the largest weight lambda."""
-        return self.parameters.rho / max(float(np.maximum(points.lam, 1.0 - points.lam).max()) for _, points in self.points)
+        """The correlation from which on a feature with coefficient 1 is in the linear regime: see `mvsim.multi_view.thresholds`."""
+        return linear_from(self.parameters, max(float(np.maximum(points.lam, 1.0 - points.lam).max()) for _, points in self.points))
 
     @property
     def escapes_at(self) -> float:
@@ -237,11 +234,8 @@ class Objective(ABC):
 
     @property
     def stiff_from(self) -> float:
-        """The own correlation from which on a neuron counts as stiff, for the preconditioner; where it is makes no difference to results.
-
-        Without a threshold of escape every neuron does.
-        """
-        return STIFF * self.linear_from if self.has_escapes else -np.inf
+        """The own correlation from which on a neuron counts as stiff: see `mvsim.multi_view.thresholds`."""
+        return stiff_from(self.linear_from, self.has_escapes)
 
     def escaped(self, c: np.ndarray, part: float = 1.0) -> np.ndarray:
         """Return (k, m): whether any correlation of each neuron is beyond a part of `stiff_from`: noise can carry others than the own ones so far."""
@@ -294,7 +288,7 @@ class Objective(ABC):
         n, alone = (N - 1.0) / N, self._pull(np.ones(1))
         others, themselves = np.zeros((p.k, 1)), 0.0
         for weight, points in self.points:
-            single = weight * float(alone[0]) / points.one_in(N)
+            single = weight * float(alone[0]) / points.per_single(N)
             if points.mixes:
                 themselves += single
             else:

@@ -74,20 +74,8 @@ LINEAR = Model(
     "Definition 3.1",
     "identity",
     joined=True,
-    fixed={
-        "m": 1,
-        "P": 1,
-        "C_P": 1,
-        "Q": 1,
-        "alpha": 1.0,
-        "rho": 1.0,
-        "delta3": 0.0,
-        "delta4": 0.0,
-        "signal_layout": "fixed",
-        "noise": "patch",
-        "G": 1,
-        "codebook_seed": 0,
-    },
+    fixed={"m": 1, "P": 1, "C_P": 1, "Q": 1, "alpha": 1.0, "rho": 1.0, "delta3": 0.0, "delta4": 0.0}
+    | {"signal_layout": "fixed", "noise": "patch", "G": 1, "codebook_seed": 0},
 )
 
 MODELS: dict[str, Model] = {model.name: model for model in (NETWORK, LINEAR)}

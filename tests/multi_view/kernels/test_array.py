@@ -19,14 +19,14 @@ import mvsim
 from mvsim.losses import LOSSES, AllPairs, CrossEntropy
 from mvsim.multi_view.activations import ACTIVATIONS, Identity
 from mvsim.multi_view.kernels import make_kernel
+from mvsim.multi_view.kernels.array import device as devices
 from mvsim.multi_view.kernels.array.array_kernel import ArrayPatchesKernel
+from mvsim.multi_view.kernels.array.device import host
 from mvsim.multi_view.kernels.array.padded import PaddedSum
 from mvsim.multi_view.kernels.array.pairs import Values
 from mvsim.multi_view.kernels.array.softmax import PairSoftmax
 from mvsim.multi_view.kernels.limits import LARGEST_OUTPUT
 from mvsim.multi_view.kernels.sums import GenericSum
-from mvsim.multi_view.kernels.array import device as devices
-from mvsim.multi_view.kernels.array.device import host
 
 
 @pytest.fixture

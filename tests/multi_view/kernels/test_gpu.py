@@ -10,8 +10,8 @@ from usable import marks, missing
 
 import mvsim
 from mvsim.multi_view.kernels import check_device_memory, entry_for_draws
-from mvsim.multi_view.memory import bytes_on_device
 from mvsim.multi_view.kernels.array import device as devices
+from mvsim.multi_view.memory import bytes_on_device
 
 AGREEMENT = 1e-12
 """What is promised of a GPU beside the compiled kernel; the tests of all backends (tests/objectives) ask for more."""

@@ -65,7 +65,7 @@ class ArrayKernel(ArrayPatchesKernel):
 
     def stiff_hessian(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss, escaped: np.ndarray) -> Curvature | None:
         """Return the stiff part of the Hessian of the cross-entropy; None for other losses, for listed pairs and if no neuron ever escapes."""
-        if type(pointwise) is not CrossEntropy or self.activation.escape is None:
+        if type(pointwise) is not CrossEntropy or not self.activation.escapes:
             return None
         if isinstance(points, AllPairs):
             return self.network.stiff_hessian_of_pairs(c, points, escaped)

@@ -121,7 +121,7 @@ class SharedNoiseKernel(Kernel):
     def stiff_hessian(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss, escaped: np.ndarray) -> Curvature | None:
         """Return the stiff part of the Hessian of the cross-entropy; None for other losses, for listed pairs and if no neuron ever escapes."""
         stiff = STIFF_HESSIANS.get(type(points))
-        if stiff is None or type(pointwise) is not CrossEntropy or self.activation.escape is None:
+        if stiff is None or type(pointwise) is not CrossEntropy or not self.activation.escapes:
             return None
         return stiff(self, c, points, escaped)
 
