@@ -34,8 +34,7 @@ from lib.faults import TargetMissed
 from lib.gpu.autograd import with_torch
 from lib.gpu.work import peaks, roofline_seconds, work_of
 from lib.paths import RESULTS
-from lib.performance.states import escaped, spread
-from lib.study import TRAINING
+from lib.states import escaped, spread
 from lib.tables import met, table
 from lib.timing import Candidate, fastest
 
@@ -47,7 +46,6 @@ from mvsim.multi_view.kernels.array.device import gpu, host
 from mvsim.runs.simulation.field import field_of
 
 TITLE = "The kernel for GPUs"
-SOURCES = (*TRAINING, "devices", "verification")
 
 AGREEMENT, MEMORY, ENDS = 1e-12, 0.2, 10.0 * RTOL
 STEP_TARGET, GRADIENT_TARGET, ROOFLINE_TARGET, RUN_TARGET = 30.0, 100.0, 0.4, 1200.0

@@ -11,7 +11,7 @@ escaped is pulled by the points of its class with the residual eps, the mean of 
 comes to rest where (n / rho)^(alpha - 1) ~ eps. An iteration finds the solution of the equation of a step only where n is told apart from 0: for it
 the unit is multiplied by min(1, `BALANCE` eps^(1 / (alpha - 1))), so that a change is small beside n. What a step adds to the error of n is forgotten
 in a time that is short beside later steps, and n adds n R'(n) G ~ n eps to an output: for it that factor to the power `FORGOTTEN` is small
-enough. With the finer unit for both, more gradients are taken for the same margins (study `flow_rest` in `validation/`).
+enough. With the finer unit for both, more gradients are taken for the same margins (`docs/time-stepper-designs.md`).
 A linear model has no such balance, and R' = 1 everywhere.
 Mixed points keep residuals of order 1. Besides, every correlation is resolved at least relative to itself (own ones, beyond the threshold of
 escape) or to a tenth of the neuron's largest one (all others).
@@ -31,7 +31,7 @@ BALANCE = 10.0
 
 FORGOTTEN, MOST_FORGOTTEN = 0.5, 30.0
 """For the error of a step: power of that factor, and how many times the factor it is at most. Where it is coarser by much more, what a step may leave
-behind can be too far from the equilibrium for the next equation to be solved. The study `flow_rest` in `validation/` compares other values."""
+behind can be too far from the equilibrium for the next equation to be solved. `docs/time-stepper-designs.md` compares other values."""
 
 _OTHERS = 0.1
 """Part of the largest correlation of a neuron to which the others are resolved."""

@@ -14,12 +14,8 @@ from mvsim.multi_view.parameters.contradictions import contradictions
 from mvsim.multi_view.parameters.defaults import literal, with_defaults
 from mvsim.multi_view.parameters.deviations import deviations_of
 from mvsim.multi_view.parameters.fields import Fields
-from mvsim.multi_view.parameters.models import NETWORK
 from mvsim.multi_view.parameters.numbers import MOST_CLASSES, usable_number
 from mvsim.multi_view.parameters.regime import Deviation
-
-ADDED = {"V": 2, "model": NETWORK.name}
-"""Fields that run files of earlier versions lack, with the values that were the only ones then."""
 
 
 class Parameters(Fields):

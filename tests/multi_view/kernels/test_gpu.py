@@ -73,16 +73,6 @@ def test_whole_steps_of_the_flow_are_those_of_the_compiled_kernel(method):
     assert np.max(np.abs(first - here) / np.abs(here).max(axis=(2, 3), keepdims=True)) <= 10.0 * rtol
 
 
-@pytest.mark.parametrize("name", [pytest.param("cupy", marks=on_a_gpu)])
-def test_what_a_checkpoint_copies_is_what_is_there(name):
-    gpu, rng = devices.gpu(), np.random.default_rng(0)
-    arrays = [rng.standard_normal(shape) for shape in ((3, 1000), (7,), (0, 0))] + [np.arange(5)]
-    there = [gpu.put(array) for array in arrays]
-    there.append(there[0][:, ::2])
-    for copy, array in zip(gpu.here(there), [*arrays, arrays[0][:, ::2]], strict=True):
-        np.testing.assert_array_equal(copy, array)
-
-
 @pytest.mark.parametrize("method", ["erm", "midpoint"])
 def test_what_does_not_fit_on_the_gpu_is_refused_with_what_would(method, monkeypatch):
     """The GPU of this test says how much is free on it; nothing is computed there."""
