@@ -18,8 +18,7 @@ import numpy as np
 
 from mvsim.base.errors import UsageError
 from mvsim.base.inputs import correlations_array
-from mvsim.base.options import check_choice
-from mvsim.losses import LOSSES, CrossEntropy, Points, PointwiseLoss
+from mvsim.losses import CrossEntropy, Points, PointwiseLoss, loss_name
 from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.diagnostics import log_signal_strength
 from mvsim.multi_view.kernels import check_device_memory, make_kernel, memory_of, usable_backend
@@ -57,8 +56,8 @@ class Objective(ABC):
         oracle, ``auto`` the fastest that is there.
     threads : int, optional
         Threads of the compiled kernel; default all cores available. The bits do not depend on it.
-    loss : str, optional
-        A key of `mvsim.losses.LOSSES`.
+    loss : str or PointwiseLoss, optional
+        A key of `mvsim.losses.LOSSES`, or a loss of your own, class or instance.
 
     Raises
     ------
@@ -77,7 +76,7 @@ class Objective(ABC):
         backend: str = "auto",
         threads: int | None = None,
         *,
-        loss: str = CrossEntropy.name,
+        loss: str | PointwiseLoss | type[PointwiseLoss] = CrossEntropy.name,
     ) -> None:
         if not isinstance(parameters, Parameters) or not isinstance(data, Dataset):
             raise UsageError("parameters, data: must be mvsim.Parameters and a data set, from mvsim.sample_dataset or mvsim.Dataset.from_patches")
@@ -87,7 +86,7 @@ class Objective(ABC):
             raise UsageError(f"V={parameters.V}: the data have {data.V} views of a class; they must agree")
         self.parameters = parameters
         self.data = data
-        self.pointwise: PointwiseLoss = LOSSES[check_choice("loss", loss, LOSSES)]()
+        self.pointwise: PointwiseLoss = loss_name(loss).loss
         self.kernel = make_kernel(parameters, data, backend, threads)
         self._backend, self._fits = usable_backend(backend), False
 
@@ -267,7 +266,10 @@ class Objective(ABC):
         return log_signal_strength(self.parameters, self.data) + logarithm(others + themselves)
 
     def deviations(self) -> list[Deviation]:
-        """Name the pairs of a point with itself if they matter: for the theorems N is so large that they do not."""
+        """Name another loss than the cross-entropy, and pairs of a point with itself if they matter: for the theorems N is so large that they do not."""
+        if type(self.pointwise) is not CrossEntropy:
+            name = self.pointwise.name
+            return [Deviation("loss", name, CrossEntropy.name, f"the loss is {name}, not the cross-entropy of the theorems")]
         if not self.mixes:
             return []
         others, themselves = self._pulls()

@@ -12,6 +12,7 @@ from mvsim.base.errors import DivergedError, UsageError
 from mvsim.flow import INTEGRATORS
 from mvsim.judging.verdict import Verdict, not_applicable
 from mvsim.judging.words import SOON
+from mvsim.losses import CrossEntropy
 from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.objectives import OBJECTIVES
 from mvsim.multi_view.parameters import Parameters, regime_label
@@ -85,6 +86,8 @@ def _runs_of(numbers: Sequence[str]) -> list[str]:
 
 def theorem_of(run: Run) -> str | None:
     """Return the number of the theorem about the training loss of a run, None if there is none."""
+    if run.provenance["options"]["loss"] != CrossEntropy.name:
+        return None
     return next((number for number, theorem in THEOREMS.items() if theorem.method == run.method), None)
 
 
@@ -176,7 +179,8 @@ def _judge(run: Run, theorem: str | None, data: Dataset | None, everything: bool
         verdicts += evidence_of(evidence)
     if everything and network:
         verdicts += claims(evidence, any_loss=theorem is None) if two_views else []
-        verdicts += [replace(verdict, kind="evidence") for verdict in calculations(evidence)]
+        if run.provenance["options"]["loss"] == CrossEntropy.name:
+            verdicts += [replace(verdict, kind="evidence") for verdict in calculations(evidence)]
         verdicts += gaussian_maxima(run.parameters, run.seed)
         verdicts += [assumption_4_3(evidence), premises_of_the_proofs(evidence)]
     label = regime_label(departures(evidence))

@@ -20,6 +20,7 @@ from mvsim.base.errors import UsageError
 from mvsim.base.inputs import check_between, check_positive, check_threads
 from mvsim.base.options import OneOf
 from mvsim.flow import INTEGRATORS, LAST_TIME
+from mvsim.losses import CrossEntropy, loss_name
 from mvsim.multi_view.kernels import BACKENDS
 from mvsim.multi_view.objectives import OBJECTIVES, check_name, check_options, options_of
 from mvsim.numerics.random_streams import check_seed
@@ -73,6 +74,10 @@ class RunOptions(BaseModel):
     )
     seed: Annotated[int, PlainValidator(check_seed), Recorded()] = Field(
         0, description="Fixes data, initial weights and everything else that is drawn."
+    )
+    loss: Annotated[str, PlainValidator(loss_name), Recorded("options")] = Field(
+        CrossEntropy.name,
+        description="Loss of the outputs at one point, cross_entropy or squared_error; in Python also a mvsim.losses.PointwiseLoss of your own.",
     )
     integrator: Annotated[str, OneOf(INTEGRATORS)] = Field(
         "flow", description="How time is stepped: along the gradient flow (flow; cvode, by SUNDIALS, to check it), or by gradient descent (gd)."

@@ -83,7 +83,7 @@ def _objective(request: Request) -> Objective:
     """Return the training loss on the points that are asked for."""
     options = request.options
     data = sample_dataset(request.parameters, options.seed) if request.data is None else request.data
-    return OBJECTIVES[options.method](request.parameters, data, options.backend, options.threads, **options.objective_options())
+    return OBJECTIVES[options.method](request.parameters, data, options.backend, options.threads, loss=options.loss, **options.objective_options())
 
 
 def _check_signal_strength(objective: Objective, given: Dataset | None) -> None:

@@ -86,7 +86,7 @@ class Evidence:
         options = {name: saved[name] for name in names if name in saved}
         if "seed" in names:
             options["seed"] = self.run.seed
-        return objective(self.run.method, self.parameters, self.data, "auto", self.threads, **options)
+        return objective(self.run.method, self.parameters, self.data, "auto", self.threads, loss=saved["loss"], **options)
 
     @cached_property
     def regime(self) -> list[Deviation]:
