@@ -16,14 +16,9 @@ import numpy as np
 class Batch:
     """Some of the points, written out.
 
-    Attributes
-    ----------
-    first, second : numpy.ndarray
-        (n,) int64 indices i and j.
-    lam : numpy.ndarray
-        (n,) weights of the first point in the mixture.
-    weight : numpy.ndarray
-        (n,) weights of the points in the loss.
+    first, second  (n,) int64 indices i and j.
+    lam            (n,) weights of the first point in the mixture.
+    weight         (n,) weights of the points in the loss.
     """
 
     first: np.ndarray
@@ -92,12 +87,8 @@ class AllPairs(Points):
 
     At 1/2 the pairs (i, j) and (j, i) are the same point, so it is enough to visit i <= j and count i < j twice.
 
-    Attributes
-    ----------
-    share : float
-        Weight of the first point.
-    both_orders : bool
-        Visit every ordered pair, at 1/2 too.
+    share        Weight of the first point.
+    both_orders  Visit every ordered pair, at 1/2 too.
     """
 
     share: float
@@ -129,12 +120,8 @@ class AllPairs(Points):
 class ListedPairs(Points):
     """M given mixed points, each with weight 1/M.
 
-    Attributes
-    ----------
-    first, second : numpy.ndarray
-        (M,) int64 indices i and j.
-    shares : numpy.ndarray
-        (M,) weights of the first point.
+    first, second  (M,) int64 indices i and j.
+    shares         (M,) weights of the first point.
     """
 
     first: np.ndarray

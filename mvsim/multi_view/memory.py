@@ -49,14 +49,9 @@ class TestNeeds(NamedTuple):
 class KernelMemory(NamedTuple):
     """What one kernel takes.
 
-    Attributes
-    ----------
-    run : callable
-        (parameters, whether all pairs are summed) -> `Needs` in the memory of the machine.
-    test : callable
-        (parameters, points) -> `TestNeeds`.
-    on_device : callable or None
-        As ``run``, of a device of its own, as a GPU.
+    run        (parameters, whether all pairs are summed) -> `Needs` in the memory of the machine.
+    test       (parameters, points) -> `TestNeeds`.
+    on_device  As ``run``, of a device of its own, as a GPU.
     """
 
     run: Callable[[Parameters, bool], Needs]

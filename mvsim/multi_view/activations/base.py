@@ -28,14 +28,9 @@ class Elementwise(NamedTuple):
 class Activation(ABC):
     """A function R of the pre-activation, applied to every patch by every neuron.
 
-    Attributes
-    ----------
-    nonnegative : bool
-        Whether R >= 0 everywhere. Sums over exponentials of outputs then cannot underflow.
-    linear : bool
-        Whether R(z) = z: outputs on mixed points are then mixtures of outputs.
-    escapes : bool
-        Whether correlations escape: while outputs are near 0, x' = K R'(x) with R'(x) = (x / rho)^(alpha - 1) below rho and 1 above it.
+    nonnegative  Whether R >= 0 everywhere. Sums over exponentials of outputs then cannot underflow.
+    linear       Whether R(z) = z: outputs on mixed points are then mixtures of outputs.
+    escapes      Whether correlations escape: while outputs are near 0, x' = K R'(x) with R'(x) = (x / rho)^(alpha - 1) below rho and 1 above it.
     """
 
     name: ClassVar[str]

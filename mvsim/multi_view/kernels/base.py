@@ -26,18 +26,11 @@ class Kernel(ABC):
 
     Arrays that it takes and returns are NumPy's, wherever it computes.
 
-    Attributes
-    ----------
-    name : str
-        How it is called.
-    k : int
-        Number of classes.
-    m : int
-        Neurons of each class.
-    N : int
-        Points of the data.
-    activation : Activation
-        Of the neurons.
+    name        How it is called.
+    k           Number of classes.
+    m           Neurons of each class.
+    N           Points of the data.
+    activation  Of the neurons.
     """
 
     name: ClassVar[str]

@@ -31,18 +31,11 @@ ONE_PATCH = Takes(lambda data: data.P == 1, lambda p: p.P == 1)
 class KernelEntry:
     """One kernel.
 
-    Attributes
-    ----------
-    backend : str
-        The backend it belongs to, as users name it; ``auto`` if it is only taken where the choice is left to the program.
-    path : str
-        Where its class is, as ``module:name``, in `mvsim.multi_view.kernels`.
-    takes : Takes
-        Which points it takes.
-    memory : KernelMemory
-        How much memory it takes.
-    pays : callable
-        Whether ``auto`` may take it for these parameters: whether that is the fastest way.
+    backend  The backend it belongs to, as users name it; ``auto`` if it is only taken where the choice is left to the program.
+    path     Where its class is, as ``module:name``, in `mvsim.multi_view.kernels`.
+    takes    Which points it takes.
+    memory   How much memory it takes.
+    pays     Whether ``auto`` may take it for these parameters: whether that is the fastest way.
     """
 
     backend: str

@@ -266,7 +266,7 @@ class Objective(ABC):
         return log_signal_strength(self.parameters, self.data) + logarithm(others + themselves)
 
     def deviations(self) -> list[Deviation]:
-        """Name another loss than the cross-entropy, and pairs of a point with itself if they matter: for the theorems N is so large that they do not."""
+        """Name another loss than the cross-entropy, and pairs of a point with itself if they matter: for the theorems N is large enough."""
         if type(self.pointwise) is not CrossEntropy:
             name = self.pointwise.name
             return [Deviation("loss", name, CrossEntropy.name, f"the loss is {name}, not the cross-entropy of the theorems")]

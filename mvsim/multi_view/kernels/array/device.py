@@ -18,18 +18,11 @@ from mvsim.multi_view.piece_sizes import TILE_BYTES, TILE_BYTES_OF_GPU
 class Device:
     """A namespace of the array API standard with a place for arrays.
 
-    Attributes
-    ----------
-    words : str
-        What it is, for descriptions.
-    xp : module
-        The namespace.
-    place : object
-        The ``device`` of new arrays, as the namespace takes it; None for the one that it takes by itself.
-    fetch : callable
-        An array there -> a NumPy array.
-    tile_bytes : int
-        See `TILE_BYTES`.
+    words       What it is, for descriptions.
+    xp          The namespace.
+    place       The ``device`` of new arrays, as the namespace takes it; None for the one that it takes by itself.
+    fetch       An array there -> a NumPy array.
+    tile_bytes  See `TILE_BYTES`.
     """
 
     words: str

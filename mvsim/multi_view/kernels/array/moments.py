@@ -47,14 +47,9 @@ class _Regimes(NamedTuple):
 class _Others(NamedTuple):
     """The neurons of some classes y that are evaluated one by one.
 
-    Attributes
-    ----------
-    neuron : array
-        (y, F, w) indices.
-    real : array
-        (y, F, w) doubles, 1 where the place is taken, else 0.
-    c, n : array
-        (y, F, w) correlation with the feature and (y, F, w, G) pre-activations of patterns.
+    neuron  (y, F, w) indices.
+    real    (y, F, w) doubles, 1 where the place is taken, else 0.
+    c, n    (y, F, w) correlation with the feature and (y, F, w, G) pre-activations of patterns.
     """
 
     neuron: Any

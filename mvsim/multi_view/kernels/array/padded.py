@@ -17,10 +17,7 @@ from mvsim.multi_view.kernels.array.device import Device
 class PaddedSum:
     """Sums of entries by output.
 
-    Attributes
-    ----------
-    width : int
-        The largest number of entries of an output.
+    width  The largest number of entries of an output.
     """
 
     def __init__(self, device: Device, output: np.ndarray, count: int) -> None:

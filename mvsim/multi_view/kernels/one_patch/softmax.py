@@ -38,12 +38,8 @@ LARGEST_SPREAD = 600.0
 class _Rows(NamedTuple):
     """Some rows of Z.
 
-    Attributes
-    ----------
-    rows : slice
-        Which.
-    Z : numpy.ndarray
-        (n, N).
+    rows  Which.
+    Z     (n, N).
     """
 
     rows: slice
@@ -53,12 +49,8 @@ class _Rows(NamedTuple):
 class _Factors(NamedTuple):
     """The exponentials of the outputs.
 
-    Attributes
-    ----------
-    first, second : numpy.ndarray
-        (k, N) E and E'.
-    top : numpy.ndarray
-        (N,) the largest outputs t.
+    first, second  (k, N) E and E'.
+    top            (N,) the largest outputs t.
     """
 
     first: np.ndarray

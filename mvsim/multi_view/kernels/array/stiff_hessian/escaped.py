@@ -11,19 +11,12 @@ from mvsim.multi_view.kernels.array.device import Device
 class Escaped:
     """The escaped neurons at some correlations. Every class has the same number of places: as many as the class with most escaped neurons needs.
 
-    Attributes
-    ----------
-    k, places, views : int
-        Classes, E places of a class, and V views.
-    real : array
-        (k, E) doubles, 1 where a place is taken, else 0.
-    c : array
-        (k, E, F), correlations, 0 in places that are not taken.
-    noise : array
-        (k, E, G), what they read in a patch of noise.
-    own_index, other_index : array
-        (k, E V) and (k, k, E V), coordinates of their correlations with the features of their own class and of each class; -1 in places that are
-        not taken.
+    k, places, views        Classes, E places of a class, and V views.
+    real                    (k, E) doubles, 1 where a place is taken, else 0.
+    c                       (k, E, F), correlations, 0 in places that are not taken.
+    noise                   (k, E, G), what they read in a patch of noise.
+    own_index, other_index  (k, E V) and (k, k, E V), coordinates of their correlations with the features of their own class and of each class; -1 in
+                            places that are not taken.
     """
 
     def __init__(self, device: Device, activation: Activation, patterns: Any, c: Any, escaped: Any) -> None:
