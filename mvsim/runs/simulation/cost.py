@@ -28,7 +28,7 @@ from mvsim.multi_view.kernels import check_device_memory, memory_of
 from mvsim.multi_view.memory import bytes_of_run, check_fits
 from mvsim.multi_view.objectives import Objective
 from mvsim.multi_view.parameters import Parameters
-from mvsim.runs.simulation.all_options import DEFAULTS
+from mvsim.runs.simulation.options import DEFAULTS
 
 SECONDS_AT_LEAST = 0.3
 """A."""

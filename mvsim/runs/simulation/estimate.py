@@ -18,7 +18,6 @@ import numpy as np
 from mvsim.base.free_memory import available_bytes
 from mvsim.multi_view.initialisation import initial_correlations
 from mvsim.runs.recording.observation import Start
-from mvsim.runs.simulation.all_options import DEFAULTS
 from mvsim.runs.simulation.cost import (
     GRADIENTS_OF_A_DECADE,
     GRADIENTS_TO_ESCAPE,
@@ -28,6 +27,7 @@ from mvsim.runs.simulation.cost import (
     seconds_of_run,
     time_of_gradient,
 )
+from mvsim.runs.simulation.options import DEFAULTS
 from mvsim.runs.simulation.plan import Plan, plan_of
 from mvsim.runs.simulation.request import Request
 from mvsim.runs.simulation.resuming import taken_up
@@ -88,7 +88,7 @@ def estimate_of(request: Request, plan: Plan) -> Estimate:
     busy = 1.0 if follows_flow else BUSY
     span = (seconds_of_run(least, seconds, p, follows_flow) / busy, seconds_of_run(most, seconds, p, follows_flow) * busy)
     sized = p if request.data is None else request.data.sized(p)
-    memory = required_bytes(sized, options.sums_all_pairs(), options.backend, options.n_test, options.integrator)
+    memory = required_bytes(sized, options.sums_all_pairs, options.backend, options.n_test, options.integrator)
     return Estimate(memory, available_bytes(), seconds, (least, most), span, plan.objective.describe())
 
 

@@ -11,19 +11,15 @@ from mvsim.base.inputs import joined
 from mvsim.flow import INTEGRATORS, Integrator, State
 from mvsim.runs.recording.recorder import Recorder
 from mvsim.runs.recording.saving import MEMORY, restore
-from mvsim.runs.simulation.options import FREE, RunOptions, marks
-
-NOT_ASKED = {"algorithm"}
-"""Recorded entries that follow from the others and are never given by the user."""
+from mvsim.runs.simulation.options import FREE
 
 
 def refuse_other_run(now: dict[str, Any], saved: dict[str, Any], out: Any) -> None:
     """Raise `UsageError` with the first differences if ``saved`` is the provenance of another run than ``now``."""
-    asked = {name for name, mark in marks(RunOptions) if mark.under is None} - FREE
     differences = _differences(now["parameters"], saved["parameters"])
-    differences += _differences(*({name: of[name] for name in of if name in asked} for of in (now, saved)))
+    differences += _differences(*({name: of[name] for name in ("method", "seed")} for of in (now, saved)))
     differences += _differences(*_stepping(now["integrator"], saved["integrator"]), shown())
-    differences += _differences(*({name: value for name, value in of["options"].items() if name not in FREE | NOT_ASKED} for of in (now, saved)))
+    differences += _differences(*({name: value for name, value in of["options"].items() if name not in (*FREE, "algorithm")} for of in (now, saved)))
     if differences:
         advice = "give the saved values, another file, or --force to overwrite"
         raise UsageError(f"{path_text(out)}: holds another run: {joined(differences)}; {advice}")

@@ -148,7 +148,7 @@ def _standstill(recorder: Recorder, state: State, integrator: Integrator, settle
     still = times[moving[-1] + 1 :] if len(moving) else times[1:]
     gradient = np.abs(np.asarray(recorder.objective.gradient(state.c))).ravel()
     fastest = int(gradient.argmax())
-    fall = fall_while_time_doubles(times[-1], float(loss[-1]), float(norm[-1])).removesuffix(", so nothing moves").removesuffix(": nothing moves")
+    fall = fall_while_time_doubles(times[-1], float(loss[-1]), float(norm[-1])).sentence
     what = f"{integrator.field.component(fastest)} = {np.asarray(state.c).ravel()[fastest]:.3g} moves most" if gradient[fastest] > 0.0 else ""
     return [f"{_since_when(still, from_start=float(norm[0]) == 0.0)}: {'; '.join(filter(None, (fall, what)))}."]
 
