@@ -1,8 +1,8 @@
 """Two classes of the digits of scikit-learn with an identifying pixel: the paper's experiment on images, at a size that needs no download.
 
 A pixel that varies but tells nothing is overwritten by y gamma in the training data alone; in the test data it stays as it is. Pixels that hardly
-vary are dropped: constant ones would act as a second bias, and the covariance of X_H would not be positive definite. All pixels share one mean and one
-deviation, as those of a channel do in the paper.
+vary are dropped: constant ones would act as a second bias, and the covariance of X_H would not be positive definite. All pixels are scaled by one
+mean and one deviation, as those of a channel are in the paper.
 
 With the test pixel set to 0 instead, a model with w_H = 0 would answer by the sign of round-off.
 """
