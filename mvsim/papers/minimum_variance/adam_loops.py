@@ -22,8 +22,8 @@ def adam_runs(points, targets, data_set, start, penalty, smoothing, alpha, rates
     points, targets : numpy.ndarray
         (S, N, d) and (S, N): S data sets; targets are 0 and 1.
     data_set, smoothing, alpha, rates, seeds : numpy.ndarray
-        (R,) each: the data set, the mass of a flipped label, alpha of lambda ~ Beta(alpha, alpha) (0: no Mixup), the learning rate, and a seed for the
-        order of the points and for lambda.
+        (R,) each: the data set, the mass of a flipped label, alpha of lambda ~ Beta(alpha, alpha) (0: no Mixup), the learning rate, and a seed for
+        the order of the points and for lambda.
     start, penalty : numpy.ndarray
         (R, d): the first weights, and the decay of each weight.
     batch : int

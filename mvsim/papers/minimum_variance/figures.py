@@ -167,7 +167,7 @@ def _band(axes: Axes, strengths: np.ndarray, values: np.ndarray, colour: str, st
 
 def _exact(axes: Axes, strengths: np.ndarray, values: Sequence[float]) -> None:
     """Draw exact minimisers, an infinite value at the upper end of the axes; where they lie at infinity there is none."""
-    dots = {"color": "black", "linestyle": "none", "markersize": 3, "clip_on": False, "zorder": 3}
+    dots: dict[str, Any] = {"color": "black", "linestyle": "none", "markersize": 3, "clip_on": False, "zorder": 3}
     axes.plot(strengths, np.where(np.isfinite(values), values, np.nan), marker=".", label="exact minimiser", **dots)
     infinite = strengths[np.isinf(values)]
     if len(infinite):

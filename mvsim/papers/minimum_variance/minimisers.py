@@ -168,9 +168,9 @@ def _newton(loss: CrossEntropy, w: np.ndarray) -> tuple[np.ndarray, float]:
         if gradient @ step > 0.0 and r > SETTLED:
             w = before + np.log1p(r) / r * step
             gradient, hessian = loss.derivatives(w)
-    trouble = (
-        f"scores still change by {r:.3g}: the minimiser is at infinity" if r > 1e-4 else f"the gradient has norm {norm:.3g}, more than {most:.3g}"
-    )
+    trouble = f"the gradient has norm {norm:.3g}, above {most:.3g}"
+    if r > 1e-4:
+        trouble = f"scores still change by {r:.3g}: the minimiser is at infinity"
     raise StalledError(f"after {MOST_STEPS} steps of Newton's method {trouble}; add weight decay")
 
 

@@ -24,8 +24,8 @@ class Protocol:
     values, runs : int
         Strengths of each method, and runs at each.
     decay, smoothing, alpha : float
-        The largest strengths; values are evenly spaced from 0. Smoothing is the mass of the uniform law in the label, twice that of the flipped label;
-        alpha is that of lambda ~ Beta(alpha, alpha), and 0 is no Mixup.
+        The largest strengths; values are evenly spaced from 0. Smoothing is the mass of the uniform law in the label, twice that of the flipped
+        label; alpha is that of lambda ~ Beta(alpha, alpha), and 0 is no Mixup.
     epochs, batch : int
         Length of training, and points of a step of Adam.
     """
