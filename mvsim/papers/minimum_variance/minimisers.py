@@ -115,7 +115,7 @@ def minimiser(distribution: Distribution, decay: float = 0.0, smoothing: float =
     count, w, before = FIRST_NODES, np.zeros(0), np.array(np.inf)
     for _ in range(1 if exact else MOST_DOUBLINGS + 1):
         loss = loss_of(distribution, decay, smoothing, law, bias, count)
-        w, norm = _newton(loss, w if w.size else _start(distribution, decay, smoothing, law, bias, count))
+        w, norm = newton(loss, w if w.size else _start(distribution, decay, smoothing, law, bias, count))
         if np.abs(w - before).max() <= SAME * max(1.0, np.abs(w).max()):
             break
         count, before = 2 * count, w
@@ -148,12 +148,12 @@ def _start(distribution: Distribution, decay: float, smoothing: float, law: Any,
     start = np.zeros(low + high + bias)
     if decay == 0.0 and (smoothing > 0.0 or law is not None):
         loss = loss_of(distribution, decay, smoothing, law, bias, count, low_only=True)
-        of_low, _ = _newton(loss, np.zeros(low + bias))
+        of_low, _ = newton(loss, np.zeros(low + bias))
         start[:low], start[low + high :] = of_low[:low], of_low[low:]
     return start
 
 
-def _newton(loss: CrossEntropy, w: np.ndarray) -> tuple[np.ndarray, float]:
+def newton(loss: CrossEntropy, w: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the minimiser and the norm of the gradient there; the module says how."""
     last, most = np.inf, POLISHED * max(1.0, np.abs(loss.points).max())
     gradient, hessian = loss.derivatives(w)
