@@ -7,8 +7,7 @@
 `sums_direct`        these sums, neuron by neuron, for any power
 `sums_by_moments`    the same by moments, for whole powers
 `columns`            products of matrices in blocks of columns
-`single_outputs`     outputs on the training points
-`listed_outputs`     outputs on given mixed points
+`point_outputs`      outputs on the training points, and on given mixed ones
 `separate_points`    sums over points, and over listed pairs
 `all_pairs`          sums over all pairs
 `softmax_sum`        cross-entropy of all pairs from the tables
