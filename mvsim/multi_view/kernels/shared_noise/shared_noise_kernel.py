@@ -31,11 +31,11 @@ from mvsim.multi_view.kernels.evaluation import Evaluation
 from mvsim.multi_view.kernels.jit.threads import threads_for
 from mvsim.multi_view.kernels.shared_noise.all_pairs import PairsOfPoints
 from mvsim.multi_view.kernels.shared_noise.columns import Columns
+from mvsim.multi_view.kernels.shared_noise.hessian_of_pairs import stiff_hessian_of_pairs
+from mvsim.multi_view.kernels.shared_noise.hessian_of_points import stiff_hessian_of_points
 from mvsim.multi_view.kernels.shared_noise.layout import Layout
 from mvsim.multi_view.kernels.shared_noise.separate_points import SeparatePoints
 from mvsim.multi_view.kernels.shared_noise.softmax_sum import SoftmaxSum
-from mvsim.multi_view.kernels.shared_noise.stiff_hessian.of_pairs import stiff_hessian_of_pairs
-from mvsim.multi_view.kernels.shared_noise.stiff_hessian.of_points import stiff_hessian_of_points
 from mvsim.multi_view.kernels.shared_noise.sums_direct import Neurons
 from mvsim.multi_view.kernels.sums import GenericSum, LossSum
 from mvsim.multi_view.parameters import Parameters
