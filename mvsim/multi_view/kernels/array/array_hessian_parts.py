@@ -10,8 +10,9 @@ signals: with f_i = lam beta_{i,p} c, f_j = mu beta_{j,q} c
 
     lam beta_{i,p} (R'(f_i + f_j) - R'(f_i + mu n[e, h_j])) is added to A,     mu beta_{j,q} (R'(f_i + f_j) - R'(f_j + lam n[e, h_i])) to O.
 
-**Softmax.** It and the derivative of the mean cross-entropy by the values of the pairs come from the outputs, tile by tile (`mvsim.multi_view.kernels.array.pairs`): phi_y(z_ij) = exp(g_y - max g) / sum_s exp(g_s - max g), of which
-only the entries y = y_i and y = y_j are kept.
+**Softmax.** It and the derivative of the mean cross-entropy by the values of the pairs come from the outputs, tile by tile
+(`mvsim.multi_view.kernels.array.pairs`): phi_y(z_ij) = exp(g_y - max g) / sum_s exp(g_s - max g), of which only the entries y = y_i and y = y_j are
+kept.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Sums over lists in a fixed order: of entries that belong to the same output, and over neurons of R at listed patches.
 
-**Entries** are sorted by output on the host. The table has a row for each output: the places of its entries, and beyond the last one the place of a zero,
-so that all rows have the same width. A sum is then a gather and a sum over the last axis. Where few outputs have most entries the table is mostly
-zeros; the lists of this kernel are spread evenly.
+**Entries** are sorted by output on the host. The table has a row for each output: the places of its entries, and beyond the last one the place of a
+zero, so that all rows have the same width. A sum is then a gather and a sum over the last axis. Where few outputs have most entries the table is
+mostly zeros; the lists of this kernel are spread evenly.
 
-**Terms** (`mvsim.multi_view.kernels.shared_noise.layout.Terms`). A term t names two columns f_t, s_t of the correlations of a neuron (with features, then with noise patterns), coefficients a_t, b_t, an output n_t
-and how often it counts:
+**Terms** (`mvsim.multi_view.kernels.shared_noise.layout.Terms`). A term t names two columns f_t, s_t of the correlations of a neuron (with features,
+then with noise patterns), coefficients a_t, b_t, an output n_t and how often it counts:
 
     g[y, n]          = sum_{t: n_t = n} times_t sum_r R(z[y, r, t]),        z[y, r, t] = a_t c[y, r, f_t] + b_t c[y, r, s_t]
     dg               = sum_t times_t sum_r R'(z) dz

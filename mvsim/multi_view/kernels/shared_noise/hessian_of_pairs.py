@@ -9,7 +9,8 @@ for two points of one class phi (1 - phi) (A + O) (A + O)^T. Own correlations of
 of class y meets only what a pair of the classes y and s meets: the matrix is an arrow, its border the own correlations, one small block for each
 two classes (`mvsim.numerics.arrow_matrix.Curvature`).
 
-**Other classes.** More comes from correlations of escaped neurons with features of other classes. Let e be an escaped neuron of class y and x_i a point of another class s. On noise of pattern h its output changes with c[e, s, l] at the rate
+**Other classes.** More comes from correlations of escaped neurons with features of other classes. Let e be an escaped neuron of class y and x_i a
+point of another class s. On noise of pattern h its output changes with c[e, s, l] at the rate
 
     r(i, h)[e, l] = sum_{p in P_{s,l}(x_i)} lam beta_{i,p} R'(lam beta_{i,p} c[e, s, l] + (1 - lam) n_h).
 

@@ -6,8 +6,8 @@ By the own correlations of the escaped neurons of class y the Gauss-Newton Hessi
 
 with the softmax phi at x_i: classes are not coupled.
 
-**As a whole.** Write J_i[e] for the gradient of g_{y_e}(x_i) by the correlations of neuron e (of class y_e), a (F,) vector over the features, and phi for the
-softmax at x_i. The Hessian of the loss is
+**As a whole.** Write J_i[e] for the gradient of g_{y_e}(x_i) by the correlations of neuron e (of class y_e), a (F,) vector over the features, and phi
+for the softmax at x_i. The Hessian of the loss is
 
     (1/N) sum_i  phi_{y_e} (1[y_e = y_e'] - phi_{y_e'}) J_i[e] J_i[e']^T
                  + 1[e = e'] (phi_{y_e} - 1[y_i = y_e]) sum_p R''(a_{i,p,e}) x_i^(p) x_i^(p)^T,
