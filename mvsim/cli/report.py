@@ -13,10 +13,8 @@ from cyclopts import Parameter
 
 from mvsim.base.echo import escaped, path_text
 from mvsim.base.errors import UsageError
-from mvsim.cli.notices import Notices
 from mvsim.cli.options import FLAG, Quiet
-from mvsim.cli.saving import refuse_folder, saving
-from mvsim.cli.words import runs_text
+from mvsim.cli.output import Notices, refuse_folder, runs_text, saving
 from mvsim.judging.verdict import exit_code
 from mvsim.papers.midpoint_mixup.answer import Answer, read_answer
 from mvsim.papers.midpoint_mixup.contents import contents_of, contents_of_sweep

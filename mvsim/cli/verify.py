@@ -12,16 +12,13 @@ from cyclopts import Parameter
 
 from mvsim.base.errors import UsageError
 from mvsim.cli.answer_file import check_place, check_replaceable, name_of_answer, written_or_why_not
-from mvsim.cli.fields import given_for, text_flags, with_flags
 from mvsim.cli.judging import JudgingShown
-from mvsim.cli.options import FLAG, INTEGER, Json, Quiet, read_integer
+from mvsim.cli.options import FLAG, INTEGER, Json, Quiet, given_for, read_integer, text_flags, with_flags
+from mvsim.cli.output import TIMING_NOTICE, note, silence_stdout
 from mvsim.cli.progress import COMPILE_NOTICE, progress_on
-from mvsim.cli.remarks import note
-from mvsim.cli.streams import silence_stdout
 from mvsim.cli.verdict_table import counts, deciding, headlines, is_about, print_section, wrapped
 from mvsim.cli.verify_outcome import outcome_line
 from mvsim.cli.verify_plan import planned, print_plan
-from mvsim.cli.words import TIMING_NOTICE
 from mvsim.multi_view.kernels.jit.compiling import compilation_heard
 from mvsim.multi_view.parameters import Parameters
 from mvsim.papers.midpoint_mixup.answer import Answer, AnsweredSection

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import mvsim
-from mvsim.cli.words import bytes_text, print_wrapped, span_text
+from mvsim.cli.output import bytes_text, print_wrapped, span_text
 from mvsim.papers.midpoint_mixup.question import Question, parameters_along
 from mvsim.papers.midpoint_mixup.theorems import THEOREMS
 from mvsim.papers.midpoint_mixup.verify import runs_present

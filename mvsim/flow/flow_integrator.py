@@ -7,8 +7,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 import pydantic
 
-from mvsim.base.counted import counted
-from mvsim.base.echo import echo
+from mvsim.base.echo import echo, quantity
 from mvsim.base.errors import UsageError
 from mvsim.flow.base import Field, Integrator, State
 from mvsim.multi_view.parameters import Deviation
@@ -84,4 +83,4 @@ class FlowIntegrator(Integrator):
 
     def clock(self, state: State) -> str:
         """Say how many steps and evaluations."""
-        return f"{counted(state.step, 'step')} and {counted(state.evaluations, 'gradient')} of {self.called} with rtol = {self.rtol:g}"
+        return f"{quantity(state.step, 'step')} and {quantity(state.evaluations, 'gradient')} of {self.called} with rtol = {self.rtol:g}"
