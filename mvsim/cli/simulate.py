@@ -71,7 +71,7 @@ def _note_coarse_steps(rtol: float | None) -> None:
     """Say of a relative tolerance that the checks of a run tell nothing with it."""
     if rtol is None:
         return
-    from mvsim.papers.midpoint_mixup.gradient_flow import COARSEST  # all verdicts come with it, which a run does not need
+    from mvsim.papers.midpoint_mixup.run_checks.gradient_flow import COARSEST  # all verdicts come with it, which a run does not need
 
     if rtol > COARSEST:
         note(f"rtol={rtol:g}: `mvsim verify` cannot tell so coarse a run from a changed one; take {COARSEST:g} or less to have it judged")
