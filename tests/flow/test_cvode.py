@@ -26,6 +26,8 @@ from mvsim.papers.midpoint_mixup.gradient_flow import STATEMENTS, gradient_flow
 from mvsim.runs.recording.entries import EscapeLog
 from mvsim.runs.simulation.field import field_of
 
+pytestmark = pytest.mark.slow
+
 SMALL = mvsim.Parameters(k=3, m=3, N=30, P=16, d=300)
 START = mvsim.initial_correlations(SMALL, 0)
 T_END = {"erm": 3e3, "midpoint": 2e5}
