@@ -18,12 +18,12 @@ from mvsim.cli.remarks import note
 from mvsim.cli.words import deviation_lines, print_wrapped
 from mvsim.multi_view.parameters import Parameters
 from mvsim.runs.recording.fresh_draws import count_classes
-from mvsim.runs.simulation.all_options import DEFAULTS, AllRunOptions
 from mvsim.runs.simulation.identity import readable_name
+from mvsim.runs.simulation.options import DEFAULTS, RunOptions
 from mvsim.sweeps.regime import parameters_of
 
 
-@with_flags(typed_flags(AllRunOptions), text_flags(Parameters, "Parameters (Definitions 4.1, 4.2 and 3.1, Assumption 4.3)"))
+@with_flags(typed_flags(RunOptions), text_flags(Parameters, "Parameters (Definitions 4.1, 4.2 and 3.1, Assumption 4.3)"))
 def simulate(
     *,
     out: Annotated[
@@ -47,7 +47,7 @@ def simulate(
     """
     from mvsim.cli.predict import predict  # it loads what computes, which the help does not need
 
-    fields, options = given_for(Parameters, given), given_for(AllRunOptions, given)
+    fields, options = given_for(Parameters, given), given_for(RunOptions, given)
     parameters = parameters_of(fields, r0, regime)
     path = out or default_path(parameters, options)
     _note_coarse_steps(options.get("rtol"))
@@ -56,7 +56,7 @@ def simulate(
         return
     before = _last_written(path)
     if options.get("resume") and not options.get("force") and before is None and not quiet:
-        AllRunOptions(out=path, **options)  # what is refused is refused in one line
+        RunOptions(out=path, **options)  # what is refused is refused in one line
         note(f"{path_text(path)}: nothing was saved there, so the run starts from the beginning")
     with nullcontext() if quiet else progress_on() as progress:
         run = mvsim.simulate(parameters, out=path, progress=progress, **options)
@@ -71,7 +71,7 @@ def _note_coarse_steps(rtol: float | None) -> None:
     """Say of a relative tolerance that the checks of a run tell nothing with it."""
     if rtol is None:
         return
-    from mvsim.papers.midpoint_mixup.gradient_flow import COARSEST  # all verdicts come with it, which a run does not need
+    from mvsim.papers.midpoint_mixup.run_checks.gradient_flow import COARSEST  # all verdicts come with it, which a run does not need
 
     if rtol > COARSEST:
         note(f"rtol={rtol:g}: `mvsim verify` cannot tell so coarse a run from a changed one; take {COARSEST:g} or less to have it judged")

@@ -24,8 +24,8 @@ from mvsim.cli.remarks import note
 from mvsim.cli.sweep_progress import SweepDisplay, summary
 from mvsim.cli.words import TIMING_NOTICE
 from mvsim.multi_view.parameters import Parameters
-from mvsim.runs.simulation.all_options import AllRunOptions
 from mvsim.runs.simulation.cost import RANGE
+from mvsim.runs.simulation.options import RunOptions
 from mvsim.sweeps.cell import NAMES, Cell
 from mvsim.sweeps.engine import Engine, Serial
 from mvsim.sweeps.estimate import Pace, bytes_of
@@ -46,7 +46,7 @@ def value_flags() -> Flags:
     group = Parameter(group=Group("Values: one, several as 6,10, integers as 0:20, or a list in JSON", sort_key=1))
     flags: dict[str, tuple[Any, Any]] = {}
     for name in NAMES:
-        field = Parameters.model_fields.get(name) or AllRunOptions.model_fields.get(name)
+        field = Parameters.model_fields.get(name) or RunOptions.model_fields.get(name)
         choices = choices_of(field) if field is not None else None
         about = field.description if field is not None else "stands for the d at which sqrt(2 ln m / d) / rho has this value"
         words = f"{about} ({', '.join(choices)})" if choices else about

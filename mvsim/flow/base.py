@@ -219,9 +219,6 @@ class Integrator(ABC):
     follows_flow: ClassVar[bool] = False
     """Whether it follows c' = -grad J to within a relative tolerance ``rtol``, its option, so that a run can be judged as a gradient flow."""
 
-    library_vectors: ClassVar[int] = 0
-    """Vectors of the size of c that a library holds for it, besides what is its own."""
-
     learning_rate: float | None = None
     """The step size, if all steps have the same."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from mvsim.numerics.vectors import dot, largest
+import numpy as np
+
+from mvsim.numerics.norm import largest
 
 MOST_OF_ONE = 3.0
 """Tolerances by which a single coordinate may err. The root mean square over n coordinates alone would allow it sqrt(n), and one correlation can
@@ -13,12 +14,12 @@ decide when a neuron escapes or takes a second view: its own, or one with a feat
 in which only own correlations were held to it went past such an escape in one step, whose error was estimated as 3 tolerances and was 4,500."""
 
 
-def error_size(scaled: Any) -> float:
+def error_size(scaled: np.ndarray) -> float:
     """Return the size of an error, 1 for the largest that is allowed: its root mean square, or its largest entry over `MOST_OF_ONE` if that is more.
 
     Parameters
     ----------
-    scaled : array
+    scaled : numpy.ndarray
         (n,) errors in units of the tolerance.
     """
-    return max(math.sqrt(dot(scaled, scaled) / scaled.shape[0]), largest(scaled) / MOST_OF_ONE)
+    return max(math.sqrt(scaled @ scaled / len(scaled)), largest(scaled) / MOST_OF_ONE)

@@ -15,7 +15,6 @@ from mvsim.base.inputs import check_positive
 from mvsim.base.options import document_options
 from mvsim.flow.base import Field, Integrator, State, Visit, next_log_mark
 from mvsim.multi_view.parameters import Deviation
-from mvsim.numerics.vectors import all_finite
 
 MOST_STEPS = 1e15
 """Beyond this nobody waits, and steps could not be counted exactly."""
@@ -86,7 +85,7 @@ class GradientDescent(Integrator):
         while state.step < last:
             with np.errstate(over="ignore", invalid="ignore"):  # the next lines name what numpy would only warn of
                 c = state.c - self.learning_rate * self.gradient(state)
-            if not all_finite(c):
+            if not np.isfinite(c).all():
                 raise DivergedError(self._too_large(f"the correlations are not finite after step {state.step + 1}"))
             state = State(state.step + 1, (state.step + 1) * self.learning_rate, c, state.evaluations + 1, math.nan, math.nan)
             yield Visit(state, mark=self.is_mark(state) or state.step == last, resumable=True)

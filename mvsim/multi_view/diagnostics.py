@@ -11,8 +11,7 @@ from mvsim.multi_view.activations import activation_of
 from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.parameters import Parameters
 from mvsim.numerics.logarithms import exponential, logarithm
-from mvsim.numerics.namespaces import namespace_of
-from mvsim.numerics.vectors import integers_like
+from mvsim.numerics.namespaces import integers_like, namespace_of
 
 
 def own_correlations(c: np.ndarray) -> np.ndarray:

@@ -26,7 +26,7 @@ from hypothesis import HealthCheck, given, settings
 
 import mvsim
 from mvsim.runs.simulation import entry
-from mvsim.runs.simulation.all_options import AllRunOptions
+from mvsim.runs.simulation.options import RunOptions
 
 CASES = {"words": words(), "configs": configs(), "laws": laws(), "calls": calls(), "files": files(), "problems": problems()}
 
@@ -60,9 +60,9 @@ def test_the_study_finds_the_cases_where_tests_are_not_on_the_path():
 
 
 def test_every_option_of_a_run_is_tried():
-    assert {name.replace("-", "_") for name in (*SIMULATE, *FLAGS)} >= {*mvsim.Parameters.model_fields, *AllRunOptions.model_fields}
+    assert {name.replace("-", "_") for name in (*SIMULATE, *FLAGS)} >= {*mvsim.Parameters.model_fields, *RunOptions.model_fields}
     tried_in_python = {argument for name in FUNCTIONS for argument in arguments_of(name)}
-    assert tried_in_python >= {*mvsim.Parameters.model_fields, *AllRunOptions.model_fields}
+    assert tried_in_python >= {*mvsim.Parameters.model_fields, *RunOptions.model_fields}
 
 
 def test_runs_in_threads():

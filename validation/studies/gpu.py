@@ -42,7 +42,7 @@ import mvsim
 from mvsim.flow import GradientFlow, State
 from mvsim.flow.flow_integrator import RTOL
 from mvsim.multi_view.kernels import KERNELS, usable_backend
-from mvsim.numerics.devices import gpu, host
+from mvsim.multi_view.kernels.devices import gpu, host
 from mvsim.runs.simulation.field import field_of
 
 TITLE = "The kernel for GPUs"

@@ -29,15 +29,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from mvsim.judging.over_seeds import DECIDED, over_seeds
+from mvsim.judging.over_sizes import exponent_of, measured_constants
 from mvsim.judging.verdict import BAD, STATUSES
 from mvsim.numerics.intervals import clopper_pearson
 from mvsim.papers.midpoint_mixup.assumptions import noise
-from mvsim.papers.midpoint_mixup.ensemble import DECIDED, exponent_of_k, measured_constants, over_seeds
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
+from mvsim.papers.midpoint_mixup.judge_run import Judgement
+from mvsim.papers.midpoint_mixup.over_runs import judgements_over_seeds
 from mvsim.papers.midpoint_mixup.paths import path_in_k
-from mvsim.papers.midpoint_mixup.run_verdicts import Judgement
-from mvsim.papers.midpoint_mixup.theorems import THEOREMS
-from mvsim.papers.midpoint_mixup.verify import judgements_over_seeds
+from mvsim.papers.midpoint_mixup.theorems.theorems import THEOREMS
 from mvsim.pictures.style import FIRST, MARK, styled
 
 TITLE = "Along paths of the theorems"
@@ -183,7 +184,7 @@ def slopes(results: dict[str, Any]) -> dict[str, dict[str, tuple[float, float, f
                 path.setdefault(part, {})[answer["k"]] = values
     found = {
         path: {
-            part: exponent_of_k(dict(sorted(values.items())))
+            part: exponent_of(dict(sorted(values.items())))
             for part, values in parts.items()
             if len(values) > 1 and all(of_k and min(of_k) > 0.0 for of_k in values.values())
         }

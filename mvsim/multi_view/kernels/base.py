@@ -13,12 +13,11 @@ import numpy as np
 
 from mvsim.losses import Points, PointwiseLoss, Unmixed
 from mvsim.multi_view.activations import Activation
+from mvsim.multi_view.kernels.devices import Device, host
 from mvsim.multi_view.kernels.sums import GenericSum, LossSum, NeuronSum
 from mvsim.multi_view.parameters import Parameters
 from mvsim.numerics.arrow_matrix import Curvature
-from mvsim.numerics.devices import Device, host
-from mvsim.numerics.namespaces import namespace_of
-from mvsim.numerics.vectors import flat
+from mvsim.numerics.namespaces import flat, namespace_of
 
 
 class Batch(Protocol):

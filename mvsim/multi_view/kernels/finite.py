@@ -12,13 +12,14 @@ import numpy as np
 
 from mvsim.base.errors import NotFiniteError
 from mvsim.multi_view.kernels import Kernel
-from mvsim.numerics.vectors import all_finite, flat, largest
+from mvsim.numerics.namespaces import namespace_of
 
 
 def check_finite(what: str, c: Any, *arrays: Any, number: float = 0.0) -> None:
     """Raise `NotFiniteError` unless all arrays, of any namespace, and a number are finite, which were computed at correlations c."""
-    if not (math.isfinite(number) and all(all_finite(array) for array in arrays)):
-        raise NotFiniteError(f"{what} not finite in double precision (largest correlation |c| = {largest(flat(c)):.3g})")
+    xp = namespace_of(c)
+    if not (math.isfinite(number) and all(bool(xp.all(xp.isfinite(array))) for array in arrays)):
+        raise NotFiniteError(f"{what} not finite in double precision (largest correlation |c| = {float(xp.max(xp.abs(c))):.3g})")
 
 
 def finite_outputs(kernel: Kernel, c: np.ndarray) -> np.ndarray:

@@ -11,11 +11,11 @@ from mvsim.multi_view.data import Dataset, SharedNoiseDataset
 from mvsim.multi_view.kernels.any_patches import memory as any_patches_memory
 from mvsim.multi_view.kernels.array import memory as array_memory
 from mvsim.multi_view.kernels.base import Kernel
+from mvsim.multi_view.kernels.devices import free_bytes_of_gpu, gpu, gpu_is_there
 from mvsim.multi_view.kernels.needs import Needs, NeedsOfTest, bytes_on_device
 from mvsim.multi_view.kernels.one_patch import memory as one_patch_memory
 from mvsim.multi_view.kernels.shared_noise import memory as shared_noise_memory
 from mvsim.multi_view.parameters import Parameters
-from mvsim.numerics.devices import free_bytes_of_gpu, gpu, gpu_is_there
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mvsim.losses import AllPairs, Points, PointwiseLoss
-from mvsim.numerics.namespaces import namespace_of
-from mvsim.numerics.primitives import primitives_of
-from mvsim.numerics.vectors import flat, integers_like
+from mvsim.numerics.namespaces import integers_like, namespace_of
 
 if TYPE_CHECKING:
     from mvsim.multi_view.kernels.base import Evaluation
@@ -49,13 +47,15 @@ class LossSum(Protocol):
 
 def neuron_sum(whole: LossSum, c: Any, neurons: Any) -> NeuronSum:
     """Return what `LossSum.of_neurons` describes, by evaluating all neurons."""
-    xp, (k, m, F) = namespace_of(c), c.shape
-    index = F * (m * integers_like(k, neurons)[:, None] + neurons)[:, :, None] + integers_like(F, neurons)
-    others, places = flat(c), primitives_of(c).places(flat(index))
+    xp, E, (_, m, F) = namespace_of(c), neurons.shape[1], c.shape
+    is_moving = neurons[:, None, :] == integers_like(m, neurons)[None, :, None]
+    moving_place = xp.sum(xp.where(is_moving, integers_like(E, neurons), 0), axis=2)
+    place = xp.where(xp.any(is_moving, axis=2), moving_place, E + integers_like(m, neurons))  # in those that move, and then all
+    place, chosen = xp.broadcast_to(place[:, :, None], c.shape), xp.broadcast_to(neurons[:, :, None], (*neurons.shape, F))
 
     def loss_and_gradient(moving: Any) -> tuple[float, Any]:
-        loss, gradient = whole.loss_and_gradient(xp.reshape(places.written(others, flat(moving)), c.shape))
-        return loss, xp.reshape(flat(gradient)[places.index], index.shape)
+        loss, gradient = whole.loss_and_gradient(xp.take_along_axis(xp.concat([moving, c], axis=1), place, axis=1))
+        return loss, xp.take_along_axis(gradient, chosen, axis=1)
 
     return loss_and_gradient
 

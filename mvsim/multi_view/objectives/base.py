@@ -283,8 +283,7 @@ class Objective(ABC):
 
     def curvature(self, c: np.ndarray) -> Curvature | None:
         """Return the stiff part of the Hessian, the means to precondition implicit time-steppers; None if the kernel cannot tell it."""
-        there = self.resident.curvature(self._there(self._checked(c)))
-        return None if there is None else there.with_arrays(self._here)
+        return self.resident.curvature(self._there(self._checked(c)))
 
     def describe(self) -> str:
         """Say in words which algorithm computes this objective."""

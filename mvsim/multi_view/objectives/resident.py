@@ -93,5 +93,5 @@ class Resident:
         """Return the stiff part of the Hessian; None if the kernel cannot tell it."""
         escaped = self.escaped(c)
         parts = [self._kernel.curvature(c, points, self._of.pointwise, escaped) for _, points in self._of.points]
-        known = [part for part in parts if part is not None]
+        known = [part.with_arrays(self.device.fetch) for part in parts if part is not None]
         return Curvature.mean([weight for weight, _ in self._of.points], known) if len(known) == len(parts) else None

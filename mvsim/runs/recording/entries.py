@@ -40,14 +40,6 @@ class EscapeLog:
         inside = own >= threshold
         return EscapeLog(threshold, np.where(inside, 0.0, np.nan), np.where(inside, 0, -1))
 
-    @staticmethod
-    def of_records(own: np.ndarray, times: np.ndarray, steps: np.ndarray, threshold: float) -> EscapeLog:
-        """Return the log as fine as the records: own correlations (n, k, m, V), times and steps (n,). It is for runs that were saved without one."""
-        passed = own >= threshold
-        first = passed.argmax(axis=0)
-        ever = passed.any(axis=0)
-        return EscapeLog(threshold, np.where(ever, times[first], np.nan), np.where(ever, steps[first], -1))
-
     def observe(self, before: State, after: State) -> None:
         """Take note of what escaped between two successive states."""
         now = own_correlations(after.c)

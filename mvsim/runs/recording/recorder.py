@@ -22,15 +22,6 @@ from mvsim.runs.recording.variables import When, variables_of
 class Recorder:
     """Measures states and keeps the results.
 
-    Parameters
-    ----------
-    objective : Objective
-        Training loss, with its data.
-    feature_test : FeatureTest
-        Fresh draws for Definition 4.5.
-    seed : int
-        Seed of the run.
-
     Attributes
     ----------
     start_values : dict
@@ -82,13 +73,7 @@ class Recorder:
         self.escapes.observe(before, after)
 
     def record(self, state: State) -> None:
-        """Measure a state and keep the results.
-
-        Raises
-        ------
-        DivergedError
-            If something that is measured is not finite; nothing is kept then.
-        """
+        """Measure a state and keep the results."""
         self.objective.begin_step(state.step)  # a fresh draw, on which this state has not been trained
         hessian_seed = None if len(self.times) % HESSIAN_EVERY else self._seed
         escaped = bool(self.times) and self.escapes.has_new_view(self.last("step"))

@@ -11,8 +11,8 @@ from mvsim.multi_view.memory_limits import check_fits
 from mvsim.multi_view.parameters import Parameters
 from mvsim.runs.recording.memory import needs_of_test
 from mvsim.runs.recording.variables import When, variables_of
-from mvsim.runs.simulation.all_options import DEFAULTS
 from mvsim.runs.simulation.cost import gradients_of_flow
+from mvsim.runs.simulation.options import DEFAULTS
 
 _LIBRARIES = 245 * 2**20
 """Bytes taken by the interpreter and the libraries."""
@@ -57,9 +57,8 @@ def required_bytes(
     if INTEGRATORS[integrator].follows_flow:  # the solver, and the stiff part of the Hessian
         stiff = entry_for_draws(p, backend).needs(p, mixes).stiff_hessian
         state = p.features * p.k * p.m
-        vectors = VECTORS_OF_FLOW + INTEGRATORS[integrator].library_vectors
         records = max(_RECORDS, round(gradients_of_flow(p, mixes) / _GRADIENTS_OF_A_RECORD))
-        flow = 8 * (vectors * state + stiff + _COPIES * (_SNAPSHOTS * state + records * _numbers_of_a_record(p)))
+        flow = 8 * (VECTORS_OF_FLOW * state + stiff + _COPIES * (_SNAPSHOTS * state + records * _numbers_of_a_record(p)))
     return max(_LOADING, _LIBRARIES + array_bytes(p, mixes, backend, n_test) + flow)
 
 

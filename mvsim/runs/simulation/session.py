@@ -21,7 +21,7 @@ from mvsim.runs.simulation.pace import Pace, awaited
 from mvsim.runs.simulation.plan import plan_of
 from mvsim.runs.simulation.progress import Silent, compilation_announced
 from mvsim.runs.simulation.request import Request
-from mvsim.runs.simulation.resuming import taken_up, warn_of_lost_past, warn_of_other_kernels
+from mvsim.runs.simulation.resuming import taken_up, warn_of_other_kernels
 from mvsim.runs.simulation.words import ended, facts, faithful_eta, number, summary
 
 DISPLAY_SECONDS = 0.2
@@ -29,15 +29,7 @@ DISPLAY_SECONDS = 0.2
 
 
 class Session:
-    """Runs one call of `mvsim.simulate`: start or resume, step, record, save.
-
-    Parameters
-    ----------
-    request : Request
-        What was asked for, checked.
-    saved : tuple of Dataset and dict, or None
-        The run that is resumed, as it was saved: its data and its provenance; None or empty for a new run.
-    """
+    """Runs one call of `mvsim.simulate`: start or resume, step, record, save."""
 
     state: State
     resume: State
@@ -107,7 +99,6 @@ class Session:
         """Go back to where the run can be resumed, or start it; compile, and take the first record."""
         if self.saved:
             warn_of_other_kernels(self.objective.describe(), self.saved[1], self.options.out)
-            warn_of_lost_past(self.saved[0], self.resume, self.options.out)
             self.recorder.forget_after(self.resume, keep=self.integrator.is_mark(self.resume) or self.resume.time >= self.horizon)
             self.state = self.resume
             self.objective.gradient(self.state.c)

@@ -23,10 +23,10 @@ from mvsim.multi_view.kernels.array.array_kernel import ArrayPatchesKernel
 from mvsim.multi_view.kernels.array.padded import PaddedSum
 from mvsim.multi_view.kernels.array.pairs import Values
 from mvsim.multi_view.kernels.array.softmax import PairSoftmax
+from mvsim.multi_view.kernels.devices import host
 from mvsim.multi_view.kernels.limits import LARGEST_OUTPUT
 from mvsim.multi_view.kernels.sums import GenericSum
 from mvsim.numerics import devices
-from mvsim.numerics.devices import host
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.kernels.array.network import SharedNoiseNetwork, outputs_on_data
 from mvsim.multi_view.kernels.array.patches import PatchNetwork
 from mvsim.multi_view.kernels.base import Evaluation, Kernel
+from mvsim.multi_view.kernels.devices import Device, gpu, host
 from mvsim.multi_view.kernels.sums import GenericSum, LossSum
 from mvsim.multi_view.parameters import Parameters
 from mvsim.numerics.arrow_matrix import Curvature
-from mvsim.numerics.devices import Device, gpu, host
 
 
 class ArrayPatchesKernel(Kernel):

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from mvsim.multi_view.kernels.devices import Device
 from mvsim.multi_view.kernels.shared_noise.layout import Layout
-from mvsim.numerics.devices import Device
 
 
 class ByClass:

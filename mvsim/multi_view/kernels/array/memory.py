@@ -9,10 +9,10 @@ import math
 
 from mvsim.multi_view.data.memory import drawn_patterns, used_patterns
 from mvsim.multi_view.kernels.any_patches.memory import stored
+from mvsim.multi_view.kernels.devices import TILE_BYTES, TILE_BYTES_OF_GPU
 from mvsim.multi_view.kernels.limits import HESSIAN_ROWS
 from mvsim.multi_view.kernels.needs import Needs, NeedsOfTest
 from mvsim.multi_view.parameters import Parameters
-from mvsim.numerics.devices import TILE_BYTES, TILE_BYTES_OF_GPU
 
 _OF_PAIRS, _OF_TERMS, _OF_PATCHES = 4, 6, 5
 """Arrays of the size of a piece that are there at once while an activation or a loss is evaluated."""

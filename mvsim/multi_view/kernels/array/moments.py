@@ -29,8 +29,8 @@ from typing import Any, NamedTuple
 from mvsim.multi_view.activations import Elementwise
 from mvsim.multi_view.kernels.array.by_class import ByClass
 from mvsim.multi_view.kernels.array.tables import DirectTable
+from mvsim.multi_view.kernels.devices import Device
 from mvsim.multi_view.kernels.limits import kappa
-from mvsim.numerics.devices import Device
 
 _AT_ONCE = 4
 """Arrays of the size of a piece that are there at once while neurons are evaluated one by one."""

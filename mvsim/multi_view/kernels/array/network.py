@@ -19,10 +19,10 @@ from mvsim.multi_view.kernels.array.stiff_hessian.of_pairs import StiffHessianOf
 from mvsim.multi_view.kernels.array.stiff_hessian.of_points import stiff_hessian_of_points
 from mvsim.multi_view.kernels.array.stiff_hessian.whole import Points as LaidOutPoints
 from mvsim.multi_view.kernels.base import Evaluation
+from mvsim.multi_view.kernels.devices import Device
 from mvsim.multi_view.kernels.shared_noise.layout import Layout
 from mvsim.multi_view.kernels.sums import GenericSum, LossSum, Network, NeuronSum, neuron_sum
 from mvsim.numerics.arrow_matrix import Curvature
-from mvsim.numerics.devices import Device
 from mvsim.numerics.namespaces import namespace_of
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mvsim.numerics.devices import Device
+from mvsim.multi_view.kernels.devices import Device
 
 
 class PaddedSum:

@@ -27,8 +27,8 @@ from mvsim.multi_view.kernels.array.by_class import ByClass
 from mvsim.multi_view.kernels.array.moments import MomentTable
 from mvsim.multi_view.kernels.array.tables import DirectTable
 from mvsim.multi_view.kernels.array.terms import TermSums
+from mvsim.multi_view.kernels.devices import Device
 from mvsim.multi_view.kernels.shared_noise.layout import Layout, Terms, block_terms, noise_terms, plan_pairs, signal_terms
-from mvsim.numerics.devices import Device
 
 
 class Values(NamedTuple):

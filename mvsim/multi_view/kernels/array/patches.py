@@ -18,8 +18,8 @@ from mvsim.losses import Points, PointwiseLoss
 from mvsim.multi_view.activations import Activation
 from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.kernels.base import Evaluation
+from mvsim.multi_view.kernels.devices import Device
 from mvsim.multi_view.kernels.sums import LossSum
-from mvsim.numerics.devices import Device
 
 
 class Patches(NamedTuple):

@@ -18,8 +18,8 @@ import numpy as np
 
 from mvsim.multi_view.activations import Elementwise
 from mvsim.multi_view.kernels.array.padded import PaddedSum
+from mvsim.multi_view.kernels.devices import Device
 from mvsim.multi_view.kernels.shared_noise.layout import Terms
-from mvsim.numerics.devices import Device
 
 
 class TermSums:

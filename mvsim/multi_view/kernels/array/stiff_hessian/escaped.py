@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mvsim.multi_view.activations import Elementwise
-from mvsim.numerics.namespaces import namespace_of
-from mvsim.numerics.vectors import flat, integers_like
+from mvsim.numerics.namespaces import flat, integers_like, namespace_of
 
 
 class Escaped:

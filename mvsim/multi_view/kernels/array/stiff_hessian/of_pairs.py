@@ -24,7 +24,7 @@ from mvsim.multi_view.kernels.array.stiff_hessian.other_classes import OtherClas
 from mvsim.multi_view.kernels.array.stiff_hessian.probability import PairProbability, probability_and_derivative
 from mvsim.multi_view.kernels.array.stiff_hessian.rates import PairRates
 from mvsim.numerics.arrow_matrix import Curvature
-from mvsim.numerics.vectors import flat
+from mvsim.numerics.namespaces import flat
 
 
 class StiffHessianOfPairs:

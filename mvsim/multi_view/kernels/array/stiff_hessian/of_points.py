@@ -13,8 +13,7 @@ from mvsim.multi_view.diagnostics import softmax_gap
 from mvsim.multi_view.kernels.array.stiff_hessian.escaped import Escaped
 from mvsim.multi_view.kernels.array.stiff_hessian.whole import Points, whole_hessian
 from mvsim.numerics.arrow_matrix import Curvature
-from mvsim.numerics.namespaces import namespace_of
-from mvsim.numerics.vectors import flat
+from mvsim.numerics.namespaces import flat, namespace_of
 
 
 def stiff_hessian_of_points(points: Points, c: Any, which: Any, escaped: Escaped, outputs: Any) -> Curvature:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from mvsim.losses import CrossEntropy
 from mvsim.multi_view.kernels.array.pairs import Adjoint, Pairs, Tile, Values
-from mvsim.numerics.vectors import integers_like
+from mvsim.numerics.namespaces import integers_like
 
 
 class PairProbability(NamedTuple):

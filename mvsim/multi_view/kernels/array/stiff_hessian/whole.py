@@ -19,11 +19,10 @@ import numpy as np
 
 from mvsim.multi_view.activations import Elementwise
 from mvsim.multi_view.kernels import limits
+from mvsim.multi_view.kernels.devices import Device
 from mvsim.multi_view.kernels.shared_noise.layout import Layout
 from mvsim.numerics.arrow_matrix import Curvature
-from mvsim.numerics.devices import Device
-from mvsim.numerics.namespaces import namespace_of
-from mvsim.numerics.vectors import flat, integers_like
+from mvsim.numerics.namespaces import flat, integers_like, namespace_of
 
 
 class Points:
