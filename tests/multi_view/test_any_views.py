@@ -107,7 +107,7 @@ def test_features_embed_points_isometrically(V):
     assert_close(np.einsum("ipd,sld->ipsl", points, features), data.to_patches(), ROUNDOFF)
 
 
-@pytest.mark.parametrize(("noise", "integrator"), [*((noise, "gd") for noise in NOISES), (NOISES[0], "flow"), (NOISES[0], "cvode")])
+@pytest.mark.parametrize(("noise", "integrator"), [*((noise, "gd") for noise in NOISES), (NOISES[0], "flow")])
 @pytest.mark.parametrize("V", [1, 3])
 def test_a_run_is_simulated_saved_resumed_and_drawn(V, noise, integrator, tmp_path):
     p = mvsim.Parameters(**SMALL, V=V, noise=noise)
