@@ -148,7 +148,3 @@ def test_a_run_with_another_number_of_views_is_another_run(tmp_path):
     mvsim.simulate(mvsim.Parameters(**SMALL), **options)
     with pytest.raises(mvsim.UsageError, match=r"holds another run: .*V=3 \(saved: 2\)"):
         mvsim.simulate(mvsim.Parameters(**SMALL, V=3), resume=True, **options)
-
-
-def test_digests_of_points():
-    assert mvsim.Dataset.from_patches([0, 1], np.arange(8.0).reshape(2, 1, 2, 2)).digest()[:16] == "a5adad54fa74e51d"

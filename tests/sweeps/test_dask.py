@@ -18,7 +18,7 @@ from small_sweeps import assert_same_runs, steps
 
 import mvsim
 from mvsim.base.errors import UsageError
-from mvsim.multi_view.kernels.devices import gpu_is_there
+from mvsim.multi_view.kernels.array.device import gpu_is_there
 from mvsim.sweeps.dask_engine import DEATHS, Dask
 from mvsim.sweeps.engine import Serial
 from mvsim.sweeps.folder import SweepFolder

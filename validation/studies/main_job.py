@@ -27,7 +27,7 @@ import mvsim
 from mvsim.base.counted import counted
 from mvsim.cli.simulate import outcome
 from mvsim.runs.simulation import run_cache
-from mvsim.runs.simulation.memory import required_bytes
+from mvsim.runs.simulation.cost import required_bytes
 
 TITLE = "Midpoint Mixup at k = 50 with all defaults"
 

@@ -23,10 +23,10 @@ from mvsim.runs.simulation.cost import (
     GRADIENTS_TO_ESCAPE,
     RANGE,
     gradients_of_flow,
+    required_bytes,
     seconds_of_run,
     time_of_gradient,
 )
-from mvsim.runs.simulation.memory import required_bytes
 from mvsim.runs.simulation.options import DEFAULTS
 from mvsim.runs.simulation.plan import Plan, plan_of
 from mvsim.runs.simulation.request import Request

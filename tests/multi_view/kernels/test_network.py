@@ -70,7 +70,7 @@ TESTED = [
     pytest.param(entry, noise, id=f"{entry.load().__name__}-{noise}", marks=marks(entry.backend))
     for entry in KERNELS
     for noise in NOISE
-    if entry.serves(problem(noise)[1])
+    if entry.takes.data(problem(noise)[1])
 ]
 every_kernel = pytest.mark.parametrize(("entry", "noise"), TESTED)
 every_activation = pytest.mark.parametrize(("name", "alpha"), list(activations()))

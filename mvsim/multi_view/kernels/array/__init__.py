@@ -16,6 +16,5 @@ operation: sums have a fixed order, so that one device repeats its bits.
 `stiff_hessian/`  the stiff part of the Hessian, of pairs and of single points
 `network`         what these have in common, and the loss on top of them
 `kernel`          the kernels, one for each kind of data and device
-`memory`          how much memory they take
 ================  ======================================================================================================
 """

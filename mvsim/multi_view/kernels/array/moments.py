@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 
 from mvsim.multi_view.activations import Elementwise
 from mvsim.multi_view.kernels.array.by_class import ByClass
+from mvsim.multi_view.kernels.array.device import Device
 from mvsim.multi_view.kernels.array.tables import DirectTable
-from mvsim.multi_view.kernels.devices import Device
 from mvsim.multi_view.kernels.limits import kappa
 
 _AT_ONCE = 4
@@ -47,14 +47,9 @@ class _Regimes(NamedTuple):
 class _Others(NamedTuple):
     """The neurons of some classes y that are evaluated one by one.
 
-    Attributes
-    ----------
-    neuron : array
-        (y, F, w) indices.
-    real : array
-        (y, F, w) doubles, 1 where the place is taken, else 0.
-    c, n : array
-        (y, F, w) correlation with the feature and (y, F, w, G) pre-activations of patterns.
+    neuron  (y, F, w) indices.
+    real    (y, F, w) doubles, 1 where the place is taken, else 0.
+    c, n    (y, F, w) correlation with the feature and (y, F, w, G) pre-activations of patterns.
     """
 
     neuron: Any

@@ -11,16 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from mvsim.multi_view.kernels.devices import Device
+from mvsim.multi_view.kernels.array.device import Device
 
 
 class PaddedSum:
     """Sums of entries by output.
 
-    Attributes
-    ----------
-    width : int
-        The largest number of entries of an output.
+    width  The largest number of entries of an output.
     """
 
     def __init__(self, device: Device, output: np.ndarray, count: int) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from mvsim.multi_view.activations import Elementwise
 from mvsim.multi_view.kernels.array.by_class import ByClass
-from mvsim.multi_view.kernels.devices import Device
+from mvsim.multi_view.kernels.array.device import Device
 
 
 class DirectTable:

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from mvsim.multi_view.activations import Elementwise
+from mvsim.multi_view.kernels.array.device import Device
 from mvsim.multi_view.kernels.array.padded import PaddedSum
-from mvsim.multi_view.kernels.devices import Device
 from mvsim.multi_view.kernels.shared_noise.layout import Terms
 
 

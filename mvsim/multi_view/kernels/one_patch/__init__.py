@@ -3,6 +3,5 @@
 =========  ========================================================================================
 `kernel`   the network on mixed points, for any activation
 `softmax`  the cross-entropy of all pairs and its derivatives, if the activation is the identity
-`memory`   how much memory it takes
 =========  ========================================================================================
 """

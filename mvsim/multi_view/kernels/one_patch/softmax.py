@@ -21,19 +21,15 @@ Rows of Z are formed some at a time. Where outputs are so far apart that an entr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from mvsim.losses import AllPairs, CrossEntropy, Unmixed
+from mvsim.multi_view.kernels.base import Kernel
 from mvsim.multi_view.kernels.sums import GenericSum, NeuronSum, neuron_sum
-from mvsim.numerics.blas_threads import one_blas_thread
-
-if TYPE_CHECKING:
-    from mvsim.multi_view.kernels.one_patch.one_patch_kernel import OnePatchKernel
-
-BLOCK = 2**21
-"""Entries of Z that are formed at a time, 16 MiB."""
+from mvsim.multi_view.piece_sizes import BLOCK
 
 LARGEST_SPREAD = 600.0
 """Differences of outputs on one point up to which Z does not underflow: its entries are then at least exp(-600)."""
@@ -42,12 +38,8 @@ LARGEST_SPREAD = 600.0
 class _Rows(NamedTuple):
     """Some rows of Z.
 
-    Attributes
-    ----------
-    rows : slice
-        Which.
-    Z : numpy.ndarray
-        (n, N).
+    rows  Which.
+    Z     (n, N).
     """
 
     rows: slice
@@ -57,12 +49,8 @@ class _Rows(NamedTuple):
 class _Factors(NamedTuple):
     """The exponentials of the outputs.
 
-    Attributes
-    ----------
-    first, second : numpy.ndarray
-        (k, N) E and E'.
-    top : numpy.ndarray
-        (N,) the largest outputs t.
+    first, second  (k, N) E and E'.
+    top            (N,) the largest outputs t.
     """
 
     first: np.ndarray
@@ -81,10 +69,10 @@ class _Factors(NamedTuple):
 class AllPairsSoftmax:
     """The sum over all pairs."""
 
-    def __init__(self, kernel: OnePatchKernel, points: AllPairs, pointwise: CrossEntropy) -> None:
-        self._kernel, self._lam = kernel, points.share
+    def __init__(self, kernel: Kernel, x: csr_array, labels: np.ndarray, points: AllPairs, pointwise: CrossEntropy) -> None:
+        self._kernel, self._x, self._lam = kernel, x, points.share
         self._generic = GenericSum(kernel, points, pointwise)
-        N, labels = kernel.N, kernel.labels
+        N = kernel.N
         mu = 1.0 - self._lam
         self._targets = np.repeat(2.0 * self._lam * mu * np.bincount(labels, minlength=kernel.k)[:, None], N, axis=1)
         self._targets[labels, np.arange(N)] += N * (self._lam**2 + mu**2)
@@ -95,8 +83,7 @@ class AllPairsSoftmax:
         if _too_far_apart(outputs):
             return self._generic.loss(c)
         factors = self._factors(outputs)
-        with one_blas_thread():
-            return self._loss(outputs, factors, sum(float(np.log(block.Z).sum()) for block in factors.blocks()))
+        return self._loss(outputs, factors, sum(float(np.log(block.Z).sum()) for block in factors.blocks()))
 
     def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the sum and its gradient, (k, m, F)."""
@@ -105,12 +92,11 @@ class AllPairsSoftmax:
             return self._generic.loss_and_gradient(c)
         E = self._factors(outputs)
         logarithms, as_first, as_second = 0.0, np.empty_like(E.first), np.zeros_like(E.first)
-        with one_blas_thread():
-            for rows, Z in E.blocks():
-                logarithms += float(np.log(Z).sum())
-                W = 1.0 / Z
-                as_first[:, rows] = E.second @ W.T
-                as_second += E.first[:, rows] @ W
+        for rows, Z in E.blocks():
+            logarithms += float(np.log(Z).sum())
+            W = 1.0 / Z
+            as_first[:, rows] = E.second @ W.T
+            as_second += E.first[:, rows] @ W
         N, lam = self._kernel.N, self._lam
         D = (lam * E.first * as_first + (1.0 - lam) * E.second * as_second - self._targets) / N**2
         return self._loss(outputs, E, logarithms), self._pulled_back(D, c)
@@ -124,12 +110,11 @@ class AllPairsSoftmax:
         mu = 1.0 - lam
         dE, dF = E.first * dg, E.second * dg
         as_first, as_second = np.empty_like(dg), np.zeros_like(dg)
-        with one_blas_thread():
-            for rows, Z in E.blocks():
-                W = 1.0 / Z
-                WT = W**2 * (lam * dE[:, rows].T @ E.second + mu * E.first[:, rows].T @ dF)
-                as_first[:, rows] = lam * dg[:, rows] * (E.second @ W.T) + mu * dF @ W.T - E.second @ WT.T
-                as_second += mu * dg * (E.first[:, rows] @ W) + lam * dE[:, rows] @ W - E.first[:, rows] @ WT
+        for rows, Z in E.blocks():
+            W = 1.0 / Z
+            WT = W**2 * (lam * dE[:, rows].T @ E.second + mu * E.first[:, rows].T @ dF)
+            as_first[:, rows] = lam * dg[:, rows] * (E.second @ W.T) + mu * dF @ W.T - E.second @ WT.T
+            as_second += mu * dg * (E.first[:, rows] @ W) + lam * dE[:, rows] @ W - E.first[:, rows] @ WT
         return self._pulled_back((lam * E.first * as_first + mu * E.second * as_second) / self._kernel.N**2, c)
 
     def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
@@ -152,7 +137,7 @@ class AllPairsSoftmax:
 
     def _pulled_back(self, D: np.ndarray, c: np.ndarray) -> np.ndarray:
         """Return (k, m, F): D (k, N) times the points, the same for every neuron of a class."""
-        return np.repeat((self._kernel.x.T @ D.T).T[:, None], c.shape[1], axis=1)
+        return np.repeat((self._x.T @ D.T).T[:, None], c.shape[1], axis=1)
 
 
 def _too_far_apart(outputs: np.ndarray) -> bool:

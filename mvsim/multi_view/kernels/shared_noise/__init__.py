@@ -15,7 +15,6 @@
 `pair_softmax`       its softmax, in blocks
 `fused`              loss and gradient of all pairs in one compiled call
 `stiff_hessian/`     the stiff part of the Hessian, of pairs and of single points
-`memory`             the bytes that all this takes
 `loops/`             the compiled loops behind each of these
 ===================  ==================================================================================
 """

@@ -9,13 +9,12 @@ import numpy as np
 
 from mvsim.losses import ListedPairs, Unmixed
 from mvsim.losses.points import soft_labels
-from mvsim.multi_view.kernels.base import Evaluation
+from mvsim.multi_view.kernels.evaluation import Evaluation
 from mvsim.multi_view.kernels.shared_noise.columns import Columns
 from mvsim.multi_view.kernels.shared_noise.layout import Layout
 from mvsim.multi_view.kernels.shared_noise.listed_outputs import ListedOutputs
 from mvsim.multi_view.kernels.shared_noise.single_outputs import DirectOutputs, MomentOutputs
 from mvsim.multi_view.kernels.shared_noise.sums_direct import Neurons
-from mvsim.numerics.blas_threads import one_blas_thread
 
 Outputs = DirectOutputs | MomentOutputs | ListedOutputs
 
@@ -88,8 +87,7 @@ class _Evaluation(Evaluation):
                 outputs.values(y0, y1, self._columns_at_c, self._g)
                 outputs.tangents(y0, y1, self._columns_at_c, self._moves, self._dg)
 
-        with one_blas_thread():
-            neurons.run(forward)
+        neurons.run(forward)
 
     def batches(self) -> Iterator[Whole]:
         yield self._whole
@@ -113,10 +111,9 @@ class _Evaluation(Evaluation):
 
     def gradient(self) -> np.ndarray:
         of, columns, residual, change = self._of, self._columns_at_c, self._residual, self._change
-        with one_blas_thread():
-            if change is None:
-                return self._columns.pulled_back(lambda y0, y1, out: of.pull_back(y0, y1, columns, residual, out))
-            return self._columns.pulled_back(lambda y0, y1, out: of.pull_back_tangent(y0, y1, columns, self._moves, residual, change, out))
+        if change is None:
+            return self._columns.pulled_back(lambda y0, y1, out: of.pull_back(y0, y1, columns, residual, out))
+        return self._columns.pulled_back(lambda y0, y1, out: of.pull_back_tangent(y0, y1, columns, self._moves, residual, change, out))
 
     def mean(self, batch: Whole, values: np.ndarray) -> float:
         return float(values.mean())

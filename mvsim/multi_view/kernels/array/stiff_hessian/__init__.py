@@ -1,4 +1,4 @@
-"""The stiff part of the Hessian of the mean cross-entropy by the neurons that have escaped, where arrays are.
+"""The stiff part of the Hessian of the mean cross-entropy of all pairs by the neurons that have escaped, formed on a device.
 
 The formulas are those of `mvsim.multi_view.kernels.shared_noise.stiff_hessian`, of which each file here names the one that it follows. Points are
 laid out by class (`mvsim.multi_view.kernels.array.by_class`): i = (y, a) is place a of class y. All sums over the pairs of two classes are then

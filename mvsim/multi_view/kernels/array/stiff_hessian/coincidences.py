@@ -13,14 +13,9 @@ from mvsim.multi_view.kernels.array.stiff_hessian.escaped import Escaped
 class Side(NamedTuple):
     """One of the two patches of each meeting.
 
-    Attributes
-    ----------
-    beta : array
-        (M,) signal.
-    feature : array
-        (M,) its feature.
-    label, pattern : array
-        (M,) class and noise pattern of the point.
+    beta            (M,) signal.
+    feature         (M,) its feature.
+    label, pattern  (M,) class and noise pattern of the point.
     """
 
     beta: Any
@@ -32,10 +27,7 @@ class Side(NamedTuple):
 class Coincidences(NamedTuple):
     """Meetings of patch p of point i with patch q of point j.
 
-    Attributes
-    ----------
-    first, second : Side
-        The patches p of i and q of j.
+    first, second  The patches p of i and q of j.
     """
 
     first: Side

@@ -24,7 +24,6 @@ from mvsim.multi_view.kernels.array.stiff_hessian.other_classes import OtherClas
 from mvsim.multi_view.kernels.array.stiff_hessian.probability import PairProbability, probability_and_derivative
 from mvsim.multi_view.kernels.array.stiff_hessian.rates import PairRates
 from mvsim.numerics.arrow_matrix import Curvature
-from mvsim.numerics.namespaces import flat
 
 
 class StiffHessianOfPairs:
@@ -36,7 +35,7 @@ class StiffHessianOfPairs:
     def at(self, columns: Any, escaped: Escaped) -> Curvature:
         """Return the stiff part of the Hessian at columns (k, m, F + G)."""
         if not escaped.places:
-            return Curvature.nothing(columns)
+            return Curvature.nothing()
         pairs, weight = self._pairs, 1.0 / self._pairs.N**2
         probability, D = probability_and_derivative(pairs, pairs.values(columns))
         u = self._rates.at(escaped, pairs.lam)
@@ -96,10 +95,10 @@ class StiffHessianOfPairs:
             return xp.concat([xp.concat(row, axis=2) for row in rows], axis=1)
 
         return Curvature(
-            border_index=flat(escaped.own_index),
-            border=xp.reshape(xp.permute_dims(border, (0, 2, 1, 3)), (k * size, k * size)),
-            block_index=xp.concat([at(escaped.other_index, one), at(escaped.other_index, two)], axis=1),
-            blocks=block([[at(others, one), at(mixed, one)], [at(mixed, two), at(others, two)]]),
-            side_index=device.put(np.concatenate([places[y], places[s]], axis=1)),
-            sides=block([[at(sides[0], one), at(sides[1], one)], [at(sides[1], two), at(sides[0], two)]]),
+            border_index=device.fetch(xp.reshape(escaped.own_index, (-1,))),
+            border=device.fetch(xp.reshape(xp.permute_dims(border, (0, 2, 1, 3)), (k * size, k * size))),
+            block_index=device.fetch(xp.concat([at(escaped.other_index, one), at(escaped.other_index, two)], axis=1)),
+            blocks=device.fetch(block([[at(others, one), at(mixed, one)], [at(mixed, two), at(others, two)]])),
+            side_index=np.concatenate([places[y], places[s]], axis=1),
+            sides=device.fetch(block([[at(sides[0], one), at(sides[1], one)], [at(sides[1], two), at(sides[0], two)]])),
         )

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from mvsim.losses import CrossEntropy
 from mvsim.multi_view.kernels.array.pairs import Adjoint, Pairs, Tile, Values
-from mvsim.numerics.namespaces import integers_like
 
 
 class PairProbability(NamedTuple):
@@ -30,7 +29,7 @@ def probability_and_derivative(pairs: Pairs, values: Values) -> tuple[PairProbab
         columns = slice(tile.from_pattern * pairs.width, pairs.slots)
         first[tile.rows, columns], second[tile.rows, columns] = _of_tile(pairs, tile, outputs)
     if pairs.symmetric:  # only i <= j is visited: z_ij is z_ji
-        slot = integers_like(pairs.slots, first)
+        slot = device.integers(pairs.slots)
         mirrored = slot[:, None] > slot[None, :]
         first, second = xp.where(mirrored, xp.matrix_transpose(second), first), xp.where(mirrored, xp.matrix_transpose(first), second)
     return PairProbability(*(_by_classes(pairs, each) for each in (first, second))), D.values()

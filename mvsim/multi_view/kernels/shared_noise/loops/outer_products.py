@@ -14,12 +14,8 @@ _PAIRS_AT_ONCE = 512
 class PairWeights(NamedTuple):
     """The weight phi (one - psi) of each pair of points.
 
-    Attributes
-    ----------
-    phi, psi : numpy.ndarray
-        (N, N).
-    one : float
-        1, or 0 for - phi psi.
+    phi, psi  (N, N).
+    one       1, or 0 for - phi psi.
     """
 
     phi: np.ndarray

@@ -10,16 +10,10 @@ import numpy as np
 class Readers(NamedTuple):
     """See `mvsim.multi_view.kernels.shared_noise.stiff_hessian.escaped.Escaped` and `Layout`.
 
-    Attributes
-    ----------
-    order, place, labels, pattern, feature, signal : numpy.ndarray
-        Of the points.
-    real, c, noise : numpy.ndarray
-        Of the neurons.
-    over_scale : float
-        1 / scale of the activation.
-    activation : tuple
-        See `mvsim.multi_view.activations.Activation.compiled`.
+    order, place, labels, pattern, feature, signal: Of the points.
+    real, c, noise: Of the neurons.
+    over_scale: 1 / scale of the activation.
+    activation: See `mvsim.multi_view.activations.Activation.compiled`.
     """
 
     order: np.ndarray

@@ -12,23 +12,14 @@ from mvsim.multi_view.kernels.shared_noise.loops.readers import Readers
 class Escaped:
     """The escaped neurons at some correlations. Every class has the same number of places: as many as the class with most escaped neurons needs.
 
-    Attributes
-    ----------
-    places : int
-        E, the places of a class.
-    real : numpy.ndarray
-        (k, E), which places are taken.
-    c : numpy.ndarray
-        (k, E, F), correlations, 0 in places that are not taken.
-    own_index, other_index : numpy.ndarray
-        (k, E V) and (k, k, E V), coordinates of their correlations with the features of their own class and of each class; -1 in places that are
-        not taken.
-    noise : numpy.ndarray
-        (k, E, G), what they read in a patch of noise.
-    signal : numpy.ndarray
-        (N, V, patches of a view), the signal of the data by views.
-    order, place, start : numpy.ndarray
-        Points with those of one class together, where each point stands in that order, and where each class begins in it.
+    places                  E, the places of a class.
+    real                    (k, E), which places are taken.
+    c                       (k, E, F), correlations, 0 in places that are not taken.
+    own_index, other_index  (k, E V) and (k, k, E V), coordinates of their correlations with the features of their own class and of each class; -1 in
+                            places that are not taken.
+    noise                   (k, E, G), what they read in a patch of noise.
+    signal                  (N, V, patches of a view), the signal of the data by views.
+    order, place, start     Points with those of one class together, where each point stands in that order, and where each class begins in it.
     """
 
     def __init__(self, activation: Activation, layout: Layout, c: np.ndarray, escaped: np.ndarray) -> None:

@@ -12,12 +12,11 @@ two classes (`mvsim.numerics.arrow_matrix.Curvature`). What the other k - 2 clas
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from mvsim.losses import AllPairs, CrossEntropy
+from mvsim.multi_view.activations import Activation
 from mvsim.multi_view.kernels.jit.threads import run_ranges
+from mvsim.multi_view.kernels.shared_noise.all_pairs import PairsOfPoints
 from mvsim.multi_view.kernels.shared_noise.layout import PairPlan
 from mvsim.multi_view.kernels.shared_noise.loops.outer_products import PairWeights, outer_products
 from mvsim.multi_view.kernels.shared_noise.softmax_sum import SoftmaxSum
@@ -28,17 +27,14 @@ from mvsim.multi_view.kernels.shared_noise.stiff_hessian.rates import both_order
 from mvsim.multi_view.kernels.shared_noise.tables import Derivatives
 from mvsim.numerics.arrow_matrix import Curvature
 
-if TYPE_CHECKING:
-    from mvsim.multi_view.kernels.shared_noise.shared_noise_kernel import SharedNoiseKernel
 
-
-def stiff_hessian_of_pairs(kernel: SharedNoiseKernel, c: np.ndarray, points: AllPairs, escaped: np.ndarray) -> Curvature:
+def stiff_hessian_of_pairs(activation: Activation, pairs: PairsOfPoints, softmax: SoftmaxSum, c: np.ndarray, escaped: np.ndarray) -> Curvature:
     """Return the stiff part of the Hessian of the mean cross-entropy of all pairs at c (k, m, F); ``escaped`` (k, m) are the neurons."""
-    neurons = Escaped(kernel.activation, kernel.layout, c, escaped)
+    neurons = Escaped(activation, pairs.layout, c, escaped)
     if not neurons.places:
         return Curvature.nothing()
-    probability, residual = SoftmaxSum(kernel, points, CrossEntropy()).probability_and_derivative(c)
-    return _hessian(neurons, kernel.pairs_of(points).plan, probability, residual, kernel.neurons.threads)
+    probability, residual = softmax.probability_and_derivative(c)
+    return _hessian(neurons, pairs.plan, probability, residual, pairs.neurons.threads)
 
 
 def _hessian(escaped: Escaped, plan: PairPlan, probability: PairProbability, residual: Derivatives, threads: int) -> Curvature:

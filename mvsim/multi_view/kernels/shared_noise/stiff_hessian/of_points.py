@@ -9,28 +9,23 @@ with the softmax phi at x_i: classes are not coupled.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from mvsim.losses import Unmixed
+from mvsim.multi_view.activations import Activation
 from mvsim.multi_view.diagnostics import softmax_gap
+from mvsim.multi_view.kernels.shared_noise.layout import Layout
 from mvsim.multi_view.kernels.shared_noise.stiff_hessian.escaped import Escaped
 from mvsim.multi_view.kernels.shared_noise.stiff_hessian.unmixed_hessian import unmixed_hessian
 from mvsim.numerics.arrow_matrix import Curvature
 
-if TYPE_CHECKING:
-    from mvsim.multi_view.kernels.shared_noise.shared_noise_kernel import SharedNoiseKernel
 
-
-def stiff_hessian_of_points(kernel: SharedNoiseKernel, c: np.ndarray, points: Unmixed, escaped: np.ndarray) -> Curvature:
-    """Return the stiff part of the Hessian of the mean cross-entropy of single points at c (k, m, F); ``escaped`` (k, m) are the neurons."""
-    outputs = kernel.outputs_in_layout(c)
+def stiff_hessian_of_points(activation: Activation, layout: Layout, outputs: np.ndarray, c: np.ndarray, escaped: np.ndarray) -> Curvature:
+    """Return the stiff part of the Hessian of single points at c (k, m, F), where their outputs are (k, N); ``escaped`` (k, m) are the neurons."""
     softmax = np.exp(outputs - outputs.max(axis=0))
-    whole = unmixed_hessian(kernel.activation, kernel.layout, c, escaped, softmax / softmax.sum(axis=0))
+    whole = unmixed_hessian(activation, layout, c, escaped, softmax / softmax.sum(axis=0))
     if whole is not None:
         return whole
-    return _own_part(Escaped(kernel.activation, kernel.layout, c, escaped), softmax_gap(outputs, kernel.layout.labels))
+    return _own_part(Escaped(activation, layout, c, escaped), softmax_gap(outputs, layout.labels))
 
 
 def _own_part(escaped: Escaped, gap: np.ndarray) -> Curvature:

@@ -15,18 +15,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from mvsim.multi_view import piece_sizes
 from mvsim.multi_view.activations import Activation
-from mvsim.multi_view.kernels import limits
+from mvsim.multi_view.kernels.limits import HESSIAN_LIFETIME
 from mvsim.multi_view.kernels.shared_noise.layout import Layout
 from mvsim.numerics.arrow_matrix import Curvature
 
 
 def unmixed_hessian(activation: Activation, layout: Layout, c: np.ndarray, escaped: np.ndarray, softmax: np.ndarray) -> Curvature | None:
-    """Return the Hessian, or None if it has more than `limits.HESSIAN_ROWS` rows."""
+    """Return the Hessian, or None if it has more than `HESSIAN_ROWS` rows."""
     F, R = c.shape[2], activation.elementwise()
     owner, neuron = np.nonzero(escaped)
     E, features = len(owner), np.arange(F)
-    if E * F > limits.HESSIAN_ROWS:
+    if E * F > piece_sizes.HESSIAN_ROWS:
         return None
     N, rest = len(layout.labels), layout.P - layout.signal.shape[1]
     correlations = c[owner, neuron]  # (E, F)
@@ -53,7 +54,7 @@ def unmixed_hessian(activation: Activation, layout: Layout, c: np.ndarray, escap
         diagonal = np.bincount(layout.feature.ravel(), weights=(excess[:, e, None] * bend[:, :, e]).ravel(), minlength=F)
         H[e, features, e, features] += np.maximum(diagonal, 0.0)
     index = np.arange(c.size).reshape(c.shape)[owner, neuron]
-    return Curvature.of_border(index.ravel(), H.reshape(E * F, E * F), limits.HESSIAN_LIFETIME)
+    return Curvature.of_border(index.ravel(), H.reshape(E * F, E * F), HESSIAN_LIFETIME)
 
 
 def _probability_of_others(softmax: np.ndarray, owner: np.ndarray) -> np.ndarray:

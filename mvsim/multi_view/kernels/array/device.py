@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -11,32 +11,18 @@ import numpy as np
 
 from mvsim.base.errors import UsageError
 from mvsim.base.extras import load_extra
-
-TILE_BYTES = 2**23
-"""Bytes that an array takes in a step that is done in pieces, on the host: it is to stay near the caches."""
-
-TILE_BYTES_OF_GPU = 2**29
-"""The same on a GPU, where pieces are to be few."""
+from mvsim.multi_view.piece_sizes import TILE_BYTES, TILE_BYTES_OF_GPU
 
 
 @dataclass(frozen=True)
 class Device:
     """A namespace of the array API standard with a place for arrays.
 
-    Attributes
-    ----------
-    words : str
-        What it is, for descriptions.
-    xp : module
-        The namespace.
-    place : object
-        The ``device`` of new arrays, as the namespace takes it; None for the one that it takes by itself.
-    fetch : callable
-        An array there -> a NumPy array.
-    tile_bytes : int
-        See `TILE_BYTES`.
-    fetch_all : callable, optional
-        Many arrays there -> NumPy arrays, all copies under way at once; by default one by one.
+    words       What it is, for descriptions.
+    xp          The namespace.
+    place       The ``device`` of new arrays, as the namespace takes it; None for the one that it takes by itself.
+    fetch       An array there -> a NumPy array.
+    tile_bytes  See `TILE_BYTES`.
     """
 
     words: str
@@ -44,15 +30,6 @@ class Device:
     place: Any
     fetch: Callable[[Any], np.ndarray]
     tile_bytes: int
-    fetch_all: Callable[[Sequence[Any]], list[np.ndarray]] | None = None
-
-    def there(self, array: Any) -> Any:
-        """Return an array of the host or of this place in this place."""
-        return self.xp.asarray(array, device=self.place)
-
-    def here(self, arrays: Sequence[Any]) -> list[np.ndarray]:
-        """Return arrays of this place on the host."""
-        return [self.fetch(array) for array in arrays] if self.fetch_all is None else self.fetch_all(arrays)
 
     def put(self, array: Any) -> Any:
         """Return an array of the host there, as doubles, integers or truth values."""
@@ -61,6 +38,10 @@ class Device:
     def zeros(self, *shape: int) -> Any:
         """Return zeros there."""
         return self.xp.zeros(shape, dtype=self.xp.float64, device=self.place)
+
+    def integers(self, count: int) -> Any:
+        """Return 0 .. count - 1 there."""
+        return self.xp.arange(count, dtype=self.xp.int64, device=self.place)
 
     def pieces(self, count: int, doubles: int) -> list[slice]:
         """Return slices of 0 .. count - 1 of which each takes about `tile_bytes`, where one takes so many doubles."""
@@ -103,23 +84,7 @@ def gpu() -> Device:
     import array_api_compat.cupy as xp
 
     name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
-    return Device(f"CuPy on {name}", xp, None, cupy.asnumpy, TILE_BYTES_OF_GPU, _through_pinned_memory)
-
-
-def _through_pinned_memory(arrays: Sequence[Any]) -> list[np.ndarray]:
-    """Copy arrays from the GPU on a stream of their own, into memory that the GPU writes to by itself, and wait for all of them."""
-    import cupy
-    import cupyx
-
-    rows = [cupy.ascontiguousarray(array) for array in arrays]  # kept until all are copied
-    stream = cupy.cuda.Stream(non_blocking=True)
-    stream.wait_event(cupy.cuda.get_current_stream().record())
-    copies = [cupyx.empty_pinned(each.shape, each.dtype) if each.size else cupy.asnumpy(each) for each in rows]
-    for each, copy in zip(rows, copies, strict=True):
-        if each.size:
-            each.get(stream=stream, out=copy, blocking=False)
-    stream.synchronize()
-    return copies
+    return Device(f"CuPy on {name}", xp, None, cupy.asnumpy, TILE_BYTES_OF_GPU)
 
 
 def gpu_is_there() -> bool:
