@@ -69,7 +69,7 @@ def plan_of(request: Request, saved: Any) -> Plan:
     integrator = _integrator(request, objective, saved)
     options = request.options
     problem = departures_of_problem(request.parameters, given=request.data is not None)
-    regime = problem + objective.deviations() + integrator.deviations()
+    regime = problem + objective.deviations() + [Deviation(*each) for each in integrator.deviations()]
     provenance = _provenance(request, objective, integrator, regime)
     if saved:
         provenance = _continued(provenance, saved[1])

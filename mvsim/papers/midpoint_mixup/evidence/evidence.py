@@ -93,9 +93,9 @@ class Evidence:
         """The departures of the parameters, the training loss and the stepping from what the theorems assume, formed again."""
         saved = self.run.provenance["integrator"]
         integrator = INTEGRATORS.get(saved["name"])
-        stepping = [] if integrator is None else integrator(field_of(self.objective), saved[integrator.option]).deviations()
+        departures = [] if integrator is None else integrator(field_of(self.objective), saved[integrator.option]).deviations()
         problem = departures_of_problem(self.parameters, given="data" in self.run.provenance["options"])
-        return problem + self.objective.deviations() + stepping
+        return problem + self.objective.deviations() + [Deviation(*each) for each in departures]
 
     @property
     def rtol(self) -> float:

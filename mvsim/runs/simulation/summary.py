@@ -1,4 +1,4 @@
-"""What a run says of itself: its summary, and why it ended."""
+"""The summary of a run: what came out, and why it ended."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def learned(recorder: Recorder) -> str:
     p, fractions = recorder.objective.parameters, recorder.last("feature_learned")
     counts, remarks = count_classes(fractions), _remarks(recorder)
     first, *others = [outcome for outcome in outcomes_of(p.V) if counts[outcome.name]]
-    told = [
-        f"{first.headline} learned in {counts[first.name]} of {p.k} classes{_remarked(first, fractions, remarks)}",
-        *(f"{of.phrase} in {counts[of.name]}{_remarked(of, fractions, remarks)}" for of in others),
+    phrases = [
+        f"{first.headline} learned in {counts[first.name]} of {p.k} classes{_in_brackets(first, fractions, remarks)}",
+        *(f"{of.phrase} in {counts[of.name]}{_in_brackets(of, fractions, remarks)}" for of in others),
     ]
-    return ", ".join(told)
+    return ", ".join(phrases)
 
 
 def _remarks(recorder: Recorder) -> list[tuple[np.ndarray, str]]:
@@ -64,12 +64,12 @@ def _remarks(recorder: Recorder) -> list[tuple[np.ndarray, str]]:
     return [_without_escape(recorder), _on_some_draws(recorder)]
 
 
-def _remarked(outcome: Outcome, fractions: np.ndarray, remarks: Sequence[tuple[np.ndarray, str]]) -> str:
+def _in_brackets(outcome: Outcome, fractions: np.ndarray, remarks: Sequence[tuple[np.ndarray, str]]) -> str:
     """Return in brackets of how many of the classes with an outcome each remark is; nothing if of none."""
     of_all = count_classes(fractions)[outcome.name]
     counts = [(count_classes(fractions[classes])[outcome.name], words) for classes, words in remarks]
-    told = "; ".join(words if count == of_all else f"{count} of them {words}" for count, words in counts if count)
-    return f" ({told})" if told else ""
+    text = "; ".join(words if count == of_all else f"{count} of them {words}" for count, words in counts if count)
+    return f" ({text})" if text else ""
 
 
 def _without_escape(recorder: Recorder) -> tuple[np.ndarray, str]:
@@ -99,15 +99,15 @@ def ended(recorder: Recorder, integrator: Integrator, horizon: float, t_end: flo
 
 def facts(recorder: Recorder, state: State, integrator: Integrator, settled_factor: float) -> list[str]:
     """Return what there is to know about a run that is over, each in a sentence."""
-    found = [
+    return [
         *_without_points(recorder),
         _since(recorder, settled_factor),
         *_standstill(recorder, state, integrator, settled_factor),
         *_predicted(recorder),
         *_gaps(recorder),
         *recorder.objective.caveats(state.c),
+        *_descent(recorder, integrator),
     ]
-    return [*found, *_descent(recorder, integrator)]
 
 
 def faithful_eta(recorder: Recorder) -> float | None:
