@@ -47,26 +47,13 @@ class Cubic(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What ln J may do in one step.
+    """What ln J may do in one step."""
 
-    Attributes
-    ----------
-    log_loss : float
-        ln J at its beginning, as it was told there.
-    highest : float
-        Largest ln J at its end.
-    marked_log_loss : float
-        ln J at the last mark.
-    integral : float
-        Integral of |c'|^2 / J from the last mark to its beginning.
-    imbalance : float
-        Largest difference between the fall of ln J since the last mark and that integral, for a fall of 0; for others times 1 plus the fall.
-    """
-
-    log_loss: float
-    highest: float
-    marked_log_loss: float
-    integral: float
+    log_loss: float  # ln J at its beginning, as it was told there
+    highest: float  # Largest ln J at its end
+    marked_log_loss: float  # ln J at the last mark
+    integral: float  # Integral of |c'|^2 / J from the last mark to its beginning
+    # Largest difference between the fall of ln J since the last mark and that integral, for a fall of 0; for others times 1 plus the fall
     imbalance: float
 
     def allow(self, end: float, gain: float) -> bool:
@@ -81,29 +68,9 @@ class ChartedField:
     Every error is measured in units of a tolerance: for most coordinates rtol times the scale that the field tells
     (`mvsim.flow.base.Field`); below the threshold of an escape rtol times the scale of the chart where that is less, so that escapes are
     resolved relative to the time they take. That is so also for coordinates that are not on the chart (`EscapeChart.others`).
-
-    Parameters
-    ----------
-    field : Field
-        What is followed.
-    chart : EscapeChart
-        Its coordinates.
-    shape : tuple of int
-        Shape of c.
-    rtol : float
-        Relative tolerance.
-    largest : float
-        Largest correlation seen so far.
-    neuron : numpy.ndarray, optional
-        (n,) integers: the neuron of each coordinate. By default the first two axes of the shape tell it.
-
-    Attributes
-    ----------
-    gained : float
-        Integral of |c'|^2 / J over the step that was looked at last.
     """
 
-    gained: float
+    gained: float  # Integral of |c'|^2 / J over the step that was looked at last
 
     def __init__(
         self, field: Field, chart: EscapeChart, shape: tuple[int, ...], rtol: float, largest: float, neuron: np.ndarray | None = None
@@ -120,7 +87,6 @@ class ChartedField:
         return self.chart.to_c(y).reshape(self.shape)
 
     def rate(self, y: np.ndarray) -> np.ndarray:
-        """Return y'."""
         c, slope = self._at(self.chart, y)
         with np.errstate(over="ignore", invalid="ignore"):  # what numpy would only warn of is named
             loss, gradient = self.field.loss_and_gradient(0, c.reshape(self.shape))
@@ -130,7 +96,6 @@ class ChartedField:
         return rate
 
     def steady(self, y: np.ndarray) -> np.ndarray:
-        """Return the coordinates of the chart that are still below their threshold."""
         return self.chart.index[self.chart.waiting(y)]
 
     def linearisation(self, y: np.ndarray) -> Linearisation | None:
@@ -159,7 +124,6 @@ class ChartedField:
         return Linearisation(curvature, slope, part.positions, rate, serves_at, by_hessian, curved, self.field.lasting, neuron)
 
     def spent(self, products: int) -> None:
-        """Count products with the Hessian, each as two evaluations."""
         self.evaluations += 2 * products
 
     def curvature(self, y: np.ndarray) -> Curvature | None:
@@ -243,7 +207,6 @@ class ChartedField:
         return self.log_loss(self.chart.to_c(y))
 
     def tolerance(self, y: np.ndarray) -> Units:
-        """Return the errors, (n,) each, that a step at y and what is left of its equation may have."""
         return self._tolerance(y, (self.chart, self._others))
 
     def coarser_tolerance(self, y: np.ndarray) -> np.ndarray:

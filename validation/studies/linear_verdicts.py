@@ -100,6 +100,6 @@ def passage(results: dict[str, Any]) -> str:
     heads = ("statement", "measured", "needed", "verdict", *(f"k = {k}" for k in results["k"]), "exponent of k")
     return (
         f"{results['seeds']} data sets at each k: the worst number where a value is needed, else the median. Numbers have no "
-        "unit; those of round-off count as 0. `docs/linear-regime.md` says what the words mean; `mvsim verify --result 3.2 --all` says with each "
+        "unit; those of round-off count as 0. `docs/linear-regime.md` says what the words mean; `mvsim verify midpoint/3.2 --all` says with each "
         f"verdict where the number comes from.\n\n{table(heads, lines)}"
     )

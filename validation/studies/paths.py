@@ -1,6 +1,6 @@
 """Theorems 4.6 and 4.7 along paths r0(k) that go to 0: the literal one, d = k^20, and a slower one.
 
-Each point is what `mvsim verify --theorem NUMBER --path PATH` says at one k, over seeds. The picture, figures/paths.png, has the fraction of runs in
+Each point is what `mvsim verify midpoint/NUMBER --path PATH` says at one k, over seeds. The picture, figures/paths.png, has the fraction of runs in
 which each theorem holds. The constants of the proofs have exponents of k, with intervals from a bootstrap over seeds. Which steps of the proofs runs
 contradict is counted over the same seeds; all steps, at more k and fewer seeds: study proof_map.
 
@@ -109,7 +109,7 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
     last_noise = [float(noise(Evidence(judgement.run))[-1]) for judgement in judgements]
     ends = [float(judgement.run.dataset["final_time"]) for judgement in judgements if _holds(judgement)]
     verdicts = over_seeds(f"Theorem {point.theorem}", p.k, judgements, len(stopped)) if judgements else []
-    words = [f"--theorem {point.theorem} --k {p.k} --path '{point.path}' --seeds {seeds}"]
+    words = [f"midpoint/{point.theorem} --k {p.k} --path '{point.path}' --seeds {seeds}"]
     words += [f"--{field} {value}" for field, value in point.fields.items()] + ([] if options.follow else ["--no-follow"])
     for v in verdicts:
         if v.kind == "theorem" or v.status in BAD:

@@ -75,7 +75,7 @@ def classes_of(runs: list[mvsim.Run]) -> dict[str, int]:
 def command(theorems: list[str], p: mvsim.Parameters, seeds: int) -> str:
     """Return the command that asks the same."""
     given = "".join(f" --{name} {value}" for name, value in (("d", p.d), ("N", p.N)) if value != getattr(mvsim.Parameters(k=p.k), name))
-    return "mvsim verify " + " ".join(f"--theorem {number}" for number in theorems) + f" --k {p.k}{given} --seeds {seeds}"
+    return "mvsim verify " + " ".join(f"midpoint/{number}" for number in theorems) + f" --k {p.k}{given} --seeds {seeds}"
 
 
 def missed(name: str, answer: dict[str, Any]) -> list[str]:

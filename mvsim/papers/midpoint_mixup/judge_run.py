@@ -11,6 +11,7 @@ from mvsim.base.errors import DivergedError, UsageError
 from mvsim.flow import INTEGRATORS
 from mvsim.judging.answer_text import SOON
 from mvsim.judging.verdict import Verdict, not_applicable
+from mvsim.losses import CrossEntropy
 from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.objectives import OBJECTIVES
 from mvsim.multi_view.parameters import Parameters, regime_label
@@ -52,6 +53,8 @@ class Judgement(NamedTuple):
 
 def theorem_of(run: Run) -> str | None:
     """Return the number of the theorem about the training loss of a run, None if there is none."""
+    if run.provenance["options"]["loss"] != CrossEntropy.name:
+        return None
     return next((number for number, theorem in THEOREMS.items() if theorem.method == run.method), None)
 
 
@@ -138,7 +141,8 @@ def _judge(run: Run, theorem: str | None, data: Dataset | None, everything: bool
         verdicts += evidence_of(evidence)
     if everything and network:
         verdicts += claims(evidence, any_loss=theorem is None) if two_views else []
-        verdicts += [replace(verdict, kind="evidence") for verdict in calculations(evidence)]
+        if run.provenance["options"]["loss"] == CrossEntropy.name:
+            verdicts += [replace(verdict, kind="evidence") for verdict in calculations(evidence)]
         verdicts += gaussian_maxima(run.parameters, run.seed)
         verdicts += [assumption_4_3(evidence), premises_of_the_proofs(evidence)]
     different = departures(evidence)

@@ -19,6 +19,7 @@ from mvsim.base.errors import UsageError
 from mvsim.base.inputs import check_between, check_positive, check_threads
 from mvsim.base.options import OneOf
 from mvsim.flow import INTEGRATORS, LAST_TIME
+from mvsim.losses import CrossEntropy, loss_name
 from mvsim.losses.mixing_laws import DEFAULT_NODES, LAWS
 from mvsim.multi_view.kernels import BACKENDS
 from mvsim.multi_view.objectives import OBJECTIVES, check_name, check_options, options_of
@@ -73,6 +74,10 @@ class RunOptions(BaseModel):
         "midpoint", description="What is trained on: points (erm), midpoints of all pairs (midpoint), random mixtures (mixup)."
     )
     seed: Annotated[int, PlainValidator(check_seed)] = Field(0, description="Fixes data, initial weights and everything else that is drawn.")
+    loss: Annotated[str, PlainValidator(loss_name)] = Field(
+        CrossEntropy.name,
+        description="Loss of the outputs at one point, cross_entropy or squared_error; in Python also a mvsim.losses.PointwiseLoss of your own.",
+    )
     integrator: Annotated[str, OneOf(INTEGRATORS)] = Field(
         "flow", description="How time is stepped: along the gradient flow (flow), or by gradient descent (gd)."
     )
@@ -105,7 +110,7 @@ class RunOptions(BaseModel):
 
     # Of an integrator or a method, which checks the value.
     rtol: Annotated[float | None, SkipValidation] = Field(
-        None, description="flow, cvode: relative error that one step may make, 1e-10 to 0.1; default 0.001."
+        None, description="flow: relative error that one step may make, 1e-10 to 0.1; default 0.001."
     )
     eta: Annotated[float | None, SkipValidation] = Field(None, description="gd: step size eta > 0; default 6 k.")
     mixing: Annotated[Any, SkipValidation] = Field(

@@ -6,7 +6,7 @@ import time
 from typing import NamedTuple
 
 import mvsim
-from mvsim.multi_view.kernels.devices import Device
+from mvsim.multi_view.kernels.array.device import Device
 
 
 class Work(NamedTuple):
