@@ -13,10 +13,8 @@ from cyclopts import Parameter
 
 from mvsim.base.echo import escaped, path_text
 from mvsim.base.errors import UsageError
-from mvsim.cli.notices import Notices
 from mvsim.cli.options import FLAG, Quiet
-from mvsim.cli.saving import refuse_folder, saving
-from mvsim.cli.words import runs_text
+from mvsim.cli.output import Notices, refuse_folder, runs_text, saving
 from mvsim.judging.answer_text import code_of
 from mvsim.judging.statement import Section
 from mvsim.papers.midpoint_mixup.over_runs import judge_runs

@@ -33,7 +33,7 @@ from mvsim.papers.midpoint_mixup.run_checks.replay_of_flow import LARGEST
 from mvsim.papers.midpoint_mixup.theorems.theorems import THEOREMS
 from mvsim.pictures.labels import METHOD_NAMES
 from mvsim.pictures.style import MARK, NONE, styled
-from mvsim.runs.simulation.words import number
+from mvsim.runs.simulation.summary import number
 
 TITLE = "Which steps of the proofs hold"
 

@@ -110,7 +110,7 @@ class RunOptions(BaseModel):
 
     # Of an integrator or a method, which checks the value.
     rtol: Annotated[float | None, SkipValidation] = Field(
-        None, description="flow, cvode: relative error that one step may make, 1e-10 to 0.1; default 0.001."
+        None, description="flow: relative error that one step may make, 1e-10 to 0.1; default 0.001."
     )
     eta: Annotated[float | None, SkipValidation] = Field(None, description="gd: step size eta > 0; default 6 k.")
     mixing: Annotated[Any, SkipValidation] = Field(

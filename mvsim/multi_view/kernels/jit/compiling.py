@@ -15,7 +15,7 @@ from numba.core import event
 from numba.core.caching import FunctionCache, NullCache
 
 import mvsim.multi_view.activations
-from mvsim.base.signals import signals_deferred
+from mvsim.base.signals import defer_signals
 
 SUMS = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 """Options of loops that sum over neurons or patches. Sums vectorise only if they may be reassociated; NaN and infinity keep their meaning."""
@@ -112,7 +112,7 @@ def _uninterrupted(compile_for: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(compile_for)
     def deferred(signature: Any) -> Any:
-        with signals_deferred():
+        with defer_signals():
             return compile_for(signature)
 
     return deferred
