@@ -23,9 +23,9 @@ from mvsim.multi_view.kernels import make_kernel
 from mvsim.multi_view.kernels.array import device as devices
 from mvsim.multi_view.kernels.array.array_kernel import ArrayPatchesKernel
 from mvsim.multi_view.kernels.array.device import host
-from mvsim.multi_view.kernels.array.padded import PaddedSum
+from mvsim.multi_view.kernels.array.exponential_sums import PairSoftmax
 from mvsim.multi_view.kernels.array.pairs import Values
-from mvsim.multi_view.kernels.array.softmax import PairSoftmax
+from mvsim.multi_view.kernels.array.term_sums import PaddedSum
 from mvsim.multi_view.kernels.limits import LARGEST_OUTPUT
 from mvsim.multi_view.kernels.sums import GenericSum
 

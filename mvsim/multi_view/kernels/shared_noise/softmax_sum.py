@@ -9,8 +9,8 @@ import numpy as np
 
 from mvsim.multi_view.kernels.shared_noise.all_pairs import PairsOfPoints
 from mvsim.multi_view.kernels.shared_noise.fused import PairGradient
+from mvsim.multi_view.kernels.shared_noise.pair_probability import PairProbability
 from mvsim.multi_view.kernels.shared_noise.pair_softmax import PairSoftmax, loss_and_derivative_of_values
-from mvsim.multi_view.kernels.shared_noise.stiff_hessian.probability import PairProbability
 from mvsim.multi_view.kernels.shared_noise.sums_by_moments import MomentSums
 from mvsim.multi_view.kernels.shared_noise.tables import Derivatives, Exponentials, Values
 from mvsim.multi_view.kernels.sums import GenericSum, NeuronSum, neuron_sum, without_neurons

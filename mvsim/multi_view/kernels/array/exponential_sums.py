@@ -25,8 +25,8 @@ import numpy as np
 
 from mvsim.losses import CrossEntropy
 from mvsim.losses.points import soft_labels
-from mvsim.multi_view.kernels.array.padded import PaddedSum
 from mvsim.multi_view.kernels.array.pairs import Adjoint, Pairs, Tile, Values
+from mvsim.multi_view.kernels.array.term_sums import PaddedSum
 from mvsim.multi_view.kernels.limits import LARGEST_OUTPUT
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mvsim.multi_view.kernels.jit.threads import run_ranges
 from mvsim.multi_view.kernels.shared_noise.layout import Layout, PairBlocks, PairPlan
-from mvsim.multi_view.kernels.shared_noise.loops.probabilities import pair_probabilities, pair_probabilities_of_exponentials
+from mvsim.multi_view.kernels.shared_noise.loops.hessian import pair_probabilities, pair_probabilities_of_exponentials
 from mvsim.multi_view.kernels.shared_noise.tables import Exponentials, Tables, Values
 
 

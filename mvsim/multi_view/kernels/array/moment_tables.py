@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 from mvsim.multi_view.activations import Elementwise
 from mvsim.multi_view.kernels.array.by_class import ByClass
 from mvsim.multi_view.kernels.array.device import Device
-from mvsim.multi_view.kernels.array.tables import DirectTable
+from mvsim.multi_view.kernels.array.neuron_tables import DirectTable
 from mvsim.multi_view.kernels.limits import kappa
 
 _AT_ONCE = 4

@@ -6,7 +6,7 @@ import numpy as np
 
 from mvsim.multi_view.activations import Activation
 from mvsim.multi_view.kernels.shared_noise.layout import Layout
-from mvsim.multi_view.kernels.shared_noise.loops.readers import Readers
+from mvsim.multi_view.kernels.shared_noise.loops.hessian import Readers
 
 
 class Escaped:

@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 
 from mvsim.multi_view.kernels.jit.threads import run_ranges
+from mvsim.multi_view.kernels.shared_noise.escaped import Escaped
 from mvsim.multi_view.kernels.shared_noise.layout import Meetings, PairPlan
-from mvsim.multi_view.kernels.shared_noise.loops.pair_rates import fill_pair_rates
-from mvsim.multi_view.kernels.shared_noise.stiff_hessian.escaped import Escaped
+from mvsim.multi_view.kernels.shared_noise.loops.hessian import fill_pair_rates
 
 
 def pair_rates(escaped: Escaped, lam: float, meetings: Meetings, threads: int) -> np.ndarray:

@@ -1,7 +1,7 @@
-"""The stiff part of the Hessian of all pairs: an arrow matrix (`mvsim.multi_view.kernels.shared_noise.stiff_hessian.of_pairs`).
+"""The stiff part of the Hessian of all pairs: an arrow matrix (`mvsim.multi_view.kernels.shared_noise.hessian_of_pairs`).
 
-With u = (A, O) at lam and v the same at 1 - lam (`rates`), phi and psi the softmax at z_ij for the classes of i and of j (`probability`), the sums
-over the pairs of the classes y and s are products of matrices, a pair a row:
+With u = (A, O) at lam and v the same at 1 - lam (`PairRates`), phi and psi the softmax at z_ij for the classes of i and of j (`PairProbability`), the
+sums over the pairs of the classes y and s are products of matrices, a pair a row:
 
     uu[y, s] =  sum_{i in y, j in s} phi (1 - phi)(i, j) u(i, j) u(i, j)^T,
     vv[y, s] =  sum_{j in y, i in s} psi (1 - psi)(i, j) v(j, i) v(j, i)^T,
@@ -18,11 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from mvsim.multi_view.kernels.array.array_hessian_of_other_classes import OtherClasses
+from mvsim.multi_view.kernels.array.array_hessian_parts import Escaped, PairProbability, PairRates, probability_and_derivative
 from mvsim.multi_view.kernels.array.pairs import Pairs
-from mvsim.multi_view.kernels.array.stiff_hessian.escaped import Escaped
-from mvsim.multi_view.kernels.array.stiff_hessian.other_classes import OtherClasses
-from mvsim.multi_view.kernels.array.stiff_hessian.probability import PairProbability, probability_and_derivative
-from mvsim.multi_view.kernels.array.stiff_hessian.rates import PairRates
 from mvsim.numerics.arrow_matrix import Curvature
 
 

@@ -1,6 +1,6 @@
-"""What the correlations of escaped neurons with features of other classes add to the Hessian of all pairs, besides `of_pairs`.
+"""What the correlations of escaped neurons with features of other classes add to the Hessian of all pairs, besides `array_hessian`.
 
-As in `mvsim.multi_view.kernels.shared_noise.stiff_hessian.other_classes`, with D the derivative of the loss by the table of signal on noise and, for
+As in `mvsim.multi_view.kernels.shared_noise.hessian_of_pairs`, with D the derivative of the loss by the table of signal on noise and, for
 the points i = (s, a) of other classes than that of the neuron, y,
 
     r(i, h)[e, l] = sum_p lam beta_{i,l,p} R'(z),      z = lam beta_{i,l,p} c[e, s, l] + (1 - lam) n[e, h],
@@ -25,11 +25,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from mvsim.multi_view.kernels.array.padded import PaddedSum
+from mvsim.multi_view.kernels.array.array_hessian_parts import Coincidences, Escaped, PairProbability, Side, entries_of
 from mvsim.multi_view.kernels.array.pairs import Pairs, Values
-from mvsim.multi_view.kernels.array.stiff_hessian.coincidences import Coincidences, Side, entries_of
-from mvsim.multi_view.kernels.array.stiff_hessian.escaped import Escaped
-from mvsim.multi_view.kernels.array.stiff_hessian.probability import PairProbability
+from mvsim.multi_view.kernels.array.term_sums import PaddedSum
 
 
 class OtherClasses:

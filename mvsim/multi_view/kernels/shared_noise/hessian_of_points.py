@@ -1,7 +1,13 @@
-"""The Hessian of the mean cross-entropy over unmixed points by the correlations of the escaped neurons, as a whole.
+"""The stiff part of the Hessian of single points: whole if it is small enough, else by the own correlations alone.
 
-Write J_i[e] for the gradient of g_{y_e}(x_i) by the correlations of neuron e (of class y_e), a (F,) vector over the features, and phi for the
-softmax at x_i. The Hessian of the loss (1/N) sum_i -log phi_{y_i}(g(x_i)) is
+By the own correlations of the escaped neurons of class y the Gauss-Newton Hessian of the mean cross-entropy is
+
+    (1/N) sum_{i in class y} phi_y (1 - phi_y) A(i) A(i)^T,   A(i)[e, l] = sum_{p in P_{y,l}(x_i)} beta_{i,p} R'(beta_{i,p} c[e, y, l]),
+
+with the softmax phi at x_i: classes are not coupled.
+
+**As a whole.** Write J_i[e] for the gradient of g_{y_e}(x_i) by the correlations of neuron e (of class y_e), a (F,) vector over the features, and phi
+for the softmax at x_i. The Hessian of the loss is
 
     (1/N) sum_i  phi_{y_e} (1[y_e = y_e'] - phi_{y_e'}) J_i[e] J_i[e']^T
                  + 1[e = e'] (phi_{y_e} - 1[y_i = y_e]) sum_p R''(a_{i,p,e}) x_i^(p) x_i^(p)^T,
@@ -17,9 +23,32 @@ import numpy as np
 
 from mvsim.multi_view import piece_sizes
 from mvsim.multi_view.activations import Activation
+from mvsim.multi_view.diagnostics import softmax_gap
 from mvsim.multi_view.kernels.limits import HESSIAN_LIFETIME
+from mvsim.multi_view.kernels.shared_noise.escaped import Escaped
 from mvsim.multi_view.kernels.shared_noise.layout import Layout
 from mvsim.numerics.arrow_matrix import Curvature
+
+
+def stiff_hessian_of_points(activation: Activation, layout: Layout, outputs: np.ndarray, c: np.ndarray, escaped: np.ndarray) -> Curvature:
+    """Return the stiff part of the Hessian of single points at c (k, m, F), where their outputs are (k, N); ``escaped`` (k, m) are the neurons."""
+    softmax = np.exp(outputs - outputs.max(axis=0))
+    whole = unmixed_hessian(activation, layout, c, escaped, softmax / softmax.sum(axis=0))
+    if whole is not None:
+        return whole
+    return _own_part(Escaped(activation, layout, c, escaped), softmax_gap(outputs, layout.labels))
+
+
+def _own_part(escaped: Escaped, gap: np.ndarray) -> Curvature:
+    """Return the Hessian by the own correlations; ``gap`` (N,) is 1 - phi of each point's class."""
+    rates = escaped.own_rates().reshape(len(gap), -1)
+    weight = gap * (1.0 - gap) / len(gap)
+    k, size = escaped.own_index.shape
+    border = np.zeros((k, size, k, size))
+    for y in range(k):
+        members = escaped.order[escaped.start[y] : escaped.start[y + 1]]
+        border[y, :, y] = (rates[members] * weight[members, None]).T @ rates[members]
+    return Curvature.of_border(escaped.own_index.ravel(), border.reshape(k * size, k * size))
 
 
 def unmixed_hessian(activation: Activation, layout: Layout, c: np.ndarray, escaped: np.ndarray, softmax: np.ndarray) -> Curvature | None:
