@@ -16,6 +16,7 @@ from mvsim.cli.output import Notices, refuse_folder, runs_text, saving
 
 if TYPE_CHECKING:
     from mvsim.runs.run import Run
+    from mvsim.sweeps.runs import SweepRuns
 
 PANELS = "correlations, loss, learned-classes, total-correlations, escapes, gaps"
 
