@@ -26,9 +26,9 @@ class Progress(Protocol):
     def update(self, status: dict[str, Any]) -> None:
         """Learn that steps were taken.
 
-        ``status`` has ``step`` and ``steps``, ``time``, ``loss``, ``training_accuracy``, ``rate`` (steps per second), ``seconds_left`` (None if unknown),
-        ``until`` (the time at which the run ends if nothing changes any more, or None), ``escapes`` (`mvsim.runs.simulation.pace.EscapeProgress`, or
-        None) and ``classes``: how many have learned both features, exactly one, or none.
+        ``status`` has ``step`` and ``steps``, ``time``, ``loss``, ``training_accuracy``, ``rate`` (steps per second), ``seconds_left`` (None if
+        unknown), ``until`` (the time at which the run ends if nothing changes any more, or None), ``escapes``
+        (`mvsim.runs.simulation.pace.EscapeProgress`, or None) and ``classes``: how many have learned both features, exactly one, or none.
         """
 
     def finish(self, summary: dict[str, Any]) -> None:
