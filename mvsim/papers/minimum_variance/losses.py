@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-FITS = 80_000_000
-"""Mixed points that are held in memory at once (640 MB an array)."""
+FITS = 50_000_000
+"""Mixed points that are held in memory at once (400 MB an array)."""
 
 
 @dataclass(frozen=True)

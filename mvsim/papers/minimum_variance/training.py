@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mvsim.base.errors import StalledError
+from mvsim.base.errors import StalledError, UsageError
 from mvsim.papers.minimum_variance.distribution import Distribution
 from mvsim.papers.minimum_variance.minimisers import minimiser
 
@@ -116,13 +116,13 @@ def samples(distribution: Distribution, runs: int, size: int) -> tuple[np.ndarra
 
 
 def exact(distribution: Distribution, method: str, strength: float, bias: bool = False) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return w_L, w_H and the bias of the exact minimiser at a strength of a method; NaN where it lies at infinity."""
+    """Return w_L, w_H and the bias of the exact minimiser at a strength of a method; NaN where none is to be had."""
     options: dict[str, Any] = {"decay": {"decay": strength}, "smoothing": {"smoothing": strength / 2.0}, "mixup": {}}[method]
     if method == "mixup" and strength > 0.0:
         options = {"mixing": {"distribution": "beta", "args": [strength, strength]}}
     try:
         found = minimiser(distribution, bias=bias, **options)
-    except StalledError:
+    except (StalledError, UsageError):  # no convergence, or too many mixed pairs
         found = None
     if found is None or not found.attained:
         sizes = distribution.L[1].dimension, distribution.H[1].dimension
