@@ -98,21 +98,7 @@ def _fill_patterns(p: Parameters, rng: np.random.Generator, dealt: np.ndarray, p
 
 
 def sample_points(parameters: Parameters, rng: np.random.Generator, labels: np.ndarray) -> Dataset:
-    """Draw one point of D for each of the given labels.
-
-    Parameters
-    ----------
-    parameters : Parameters
-        They fix D.
-    rng : numpy.random.Generator
-        Source of the draw.
-    labels : numpy.ndarray
-        (n,) int, the class of each point.
-
-    Returns
-    -------
-    Dataset
-        n points.
+    """Draw one point of D for each of the labels (n,).
 
     Raises
     ------
