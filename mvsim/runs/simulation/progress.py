@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from mvsim.multi_view.kernels.jit.compiling import compilation_heard
+from mvsim.multi_view.kernels.jit.compiling import on_compilation
 
 
 class Progress(Protocol):
@@ -66,7 +66,7 @@ def compilation_announced(progress: Progress, info: dict[str, Any]) -> Iterator[
     slow.daemon = True
     slow.start()
     try:
-        with compilation_heard(lambda: say(True, compiles_later if stepping.is_set() else compiles)):
+        with on_compilation(lambda: say(True, compiles_later if stepping.is_set() else compiles)):
             yield ready
     finally:
         slow.cancel()
