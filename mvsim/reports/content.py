@@ -20,8 +20,8 @@ from mvsim.pictures.sweep_figure import sweep_figure
 from mvsim.reports.svg import inline_svg
 from mvsim.runs.archive import revision_text
 from mvsim.runs.run import REGIME, Run
-from mvsim.sweeps.run_files import refuse_repeated
-from mvsim.sweeps.runs import Runs
+from mvsim.sweeps.identity import refuse_repeated
+from mvsim.sweeps.runs import SweepRuns
 from mvsim.sweeps.values import told
 
 
@@ -146,7 +146,7 @@ def report_of_runs(runs: Sequence[Run], sections: Iterable[Section], command: st
     )
 
 
-def report_of_sweep(runs: Runs, sections: Iterable[Section], command: str) -> Report:
+def report_of_sweep(runs: SweepRuns, sections: Iterable[Section], command: str) -> Report:
     """Return the report on a sweep; arguments as for `report_of_runs`."""
     study = runs.study
     done = [cell for cell, standing in zip(study.cells, runs.standings, strict=True) if standing.state == "done"]
@@ -168,7 +168,7 @@ def report_of_sweep(runs: Runs, sections: Iterable[Section], command: str) -> Re
     )
 
 
-def sweep_command(runs: Runs) -> str:
+def sweep_command(runs: SweepRuns) -> str:
     """Return the command that makes the runs of a sweep again."""
     study = runs.study
     words = ["mvsim", "sweep"]
@@ -201,7 +201,7 @@ def _regime(runs: Sequence[Run]) -> dict[str, str]:
     }
 
 
-def _regime_of_sweep(runs: Runs) -> dict[str, str]:
+def _regime_of_sweep(runs: SweepRuns) -> dict[str, str]:
     """Return the regimes of all parameters as sentences, with the cells that have them."""
     labels: dict[str, list[str]] = {}
     for cell in runs.study.cells:
@@ -237,7 +237,7 @@ def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else value if isinstance(value, str) else json.dumps(value)
 
 
-def _cells(runs: Runs) -> Table:
+def _cells(runs: SweepRuns) -> Table:
     """Return the table of the cells: what is swept, what was learned, and why some failed."""
     swept = [name for axis in runs.study.axes for name in axis.names]
     measured = [name for name in runs.measures if name.startswith("classes_")]

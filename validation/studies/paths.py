@@ -91,7 +91,6 @@ def points() -> dict[str, Point]:
 
 
 def _with(fields: dict[str, Any]) -> str:
-    """Return other parameters, for a name."""
     return "".join(f" {name}={value}" for name, value in fields.items())
 
 
@@ -135,18 +134,15 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _holds(judgement: Judgement) -> bool:
-    """Whether all that is decided of the theorem holds in a run."""
     statuses = {v.status for v in judgement.verdicts if v.kind == "theorem"} & set(DECIDED)
     return statuses == {"holds"}
 
 
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:
-    """Draw what was measured."""
     return {"paths": picture(results)}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the study."""
     add_runs_option(parser)
     parser.add_argument("--only", nargs="+", choices=list(points()), default=list(points()), metavar="POINT", help=f"of {', '.join(points())}")
     parser.add_argument("--seeds", type=int, help="runs of each theorem, instead of the number of each point")
@@ -157,7 +153,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Ask one point after another, and draw what there is."""
     return options.file.measure_parts(options.only, lambda name: measured(name, options))
 
 
@@ -167,7 +162,6 @@ def _path(answer: dict[str, Any]) -> str:
 
 
 def _features(answer: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the verdict on the part about features over seeds."""
     return next((v for v in answer["verdicts"] if v["name"].startswith(f"Theorem {answer['theorem']} (features), k")), None)
 
 
@@ -194,7 +188,6 @@ def slopes(results: dict[str, Any]) -> dict[str, dict[str, tuple[float, float, f
 
 
 def _classes(answer: dict[str, Any]) -> str:
-    """Return in how many classes of all runs features are as the theorem says."""
     details = [v["detail"] for v in answer["verdicts"] if v["name"].startswith(f"Theorem {answer['theorem']} (features), classes")]
     return details[0].split(",")[0] if details else ""
 
@@ -244,7 +237,6 @@ class Share(NamedTuple):
 
 
 def _share(verdict: dict[str, Any]) -> Share:
-    """Return the fractions of a verdict over seeds."""
     right, of, undecided = (int(verdict["count"][what]) for what in ("right", "of", "undecided"))
     low, high = clopper_pearson(right, of)[0], clopper_pearson(right + undecided, of)[1]
     return Share(right / of, (right + undecided) / of, low, high, undecided < of)
@@ -275,7 +267,6 @@ def picture(results: dict[str, Any]) -> Figure:
 
 
 def _undecided(answer: dict[str, Any]) -> int:
-    """Return in how many runs the part about features is undecided."""
     verdict = _features(answer)
     return int(verdict["count"]["undecided"]) if verdict and verdict["count"] else 0
 
@@ -302,12 +293,10 @@ def _series(results: dict[str, Any]) -> dict[tuple[str, str, tuple[tuple[str, An
 
 
 def _marker(path: str, fields: Iterable[tuple[str, Any]]) -> str:
-    """Return the marker of a series."""
     return MARKERS[path, tuple(name for name, _ in fields)]
 
 
 def _label(path: str, fields: Iterable[tuple[str, Any]]) -> str:
-    """Return what the legend says of a series."""
     return f"{_typeset(path)}{''.join(f', ${name} = {value}$' for name, value in fields)}"
 
 
@@ -322,13 +311,11 @@ def _message(results: dict[str, Any]) -> str:
 
 
 def _typeset(path: str) -> str:
-    """Return a path as formulas are set."""
     power = re.fullmatch(r"r0=([\d.]+)\*k\^(-?[\d.]+)", path)
     return rf"$r_0 = {power[1]}\, k^{{{power[2]}}}$" if power else "$d = k^{20}$" if path == "literal" else path
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return which theorems are contradicted, and which runs are not what they say they are or stopped."""
     faults = [
         f"{point}: {v['name']} is {v['status']}"
         for point, answer in results.items()
@@ -362,7 +349,6 @@ def quotes(results: dict[str, Any]) -> list[str]:
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say at how many points a theorem is contradicted, and name the points that are anything but consistent with it."""
     found = {name: v["status"] for name, answer in results.items() if (v := _features(answer))}
     if not found:
         return "No point is decided"
@@ -374,13 +360,11 @@ def headline(results: dict[str, Any]) -> str:
 
 
 def _place(answer: dict[str, Any]) -> str:
-    """Name a point, as short as that goes."""
     path = {"literal": "d = k^20", FALLING: "default r0"}.get(answer["path"], answer["path"])
     return f"Theorem {answer['theorem']} at k = {answer['k']}, {path}{_with(answer['fields'])}"
 
 
 def _told(status: str, names: list[str]) -> str:
-    """Say how many points have a status, and which, unless it is what most have."""
     where = "" if status == "consistent" else f" ({', '.join(names)})"
     said = f"{status} for that k" if status == "established" else status
     return f"{len(names)} {'is' if len(names) == 1 else 'are'} {said}{where}"
@@ -420,7 +404,6 @@ def _quoted_steps(results: dict[str, Any]) -> list[str]:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Put the theorems into a table, the steps that runs contradict into another, and the exponents of k in the constants into a third."""
     rows = []
     for answer in map(results.__getitem__, _in_order(results)):
         if v := _features(answer):
@@ -448,7 +431,6 @@ def _in_order(results: dict[str, Any]) -> list[str]:
 
 
 def _ends(answer: dict[str, Any]) -> str:
-    """Return to which times the runs were followed in which the theorem holds."""
     ends = answer.get("ends", [])
     return " to ".join(dict.fromkeys(f"{end:.2g}" for end in ends))
 
@@ -470,7 +452,6 @@ def _of_many_points(results: dict[str, Any]) -> str:
 
 
 def _steps_passage(results: dict[str, Any]) -> str:
-    """Put into a table in how many runs steps are contradicted, point by point."""
     found = contradicted(results)
     points = [point for point in _in_order(results) if any(point in at for at in found.values())]
     if not points:
@@ -535,7 +516,6 @@ def _left_out(results: dict[str, Any]) -> str:
 
 
 def _slopes_passage(results: dict[str, Any]) -> str:
-    """Put the exponents into a table, a column for each path."""
     found = slopes(results)
     if not found:
         return ""

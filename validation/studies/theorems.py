@@ -127,7 +127,6 @@ def answered(name: str, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the study."""
     add_runs_option(parser)
     names = [*QUESTIONS, AT_LATER, "controls"]
     parser.add_argument("--only", nargs="+", choices=names, default=names, help="questions to ask; the answers to the others stay")
@@ -135,12 +134,10 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Ask one question after another."""
     return options.file.measure_parts(options.only, lambda name: answered(name, options))
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return which figures are missed."""
     return [f"{name}: {fault}" for name, answer in results.items() for fault in missed(name, answer)]
 
 
@@ -208,7 +205,6 @@ def _classes(verdicts: list[dict[str, Any]], name: str) -> str:
 
 
 def citations(results: dict[str, Any]) -> dict[str, list[str]]:
-    """Return what the documentation says of later times."""
     counts = results[AT_LATER]["classes"]
     return {
         "limits.md": [
@@ -218,7 +214,6 @@ def citations(results: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say in how many runs each theorem holds, when they settle and later, and which steps of the proofs the runs contradict."""
     rows = _rows(results)
     by_place: dict[str, list[str]] = {}
     for row in rows:
@@ -242,7 +237,6 @@ def _classes_later(results: dict[str, Any]) -> list[str]:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Say that, put the statements into a table, and say what the controls did."""
     rows = _rows(results)
     cells = [(r.where, called(r.statement), f"{r.needed:.3g}", r.runs, r.classes, f"**{r.verdict}**") for r in rows]
     text = (
@@ -278,7 +272,6 @@ def _controls_passage(controls: dict[str, Any]) -> str:
 
 
 def _verdict(results: dict[str, Any], question: str, name: str) -> dict[str, Any]:
-    """Return the verdict with this name."""
     (verdict,) = (v for v in verdicts_of(results[question]) if v["name"] == name)
     return verdict
 
