@@ -241,6 +241,8 @@ OF_MIXING = (("mixup", "one", ONE, "o"), ("mixup", "both", BOTH, "s"))
 
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:
     drawn = [name for name in PARTS if name in results and name != "steps"]
+    if not drawn:
+        return {}
     with styled():
         figure = Figure(figsize=(6.8, 2.1 * -(-len(drawn) // 3) + 0.8), layout="constrained")
         grid = figure.subplots(-(-len(drawn) // 3), 3, sharey=True, squeeze=False)
