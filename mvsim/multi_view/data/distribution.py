@@ -92,28 +92,14 @@ def codebook(parameters: Parameters) -> np.ndarray:
 def _fill_patterns(p: Parameters, rng: np.random.Generator, dealt: np.ndarray, patterns: np.ndarray, start: int) -> None:
     """Draw the patterns from number ``start`` on, as many as ``patterns`` has: the Q classes with the least of k random numbers, all at once."""
     keys, pattern = rng.random((len(patterns), p.k)), np.arange(p.k) % p.G - start
-    here = (pattern >= 0) & (pattern < len(patterns))
-    keys[pattern[here], dealt[here]] = 2.0  # last of all
+    in_part = (pattern >= 0) & (pattern < len(patterns))
+    keys[pattern[in_part], dealt[in_part]] = 2.0  # last of all
     classes = np.argpartition(keys, p.Q - 1, axis=1)[:, : p.Q]
     patterns[np.arange(len(patterns))[:, None], classes] = rng.uniform(p.delta3, p.delta4, size=(len(patterns), p.Q, p.V))
 
 
 def sample_points(parameters: Parameters, rng: np.random.Generator, labels: np.ndarray) -> Dataset:
-    """Draw one point of D for each of the given labels.
-
-    Parameters
-    ----------
-    parameters : Parameters
-        They fix D.
-    rng : numpy.random.Generator
-        Source of the draw.
-    labels : numpy.ndarray
-        (n,) int, the class of each point.
-
-    Returns
-    -------
-    Dataset
-        n points.
+    """Draw one point of D for each of the labels (n,).
 
     Raises
     ------

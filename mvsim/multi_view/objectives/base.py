@@ -187,19 +187,9 @@ class Objective(ABC):
         return 0.5 * self.weight_decay * float(c.ravel() @ c.ravel()) if self.weight_decay else 0.0
 
     def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
-        """Return the loss as a function of some neurons alone while the others are those of c.
+        """Return the loss as a function of some neurons (k, E) of each class, none twice, while the others are those of c (k, m, k, V).
 
-        Parameters
-        ----------
-        c : numpy.ndarray
-            (k, m, k, V).
-        neurons : numpy.ndarray
-            (k, E) neurons of each class, none twice.
-
-        Returns
-        -------
-        callable
-            Correlations (k, E, k V) of these neurons -> the loss and its gradient by them. It serves until another one is asked for.
+        It takes correlations (k, E, k V) of these neurons and returns the loss and its gradient by them. It serves until another one is asked for.
         """
         c = self._ready(c)
         with evaluating():

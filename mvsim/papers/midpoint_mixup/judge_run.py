@@ -69,6 +69,9 @@ def check_method(run: Run, number: str) -> None:
     method = THEOREMS[number].method
     if run.method != method:
         raise UsageError(f"{_name(run)}: Theorem {number} is about method {echo(method)}; this run has {echo(run.method)}")
+    loss = run.provenance["options"]["loss"]
+    if loss != CrossEntropy.name:
+        raise UsageError(f"{_name(run)}: Theorem {number} is about the cross-entropy; this run has loss={echo(loss)}")
 
 
 def check_complete(run: Run) -> None:

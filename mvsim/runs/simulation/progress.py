@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from mvsim.multi_view.kernels.jit.compiling import compilation_heard
+from mvsim.multi_view.kernels.jit.compiling import on_compilation
 
 
 class Progress(Protocol):
@@ -71,7 +71,7 @@ def announce_compilation(progress: Progress, info: dict[str, Any]) -> Iterator[C
     slow.daemon = True
     slow.start()
     try:
-        with compilation_heard(lambda: say(True, compiles_later if stepping.is_set() else compiles)):
+        with on_compilation(lambda: say(True, compiles_later if stepping.is_set() else compiles)):
             yield ready
     finally:
         slow.cancel()
