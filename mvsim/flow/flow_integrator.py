@@ -7,8 +7,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 import pydantic
 
-from mvsim.base.counted import counted
-from mvsim.base.echo import echo
+from mvsim.base.echo import echo, quantity
 from mvsim.base.errors import UsageError
 from mvsim.flow.base import Deviation, Field, Integrator, State
 
@@ -62,4 +61,4 @@ class FlowIntegrator(Integrator):
         return LAST_TIME if t_end is None else t_end
 
     def clock(self, state: State) -> str:
-        return f"{counted(state.step, 'step')} and {counted(state.evaluations, 'gradient')} of {self.called} with rtol = {self.rtol:g}"
+        return f"{quantity(state.step, 'step')} and {quantity(state.evaluations, 'gradient')} of {self.called} with rtol = {self.rtol:g}"

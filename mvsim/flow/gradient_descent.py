@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import pydantic
 
-from mvsim.base.counted import counted
+from mvsim.base.echo import quantity
 from mvsim.base.errors import DivergedError, UsageError
 from mvsim.base.inputs import check_positive
 from mvsim.base.options import document_options
@@ -95,4 +95,4 @@ class GradientDescent(Integrator):
         return f"eta={self.learning_rate:g}: {what}; use a smaller step size (the run's sharpness tells the limit 2 / lambda_max)"
 
     def clock(self, state: State) -> str:
-        return f"{counted(state.step, 'step')} of gradient descent with eta = {self.learning_rate:g}"
+        return f"{quantity(state.step, 'step')} of gradient descent with eta = {self.learning_rate:g}"

@@ -25,6 +25,8 @@ from mvsim.sweeps.folder import SweepFolder
 from mvsim.sweeps.study import Study
 from mvsim.sweeps.sweep import run_sweep
 
+pytestmark = pytest.mark.slow
+
 LONG = steps(12_000, method="erm", seed="0:3")
 """Runs of a second or more each."""
 

@@ -3,7 +3,7 @@
 To add one: write a subclass of `Kernel` and list it in `mvsim.multi_view.kernels.registry.KERNELS`.
 
 =======================  ==================================================================================
-`kernel`                 what every kernel offers
+`base`, `evaluation`     what every kernel offers
 `registry`               the kernels there are, and which points each takes
 `choice`                 the kernel for a data set
 `oracle`                 the definitions in NumPy, on explicit patches; slow and readable

@@ -10,12 +10,12 @@ from mvsim.losses import CrossEntropy
 from mvsim.losses.points import AllPairs
 from mvsim.multi_view.activations import SmoothedRelu
 from mvsim.multi_view.activations.smoothed_relu import smoothed_relu_second_derivative
+from mvsim.multi_view.kernels.shared_noise.escaped import Escaped
+from mvsim.multi_view.kernels.shared_noise.hessian_of_pairs import blocks_of_other_classes
 from mvsim.multi_view.kernels.shared_noise.layout import Layout, plan_pairs
+from mvsim.multi_view.kernels.shared_noise.pair_probability import PairProbability
+from mvsim.multi_view.kernels.shared_noise.pair_rates import both_orders, pair_rates
 from mvsim.multi_view.kernels.shared_noise.shared_noise_kernel import SharedNoiseKernel
-from mvsim.multi_view.kernels.shared_noise.stiff_hessian.escaped import Escaped
-from mvsim.multi_view.kernels.shared_noise.stiff_hessian.other_classes import blocks_of_other_classes
-from mvsim.multi_view.kernels.shared_noise.stiff_hessian.probability import PairProbability
-from mvsim.multi_view.kernels.shared_noise.stiff_hessian.rates import both_orders, pair_rates
 
 P = mvsim.Parameters(k=3, m=4, N=24, P=9, d=10**4)  # with 8 signal patches out of 9, most patches of a pair coincide
 ESCAPED = 1
@@ -121,7 +121,7 @@ def arrow_by_patches(data, c, lam):
 @pytest.mark.parametrize("lam", [0.5, 0.3])
 def test_border_sides_and_blocks_are_put_together_as_the_patches_say(lam, monkeypatch):
     """Without what other classes add, which has a test of its own."""
-    monkeypatch.setattr("mvsim.multi_view.kernels.shared_noise.stiff_hessian.of_pairs.blocks_of_other_classes", lambda *rest: 0.0)
+    monkeypatch.setattr("mvsim.multi_view.kernels.shared_noise.hessian_of_pairs.blocks_of_other_classes", lambda *rest: 0.0)
     data, c = mvsim.sample_dataset(P, 1), state()
     kernel = SharedNoiseKernel(P, data, 2, SmoothedRelu(P.rho, P.alpha))
     found = kernel.curvature(c, AllPairs(lam), CrossEntropy(), c.max(axis=(2, 3)) > 1.0).dense(c.size)
@@ -200,5 +200,5 @@ def test_what_is_left_for_the_iteration_is_small(monkeypatch):
     assert left(10.0 / largest).max() < 2.0
     assert left(1000.0 / largest).min() > 0.5
     assert left(1000.0 / largest).max() < 10.0
-    monkeypatch.setattr("mvsim.multi_view.kernels.shared_noise.stiff_hessian.of_pairs.blocks_of_other_classes", lambda *rest: 0.0)
+    monkeypatch.setattr("mvsim.multi_view.kernels.shared_noise.hessian_of_pairs.blocks_of_other_classes", lambda *rest: 0.0)
     assert left(1000.0 / largest).max() > 30.0

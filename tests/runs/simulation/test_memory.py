@@ -12,8 +12,8 @@ from mvsim.multi_view.kernels import BACKENDS, KERNELS, ORACLE, memory_of
 from mvsim.multi_view.memory import bytes_of_arrays, bytes_of_points, bytes_of_test
 from mvsim.multi_view.objectives import OBJECTIVES
 from mvsim.runs.recording.fresh_draws import FeatureTest
-from mvsim.runs.simulation.all_options import DEFAULTS
 from mvsim.runs.simulation.cost import required_bytes
+from mvsim.runs.simulation.options import DEFAULTS
 
 PROBLEMS = {
     "codebook, erm": ({"k": 20, "m": 80, "N": 1000}, "erm", "auto"),

@@ -13,8 +13,8 @@ from cyclopts import App
 import mvsim
 from mvsim.base.options import choices_of
 from mvsim.cli.app import app
-from mvsim.cli.fields import given_for, typed_flags, with_flags
-from mvsim.cli.outcome import message
+from mvsim.cli.dispatch import message
+from mvsim.cli.options import given_for, typed_flags, with_flags
 from mvsim.flow import GradientDescent, GradientFlow
 from mvsim.multi_view.objectives import OBJECTIVES, Mixup
 from mvsim.runs.simulation.options import RunOptions

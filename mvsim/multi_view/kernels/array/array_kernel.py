@@ -15,7 +15,7 @@ from mvsim.multi_view.kernels.array.network import SharedNoiseNetwork
 from mvsim.multi_view.kernels.array.patches import PatchNetwork
 from mvsim.multi_view.kernels.base import Kernel
 from mvsim.multi_view.kernels.evaluation import Evaluation
-from mvsim.multi_view.kernels.shared_noise.stiff_hessian.of_points import stiff_hessian_of_points
+from mvsim.multi_view.kernels.shared_noise.hessian_of_points import stiff_hessian_of_points
 from mvsim.multi_view.kernels.sums import GenericSum, LossSum, NeuronSum, WholeSum, neuron_sum
 from mvsim.multi_view.parameters import Parameters
 from mvsim.numerics.arrow_matrix import Curvature

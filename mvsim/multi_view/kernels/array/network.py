@@ -10,12 +10,12 @@ import numpy as np
 from mvsim.losses import AllPairs, CrossEntropy, Points, PointwiseLoss
 from mvsim.multi_view.activations import Activation
 from mvsim.multi_view.data import SharedNoiseDataset
+from mvsim.multi_view.kernels.array.array_hessian import StiffHessianOfPairs
+from mvsim.multi_view.kernels.array.array_hessian_parts import Escaped
 from mvsim.multi_view.kernels.array.device import Device
+from mvsim.multi_view.kernels.array.exponential_sums import PairSoftmax
 from mvsim.multi_view.kernels.array.listed import Listed, Piece
 from mvsim.multi_view.kernels.array.pairs import Adjoint, Pairs, Tile
-from mvsim.multi_view.kernels.array.softmax import PairSoftmax
-from mvsim.multi_view.kernels.array.stiff_hessian.escaped import Escaped
-from mvsim.multi_view.kernels.array.stiff_hessian.of_pairs import StiffHessianOfPairs
 from mvsim.multi_view.kernels.evaluation import Evaluation
 from mvsim.multi_view.kernels.shared_noise.layout import Layout
 from mvsim.multi_view.kernels.sums import GenericSum, WholeSum
@@ -166,7 +166,6 @@ class SoftmaxSum:
         self._softmax = PairSoftmax(self._pairs)
 
     def loss(self, c: Any) -> float:
-        """Return the mean loss."""
         values = self._pairs.values(self._network.columns(c))
         if not self._by_exponentials or not self._softmax.fits(values):
             return self._generic.loss(c)

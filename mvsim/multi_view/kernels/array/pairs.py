@@ -25,9 +25,9 @@ from mvsim.losses import AllPairs
 from mvsim.multi_view.activations import Activation
 from mvsim.multi_view.kernels.array.by_class import ByClass
 from mvsim.multi_view.kernels.array.device import Device
-from mvsim.multi_view.kernels.array.moments import MomentTable
-from mvsim.multi_view.kernels.array.tables import DirectTable
-from mvsim.multi_view.kernels.array.terms import TermSums
+from mvsim.multi_view.kernels.array.moment_tables import MomentTable
+from mvsim.multi_view.kernels.array.neuron_tables import DirectTable
+from mvsim.multi_view.kernels.array.term_sums import TermSums
 from mvsim.multi_view.kernels.shared_noise.layout import Layout, Terms, block_terms, noise_terms, plan_pairs, signal_terms
 
 

@@ -31,19 +31,19 @@ from mvsim.multi_view.kernels.evaluation import Evaluation
 from mvsim.multi_view.kernels.jit.threads import threads_for
 from mvsim.multi_view.kernels.shared_noise.all_pairs import PairsOfPoints
 from mvsim.multi_view.kernels.shared_noise.columns import Columns
+from mvsim.multi_view.kernels.shared_noise.hessian_of_pairs import stiff_hessian_of_pairs
+from mvsim.multi_view.kernels.shared_noise.hessian_of_points import stiff_hessian_of_points
 from mvsim.multi_view.kernels.shared_noise.layout import Layout
-from mvsim.multi_view.kernels.shared_noise.separate_points import ListedMixtures, SinglePoints
+from mvsim.multi_view.kernels.shared_noise.separate_points import SeparatePoints
 from mvsim.multi_view.kernels.shared_noise.softmax_sum import SoftmaxSum
-from mvsim.multi_view.kernels.shared_noise.stiff_hessian.of_pairs import stiff_hessian_of_pairs
-from mvsim.multi_view.kernels.shared_noise.stiff_hessian.of_points import stiff_hessian_of_points
 from mvsim.multi_view.kernels.shared_noise.sums_direct import Neurons
 from mvsim.multi_view.kernels.sums import GenericSum, LossSum
 from mvsim.multi_view.parameters import Parameters
 from mvsim.numerics.arrow_matrix import Curvature
 
-POINT_SETS: dict[type[Points], Callable[..., SinglePoints | ListedMixtures | PairsOfPoints]] = {
-    Unmixed: SinglePoints,
-    ListedPairs: ListedMixtures,
+POINT_SETS: dict[type[Points], Callable[..., SeparatePoints | PairsOfPoints]] = {
+    Unmixed: SeparatePoints.single,
+    ListedPairs: SeparatePoints.listed,
     AllPairs: PairsOfPoints,
 }
 """How each kind of points is evaluated."""
@@ -69,9 +69,9 @@ class SharedNoiseKernel(Kernel):
     def _set_neurons(self, neurons: Neurons) -> None:
         self.m, self.neurons = neurons.m, neurons
         self.columns = Columns(self.layout, neurons)
-        self._recurring: dict[Points, SinglePoints | ListedMixtures | PairsOfPoints] = {}
+        self._recurring: dict[Points, SeparatePoints | PairsOfPoints] = {}
         self._softmax_sums: dict[Points, SoftmaxSum] = {}
-        self._last: tuple[Points, SinglePoints | ListedMixtures | PairsOfPoints] | None = None
+        self._last: tuple[Points, SeparatePoints | PairsOfPoints] | None = None
 
     def with_neurons(self, m: int) -> SharedNoiseKernel:
         if m == self.m:
@@ -92,10 +92,10 @@ class SharedNoiseKernel(Kernel):
         return self.point_set(points).evaluate(c, v)
 
     def outputs(self, c: np.ndarray, points: Points | None = None) -> np.ndarray:
-        with self.columns.given_back():
+        with self.columns.temporary():
             return super().outputs(c, points)
 
-    def point_set(self, points: Points) -> SinglePoints | ListedMixtures | PairsOfPoints:
+    def point_set(self, points: Points) -> SeparatePoints | PairsOfPoints:
         """Return what is laid out once for these points."""
         if points.recurs:
             if points not in self._recurring:

@@ -9,8 +9,8 @@ import numpy as np
 
 from mvsim.multi_view.kernels.shared_noise.all_pairs import PairsOfPoints
 from mvsim.multi_view.kernels.shared_noise.fused import PairGradient
+from mvsim.multi_view.kernels.shared_noise.pair_probability import PairProbability
 from mvsim.multi_view.kernels.shared_noise.pair_softmax import PairSoftmax, loss_and_derivative_of_values
-from mvsim.multi_view.kernels.shared_noise.stiff_hessian.probability import PairProbability
 from mvsim.multi_view.kernels.shared_noise.sums_by_moments import MomentSums
 from mvsim.multi_view.kernels.shared_noise.tables import Derivatives, Exponentials, Values
 from mvsim.multi_view.kernels.sums import GenericSum, NeuronSum, neuron_sum, without_neurons
@@ -26,7 +26,6 @@ class SoftmaxSum:
         self._by_exponentials = nonnegative and len(np.unique(pairs.layout.labels)) > 1
 
     def loss(self, c: np.ndarray) -> float:
-        """Return the mean loss."""
         return self.loss_and_derivative(c)[0]
 
     def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
