@@ -62,6 +62,7 @@ def test_an_escape_off_the_chart_is_not_passed_over(monkeypatch):
     assert escape_time(1e-3) == np.inf
 
 
+@pytest.mark.slow
 def test_a_flow_that_starts_anew_without_its_past_has_the_same_escapes():
     """From two saved states, in the middle and shortly before the first escape."""
     p, t_end = mvsim.Parameters(k=10), 1e7
