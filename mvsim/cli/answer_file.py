@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mvsim.base.echo import path_text
 from mvsim.base.errors import UsageError
-from mvsim.cli.saving import CORRECT, not_written, refuse_folder
+from mvsim.cli.output import CORRECT, not_written, refuse_folder
 from mvsim.papers.question import Question
 from mvsim.reports.answer import read_answer
 from mvsim.runs.archive import ensure_writable

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from mvsim.base.echo import echo, escaped
 from mvsim.base.errors import UsageError
 from mvsim.cli.options import FLAG
-from mvsim.cli.saving import refuse_folder, saving
+from mvsim.cli.output import refuse_folder, saving
 from mvsim.papers.papers import PAPERS, paper_named
 from mvsim.pictures.output import check_output, save_figure
 

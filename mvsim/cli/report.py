@@ -13,10 +13,8 @@ from cyclopts import Parameter
 
 from mvsim.base.echo import escaped, path_text
 from mvsim.base.errors import UsageError
-from mvsim.cli.notices import Notices
 from mvsim.cli.options import FLAG, Quiet
-from mvsim.cli.saving import refuse_folder, saving
-from mvsim.cli.words import runs_text
+from mvsim.cli.output import Notices, refuse_folder, runs_text, saving
 from mvsim.judging.answer_text import code_of
 from mvsim.judging.statement import Section
 from mvsim.papers.midpoint_mixup.over_runs import judge_runs
@@ -28,7 +26,7 @@ from mvsim.reports.page import page, template_engine
 from mvsim.runs.archive import ensure_writable
 from mvsim.runs.archive.atomic import write_atomically
 from mvsim.runs.run import Run, open_run
-from mvsim.sweeps.runs import Runs, open_runs
+from mvsim.sweeps.runs import SweepRuns, open_sweep
 
 
 def report(
@@ -55,7 +53,7 @@ def report(
     notices = Notices(quiet)
     command = shlex.join(["mvsim", "report", *map(str, runs)])
     if folders:
-        swept = open_runs(folders[0], notices.count)
+        swept = open_sweep(folders[0], notices.count)
         sections = _judged_sweep(swept, notices) if answer is None else _given(answer, contents_of_sweep(swept), verdicts)
         notices.begin("drawing")
         contents = report_of_sweep(swept, sections, command)
@@ -89,7 +87,7 @@ def _judged_runs(runs: list[Run], notices: Notices) -> list[Section]:
     return list(judge_runs(judged, (), lambda run: notices.begin(f"judging {run.path}"))) if judged else []
 
 
-def _judged_sweep(runs: Runs, notices: Notices) -> list[Section]:
+def _judged_sweep(runs: SweepRuns, notices: Notices) -> list[Section]:
     judged = any(standing.state == "done" for _, standing in cells_to_judge(runs))
     if judged:
         notices.begin("judging the runs")

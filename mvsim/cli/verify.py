@@ -13,18 +13,15 @@ from cyclopts import Group, Parameter
 
 from mvsim.base.errors import UsageError
 from mvsim.cli.answer_file import check_place, check_replaceable, name_of_answer, written_or_why_not
-from mvsim.cli.fields import METAVARS, Flags, read_value, with_flags
 from mvsim.cli.judging import JudgingShown
-from mvsim.cli.options import FLAG, INTEGER, Json, Quiet, read_integer
+from mvsim.cli.options import FLAG, INTEGER, METAVARS, Flags, Json, Quiet, read_integer, read_value, with_flags
+from mvsim.cli.output import TIMING_NOTICE, note, silence_stdout
 from mvsim.cli.progress import COMPILE_NOTICE, progress_on
-from mvsim.cli.remarks import note
-from mvsim.cli.streams import silence_stdout
 from mvsim.cli.verdict_table import deciding, print_section, wrapped
 from mvsim.cli.verify_plan import planned, print_plan
-from mvsim.cli.words import TIMING_NOTICE
 from mvsim.judging.answer_text import answer_sentences, code_of, counts, headlines, is_about, not_about, outcome_line, unanswered
 from mvsim.judging.statement import Asked, Paper, Section, Statement
-from mvsim.multi_view.kernels.jit.compiling import compilation_heard
+from mvsim.multi_view.kernels.jit.compiling import on_compilation
 from mvsim.papers.midpoint_mixup.over_runs import FOLLOWED, make_folder
 from mvsim.papers.midpoint_mixup.over_sweeps import contents_of
 from mvsim.papers.papers import PAPERS, names_a_statement, paper_named, statement_named
@@ -224,5 +221,5 @@ def _compilation_told(silent: bool) -> Iterator[None]:
             told = True
             note(COMPILE_NOTICE)
 
-    with compilation_heard(tell):
+    with on_compilation(tell):
         yield

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import mvsim
-from mvsim.cli.words import bytes_text, print_wrapped, span_text
+from mvsim.cli.output import bytes_text, print_wrapped, span_text
 from mvsim.papers.midpoint_mixup.over_runs import OnRuns
 from mvsim.papers.midpoint_mixup.theorems.theorems import THEOREMS
 from mvsim.papers.question import Question

@@ -36,25 +36,14 @@ _PASCAL = np.array([[comb(i, j) for i in range(MAX_ORDER + 1)] for j in range(MA
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
-    """What a step of one order and one past of step sizes needs.
+    """What a step of one order and one past of step sizes needs."""
 
-    Attributes
-    ----------
-    l : numpy.ndarray
-        (q + 1,): how the correction a changes Z.
-    error : float
-        Estimated local error is this times a.
-    lower, higher : float
-        The same for the order below (times Z[q]; 1 at order 1, where there is none) and above (times the change of a).
-    scale : float
-        Makes corrections of two steps comparable; 0 where steps before were longer by factors that no double holds: then nothing does.
-    """
-
+    # (q + 1,): how the correction a changes Z
     l: np.ndarray  # noqa: E741 - the letter of the formulas above
-    error: float
-    lower: float
+    error: float  # Estimated local error is this times a
+    lower: float  # lower, higher: The same for the order below (times Z[q]; 1 at order 1, where there is none) and above (times the change of a)
     higher: float
-    scale: float
+    scale: float  # Makes corrections of two steps comparable; 0 where steps before were longer by factors that no double holds: then nothing does
 
 
 @np.errstate(over="ignore", divide="ignore", invalid="ignore")  # where step sizes differ by more than doubles hold, errors of other orders are inf
@@ -107,30 +96,14 @@ def coefficients(order: int, h: float, past: np.ndarray) -> Coefficients:
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """The past of a trajectory, never written to.
+    """The past of a trajectory, never written to."""
 
-    Attributes
-    ----------
-    Z : numpy.ndarray
-        (q + 1, n) scaled derivatives.
-    h : float
-        Step size that scales Z.
-    past : numpy.ndarray
-        (`MAX_ORDER` + 1,) sizes of the steps before, the last one first; 0 where there was none.
-    wait : int
-        Steps until the order may change.
-    correction : numpy.ndarray
-        (n,) a of the last step.
-    scale : float
-        `Coefficients.scale` of that step; 0 if there was none.
-    """
-
-    Z: np.ndarray
-    h: float
-    past: np.ndarray
-    wait: int
-    correction: np.ndarray
-    scale: float
+    Z: np.ndarray  # (q + 1, n) scaled derivatives
+    h: float  # Step size that scales Z
+    past: np.ndarray  # (`MAX_ORDER` + 1,) sizes of the steps before, the last one first; 0 where there was none
+    wait: int  # Steps until the order may change
+    correction: np.ndarray  # (n,) a of the last step
+    scale: float  # `Coefficients.scale` of that step; 0 if there was none
 
     @staticmethod
     def started(y: np.ndarray, velocity: np.ndarray, h: float) -> History:

@@ -33,24 +33,12 @@ moved by others, as one that comes from below 0 is, and its error is small besid
 
 @dataclass(frozen=True, eq=False)
 class EscapeChart:
-    """A change of variables: some coordinates get y, all others keep c.
+    """A change of variables: some coordinates get y, all others keep c."""
 
-    Attributes
-    ----------
-    index : numpy.ndarray
-        (e,) the coordinates that get y.
-    floor : numpy.ndarray
-        (e,) values below which y goes on along its tangent.
-    threshold : numpy.ndarray
-        (e,) b.
-    alpha : float
-        Power of the activation.
-    """
-
-    index: np.ndarray
-    floor: np.ndarray
-    threshold: np.ndarray
-    alpha: float
+    index: np.ndarray  # (e,) the coordinates that get y
+    floor: np.ndarray  # (e,) values below which y goes on along its tangent
+    threshold: np.ndarray  # (e,) b
+    alpha: float  # Power of the activation
 
     @staticmethod
     def at(c: np.ndarray, candidates: np.ndarray, thresholds: np.ndarray, alpha: float) -> EscapeChart:

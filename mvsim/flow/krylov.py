@@ -14,18 +14,7 @@ Operator = Callable[[np.ndarray], np.ndarray]
 def gmres(product: Operator, r: np.ndarray, tolerance: float, most: int) -> tuple[np.ndarray, bool]:
     """Return x with |r - A x| <= tolerance in the 2-norm, starting from 0, and whether it was reached with ``most`` products.
 
-    Where a product is not finite, x is NaN.
-
-    Parameters
-    ----------
-    product : callable
-        v (n,) -> A v (n,).
-    r : numpy.ndarray
-        (n,) right-hand side.
-    tolerance : float
-        Absolute, > 0.
-    most : int
-        Most products.
+    ``product`` is v (n,) -> A v (n,), r is (n,), the tolerance absolute, > 0. Where a product is not finite, x is NaN.
     """
     norm = length(r)
     if norm <= tolerance or not np.isfinite(norm):

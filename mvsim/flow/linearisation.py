@@ -25,38 +25,18 @@ LIFETIME_OF_EXACT = 200
 
 @dataclass(frozen=True, eq=False)
 class Linearisation:
-    """Linearisation of the system at y, restricted to coordinates that can be stiff.
+    """Linearisation of the system at y, restricted to coordinates that can be stiff."""
 
-    Attributes
-    ----------
-    curvature : Curvature
-        The stiff part H of the Hessian by c.
-    slope : numpy.ndarray
-        (n,) D = dy/dc, so that D H D^-1 is minus the Jacobian of y' where y is a straight function of c; elsewhere how D changes is left out.
-    index : numpy.ndarray
-        (s,) the coordinates that can be stiff.
-    rate : callable
-        Their values (s,) -> their derivatives (s,), as if all other coordinates stood still.
-    serves_at : callable
-        y -> whether these are still all that can be stiff there.
-    product : callable, optional
-        v (n,) -> the whole Hessian by c times v.
-    curved : numpy.ndarray, optional
-        Coordinates at which y is not a straight function of c; none by default.
-    lasting : bool
-        See `mvsim.flow.base.Field`.
-    neuron : numpy.ndarray, optional
-        (s,) integers: the neuron of each coordinate that can be stiff. Without it no direction without a force is looked for.
-    """
-
-    curvature: Curvature
+    curvature: Curvature  # The stiff part H of the Hessian by c
+    # (n,) D = dy/dc, so that D H D^-1 is minus the Jacobian of y' where y is a straight function of c; elsewhere how D changes is left out
     slope: np.ndarray
-    index: np.ndarray
-    rate: Callable[[np.ndarray], np.ndarray]
-    serves_at: Callable[[np.ndarray], bool]
-    product: Callable[[np.ndarray], np.ndarray] | None = None
-    curved: np.ndarray | None = None
-    lasting: bool = False
+    index: np.ndarray  # (s,) the coordinates that can be stiff
+    rate: Callable[[np.ndarray], np.ndarray]  # Their values (s,) -> their derivatives (s,), as if all other coordinates stood still
+    serves_at: Callable[[np.ndarray], bool]  # y -> whether these are still all that can be stiff there
+    product: Callable[[np.ndarray], np.ndarray] | None = None  # v (n,) -> the whole Hessian by c times v
+    curved: np.ndarray | None = None  # Coordinates at which y is not a straight function of c; none by default
+    lasting: bool = False  # See `mvsim.flow.base.Field`
+    # (s,) integers: the neuron of each coordinate that can be stiff. Without it no direction without a force is looked for.
     neuron: np.ndarray | None = None
 
     @cached_property
@@ -96,13 +76,7 @@ class Linearisation:
         return NullDirections.of(whole.border, self.neuron[lookup(self.index, whole.border_index)])
 
     def preconditioner(self, gamma: float, exactly: bool = False) -> Preconditioner:
-        """Return P^-1 with P = 1 + gamma D H D^-1, for vectors of the coordinates that can be stiff. H is what `hessian` says.
-
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            If P is singular to working precision, or singular values do not converge.
-        """
+        """Return P^-1 with P = 1 + gamma D H D^-1, H as `hessian` says, for the coordinates that can be stiff; raise `numpy.linalg.LinAlgError`."""
         hessian, slope = self.hessian(exactly), self.slope[self.index]
         may_be_lost = exactly and self.neuron is not None and LOST < gamma * largest(hessian.border) < math.inf
         null = self._null_directions.hidden_at(gamma) if may_be_lost else None

@@ -33,57 +33,27 @@ DIFFERENCE = 1e-2
 
 
 class ImplicitEquation(NamedTuple):
-    """a = gamma f(predicted + a) - velocity, to be solved for a.
+    """a = gamma f(predicted + a) - velocity, to be solved for a."""
 
-    Attributes
-    ----------
-    f : callable
-        Right-hand side, (n,) -> (n,).
-    gamma : float
-        Step size over the leading coefficient of the formula.
-    predicted : numpy.ndarray
-        (n,) prediction of y.
-    velocity : numpy.ndarray
-        (n,) gamma times its derivative.
-    """
-
-    f: Callable[[np.ndarray], np.ndarray]
-    gamma: float
-    predicted: np.ndarray
-    velocity: np.ndarray
+    f: Callable[[np.ndarray], np.ndarray]  # Right-hand side, (n,) -> (n,)
+    gamma: float  # Step size over the leading coefficient of the formula
+    predicted: np.ndarray  # (n,) prediction of y
+    velocity: np.ndarray  # (n,) gamma times its derivative
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The solution of the equation of a step.
+    """The solution of the equation of a step."""
 
-    Attributes
-    ----------
-    correction : numpy.ndarray
-        (n,) a.
-    rate : float
-        Factor by which corrections shrank, an estimate for the next step.
-    """
-
-    correction: np.ndarray
-    rate: float
+    correction: np.ndarray  # (n,) a
+    rate: float  # Factor by which corrections shrank, an estimate for the next step
 
 
 def solve_by_newton(equation: ImplicitEquation, weight: np.ndarray, allowed: float, rate: float) -> Solution | None:
     """Return the solution, or None if the corrections do not shrink.
 
-    The linear systems (1 - gamma f') x = r are solved in units of the tolerance.
-
-    Parameters
-    ----------
-    equation : ImplicitEquation
-        What is solved.
-    weight : numpy.ndarray
-        (n,) tolerances.
-    allowed : float
-        Root mean square of a that the error of the step allows, in units of the tolerance.
-    rate : float
-        `Solution.rate` of the step before, 1 at first.
+    The linear systems (1 - gamma f') x = r are solved in units of the tolerances ``weight`` (n,). The error of the step allows a root mean square of
+    a of ``allowed`` such units; ``rate`` is `Solution.rate` of the step before, 1 at first.
     """
     f, gamma, predicted, velocity = equation
     root = math.sqrt(len(predicted))

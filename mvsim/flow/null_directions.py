@@ -51,21 +51,11 @@ LOST = 1e10
 
 @dataclass(frozen=True, eq=False)
 class NullDirections:
-    """Some such directions.
+    """Some such directions."""
 
-    Attributes
-    ----------
-    basis : numpy.ndarray
-        (s, q) N, a column for each, orthonormal.
-    stiffness : numpy.ndarray
-        (q,) of each the mean of the squared scales of its coordinates, weighted by its squared components.
-    error : numpy.ndarray
-        (s, q) how far each component may be off. A force along a direction counts as 0 where it is no more than such errors make.
-    """
-
-    basis: np.ndarray
-    stiffness: np.ndarray
-    error: np.ndarray
+    basis: np.ndarray  # (s, q) N, a column for each, orthonormal
+    stiffness: np.ndarray  # (q,) of each the mean of the squared scales of its coordinates, weighted by its squared components
+    error: np.ndarray  # (s, q) how far each component may be off. A force along a direction counts as 0 where it is no more than such errors make.
 
     @staticmethod
     def of(H: np.ndarray, neuron: np.ndarray) -> NullDirections:

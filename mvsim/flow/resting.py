@@ -41,25 +41,13 @@ ALIKE = 2.0
 
 @dataclass(frozen=True, eq=False)
 class RestState:
-    """Which coordinates are stepped, and where all were when all were last evaluated.
+    """Which coordinates are stepped, and where all were when all were last evaluated."""
 
-    Attributes
-    ----------
-    stepped : numpy.ndarray
-        (a,) increasing: the coordinates that are stepped; empty if none rests.
-    y, velocity : numpy.ndarray
-        (n,) each, empty if none rests.
-    log_loss : float
-        ln J there.
-    elapsed : float
-        Time since.
-    """
-
-    stepped: np.ndarray
-    y: np.ndarray
+    stepped: np.ndarray  # (a,) increasing: the coordinates that are stepped; empty if none rests
+    y: np.ndarray  # y, velocity: (n,) each, empty if none rests
     velocity: np.ndarray
-    log_loss: float
-    elapsed: float
+    log_loss: float  # ln J there
+    elapsed: float  # Time since
 
     @staticmethod
     def nothing() -> RestState:
@@ -77,17 +65,7 @@ class RestState:
 
 
 class RestingCoordinates:
-    """The coordinates that rest, as they follow from those that are stepped.
-
-    Parameters
-    ----------
-    state : RestState
-        Where all were; some rest.
-    chart : EscapeChart
-        The chart of all.
-    alike : numpy.ndarray
-        See `mvsim.flow.base.Groups`.
-    """
+    """The coordinates that rest, as they follow from those that are stepped."""
 
     def __init__(self, state: RestState, chart: EscapeChart, alike: np.ndarray) -> None:
         self._state = state

@@ -47,18 +47,10 @@ RANK = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Secants:
-    """Directions in which the change of f is known, never written to.
+    """Directions in which the change of f is known, never written to."""
 
-    Attributes
-    ----------
-    index : numpy.ndarray
-        (s,) the coordinates that are looked at.
-    steps, responses : numpy.ndarray
-        (p, s) changes of y, and those of f, the oldest first.
-    """
-
-    index: np.ndarray
-    steps: np.ndarray
+    index: np.ndarray  # (s,) the coordinates that are looked at
+    steps: np.ndarray  # steps, responses: (p, s) changes of y, and those of f, the oldest first
     responses: np.ndarray
 
     @staticmethod
@@ -79,17 +71,7 @@ class Secants:
 
 
 class _Iteration:
-    """Where the iteration is, on the coordinates that can be stiff.
-
-    Attributes
-    ----------
-    correction : numpy.ndarray
-        (s,) a so far.
-    secants : Secants
-        Known directions.
-    r : numpy.ndarray
-        (s,) preconditioned residual there, in units of the tolerance.
-    """
+    """Where the iteration is, on the coordinates that can be stiff: a (s,) so far, known directions, residual r (s,) in units of the tolerance."""
 
     r: np.ndarray
 
@@ -128,14 +110,8 @@ class _Iteration:
 class _Others:
     """The coordinates that cannot be stiff, of which the whole f tells by one substitution where they are: a = gamma f - velocity.
 
-    Attributes
-    ----------
-    correction : numpy.ndarray
-        (n,) a by the last evaluation, right for these coordinates only.
-    motion : float
-        Root mean square of its distance from where f was evaluated, over all n, in units of the tolerance.
-    have_moved : bool
-        Whether f is now evaluated elsewhere than at their prediction.
+    ``correction`` (n,) is a by the last evaluation, right for these coordinates only, and ``motion`` the root mean square of its distance from where
+    f was evaluated, over all n, in units of the tolerance. ``have_moved`` is whether f is now evaluated elsewhere than at their prediction.
     """
 
     correction: np.ndarray
@@ -171,22 +147,8 @@ def solve_by_secants(
 ) -> tuple[Solution | None, Secants]:
     """Return the solution, None if the iteration does not converge, and the directions that are known now.
 
-    Parameters
-    ----------
-    equation : ImplicitEquation
-        What is solved.
-    known : Linearisation
-        The part that can be stiff.
-    precondition : Preconditioner
-        P^-1 for that part.
-    weight : numpy.ndarray
-        (n,) tolerances.
-    allowed : float
-        Root mean square of a that the error of the step allows, in units of the tolerance.
-    rate : float
-        `Solution.rate` of the step before with the same preconditioner, else 1.
-    secants : Secants
-        Known directions.
+    ``known`` is the part that can be stiff and ``precondition`` its P^-1; ``weight`` (n,) are tolerances, and the error of the step allows a root
+    mean square of a of ``allowed`` of them. ``rate`` is `Solution.rate` of the step before with the same preconditioner, else 1.
     """
     root, enough = math.sqrt(len(weight)), SOLVED * allowed
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is no solution

@@ -29,18 +29,10 @@ def slowness(steps: int) -> str:
 
 
 class Fall(NamedTuple):
-    """What ln J would do while time doubles.
+    """What ln J would do while time doubles."""
 
-    Attributes
-    ----------
-    sentence : str
-        In words.
-    consequence : str
-        What follows from it if nothing moves, to be put behind the words; else empty.
-    """
-
-    sentence: str
-    consequence: str = ""
+    sentence: str  # In words
+    consequence: str = ""  # What follows from it if nothing moves, to be put behind the words; else empty
 
     def __str__(self) -> str:
         return self.sentence + self.consequence

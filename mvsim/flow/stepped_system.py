@@ -18,52 +18,17 @@ from mvsim.numerics.norm import largest
 
 
 class StepEnd(NamedTuple):
-    """What is known at the end of a step.
+    """What is known at the end of a step."""
 
-    Attributes
-    ----------
-    resting : RestState
-        Which coordinates are stepped from now on.
-    stepper : StepperState
-        Where the stepper of these is.
-    c : numpy.ndarray
-        The correlations, in their own shape.
-    log_loss : float
-        ln J.
-    renewed : bool
-        Whether the system that is stepped is another one from now on.
-    """
-
-    resting: RestState
-    stepper: StepperState
-    c: np.ndarray
-    log_loss: float
-    renewed: bool
+    resting: RestState  # Which coordinates are stepped from now on
+    stepper: StepperState  # Where the stepper of these is
+    c: np.ndarray  # The correlations, in their own shape
+    log_loss: float  # ln J
+    renewed: bool  # Whether the system that is stepped is another one from now on
 
 
 class SteppedSystem:
-    """The system that is stepped, and all coordinates as they follow from its own.
-
-    Parameters
-    ----------
-    field : Field
-        What is followed.
-    chart : EscapeChart
-        The chart of all coordinates.
-    resting : RestState
-        Which of them are stepped.
-    shape : tuple of int
-        Shape of c.
-    rtol : float
-        Relative tolerance.
-    reach : float
-        Largest correlation seen so far.
-
-    Attributes
-    ----------
-    system : ChartedField
-        What is stepped.
-    """
+    """The system that is stepped, `system`, and all coordinates as they follow from its own; ``reach`` is the largest correlation seen so far."""
 
     def __init__(self, field: Field, chart: EscapeChart, resting: RestState, shape: tuple[int, ...], rtol: float, reach: float) -> None:
         self._groups, self._chart = field.groups, chart

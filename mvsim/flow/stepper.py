@@ -91,28 +91,9 @@ class Stepper:
         )
 
     def step(self, start: StepperState, longest: float, judge: Judge) -> tuple[StepperState, float]:
-        """Make one step.
+        """Return where a step from ``start`` ends, with the size of the next step in its history, and the time that it takes, at most ``longest``.
 
-        Parameters
-        ----------
-        start : StepperState
-            Where to step from.
-        longest : float
-            Longest time that the step may take.
-        judge : callable
-            Asked about each step that passed the error test.
-
-        Returns
-        -------
-        StepperState
-            Where the step ends; its history has the size of the next step.
-        float
-            Time that it takes.
-
-        Raises
-        ------
-        GaveUpError
-            If no attempt succeeded.
+        ``judge`` is asked about each attempt that passed the error test. Raises `GaveUpError` if no attempt succeeds.
         """
         n = len(start.linearised)
         weight, finest = self.system.tolerance(start.history.Z[0, :n])

@@ -14,58 +14,26 @@ from mvsim.numerics.indexing import entries, with_entries
 
 @dataclass(frozen=True, eq=False)
 class StepperState:
-    """Where a stepper is, and everything that its next step depends on. Never written to.
+    """Where a stepper is, and everything that its next step depends on. Never written to."""
 
-    Attributes
-    ----------
-    history : History
-        The past of y and, behind it, the integrals, without a past.
-    most_growth : float
-        Most growth of the next step.
-    steps : int
-        Steps since the beginning.
-    linearised : numpy.ndarray
-        (n,) y near which the system is known.
-    linearised_at, inverted_at : int
-        Steps at which that and the preconditioner were made; -1: they have to be made.
-    linearised_clock : float
-        Least clock since the system was linearised.
-    gamma : float
-        Of the preconditioner.
-    rate : float
-        At which the corrections of the last equation shrank.
-    secants : Secants
-        What is known of the Jacobian.
-    error : float
-        Of the last step, 1 for what is allowed.
-    unsolved : int
-        Count of equations that have not been solved since the last escape, since the whole Hessian was last formed, or since the past was last
-        dropped, whichever came last; see `COST_OF_UNSOLVED`. Where the whole Hessian is expensive it outlasts the latter, see `EXPENSIVE_HESSIAN`.
-    form_hessian : bool
-        Whether the whole Hessian is formed after the next failure, whatever that count is; until an escape.
-    exact : bool
-        Whether the preconditioner is made of the whole Hessian.
-    clock : float
-        B of the variable x; the history is one in x.
-    drift : numpy.ndarray
-        (n,) velocity in t of the frame in which the history holds each coordinate; 0, a frame at rest, for those that do not move steadily.
-    """
-
-    history: History
-    most_growth: float
-    steps: int
-    linearised: np.ndarray
-    linearised_at: int
+    history: History  # The past of y and, behind it, the integrals, without a past
+    most_growth: float  # Most growth of the next step
+    steps: int  # Steps since the beginning
+    linearised: np.ndarray  # (n,) y near which the system is known
+    linearised_at: int  # linearised_at, inverted_at: Steps at which that and the preconditioner were made; -1: they have to be made
     inverted_at: int
-    linearised_clock: float
-    gamma: float
-    rate: float
-    secants: Secants
-    error: float
+    linearised_clock: float  # Least clock since the system was linearised
+    gamma: float  # Of the preconditioner
+    rate: float  # At which the corrections of the last equation shrank
+    secants: Secants  # What is known of the Jacobian
+    error: float  # Of the last step, 1 for what is allowed
+    # Count of equations that have not been solved since the last escape, since the whole Hessian was last formed, or since the past was last dropped,
+    # whichever came last; see `COST_OF_UNSOLVED`. Where the whole Hessian is expensive it outlasts the latter, see `EXPENSIVE_HESSIAN`.
     unsolved: int
-    form_hessian: bool
-    exact: bool
-    clock: float
+    form_hessian: bool  # Whether the whole Hessian is formed after the next failure, whatever that count is; until an escape
+    exact: bool  # Whether the preconditioner is made of the whole Hessian
+    clock: float  # B of the variable x; the history is one in x
+    # (n,) velocity in t of the frame in which the history holds each coordinate; 0, a frame at rest, for those that do not move steadily
     drift: np.ndarray
 
     def with_integrals(self, gains: np.ndarray) -> StepperState:
@@ -77,16 +45,8 @@ class StepperState:
     def for_coordinates(self, at: np.ndarray, y: np.ndarray, velocity: np.ndarray, steady: np.ndarray) -> StepperState:
         """Return the state for other coordinates: some of its own, and some that were not stepped before.
 
-        The past of the latter is motion at constant speed. What was known of the system near some place is to be found out anew.
-
-        Parameters
-        ----------
-        at : numpy.ndarray
-            (a,) where each of the coordinates stood among those before, -1 for a new one.
-        y, velocity : numpy.ndarray
-            (a,) values and their derivatives; they are used of new ones.
-        steady : numpy.ndarray
-            (s,) those of the coordinates that move at almost constant speed, as `System.steady` tells.
+        The past of the latter is motion at constant speed, at their values y (a,) and velocity (a,). ``at`` (a,) says where each coordinate stood
+        among those before, -1 for a new one, and ``steady`` (s,) which move at almost constant speed. The system is linearised anew.
         """
         n, new, history = len(self.drift), at < 0, self.history
         velocity_of_new = np.where(new, velocity, 0.0)

@@ -11,9 +11,11 @@ import numpy as np
 from mvsim.base.errors import DivergedError
 from mvsim.flow.base import Field, Units
 from mvsim.flow.chart import EscapeChart
+from mvsim.flow.growth import outruns_growth
 from mvsim.flow.interface import Motion
 from mvsim.flow.linearisation import Linearisation
 from mvsim.numerics.arrow_matrix import Curvature
+from mvsim.numerics.indexing import with_entries
 from mvsim.numerics.norm import largest, norm
 
 NODES = ((0.5 - math.sqrt(1.0 / 12.0), 0.5 + math.sqrt(1.0 / 12.0)), (0.5, 0.5))
@@ -47,26 +49,13 @@ class Cubic(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What ln J may do in one step.
+    """What ln J may do in one step."""
 
-    Attributes
-    ----------
-    log_loss : float
-        ln J at its beginning, as it was told there.
-    highest : float
-        Largest ln J at its end.
-    marked_log_loss : float
-        ln J at the last mark.
-    integral : float
-        Integral of |c'|^2 / J from the last mark to its beginning.
-    imbalance : float
-        Largest difference between the fall of ln J since the last mark and that integral, for a fall of 0; for others times 1 plus the fall.
-    """
-
-    log_loss: float
-    highest: float
-    marked_log_loss: float
-    integral: float
+    log_loss: float  # ln J at its beginning, as it was told there
+    highest: float  # Largest ln J at its end
+    marked_log_loss: float  # ln J at the last mark
+    integral: float  # Integral of |c'|^2 / J from the last mark to its beginning
+    # Largest difference between the fall of ln J since the last mark and that integral, for a fall of 0; for others times 1 plus the fall
     imbalance: float
 
     def allow(self, end: float, gain: float) -> bool:
@@ -81,29 +70,9 @@ class ChartedField:
     Every error is measured in units of a tolerance: for most coordinates rtol times the scale that the field tells
     (`mvsim.flow.base.Field`); below the threshold of an escape rtol times the scale of the chart where that is less, so that escapes are
     resolved relative to the time they take. That is so also for coordinates that are not on the chart (`EscapeChart.others`).
-
-    Parameters
-    ----------
-    field : Field
-        What is followed.
-    chart : EscapeChart
-        Its coordinates.
-    shape : tuple of int
-        Shape of c.
-    rtol : float
-        Relative tolerance.
-    largest : float
-        Largest correlation seen so far.
-    neuron : numpy.ndarray, optional
-        (n,) integers: the neuron of each coordinate. By default the first two axes of the shape tell it.
-
-    Attributes
-    ----------
-    gained : float
-        Integral of |c'|^2 / J over the step that was looked at last.
     """
 
-    gained: float
+    gained: float  # Integral of |c'|^2 / J over the step that was looked at last
 
     def __init__(
         self, field: Field, chart: EscapeChart, shape: tuple[int, ...], rtol: float, largest: float, neuron: np.ndarray | None = None
@@ -114,13 +83,13 @@ class ChartedField:
         self.evaluations = 0
         self._others = chart.others(*field.escaping)
         self._last: tuple[np.ndarray, float, np.ndarray] | None = None
+        self._tolerance_at: tuple[np.ndarray, Units] | None = None
 
     def correlations(self, y: np.ndarray) -> np.ndarray:
         """Return c, in its own shape."""
         return self.chart.to_c(y).reshape(self.shape)
 
     def rate(self, y: np.ndarray) -> np.ndarray:
-        """Return y'."""
         c, slope = self._at(self.chart, y)
         with np.errstate(over="ignore", invalid="ignore"):  # what numpy would only warn of is named
             loss, gradient = self.field.loss_and_gradient(0, c.reshape(self.shape))
@@ -130,7 +99,6 @@ class ChartedField:
         return rate
 
     def steady(self, y: np.ndarray) -> np.ndarray:
-        """Return the coordinates of the chart that are still below their threshold."""
         return self.chart.index[self.chart.waiting(y)]
 
     def linearisation(self, y: np.ndarray) -> Linearisation | None:
@@ -159,7 +127,6 @@ class ChartedField:
         return Linearisation(curvature, slope, part.positions, rate, serves_at, by_hessian, curved, self.field.lasting, neuron)
 
     def spent(self, products: int) -> None:
-        """Count products with the Hessian, each as two evaluations."""
         self.evaluations += 2 * products
 
     def curvature(self, y: np.ndarray) -> Curvature | None:
@@ -197,6 +164,8 @@ class ChartedField:
     def gains(self, bounds: Bounds, size: float, before: Motion, after: Motion) -> np.ndarray | None:
         """Return (2,): the integrals of |c'|^2 and |c'|^2 / J over a step within the tolerance, or None if it must not be taken.
 
+        It must not be too long for what grows, of the coordinates off the chart (`mvsim.flow.growth`).
+
         It must not jump over a threshold: a coordinate below its threshold is allowed an error relative to where it is, which can be 10^20 times what
         is right above. That happens where noise carries a small correlation, so that no step foresees its escape.
 
@@ -207,6 +176,8 @@ class ChartedField:
         b, index = self.chart.threshold, self.chart.index
         if ((before.y[index] < -b) & (after.y[index] > b)).any():
             return None
+        if outruns_growth(size, before, after, self._allowed_off_chart(before.y)):
+            return None
         start, end = bounds.log_loss, self.log_loss(self.chart.to_c(after.y))
         gains = self._integrated(size, before, after, start, end)
         if not bounds.allow(end, float(gains[1])):
@@ -214,6 +185,12 @@ class ChartedField:
             gains = self._integrated(size, before, after, start, end)
         self.gained = float(gains[1])
         return gains if bounds.allow(end, self.gained) else None
+
+    def _allowed_off_chart(self, y: np.ndarray) -> np.ndarray:
+        """Return (n,): the errors that a step from y may have, inf on the chart; those that were asked for last are kept."""
+        if self._tolerance_at is None or not np.array_equal(self._tolerance_at[0], y):
+            self._tolerance_at = y, self._tolerance(y, (self.chart, self._others))
+        return with_entries(self._tolerance_at[1].step, self.chart.index, np.full(len(self.chart.index), math.inf))
 
     def _integrated(self, size: float, before: Motion, after: Motion, start: float, end: float) -> np.ndarray:
         """Return the two integrals by Gauss's rule, with y and ln J between the ends by cubic Hermite interpolation.
@@ -243,8 +220,8 @@ class ChartedField:
         return self.log_loss(self.chart.to_c(y))
 
     def tolerance(self, y: np.ndarray) -> Units:
-        """Return the errors, (n,) each, that a step at y and what is left of its equation may have."""
-        return self._tolerance(y, (self.chart, self._others))
+        self._tolerance_at = y, self._tolerance(y, (self.chart, self._others))
+        return self._tolerance_at[1]
 
     def coarser_tolerance(self, y: np.ndarray) -> np.ndarray:
         """Return (n,): the errors that a step may have, of coordinates that are not on the chart as if they were far from an escape."""

@@ -21,32 +21,16 @@ class Curvature:
     """A symmetric matrix in the form of an arrow; coordinates that it does not name have none.
 
     Kernels make it of arrays of their own namespace; `with_arrays` brings it to the host, where everything else happens.
-
-    Attributes
-    ----------
-    border_index : array
-        (a,) integers: coordinates of the border, -1 for none.
-    border : array
-        (a, a) the border with itself.
-    block_index : array
-        (B, q) coordinates of each block, -1 for none; no coordinate occurs twice.
-    blocks : array
-        (B, q, q) each block with itself.
-    side_index : array
-        (B, e) positions within the border that each block is coupled to.
-    sides : array
-        (B, q, e) that coupling.
-    lifetime : int
-        Steps of an integrator after which it has to be made anew. A direction in which it is stiff and the loss no longer is, because a
-        neuron has died, would be damped for ever. A matrix that is cheap to make can have the lifetime 1.
     """
 
-    border_index: Any
-    border: Any
-    block_index: Any
-    blocks: Any
-    side_index: Any
-    sides: Any
+    border_index: Any  # (a,) integers: coordinates of the border, -1 for none
+    border: Any  # (a, a) the border with itself
+    block_index: Any  # (B, q) coordinates of each block, -1 for none; no coordinate occurs twice
+    blocks: Any  # (B, q, q) each block with itself
+    side_index: Any  # (B, e) positions within the border that each block is coupled to
+    sides: Any  # (B, q, e) that coupling
+    # Steps of an integrator after which it has to be made anew, 1 if it is cheap to make. A direction in which it is stiff and the loss no longer is,
+    # because a neuron has died, would be damped for ever.
     lifetime: int = 50
 
     @staticmethod
@@ -98,13 +82,9 @@ class Curvature:
         )
 
     def with_border(self, index: np.ndarray) -> Curvature:
-        """Return the same matrix with another border.
+        """Return the same matrix with another border: increasing coordinates (a,), all of the border, and all or none of each block.
 
-        Parameters
-        ----------
-        index : numpy.ndarray
-            (a,) increasing coordinates: all of the border, and all or none of each block. A block whose coordinates it has becomes part of the
-            border, its sides too.
+        A block whose coordinates it has becomes part of the border, its sides too.
         """
         size = len(index)
         new, before = lookup(index, self.border_index), lookup(self.border_index, index)  # where each of the one stands in the other
@@ -169,20 +149,7 @@ def _selection(index: np.ndarray, n: int) -> np.ndarray:
 
 
 class Shifted:
-    """I + gamma H, factorised by blocks A, sides C and border B: the border is solved with S = I + gamma B - gamma^2 C^T (I + gamma A)^-1 C.
-
-    Parameters
-    ----------
-    curvature : Curvature
-        H.
-    gamma : float
-        >= 0.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If it is singular to working precision.
-    """
+    """I + gamma H, gamma >= 0, by blocks A, sides C and border B: the border is solved with S = I + gamma B - gamma^2 C^T (I + gamma A)^-1 C."""
 
     def __init__(self, curvature: Curvature, gamma: float) -> None:
         h = curvature
@@ -233,17 +200,12 @@ class Shifted:
 
 
 class _Blocks:
-    """The blocks of I + gamma H, eliminated. Vectors are theirs, (..., B, q), or of the border, (..., a).
-
-    Attributes
-    ----------
-    coupled : numpy.ndarray
-        (B, e, e): gamma^2 C^T (I + gamma A)^-1 C, what this takes away from the border.
-    """
+    """The blocks of I + gamma H, eliminated. Vectors are theirs, (..., B, q), or of the border, (..., a)."""
 
     def __init__(self, h: Curvature, gamma: float) -> None:
         self._inverse = np.linalg.inv(np.eye(h.blocks.shape[-1]) + gamma * h.blocks)
         self._down = self._inverse @ (gamma * h.sides)  # (I + gamma A)^-1 gamma C
+        # (B, e, e): gamma^2 C^T (I + gamma A)^-1 C, what this takes away from the border
         self.coupled = (gamma * h.sides).transpose(0, 2, 1) @ self._down
         self._side_index, entry = h.side_index, np.arange(h.side_index.size)
         self._onto = csr_array((np.ones(len(entry)), (h.side_index.ravel(), entry)), shape=(len(h.border), len(entry)))

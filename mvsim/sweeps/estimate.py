@@ -13,8 +13,7 @@ from mvsim.flow import INTEGRATORS
 from mvsim.multi_view.data import sample_dataset
 from mvsim.multi_view.initialisation import initial_correlations
 from mvsim.multi_view.objectives import OBJECTIVES
-from mvsim.runs.simulation.cost import gradients_of_flow, seconds_of_run, time_of_gradient
-from mvsim.runs.simulation.memory import required_bytes
+from mvsim.runs.simulation.cost import gradients_of_flow, required_bytes, seconds_of_run, time_of_gradient
 from mvsim.runs.simulation.options import RunOptions
 from mvsim.runs.simulation.plan import AFFORDABLE_GRADIENTS, AFFORDABLE_PAIR_GRADIENTS, LEARNING_RATE_PER_CLASS
 from mvsim.sweeps.cell import Cell

@@ -154,6 +154,7 @@ def test_examples_in_docstrings_are_right(name):
 NEEDED = ("sphinx", "myst_nb", "furo")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(any(importlib.util.find_spec(name) is None for name in NEEDED), reason='needs pip install ".[docs]"')
 def test_the_site_builds_without_a_warning(tmp_path):
     """Notebooks are executed, and what they print goes onto the pages; their hidden cells assert what the text says."""

@@ -1,4 +1,4 @@
-"""A few hundred cases of everything that one can give to mvsim (`fuzzing`); `python validation/run.py fuzz` tries 10,000."""
+"""Some cases of everything that one can give to mvsim (`fuzzing`); `python validation/run.py fuzz` tries 10,000."""
 
 import dataclasses
 import io
@@ -28,15 +28,10 @@ import mvsim
 from mvsim.runs.simulation import entry
 from mvsim.runs.simulation.options import RunOptions
 
-CASES = {
-    "words": (words(), 80),
-    "configs": (configs(), 40),
-    "laws": (laws(), 40),
-    "calls": (calls(), 60),
-    "files": (files(), 15),
-    "problems": (problems(), 20),
-}
-"""Strategies, and how many cases of each."""
+CASES = {"words": words(), "configs": configs(), "laws": laws(), "calls": calls(), "files": files(), "problems": problems()}
+
+NUMBERS = {"words": 20, "configs": 10, "laws": 10, "calls": 15, "files": 4, "problems": 5}
+"""Of the cases of each strategy that quick tests try; slow ones try four times as many."""
 
 QUICK = settings(derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck), print_blob=False)
 
@@ -46,12 +41,11 @@ def warm():
     kinds.warm_up()
 
 
+@pytest.mark.parametrize("times", [1, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", CASES)
-def test_nothing_breaks(kind):
-    strategy, number = CASES[kind]
-
-    @settings(QUICK, max_examples=number)
-    @given(strategy)
+def test_nothing_breaks(kind, times):
+    @settings(QUICK, max_examples=times * NUMBERS[kind])
+    @given(CASES[kind])
     def holds(case):
         assert kinds.tried(case) == []
 

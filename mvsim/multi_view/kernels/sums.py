@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
+
+import numpy as np
 
 from mvsim.losses import AllPairs, Points, PointwiseLoss
-from mvsim.numerics.namespaces import integers_like, namespace_of
-
-if TYPE_CHECKING:
-    from mvsim.multi_view.kernels.base import Evaluation
+from mvsim.multi_view.kernels.evaluation import Evaluation
 
 
 class Network(Protocol):
@@ -26,8 +25,8 @@ NeuronSum = Callable[[Any], tuple[float, Any]]
 """Correlations (k, E, F) of E neurons of each class -> a sum, and its gradient by them."""
 
 
-class LossSum(Protocol):
-    """The weighted sum of a loss over points as a function of the correlations c (k, m, F)."""
+class WholeSum(Protocol):
+    """The weighted sum of a loss over points as a function of the correlations c (k, m, F) of all neurons."""
 
     def loss(self, c: Any) -> float:
         """Return the sum."""
@@ -38,33 +37,35 @@ class LossSum(Protocol):
     def hessian_vector_product(self, c: Any, v: Any) -> Any:
         """Return the derivative of the gradient along v, (k, m, F)."""
 
-    def of_neurons(self, c: Any, neurons: Any) -> NeuronSum:
+
+class LossSum(WholeSum, Protocol):
+    """Such a sum, also as a function of some neurons; its arrays are NumPy's."""
+
+    def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
         """Return the sum as a function of some neurons (k, E) of each class, none twice, while the others are those of c (k, m, F).
 
         It serves until another one is asked for.
         """
 
 
-def neuron_sum(whole: LossSum, c: Any, neurons: Any) -> NeuronSum:
+def neuron_sum(whole: WholeSum, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
     """Return what `LossSum.of_neurons` describes, by evaluating all neurons."""
-    xp, E, (_, m, F) = namespace_of(c), neurons.shape[1], c.shape
-    is_moving = neurons[:, None, :] == integers_like(m, neurons)[None, :, None]
-    moving_place = xp.sum(xp.where(is_moving, integers_like(E, neurons), 0), axis=2)
-    place = xp.where(xp.any(is_moving, axis=2), moving_place, E + integers_like(m, neurons))  # in those that move, and then all
-    place, chosen = xp.broadcast_to(place[:, :, None], c.shape), xp.broadcast_to(neurons[:, :, None], (*neurons.shape, F))
+    place = np.arange(len(c))[:, None], neurons
 
-    def loss_and_gradient(moving: Any) -> tuple[float, Any]:
-        loss, gradient = whole.loss_and_gradient(xp.take_along_axis(xp.concat([moving, c], axis=1), place, axis=1))
-        return loss, xp.take_along_axis(gradient, chosen, axis=1)
+    def loss_and_gradient(moving: np.ndarray) -> tuple[float, np.ndarray]:
+        everywhere = c.copy()
+        everywhere[place] = moving
+        loss, gradient = whole.loss_and_gradient(everywhere)
+        return loss, gradient[place]
 
     return loss_and_gradient
 
 
-def without_neurons(c: Any, neurons: Any) -> Any:
+def without_neurons(c: np.ndarray, neurons: np.ndarray) -> np.ndarray:
     """Return c (k, m, F) with some neurons (k, E) of each class at 0, where they add nothing to the outputs."""
-    xp, (_, m, _) = namespace_of(c), c.shape
-    taken = xp.any(neurons[:, :, None] == integers_like(m, neurons), axis=1)
-    return xp.where(taken[:, :, None], xp.zeros_like(c), c)
+    others = c.copy()
+    others[np.arange(len(c))[:, None], neurons] = 0.0
+    return others
 
 
 class GenericSum:
@@ -80,7 +81,6 @@ class GenericSum:
             yield batch, outputs if self._beside is None else outputs + self._beside[number]
 
     def loss(self, c: Any) -> float:
-        """Return the sum."""
         evaluation, loss = self._kernel.evaluate(c, self._points), 0.0
         for batch, outputs in self._evaluated(evaluation):
             loss += evaluation.mean(batch, self._pointwise.value(outputs, evaluation.targets(batch)))
@@ -105,7 +105,7 @@ class GenericSum:
             evaluation.pull_back_tangent(batch, residual, change)
         return evaluation.gradient()
 
-    def of_neurons(self, c: Any, neurons: Any) -> NeuronSum:
+    def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
         """Return the sum as a function of some neurons; where points are few enough to keep their outputs, those of the others are formed once."""
         few = None if isinstance(self._points, AllPairs) else self._kernel.with_neurons(neurons.shape[1])
         if few is None:

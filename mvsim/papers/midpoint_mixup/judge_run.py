@@ -11,6 +11,7 @@ from mvsim.base.errors import DivergedError, UsageError
 from mvsim.flow import INTEGRATORS
 from mvsim.judging.answer_text import SOON
 from mvsim.judging.verdict import Verdict, not_applicable
+from mvsim.losses import CrossEntropy
 from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.objectives import OBJECTIVES
 from mvsim.multi_view.parameters import Parameters, regime_label
@@ -50,8 +51,16 @@ class Judgement(NamedTuple):
         return float(self.run.dataset["final_time"])
 
 
+def has_loss_of_theorems(run: Run) -> bool:
+    """Whether a run is trained on the cross-entropy, without weight decay and label smoothing."""
+    options = run.provenance["options"]
+    return options["loss"] == CrossEntropy.name and not options.get("weight_decay") and not options.get("label_smoothing")
+
+
 def theorem_of(run: Run) -> str | None:
     """Return the number of the theorem about the training loss of a run, None if there is none."""
+    if not has_loss_of_theorems(run):
+        return None
     return next((number for number, theorem in THEOREMS.items() if theorem.method == run.method), None)
 
 
@@ -60,6 +69,9 @@ def check_method(run: Run, number: str) -> None:
     method = THEOREMS[number].method
     if run.method != method:
         raise UsageError(f"{_name(run)}: Theorem {number} is about method {echo(method)}; this run has {echo(run.method)}")
+    loss = run.provenance["options"]["loss"]
+    if loss != CrossEntropy.name:
+        raise UsageError(f"{_name(run)}: Theorem {number} is about the cross-entropy; this run has loss={echo(loss)}")
 
 
 def check_complete(run: Run) -> None:
@@ -125,7 +137,8 @@ def _judge(run: Run, theorem: str | None, data: Dataset | None, everything: bool
         verdicts += evidence_of(evidence)
     if everything and network:
         verdicts += claims(evidence, any_loss=theorem is None) if two_views else []
-        verdicts += [replace(verdict, kind="evidence") for verdict in calculations(evidence)]
+        if has_loss_of_theorems(run):
+            verdicts += [replace(verdict, kind="evidence") for verdict in calculations(evidence)]
         verdicts += gaussian_maxima(run.parameters, run.seed)
         verdicts += [assumption_4_3(evidence), premises_of_the_proofs(evidence)]
     different = departures(evidence)

@@ -15,8 +15,8 @@ from mvsim.multi_view.parameters import Parameters
 from mvsim.numerics.blas_threads import one_blas_thread
 from mvsim.runs.archive import ensure_writable, lock_run, read_run
 from mvsim.runs.run import Run
+from mvsim.runs.simulation.cost import check_memory
 from mvsim.runs.simulation.estimate import Estimate, estimate_run
-from mvsim.runs.simulation.memory import check_memory
 from mvsim.runs.simulation.options import DEFAULTS, RunOptions
 from mvsim.runs.simulation.progress import Progress, Silent
 from mvsim.runs.simulation.request import Request

@@ -65,12 +65,10 @@ def test_with_fewer_neurons_the_loss_is_that_of_the_others_at_0(name, kind):
 
 @every_objective
 def test_the_whole_one_is_left_as_it_is(name):
-    """With the resident loss too, which each has of its own, and the shape that each takes."""
     problem = larger("codebook")
     tested = objective(name, problem, "numba")
     before = tested.loss_and_gradient(problem.c)
     few = tested.with_neurons(1)
-    assert few.resident is not tested.resident
     few.loss_and_gradient(problem.c[:, :1].copy())
     after = tested.loss_and_gradient(problem.c)
     assert before[0] == after[0]
@@ -108,11 +106,11 @@ def test_a_network_of_fewer_neurons_is_made_once_and_its_own_number_is_itself():
     assert kernel.with_neurons(2).layout is kernel.layout
 
 
-@pytest.mark.parametrize("entry", [entry for entry in KERNELS if not entry.device_needs], ids=lambda entry: entry.load().__name__)
+@pytest.mark.parametrize("entry", [entry for entry in KERNELS if not entry.on_gpu], ids=lambda entry: entry.load().__name__)
 def test_all_other_kernels_offer_no_other_network(entry):
     """What they do not offer, the objective does not."""
     offers = entry.load() is SharedNoiseKernel
-    p = mvsim.Parameters(k=3, N=7, model="linear") if not entry.serves(mvsim.sample_dataset(P, 2)) else P
+    p = mvsim.Parameters(k=3, N=7, model="linear") if not entry.takes.data(mvsim.sample_dataset(P, 2)) else P
     kernel = entry.load()(p, mvsim.sample_dataset(p, 2), 1, example("smoothed_relu", 8.0) if p is P else ACTIVATIONS["identity"]())
     assert (kernel.with_neurons(2) is not None) == offers
     tested = mvsim.objective("erm", p, mvsim.sample_dataset(p, 2))
@@ -128,65 +126,6 @@ def test_without_some_neurons_the_others_are_as_they_were(neurons):
     assert np.array_equal(c, kept)
     kept[np.arange(3)[:, None], neurons] = 0.0
     assert np.array_equal(without, kept)
-
-
-class Piecewise:
-    """A network whose points come in pieces, and that forgets the outputs of a piece when it goes on to the next."""
-
-    def __init__(self, kernel, size):
-        self._kernel, self._size = kernel, size
-
-    def with_neurons(self, m):
-        return Piecewise(self._kernel.with_neurons(m), self._size)
-
-    def evaluate(self, c, points, v=None):
-        return Pieces(self._kernel.evaluate(c, points, v), self._size)
-
-
-class Pieces:
-    """The evaluation of one."""
-
-    def __init__(self, evaluation, size):
-        self._of, self._size = evaluation, size
-        [self._whole] = evaluation.batches()
-        self._residual = np.zeros_like(evaluation.outputs(self._whole))
-
-    def batches(self):
-        for start in range(0, self._residual.shape[1], self._size):
-            yield slice(start, start + self._size)
-
-    def targets(self, batch):
-        return self._of.targets(self._whole)[:, batch]
-
-    def outputs(self, batch):
-        return self._of.outputs(self._whole)[:, batch]
-
-    def mean(self, batch, values):
-        return float(values.sum()) / self._residual.shape[1]
-
-    def weighted(self, batch, residual):
-        return residual / self._residual.shape[1]
-
-    def pull_back(self, batch, residual):
-        self._residual[:, batch] = residual
-
-    def gradient(self):
-        self._of.pull_back(self._whole, self._residual)
-        return self._of.gradient()
-
-
-@pytest.mark.parametrize("points", ["unmixed", "listed"])
-@pytest.mark.parametrize("size", [2, 4, 100])
-def test_outputs_beside_are_added_piece_by_piece(points, size):
-    kernel, neurons = made(), np.array([[4, 0], [1, 2], [3, 4]])
-    c = random_correlations(P, np.random.default_rng(4)).reshape(3, 5, 6)
-    moving = random_correlations(P, np.random.default_rng(6)).reshape(3, 5, 6)[np.arange(3)[:, None], neurons]
-    found = GenericSum(Piecewise(kernel, size), POINTS[points], CrossEntropy()).of_neurons(c, neurons)(moving)
-    everywhere = c.copy()
-    everywhere[np.arange(3)[:, None], neurons] = moving
-    loss, gradient = GenericSum(kernel, POINTS[points], CrossEntropy()).loss_and_gradient(everywhere)
-    assert_close(found[0], loss, ROUNDOFF)
-    assert_close(found[1], gradient[np.arange(3)[:, None], neurons], ROUNDOFF, np.abs(gradient).max())
 
 
 def test_outputs_beside_shift_loss_gradient_and_its_derivative():

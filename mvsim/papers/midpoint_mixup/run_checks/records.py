@@ -134,8 +134,8 @@ def ordered(evidence: Evidence) -> Verdict:
 def _missing_records(evidence: Evidence) -> int:
     """Return the step at which a record is missing at the latest, 0 if none is.
 
-    The flow has a record every `MARK_EVERY` steps at least, gradient descent at `mvsim.flow.base.next_log_mark`; of CVODE it is not known, nor
-    of runs that did not record the integral of |grad J|^2 / J, which were stepped otherwise.
+    The flow has a record every `MARK_EVERY` steps at least, gradient descent at `mvsim.flow.base.next_log_mark`; of another integrator
+    it is not known, nor of runs that did not record the integral of |grad J|^2 / J, which were stepped otherwise.
     """
     following, dataset = NEXT_RECORD.get(evidence.run.provenance["integrator"]["name"]), evidence.run.dataset
     steps = [*dataset["step"].to_numpy().tolist(), int(dataset["final_step"])]

@@ -11,10 +11,11 @@ import numpy as np
 
 from mvsim.judging.verdict import Verdict, constant
 from mvsim.multi_view.data import Dataset, sample_dataset
-from mvsim.multi_view.diagnostics import active_neurons, active_threshold, class_mean, correct, own_correlations
+from mvsim.multi_view.diagnostics import active_neurons, class_mean, correct, own_correlations
 from mvsim.multi_view.kernels import make_kernel
 from mvsim.multi_view.kernels.finite import finite_outputs
 from mvsim.multi_view.objectives import OBJECTIVES
+from mvsim.multi_view.thresholds import entered_B
 from mvsim.numerics.intervals import CONFIDENCE, clopper_pearson
 from mvsim.papers.midpoint_mixup.evidence.persistence import unchanged_since
 from mvsim.runs.recording.fresh_draws import FeatureTest, count_classes, is_learned
@@ -122,7 +123,7 @@ def learned_features(run: Run, draws: int = DRAWS, data: Dataset | None = None) 
     """Test Definition 4.5 on the final network of a run."""
     p, c = run.parameters, run.final_correlations
     data = sample_dataset(p, run.seed) if data is None else data
-    threshold = active_threshold(p, OBJECTIVES[run.method].mixes_with(run.provenance["options"]))
+    threshold = entered_B(p, OBJECTIVES[run.method].mixes_with(run.provenance["options"]))
     fresh = _Draws([FeatureTest(p, n, run.seed) for n in sorted({draws, int(run.provenance["options"]["n_test"])})])
     views = [make_kernel(p, data.keep_view(view), "auto", None) for view in range(p.V)]
 
