@@ -115,7 +115,7 @@ def test_a_file_system_without_locks_is_used_without_them_and_nothing_is_left(nu
         raise OSError(number, "No locks available")
 
     monkeypatch.setattr("fcntl.flock", flock)
-    with pytest.warns(UserWarning, match=r"run\.nc: its file system has no locks, so that nothing keeps a second process from .*; start only one"):
-        with lock_run(tmp_path / "run.nc"):
-            write_run(tmp_path / "run.nc", *example_run())
+    warned = pytest.warns(UserWarning, match=r"run\.nc: its file system has no locks, so that nothing keeps a second .*; start only one")
+    with warned, lock_run(tmp_path / "run.nc"):
+        write_run(tmp_path / "run.nc", *example_run())
     assert os.listdir(tmp_path) == ["run.nc"]
