@@ -42,11 +42,14 @@ OWN, OTHERS = 3.0, 5.0
 LOOSE = 30.0
 """The same for clocks that hardly matter: of views that have escaped, and of escapes more than ten times as far as the next."""
 
+EARLY = 0.02
+"""Part of its threshold from which on an own correlation of a stiff neuron that rises is resolved relative to the time until it escapes."""
+
 MOVES = 0.05
 """Part of its threshold by which a correlation of a stiff neuron has to move for its growth to count."""
 
-REFUSED = 50.0
-"""Error of a step that passes over a threshold, or is longer than what grows takes to grow."""
+REFUSED, OUTGROWN = 50.0, 6.0
+"""Error of a step that passes over a threshold, and of one that is longer than what grows takes to grow."""
 
 
 class Past(NamedTuple):
@@ -176,15 +179,17 @@ class LargeSteps:
         scale = 0.1 * layout.largest_of_neurons(end.c)
         dormant = np.flatnonzero(~stiff.mask & ~self.charted)
         errors.append(error[dormant] / np.maximum(scale[dormant], 1e-300) / OTHERS)
-        by_law = told.index[~told.is_free & (told.times < 10.0 * told.next)]
-        by_law = by_law[(end.c[by_law] < b[by_law]) & (layout.is_own | ~stiff.mask)[by_law]]
+        by_law = told.index[~told.is_free & (told.times < 10.0 * told.next) & (layout.is_own | ~stiff.mask)[told.index]]
+        rising = layout.is_own & stiff.mask & ~learned[layout.view] & (end.c > EARLY * b) & (end.v > 0.0)
+        by_law = np.union1d(by_law, np.flatnonzero(rising))
+        by_law = by_law[end.c[by_law] < b[by_law]]
         law = layout.law(by_law)
         errors.append(error[by_law] * law.slope(end.c[by_law]) / (np.abs(law.to_y(end.c[by_law])) + b[by_law]) / np.where(stiff.mask[by_law], OWN, 1.0))
         own = np.flatnonzero(layout.is_own & stiff.mask)
         own = own[np.maximum(now.c[own], end.c[own]) > -2.0 * b[own]]
         errors.append(error[own] / np.maximum(layout.largest_own(end.c)[layout.view[own]], b[own]) / OWN)
         if self.outgrown(stiff, now, end, h, learned):
-            return REFUSED
+            return OUTGROWN
         sizes = [float(each.max(initial=0.0)) for each in errors]
         self.which = "clock other law own".split()[int(np.argmax(sizes))] + str(int(max(sizes) / self.tolerance > 0.2)) + str(1 + (past is not None))  # TEMP
         return max(sizes) / self.tolerance
