@@ -5,7 +5,7 @@ from dataclasses import fields
 from mvsim.multi_view.activations import ACTIVATIONS
 
 RHO = 0.4
-FIELDS = {"rho": RHO, "leak": 0.05}
+FIELDS = {"rho": RHO}
 """A value for every field that an activation may have, besides the power alpha."""
 
 

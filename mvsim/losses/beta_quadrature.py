@@ -21,13 +21,6 @@ import numpy as np
 def beta_quadrature(a: float, b: float, nodes: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the nodes in [0, 1] and the weights, which add up to 1, that integrate polynomials of degree below 2 ``nodes`` exactly.
 
-    Parameters
-    ----------
-    a, b : float
-        The shapes, positive: the density is proportional to lambda^(a - 1) (1 - lambda)^(b - 1).
-    nodes : int
-        How many, one or more.
-
     Returns
     -------
     lambdas, weights : numpy.ndarray

@@ -22,20 +22,17 @@ class CrossEntropy(PointwiseLoss):
     name = "cross_entropy"
 
     def value(self, outputs: Any, targets: Any) -> Any:
-        """Return (n,) losses."""
         drop, _, rest, _ = _relative_to_top(outputs)
         xp = namespace_of(outputs)
         return xp.log1p(rest) - xp.sum(targets * drop, axis=0)
 
     def residual(self, outputs: Any, targets: Any) -> Any:
-        """Return (k, n): phi_y - t_y."""
         _, weights, rest, top = _relative_to_top(outputs)
         xp = namespace_of(outputs)
         of_top = xp.broadcast_to((rest / (1.0 + rest))[None, :], outputs.shape)
         return xp.where(top, (1.0 - targets) - of_top, weights / (1.0 + rest) - targets)
 
     def curvature(self, outputs: Any, targets: Any, tangent: Any) -> Any:
-        """Return (k, n): phi_y (dg_y - sum_s phi_s dg_s)."""
         xp = namespace_of(outputs)
         _, weights, rest, top = _relative_to_top(outputs)
         softmax = xp.where(top, xp.ones_like(weights), weights) / (1.0 + rest)

@@ -14,13 +14,10 @@ class SquaredError(PointwiseLoss):
     name = "squared_error"
 
     def value(self, outputs: Any, targets: Any) -> Any:
-        """Return (n,) losses."""
         return 0.5 * namespace_of(outputs).sum((outputs - targets) ** 2, axis=0)
 
     def residual(self, outputs: Any, targets: Any) -> Any:
-        """Return (k, n): g_y - t_y."""
         return outputs - targets
 
     def curvature(self, outputs: Any, targets: Any, tangent: Any) -> Any:
-        """Return (k, n): dg_y."""
         return tangent + 0.0

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from mvsim.base.inputs import check_threads
 from mvsim.multi_view.kernels import usable_backend
-from mvsim.runs.simulation.all_options import DEFAULTS
+from mvsim.runs.simulation.options import DEFAULTS
 from mvsim.sweeps.job import Job, Outcome, do
 
 
@@ -52,13 +52,7 @@ def check_backends(jobs: Sequence[Job]) -> None:
 
 
 class Serial:
-    """One job after another, in this process.
-
-    Parameters
-    ----------
-    threads : int, optional
-        Threads of each run; by default all cores.
-    """
+    """One job after another, in this process."""
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = check_threads(threads)

@@ -13,6 +13,7 @@ from usable import cases
 import mvsim
 from mvsim.multi_view import diagnostics
 from mvsim.multi_view.kernels import BACKENDS
+from mvsim.multi_view.thresholds import entered_B
 from mvsim.numerics.random_streams import stream
 from mvsim.runs.recording import fresh_draws as learning
 
@@ -72,8 +73,8 @@ def test_a_neuron_exactly_at_the_threshold_is_active():
 
 def test_thresholds_of_the_proofs():
     p = mvsim.Parameters(k=4, rho=0.3, delta1=0.2)
-    assert diagnostics.active_threshold(p, mixes=False) == pytest.approx(1.5, rel=FEW_OPERATIONS)
-    assert diagnostics.active_threshold(p, mixes=True) == pytest.approx(3.0, rel=FEW_OPERATIONS)
+    assert entered_B(p, mixes=False) == pytest.approx(1.5, rel=FEW_OPERATIONS)
+    assert entered_B(p, mixes=True) == pytest.approx(3.0, rel=FEW_OPERATIONS)
 
 
 def test_own_and_off_diagonal_correlations_are_all_of_them(problem):
@@ -86,8 +87,8 @@ def test_own_and_off_diagonal_correlations_are_all_of_them(problem):
 
 
 def test_softmax_gap_keeps_the_digits_of_tiny_gaps():
-    outputs = np.array([[0.0, 50.0, 700.0, 1.0], [1.0, 0.0, 0.0, 1.0], [2.0, -3.0, 10.0, 1.0]])
-    labels = np.array([2, 0, 0, 1])
+    outputs = np.array([[0.0, 50.0, 700.0, 1.0, 0.0], [1.0, 0.0, 0.0, 1.0, 5.0], [2.0, -3.0, 10.0, 1.0, 1.0]])  # the last is classified wrongly
+    labels = np.array([2, 0, 0, 1, 0])
     expected = [sum(reference.softmax(g)[s] for s in range(3) if s != y) for g, y in zip(outputs.T, labels, strict=True)]
     assert expected[2] < 1e-299
     assert_components_close(diagnostics.softmax_gap(outputs, labels), expected, 1e2 * FEW_OPERATIONS, 0)

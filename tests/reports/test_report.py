@@ -9,6 +9,8 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
+from mvsim.papers.midpoint_mixup.ensemble import _common
+from mvsim.reports.headline import answer_sentences, regime_sentence, regime_words, short_margin
 from sweep_folder import filled
 from synthetic import saved, synthetic_run
 
@@ -16,10 +18,8 @@ import mvsim
 from mvsim.base.errors import UsageError
 from mvsim.judging.verdict import Count, Verdict
 from mvsim.multi_view.parameters import Deviation, regime_label, regime_word
-from mvsim.papers.midpoint_mixup.ensemble import _common
-from mvsim.papers.midpoint_mixup.verify import Section
+from mvsim.papers.midpoint_mixup.over_runs import Section
 from mvsim.reports.content import Report, report_of_runs, report_of_sweep, sweep_command
-from mvsim.reports.headline import answer_sentences, regime_sentence, regime_words, short_margin
 from mvsim.reports.page import page
 from mvsim.sweeps.study import Study
 
@@ -282,10 +282,10 @@ def test_the_command_in_the_report_makes_the_same_cells(tmp_path, capsys, values
 
     from mvsim.cli import main
     from mvsim.sweeps.folder import SweepFolder
-    from mvsim.sweeps.runs import Runs
+    from mvsim.sweeps.runs import SweepRuns
 
     folder = SweepFolder.create(tmp_path / "runs", Study.of(values, zips, regime))
-    words = shlex.split(sweep_command(Runs(folder)))
+    words = shlex.split(sweep_command(SweepRuns(folder)))
     assert words[0] == "mvsim"
     assert main([*words[1:], "--cells"]) == 0
     assert int(capsys.readouterr().out) == len(folder.study.cells)

@@ -4,7 +4,7 @@ For each k up to 14, over seeds: with default parameters but P = t k^2, the leas
 P = 12 k^2 the least number of points for each class, of `EACH`. For each k up to 20 the same question at the defaults. A linear program (HiGHS) over
 all weights of the classifier decides: infeasible means that the points cannot be separated. Where it ends with numerical trouble nothing was
 decided, and the data set does not count. Up to k = 10 the answer for the defaults is proved by a Farkas vector in exact arithmetic, as `mvsim verify
---result 4.4` does; for larger k that takes too long.
+midpoint/4.4` does; for larger k that takes too long.
 
 Fails if at the default P and N of a k up to 20 a data set can be separated or was not decided, or if a proof is missing.
 """
@@ -21,7 +21,6 @@ from mvsim.multi_view.parameters.defaults import ENOUGH, MOST_POINTS, PATCHES
 from mvsim.papers.midpoint_mixup.section_3.farkas import any_certificate, separable
 
 TITLE = "The default P and N: where no linear classifier is perfect"
-SOURCES = ("data", "parameters", "random_streams", "verification.statements.linear_regime.farkas")
 
 CONSTANTS = (1, 4, 6, 8, 10, 12, 20)
 """P over k^2, beside the default N."""
@@ -40,13 +39,11 @@ PROMISED = 20
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the sizes."""
     parser.add_argument("--k", type=int, nargs="+", default=[4, 5, 6, 8, 10, 14, 20], help="numbers of classes (default %(default)s)")
     parser.add_argument("--seeds", type=int, default=10, help="data sets of each kind (default %(default)s)")
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Count, for each k and each of the sizes, the data sets that can and that cannot be separated."""
     return {
         "seeds": options.seeds,
         "default": {str(k): _counted(mvsim.Parameters(k=k), options.seeds) for k in options.k},
@@ -67,7 +64,6 @@ def _proved(parameters: mvsim.Parameters, seeds: int) -> int:
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return what is wrong."""
     seeds = results["seeds"]
     missing = [f"k = {k}: {seeds - proved} of {seeds} proofs are missing" for k, proved in results["proved"].items() if proved < seeds]
     return missing + [
@@ -78,7 +74,6 @@ def judge(results: dict[str, Any]) -> list[str]:
 
 
 def citations(results: dict[str, Any]) -> dict[str, list[str]]:
-    """Return what the documentation says of the default sizes."""
     promised = {int(k): row["not"] for k, row in results["default"].items() if int(k) <= PROMISED}
     of = results["seeds"] * len(promised)
     never = f"None of {of} data sets with all defaults, k = {min(promised)} to {max(promised)}, can be separated"
@@ -88,7 +83,6 @@ def citations(results: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say on how many data sets of the default sizes no linear classifier is perfect."""
     seeds, rows = results["seeds"], results["default"]
     promised = {k: row["not"] for k, row in rows.items() if int(k) <= PROMISED}
     proved = f", {sum(results['proved'].values())} of them proved exactly" if results["proved"] else ""
@@ -99,7 +93,6 @@ def headline(results: dict[str, Any]) -> str:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Say what came out."""
     seeds = results["seeds"]
     rows = [
         (

@@ -25,7 +25,6 @@ from typing import Any
 
 from lib.oracle import load
 from lib.processes import use_one_thread
-from lib.study import EVERYTHING
 from lib.tables import table
 
 from mvsim.runs.archive import collect_provenance
@@ -34,7 +33,6 @@ load("usable")  # which a module below imports by this name
 load("fuzzing")  # what is tried, and what counts as broken: modules below import its parts
 
 TITLE = "Fuzzing of all inputs"
-SOURCES = EVERYTHING
 
 BATCH = {"apart": 10, "together": 5, "problems": 40, "files": 50}
 """Cases in a batch; of other kinds `USUAL`."""
@@ -130,7 +128,6 @@ def shrink(seed: int, kind: str, batch: int, cases: int, cause: tuple[str, str],
 
 
 def _drawn(kind: str, seed: int, cases: int, look: Any, shrink: bool) -> None:
-    """Give ``look`` cases of a kind."""
     from fuzzing import kinds
     from hypothesis import HealthCheck, Phase, Verbosity, given, settings
     from hypothesis import seed as seeded
@@ -210,7 +207,6 @@ def try_all(asked: list[tuple[str, int, int]], seed: int, seconds: float, proces
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the study."""
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0, help="of the cases")
     parser.add_argument("--minutes", type=float, default=15.0, help="after which the rest is left out")
@@ -219,7 +215,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Compile, try all cases, and print what broke, the most frequent first."""
     compile_loops()
     results = try_all(batches(options.cases, options.only), options.seed, 60.0 * options.minutes, options.processes)
     for failure in sorted(results["failures"], key=lambda failure: -failure["count"]):
@@ -228,18 +223,15 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return what broke."""
     broken = [f"{one['kind']}, {one['count']} cases: {one['broken']}: {one['where']}" for one in results["failures"]]
     return broken + ([] if results["total"] else ["no case was tried"])
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say how many cases were tried, and how many causes of failure were found."""
     return f"{results['total']} cases, right, nearly right and garbage, have {len(results['failures'])} causes of failure"
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Say how many cases of each kind were tried."""
     return (
         f"The cases took {results['seconds'] / 60:.0f} minutes. A failure is a traceback, a warning, a wrong exit code, a message that does not name "
         "the fault, or a file or a setting left behind:\n\n"

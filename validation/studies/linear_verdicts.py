@@ -11,14 +11,12 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from lib.study import LOSS
 from lib.tables import table
 
-from mvsim.papers.midpoint_mixup.result_verdicts import result_over_seeds, trend_over_k
-from mvsim.papers.midpoint_mixup.section_3.results import RESULTS
+from mvsim.judging.from_seeds import exponents, judged_over_seeds
+from mvsim.papers.midpoint_mixup.section_3.statements import SECTION_3
 
 TITLE = "The verdicts on the linear regime"
-SOURCES = (*LOSS, "verification.statements.linear_regime", "verification.evidence", "verification.result_verdicts")
 
 NUMBERS = ("3.2", "3.3", "3.4", "3.5")
 """Of the results; `linear_regime` has the certificates of Proposition 4.4."""
@@ -53,30 +51,27 @@ MEASURED: dict[str, tuple[str, str]] = {
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the sizes."""
     parser.add_argument("--k", type=int, nargs="+", default=[5, 8, 10, 14, 20], help="numbers of classes (default %(default)s)")
     parser.add_argument("--seeds", type=int, default=10, help="data sets at each k (default %(default)s)")
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Judge each statement over seeds at each k."""
     return {"seeds": options.seeds, "k": options.k, "rows": [row for number in NUMBERS for row in _rows(number, options.k, options.seeds)]}
 
 
 def _rows(number: str, ks: list[int], seeds: int) -> list[dict[str, Any]]:
-    result = RESULTS[number]
-    by_k = {k: result_over_seeds(result, result.parameters(k, {}), seeds) for k in ks}
-    exponents = {verdict.name: verdict.measured for verdict in (trend_over_k(by_k) if len(ks) > 1 else [])}
+    statement = next(one for one in SECTION_3 if one.number == number)
+    by_k = {p.k: judged_over_seeds(statement, p, seeds) for p in statement.at(ks, {})}
+    trends = {verdict.name: verdict.measured for verdict in exponents(statement, {k: judged for k, (judged, _) in by_k.items()})}
     rows = []
-    for parts in zip(*(of_k.verdicts for of_k in by_k.values()), strict=True):
-        name = parts[0].name.rsplit(", k = ", 1)[0]
+    for parts in zip(*(verdicts for _, verdicts in by_k.values()), strict=True):
+        name = parts[0].check
         measured = {"status": [part.status for part in parts], "measured": [part.measured for part in parts]}
-        rows.append({"name": name} | measured | {"exponent": exponents.get(f"{name} (trend in k)")})
+        rows.append({"name": name} | measured | {"exponent": trends.get(f"{name} (trend in k)")})
     return rows
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return what is wrong."""
     wrong = []
     for row in results["rows"]:
         expected = "fails" if row["name"].endswith("as written)") else "consistent" if row["name"] == COUNTED else "holds"
@@ -87,13 +82,11 @@ def judge(results: dict[str, Any]) -> list[str]:
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Name the statements that fail as they are written."""
     failing = [row["name"] for row in results["rows"] if "fails" in row["status"] or "contradicted" in row["status"]]
     return f"Of {len(results['rows'])} statements these fail as written: {', '.join(failing) or 'none'}"
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Say what came out."""
     lines = []
     for row in results["rows"]:
         numbers = ("" if value is None else f"{value:.2g}" for value in row["measured"])
@@ -102,6 +95,6 @@ def passage(results: dict[str, Any]) -> str:
     heads = ("statement", "measured", "needed", "verdict", *(f"k = {k}" for k in results["k"]), "exponent of k")
     return (
         f"{results['seeds']} data sets at each k: the worst number where a value is needed, else the median. Numbers have no "
-        "unit; those of round-off count as 0. `docs/linear-regime.md` says what the words mean; `mvsim verify --result 3.2 --all` says with each "
+        "unit; those of round-off count as 0. `docs/linear-regime.md` says what the words mean; `mvsim verify midpoint/3.2 --all` says with each "
         f"verdict where the number comes from.\n\n{table(heads, lines)}"
     )

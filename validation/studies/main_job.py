@@ -19,20 +19,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lib.agreement import Number, run_name
 from lib.faults import TargetMissed
 from lib.runs import runs_of_present_code
-from lib.study import TRAINING
 from lib.tables import met
 
 import mvsim
-from mvsim.base.counted import counted
+from mvsim.base.echo import quantity
 from mvsim.cli.simulate import outcome
 from mvsim.runs.simulation import run_cache
-from mvsim.runs.simulation.memory import required_bytes
+from mvsim.runs.simulation.cost import required_bytes
 
 TITLE = "Midpoint Mixup at k = 50 with all defaults"
-SOURCES = (*TRAINING, "archive", "intervals", "verification")
 
 TARGET = 300.0
 """Seconds."""
@@ -41,14 +38,12 @@ GIB = 2**30
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the study."""
     parser.add_argument("--runs", type=Path, help="folder where the run is kept, for the study of the theorems; by default it is thrown away")
     parser.add_argument("--limit", type=float, default=5400.0, metavar="SECONDS", help="after which the run is interrupted")
     parser.add_argument("--verify", type=Path, metavar="RUN", help="time only the verdicts on this file of an earlier call")
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Run and time."""
     if options.verify:
         earlier = options.file.read()
         options.file.keep(earlier)
@@ -77,6 +72,7 @@ def simulated(out: Path, limit: float, earlier: Mapping[str, Any]) -> dict[str, 
         "load": max(os.getloadavg()[0], earlier.get("load", 0.0)),
         "cores": len(os.sched_getaffinity(0)),
         "seconds": run.provenance["wall_seconds"],
+        "predicted_bytes": required_bytes(mvsim.Parameters(k=50), mixes=True),
         "peak_bytes": max(peak, earlier.get("peak_bytes", 0)),
         "file_bytes": out.stat().st_size,
         "evaluations": int(run.dataset["final_evaluations"]),
@@ -94,7 +90,6 @@ def verified(run: Path) -> dict[str, Any]:
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return what the run misses."""
     faults = _time_faults(results)
     if results["peak_bytes"] > GIB:
         faults.append(TargetMissed(f"{results['peak_bytes'] / GIB:.2g} GiB of memory; target 1 GiB"))
@@ -104,7 +99,6 @@ def judge(results: dict[str, Any]) -> list[str]:
 
 
 def _time_faults(results: dict[str, Any]) -> list[str]:
-    """Return whether the run takes too long, or does not settle."""
     stopped, late = results["status"] == "interrupted", results["seconds"] > TARGET
     took = f"{results['seconds']:.0f} s"
     missed = TargetMissed(f"{f'stopped at {took}, not settled' if stopped else f'the run takes {took}'}; target {TARGET:g} s")
@@ -113,47 +107,29 @@ def _time_faults(results: dict[str, Any]) -> list[str]:
 
 
 def quotes(results: dict[str, Any]) -> list[str]:
-    """Return what the README says of k = 50."""
     return [f"after {results['seconds'] / 60:.0f} minutes {results['classes']['both']} of 50 classes have both features"]
 
 
-def predicted_bytes() -> int:
-    """Return what mvsim predicts now."""
-    return required_bytes(mvsim.Parameters(k=50), mixes=True)
-
-
 def citations(results: dict[str, Any]) -> dict[str, list[str]]:
-    """Return what the documentation says of k = 50."""
     return {"limits.md": [f"Midpoint Mixup at k = 50, all defaults | {results['seconds'] / 60:.0f} minutes beside other work"]}
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say where it ends, and when."""
     both, minutes = results["classes"]["both"], results["seconds"] / 60
     ended = "settled" if results["settled"] else "not settled"
-    memory = f"{results['peak_bytes'] / 2**20:.0f} MiB, {results['peak_bytes'] / predicted_bytes():.1f} times what is predicted"
-    where = counted(results["cores"], "core") + (" beside other work" if results["load"] > 1.5 * results["cores"] else "")
+    memory = f"{results['peak_bytes'] / 2**20:.0f} MiB, {results['peak_bytes'] / results['predicted_bytes']:.1f} times what is predicted"
+    where = quantity(results["cores"], "core") + (" beside other work" if results["load"] > 1.5 * results["cores"] else "")
     return f"Both features in {both} of 50 classes after {minutes:.0f} minutes on {where}, {ended}; {memory}"
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Say how long the main job takes and where it ends."""
     classes = results["classes"]
     took = "had not settled after" if results["status"] == "interrupted" else "took"
     settled = "settled" if results["settled"] else "stopped" if results["status"] == "interrupted" else "not settled"
     return (
-        f"`{results['command']}`: on {counted(results['cores'], 'core')} it {took} {results['seconds'] / 60:.1f} minutes (target {TARGET / 60:g}: "
+        f"`{results['command']}`: on {quantity(results['cores'], 'core')} it {took} {results['seconds'] / 60:.1f} minutes (target {TARGET / 60:g}: "
         f"{met(results['seconds'] <= TARGET and results['settled'])}; {results['step']} steps, {results['evaluations']} gradients, a file of "
         f"{results['file_bytes'] / 1e6:.0f} MB) and was at t = {results['time']:.2g}, {settled}: both features learned in {classes['both']} of 50 "
         f"classes, exactly one in {classes['one']}, none in {classes['none']}. At most {results['peak_bytes'] / 2**20:.0f} MiB of memory were taken, "
-        f"{predicted_bytes() / 2**20:.0f} are predicted; `mvsim verify` of the file takes {results['verify_seconds']:.1f} s.\n"
+        f"{results['predicted_bytes'] / 2**20:.0f} are predicted; `mvsim verify` of the file takes {results['verify_seconds']:.1f} s.\n"
     )
-
-
-def numbers(results: dict[str, Any]) -> list[Number]:
-    """Return what the passage says of the run, if it has settled: where another one is stopped is nothing that others can speak of."""
-    if not results["settled"]:
-        return []
-    stated = {"steps": results["step"], "gradients": results["evaluations"], **results["classes"]}
-    stated |= {"peak bytes": results["peak_bytes"], "predicted bytes": predicted_bytes()}
-    return [Number(run_name({"k": 50}, "midpoint"), quantity, value) for quantity, value in stated.items()]

@@ -1,6 +1,6 @@
 """Theorems 4.6 and 4.7 along paths r0(k) that go to 0: the literal one, d = k^20, and a slower one.
 
-Each point is what `mvsim verify --theorem NUMBER --path PATH` says at one k, over seeds. The picture, figures/paths.png, has the fraction of runs in
+Each point is what `mvsim verify midpoint/NUMBER --path PATH` says at one k, over seeds. The picture, figures/paths.png, has the fraction of runs in
 which each theorem holds. The constants of the proofs have exponents of k, with intervals from a bootstrap over seeds. Which steps of the proofs runs
 contradict is counted over the same seeds; all steps, at more k and fewer seeds: study proof_map.
 
@@ -24,25 +24,24 @@ from lib.bounds import BOUNDS, goes_against
 from lib.limited import Limited, judged_within
 from lib.readings import READ, called
 from lib.runs import add_runs_option, followed_side_by_side, runs_of_present_code
-from lib.study import TRAINING
 from lib.tables import table
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from mvsim.judging.over_seeds import DECIDED, over_seeds
+from mvsim.judging.over_sizes import exponent_of, measured_constants
 from mvsim.judging.verdict import BAD, STATUSES
 from mvsim.numerics.intervals import clopper_pearson
 from mvsim.papers.midpoint_mixup.assumptions import noise
-from mvsim.papers.midpoint_mixup.ensemble import DECIDED, exponent_of_k, measured_constants, over_seeds
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
+from mvsim.papers.midpoint_mixup.judge_run import Judgement
+from mvsim.papers.midpoint_mixup.over_runs import judgements_over_seeds
 from mvsim.papers.midpoint_mixup.paths import path_in_k
-from mvsim.papers.midpoint_mixup.run_verdicts import Judgement
-from mvsim.papers.midpoint_mixup.theorems import THEOREMS
-from mvsim.papers.midpoint_mixup.verify import judgements_over_seeds
+from mvsim.papers.midpoint_mixup.theorems.theorems import THEOREMS
 from mvsim.pictures.style import FIRST, MARK, styled
 
 TITLE = "Along paths of the theorems"
-SOURCES = (*TRAINING, "archive", "intervals", "verification")
 
 FALLING = "r0=0.34*k^-0.22"
 """The default r0, which goes to 0."""
@@ -92,7 +91,6 @@ def points() -> dict[str, Point]:
 
 
 def _with(fields: dict[str, Any]) -> str:
-    """Return other parameters, for a name."""
     return "".join(f" {name}={value}" for name, value in fields.items())
 
 
@@ -110,7 +108,7 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
     last_noise = [float(noise(Evidence(judgement.run))[-1]) for judgement in judgements]
     ends = [float(judgement.run.dataset["final_time"]) for judgement in judgements if _holds(judgement)]
     verdicts = over_seeds(f"Theorem {point.theorem}", p.k, judgements, len(stopped)) if judgements else []
-    words = [f"--theorem {point.theorem} --k {p.k} --path '{point.path}' --seeds {seeds}"]
+    words = [f"midpoint/{point.theorem} --k {p.k} --path '{point.path}' --seeds {seeds}"]
     words += [f"--{field} {value}" for field, value in point.fields.items()] + ([] if options.follow else ["--no-follow"])
     for v in verdicts:
         if v.kind == "theorem" or v.status in BAD:
@@ -136,18 +134,15 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _holds(judgement: Judgement) -> bool:
-    """Whether all that is decided of the theorem holds in a run."""
     statuses = {v.status for v in judgement.verdicts if v.kind == "theorem"} & set(DECIDED)
     return statuses == {"holds"}
 
 
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:
-    """Draw what was measured."""
     return {"paths": picture(results)}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the study."""
     add_runs_option(parser)
     parser.add_argument("--only", nargs="+", choices=list(points()), default=list(points()), metavar="POINT", help=f"of {', '.join(points())}")
     parser.add_argument("--seeds", type=int, help="runs of each theorem, instead of the number of each point")
@@ -158,7 +153,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Ask one point after another, and draw what there is."""
     return options.file.measure_parts(options.only, lambda name: measured(name, options))
 
 
@@ -168,7 +162,6 @@ def _path(answer: dict[str, Any]) -> str:
 
 
 def _features(answer: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the verdict on the part about features over seeds."""
     return next((v for v in answer["verdicts"] if v["name"].startswith(f"Theorem {answer['theorem']} (features), k")), None)
 
 
@@ -185,7 +178,7 @@ def slopes(results: dict[str, Any]) -> dict[str, dict[str, tuple[float, float, f
                 path.setdefault(part, {})[answer["k"]] = values
     found = {
         path: {
-            part: exponent_of_k(dict(sorted(values.items())))
+            part: exponent_of(dict(sorted(values.items())))
             for part, values in parts.items()
             if len(values) > 1 and all(of_k and min(of_k) > 0.0 for of_k in values.values())
         }
@@ -195,7 +188,6 @@ def slopes(results: dict[str, Any]) -> dict[str, dict[str, tuple[float, float, f
 
 
 def _classes(answer: dict[str, Any]) -> str:
-    """Return in how many classes of all runs features are as the theorem says."""
     details = [v["detail"] for v in answer["verdicts"] if v["name"].startswith(f"Theorem {answer['theorem']} (features), classes")]
     return details[0].split(",")[0] if details else ""
 
@@ -245,7 +237,6 @@ class Share(NamedTuple):
 
 
 def _share(verdict: dict[str, Any]) -> Share:
-    """Return the fractions of a verdict over seeds."""
     right, of, undecided = (int(verdict["count"][what]) for what in ("right", "of", "undecided"))
     low, high = clopper_pearson(right, of)[0], clopper_pearson(right + undecided, of)[1]
     return Share(right / of, (right + undecided) / of, low, high, undecided < of)
@@ -276,7 +267,6 @@ def picture(results: dict[str, Any]) -> Figure:
 
 
 def _undecided(answer: dict[str, Any]) -> int:
-    """Return in how many runs the part about features is undecided."""
     verdict = _features(answer)
     return int(verdict["count"]["undecided"]) if verdict and verdict["count"] else 0
 
@@ -303,12 +293,10 @@ def _series(results: dict[str, Any]) -> dict[tuple[str, str, tuple[tuple[str, An
 
 
 def _marker(path: str, fields: Iterable[tuple[str, Any]]) -> str:
-    """Return the marker of a series."""
     return MARKERS[path, tuple(name for name, _ in fields)]
 
 
 def _label(path: str, fields: Iterable[tuple[str, Any]]) -> str:
-    """Return what the legend says of a series."""
     return f"{_typeset(path)}{''.join(f', ${name} = {value}$' for name, value in fields)}"
 
 
@@ -323,13 +311,11 @@ def _message(results: dict[str, Any]) -> str:
 
 
 def _typeset(path: str) -> str:
-    """Return a path as formulas are set."""
     power = re.fullmatch(r"r0=([\d.]+)\*k\^(-?[\d.]+)", path)
     return rf"$r_0 = {power[1]}\, k^{{{power[2]}}}$" if power else "$d = k^{20}$" if path == "literal" else path
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return which theorems are contradicted, and which runs are not what they say they are or stopped."""
     faults = [
         f"{point}: {v['name']} is {v['status']}"
         for point, answer in results.items()
@@ -363,7 +349,6 @@ def quotes(results: dict[str, Any]) -> list[str]:
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say at how many points a theorem is contradicted, and name the points that are anything but consistent with it."""
     found = {name: v["status"] for name, answer in results.items() if (v := _features(answer))}
     if not found:
         return "No point is decided"
@@ -375,13 +360,11 @@ def headline(results: dict[str, Any]) -> str:
 
 
 def _place(answer: dict[str, Any]) -> str:
-    """Name a point, as short as that goes."""
     path = {"literal": "d = k^20", FALLING: "default r0"}.get(answer["path"], answer["path"])
     return f"Theorem {answer['theorem']} at k = {answer['k']}, {path}{_with(answer['fields'])}"
 
 
 def _told(status: str, names: list[str]) -> str:
-    """Say how many points have a status, and which, unless it is what most have."""
     where = "" if status == "consistent" else f" ({', '.join(names)})"
     said = f"{status} for that k" if status == "established" else status
     return f"{len(names)} {'is' if len(names) == 1 else 'are'} {said}{where}"
@@ -421,7 +404,6 @@ def _quoted_steps(results: dict[str, Any]) -> list[str]:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Put the theorems into a table, the steps that runs contradict into another, and the exponents of k in the constants into a third."""
     rows = []
     for answer in map(results.__getitem__, _in_order(results)):
         if v := _features(answer):
@@ -449,7 +431,6 @@ def _in_order(results: dict[str, Any]) -> list[str]:
 
 
 def _ends(answer: dict[str, Any]) -> str:
-    """Return to which times the runs were followed in which the theorem holds."""
     ends = answer.get("ends", [])
     return " to ".join(dict.fromkeys(f"{end:.2g}" for end in ends))
 
@@ -471,7 +452,6 @@ def _of_many_points(results: dict[str, Any]) -> str:
 
 
 def _steps_passage(results: dict[str, Any]) -> str:
-    """Put into a table in how many runs steps are contradicted, point by point."""
     found = contradicted(results)
     points = [point for point in _in_order(results) if any(point in at for at in found.values())]
     if not points:
@@ -536,7 +516,6 @@ def _left_out(results: dict[str, Any]) -> str:
 
 
 def _slopes_passage(results: dict[str, Any]) -> str:
-    """Put the exponents into a table, a column for each path."""
     found = slopes(results)
     if not found:
         return ""

@@ -20,7 +20,6 @@ import numpy as np
 from lib.bounds import BOUNDS
 from lib.readings import called
 from lib.runs import add_runs_option, all_over_seeds, runs_of_present_code
-from lib.study import TRAINING
 from lib.tables import table
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -28,16 +27,15 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Patch, Rectangle
 
 from mvsim.judging.verdict import BAD
-from mvsim.papers.midpoint_mixup import run_verdicts
+from mvsim.papers.midpoint_mixup import judge_run
 from mvsim.papers.midpoint_mixup.paths import path_in_k
-from mvsim.papers.midpoint_mixup.replay_of_flow import LARGEST
-from mvsim.papers.midpoint_mixup.theorems import THEOREMS
+from mvsim.papers.midpoint_mixup.run_checks.replay_of_flow import LARGEST
+from mvsim.papers.midpoint_mixup.theorems.theorems import THEOREMS
 from mvsim.pictures.labels import METHOD_NAMES
 from mvsim.pictures.style import MARK, NONE, styled
-from mvsim.runs.simulation.words import number
+from mvsim.runs.simulation.summary import number
 
 TITLE = "Which steps of the proofs hold"
-SOURCES = (*TRAINING, "archive", "verification")
 
 AT = {"scaled": "default r0", "literal": "d = k^20"}
 """Where the runs of each regime are, in words."""
@@ -93,7 +91,7 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
     broken = []
     seeds = point.seeds if options.seeds is None else min(options.seeds, point.seeds)
     for seed, run in enumerate(all_over_seeds(folder, p, THEOREMS[point.theorem].method, seeds)):
-        for v in run_verdicts.judge(run, point.theorem).verdicts:
+        for v in judge_run.judge(run, point.theorem).verdicts:
             if v.kind == "evidence" and v.status in BAD:
                 broken.append(f"seed {seed}: {v.name}")
             if v.name.startswith(("Claim", "Corollary", "Lemma", "Calculation")):
@@ -151,7 +149,6 @@ def _rows_and_columns(results: dict[str, Any], theorem: str) -> tuple[list[str],
 
 
 def _table(axes: Axes, results: dict[str, Any], rows: list[str], columns: list[str], title: str) -> None:
-    """Draw the table of one loss."""
     for x, column in enumerate(columns):
         for y, row in enumerate(rows):
             kind, words = outcome(results[column]["steps"][row]) if row in results[column]["steps"] else ("none", "")
@@ -175,13 +172,11 @@ def _table(axes: Axes, results: dict[str, Any], rows: list[str], columns: list[s
 
 
 def _order(name: str) -> tuple[str, int, str]:
-    """Return what sorts steps by their numbers."""
     letter, number = name.split()[1].split(".")
     return letter, int(number), name
 
 
 def _short(step: str) -> str:
-    """Return the name of a step without the word for its kind."""
     return called(step).split(" ", 1)[1]
 
 
@@ -216,7 +211,6 @@ def where_only_literal_contradicts(results: dict[str, Any]) -> dict[str, tuple[i
 
 
 def _vanish(results: dict[str, Any]) -> str:
-    """Say which contradictions vanish at d = k^20, and which come up there."""
     found = sorted(where_scaled_contradicts(results).items(), key=lambda one: _order(one[0]))
     groups = {
         "still contradicted by some run": [f"{called(row)} ({against} of {of})" for row, (against, of) in found if against],
@@ -282,31 +276,26 @@ def _far(results: dict[str, Any]) -> str:
 
 
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:
-    """Draw what was measured."""
     return {"proof-map": picture(results)}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the study."""
     add_runs_option(parser)
     parser.add_argument("--only", nargs="+", choices=list(points()), default=list(points()), metavar="POINT", help=f"of {', '.join(points())}")
     parser.add_argument("--seeds", type=int, help="most runs of a point")
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Judge one point after another, and draw what there is."""
     results = options.file.measure_parts(options.only, lambda name: measured(name, options))
     return results
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return which runs are no flows, and which calculations are contradicted."""
     faults = [f"{name}: {fault}" for name, answer in results.items() for fault in answer["broken"]]
     return faults + [f"{row} is contradicted" for row in contradicted(results) if row.startswith("Calculation")]
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say of each loss in how many runs which steps are contradicted."""
     return ". ".join(_told(results, theorem) for theorem in THEOREMS if any(answer["theorem"] == theorem for answer in results.values()))
 
 
@@ -324,7 +313,6 @@ def _told(results: dict[str, Any], theorem: str) -> str:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Show the map, and put into a table what is contradicted, and where."""
     found = contradicted(results)
     columns = [name for name in points() if any(name in cells for cells in found.values())]
     heads = [

@@ -11,10 +11,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from lib.agreement import Number, run_name
 from lib.faults import TargetMissed
 from lib.runs import add_runs_option, runs_of_present_code
-from lib.study import TRAINING
 from lib.tables import met, table
 
 import mvsim
@@ -25,7 +23,6 @@ from mvsim.pictures.panels import correlations, learned_classes, total_correlati
 from mvsim.runs.recording.fresh_draws import count_classes
 
 TITLE = "The runs of the picture"
-SOURCES = (*TRAINING, "archive", "simulation.words")
 
 MOST = 0.5
 """More than this share of the classes counts as most."""
@@ -85,7 +82,6 @@ def claims(runs: dict[str, dict[str, Any]], k: int) -> dict[str, bool]:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the study."""
     parser.add_argument("--k", type=int, default=10, help="classes")
     parser.add_argument("--d", type=int, help="dimension; by default that of Parameters(k)")
     parser.add_argument("--N", type=int, help="training points; by default those of Parameters(k)")
@@ -95,7 +91,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Run and draw."""
     given = {name: value for name in ("k", "d", "N") if (value := getattr(options, name)) is not None}
     parameters = mvsim.Parameters(**given)
     runs = {method: trained(method, parameters, options) for method in ("erm", "midpoint")}
@@ -112,7 +107,6 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return which claims do not hold, and which targets are missed."""
     what_holds = claims(results["runs"], results["parameters"]["k"])
     seconds = {method: (run["wall_seconds"], TARGET_SECONDS[method]) for method, run in results["runs"].items()}
     late = [TargetMissed(f"{METHOD_NAMES[method]}: {took:.0f} s; target {most:g} s") for method, (took, most) in seconds.items() if took > most]
@@ -120,7 +114,6 @@ def judge(results: dict[str, Any]) -> list[str]:
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say what the two runs learn, and how long they take."""
     k = results["parameters"]["k"]
     said = [
         f"{METHOD_NAMES[method]} learns {words} in {results['runs'][method]['classes'][name]} of {k} classes"
@@ -132,7 +125,6 @@ def headline(results: dict[str, Any]) -> str:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Put what became of the two runs of the picture into a table."""
     rows = []
     for method, run in results["runs"].items():
         target = f"{TARGET_SECONDS[method]:g}: {met(run['wall_seconds'] <= TARGET_SECONDS[method])}"
@@ -142,15 +134,5 @@ def passage(results: dict[str, Any]) -> str:
     return "All other parameters have their defaults:\n\n" + table(heads, rows)
 
 
-def numbers(results: dict[str, Any]) -> list[Number]:
-    """Return what the passage says of the runs."""
-    stated = []
-    for method, run in results["runs"].items():
-        quantities = {"steps": run["steps"], "gradients": run["evaluations"], **run["classes"]}
-        stated += [Number(run_name(results["parameters"], method), quantity, value) for quantity, value in quantities.items()]
-    return stated
-
-
 def quotes(results: dict[str, Any]) -> list[str]:
-    """Return the output of the first run of the README."""
     return [line.strip() for line in results["runs"]["erm"]["summary"].splitlines()]

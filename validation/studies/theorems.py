@@ -17,19 +17,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from lib.readings import called
 from lib.runs import add_runs_option, all_over_seeds, followed_side_by_side, runs_of_present_code
-from lib.study import TRAINING
 from lib.tables import table
 
 import mvsim
+from mvsim.judging.over_seeds import over_seeds
+from mvsim.judging.statement import Asked, Section
 from mvsim.judging.verdict import BAD
 from mvsim.numerics.intervals import clopper_pearson
-from mvsim.papers.midpoint_mixup import run_verdicts
-from mvsim.papers.midpoint_mixup.definition import learned_features
-from mvsim.papers.midpoint_mixup.ensemble import over_seeds
-from mvsim.papers.midpoint_mixup.verify import Section, ask_of_controls, ask_of_theorems
+from mvsim.papers.midpoint_mixup import judge_run
+from mvsim.papers.midpoint_mixup.over_runs import OnRuns
+from mvsim.papers.midpoint_mixup.paper import run_controls
+from mvsim.papers.midpoint_mixup.theorems.definition import learned_features
 
 TITLE = "Do the theorems hold?"
-SOURCES = (*TRAINING, "archive", "intervals", "verification")
 
 QUESTIONS: dict[str, tuple[list[str], mvsim.Parameters, int]] = {
     "k=10": (["4.6", "4.7"], mvsim.Parameters(k=10, d=20_000), 20),
@@ -52,7 +52,7 @@ def for_all_later_times(runs: Path) -> tuple[list[Section], dict[str, int]]:
     """Judge Theorem 4.6 at k = 10 again at `LATER`, and count classes: what is so when a run has settled has to stay so."""
     _, p, seeds = QUESTIONS["k=10"]
     followed = all_over_seeds(runs, p, "erm", seeds, t_end=LATER)
-    judged = [run_verdicts.judge(run, "4.6", everything=False) for run in followed]
+    judged = [judge_run.judge(run, "4.6", everything=False) for run in followed]
     return [Section(f"Theorem 4.6, k = 10, {seeds} seeds, t = {LATER:g}", over_seeds("Theorem 4.6", 10, judged))], classes_of(followed)
 
 
@@ -75,7 +75,7 @@ def classes_of(runs: list[mvsim.Run]) -> dict[str, int]:
 def command(theorems: list[str], p: mvsim.Parameters, seeds: int) -> str:
     """Return the command that asks the same."""
     given = "".join(f" --{name} {value}" for name, value in (("d", p.d), ("N", p.N)) if value != getattr(mvsim.Parameters(k=p.k), name))
-    return "mvsim verify " + " ".join(f"--theorem {number}" for number in theorems) + f" --k {p.k}{given} --seeds {seeds}"
+    return "mvsim verify " + " ".join(f"midpoint/{number}" for number in theorems) + f" --k {p.k}{given} --seeds {seeds}"
 
 
 def missed(name: str, answer: dict[str, Any]) -> list[str]:
@@ -103,14 +103,15 @@ def answered(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """Ask one question, and print the answer."""
     runs, start, classes = runs_of_present_code(options.runs), time.perf_counter(), dict[str, int]()
     if name == "controls":
-        sections, asked = list(ask_of_controls(runs)), "mvsim verify --controls"
+        sections, asked = list(run_controls(runs)), "mvsim verify --controls"
     elif name == AT_LATER:
         (sections, classes), asked = for_all_later_times(runs), "python validation/run.py theorems"
     else:
         theorems, p, seeds = QUESTIONS[name]
         for number in theorems:
             followed_side_by_side(number, p, seeds, runs, options.follow)
-        sections = list(ask_of_theorems(theorems, [p], seeds, runs, follow=options.follow))
+        how = Asked(seeds, folder=runs, follow=options.follow)
+        sections = [section for number in theorems for section in OnRuns(number).sections([], [p], how)]
         asked = command(theorems, p, seeds) + ("" if options.follow else " --no-follow")
     answer = {
         "command": asked,
@@ -126,7 +127,6 @@ def answered(name: str, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the study."""
     add_runs_option(parser)
     names = [*QUESTIONS, AT_LATER, "controls"]
     parser.add_argument("--only", nargs="+", choices=names, default=names, help="questions to ask; the answers to the others stay")
@@ -134,12 +134,10 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Ask one question after another."""
     return options.file.measure_parts(options.only, lambda name: answered(name, options))
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return which figures are missed."""
     return [f"{name}: {fault}" for name, answer in results.items() for fault in missed(name, answer)]
 
 
@@ -207,7 +205,6 @@ def _classes(verdicts: list[dict[str, Any]], name: str) -> str:
 
 
 def citations(results: dict[str, Any]) -> dict[str, list[str]]:
-    """Return what the documentation says of later times."""
     counts = results[AT_LATER]["classes"]
     return {
         "limits.md": [
@@ -217,7 +214,6 @@ def citations(results: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say in how many runs each theorem holds, when they settle and later, and which steps of the proofs the runs contradict."""
     rows = _rows(results)
     by_place: dict[str, list[str]] = {}
     for row in rows:
@@ -241,7 +237,6 @@ def _classes_later(results: dict[str, Any]) -> list[str]:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Say that, put the statements into a table, and say what the controls did."""
     rows = _rows(results)
     cells = [(r.where, called(r.statement), f"{r.needed:.3g}", r.runs, r.classes, f"**{r.verdict}**") for r in rows]
     text = (
@@ -277,7 +272,6 @@ def _controls_passage(controls: dict[str, Any]) -> str:
 
 
 def _verdict(results: dict[str, Any], question: str, name: str) -> dict[str, Any]:
-    """Return the verdict with this name."""
     (verdict,) = (v for v in verdicts_of(results[question]) if v["name"] == name)
     return verdict
 

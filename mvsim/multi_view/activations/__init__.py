@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from mvsim.multi_view.activations.base import Activation, Elementwise, Escape
+from mvsim.multi_view.activations.base import Activation, Elementwise
 from mvsim.multi_view.activations.identity import Identity
-from mvsim.multi_view.activations.leaky import LeakySmoothedRelu
 from mvsim.multi_view.activations.smoothed_relu import SmoothedRelu
 from mvsim.multi_view.parameters import Parameters
 
-ACTIVATIONS: dict[str, type[Activation]] = {cls.name: cls for cls in (SmoothedRelu, LeakySmoothedRelu, Identity)}
+ACTIVATIONS: dict[str, type[Activation]] = {cls.name: cls for cls in (SmoothedRelu, Identity)}
 
 
 def activation_of(parameters: Parameters) -> Activation:
@@ -16,4 +15,4 @@ def activation_of(parameters: Parameters) -> Activation:
     return ACTIVATIONS[parameters.described.activation].of(parameters)
 
 
-__all__ = ["ACTIVATIONS", "Activation", "Elementwise", "Escape", "Identity", "LeakySmoothedRelu", "SmoothedRelu", "activation_of"]
+__all__ = ["ACTIVATIONS", "Activation", "Elementwise", "Identity", "SmoothedRelu", "activation_of"]

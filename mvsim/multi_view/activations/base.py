@@ -1,4 +1,4 @@
-"""What an activation is: R with its derivatives, for NumPy, for any namespace of the array API standard and for compiled loops.
+"""What an activation is: R with its derivatives, for arrays of any namespace of the array API standard and for compiled loops.
 
 To add one: write a file with a subclass of `Activation` and list it in `mvsim.multi_view.activations.ACTIVATIONS`.
 """
@@ -10,22 +10,14 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from mvsim.multi_view.parameters import Parameters
-
-
-class Escape(NamedTuple):
-    """How correlations escape: while outputs are near 0, x' = K (x / threshold)^(power - 1) below the threshold and about K above it."""
-
-    threshold: float
-    power: float
 
 
 class Elementwise(NamedTuple):
     """R, R' and R'' of arrays of one namespace of the array API standard; each returns the shape of its argument.
 
-    Where R' or R'' has a kink they return what `Activation.derivative` and `Activation.second_derivative` do.
+    At a kink of R, ``slope`` is one of the two slopes and ``bend`` is 0.
     """
 
     value: Callable[[Any], Any]
@@ -36,17 +28,15 @@ class Elementwise(NamedTuple):
 class Activation(ABC):
     """A function R of the pre-activation, applied to every patch by every neuron.
 
-    Attributes
-    ----------
-    nonnegative : bool
-        Whether R >= 0 everywhere. Sums over exponentials of outputs then cannot underflow.
-    linear : bool
-        Whether R(z) = z: outputs on mixed points are then mixtures of outputs.
+    nonnegative  Whether R >= 0 everywhere. Sums over exponentials of outputs then cannot underflow.
+    linear       Whether R(z) = z: outputs on mixed points are then mixtures of outputs.
+    escapes      Whether correlations escape: while outputs are near 0, x' = K R'(x) with R'(x) = (x / rho)^(alpha - 1) below rho and 1 above it.
     """
 
     name: ClassVar[str]
     nonnegative: ClassVar[bool] = False
     linear: ClassVar[bool] = False
+    escapes: ClassVar[bool] = False
 
     @classmethod
     def of(cls, parameters: Parameters) -> Self:
@@ -54,19 +44,7 @@ class Activation(ABC):
         return cls()
 
     @abstractmethod
-    def value(self, z: ArrayLike) -> np.ndarray:
-        """Return R(z), the shape of z."""
-
-    @abstractmethod
-    def derivative(self, z: ArrayLike) -> np.ndarray:
-        """Return R'(z); at a kink, one of the two slopes."""
-
-    @abstractmethod
-    def second_derivative(self, z: ArrayLike) -> np.ndarray:
-        """Return R''(z), 0 at a kink."""
-
-    @abstractmethod
-    def elementwise(self, xp: Any) -> Elementwise:
+    def elementwise(self, xp: Any = np) -> Elementwise:
         """Return R, R' and R'' for float64 arrays of the namespace ``xp`` (NumPy, CuPy, ...) of the array API standard."""
 
     @property
@@ -96,9 +74,4 @@ class Activation(ABC):
     @property
     def moment_order(self) -> int | None:
         """The power of a polynomial part z^order on 0 < z < s that is followed by a straight line, small enough for sums by moments; else None."""
-        return None
-
-    @property
-    def escape(self) -> Escape | None:
-        """How correlations escape, None if they do not."""
         return None

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from mvsim.base.echo import echo
 from mvsim.base.errors import UsageError
 from mvsim.base.inputs import check_positive, real_array
-from mvsim.multi_view.activations.base import Activation, Elementwise, Escape
+from mvsim.multi_view.activations.base import Activation, Elementwise
 from mvsim.multi_view.activations.power import power_for_loops, to_power, whole_power
 from mvsim.multi_view.parameters import Parameters
 
@@ -48,21 +48,21 @@ def smoothed_relu(z: ArrayLike, rho: float, alpha: float) -> np.ndarray:
     UsageError
         If rho <= 0 or alpha < 1.
     """
-    found: np.ndarray = _checked(rho, alpha).value(real_array("z", z))
-    return found
+    result: np.ndarray = _checked(rho, alpha).value(real_array("z", z))
+    return result
 
 
 def smoothed_relu_derivative(z: ArrayLike, rho: float, alpha: float) -> np.ndarray:
     """Return R'(z) = clip(z / rho, 0, 1)^(alpha - 1), with R'(z) = 0 for z <= 0; arguments as for `smoothed_relu`."""
-    found: np.ndarray = _checked(rho, alpha).slope(real_array("z", z))
-    return found
+    result: np.ndarray = _checked(rho, alpha).slope(real_array("z", z))
+    return result
 
 
 def smoothed_relu_second_derivative(z: ArrayLike, rho: float, alpha: float) -> np.ndarray:
     """Return R''(z), taken as 0 at the kinks z = 0 and z = rho, infinite where no double holds it; arguments as for `smoothed_relu`."""
     with np.errstate(over="ignore"):
-        found: np.ndarray = _checked(rho, alpha).bend(real_array("z", z))
-    return found
+        result: np.ndarray = _checked(rho, alpha).bend(real_array("z", z))
+        return result
 
 
 def smoothed_relu_elementwise(xp: Any, rho: float, alpha: float) -> Elementwise:
@@ -127,53 +127,31 @@ class SmoothedRelu(Activation):
 
     name: ClassVar[str] = "smoothed_relu"
     nonnegative: ClassVar[bool] = True
+    escapes: ClassVar[bool] = True
 
     @classmethod
     def of(cls, parameters: Parameters) -> Self:
-        """Return the activation with rho and alpha of the parameters."""
         return cls(parameters.rho, parameters.alpha)
 
-    def value(self, z: ArrayLike) -> np.ndarray:
-        """Return R(z)."""
-        return smoothed_relu(z, self.rho, self.alpha)
-
-    def derivative(self, z: ArrayLike) -> np.ndarray:
-        """Return R'(z)."""
-        return smoothed_relu_derivative(z, self.rho, self.alpha)
-
-    def second_derivative(self, z: ArrayLike) -> np.ndarray:
-        """Return R''(z)."""
-        return smoothed_relu_second_derivative(z, self.rho, self.alpha)
-
-    def elementwise(self, xp: Any) -> Elementwise:
-        """See `Activation`."""
+    def elementwise(self, xp: Any = np) -> Elementwise:
         return smoothed_relu_elementwise(xp, self.rho, self.alpha)
 
     @property
     def scale(self) -> float:
-        """Compiled loops take pre-activations in units of rho, so that none divides: LLVM turns products with 1 / rho into divisions."""
         return self.rho
 
     @property
     def compiled(self) -> Any:
-        """See `Activation`."""
         unit = self.rho / self.alpha
         return InUnitsOfRho(unit, self.alpha, self.alpha, power_for_loops(self.alpha))
 
     def mixture_weights(self, share: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return share^alpha, share and share^alpha."""
         power = share**self.alpha
         return power, share, power
 
     @property
     def moment_order(self) -> int | None:
-        """Alpha, if it is a small whole number."""
         return whole_power(self.alpha)
-
-    @property
-    def escape(self) -> Escape:
-        """Below rho an own correlation grows as a power of itself, beyond it at constant speed."""
-        return Escape(self.rho, self.alpha)
 
 
 class InUnitsOfRho(NamedTuple):

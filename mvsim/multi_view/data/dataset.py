@@ -23,9 +23,6 @@ from mvsim.multi_view.parameters.numbers import MOST_VIEWS
 LARGEST = 1e6
 """Largest coefficient of a given patch, the limit of the coefficients of `mvsim.Parameters` as well."""
 
-_LATER = {"view_count": 2}
-"""Fields that earlier versions lacked, at the value that was the only one then: it is left out of digests, so that old ones stay valid."""
-
 
 class Dataset(ABC):
     """Labelled points x_i = (x_i^(1), ..., x_i^(P)) in feature coordinates.
@@ -100,8 +97,6 @@ class Dataset(ABC):
         """Return a hash of the points: equal for data sets that are stored alike and have the same values."""
         sha256 = hashlib.sha256(type(self).__name__.encode())
         for name, value in vars(self).items():
-            if name in _LATER and value == _LATER[name]:
-                continue
             sha256.update(f"{name} {getattr(value, 'dtype', '')} {np.shape(value)}".encode())
             sha256.update(np.ascontiguousarray(value).tobytes())
         return sha256.hexdigest()
@@ -202,26 +197,21 @@ class SharedNoiseDataset(Dataset):
 
     @property
     def k(self) -> int:
-        """Number of classes."""
         return self.patterns.shape[1]
 
     @property
     def V(self) -> int:
-        """Views of a class."""
         return self.patterns.shape[2]
 
     @property
     def P(self) -> int:
-        """Patches per point."""
         return self.patch_count
 
     def sized(self, parameters: Parameters) -> Parameters:
-        """Return the parameters with V, N, P, C_P and G of these points."""
         sizes = {"V": self.V, "N": self.N, "P": self.P, "C_P": self.signal_patches.shape[2], "G": len(self.patterns)}
         return parameters.model_copy(update=sizes | ({"noise": "codebook"} if parameters.noise == "patch" else {}))
 
     def to_patches(self) -> np.ndarray:
-        """Return (N, P, k, V) float64: the coefficient of v_{s,l} in each patch. Takes 8 N P k V bytes."""
         patches = np.repeat(self.patterns[self.pattern_index][:, None], self.P, axis=1)
         points = np.arange(self.N)[:, None]
         for view in range(self.V):
@@ -231,23 +221,19 @@ class SharedNoiseDataset(Dataset):
         return patches
 
     def own_coefficients(self, view: int) -> np.ndarray:
-        """Return (N, C_P): beta_{i,p} for p in P_{y_i, view}."""
         _check_view(view, self.V)
         return self.signal_coefficients[:, view]
 
     def feature_totals(self) -> np.ndarray:
-        """Return (k, V): the largest total of the coefficients of a feature in one point."""
         totals = (self.P - self.V * self.signal_patches.shape[2]) * np.abs(self.patterns[np.unique(self.pattern_index)]).max(axis=0)
         np.maximum.at(totals, self.labels, np.abs(self.signal_coefficients).sum(axis=2))
         return totals
 
     def largest_patch(self) -> float:
-        """Return the largest sum of |coefficients| in one patch."""
         noise = np.abs(self.patterns[self.pattern_index]).sum(axis=(1, 2)).max()
         return float(max(noise, np.abs(self.signal_coefficients).max()))
 
     def terms(self, point: int) -> Iterator[tuple[int, float, int]]:
-        """Yield (feature, coefficient, number of patches that have it) of one point: its signals, and its noise in all other patches."""
         for view, coefficients in enumerate(self.signal_coefficients[point]):
             for coefficient in coefficients:
                 yield self.V * int(self.labels[point]) + view, float(coefficient), 1
@@ -256,7 +242,6 @@ class SharedNoiseDataset(Dataset):
             yield int(feature), float(noise[feature]), self.P - self.V * self.signal_patches.shape[2]
 
     def keep_view(self, view: int) -> SharedNoiseDataset:
-        """Return x' of Definition 4.5; noise never holds own features, so only the signal patches change."""
         _check_view(view, self.V)
         of_view = np.zeros_like(self.signal_coefficients)
         of_view[:, view] = self.signal_coefficients[:, view]
@@ -292,32 +277,26 @@ class PatchDataset(Dataset):
 
     @property
     def k(self) -> int:
-        """Number of classes."""
         return self.class_count
 
     @property
     def V(self) -> int:
-        """Views of a class."""
         return self.view_count
 
     @property
     def P(self) -> int:
-        """Patches per point."""
         return self.rows.shape[1]
 
     def sized(self, parameters: Parameters) -> Parameters:
-        """Return the parameters with V, N and P of these points, and Q from the features that occur in them."""
         Q = max(1, math.ceil(len(self.rows) / (self.V * self.N)) - 1)
         return parameters.model_copy(update={"V": self.V, "N": self.N, "P": self.P, "Q": Q, "noise": "patch"})
 
     def to_patches(self) -> np.ndarray:
-        """Return (N, P, k, V) float64: the coefficient of v_{s,l} in each patch. Takes 8 N P k V bytes."""
         patches = np.zeros((self.N, self.P, self.V * self.k))
         patches[self.point, :, self.feature] = self.rows
         return patches.reshape(self.N, self.P, self.k, self.V)
 
     def own_coefficients(self, view: int) -> np.ndarray:
-        """Return (N, P): the coefficient of v_{y_i, view} in every patch."""
         _check_view(view, self.V)
         own = self._is_own(view)
         coefficients = np.zeros((self.N, self.P))
@@ -325,25 +304,21 @@ class PatchDataset(Dataset):
         return coefficients
 
     def feature_totals(self) -> np.ndarray:
-        """Return (k, V): the largest total of the coefficients of a feature in one point."""
         totals = np.zeros(self.V * self.k)
         np.maximum.at(totals, self.feature, np.abs(self.rows).sum(axis=1))
         return totals.reshape(self.k, self.V)
 
     def largest_patch(self) -> float:
-        """Return the largest sum of |coefficients| in one patch."""
         sums = np.zeros((self.N, self.P))
         np.add.at(sums, self.point, np.abs(self.rows))
         return float(sums.max())
 
     def terms(self, point: int) -> Iterator[tuple[int, float, int]]:
-        """Yield (feature, coefficient, 1) of one point, for every patch in which a feature occurs."""
         for row in np.flatnonzero(self.point == point):
             for coefficient in self.rows[row][self.rows[row] != 0.0]:
                 yield int(self.feature[row]), float(coefficient), 1
 
     def keep_view(self, view: int) -> PatchDataset:
-        """Return x' of Definition 4.5: every instance of v_{y,l}, l != view, wherever it stands, replaced by zero."""
         _check_view(view, self.V)
         remaining = (self.feature // self.V != self.labels[self.point]) | self._is_own(view)
         return replace(self, point=self.point[remaining], feature=self.feature[remaining], rows=self.rows[remaining])

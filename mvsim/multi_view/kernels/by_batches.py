@@ -22,30 +22,14 @@ import numpy as np
 from mvsim.losses import Points
 from mvsim.losses.points import Batch
 from mvsim.multi_view.activations import Activation
-from mvsim.multi_view.kernels.base import Evaluation
+from mvsim.multi_view.kernels.evaluation import Evaluation
 
 
 class BatchEvaluation(Evaluation):
-    """What is wanted of the current batch only is in memory: its mixed points z and pre-activations a and da.
-
-    Parameters
-    ----------
-    labels : numpy.ndarray
-        (N,) classes of the points.
-    activation : Activation
-        R.
-    c : numpy.ndarray
-        (k, m, F) correlations.
-    points : Points
-        Which mixed points.
-    v : numpy.ndarray or None
-        (k, m, F) direction, if derivatives along one are wanted.
-    size : int
-        How many mixed points a batch has at most.
-    """
+    """What is wanted of the current batch only is in memory: its mixed points z and pre-activations a and da."""
 
     def __init__(self, labels: np.ndarray, activation: Activation, c: np.ndarray, points: Points, v: np.ndarray | None, size: int) -> None:
-        self._labels, self._activation, self._size = labels, activation, max(1, size)
+        self._labels, self._activation, self._size = labels, activation.elementwise(), max(1, size)
         self._c, self._points, self._v = c, points, v
         self._gradient = np.zeros_like(c)
 
@@ -62,7 +46,6 @@ class BatchEvaluation(Evaluation):
         """Return (k, m, F): the adjoint of `_pre_activations` at (k, m, n, P)."""
 
     def batches(self) -> Iterator[Batch]:
-        """Yield batches and form their pre-activations."""
         for large in self._points.batches(len(self._labels), self._size):
             for start in range(0, len(large.first), self._size):
                 batch = large.part(slice(start, start + self._size))
@@ -73,27 +56,21 @@ class BatchEvaluation(Evaluation):
                 yield batch
 
     def targets(self, batch: Batch) -> np.ndarray:
-        """Return (k, n): the soft labels."""
         return batch.soft_labels(self._labels, len(self._c))
 
     def outputs(self, batch: Batch) -> np.ndarray:
-        """Return (k, n): the outputs."""
         return self._activation.value(self._a).sum(axis=(1, 3))
 
     def tangents(self, batch: Batch) -> np.ndarray:
-        """Return (k, n): the derivative of the outputs along v."""
-        return (self._activation.derivative(self._a) * self._da).sum(axis=(1, 3))
+        return (self._activation.slope(self._a) * self._da).sum(axis=(1, 3))
 
     def pull_back(self, batch: Batch, residual: np.ndarray) -> None:
-        """Add the adjoint of `outputs` at residual (k, n)."""
-        self._gradient += self._pulled_back(self._z, residual[:, None, :, None] * self._activation.derivative(self._a))
+        self._gradient += self._pulled_back(self._z, residual[:, None, :, None] * self._activation.slope(self._a))
 
     def pull_back_tangent(self, batch: Batch, residual: np.ndarray, change: np.ndarray) -> None:
-        """Add the derivative of `pull_back` along (v, change)."""
-        slope, bend = self._activation.derivative(self._a), self._activation.second_derivative(self._a)
+        slope, bend = self._activation.slope(self._a), self._activation.bend(self._a)
         moved = change[:, None, :, None] * slope + residual[:, None, :, None] * bend * self._da
         self._gradient += self._pulled_back(self._z, moved)
 
     def gradient(self) -> np.ndarray:
-        """Return (k, m, F): the sum of what has been pulled back."""
         return self._gradient

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
+
+import numpy as np
 
 from mvsim.losses import AllPairs, Points, PointwiseLoss
-from mvsim.numerics.namespaces import namespace_of
-from mvsim.numerics.primitives import primitives_of
-from mvsim.numerics.vectors import flat, integers_like
-
-if TYPE_CHECKING:
-    from mvsim.multi_view.kernels.base import Evaluation
+from mvsim.multi_view.kernels.evaluation import Evaluation
 
 
 class Network(Protocol):
@@ -28,8 +25,8 @@ NeuronSum = Callable[[Any], tuple[float, Any]]
 """Correlations (k, E, F) of E neurons of each class -> a sum, and its gradient by them."""
 
 
-class LossSum(Protocol):
-    """The weighted sum of a loss over points as a function of the correlations c (k, m, F)."""
+class WholeSum(Protocol):
+    """The weighted sum of a loss over points as a function of the correlations c (k, m, F) of all neurons."""
 
     def loss(self, c: Any) -> float:
         """Return the sum."""
@@ -40,47 +37,39 @@ class LossSum(Protocol):
     def hessian_vector_product(self, c: Any, v: Any) -> Any:
         """Return the derivative of the gradient along v, (k, m, F)."""
 
-    def of_neurons(self, c: Any, neurons: Any) -> NeuronSum:
+
+class LossSum(WholeSum, Protocol):
+    """Such a sum, also as a function of some neurons; its arrays are NumPy's."""
+
+    def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
         """Return the sum as a function of some neurons (k, E) of each class, none twice, while the others are those of c (k, m, F).
 
         It serves until another one is asked for.
         """
 
 
-def neuron_sum(whole: LossSum, c: Any, neurons: Any) -> NeuronSum:
+def neuron_sum(whole: WholeSum, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
     """Return what `LossSum.of_neurons` describes, by evaluating all neurons."""
-    xp, (k, m, F) = namespace_of(c), c.shape
-    index = F * (m * integers_like(k, neurons)[:, None] + neurons)[:, :, None] + integers_like(F, neurons)
-    others, places = flat(c), primitives_of(c).places(flat(index))
+    place = np.arange(len(c))[:, None], neurons
 
-    def loss_and_gradient(moving: Any) -> tuple[float, Any]:
-        loss, gradient = whole.loss_and_gradient(xp.reshape(places.written(others, flat(moving)), c.shape))
-        return loss, xp.reshape(flat(gradient)[places.index], index.shape)
+    def loss_and_gradient(moving: np.ndarray) -> tuple[float, np.ndarray]:
+        everywhere = c.copy()
+        everywhere[place] = moving
+        loss, gradient = whole.loss_and_gradient(everywhere)
+        return loss, gradient[place]
 
     return loss_and_gradient
 
 
-def without_neurons(c: Any, neurons: Any) -> Any:
+def without_neurons(c: np.ndarray, neurons: np.ndarray) -> np.ndarray:
     """Return c (k, m, F) with some neurons (k, E) of each class at 0, where they add nothing to the outputs."""
-    xp, (_, m, _) = namespace_of(c), c.shape
-    taken = xp.any(neurons[:, :, None] == integers_like(m, neurons), axis=1)
-    return xp.where(taken[:, :, None], xp.zeros_like(c), c)
+    others = c.copy()
+    others[np.arange(len(c))[:, None], neurons] = 0.0
+    return others
 
 
 class GenericSum:
-    """The sum over batches of points that serves every combination; fused sums are tested against it.
-
-    Parameters
-    ----------
-    kernel : Network
-        What evaluates the network, a `Kernel` for example; its arrays and those of the loss are of one namespace of the array API standard.
-    points : Points
-        The points.
-    pointwise : PointwiseLoss
-        The loss.
-    beside : sequence of array, optional
-        (k, n) for each batch: outputs of other neurons, which are added to those of the network.
-    """
+    """The sum over batches of points that serves every combination; fused sums are tested against it."""
 
     def __init__(self, kernel: Network, points: Points, pointwise: PointwiseLoss, beside: Sequence[Any] | None = None) -> None:
         self._kernel, self._points, self._pointwise, self._beside = kernel, points, pointwise, beside
@@ -117,7 +106,7 @@ class GenericSum:
             evaluation.pull_back_tangent(batch, residual, change)
         return evaluation.gradient()
 
-    def of_neurons(self, c: Any, neurons: Any) -> NeuronSum:
+    def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
         """Return the sum as a function of some neurons; where points are few enough to keep their outputs, those of the others are formed once."""
         few = None if isinstance(self._points, AllPairs) else self._kernel.with_neurons(neurons.shape[1])
         if few is None:

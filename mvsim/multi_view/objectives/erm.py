@@ -19,5 +19,4 @@ class Erm(Objective):
 
     @property
     def points(self) -> tuple[tuple[float, Points], ...]:
-        """The N training points."""
         return ((1.0, Unmixed()),)

@@ -22,5 +22,4 @@ class Midpoint(Objective):
 
     @property
     def points(self) -> tuple[tuple[float, Points], ...]:
-        """All ordered pairs at lambda = 1/2."""
         return ((1.0, AllPairs(0.5)),)

@@ -12,7 +12,7 @@ from mvsim.base.echo import echo
 from mvsim.base.errors import UsageError
 from mvsim.base.inputs import check_integer
 from mvsim.base.options import document_options
-from mvsim.losses import AllPairs, CrossEntropy, ListedPairs, Points, Unmixed
+from mvsim.losses import AllPairs, CrossEntropy, ListedPairs, Points, PointwiseLoss, Unmixed
 from mvsim.losses.mixing_laws import DEFAULT_NODES, LAWS, law_from
 from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.objectives.base import Objective
@@ -63,7 +63,7 @@ class Mixup(Objective):
         ] = None,
         redraw: Annotated[Literal["once", "each step"], Field(description="when pairs are sampled")] = "once",
         seed: Annotated[int, Field(description="fixes the sampled pairs")] = 0,
-        loss: str = CrossEntropy.name,
+        loss: str | PointwiseLoss | type[PointwiseLoss] = CrossEntropy.name,
     ) -> None:
         super().__init__(parameters, data, backend, threads, loss=loss)
         if pairs is not None:
@@ -79,26 +79,21 @@ class Mixup(Objective):
 
     @classmethod
     def mixes_with(cls, options: Mapping[str, Any]) -> bool:
-        """Whether lambda is ever other than 0 or 1."""
         return any(lam < 1.0 for lam, _ in law_from(options["mixing"], options["nodes"]).folded_quadrature())
 
     @classmethod
     def sums_all_pairs_with(cls, options: Mapping[str, Any]) -> bool:
-        """Whether pairs are mixed, and all summed, not drawn."""
         return options["pairs"] is None and cls.mixes_with(options)
 
     @property
     def points(self) -> tuple[tuple[float, Points], ...]:
-        """All ordered pairs at each quadrature node, or the sampled pairs."""
         return self._points
 
     @property
     def fixed(self) -> bool:
-        """Whether the loss is the same at every step: unless pairs are drawn afresh."""
         return self._pairs is None or self._redraw == "once"
 
     def begin_step(self, step: int) -> None:
-        """Draw the pairs of this step, if they are drawn afresh each step: they depend on the seed and the number of the step alone."""
         if self._pairs is not None and self._redraw == "each step":
             self._points = self._draw(step)
 
@@ -118,22 +113,18 @@ class Mixup(Objective):
 
     @property
     def label(self) -> str:
-        """The objective in a few words."""
         which = "all pairs" if self._pairs is None else f"{self._pairs} pairs drawn {self._redraw}"
         return f"mixup (lambda ~ {self.law.describe()}, {which})"
 
     def caveats(self, c: np.ndarray) -> list[str]:
-        """Return what the quadrature does to the loss, if there is any."""
         if self._pairs is not None or not self.law.needs_quadrature:
             return []
         return [f"Quadrature over lambda with {self.law.nodes} nodes: relative error of the loss about {self.quadrature_error(c)[0]:.1g}."]
 
     def options(self) -> dict[str, Any]:
-        """Return the options in JSON types, with which the same objective can be made again."""
         return {"mixing": self.law.plain(), "nodes": int(self.law.nodes), "pairs": self._pairs, "redraw": self._redraw}
 
     def describe(self) -> str:
-        """Say in words which algorithm computes this objective."""
         how = f"{self._pairs} mixed points drawn {self._redraw}"
         if self._pairs is None:
             how = f"quadrature with {self.law.nodes} nodes" if self.law.needs_quadrature else "summed exactly"

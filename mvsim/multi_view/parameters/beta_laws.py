@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -25,30 +25,23 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from mvsim.base.errors import UsageError
 from mvsim.base.inputs import describe_invalid, joined
 
-if TYPE_CHECKING:
-    from pydantic._internal._model_construction import ModelMetaclass as _ModelType
-else:
-    _ModelType = type(BaseModel)  # it has no public name
-
 LEAST_SHAPE, LARGEST_SHAPE = 1e-6, 1e6
 """Of a beta law; beyond them draws are 0, 1 or 1/2 to within what matters, and the arithmetic that draws them overflows."""
 
 
-class _LawType(_ModelType):
-    """Says what is wrong with a law that is made by its name; one that stands in `mvsim.Parameters` is described there, with its place."""
-
-    def __call__(self, *arguments: Any, **fields: Any) -> Any:
-        try:
-            return super().__call__(*arguments, **fields)
-        except ValidationError as error:
-            wrong = [describe_invalid(item, ".".join(str(part) for part in item["loc"])) for item in error.errors()]
-            raise UsageError(f"{self.__name__}: {joined(wrong)}") from None
-
-
-class Law(BaseModel, metaclass=_LawType):
+class Law(BaseModel):
     """What every law offers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    def __init__(self, **fields: Any) -> None:
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            wrong = [describe_invalid(item, ".".join(str(part) for part in item["loc"])) for item in error.errors()]
+            raise UsageError(f"{type(self).__name__}: {joined(wrong)}") from None
+
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # a law that stands in `mvsim.Parameters` is described there, with its place
 
     def serves(self, views: float) -> bool:
         """Whether the law says how that many views share."""
@@ -69,14 +62,10 @@ class UniformLaw(Law):
     kind: Literal["uniform"] = "uniform"
 
     def largest_probability(self, share: float, views: int) -> float:
-        """Return the largest probability with which the share of one view, of two or more, is in a set of Lebesgue measure ``share``.
-
-        A share is Beta(1, V - 1), whose density falls from 0 on.
-        """
+        # a share is Beta(1, V - 1), whose density falls from 0 on
         return 1.0 - (1.0 - share) ** (views - 1)
 
     def sample(self, rng: np.random.Generator, size: int, views: int = 2) -> np.ndarray:
-        """Draw ``size`` parts in [0, 1], dimensionless: of what so many views have, the part of all but the last, Beta(views - 1, 1)."""
         return rng.random(size) ** (1.0 / (views - 1))
 
 
@@ -95,11 +84,8 @@ class SymmetricBetaLaw(Law):
         return a
 
     def largest_probability(self, share: float, views: int) -> float:
-        """Return the largest probability with which the share of one view, of two or more, is in a set of Lebesgue measure ``share``.
-
-        A share is Beta(a, (V - 1) a). Where the density is largest is an interval if a >= 1, else it is the two ends, so on a circle, where 0
-        and 1 are one point, it is always an interval: from x to x + share.
-        """
+        # A share is Beta(a, (V - 1) a). Its density is largest on an interval if a >= 1, else at the two ends. On a circle, where 0 and 1 are one
+        # point, that is an interval, too: from x to x + share.
         from scipy.optimize import minimize_scalar
         from scipy.special import betainc
 
@@ -115,7 +101,6 @@ class SymmetricBetaLaw(Law):
         return max(within(x) for x in (low, middle, high, float(best.x)))
 
     def sample(self, rng: np.random.Generator, size: int, views: int = 2) -> np.ndarray:
-        """Draw ``size`` parts in [0, 1], dimensionless: of what so many views have, the part of all but the last."""
         return rng.beta((views - 1) * self.a, self.a, size)
 
 
@@ -154,15 +139,12 @@ class DiscreteLaw(Law):
         return self.probabilities if self.probabilities is not None else (1.0 / len(self.atoms),) * len(self.atoms)
 
     def serves(self, views: float) -> bool:
-        """Whether the law says how that many views share: two only."""
         return views == 2
 
     def largest_probability(self, share: float, views: int) -> float:
-        """Return the largest probability with which the share of a view is in a set of Lebesgue measure ``share``: 1, the atoms."""
         return 1.0
 
     def sample(self, rng: np.random.Generator, size: int, views: int = 2) -> np.ndarray:
-        """Draw ``size`` parts in [0, 1], dimensionless: of what the two views have, the part of the first."""
         return rng.choice(np.asarray(self.atoms), size=size, p=np.asarray(self._weights()))
 
 

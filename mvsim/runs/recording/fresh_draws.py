@@ -11,11 +11,11 @@ from mvsim.base.errors import UsageError
 from mvsim.base.inputs import correlations_array
 from mvsim.multi_view.data import sample_points
 from mvsim.multi_view.diagnostics import correct
-from mvsim.multi_view.kernels import make_kernel, usable_backend
+from mvsim.multi_view.kernels import make_kernel, memory_of, usable_backend
 from mvsim.multi_view.kernels.finite import finite_outputs
+from mvsim.multi_view.memory import bytes_of_test, check_fits
 from mvsim.multi_view.parameters import Parameters, check_parameters
 from mvsim.numerics.random_streams import check_seed, stream
-from mvsim.runs.recording.memory import check_test_memory
 
 
 def check_n_test(n_test: int) -> int:
@@ -31,32 +31,16 @@ class FeatureTest:
     Feature v_{y,l} is learned if argmax_s g_s(x') = y, where x' is x with every instance of the other views v_{y,l'}
     of its class replaced by zero (Definition 4.5, which has two views). A tie is not a win.
 
-    Parameters
-    ----------
-    parameters : Parameters
-        They fix D and the activation.
-    n_test : int
-        Draws for each class.
-    seed : int
-        Fixes the draws; independent of the training data of the same seed.
-    threads : int, optional
-        Threads of the compiled kernel.
-    backend : str
-        See `mvsim.objective`.
-
     Attributes
     ----------
     draws : int
         Draws for each class.
-
-    Raises
-    ------
-    UsageError
-        If an argument is none of these, or the draws do not fit in memory.
     """
 
     def __init__(self, parameters: Parameters, n_test: int = 20, seed: int = 0, threads: int | None = None, backend: str = "auto") -> None:
-        check_test_memory(check_parameters(parameters), check_n_test(n_test), usable_backend(backend))
+        check_parameters(parameters), check_n_test(n_test)
+        backend = usable_backend(backend)
+        check_fits(parameters, lambda p: bytes_of_test(p, memory_of(p, backend), n_test), f" for {n_test} draws of each class")
         labels = np.repeat(np.arange(parameters.k), n_test)
         points = sample_points(parameters, stream(check_seed(seed), "fresh draws"), labels)
         self._parameters, self._labels = parameters, labels
@@ -65,13 +49,7 @@ class FeatureTest:
         self._kernels = [make_kernel(parameters, points.keep_view(view), backend, threads) for view in range(parameters.V)]
 
     def fraction_learned(self, c: np.ndarray) -> np.ndarray:
-        """Return (k, V): the fraction of fresh draws of class y on which view l alone suffices.
-
-        Raises
-        ------
-        UsageError
-            If c has a wrong shape, is not finite, or is so large that outputs are not.
-        """
+        """Return (k, V): the fraction of fresh draws of class y on which view l alone suffices."""
         c = correlations_array("c", c, self._parameters.correlations_shape)
         return np.stack([correct(finite_outputs(kernel, c), self._labels).reshape(self._shape).mean(axis=1) for kernel in self._kernels], axis=1)
 

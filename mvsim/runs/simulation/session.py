@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from mvsim.base.errors import DivergedError, Interrupted, StalledError
-from mvsim.base.signals import signals_remembered
+from mvsim.base.signals import remember_signals
+from mvsim.base.warn import warn
 from mvsim.flow import State, Visit
 from mvsim.multi_view.initialisation import initial_correlations
 from mvsim.runs.archive import plain_attributes, without_resuming, write_run
@@ -21,27 +21,18 @@ from mvsim.runs.simulation.pace import Pace, awaited
 from mvsim.runs.simulation.plan import plan_of
 from mvsim.runs.simulation.progress import Silent, compilation_announced
 from mvsim.runs.simulation.request import Request
-from mvsim.runs.simulation.resuming import taken_up, warn_of_lost_past, warn_of_other_kernels
-from mvsim.runs.simulation.words import ended, facts, faithful_eta, number, summary
+from mvsim.runs.simulation.resuming import restore_run, warn_of_other_kernels
+from mvsim.runs.simulation.summary import ended, facts, faithful_eta, number, summary
 
 DISPLAY_SECONDS = 0.2
 """Seconds between two updates of the display."""
 
 
 class Session:
-    """Runs one call of `mvsim.simulate`: start or resume, step, record, save.
-
-    Parameters
-    ----------
-    request : Request
-        What was asked for, checked.
-    saved : tuple of Dataset and dict, or None
-        The run that is resumed, as it was saved: its data and its provenance; None or empty for a new run.
-    """
+    """Runs one call of `mvsim.simulate`: start or resume, step, record, save."""
 
     state: State
     resume: State
-    wall_before: float
 
     def __init__(self, request: Request, saved: Any) -> None:
         self.request = request
@@ -49,6 +40,7 @@ class Session:
         self.options = request.options
         self.saved = saved
         self.warned = False
+        self.wall_before = saved[1]["wall_seconds"] if saved else 0.0
         self.plan = plan_of(request, saved)
         self.objective = self.plan.objective
         self.integrator = self.plan.integrator
@@ -63,12 +55,14 @@ class Session:
         if self.saved:
             info |= {"step": int(self.saved[0]["resume_step"]), "repeated": int(self.saved[0]["final_step"])}
         with compilation_announced(self.progress, info) as ready:
-            if self.saved and self._is_over():
-                return Run(without_resuming(self.saved[0]), self.saved[1], Path(self.options.out or ""))
+            if self.saved:
+                self.state, self.resume = restore_run(self.recorder, self.saved[0], self.integrator, self.options.out)
+                if self.saved[1]["status"] == "finished" and self._finished():
+                    return Run(without_resuming(self.saved[0]), self.saved[1], Path(self.options.out or ""))
             self._begin()
             ready()
             self._say_if_it_takes_long(info)
-            with signals_remembered() as interrupted:  # the last save is a part of the run
+            with remember_signals() as interrupted:  # the last save is a part of the run
                 try:
                     self._step(interrupted)
                 except (DivergedError, StalledError) as error:
@@ -79,9 +73,7 @@ class Session:
                     self._save("interrupted", f"interrupted at step {self.state.step}, t = {number(self.state.time)}", ["It can be resumed."])
                     raise self._interruption("") from None
                 ending = ended(self.recorder, self.integrator, self.horizon, self.options.t_end, self.options.settled_factor)
-                run = self._save(
-                    "finished", ending, facts(self.recorder, self.integrator.here(self.state), self.integrator, self.options.settled_factor)
-                )
+                run = self._save("finished", ending, facts(self.recorder, self.state, self.integrator, self.options.settled_factor))
         self.progress.finish({"summary": run.summary})
         if interrupted():
             raise self._interruption(" when it had finished")
@@ -99,27 +91,18 @@ class Session:
         again = f", goes on from step {self.resume.step}" if place and self.resume.step < self.state.step and not when else ""
         return Interrupted(f"interrupted{when} at step {self.state.step}, t = {self.state.time:.4g}{place}{again}")
 
-    def _is_over(self) -> bool:
-        """Take up the saved run; return whether it has finished and nothing is left to do."""
-        self.state, self.resume = taken_up(self.recorder, self.saved[0], self.integrator, self.options.out)
-        self.wall_before = self.saved[1]["wall_seconds"]
-        return self.saved[1]["status"] == "finished" and self._finished()
-
     def _begin(self) -> None:
         """Go back to where the run can be resumed, or start it; compile, and take the first record."""
         if self.saved:
             warn_of_other_kernels(self.objective.describe(), self.saved[1], self.options.out)
-            warn_of_lost_past(self.saved[0], self.resume, self.options.out)
             self.recorder.forget_after(self.resume, keep=self.integrator.is_mark(self.resume) or self.resume.time >= self.horizon)
             self.state = self.resume
             self.objective.gradient(self.state.c)
         else:
             c = initial_correlations(self.parameters, self.options.seed)
-            self.state, self.wall_before = State(0, 0.0, c), 0.0
-            self.resume = self.state
+            self.state = self.resume = State(0, 0.0, c)
             self.recorder.start(self.state)
             self._warn_of_large_steps()
-        self.state, self.resume = self.integrator.there(self.state), self.integrator.there(self.resume)
         self.pace = Pace(self.state.step)
 
     def _step(self, interrupted: Callable[[], bool]) -> None:
@@ -130,25 +113,25 @@ class Session:
                 self._warn_of_large_steps()
                 if interrupted():
                     raise KeyboardInterrupt
-                self._tell()
+                self._report()
                 if visit.mark and self._finished():
                     break
         if self.recorder.last("step") != self.state.step:  # where it was interrupted is where it is now to end
-            self.recorder.record(self.integrator.here(self.state))
+            self.recorder.record(self.state)
 
     def _finished(self) -> bool:
         return self.plan.is_over(self.state.time, self.options)
 
     def _arrive(self, visit: Visit) -> None:
         """Take note of a state: escapes, the record if it is due, where to resume."""
-        self.recorder.observe(self.state, visit.state, self.integrator.field.device.fetch)
+        self.recorder.observe(self.state, visit.state)
         if visit.mark:
-            self.recorder.record(self.integrator.here(visit.state))
+            self.recorder.record(visit.state)
         self.state = visit.state
         if visit.resumable:
             self.resume = self.state
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         """Tell the display and the file how it goes, if it is time to."""
         now = time.monotonic()
         if now - self.last_update >= DISPLAY_SECONDS:
@@ -163,7 +146,7 @@ class Session:
             return
         self.warned = True
         what = f"eta={rate:g} exceeds 2 / lambda_max = {2.0 / sharpness:.4g} at step {self.recorder.last('step')}"
-        warnings.warn(f"{what}: gradient descent need not follow the loss downhill; use a smaller eta", stacklevel=5)
+        warn(f"{what}: gradient descent need not follow the loss downhill; use a smaller eta")
 
     def _status(self) -> dict[str, Any]:
         rate = self.pace.steps_per_second(self.state.step)
@@ -185,18 +168,20 @@ class Session:
             "seconds_left": left,
         }
 
-    def _save(self, status: str, ending: str, said: list[str]) -> Run:
+    def _save(self, status: str, ending: str, sentences: list[str]) -> Run:
         """Put the run together as it stands and write it, if it has a file."""
         out = self.options.out
         provenance = {
             **self.plan.provenance,
             "status": status,
-            "summary": summary(self.recorder, self.options.seed, self.integrator.clock(self.state), self.state.time, ending, said, self.plan.regime),
+            "summary": summary(
+                self.recorder, self.options.seed, self.integrator.clock(self.state), self.state.time, ending, sentences, self.plan.regime
+            ),
             "wall_seconds": self.wall_before + time.monotonic() - self.started,
             "settled": self.recorder.settling.reached(self.options.settled_factor) if status == "finished" else None,
             "faithful_eta": faithful_eta(self.recorder),
         }
-        dataset = to_dataset(self.recorder, self.integrator.here(self.state), self.integrator.here(self.resume), self.integrator)
+        dataset = to_dataset(self.recorder, self.state, self.resume, self.integrator)
         # A resumed run first repeats the steps after its restart point; until it has caught up, the file is newer and is not overwritten.
         behind = status in ("running", "interrupted") and self.saved and self.state.step < int(self.saved[0]["final_step"])
         if out is not None and not behind:

@@ -37,15 +37,15 @@ def test_a_field_without_an_example_is_named():
 def test_derivatives_are_those_of_the_value(activation):
     step = 1e-6 * np.abs(Z)
     inside = np.abs(Z - RHO) > 2.0 * step
-    difference = (activation.value(Z + step) - activation.value(Z - step)) / (2.0 * step)
-    np.testing.assert_allclose(activation.derivative(Z)[inside], difference[inside], rtol=1e-6, atol=1e-8)
-    difference = (activation.derivative(Z + step) - activation.derivative(Z - step)) / (2.0 * step)
-    np.testing.assert_allclose(activation.second_derivative(Z)[inside], difference[inside], rtol=1e-6, atol=1e-7)
+    difference = (activation.elementwise().value(Z + step) - activation.elementwise().value(Z - step)) / (2.0 * step)
+    np.testing.assert_allclose(activation.elementwise().slope(Z)[inside], difference[inside], rtol=1e-6, atol=1e-8)
+    difference = (activation.elementwise().slope(Z + step) - activation.elementwise().slope(Z - step)) / (2.0 * step)
+    np.testing.assert_allclose(activation.elementwise().bend(Z)[inside], difference[inside], rtol=1e-6, atol=1e-7)
 
 
 @every_activation
 def test_the_sign_is_as_declared(activation):
-    assert activation.nonnegative == bool((activation.value(Z) >= 0.0).all())
+    assert activation.nonnegative == bool((activation.elementwise().value(Z) >= 0.0).all())
 
 
 @numba.njit
@@ -77,9 +77,9 @@ def mixed(x, share, a):
 def test_compiled_loops_have_the_same_function(activation):
     s, a = activation.scale, activation.compiled
     assert_close(a.unit * a.gain, s, ROUNDOFF)
-    assert_close(a.unit * values(Z / s, a), activation.value(Z), ROUNDOFF)
-    assert_close(slopes(Z / s, a), activation.derivative(Z), ROUNDOFF)
-    assert_close(bends(Z / s, a), s * activation.second_derivative(Z), ROUNDOFF)
+    assert_close(a.unit * values(Z / s, a), activation.elementwise().value(Z), ROUNDOFF)
+    assert_close(slopes(Z / s, a), activation.elementwise().slope(Z), ROUNDOFF)
+    assert_close(bends(Z / s, a), s * activation.elementwise().bend(Z), ROUNDOFF)
     plain = [type(a).value(x, a) for x in Z / s]
     assert_close(plain, values(Z / s, a), ROUNDOFF)
 
@@ -90,9 +90,9 @@ def test_mixtures_have_the_same_function(activation, share):
     s, a = activation.scale, activation.compiled
     weight_p, weight_q, weight = (float(w[0]) for w in activation.mixture_weights(np.array([share])))
     p, q, slope_part, bend_part = mixed(Z / s / share, share, a)
-    assert_close(a.unit * (weight_p * p + a.gain * weight_q * q), activation.value(Z), ROUNDOFF)
-    assert_close(weight * slope_part, share * activation.derivative(Z), ROUNDOFF)
-    assert_close(weight * bend_part, share**2 * s * activation.second_derivative(Z), ROUNDOFF)
+    assert_close(a.unit * (weight_p * p + a.gain * weight_q * q), activation.elementwise().value(Z), ROUNDOFF)
+    assert_close(weight * slope_part, share * activation.elementwise().slope(Z), ROUNDOFF)
+    assert_close(weight * bend_part, share**2 * s * activation.elementwise().bend(Z), ROUNDOFF)
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -104,19 +104,18 @@ def test_moments_are_only_for_a_power_and_a_straight_line(alpha):
 @pytest.mark.parametrize("activation", [kind for kind in variants() if kind.values[0].moment_order])
 def test_a_moment_order_means_a_power_and_a_straight_line(activation):
     order, s = activation.moment_order, activation.scale
-    assert_close(activation.value(0.5 * s), 0.5**order * s / order, ROUNDOFF)
-    assert_close(activation.value(3.0 * s) - activation.value(2.0 * s), s, ROUNDOFF)
+    assert_close(activation.elementwise().value(0.5 * s), 0.5**order * s / order, ROUNDOFF)
+    assert_close(activation.elementwise().value(3.0 * s) - activation.elementwise().value(2.0 * s), s, ROUNDOFF)
 
 
 @every_activation
 def test_correlations_escape_as_a_power(activation):
-    escape = activation.escape
-    if escape is None:
-        assert abs(activation.derivative(1e-9)) > 0.0  # neurons are not at rest near 0
+    slope = activation.elementwise().slope
+    if not activation.escapes:
+        assert abs(slope(np.array(1e-9))) > 0.0  # neurons are not at rest near 0
     else:
-        x = np.array([0.1, 0.5, 0.9]) * escape.threshold
-        assert_close(activation.derivative(x), (x / escape.threshold) ** (escape.power - 1.0), ROUNDOFF)
-        assert_close(activation.derivative(2.0 * escape.threshold), 1.0, ROUNDOFF)
+        x = np.array([0.1, 0.5, 0.9, 2.0])
+        assert_close(slope(x * activation.rho), np.minimum(x, 1.0) ** (activation.alpha - 1.0), ROUNDOFF)
 
 
 def test_whole_powers_share_one_compiled_form():

@@ -19,10 +19,11 @@ from mvsim.losses.points import Batch
 from mvsim.multi_view.activations import Activation
 from mvsim.multi_view.data import Dataset, PatchDataset
 from mvsim.multi_view.kernels.any_patches import loops as compiled
-from mvsim.multi_view.kernels.base import Evaluation, Kernel
+from mvsim.multi_view.kernels.base import Kernel
+from mvsim.multi_view.kernels.evaluation import Evaluation
 from mvsim.multi_view.kernels.jit.threads import run_ranges, threads_for
-from mvsim.multi_view.kernels.pieces import BATCH_BYTES, CACHED, LEAST_WIDTH, MOST_WIDTH
 from mvsim.multi_view.parameters import Parameters
+from mvsim.multi_view.piece_sizes import BATCH_BYTES, CACHED, LEAST_WIDTH, MOST_WIDTH
 
 
 class AnyPatchesKernel(Kernel):
@@ -42,7 +43,6 @@ class AnyPatchesKernel(Kernel):
 
     @property
     def features(self) -> int:
-        """The number F of features."""
         return self._features
 
     @property
@@ -51,11 +51,9 @@ class AnyPatchesKernel(Kernel):
         return max(1, BATCH_BYTES // (8 * self.k))
 
     def describe(self, points: Points) -> str:
-        """Say in words which algorithm serves these points."""
         return f"numba: arbitrary patches, streamed over neurons in batches of up to {max(self.size, self.N)} mixed points"
 
     def evaluate(self, c: np.ndarray, points: Points, v: np.ndarray | None = None) -> Evaluation:
-        """Evaluate the network at c (k, m, F), and along v if it is given."""
         return _Evaluation(self, c, points, v)
 
     def values(self, c: np.ndarray, batch: Batch) -> np.ndarray:
@@ -120,29 +118,22 @@ class _Evaluation(Evaluation):
         self._gradient = np.zeros_like(c)
 
     def batches(self) -> Iterator[Batch]:
-        """Write the points out in batches."""
         return self._points.batches(self._kernel.N, self._kernel.size)
 
     def targets(self, batch: Batch) -> np.ndarray:
-        """Return (k, n): the soft labels."""
         return batch.soft_labels(self._kernel.labels, self._kernel.k)
 
     def outputs(self, batch: Batch) -> np.ndarray:
-        """Return (k, n): the outputs."""
         return self._kernel.values(self._c, batch)
 
     def tangents(self, batch: Batch) -> np.ndarray:
-        """Return (k, n): the derivative of the outputs along v."""
         return self._kernel.changes(self._c, self._v, batch)
 
     def pull_back(self, batch: Batch, residual: np.ndarray) -> None:
-        """Add the adjoint of `outputs` at residual (k, n)."""
         self._kernel.add_pull_back(self._c, batch, residual, self._gradient)
 
     def pull_back_tangent(self, batch: Batch, residual: np.ndarray, change: np.ndarray) -> None:
-        """Add the derivative of `pull_back` along (v, change)."""
         self._kernel.add_pull_back_tangent(self._c, self._v, batch, residual, change, self._gradient)
 
     def gradient(self) -> np.ndarray:
-        """Return (k, m, F): the sum of what has been pulled back."""
         return self._gradient

@@ -9,9 +9,9 @@ import numpy as np
 from mvsim.losses import Points
 from mvsim.losses.points import Batch, soft_labels
 from mvsim.multi_view.activations import Activation
-from mvsim.multi_view.kernels.array.terms import TermSums
+from mvsim.multi_view.kernels.array.device import Device
+from mvsim.multi_view.kernels.array.term_sums import TermSums
 from mvsim.multi_view.kernels.shared_noise.layout import Layout, listed_terms
-from mvsim.numerics.devices import Device
 
 
 class Piece(NamedTuple):
@@ -25,21 +25,7 @@ class Piece(NamedTuple):
 
 
 class Listed:
-    """Single points, or listed pairs.
-
-    Parameters
-    ----------
-    device : Device
-        Where arrays are.
-    layout : Layout
-        The data.
-    activation : Activation
-        R.
-    points : Points
-        Which points.
-    m : int
-        Neurons of a class.
-    """
+    """Single points, or listed pairs."""
 
     how = "neuron by neuron"
 

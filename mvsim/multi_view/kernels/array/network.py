@@ -2,44 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import cached_property
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from mvsim.losses import AllPairs, CrossEntropy, Points, PointwiseLoss, Unmixed
+from mvsim.losses import AllPairs, CrossEntropy, Points, PointwiseLoss
 from mvsim.multi_view.activations import Activation
 from mvsim.multi_view.data import SharedNoiseDataset
+from mvsim.multi_view.kernels.array.array_hessian import StiffHessianOfPairs
+from mvsim.multi_view.kernels.array.array_hessian_parts import Escaped
+from mvsim.multi_view.kernels.array.device import Device
+from mvsim.multi_view.kernels.array.exponential_sums import PairSoftmax
 from mvsim.multi_view.kernels.array.listed import Listed, Piece
 from mvsim.multi_view.kernels.array.pairs import Adjoint, Pairs, Tile
-from mvsim.multi_view.kernels.array.softmax import PairSoftmax
-from mvsim.multi_view.kernels.array.stiff_hessian.escaped import Escaped
-from mvsim.multi_view.kernels.array.stiff_hessian.of_pairs import StiffHessianOfPairs
-from mvsim.multi_view.kernels.array.stiff_hessian.of_points import stiff_hessian_of_points
-from mvsim.multi_view.kernels.array.stiff_hessian.whole import Points as LaidOutPoints
-from mvsim.multi_view.kernels.base import Evaluation
+from mvsim.multi_view.kernels.evaluation import Evaluation
 from mvsim.multi_view.kernels.shared_noise.layout import Layout
-from mvsim.multi_view.kernels.sums import GenericSum, LossSum, Network, NeuronSum, neuron_sum
+from mvsim.multi_view.kernels.sums import GenericSum, WholeSum
 from mvsim.numerics.arrow_matrix import Curvature
-from mvsim.numerics.devices import Device
-from mvsim.numerics.namespaces import namespace_of
 
 
 class SharedNoiseNetwork:
-    """What is laid out once for one data set.
-
-    Parameters
-    ----------
-    device : Device
-        Where arrays are.
-    data : SharedNoiseDataset
-        The points.
-    m : int
-        Neurons of a class.
-    activation : Activation
-        R.
-    """
+    """What is laid out once for one data set."""
 
     def __init__(self, device: Device, data: SharedNoiseDataset, m: int, activation: Activation) -> None:
         self.device, self.activation, self.m = device, activation, m
@@ -47,7 +31,7 @@ class SharedNoiseNetwork:
         self.features = self.layout.features
         self.patterns = device.put(self.layout.patterns)
         self._pairs: dict[AllPairs, Pairs] = {}
-        self._softmax: dict[AllPairs, LossSum] = {}
+        self._softmax: dict[AllPairs, WholeSum] = {}
         self._stiff: dict[AllPairs, StiffHessianOfPairs] = {}
         self._listed: tuple[Points, Listed] | None = None
 
@@ -77,7 +61,7 @@ class SharedNoiseNetwork:
             self._listed = points, Listed(self.device, self.layout, self.activation, points, self.m)
         return self._listed[1]
 
-    def fused_sum(self, points: Points, pointwise: PointwiseLoss) -> LossSum | None:
+    def fused_sum(self, points: Points, pointwise: PointwiseLoss) -> WholeSum | None:
         """Return the sum by exponentials for the cross-entropy of all pairs, else None."""
         if not isinstance(points, AllPairs) or type(pointwise) is not CrossEntropy:
             return None
@@ -85,29 +69,12 @@ class SharedNoiseNetwork:
             self._softmax[points] = SoftmaxSum(self, points)
         return self._softmax[points]
 
-    def stiff_hessian(self, c: Any, points: Points, pointwise: PointwiseLoss, escaped: Any) -> Curvature | None:
-        """Return the stiff part of the Hessian of the cross-entropy; None for other losses, for listed pairs and if no neuron ever escapes."""
-        stiff = self._stiff_hessians.get(type(points))
-        if stiff is None or type(pointwise) is not CrossEntropy or self.activation.escape is None:
-            return None
-        return stiff(c, points, Escaped(self.activation.elementwise(self.device.xp), self.patterns, c, escaped), escaped)
-
-    @cached_property
-    def _stiff_hessians(self) -> dict[type[Points], Callable[..., Curvature]]:
-        return {Unmixed: self._stiff_hessian_of_points, AllPairs: self._stiff_hessian_of_pairs}
-
-    def _stiff_hessian_of_points(self, c: Any, points: Points, neurons: Escaped, escaped: Any) -> Curvature:
-        in_layout = self.device.xp.take(outputs_on_data(self, c), self._points.order, axis=1)
-        return stiff_hessian_of_points(self._points, c, escaped, neurons, in_layout)
-
-    def _stiff_hessian_of_pairs(self, c: Any, points: AllPairs, neurons: Escaped, escaped: Any) -> Curvature:
+    def stiff_hessian_of_pairs(self, c: np.ndarray, points: AllPairs, escaped: np.ndarray) -> Curvature:
+        """Return the stiff part of the Hessian of the cross-entropy at c (k, m, F), on the host; ``escaped`` (k, m) are the neurons."""
         if points not in self._stiff:
             self._stiff[points] = StiffHessianOfPairs(self.pairs_of(points))
-        return self._stiff[points].at(self.columns(c), neurons)
-
-    @cached_property
-    def _points(self) -> LaidOutPoints:
-        return LaidOutPoints(self.device, self.layout)
+        at = self.device.put(c)
+        return self._stiff[points].at(self.columns(at), Escaped(self.device, self.activation, self.patterns, at, self.device.put(escaped)))
 
     def columns(self, c: Any) -> Any:
         """Return (k, m, F + G): correlations c (k, m, F) with the features, then pre-activations of the noise patterns."""
@@ -118,12 +85,6 @@ class SharedNoiseNetwork:
         """Return (k, m, F): derivatives by c, for those by columns."""
         xp, F = self.device.xp, self.features
         return by_columns[:, :, :F] + xp.matmul(by_columns[:, :, F:], self.patterns)
-
-
-def outputs_on_data(network: Network, c: Any) -> Any:
-    """Return (k, N): the outputs on the points of the data in their order, in which single points are visited."""
-    evaluation = network.evaluate(c, Unmixed())
-    return namespace_of(c).concat([evaluation.outputs(batch) for batch in evaluation.batches()], axis=1)
 
 
 class _OfPairs(Evaluation):
@@ -137,36 +98,28 @@ class _OfPairs(Evaluation):
             self._tangents, self._dD = pairs.tangents(self._columns, self._moves), Adjoint(pairs)
 
     def batches(self) -> Iterator[Tile]:
-        """Yield the pairs tile by tile."""
         return iter(self._pairs.tiles)
 
     def targets(self, batch: Tile) -> Any:
-        """Return (k, n): the soft labels."""
         return self._pairs.targets(batch)
 
     def outputs(self, batch: Tile) -> Any:
-        """Return (k, n): the outputs."""
         return self._pairs.gather(self._values, batch)
 
     def tangents(self, batch: Tile) -> Any:
-        """Return (k, n): the derivative of the outputs along v."""
         return self._pairs.gather(self._tangents, batch)
 
     def pull_back(self, batch: Tile, residual: Any) -> None:
-        """Add the adjoint of `outputs` at residual (k, n)."""
         self._D.add(batch, residual)
 
     def pull_back_tangent(self, batch: Tile, residual: Any, change: Any) -> None:
-        """Add the derivative of `pull_back` along (v, change)."""
         self._D.add(batch, residual)
         self._dD.add(batch, change)
 
     def visited(self, batch: Tile) -> Any:
-        """Return which pairs of a tile are visited."""
         return self._network.device.fetch(batch.weight) > 0.0
 
     def gradient(self) -> Any:
-        """Return (k, m, F): the sum of what has been pulled back."""
         pairs, D = self._pairs, self._D.values()
         if self._moves is None:
             return self._network.by_correlations(pairs.pull_back(self._columns, D))
@@ -182,44 +135,29 @@ class _OfListed(Evaluation):
         self._by_columns = network.device.zeros(*self._columns.shape)
 
     def batches(self) -> Iterator[Piece]:
-        """Yield the points in pieces."""
         return iter(self._listed.pieces)
 
     def targets(self, batch: Piece) -> Any:
-        """Return (k, n): the soft labels."""
         return batch.targets
 
     def outputs(self, batch: Piece) -> Any:
-        """Return (k, n): the outputs."""
         return batch.sums.values(self._columns)
 
     def tangents(self, batch: Piece) -> Any:
-        """Return (k, n): the derivative of the outputs along v."""
         return batch.sums.tangents(self._columns, self._moves)
 
     def pull_back(self, batch: Piece, residual: Any) -> None:
-        """Add the adjoint of `outputs` at residual (k, n)."""
         self._by_columns = self._by_columns + batch.sums.pull_back(self._columns, residual)
 
     def pull_back_tangent(self, batch: Piece, residual: Any, change: Any) -> None:
-        """Add the derivative of `pull_back` along (v, change)."""
         self._by_columns = self._by_columns + batch.sums.pull_back_tangent(self._columns, self._moves, residual, change)
 
     def gradient(self) -> Any:
-        """Return (k, m, F): the sum of what has been pulled back."""
         return self._network.by_correlations(self._by_columns)
 
 
 class SoftmaxSum:
-    """The mean cross-entropy of all pairs: by products of exponentials where these fit, else from the outputs.
-
-    Parameters
-    ----------
-    network : SharedNoiseNetwork
-        The network.
-    points : AllPairs
-        The pairs.
-    """
+    """The mean cross-entropy of all pairs: by products of exponentials where these fit, else from the outputs."""
 
     def __init__(self, network: SharedNoiseNetwork, points: AllPairs) -> None:
         self._network, self._pairs = network, network.pairs_of(points)
@@ -246,7 +184,3 @@ class SoftmaxSum:
     def hessian_vector_product(self, c: Any, v: Any) -> Any:
         """Return the derivative of the gradient along v, (k, m, F), from the outputs."""
         return self._generic.hessian_vector_product(c, v)
-
-    def of_neurons(self, c: Any, neurons: Any) -> NeuronSum:
-        """Return the sum as a function of some neurons."""
-        return neuron_sum(self, c, neurons)

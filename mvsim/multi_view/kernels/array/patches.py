@@ -17,9 +17,9 @@ import numpy as np
 from mvsim.losses import Points, PointwiseLoss
 from mvsim.multi_view.activations import Activation
 from mvsim.multi_view.data import Dataset
-from mvsim.multi_view.kernels.base import Evaluation
-from mvsim.multi_view.kernels.sums import LossSum
-from mvsim.numerics.devices import Device
+from mvsim.multi_view.kernels.array.device import Device
+from mvsim.multi_view.kernels.evaluation import Evaluation
+from mvsim.multi_view.kernels.sums import WholeSum
 
 
 class Patches(NamedTuple):
@@ -33,19 +33,7 @@ class Patches(NamedTuple):
 
 
 class PatchNetwork:
-    """The network on points of any patches.
-
-    Parameters
-    ----------
-    device : Device
-        Where arrays are.
-    data : Dataset
-        Any points.
-    m : int
-        Neurons of a class.
-    activation : Activation
-        R.
-    """
+    """The network on points of any patches."""
 
     def __init__(self, device: Device, data: Dataset, m: int, activation: Activation) -> None:
         self.device, self.activation = device, activation.elementwise(device.xp)
@@ -65,7 +53,7 @@ class PatchNetwork:
         """Evaluate the network at c (k, m, F), and along v if it is given; all arrays are on the device."""
         return _Evaluation(self, c, points, v)
 
-    def fused_sum(self, points: Points, pointwise: PointwiseLoss) -> LossSum | None:
+    def fused_sum(self, points: Points, pointwise: PointwiseLoss) -> WholeSum | None:
         """Return None: there is no other way than the generic sum."""
         return None
 
@@ -93,35 +81,28 @@ class _Evaluation(Evaluation):
         self._gradient = network.device.zeros(*self._c.shape)
 
     def batches(self) -> Iterator[Patches]:
-        """Mix points in batches."""
         for batch in self._of.batches(self._points):
             self._a = self._pre_activations(self._c, batch)
             self._da = None if self._v is None else self._pre_activations(self._v, batch)
             yield batch
 
     def targets(self, batch: Patches) -> Any:
-        """Return (k, n): the soft labels."""
         return batch.targets
 
     def outputs(self, batch: Patches) -> Any:
-        """Return (k, n): the outputs."""
         return self._summed(self._of.activation.value(self._a))
 
     def tangents(self, batch: Patches) -> Any:
-        """Return (k, n): the derivative of the outputs along v."""
         return self._summed(self._of.activation.slope(self._a) * self._da)
 
     def pull_back(self, batch: Patches, residual: Any) -> None:
-        """Add the adjoint of `outputs` at residual (k, n)."""
         self._add(batch, self._of_points(residual) * self._of.activation.slope(self._a))
 
     def pull_back_tangent(self, batch: Patches, residual: Any, change: Any) -> None:
-        """Add the derivative of `pull_back` along (v, change)."""
         slope, bend = self._of.activation.slope(self._a), self._of.activation.bend(self._a)
         self._add(batch, self._of_points(change) * slope + self._of_points(residual) * bend * self._da)
 
     def gradient(self) -> Any:
-        """Return (k, m, F): the sum of what has been pulled back."""
         return self._xp.reshape(self._gradient, self._shape)
 
     def _pre_activations(self, weights: Any, batch: Patches) -> Any:

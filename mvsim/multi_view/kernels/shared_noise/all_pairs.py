@@ -8,29 +8,16 @@ from functools import cached_property
 import numpy as np
 
 from mvsim.losses import AllPairs
-from mvsim.multi_view.kernels.base import Evaluation
+from mvsim.multi_view.kernels.evaluation import Evaluation
 from mvsim.multi_view.kernels.shared_noise.columns import Columns
 from mvsim.multi_view.kernels.shared_noise.layout import Layout, PairBlocks, PairPlan, plan_pairs
 from mvsim.multi_view.kernels.shared_noise.sums_by_moments import MomentSums
 from mvsim.multi_view.kernels.shared_noise.sums_direct import DirectSums, Neurons
 from mvsim.multi_view.kernels.shared_noise.tables import Block, Derivatives, Values
-from mvsim.numerics.blas_threads import one_blas_thread
 
 
 class PairsOfPoints:
-    """What is laid out once for all pairs.
-
-    Parameters
-    ----------
-    layout : Layout
-        The data.
-    neurons : Neurons
-        The activation.
-    columns : Columns
-        Columns of the data.
-    points : AllPairs
-        Which pairs.
-    """
+    """What is laid out once for all pairs."""
 
     def __init__(self, layout: Layout, neurons: Neurons, columns: Columns, points: AllPairs) -> None:
         self.layout, self.neurons, self.columns = layout, neurons, columns
@@ -105,43 +92,33 @@ class _Evaluation(Evaluation):
                 pairs.sums.values(y0, y1, self._columns_at_c, self._values)
                 pairs.sums.tangents(y0, y1, self._columns_at_c, self._moves, self._tangents)
 
-        with one_blas_thread():
-            pairs.neurons.run(forward)
+        pairs.neurons.run(forward)
 
     def batches(self) -> Iterator[Block]:
-        """Yield the pairs block by block."""
         return iter(self._pairs.written_out)
 
     def targets(self, batch: Block) -> np.ndarray:
-        """Return (k, n): the soft labels."""
         return batch.targets
 
     def outputs(self, batch: Block) -> np.ndarray:
-        """Return (k, n): the outputs."""
         return batch.gather(self._values)
 
     def tangents(self, batch: Block) -> np.ndarray:
-        """Return (k, n): the derivative of the outputs along v."""
         return batch.gather(self._tangents)
 
     def pull_back(self, batch: Block, residual: np.ndarray) -> None:
-        """Add the adjoint of `outputs` at residual (k, n)."""
         batch.scatter(self._D, residual)
 
     def pull_back_tangent(self, batch: Block, residual: np.ndarray, change: np.ndarray) -> None:
-        """Add the derivative of `pull_back` along (v, change)."""
         assert self._dD is not None
         batch.scatter(self._D, residual)
         batch.scatter(self._dD, change)
 
     def visited(self, batch: Block) -> np.ndarray:
-        """Return which pairs of a block are visited: with one order only, i <= j."""
         return batch.weight > 0.0
 
     def gradient(self) -> np.ndarray:
-        """Return (k, m, F): the sum of what has been pulled back."""
         pairs, columns, D, dD = self._pairs, self._columns_at_c, self._D, self._dD
-        with one_blas_thread():
-            if dD is None:
-                return pairs.columns.pulled_back(lambda y0, y1, out: pairs.sums.pull_back(y0, y1, columns, D, out))
-            return pairs.columns.pulled_back(lambda y0, y1, out: pairs.sums.pull_back_tangent(y0, y1, columns, self._moves, D, dD, out))
+        if dD is None:
+            return pairs.columns.pulled_back(lambda y0, y1, out: pairs.sums.pull_back(y0, y1, columns, D, out))
+        return pairs.columns.pulled_back(lambda y0, y1, out: pairs.sums.pull_back_tangent(y0, y1, columns, self._moves, D, dD, out))

@@ -18,15 +18,7 @@ from mvsim.multi_view.kernels.shared_noise.sums_direct import Neurons
 
 
 class Columns:
-    """The columns of one data set.
-
-    Parameters
-    ----------
-    layout : Layout
-        The data.
-    neurons : Neurons
-        The activation.
-    """
+    """The columns of one data set."""
 
     def __init__(self, layout: Layout, neurons: Neurons) -> None:
         self._patterns, self._neurons = layout.patterns, neurons

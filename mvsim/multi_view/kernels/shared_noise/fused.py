@@ -16,23 +16,7 @@ from mvsim.multi_view.kernels.shared_noise.tables import Derivatives, Exponentia
 
 
 class PairGradient:
-    """The compiled call with its constants and its memory.
-
-    Parameters
-    ----------
-    layout : Layout
-        The data.
-    pairs : PairBlocks
-        The pairs.
-    neurons : Neurons
-        The activation.
-    sums : MomentSums
-        Sums over neurons.
-    targets : Derivatives
-        Of the mean of soft label times output.
-    values : Values
-        Memory to work in.
-    """
+    """The compiled call with its constants and its memory."""
 
     def __init__(self, layout: Layout, pairs: PairBlocks, neurons: Neurons, sums: MomentSums, targets: Derivatives, values: Values) -> None:
         k, N, blocks = neurons.k, len(layout.labels), len(pairs.blocks)

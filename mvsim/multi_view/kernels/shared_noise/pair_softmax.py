@@ -17,19 +17,7 @@ from mvsim.multi_view.kernels.shared_noise.tables import Derivatives, Exponentia
 
 
 class PairSoftmax:
-    """One evaluation by exponentials, in place: they are formed class by class, and if all fit, derivatives are formed block by block.
-
-    Parameters
-    ----------
-    neurons : Neurons
-        Runs the blocks of pairs.
-    pairs : PairBlocks
-        The pairs.
-    targets : Derivatives
-        Of the mean of soft label times output.
-    values : Values
-        The values; exponentials and derivatives take their place.
-    """
+    """One evaluation by exponentials, in place: they are formed class by class, and if all fit, derivatives are formed block by block."""
 
     def __init__(self, neurons: Neurons, pairs: PairBlocks, targets: Derivatives, values: Values) -> None:
         self._neurons, self._pairs, self._targets = neurons, pairs, targets

@@ -114,19 +114,7 @@ class UnmixedMoments:
 
 
 class MomentSums:
-    """The tables with the polynomial and linear regimes summed by moments, and the corrections read off tables already there.
-
-    Parameters
-    ----------
-    layout : Layout
-        The data.
-    plan : PairPlan
-        The pairs.
-    neurons : Neurons
-        The activation.
-    order : int
-        Its whole power.
-    """
+    """The tables with the polynomial and linear regimes summed by moments, and the corrections read off tables already there."""
 
     def __init__(self, layout: Layout, plan: PairPlan, neurons: Neurons, order: int) -> None:
         self._plan, self._activation, self._shape = plan, neurons.activation, (neurons.k, len(layout.labels))

@@ -22,23 +22,9 @@ from mvsim.multi_view.parameters import Parameters
 class Neurons:
     """The activation as the compiled loops take it, and the threads on which they run.
 
-    Parameters
-    ----------
-    parameters : Parameters
-        k and m are used.
-    threads : int
-        Number of threads.
-    activation : Activation
-        The activation.
-
-    Attributes
-    ----------
-    activation : tuple
-        As the compiled loops take it.
-    scale : float
-        See `mvsim.multi_view.activations.Activation.scale`.
-    moment_order : int or None
-        See `mvsim.multi_view.activations.Activation.moment_order`.
+    activation    As the compiled loops take it.
+    scale         See `mvsim.multi_view.activations.Activation.scale`.
+    moment_order  See `mvsim.multi_view.activations.Activation.moment_order`.
     """
 
     def __init__(self, parameters: Parameters, threads: int, activation: Activation) -> None:
@@ -67,17 +53,7 @@ class Neurons:
 
 
 class DirectSums:
-    """Every activation evaluated by itself.
-
-    Parameters
-    ----------
-    layout : Layout
-        The data.
-    plan : PairPlan
-        The pairs.
-    neurons : Neurons
-        The activation.
-    """
+    """Every activation evaluated by itself."""
 
     def __init__(self, layout: Layout, plan: PairPlan, neurons: Neurons) -> None:
         self._plan, self._activation = plan, neurons.activation
