@@ -90,9 +90,9 @@ class Memory:
     """
 
     chart: EscapeChart
-    v: Any
-    c_before: Any
-    v_before: Any
+    v: np.ndarray
+    c_before: np.ndarray
+    v_before: np.ndarray
     h_before: float
     h: float
     iterations: int
@@ -100,7 +100,7 @@ class Memory:
     time_lost: float
     wait: int
     marked: int
-    errors: Any
+    errors: np.ndarray
 
 
 @document_options
