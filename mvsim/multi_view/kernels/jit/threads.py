@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from mvsim.multi_view.kernels.jit.loops.work_list import give_up, given_up, work_list
+from mvsim.multi_view.kernels.jit.loops.work_list import abandon, is_abandoned, work_list
 
 
 def available_threads() -> int:
@@ -56,9 +56,9 @@ def run_together(threads: int, work: Callable[[np.ndarray], None]) -> None:
         for _ in range(1, threads):
             tasks.append(_pool(os.getpid(), threads).submit(_take_part, work, counters))
         _take_part(work, counters)
-        finished = not given_up(counters)
+        finished = not is_abandoned(counters)
     finally:
-        give_up(counters)
+        abandon(counters)
         if not finished:  # somebody may still be at an item
             wait(tasks)
     if not finished:
@@ -70,5 +70,5 @@ def _take_part(work: Callable[[np.ndarray], None], counters: np.ndarray) -> None
     try:
         work(counters)
     except BaseException:  # memory ran out, or an interrupt: nobody may wait for the items of this thread
-        give_up(counters)
+        abandon(counters)
         raise
