@@ -57,7 +57,7 @@ ATTEMPTS = 30
 AFTER_JUMP, AFTER_HALVED = 0.5, 0.02
 """The step after a jump: part of the time that is left to the escape, and of the jump if it was halved."""
 
-WAIT_AFTER_JUMP, WAIT_AFTER_REFUSAL = 3, 6
+WAIT_AFTER_JUMP, WAIT_AFTER_REFUSAL = 3, 15
 """Steps before the next jump is tried."""
 
 
@@ -156,7 +156,7 @@ class EscapeFollower(FlowIntegrator):
             if past is not None and step > memory.wait:
                 jump = jumps.attempt(stiff, now, past, memory.h, told, learned, state.time, since)
                 if jump is None and jumps.refused:
-                    memory, jumps.refused = replace(memory, wait=step + WAIT_AFTER_REFUSAL), None
+                    memory = replace(memory, wait=step + WAIT_AFTER_REFUSAL)
             if jump is not None and jump.h < left:
                 end, size, iterations, cut = jump.end, jump.h, HARD, False
                 memory = replace(memory, wait=step + WAIT_AFTER_JUMP, errors=memory.errors + jump.errors, h=_after_jump(jump, told))
@@ -167,6 +167,7 @@ class EscapeFollower(FlowIntegrator):
                     taken, size, stiff = self._step(steps, stiff, now, past, min(wanted, left), memory.iterations <= 2, told, learned)
                 except StalledError as error:
                     raise StalledError(f"the flow has stalled: {error}, at t = {state.time:.6g} (step {state.step})") from None
+                assert taken.end is not None
                 end, iterations, cut = taken.end, taken.iterations, cut and size >= left * (1.0 - 1e-14)
                 memory = replace(memory, h=_next_size(taken, size))
             escaped = bool((layout.learned(end.c) != learned).any())

@@ -12,7 +12,7 @@ escapes after (b - y) / K. That is told of
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -36,7 +36,8 @@ CLOSE, OVER = 0.9, 0.4
 """Within two thresholds of its escape: the same, but at least so many thresholds."""
 
 
-class Foretold(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Foretold:
     """Escapes to come, in no order.
 
     Attributes
@@ -95,10 +96,10 @@ def foretell(layout: Layout, stiff: StiffNeurons, now: Moment, before: Moment | 
     b = layout.threshold
     done = layout.is_own & learned[layout.view]
     free = np.flatnonzero(charted & ~stiff.mask & ~done & (now.u < b) & (now.w > 1e-300))
-    open_classes = ~learned.reshape(layout.shape[0], -1).all(axis=1)
+    is_open = layout.is_open(learned)
     dormant = np.flatnonzero(~charted & ~stiff.mask & ~done & (now.c > LEAST * b) & (now.c < b) & (now.v > 0.0))
     own = np.flatnonzero(layout.is_own & stiff.mask & ~done & (now.c > LEAST * b) & (now.c < b) & (now.v > 0.0))
-    off = np.flatnonzero(stiff.mask & ~layout.is_own & open_classes[layout.label] & (now.c > LEAST * b) & (now.c < 0.9 * b) & (now.v > 0.0))
+    off = np.flatnonzero(stiff.mask & ~layout.is_own & is_open & (now.c > LEAST * b) & (now.c < 0.9 * b) & (now.v > 0.0))
     carried = np.concatenate([dormant, own])
     if before is None:
         carried, off = carried[layout.is_own[carried] & (now.c[carried] > CARRIED * b[carried])], off[:0]

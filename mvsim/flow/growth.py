@@ -3,8 +3,7 @@
 Along an eigenvector of the Hessian with a negative eigenvalue -lambda a disturbance grows as e^(lambda t). Backward Euler multiplies it by
 1 / (1 - h lambda) in a step: for h lambda < 1 it grows, too fast; for h lambda > 1 the sign changes, and for h lambda > 2 it is damped. So a formula
 that is stable for everything that decays also damps what grows, and a step that is too long passes over an escape as if it had not been there: no
-error test sees it, as the end of the step is a solution of its equation with a small error estimate. (Such formulas are called superstable, or
-overstable: C. W. Gear, Numerical Initial Value Problems in Ordinary Differential Equations, 1971, warns of it; the term is G. Dahlquist's.)
+error test sees it, as the end of the step is a solution of its equation with a small error estimate.
 
 The velocity tells it. In a step of h from (c0, v0) to (c1, v1), what grows alone has v1 - v0 = lambda (c1 - c0), so that
 h (v1 - v0) / (c1 - c0) measures h lambda.

@@ -80,7 +80,7 @@ class Jumps:
 
     def __init__(self, steps: LargeSteps) -> None:
         self._steps, self._layout, self._chart = steps, steps.layout, steps.chart
-        self.refused: str | None = None
+        self.refused = False
 
     def attempt(
         self, stiff: StiffNeurons, now: Moment, past: Past, h: float, told: Foretold, learned: np.ndarray, time: float, since: float
@@ -96,7 +96,7 @@ class Jumps:
         time, since : float
             Time, and that since something last happened.
         """
-        te = float(told.times.min(initial=np.inf))
+        self.refused, te = False, float(told.times.min(initial=np.inf))
         if te == np.inf:
             return self._onwards(stiff, now, past, h, learned, time)
         wanted = PART * te
@@ -109,12 +109,13 @@ class Jumps:
         drift = np.abs(begun / leads.force(past.moment) - 1.0) * leads.weight
         if elapsed > 5.0 or float(drift.max(initial=0.0)) > DRIFT * min(elapsed, 1.0):
             return None
-        for attempt in range(HALVED + 1):
+        for _ in range(HALVED + 1):
             if not size > SHORTEST * h:
                 return None
             jump = self._jump(stiff, now, size, leads, begun, told, learned, time + te, te)
             if jump is not None:
                 return jump._replace(halved=size < 0.7 * wanted)
+            self.refused = True
             size *= 0.5
         return None
 
@@ -128,7 +129,9 @@ class Jumps:
             return None
         nothing = Leads(self._steps, np.zeros(0, int), np.zeros(0, int), np.zeros(0))
         told = Foretold(*(np.zeros(0, kind) for kind in (int, float, float, float, bool, float)))
-        return self._jump(stiff, now, size, nothing, np.zeros(0), told, learned, np.inf, 0.0)
+        jump = self._jump(stiff, now, size, nothing, np.zeros(0), told, learned, np.inf, 0.0)
+        self.refused = jump is None
+        return jump
 
     def _carried_time(self, stiff: StiffNeurons, now: Moment, learned: np.ndarray) -> float:
         """Return half of the time that an own correlation which others carry takes to come up."""
@@ -156,7 +159,7 @@ class Jumps:
         carried = (x <= CARRIED * b[others]) & (x > -2.0 * b[others]) & (v > 0.0) & (_time_up(x, b[others]) < 3.0 * te * v) & (steady < 0.5)
         slow = ~carried & stiff.mask[others] & (v != 0.0) & (steady < 0.2) & (np.abs(v) * size < 300.0 * b[others])
         moving = np.concatenate([others[carried], others[slow]])
-        open_class = ~learned.reshape(layout.shape[0], -1).all(axis=1)[layout.label]
+        open_class = layout.is_open(learned)
         judged = np.concatenate([times < 3.0 * te, np.ones(int(carried.sum()), bool), np.zeros(int(slow.sum()), bool)])
         index = np.concatenate([index, moving])
         weight = judged * np.where(open_class[index], 1.0, 0.01)
@@ -176,18 +179,18 @@ class Jumps:
         te: float,
     ) -> Jump | None:
         """Return a jump of this size if it keeps its promises."""
-        layout, b, S = self._layout, self._layout.threshold, stiff.index
+        layout, S = self._layout, stiff.index
         predicted = self._predicted(stiff, now, size, learned)
         predicted[leads.held] = leads.moved(now.c, begun, size)
         if S.size:
-            accuracy = self._steps.accuracy(stiff, now.c)._replace(rms=0.02, own_error=0.02 * 0.05, iterations=ITERATIONS, slow=0.2)
+            accuracy = self._steps.accuracy(stiff, now.c)._replace(rms=0.02, own_error=0.02 * 0.05, iterations=ITERATIONS, slow=0.5)
             stiff.forget()
             try:
                 x = minimise(stiff, now.c, now.c[S], now.c[S], size, accuracy).x
                 stiff.forget()
                 x = minimise(stiff, now.c, x, x, RELAXED * size, accuracy._replace(iterations=RELAXATIONS)).x
             except np.linalg.LinAlgError:
-                return self._no("singular")
+                return None
             stiff.forget()
             held = predicted[leads.held]
             predicted[S] = x
@@ -195,13 +198,13 @@ class Jumps:
         try:
             _, gradient = self._steps.gradient(predicted)
         except DivergedError:
-            return self._no("diverged")
+            return None
         there = Moment(self._chart, predicted, -gradient)
         ended = leads.force(there)
         largest = np.maximum(np.maximum(np.abs(begun), np.abs(ended)), 1e-300)
         wrong = 0.5 * size * np.abs(ended - begun) / largest
         if float((wrong * leads.weight).max(initial=0.0)) > PROMISED * until:
-            return self._no("force")
+            return None
         if self._surprises(stiff, now, there, size, told, learned, until, te):
             return None
         mean = 0.5 * (begun + ended)
@@ -214,9 +217,6 @@ class Jumps:
         errors = np.zeros(layout.size)
         errors[leads.index] = wrong
         return Jump(Moment(self._chart, c, v), size, False, errors)
-
-    def _no(self, why: str) -> None:
-        self.refused = why
 
     def _predicted(self, stiff: StiffNeurons, now: Moment, size: float, learned: np.ndarray) -> np.ndarray:
         """Return correlations (n,) after the jump, of neurons that are not stiff."""
@@ -234,30 +234,23 @@ class Jumps:
         """Whether something has come up, or is about to, that was not foretold."""
         layout, b = self._layout, self._layout.threshold
         if (~learned & (layout.largest_own(there.c) > b[layout.own[0]]) & (layout.largest_own(now.c) < b[layout.own[0]])).any():
-            self._no("escape")
             return True
         own = self._own(stiff, learned)
         x0, x1, v0, v1 = now.c[own], there.c[own], now.v[own], there.v[own]
         if (x1 - np.maximum(x0, 0.0) > RISE * b[own]).any():
-            self._no("rise")
             return True
         soon = (v1 > 0.0) & (x1 < b[own]) & (x1 > -2.0 * b[own]) & ~np.isin(own, told.index)
         soon &= np.abs(_time_up(x1, b[own])) < 3.0 * te * v1
         if (np.abs(1.0 - v0[soon] / v1[soon]) * size / 2.0 > 3.0 * PROMISED * until).any():
-            self._no("pace")
             return True
         in_stiff = stiff.mask[own]
         scale = np.maximum(np.maximum(np.abs(x0), np.abs(x1)), b[own])
         of_class = layout.largest_own(now.c).reshape(layout.shape[0], -1).max(axis=1)[layout.label[own]]
         scale = np.where(np.minimum(x0, x1) < -10.0 * b[own], np.maximum(scale, 0.2 * of_class), scale)
         if (in_stiff & (np.abs(x1 - x0 - 0.5 * size * (v0 + v1)) > MOTION * scale)).any():
-            self._no("motion")
             return True
         end = Moment(self._chart, there.c, np.where(stiff.mask, (there.c - now.c) / size, there.v))
-        if self._steps.outgrown(stiff, now, end, size, learned):
-            self._no("growth")
-            return True
-        return False
+        return self._steps.outgrown(stiff, now, end, size, learned)
 
 
 def _time_up(x: np.ndarray, b: np.ndarray) -> np.ndarray:

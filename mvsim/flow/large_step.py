@@ -98,7 +98,6 @@ class LargeSteps:
         self.field, self.layout, self.chart, self.tolerance = field, layout, chart, tolerance
         self.charted = np.zeros(layout.size, bool)
         self.charted[chart.index] = True
-        self._off_chart_own = np.flatnonzero(layout.is_own & ~self.charted)
         self.gradients = 0
 
     def gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
@@ -153,9 +152,7 @@ class LargeSteps:
         end = Moment(self.chart, c, np.where(stiff.mask, (c - target) / gamma, speed / self.chart.slope(c)))
         return Step(end, iterations, self.error_of(stiff, now, past if order == 2 else None, end, h, told, learned), order)
 
-    def error_of(
-        self, stiff: StiffNeurons, now: Moment, past: Past | None, end: Moment, h: float, told: Foretold, learned: np.ndarray
-    ) -> float:
+    def error_of(self, stiff: StiffNeurons, now: Moment, past: Past | None, end: Moment, h: float, told: Foretold, learned: np.ndarray) -> float:
         """Return the error of a step in tolerances; `past` for the formula of second order.
 
         Its error is h^2 (h + h') / (3 (2 h + h')) times the second difference of the velocity, that of backward Euler h / 2 times the first one.
@@ -170,7 +167,9 @@ class LargeSteps:
 
         waiting = self.chart.index[(now.u < b)[self.chart.index] & ~stiff.mask[self.chart.index]]
         on_chart = local(end.w[waiting], now.w[waiting], None if past is None else past.moment.w[waiting])
-        hardly = (layout.is_own & learned[layout.view])[waiting] | (end.u[waiting] + 10.0 * min(told.next, 1e300) * np.maximum(end.w[waiting], 0.0) < b[waiting])
+        hardly = (layout.is_own & learned[layout.view])[waiting] | (
+            end.u[waiting] + 10.0 * min(told.next, 1e300) * np.maximum(end.w[waiting], 0.0) < b[waiting]
+        )
         errors = [on_chart / (np.abs(end.u[waiting]) + b[waiting]) / np.where(hardly, LOOSE, 1.0)]
         if (now.u[waiting] < -b[waiting]).any() and ((now.u[waiting] < -b[waiting]) & (end.u[waiting] > b[waiting])).any():
             return REFUSED
@@ -184,19 +183,19 @@ class LargeSteps:
         by_law = np.union1d(by_law, np.flatnonzero(rising))
         by_law = by_law[end.c[by_law] < b[by_law]]
         law = layout.law(by_law)
-        errors.append(error[by_law] * law.slope(end.c[by_law]) / (np.abs(law.to_y(end.c[by_law])) + b[by_law]) / np.where(stiff.mask[by_law], OWN, 1.0))
+        errors.append(
+            error[by_law] * law.slope(end.c[by_law]) / (np.abs(law.to_y(end.c[by_law])) + b[by_law]) / np.where(stiff.mask[by_law], OWN, 1.0)
+        )
         own = np.flatnonzero(layout.is_own & stiff.mask)
         own = own[np.maximum(now.c[own], end.c[own]) > -2.0 * b[own]]
         errors.append(error[own] / np.maximum(layout.largest_own(end.c)[layout.view[own]], b[own]) / OWN)
         if self.outgrown(stiff, now, end, h, learned):
             return OUTGROWN
-        sizes = [float(each.max(initial=0.0)) for each in errors]
-        self.which = "clock other law own".split()[int(np.argmax(sizes))] + str(int(max(sizes) / self.tolerance > 0.2)) + str(1 + (past is not None))  # TEMP
-        return max(sizes) / self.tolerance
+        return max(float(each.max(initial=0.0)) for each in errors) / self.tolerance
 
     def outgrown(self, stiff: StiffNeurons, now: Moment, end: Moment, h: float, learned: np.ndarray) -> bool:
         """Whether it is longer than the growth time of a correlation of a stiff neuron, in a class in which a view is still to escape."""
         layout = self.layout
-        some = np.flatnonzero(stiff.mask & ~learned.reshape(layout.shape[0], -1).all(axis=1)[layout.label])
+        some = np.flatnonzero(stiff.mask & layout.is_open(learned))
         some = some[(np.maximum(now.c, end.c)[some] > 0.0) & (np.minimum(now.c, end.c)[some] < 2.0 * layout.threshold[some])]
         return outgrows(h, end.c[some] - now.c[some], end.v[some] - now.v[some], MOVES * layout.threshold[some])

@@ -64,6 +64,10 @@ class Layout:
         """Return (k V,) bool: the views that have escaped."""
         return self.largest_own(c) > LEARNED * self.threshold[self.own].reshape(self.shape[0], self.shape[1], -1)[:, 0].ravel()
 
+    def is_open(self, learned: np.ndarray) -> np.ndarray:
+        """Return (n,) bool: whether a view of the class of each correlation is still to escape, where those of (k V,) have."""
+        return np.asarray(~np.all(learned.reshape(self.shape[0], -1), axis=1))[self.label]
+
     def largest_of_neurons(self, c: np.ndarray) -> np.ndarray:
         """Return (n,): the largest modulus in the neuron of each correlation."""
         return np.repeat(np.abs(c).reshape(-1, self.features).max(axis=1), self.features)

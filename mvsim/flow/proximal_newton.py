@@ -8,8 +8,10 @@ and the one that is meant is the one reached from the state before by descent: a
 flow only to that one. A long step of escaped neurons crosses dozens of kinks, where a correlation passes between the power and the linear part of the
 activation. There the Hessian jumps and full Newton steps fall into cycles of two. So a step is taken only if Phi falls or the next correction is
 half as large, and the Hessian, an arrow matrix that costs two or three gradients, is made anew at every iterate at which Newton is slow.
-Started from the state before instead of an extrapolation, and solved to a twentieth of what a step may be wrong, this solved all of a collection of
-hard equations; secants, Anderson's mixing and averaged Hessians did not.
+Between two Hessians the changes of the gradient correct the last one, as in the L-BFGS method (J. Nocedal, Mathematics of Computation 35, 1980): the
+arrow leaves out a part of the Hessian, so that plain corrections only shrink by a constant factor.
+Started from the state before instead of an extrapolation, and solved to a twentieth of what a step may be wrong, this solves equations that
+secants of single coordinates, Anderson's mixing and averaged Hessians do not.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ LARGEST_OF_ALL = 30.0
 """Most that a single correlation may still be wrong, in parts of what all may be in the mean square."""
 
 SECANTS = 4
+"""Changes of the gradient that are remembered within one equation."""
 
 HALVINGS, SHORTER = 8, 0.35
 """Attempts at one iterate, and by what they become shorter."""
@@ -54,7 +57,7 @@ class Accuracy(NamedTuple):
     own: np.ndarray
     own_error: float
     iterations: int = 12
-    slow: float = 0.4
+    slow: float = 0.8
 
     def size(self, correction: np.ndarray) -> float:
         """Return the root mean square of a correction."""
@@ -116,7 +119,7 @@ def minimise(stiff: StiffNeurons, c: np.ndarray, x: np.ndarray, target: np.ndarr
     def learn(s: np.ndarray, y: np.ndarray) -> None:
         if float(s @ y) > 1e-4 * float(s @ s):
             secants.append((s, y))
-            del secants[:-int(SECANTS)]
+            del secants[:-SECANTS]
 
     fresh = not stiff.is_known
     if fresh:

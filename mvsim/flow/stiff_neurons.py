@@ -93,7 +93,7 @@ class StiffNeurons:
 
 def stiff_neurons(layout: Layout, c: np.ndarray) -> np.ndarray:
     """Return (k m,) bool: whether any correlation of each neuron has nearly escaped."""
-    return (c > JOINS * layout.threshold).reshape(-1, layout.features).any(axis=1)
+    return np.asarray(np.any((c > JOINS * layout.threshold).reshape(-1, layout.features), axis=1))
 
 
 def _restricted(field: Field, layout: Layout, c: np.ndarray, index: np.ndarray) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
