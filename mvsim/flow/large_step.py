@@ -24,7 +24,8 @@ from mvsim.base.errors import DivergedError
 from mvsim.flow.base import Field
 from mvsim.flow.chart import EscapeChart
 from mvsim.flow.foretold import Foretold
-from mvsim.flow.growth import outgrows
+from mvsim.flow.growth import outruns_growth
+from mvsim.flow.interface import Motion
 from mvsim.flow.layout import Layout
 from mvsim.flow.moment import Moment
 from mvsim.flow.proximal_newton import Accuracy, minimise
@@ -198,4 +199,5 @@ class LargeSteps:
         layout = self.layout
         some = np.flatnonzero(stiff.mask & layout.is_open(learned))
         some = some[(np.maximum(now.c, end.c)[some] > 0.0) & (np.minimum(now.c, end.c)[some] < 2.0 * layout.threshold[some])]
-        return outgrows(h, end.c[some] - now.c[some], end.v[some] - now.v[some], MOVES * layout.threshold[some])
+        before, after = (Motion(at.c[some], at.v[some]) for at in (now, end))
+        return outruns_growth(h, before, after, MOVES * layout.threshold[some])
