@@ -174,7 +174,7 @@ def test_a_bug_asks_to_be_reported_and_traces_back_on_request(wanted, mvsim, mon
         ["plot", NASTY],
         ["plot", "missing.nc", "-o", NASTY],
         ["verify", NASTY],
-        ["verify", "--theorem", NASTY],
+        ["verify", f"midpoint/{NASTY}"],
         [NASTY],
     ],
     ids=lambda words: " ".join(word[:12] for word in words),
