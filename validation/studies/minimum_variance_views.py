@@ -1,8 +1,8 @@
 """Which of two views a two-layer network learns under weight decay, label smoothing, Mixup and Midpoint Mixup, if one view varies less.
 
-The paper on minimum-variance features predicts for linear models that label smoothing and Mixup learn the view of least variance, whatever its mean, and
-that weight decay does not. Measured is the share of the squared positive correlations of own classes that lies in view 1, over ten seeds, for three laws
-of the coefficients:
+The paper on minimum-variance features predicts for linear models that label smoothing and Mixup learn the view of least variance, whatever its mean,
+and that weight decay does not. Measured is the share of squared correlations of own classes, of those that are positive, that lies in view 1. There
+are ten seeds, and three laws of the coefficients:
 
   unequal    view 1 has coefficient 1, view 2 is uniform on [0.4, 1.6], drawn for each patch
   stronger   the same with view 2 on [0.7, 2.3]: it varies more and is larger
@@ -120,8 +120,6 @@ def pictures(results: dict[str, Any]) -> dict[str, Figure]:
             errors = [cell["interval"][1] - cell["mean"] for cell in cells]
             means = [cell["mean"] for cell in cells]
             axes.errorbar(means, heights, xerr=errors, fmt="os^"[number], color=colours[law], markersize=4, label=labels[law])
-                [cell["mean"] for cell in cells], heights, xerr=errors, fmt="os^"[number], color=colours[law], markersize=4, label=labels[law]
-            )
         axes.axvline(0.5, color=MARK, linewidth=0.6, linestyle=":")
         axes.set_yticks(range(len(METHODS)), list(METHODS))
         axes.invert_yaxis()
