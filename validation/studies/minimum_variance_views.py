@@ -124,6 +124,6 @@ def pictures(results: dict[str, Any]) -> dict[str, Figure]:
         axes.set_yticks(range(len(METHODS)), list(METHODS))
         axes.invert_yaxis()
         axes.set_xlim(0.0, 1.0)
-        axes.set_xlabel("share of squared correlations in view 1 (coefficient 1)")
+        axes.set_xlabel("share of squared correlations in view 1")
         figure.legend(loc="outside upper left", ncols=1, title="view 1 has coefficient 1, or:", alignment="left")
         return {"minimum-variance-views": figure}
