@@ -1,8 +1,9 @@
 """The figures of the paper on minimum-variance features, how long the high-variance feature is remembered, and how much weight decay brings it back.
 
-Label smoothing forgets w_H at the rate of the least eigenvalue of the Hessian at the minimiser, eps (1 - eps) lambda_min(E x x^T), which is small where
+Label smoothing forgets w_H at the rate of the least eigenvalue of the Hessian at the minimiser, eps (1 - eps) lambda_min(E x x^T). It is small where
 both features have means that are large beside their deviations. Measured is the slope of log |w_H| along the population gradient flow from 0, on
-Definition 4.1 with gamma = 0.1 and U[0.2, 1], against that eigenvalue. And the weight decay at which |w_L| = |w_H| beside label smoothing and Mixup.
+Definition 4.1 with gamma = 0.1 and U[0.2, 1], against that eigenvalue. So is the weight decay at which |w_L| = |w_H| beside label smoothing and
+Mixup.
 
 Fails unless the slope is that eigenvalue to 1 %, training at the fast rate ends within 0.1 of the exact minimiser under weight decay, and at the slow
 rate does not forget w_H under Mixup. Control: without label smoothing w_H grows. Pictures are figures/minimum-variance-1.png and -2, -3, -6, -7.
@@ -100,7 +101,7 @@ def judge(results: dict[str, Any]) -> list[str]:
 def headline(results: dict[str, Any]) -> str:
     row = results["forgetting"]["0.05"]
     return (
-        f"Label smoothing learns w_H first, then forgets it at the rate of the least eigenvalue: to 1 % at t = {row['forgotten']:.3g} for eps = 0.05; "
+        f"Label smoothing learns w_H first and forgets it at the rate of the least eigenvalue: to 1 % at t = {row['forgotten']:.3g}, eps = 0.05; "
         f"in 100 epochs of Adam at rate {SLOW:g} nothing separates"
     )
 
