@@ -12,11 +12,11 @@ from cyclopts import Group, Parameter
 
 from mvsim.base.echo import escaped, path_text, quantity
 from mvsim.base.errors import UsageError
-from mvsim.base.free_memory import available_bytes
+from mvsim.base.limits import available_bytes, limit_memory
 from mvsim.base.options import choices_of
 from mvsim.cli.config import read_toml
 from mvsim.cli.dispatch import DONE, INCONCLUSIVE
-from mvsim.cli.options import FLAG, INTEGER, Flags, Json, Quiet, with_flags
+from mvsim.cli.options import FLAG, INTEGER, Flags, Json, Memory, Quiet, with_flags
 from mvsim.cli.output import TIMING_NOTICE, note
 from mvsim.cli.progress import duration
 from mvsim.cli.sweep_progress import SweepDisplay, summary
@@ -78,6 +78,7 @@ def sweep(
     until: Annotated[float | None, Parameter(help="Runs that ended before they settled go on to this time.")] = None,
     extend: Annotated[bool, FLAG, Parameter(help="Add cells to the study that the folder holds, or make some of its cells.")] = False,
     checkpoint_seconds: Annotated[float, Parameter(help="Seconds between two saves of a run.")] = CHECKPOINT_SECONDS,
+    memory: Memory = None,
     json_: Json = False,
     quiet: Quiet = False,
     **given: str,
@@ -86,6 +87,7 @@ def sweep(
 
     The folder is the only record: the same command, repeated after whatever ended it, makes what is not there yet.
     """
+    limit_memory(memory)
     asked = _study(study, given, zip_, regime)
     if cells:
         print(len(asked.cells))

@@ -9,13 +9,8 @@ from functools import cache
 
 import numpy as np
 
+from mvsim.base.limits import available_cores
 from mvsim.multi_view.kernels.jit.loops.work_list import abandon, is_abandoned, work_list
-
-
-def available_threads() -> int:
-    """Return the number of cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
 
 WORTH_A_THREAD = 1_000_000
 """Multiply-adds below which handing work to another thread costs more than it saves."""
@@ -23,7 +18,7 @@ WORTH_A_THREAD = 1_000_000
 
 def threads_for(threads: int | None, operations: float) -> int:
     """Return the number of threads to use; for None, all available ones that get `WORTH_A_THREAD` operations each."""
-    return max(1, min(available_threads(), int(operations / WORTH_A_THREAD))) if threads is None else threads
+    return max(1, min(available_cores(), int(operations / WORTH_A_THREAD))) if threads is None else threads
 
 
 @cache
