@@ -27,7 +27,7 @@ INCONCLUSIVE = 3
 BUG = 70
 INTERRUPTED = 130
 
-HANDLED = (MvsimError, CycloptsError, OSError, MemoryError, KeyboardInterrupt)
+HANDLED = (MvsimError, CycloptsError, OSError, MemoryError, ImportError, KeyboardInterrupt)
 """Everything that says by itself what is wrong; any other exception is a bug of mvsim."""
 
 TRACEBACK = "MVSIM_TRACEBACK"
@@ -120,6 +120,10 @@ def message(error: BaseException, arguments: Sequence[str]) -> str:
         reason = error.strerror or str(error) or type(error).__name__
         advice = "; give a shorter name" if error.errno == errno.ENAMETOOLONG else ""
         return _one_line(f"{path_text(error.filename) if error.filename else 'standard output'}: {reason}{advice}")
+    if isinstance(error, ImportError):
+        first = _innermost(error)
+        library = f"{first.name}: " if isinstance(first, ImportError) and first.name else ""
+        return _one_line(f"{library}a library cannot be loaded ({_name(first)}); raise the limits of this shell (ulimit -v), or install it again")
     if isinstance(error, CycloptsError):
         return _parser_message(error, arguments)
     if isinstance(error, MvsimError):
@@ -148,6 +152,13 @@ def _parser_message(error: CycloptsError, arguments: Sequence[str]) -> str:
         if len(word) > LONGEST or not word.isprintable():
             text = text.replace(word, shortened(word))
     return shortened(" ".join(text.split()), _LONGEST_LINE)
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """Return the error from which another one came."""
+    while (cause := error.__cause__ or error.__context__) is not None:
+        error = cause
+    return error
 
 
 def _word(error: UnknownOptionError) -> str:

@@ -5,10 +5,10 @@ import pytest
 from altered_runs import altered
 
 from mvsim.multi_view.diagnostics import output_ranges
-from mvsim.papers.midpoint_mixup import permanence as statements
-from mvsim.papers.midpoint_mixup.evidence import permanence
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
 from mvsim.papers.midpoint_mixup.judge_run import judge
+from mvsim.papers.midpoint_mixup.theorems import permanence as statements
+from mvsim.papers.midpoint_mixup.theorems import predicted_escapes as permanence
 from mvsim.papers.midpoint_mixup.theorems.definition import Learned
 from mvsim.papers.midpoint_mixup.theorems.permanence import nothing_undoes_it, one_feature_stays
 from mvsim.runs.run import Run

@@ -105,16 +105,13 @@ def nothing_undoes_it(evidence: Evidence, theorem: str) -> Verdict:
 
 
 def _extrapolated(moment: Moment) -> str:
-    """Say that a time lies beyond what such predictions were tested on, if it does."""
     return f"; such predictions were tested over {TESTED:g} decades of time only" if moment.is_extrapolated else ""
 
 
 def _too_few(records: int) -> str:
-    """Say why nothing is predicted of a run that has just settled."""
     return f"too short for a prediction: {records} records since things settled, a trend needs {FEWEST}; go on with --resume and a later --t-end"
 
 
 def _reached(evidence: Evidence) -> str:
-    """Say how far the run was followed."""
     end = np.log(max(float(evidence.times[-1]), 1e-300))
     return f"followed to t = 10^{end / np.log(10.0):.3g} = k^{end / evidence.log_k:.3g}"
