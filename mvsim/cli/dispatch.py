@@ -147,6 +147,11 @@ def _parser_message(error: CycloptsError, arguments: Sequence[str]) -> str:
     words = {*arguments, *(text for text in (getattr(token, "value", None), getattr(token, "keyword", None)) if text)}
     if isinstance(error, UnknownOptionError) and "--" in arguments and _word(error) in arguments[list(arguments).index("--") :]:
         return f"{shortened(_word(error))}: follows --, after which no option is read; remove the --"
+    if isinstance(error, UnknownOptionError):
+        names = [name for argument in error.argument_collection or () for name in argument.names]
+        other = next((name for name in names if name.lower() == _word(error).lower()), None)
+        if other is not None:
+            return f"Unknown option: {shortened(_word(error))}. Did you mean {other}?"
     text = str(error)
     for word in sorted(words, key=len, reverse=True):
         if len(word) > LONGEST or not word.isprintable():

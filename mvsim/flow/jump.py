@@ -46,6 +46,9 @@ MOTION = 0.3
 RISE = 0.15
 """Part of its threshold by which an own correlation may come up unforetold."""
 
+MOST_RISE = 1e-4
+"""Part of itself by which the loss may rise in a jump; along the flow it never rises."""
+
 CLIPPED = 0.1
 """Part of the largest correlation of its neuron by which one that is not on the chart may move."""
 
@@ -214,6 +217,11 @@ class Jumps:
         c[leads.held] = leads.moved(now.c, mean, size)
         v = np.where(stiff.mask, (c - now.c) / size, there.w / self._chart.slope(c))
         v[leads.held] = leads.velocity(c, ended)
+        try:
+            if self._steps.gradient(c)[0] > (1.0 + MOST_RISE) * self._steps.gradient(now.c)[0]:
+                return None
+        except DivergedError:
+            return None
         errors = np.zeros(layout.size)
         errors[leads.index] = wrong
         return Jump(Moment(self._chart, c, v), size, False, errors)
