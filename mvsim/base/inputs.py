@@ -153,8 +153,11 @@ def describe_invalid(item: Any, path: str) -> str:
 
 def _allowed(item: Any) -> str | None:
     """Say which bound a value exceeds, as pydantic writes 1e-30 with all its digits, or that it is no table, for which pydantic names a class."""
-    if item["type"] in ("model_type", "dataclass_type", "dict_type"):
+    if item["type"] in ("model_type", "model_attributes_type", "dataclass_type", "dict_type"):
         return "must be a table of names and values"
+    if item["type"] in ("union_tag_invalid", "union_tag_not_found"):
+        names = item["ctx"].get("expected_tags", "").replace("'", "")
+        return f"{item['ctx']['discriminator']} must be {f'one of {names}' if names else 'given'}".replace("'", "")
     if item["type"] == "too_short":
         return f"must have at least {item['ctx']['min_length']} entries" if item["ctx"]["min_length"] > 1 else "must not be empty"
     for name, words in (("ge", "at least"), ("gt", "more than"), ("le", "at most"), ("lt", "less than")):

@@ -150,7 +150,7 @@ def test_a_damaged_run_is_a_failure_that_is_named_and_left(mvsim, study, tmp_pat
         assert result.code == 1
         assert "3 of 4 cells done, 3 of them undecided (not settled), 1 failed" in result.out
         line = next(line for line in result.out.splitlines() if "move it away" in line)
-        assert re.fullmatch(r"cell \d \(method=erm, seed=\d\): failed: .* truncated or damaged .*; move it away, and the run is made again", line)
+        assert re.fullmatch(r"cell \d \(method=erm, seed=\d\): failed: .*damaged after it was saved.*; move it away, and the run is made again", line)
         assert "--retry" not in result.out
     assert first.read_bytes() == whole[:3000]
     assert not list((tmp_path / "small").glob("*.failed.json"))
@@ -314,7 +314,7 @@ def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
 
 def test_without_jinja_a_report_is_refused_before_any_work(mvsim, swept, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    monkeypatch.setattr("mvsim.cli.report.open_runs", None)
+    monkeypatch.setattr("mvsim.cli.report.open_sweep", None)
     result = mvsim("report", "runs")
     assert (result.code, result.err.count("\n")) == (2, 1)
     assert 'report: needs Jinja2, which is not installed; install it with `pip install ".[report]"`' in result.err

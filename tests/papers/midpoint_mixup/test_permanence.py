@@ -122,12 +122,6 @@ def test_a_margin_is_that_of_one_point(midpoint):
     assert output_ranges(outputs, labels).margin_min.tolist() == [3.0, 7.0]
 
 
-def test_files_without_margins_predict_nothing(midpoint):
-    run = margins(midpoint, np.full(len(TIMES), 3.0)).run
-    verdict = nothing_undoes_it(Evidence(Run(run.dataset.drop_vars("margin_min"), run.provenance)), "4.7")
-    assert (verdict.status, verdict.detail) == ("not applicable", "the file is of a version that did not record margins")
-
-
 def test_noise_that_becomes_linear_is_predicted(midpoint):
     p, x = midpoint.parameters, np.log(TIMES / TIMES[-1])
     scale = p.rho / (2 * p.Q * p.delta4)

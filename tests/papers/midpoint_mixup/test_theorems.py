@@ -401,15 +401,15 @@ def test_over_seeds_counts_runs_and_classes():
 
 
 def test_a_theorem_holds_in_runs_in_which_all_of_its_parts_do():
-    """Five of twenty runs fail one part and five others the other: each part is consistent with 1 - 1/k, the theorem is not."""
-    parts = [("fails", "holds")] * 5 + [("holds", "fails")] * 5 + [("holds", "holds")] * 10
+    """Ten of a hundred runs fail one part and ten others the other: each part is consistent with 1 - 1/k, the theorem is not."""
+    parts = [("fails", "holds")] * 10 + [("holds", "fails")] * 10 + [("holds", "holds")] * 80
     names = ("training accuracy", "features")
     judgements = [Judgement(of_k(10), [of_theorem(part, status) for part, status in zip(names, of_run, strict=True)]) for of_run in parts]
     found = {verdict.name: verdict for verdict in over_seeds("Theorem 4.7", 10, judgements)}
     assert {found[f"Theorem 4.7 ({name}), k = 10"].status for name in names} == {"consistent"}
     joint = found["Theorem 4.7, k = 10"]
-    assert (joint.status, joint.measured, joint.kind, joint.number, joint.part) == ("contradicted", 0.5, "theorem", "4.7", "")
-    assert joint.count == Count(10, 20, "runs")
+    assert (joint.status, joint.measured, joint.kind, joint.number, joint.part) == ("contradicted", 0.8, "theorem", "4.7", "")
+    assert joint.count == Count(80, 100, "runs")
     assert joint.statement.endswith(": all of it in one run: training accuracy; features")
 
 
@@ -456,7 +456,7 @@ def test_the_run_that_refutes_an_identity_is_named_by_its_seed():
     errors = (0.1, 0.2, 3.0, 0.3)
     judgements = [Judgement(run, [features_are("holds", 1.0), at_most("Replay", "=", of, 1.0)]) for run, of in zip(runs, errors, strict=True)]
     found = {verdict.name: verdict for verdict in over_seeds("Theorem 4.7", 10, judgements)}["Replay, k = 10"]
-    assert found.detail.startswith("the worst of 4 runs, seed 2: ")
+    assert found.detail.startswith("the worst of 4 seeds, 2 (1 fails, 3 holds; ")
 
 
 def test_a_run_that_is_too_short_says_how_far_to_go():

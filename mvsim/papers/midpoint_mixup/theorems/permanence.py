@@ -86,8 +86,6 @@ def nothing_undoes_it(evidence: Evidence, theorem: str) -> Verdict:
     statement = "the power C of k such that outputs on training points are predicted to keep their order up to t = k^C"
     margin = evidence.least_margin[:, evidence.class_sizes > 0].min(axis=1)
     linear = noise(evidence)
-    if np.isnan(margin[-1]):
-        return not_applicable(name, statement, "the file is of a version that did not record margins")
     if not margin[-1] > 0.0:
         return not_applicable(name, statement, f"the least margin of a training point is {margin[-1]:.4g}: it is not right, and trends tell nothing")
     fitted = trend(evidence, np.stack([margin, linear], axis=1))
