@@ -125,6 +125,6 @@ def pictures(results: dict[str, Any]) -> dict[str, Figure]:
         axes.invert_yaxis()
         axes.set_xlim(0.0, 1.0)
         axes.set_xlabel("share of squared correlations in view 1\n(coefficient 1, in the mirrored law uniform)")
-        axes.legend(loc="upper right", title="View 2:", alignment="left")
+        axes.legend(loc="lower left", title="View 2:", alignment="left", borderaxespad=0.2, handletextpad=0.2, handlelength=1.2)
         figure.suptitle("Label smoothing and both Mixups prefer\nthe view that varies less", fontsize=9, x=0.01, ha="left")
         return {"minimum-variance-views": figure}
