@@ -110,9 +110,9 @@ def passage(results: dict[str, Any]) -> str:
 
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:
     colours = {"unequal": FIRST, "stronger": SECOND, "mirrored": MARK}
-    labels = {"unequal": "view 2 on [0.4, 1.6]", "stronger": "view 2 on [0.7, 2.3]", "mirrored": "mirrored (Definition 4.1)"}
+    labels = {"unequal": "on [0.4, 1.6]", "stronger": "on [0.7, 2.3]", "mirrored": "1 - view 1"}
     with styled():
-        figure = Figure(figsize=(3.3, 2.9))
+        figure = Figure(figsize=(3.3, 3.2))
         axes = figure.subplots()
         for number, law in enumerate(LAWS):
             cells = [results["rows"][f"{law}, {name}"] for name in METHODS]
@@ -124,6 +124,7 @@ def pictures(results: dict[str, Any]) -> dict[str, Figure]:
         axes.set_yticks(range(len(METHODS)), list(METHODS))
         axes.invert_yaxis()
         axes.set_xlim(0.0, 1.0)
-        axes.set_xlabel("share of squared correlations in view 1")
-        figure.legend(loc="outside upper left", ncols=1, title="view 1 has coefficient 1, or:", alignment="left")
+        axes.set_xlabel("share of squared correlations in view 1\n(coefficient 1, in the mirrored law uniform)")
+        axes.legend(loc="lower left", title="View 2:", alignment="left", borderaxespad=0.2, handletextpad=0.2, handlelength=1.2)
+        figure.suptitle("Label smoothing and both Mixups prefer\nthe view that varies less", fontsize=9, x=0.01, ha="left")
         return {"minimum-variance-views": figure}
