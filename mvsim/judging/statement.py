@@ -73,12 +73,12 @@ class Section:
         return {"title": self.title, "place": self.place, "regimes": self.regimes, "verdicts": [verdict.as_dict() for verdict in self.verdicts]}
 
 
-Shown = Callable[[str], AbstractContextManager[Any]]
+ProgressDisplay = Callable[[str], AbstractContextManager[Any]]
 """Shows how a run goes, given which run of how many it is."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """How statements are to be judged.
 
     Attributes
@@ -102,18 +102,61 @@ class Asked:
     folder: Path = Path("mvsim-runs")
     threads: int | None = None
     follow: bool = True
-    progress: Shown | None = None
+    progress: ProgressDisplay | None = None
 
 
-class Judged(Protocol):
+class Procedure(Protocol):
     """How statements are judged: `mvsim.judging.from_seeds.FromSeeds`, or by runs that a paper makes."""
 
     @property
     def makes_runs(self) -> bool:
-        """Whether runs are made for it, to which ``folder``, ``threads``, ``follow`` and ``progress`` of `Asked` apply."""
+        """Whether runs are made for it, to which ``folder``, ``threads``, ``follow`` and ``progress`` of `Request` apply."""
 
-    def sections(self, statements: Sequence[Statement], settings: Sequence[Any], asked: Asked) -> Iterator[Section]:
+    def sections(self, statements: Sequence[Statement], settings: Sequence[Any], request: Request) -> Iterator[Section]:
         """Judge statements that share this way at settings of different sizes."""
+
+
+class RunProcedure(Procedure, Protocol):
+    """A procedure by runs that are made."""
+
+    @property
+    def theorem(self) -> str:
+        """Number of the theorem whose runs these are."""
+
+    @property
+    def method(self) -> str:
+        """Training loss of the runs."""
+
+    def runs_present(self, setting: Any, request: Request) -> int:
+        """Return how many of the runs are in the folder."""
+
+
+class RunJudge(NamedTuple):
+    """What a paper says of runs that exist. Runs and sweeps have no type in this room, which lies below them.
+
+    Attributes
+    ----------
+    runs : callable
+        (runs or names of files, numbers of theorems or none, what is called before a run, points that they were trained on or None) -> a section
+        for each run and theorem.
+    sweep : callable
+        (runs of a sweep, what is called before a run) -> sections.
+    cells : callable
+        Runs of a sweep -> the cells that the paper speaks of, done or not, each with its standing.
+    following_limit : float
+        How often the time of the first escapes a run is continued to at most.
+    draws : int
+        Fresh draws for each class on which a learned feature has to be right.
+    coarsest_rtol : float
+        Largest relative tolerance at which a run is told from a changed one.
+    """
+
+    runs: Callable[..., Iterator[Section]]
+    sweep: Callable[..., Iterator[Section]]
+    cells: Callable[[Any], list[Any]]
+    following_limit: float
+    draws: int
+    coarsest_rtol: float
 
 
 @dataclass(frozen=True)
@@ -154,7 +197,7 @@ class Statement:
         As the paper has them: "theorem", "4.6". Together they are its identifier, "theorem-4.6".
     says : str
         What it says, in a line.
-    judged : Judged
+    procedure : Procedure
         How it is judged.
     setting : type of pydantic model
         Its fields are the options of the statement, on the command line and in Python.
@@ -171,7 +214,7 @@ class Statement:
     controls : tuple of Control
         What its check must not pass.
     step : bool
-        Whether it is a step of a proof or a definition, which counts for an exit code only if it is asked for.
+        Whether it is a step of a proof or a definition, which counts for an exit code only if it is request for.
     about : str
         Which runs it speaks of, if not of all: "losses of mixed points".
     """
@@ -179,7 +222,7 @@ class Statement:
     kind: Kind
     number: str
     says: str
-    judged: Judged
+    procedure: Procedure
     setting: type[BaseModel]
     size: str = "k"
     sizes: tuple[int, ...] = (10,)
@@ -235,6 +278,8 @@ class Paper:
         Number of a figure -> what draws it; its docstring says what it shows.
     controls : callable, optional
         Folder for runs -> the controls that `mvsim verify --controls` runs, section by section.
+    on_runs : RunJudge, optional
+        How it judges runs that exist, if it speaks of runs.
     """
 
     name: str
@@ -243,6 +288,7 @@ class Paper:
     statements: tuple[Statement, ...]
     figures: Mapping[str, Figure] = field(default_factory=dict)
     controls: Callable[[Path], Iterator[Section]] | None = None
+    on_runs: RunJudge | None = None
 
     @cached_property
     def by_name(self) -> dict[str, Statement]:

@@ -13,7 +13,7 @@ from mvsim.judging.statement import Section, Statement
 from mvsim.judging.verdict import Verdict
 from mvsim.multi_view.parameters import Parameters, assumption_of
 from mvsim.multi_view.parameters.models import NETWORK
-from mvsim.papers.midpoint_mixup.theorems.definition import DRAWS
+from mvsim.papers.on_runs import run_judges
 from mvsim.pictures import run_figure
 from mvsim.pictures.labels import method_name
 from mvsim.pictures.sweep_figure import sweep_figure
@@ -85,7 +85,7 @@ class Report:
     @property
     def verdict_draws(self) -> int:
         """Fresh draws for each class of which a verdict asks whether all are right."""
-        return DRAWS
+        return max(judge.draws for judge in run_judges())
 
     @property
     def answer(self) -> str:
