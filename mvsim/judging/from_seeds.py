@@ -19,15 +19,10 @@ ROUNDOFF = 1e-9
 
 @dataclass(frozen=True)
 class FromSeeds:
-    """Judge a statement by what a function says of a setting and a seed.
+    """Judge a statement by what a function says of a setting and a seed."""
 
-    Attributes
-    ----------
-    judge : callable
-        (setting, seed) -> verdicts, each named after the part of the statement that it is about; empty for all of it. What is decided is to hold for
-        every seed: the worst counts. Of what is measured the median is reported.
-    """
-
+    # (setting, seed) -> verdicts, each named after the part of the statement that it is about; empty for all of it. What is decided is to hold for
+    # every seed: the worst counts. Of what is measured the median is reported
     judge: Callable[[Any, int], list[Verdict]]
     makes_runs: ClassVar[bool] = False
 

@@ -36,51 +36,22 @@ class Table:
 
 @dataclass(frozen=True)
 class Report:
-    """What a page says.
-
-    Attributes
-    ----------
-    title : str
-        What it is about.
-    summary : list of str
-        What came out, in words, a paragraph each.
-    sections : list of Section
-        All verdicts.
-    regime : dict
-        Departures of the parameters from what is assumed, in words, each with the runs that have it; without runs it is common to all.
-    assumption : str
-        What is assumed.
-    figures : list of str
-        SVG elements.
-    tables : list of Table
-        Runs, or cells.
-    provenance : list of Table
-        Where the runs come from.
-    commands : list of str
-        What makes the runs and this report again.
-    draws : int, optional
-        Fresh draws for each class, in the runs of a sweep.
-    statements : sequence of Statement
-        Those that were asked for by name; by default the theorems.
-    strict : bool
-        Whether all steps of the proofs were.
-    code : int, optional
-        Exit code of the answer, if it is given; by default that of the verdicts.
-    """
+    """What a page says."""
 
     title: str
-    summary: list[str]
+    summary: list[str]  # what came out, in words, a paragraph each
     sections: list[Section]
+    # Departures of the parameters from what is assumed, in words, each with the runs that have it; without runs it is common to all
     regime: dict[str, str]
-    assumption: str = NETWORK.assumption
-    figures: list[str] = field(default_factory=list)
-    tables: list[Table] = field(default_factory=list)
-    provenance: list[Table] = field(default_factory=list)
-    commands: list[str] = field(default_factory=list)
-    draws: int | None = None
-    statements: Sequence[Statement] = ()
-    strict: bool = False
-    code: int | None = None
+    assumption: str = NETWORK.assumption  # what is assumed
+    figures: list[str] = field(default_factory=list)  # SVG elements
+    tables: list[Table] = field(default_factory=list)  # Runs, or cells
+    provenance: list[Table] = field(default_factory=list)  # where the runs come from
+    commands: list[str] = field(default_factory=list)  # what makes the runs and this report again
+    draws: int | None = None  # fresh draws for each class, in the runs of a sweep
+    statements: Sequence[Statement] = ()  # Those that were asked for by name; by default the theorems
+    strict: bool = False  # whether all steps of the proofs were
+    code: int | None = None  # Exit code of the answer, if it is given; by default that of the verdicts
 
     @property
     def verdict_draws(self) -> int:

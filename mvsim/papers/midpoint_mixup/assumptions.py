@@ -49,18 +49,10 @@ FEW_POINTS = 10
 
 
 class Premise(NamedTuple):
-    """Something that a proof uses, and how a run stands to it.
+    """Something that a proof uses, and how a run stands to it."""
 
-    Attributes
-    ----------
-    deviation : Deviation
-        Its name, its value in the run, what is assumed, and both in words.
-    holds : bool
-        Whether it holds, with the conventions of this module for "much less".
-    """
-
-    deviation: Deviation
-    holds: bool
+    deviation: Deviation  # its name, its value in the run, what is assumed, and both in words
+    holds: bool  # whether it holds, with the conventions of this module for "much less"
 
 
 def premises(evidence: Evidence) -> list[Premise]:

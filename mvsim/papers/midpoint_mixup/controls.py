@@ -58,11 +58,7 @@ def _trained(theorem: str, method: str, **options: Any) -> Callable[..., list[Ve
 
 
 def _followed(
-    theorem: str,
-    method: str,
-    change: Callable[[Parameters], Parameters] = lambda p: p,
-    relabelled: bool = False,
-    **options: Any,
+    theorem: str, method: str, change: Callable[[Parameters], Parameters] = lambda p: p, relabelled: bool = False, **options: Any
 ) -> Callable[..., list[Verdict]]:
     """Judge a run with changed parameters, options or labels by a theorem, ten times later each time, until it is decided."""
 

@@ -26,7 +26,7 @@ from mvsim.papers.midpoint_mixup.run_checks.gradient_flow import gradient_flow
 from mvsim.papers.midpoint_mixup.run_checks.origin import origin
 from mvsim.papers.midpoint_mixup.run_checks.records import records
 from mvsim.papers.midpoint_mixup.run_checks.replay_of_flow import replayed
-from mvsim.papers.midpoint_mixup.section_3.premises import check_two_views
+from mvsim.papers.midpoint_mixup.section_3.sample import check_two_views
 from mvsim.papers.midpoint_mixup.theorems.definition import Learned, classes_told, definition_4_5, learned_features
 from mvsim.papers.midpoint_mixup.theorems.permanence import not_for_long, permanence
 from mvsim.papers.midpoint_mixup.theorems.theorems import THEOREMS

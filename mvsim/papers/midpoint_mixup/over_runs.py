@@ -54,13 +54,7 @@ def parameters_on_path(path: str = "default", **fields: Any) -> Parameters:
 
 @dataclass(frozen=True)
 class OnRuns:
-    """Judge a theorem and the steps of its proof on runs over seeds, making those that are missing.
-
-    Attributes
-    ----------
-    theorem : str
-        Its number.
-    """
+    """Judge a theorem and the steps of its proof on runs over seeds, making those that are missing."""
 
     theorem: str
     makes_runs: ClassVar[bool] = True

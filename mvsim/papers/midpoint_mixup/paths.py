@@ -14,21 +14,11 @@ from mvsim.multi_view.parameters.model import Parameters
 
 
 class NamedPath(NamedTuple):
-    """A path with a name.
+    """A path with a name."""
 
-    Attributes
-    ----------
-    make : callable
-        k and other fields -> `Parameters`.
-    meaning : str
-        Which d it has.
-    takes_d : bool
-        Whether d may be given besides.
-    """
-
-    make: Callable[..., Parameters]
-    meaning: str
-    takes_d: bool = False
+    make: Callable[..., Parameters]  # k and other fields -> `Parameters`
+    meaning: str  # which d it has
+    takes_d: bool = False  # whether d may be given besides
 
 
 NAMED_PATHS = {"literal": NamedPath(Parameters.literal, "d = k^20"), "default": NamedPath(Parameters, "the d of parameters", takes_d=True)}

@@ -6,7 +6,7 @@ from tiny_run import simulate
 
 from mvsim.flow.flow import MARK_EVERY
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
-from mvsim.papers.midpoint_mixup.run_checks.differences import relative_difference
+from mvsim.papers.midpoint_mixup.run_checks.origin import relative_difference
 from mvsim.papers.midpoint_mixup.run_checks.records import NOT_OF_THE_STATE, escapes, records
 from mvsim.runs.recording.variables import When, variables_of
 from mvsim.runs.run import Run

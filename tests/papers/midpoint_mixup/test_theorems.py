@@ -375,10 +375,7 @@ def features_are(status, fraction):
 def ensemble(found, run=None):
     """Judgements whose theorem has these statuses and fractions of classes, and a constant each."""
     return [
-        Judgement(
-            run or of_k(10),
-            [features_are(status, fraction), constant("Claim B.27", "O(log k)", value, 5.0)],
-        )
+        Judgement(run or of_k(10), [features_are(status, fraction), constant("Claim B.27", "O(log k)", value, 5.0)])
         for status, fraction, value in found
     ]
 

@@ -34,20 +34,11 @@ mean where it is to be negative; of all of them together where one that is posit
 
 
 class Gaps(NamedTuple):
-    """What Claim B.22 supposes, class by class, at one saved state.
+    """What Claim B.22 supposes, class by class, at one saved state."""
 
-    Attributes
-    ----------
-    lead : numpy.ndarray
-        (k,) the view with the larger C_{y,l}.
-    Delta : numpy.ndarray
-        (k,) Delta_y.
-    measure : numpy.ndarray
-        (k, k) [y, s] probability that (beta_y, beta_s) lie in the set of (B.33), from the training points; 0 for s = y and classes without points.
-    """
-
-    lead: np.ndarray
-    Delta: np.ndarray
+    lead: np.ndarray  # (k,) the view with the larger C_{y,l}
+    Delta: np.ndarray  # (k,)
+    # (k, k) [y, s] probability that (beta_y, beta_s) lie in the set of (B.33), from the training points; 0 for s = y and classes without points
     measure: np.ndarray
 
     def supposed(self, log_k: float) -> np.ndarray:

@@ -52,18 +52,11 @@ def positive_fraction(evidence: Evidence) -> Verdict:
 
 
 class Separation(NamedTuple):
-    """Which view of each class is ahead at the start, and by how much; both (k,).
-
-    Attributes
-    ----------
-    winner : numpy.ndarray
-        The view ahead.
-    ratio : numpy.ndarray
-        (S_w / S_l)^(1/(alpha-2)) Lambda_w(0) / Lambda_l(0) >= 1 for the view w ahead and the other l, infinite if l has no positive correlation
-        (or no double holds the ratio); NaN if neither has, if the class has no points, and everywhere if alpha <= 2.
-    """
+    """Which view of each class is ahead at the start, and by how much; both (k,)."""
 
     winner: np.ndarray
+    # (S_w / S_l)^(1/(alpha-2)) Lambda_w(0) / Lambda_l(0) >= 1 for the view w ahead and the other l, infinite if l has no positive correlation (or
+    # no double holds the ratio); NaN if neither has, if the class has no points, and everywhere if alpha <= 2
     ratio: np.ndarray
 
     def separated(self, k: int) -> np.ndarray:

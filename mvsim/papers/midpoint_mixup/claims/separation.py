@@ -130,18 +130,10 @@ def escape_times(evidence: Evidence) -> Verdict:
 
 
 class Rates(NamedTuple):
-    """Growth of single neurons in units of what Claim B.12 predicts, one entry for each stretch of time; all (n,).
+    """Growth of single neurons in units of what Claim B.12 predicts, one entry for each stretch of time; all (n,)."""
 
-    Attributes
-    ----------
-    time : numpy.ndarray
-        End of the stretch.
-    C : numpy.ndarray
-        The mean of C_t over it.
-    """
-
-    time: np.ndarray
-    C: np.ndarray
+    time: np.ndarray  # end of the stretch
+    C: np.ndarray  # the mean of C_t over it
 
 
 def winner_rate(evidence: Evidence) -> Verdict:

@@ -52,20 +52,11 @@ class Evidence:
     """One run, its data and its objective.
 
     Views are counted from 0; a class has index y, a neuron r, a record t of T. Nothing here is changed once it has been computed.
-
-    Attributes
-    ----------
-    run : Run
-        The run.
-    given_data : Dataset, optional
-        What it was trained on; default what its parameters and seed say.
-    threads : int, optional
-        Threads of the compiled kernel.
     """
 
     run: Run
-    given_data: Dataset | None = None
-    threads: int | None = None
+    given_data: Dataset | None = None  # what it was trained on; default what its parameters and seed say
+    threads: int | None = None  # Threads of the compiled kernel
 
     # ---- What was run --------------------------------------------------------------------------------------------------------------
 

@@ -16,26 +16,14 @@ ALL_PAIRS = AllPairs(0.5, both_orders=True)
 
 @dataclass(frozen=True, eq=False)
 class MixedPoints:
-    """What is kept of n mixed points z_ij, with i in N_y and j in N_s; every array is (n,). The order is the same for every c.
+    """What is kept of n mixed points z_ij, with i in N_y and j in N_s; every array is (n,). The order is the same for every c."""
 
-    Attributes
-    ----------
-    y, s : numpy.ndarray
-        Classes of the first and the second point; they may be equal.
-    own, other : numpy.ndarray
-        g_y(z_ij) and g_s(z_ij).
-    rest_max : numpy.ndarray
-        The largest g_u(z_ij) with u neither y nor s, -inf if there is no such u.
-    rest : numpy.ndarray
-        log sum_{u != y} exp g_u(z_ij).
-    """
-
-    y: np.ndarray
+    y: np.ndarray  # classes of the first and the second point; they may be equal
     s: np.ndarray
-    own: np.ndarray
+    own: np.ndarray  # g_y(z_ij) and g_s(z_ij)
     other: np.ndarray
-    rest_max: np.ndarray
-    rest: np.ndarray
+    rest_max: np.ndarray  # the largest g_u(z_ij) with u neither y nor s, -inf if there is no such u
+    rest: np.ndarray  # log sum_{u != y} exp g_u(z_ij)
 
     @property
     def crossed(self) -> np.ndarray:

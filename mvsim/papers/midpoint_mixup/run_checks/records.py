@@ -27,8 +27,7 @@ from mvsim.flow.base import next_log_mark
 from mvsim.flow.flow import MARK_EVERY
 from mvsim.judging.verdict import Verdict, at_most, not_applicable
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
-from mvsim.papers.midpoint_mixup.run_checks.differences import relative_difference
-from mvsim.papers.midpoint_mixup.run_checks.origin import ROUND_OFF
+from mvsim.papers.midpoint_mixup.run_checks.origin import ROUND_OFF, relative_difference
 from mvsim.runs.recording.observation import Observation
 from mvsim.runs.recording.snapshots import Snapshots
 from mvsim.runs.recording.variables import When, variables_of

@@ -53,21 +53,11 @@ MARGIN = 1.0
 
 @dataclass(frozen=True)
 class Certificate:
-    """A proof that no linear classifier is right on all of some points.
+    """A proof that no linear classifier is right on all of some points."""
 
-    Attributes
-    ----------
-    points : tuple of int
-        i of each weight.
-    against : tuple of int
-        s of each weight.
-    weights : tuple of Fraction
-        mu_{i,s}, positive; together 1.
-    """
-
-    points: tuple[int, ...]
-    against: tuple[int, ...]
-    weights: tuple[Fraction, ...]
+    points: tuple[int, ...]  # i of each weight
+    against: tuple[int, ...]  # s of each weight
+    weights: tuple[Fraction, ...]  # mu_{i,s}, positive; together 1
 
     def classes(self, data: Dataset) -> list[int]:
         """Return the classes that it is about."""

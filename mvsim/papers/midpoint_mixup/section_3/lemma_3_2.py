@@ -33,8 +33,7 @@ from mvsim.judging.verdict import Status, Verdict
 from mvsim.multi_view.parameters import Parameters
 from mvsim.numerics.intervals import clopper_pearson
 from mvsim.numerics.random_streams import stream
-from mvsim.papers.midpoint_mixup.section_3.deciding import positive, vanishing
-from mvsim.papers.midpoint_mixup.section_3.sample import ONE, Sample, own_only
+from mvsim.papers.midpoint_mixup.section_3.sample import ONE, Sample, own_only, positive, vanishing
 
 SCALES = tuple(2.0**i for i in range(9))
 """Values of gamma at which the closed form is compared."""
@@ -160,10 +159,4 @@ def necessity_as_written(sample: Sample) -> Verdict:
 def lemma_3_2(parameters: Parameters, seed: int) -> list[Verdict]:
     """Judge both directions, with the orthogonality that the proof uses and as written."""
     sample = Sample(parameters, seed)
-    return [
-        sufficiency(sample),
-        necessity(sample),
-        unseen(parameters, seed),
-        sufficiency_as_written(sample),
-        necessity_as_written(sample),
-    ]
+    return [sufficiency(sample), necessity(sample), unseen(parameters, seed), sufficiency_as_written(sample), necessity_as_written(sample)]

@@ -33,9 +33,8 @@ import numpy as np
 from mvsim.judging.verdict import Verdict
 from mvsim.losses.mixing_laws import MixingLaw, law_from
 from mvsim.multi_view.parameters import Parameters
-from mvsim.papers.midpoint_mixup.section_3.deciding import positive, vanishing
 from mvsim.papers.midpoint_mixup.section_3.lemma_3_2 import optimal_direction
-from mvsim.papers.midpoint_mixup.section_3.sample import Sample
+from mvsim.papers.midpoint_mixup.section_3.sample import Sample, positive, vanishing
 
 NODES = 200
 """Of the quadrature over lambda."""
@@ -68,18 +67,10 @@ MIXTURE = {"atoms": [0.0, 0.5], "probabilities": [0.5, 0.5]}
 
 
 class Distance(NamedTuple):
-    """What remains along the directions of Lemma 3.2 with cross-class orthogonality.
+    """What remains along the directions of Lemma 3.2 with cross-class orthogonality."""
 
-    Attributes
-    ----------
-    eps_0 : float
-        The least of J_M(C) - inf J_M over C.
-    C : float
-        Where it is.
-    """
-
-    eps_0: float
-    C: float
+    eps_0: float  # the least of J_M(C) - inf J_M over C
+    C: float  # where it is
 
 
 class ClosedForm:
@@ -141,18 +132,10 @@ def proposition_3_3(parameters: Parameters, seed: int) -> list[Verdict]:
     return [
         _kept(sample, kept),
         vanishing(
-            "closed form",
-            "J_M along the directions of Lemma 3.2 is its closed form: the largest difference",
-            error,
-            ROUNDOFF,
-            "lambda = 0.3 or 0.7",
+            "closed form", "J_M along the directions of Lemma 3.2 is its closed form: the largest difference", error, ROUNDOFF, "lambda = 0.3 or 0.7"
         ),
         vanishing(
-            "point masses",
-            "eps_0 is 0 for the point masses at 1/2 and 1: the larger of the two",
-            max(lost.values()),
-            ROUNDOFF,
-            f"at C = {LARGEST:g}",
+            "point masses", "eps_0 is 0 for the point masses at 1/2 and 1: the larger of the two", max(lost.values()), ROUNDOFF, f"at C = {LARGEST:g}"
         ),
         as_written(sample),
     ]

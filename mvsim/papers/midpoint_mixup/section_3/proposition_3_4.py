@@ -42,9 +42,8 @@ import numpy as np
 
 from mvsim.judging.verdict import Verdict, not_applicable
 from mvsim.multi_view.parameters import Parameters
-from mvsim.papers.midpoint_mixup.section_3.deciding import positive
 from mvsim.papers.midpoint_mixup.section_3.orthogonal import OneClass
-from mvsim.papers.midpoint_mixup.section_3.sample import ONE, Sample
+from mvsim.papers.midpoint_mixup.section_3.sample import ONE, Sample, positive
 
 LEAST = 1e-3
 """k^2 times the pull below this counts as 0. For k = 2 it is about 0.004 and grows with k; without variance of beta it is exponentially small."""
@@ -243,12 +242,4 @@ def proposition_3_4(parameters: Parameters, seed: int) -> list[Verdict]:
     """Judge the pull on the lagging feature in the worst case, where it holds on the worst class, and as written."""
     classes = OneClass.each_of(Sample(parameters, seed))
     one = classes[ONE]
-    return [
-        lagging_feature(classes),
-        alike(classes),
-        *of_one_class(one),
-        threshold(one),
-        gap_range(one),
-        with_premise(one),
-        as_written(one),
-    ]
+    return [lagging_feature(classes), alike(classes), *of_one_class(one), threshold(one), gap_range(one), with_premise(one), as_written(one)]

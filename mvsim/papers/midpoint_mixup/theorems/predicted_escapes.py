@@ -34,25 +34,14 @@ RESOLVED = 10.0 * float(np.finfo(float).eps)
 
 
 class Predicted(NamedTuple):
-    """When the views that have not escaped will; `moment` has it of one view.
+    """When the views that have not escaped will; `moment` has it of one view."""
 
-    Attributes
-    ----------
-    log_time : numpy.ndarray
-        (k, V) ln t* of the first neuron of each view to escape; infinite if none is on its way, NaN for views that have escaped or if there are too
-        few records.
-    error : numpy.ndarray
-        (k, V) of it, in ln t.
-    not_before : numpy.ndarray
-        (k, V) ln of a time before which no neuron of the view escapes; as ``log_time`` where there is none to say.
-    records : int
-        How many records were fitted.
-    """
-
+    # (k, V) ln t* of the first neuron of each view to escape; infinite if none is on its way, NaN for views that have escaped or if there are too
+    # few records
     log_time: np.ndarray
-    error: np.ndarray
-    not_before: np.ndarray
-    records: int
+    error: np.ndarray  # (k, V) of it, in ln t
+    not_before: np.ndarray  # (k, V) ln of a time before which no neuron of the view escapes; as ``log_time`` where there is none to say
+    records: int  # how many records were fitted
 
     def moment(self, y: int, view: int, log_end: float) -> Moment:
         """Return when one view escapes, given ln t at the end of the run."""

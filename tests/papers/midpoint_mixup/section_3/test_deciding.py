@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from mvsim.papers.midpoint_mixup.section_3.deciding import positive, vanishing
+from mvsim.papers.midpoint_mixup.section_3.sample import positive, vanishing
 
 
 @pytest.mark.parametrize(
