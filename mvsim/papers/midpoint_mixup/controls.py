@@ -32,8 +32,7 @@ TIMES = ("snapshot_time", "final_time", "escape_time", "entry_time")
 
 DECADES, MOST_STEPS = (5, 20), 20_000
 """Powers of ten between which controls are followed until their check has decided, and the steps after which they are given up: then the check has
-not responded. Where labels say nothing, training accuracy still changes at t = 10^13, and has to stay for
-`mvsim.papers.midpoint_mixup.evidence.persistence.PATIENCE` times as long."""
+not responded."""
 
 
 CONTROL_PARAMETERS = {"k": 4, "d": 2000}

@@ -156,13 +156,11 @@ def _with_permanence(evidence: Evidence, parts: list[Verdict], predicted: list[V
     """Return the parts of a theorem and what is predicted of them; a part that holds, and may not for long, says so itself."""
     soon = not_for_long(evidence, predicted)
     if soon:
-        parts = [_ending(v, soon) if v.status == "holds" and v.part == "features" else v for v in parts]
+        ending = [v.status == "holds" and v.part == "features" for v in parts]
+        parts = [
+            replace(v, detail=f"{v.detail}{SOON}{soon}", brief=v.detail, soon=soon) if ends else v for v, ends in zip(parts, ending, strict=True)
+        ]
     return [*parts, *predicted]
-
-
-def _ending(verdict: Verdict, soon: str) -> Verdict:
-    """Return the verdict with what may end it, which a short line leaves to the headline."""
-    return replace(verdict, detail=f"{verdict.detail}{SOON}{soon}", brief=verdict.detail, soon=soon)
 
 
 def _no_theorem(run: Run, learned: Learned) -> Verdict:

@@ -198,7 +198,10 @@ def slow_gradient(evidence: Evidence) -> Verdict:
         before, now = -own_correlations(gradient), -own_correlations(evidence.gradient_at(after, snapshot.step))
         counted = before > 1e-12 * np.abs(before).max()
         falls = np.where(counted, 1.0 - now / np.where(counted, before, 1.0), -np.inf) / SHORT
-        supposed = _rest_grows(evidence, snapshot, after)
+        # sum_{s != y} exp g_s(z_ij) is no less at ``after``, for every mixed point with i in N_y, up to round-off
+        z, later = evidence.mixed_points(snapshot), evidence.mixed_points_at(after)
+        lower = later.rest < z.rest - 1e-14 * np.maximum(np.abs(z.rest), 1.0)
+        supposed = np.bincount(z.y, weights=lower, minlength=evidence.parameters.k) == 0.0
         rates.append(float(falls.max()))
         times.append(snapshot.time)
         holds += int(supposed.sum())
@@ -213,13 +216,6 @@ def slow_gradient(evidence: Evidence) -> Verdict:
     largest_supposed = f", largest there {where_supposed:.4g}" if np.isfinite(where_supposed) else ""
     detail = f"at t = {times[int(np.argmax(rates))]:.4g} of {len(rates)} saved states; the other exponentials do not fall in {holds} of {_cases(of)}"
     return constant(name, statement, max(rates), detail=f"{detail}{largest_supposed}{evidence.which_pairs}")
-
-
-def _rest_grows(evidence: Evidence, snapshot: Snapshot, after: np.ndarray) -> np.ndarray:
-    """Return (k,) bool: sum_{s != y} exp g_s(z_ij) is no less at ``after``, for every mixed point with i in N_y, up to round-off."""
-    z, later = evidence.mixed_points(snapshot), evidence.mixed_points_at(after)
-    falls = later.rest < z.rest - 1e-14 * np.maximum(np.abs(z.rest), 1.0)
-    return np.bincount(z.y, weights=falls, minlength=evidence.parameters.k) == 0.0
 
 
 def _expectation(evidence: Evidence, name: str, statement: str, centred: Callable[[np.ndarray], np.ndarray]) -> Verdict:

@@ -33,8 +33,7 @@ ALLOWED = 2.0
 """Factor beyond Lemma B.11 that Claim B.13 is compared with: the lemma ends at A, and a loser goes on until the softmax saturates. Ours."""
 
 LEAST_GROWTH, LEAST_TIME = 1.01, 1e-12
-"""Growth of a correlation, and of the time relative to itself, over which a rate is measured: over less, round-off and the tolerance of the
-integrator would be. Neurons escape within times that may be less than one unit of round-off of the clock."""
+"""Growth of a correlation, and of the time relative to itself, over which a rate is measured: over less, round-off and the tolerance would be."""
 
 
 def loser_growth(ratio: np.ndarray, alpha: float, stage: np.ndarray | float = np.inf) -> np.ndarray:

@@ -33,7 +33,7 @@ class MixedPoints:
     @property
     def own_gap(self) -> np.ndarray:
         """(n,): 1 - phi_y(g(z_ij)), without cancellation; A_2 of Equation B.29 on pairs of one class."""
-        return _share(self.rest, self.own)
+        return np.exp(self.rest - np.logaddexp(self.rest, self.own))
 
     @property
     def balance(self) -> np.ndarray:
@@ -75,7 +75,3 @@ def _of_outputs(outputs: np.ndarray, y: np.ndarray, s: np.ndarray) -> tuple[np.n
     rest = top + np.log(np.exp(left - top).sum(axis=0))
     left[s, columns] = -np.inf
     return y, s, own, other, left.max(axis=0), rest
-
-
-def _share(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.exp(a - np.logaddexp(a, b))

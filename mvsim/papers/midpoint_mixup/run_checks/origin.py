@@ -15,10 +15,10 @@ from mvsim.multi_view.initialisation import initial_correlations
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
 from mvsim.runs.archive import collect_provenance, revision_text
 from mvsim.runs.recording.observation import Start
-from mvsim.runs.recording.variables import Variable, When, variables_of
+from mvsim.runs.recording.variables import When, variables_of
 
 if TYPE_CHECKING:
-    import xarray as xr
+    pass
 
 from typing import Any
 
@@ -45,15 +45,12 @@ def start(evidence: Evidence) -> Verdict:
     c = initial_correlations(evidence.parameters, evidence.run.seed)
     again = Start(evidence.objective, c, evidence.threshold)
     found = [(relative_difference(first.c, c), "correlations")]
-    found += [(relative_difference(dataset[name].values, of.measured(again)), name) for name, of in _measured_once(dataset)]
+    once = [(name, variable) for name, variable in variables_of(When.START).items() if name in dataset]
+    found += [(relative_difference(dataset[name].values, variable.measured(again)), name) for name, variable in once]
     found.append((relative_difference(np.array([first.step, first.time]), np.zeros(2)), "snapshot_time"))
     difference, name = max(found)
     statement = "the first state is the draw of initial correlations with the parameters and the seed of the file: largest relative difference"
     return at_most("Records (start)", statement, difference, ROUND_OFF, f"with what is measured of it once; largest in {name}")
-
-
-def _measured_once(dataset: xr.Dataset) -> list[tuple[str, Variable]]:
-    return [(name, variable) for name, variable in variables_of(When.START).items() if name in dataset]
 
 
 def regime(evidence: Evidence) -> Verdict:

@@ -33,8 +33,7 @@ from mvsim.runs.recording.snapshots import Snapshots
 from mvsim.runs.recording.variables import When, variables_of
 
 RECOMPUTED = 1e-4
-"""Most relative difference between what is recorded and what is evaluated again on points. Another kernel or number of threads changes round-off
-alone, which cancellation in the gradient of mixed points raises to 1e-7 at most in what was seen."""
+"""Most relative difference between what is recorded and what is evaluated again on points: cancellation raises round-off to 1e-7 at most."""
 
 NOT_OF_THE_STATE = ("time", "step", "dissipation", "log_dissipation", "sharpness", "turning_rate")
 """What a state alone does not tell, or only with many products with the Hessian."""
@@ -43,8 +42,8 @@ NEXT_RECORD: dict[str, Callable[[int], int]] = {"flow": lambda step: step + MARK
 """By integrator: from the step of a record to that at which the next one is at the latest."""
 
 JUMPED = 0.5
-"""Part of its size by which an own correlation has to move from one record to the next to have passed a threshold and come back, in a few steps of
-gradient descent that are too large. In eight runs at k = 5 with steps of 200 and 1,000 (alpha = 8) the 47 that did so moved by 1.4 and more."""
+"""Part of its size by which an own correlation has to move from one record to the next to have passed a threshold and come back, in steps of gradient
+descent that are too large. Those that did so at k = 5 moved by 1.4 and more."""
 
 OF_CORRELATIONS = ("c", "threshold", "off_diagonal")
 """What variables are measured of that are functions of the correlations alone."""

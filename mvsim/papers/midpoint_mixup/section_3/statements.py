@@ -25,10 +25,7 @@ ENOUGH = 100
 
 
 def _made(model: str, points: int, k: int, **fields: Any) -> Parameters:
-    """Return parameters with the model that a statement is about and, unless N is given, its default number of points for each class.
-
-    N is to be sufficiently large, and what is enough differs.
-    """
+    """Return parameters with the model that a statement is about and, unless N is given, enough points of each class for it."""
     parameters = Parameters(**{"k": k, "model": model, "N": points * k} | fields)
     check_two_views(parameters, "it is")
     return parameters

@@ -72,7 +72,9 @@ def features(number: str, statement: str, run: Run, learned: Learned, classes: C
     decision, right = _decided(run, learned, classes), classes.right
     count, measured = Count(int(right.sum()), len(right), "classes", outcome=classes.outcome), float(right.mean())
     left_open = decision.is_lasting and decision.status == "inconclusive"
-    told = [f"{count.right} of {count.of} classes", *_lasting_told(run, decision), _share_told(learned), *_others_told(classes)]
+    told = [f"{count.right} of {count.of} classes", *_lasting_told(run, decision)]
+    told += [f"a learned view suffices on at least {learned.least_share_told} of D ({100 * CONFIDENCE:g}%, {learned.draws} fresh draws per class)"]
+    told += [] if right.all() else [f"not so in {_classes_named(np.flatnonzero(~right))}"]
     told += [*_partly_told(learned, left_open), *_draws_told(run, learned), *_lost_told(learned, classes), *_unsaved_told(run, learned)]
     name, margin = f"Theorem {number} (features)", margin_above(measured, classes.bound)
     detail = "; ".join(told)
@@ -138,16 +140,6 @@ def _lasting_told(run: Run, decision: Decision) -> list[str]:
         told.append(f"too short to tell: it and training accuracy have to last while t grows {fold_text(decision.factor)}")
         told += [f"go on with --resume --t-end {decision.until:.2g} or more"] if decision.until > last else []
     return told
-
-
-def _share_told(learned: Learned) -> str:
-    return f"a learned view suffices on at least {learned.least_share_told} of D ({100 * CONFIDENCE:g}%, {learned.draws} fresh draws per class)"
-
-
-def _others_told(classes: Classes) -> list[str]:
-    """Name the classes that are not as the theorem says."""
-    others = np.flatnonzero(~classes.right)
-    return [f"not so in {_classes_named(others)}"] if len(others) else []
 
 
 def _classes_named(classes: np.ndarray) -> str:
