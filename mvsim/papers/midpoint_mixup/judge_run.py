@@ -156,10 +156,8 @@ def _with_permanence(evidence: Evidence, parts: list[Verdict], predicted: list[V
     """Return the parts of a theorem and what is predicted of them; a part that holds, and may not for long, says so itself."""
     soon = not_for_long(evidence, predicted)
     if soon:
-        ending = [v.status == "holds" and v.part == "features" for v in parts]
-        parts = [
-            replace(v, detail=f"{v.detail}{SOON}{soon}", brief=v.detail, soon=soon) if ends else v for v, ends in zip(parts, ending, strict=True)
-        ]
+        undone = [v for v in parts if v.status == "holds" and v.part == "features"]
+        parts = [replace(v, detail=f"{v.detail}{SOON}{soon}", brief=v.detail, soon=soon) if v in undone else v for v in parts]
     return [*parts, *predicted]
 
 

@@ -95,11 +95,7 @@ def replayed(evidence: Evidence, part: float = 1.0) -> list[Verdict]:
             learned,
             accuracy,
             margins,
-            constant(
-                "Replay (descent)",
-                "largest rise of ln J in one step of gradient descent; negative if it falls in every step",
-                max(part.rise for part in parts),
-            ),
+            constant("Replay (descent)", rises, max(part.rise for part in parts)),
         ]
     rtol = evidence.run.provenance["integrator"]["rtol"]
     where = f"integrated from saved states with rtol = {FINER * rtol:g}"

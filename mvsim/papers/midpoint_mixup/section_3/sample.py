@@ -23,8 +23,8 @@ from mvsim.multi_view.objectives import Objective, objective
 from mvsim.multi_view.parameters import Parameters
 
 LEAST_POINTS = 60
-"""Of the smallest class, for Proposition 3.4. With 60 or more the pull while classes are alike is not positive on 11 of 1513 data sets at k = 3 and 5,
-on none of 92 at k = 10 and 20. With 100 for each class, the default, the smallest has 60 with probability 0.998 or more up to k = 200."""
+"""Of the smallest class, for Proposition 3.4. With 60 or more the pull while classes are alike is not positive on 11 of 1513 data sets at k = 3 and
+5, on none of 92 at k = 10 and 20. With 100 for each class, the default, the smallest has 60 with probability 0.998 or more up to k = 200."""
 
 
 def points_of_definition_3_1(parameters: Parameters, seed: int) -> str:
