@@ -34,7 +34,6 @@ DECADES, MOST_STEPS = (5, 20), 20_000
 """Powers of ten between which controls are followed until their check has decided, and the steps after which they are given up: then the check has
 not responded."""
 
-
 CONTROL_PARAMETERS = {"k": 4, "d": 2000}
 """Both theorems hold there, so a check that does not pass has its own reason, and runs are short."""
 

@@ -115,7 +115,11 @@ def judge_runs(
     data: Dataset | None = None,
 ) -> Iterator[Section]:
     """Judge existing runs, by the theorem about their training loss or by those that are named; all are looked at before the first is judged."""
-    opened = [run if isinstance(run, Run) else open_run(_path(run)) for run in runs]
+    runs = list(runs)
+    for run in runs:
+        if not isinstance(run, (Run, str, os.PathLike)):
+            raise UsageError(f"runs: {echo(run)} is neither a run nor the name of its file")
+    opened = [run if isinstance(run, Run) else open_run(run) for run in runs]
     refuse_repeated(opened)
     for run in opened:
         check_complete(run)
@@ -144,12 +148,6 @@ def _check_points(run: Run, data: Dataset | None) -> None:
         raise UsageError(f"data: {name} was trained on the points that its parameters and seed determine, not on given ones; leave out data")
     if data is not None and data.digest() != trained_on:
         raise UsageError(f"data: {name} was trained on other points; give those that it was trained on")
-
-
-def _path(run: Any) -> str | os.PathLike[str]:
-    if not isinstance(run, (str, os.PathLike)):
-        raise UsageError(f"runs: {echo(run)} is neither a run nor the name of its file")
-    return run
 
 
 def judgements_over_seeds(

@@ -95,10 +95,8 @@ def lower_quantile(maxima: np.ndarray, m: int, sigma: float) -> Verdict:
         argument = m / math.log(1.0 / delta)
         if argument > 1.0:
             constants.append((float(np.quantile(maxima, delta)) / sigma / math.sqrt(math.log(argument)), delta))
-    name, statement = (
-        "Proposition A.3",
-        "the delta-quantile of max_i X_i / (sigma sqrt(log(m / log(1 / delta)))) is bounded from below, by a positive constant",
-    )
+    name = "Proposition A.3"
+    statement = "the delta-quantile of max_i X_i / (sigma sqrt(log(m / log(1 / delta)))) is bounded from below, by a positive constant"
     if not constants:
         return constant(name, statement, None, above=True, detail=f"m = {m} is less than log(1 / delta) for all delta")
     least, delta_of_least = min(constants)

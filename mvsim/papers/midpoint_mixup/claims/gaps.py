@@ -206,10 +206,8 @@ def slow_gradient(evidence: Evidence) -> Verdict:
         times.append(snapshot.time)
         holds += int(supposed.sum())
         where_supposed = max(where_supposed, float(falls[supposed].max(initial=-np.inf)))
-    name, statement = (
-        "Claim B.25",
-        "the largest rate at which a positive gradient correlation falls, over lambda; eta lambda times it must be <= 0.01",
-    )
+    name = "Claim B.25"
+    statement = "the largest rate at which a positive gradient correlation falls, over lambda; eta lambda times it must be <= 0.01"
     if not rates or not np.isfinite(max(rates)):
         return constant(name, statement, None, detail="no positive gradient correlation at a saved state after the first escape")
     of = len(rates) * evidence.parameters.k

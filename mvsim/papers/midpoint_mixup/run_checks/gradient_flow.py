@@ -76,13 +76,7 @@ LATE_LAW = 2.0
 
 
 class FlowRecords:
-    """What a run of the gradient flow recorded, as these statements need it.
-
-    Parameters
-    ----------
-    evidence : Evidence
-        A run.
-    """
+    """What a run of the gradient flow recorded, as these statements need it."""
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
@@ -193,11 +187,8 @@ def motion(records: FlowRecords) -> Verdict:
 
 def tolerance(records: FlowRecords) -> Verdict:
     """Decide whether rtol is fine enough: the bounds of these statements go with it, and beyond `COARSEST` they tell nothing."""
-    name, statement = (
-        "Gradient flow (tolerance)",
-        "rtol, with which the bounds of these statements go; a coarser run cannot be told from a changed one",
-    )
-    return at_most(name, statement, records.rtol, COARSEST, otherwise="inconclusive")
+    statement = "rtol, with which the bounds of these statements go; a coarser run cannot be told from a changed one"
+    return at_most("Gradient flow (tolerance)", statement, records.rtol, COARSEST, otherwise="inconclusive")
 
 
 def recorded_rate(records: FlowRecords) -> Verdict:

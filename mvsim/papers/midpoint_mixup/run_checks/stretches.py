@@ -72,12 +72,7 @@ def apart(differences: np.ndarray, recorded: np.ndarray, k: int) -> Apart:
 class Budget:
     """The work that replays may take in all. Once it is spent, no replay goes on beyond its first record, and none is begun.
 
-    Parameters
-    ----------
-    steps : float
-        Steps of replays that spend all of it by themselves.
-    gradients : float
-        Gradients that do.
+    Each of ``steps`` of replays and ``gradients`` spends all of it by itself.
     """
 
     def __init__(self, steps: float, gradients: float) -> None:

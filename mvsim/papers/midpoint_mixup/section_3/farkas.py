@@ -119,19 +119,12 @@ def certificate_for(data: Dataset, sums: np.ndarray, classes: Sequence[int]) -> 
         found = linprog(objective, A_eq=equations, b_eq=right, bounds=(0.0, None), method="highs-ds")
         if not found.success:
             return None
-        certificate = _made_exact(data, [pair for pair, mu in zip(pairs, found.x, strict=True) if mu > SUPPORT], classes)
-        if certificate is not None:
+        support = [pair for pair, mu in zip(pairs, found.x, strict=True) if mu > SUPPORT]
+        weights = _exact_weights(data, support, classes[:-1])
+        certificate = None if weights is None else Certificate(tuple(i for i, _ in support), tuple(s for _, s in support), tuple(weights))
+        if certificate is not None and certificate.is_valid(data):
             return certificate
     return None
-
-
-def _made_exact(data: Dataset, support: Sequence[tuple[int, int]], classes: Sequence[int]) -> Certificate | None:
-    """Return the valid certificate on a support of the linear program; None if there is none."""
-    weights = _exact_weights(data, support, classes[:-1])
-    if weights is None:
-        return None
-    certificate = Certificate(tuple(i for i, _ in support), tuple(s for _, s in support), tuple(weights))
-    return certificate if certificate.is_valid(data) else None
 
 
 def certificates(data: Dataset, size: int, tries: int | None = None) -> Iterator[Certificate]:

@@ -137,10 +137,7 @@ def largest_lagging(one: OneClass) -> float:
     """Return a* in units of log k: the <w_y, v_{y,2}> up to which no weights of other classes make the pull negative, at Delta_y = log k."""
     from scipy.optimize import brentq
 
-    def pull(a: float) -> float:
-        return lagging_pull(one, a)
-
-    return float(brentq(pull, 0.0, LARGEST)) if pull(0.0) > 0.0 else 0.0
+    return float(brentq(lambda a: lagging_pull(one, a), 0.0, LARGEST)) if lagging_pull(one) > 0.0 else 0.0
 
 
 def largest_gap(one: OneClass) -> float | None:
@@ -150,10 +147,7 @@ def largest_gap(one: OneClass) -> float | None:
     """
     from scipy.optimize import brentq
 
-    def pull(gap: float) -> float:
-        return lagging_pull(one, 0.0, gap)
-
-    return float(brentq(pull, 1.0, LARGEST)) if pull(1.0) > 0.0 else None
+    return float(brentq(lambda gap: lagging_pull(one, 0.0, gap), 1.0, LARGEST)) if lagging_pull(one) > 0.0 else None
 
 
 def lagging_feature(classes: Sequence[OneClass]) -> Verdict:

@@ -38,11 +38,10 @@ COUNTED_ON = 0.5
 before all of that way, none before three quarters of it."""
 
 TESTED = 4.0
-"""Decades of time after the end of a run over which that study compared what was predicted with what came: three to five, by run. What lies beyond
-is extrapolated."""
+"""Decades of time after the end of a run over which that study compared what was predicted with what came; what lies beyond is extrapolated."""
 
 FAR_BEYOND = 1000.0
-"""Power of ten from which on times are not told: at d = k^20 trends lead to powers with 36 digits, which nothing has tested."""
+"""Power of ten from which on times are not told."""
 
 
 class Trend(NamedTuple):
