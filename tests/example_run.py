@@ -13,17 +13,13 @@ from mvsim.runs.recording.coordinates import with_coordinates
 from mvsim.runs.recording.variables import VARIABLES
 
 
-def required_variables() -> dict[str, tuple[tuple[str, ...], str]]:
-    """Return the dimensions and type of every variable that no run may lack."""
-    return {name: (variable.dims, variable.dtype) for name, variable in VARIABLES.items() if not variable.optional}
-
-
 def example_run(k: int = 3, m: int = 2, records: int = 4, snapshots: int = 2, step: int = 7, **fields: Any) -> tuple[xr.Dataset, dict[str, Any]]:
     """Return the dataset and provenance of a run stopped at ``step``; every value differs from every other."""
     rng = np.random.default_rng(step)
     sizes = {"time": records, "label": k, "neuron": m, "feature_class": k, "view": 2, "snapshot": snapshots}
     variables = {}
-    for name, (dims, dtype) in required_variables().items():
+    for name, variable in VARIABLES.items():
+        dims, dtype = variable.dims, variable.dtype
         shape = [sizes[dim] for dim in dims]
         if dtype == "int64":
             values = rng.integers(0, 2**62, shape)

@@ -2,22 +2,17 @@
 
     python validation/run.py NAME [options]    # measures, judges, prints, writes validation/results/NAME.json; --help lists the options
     python validation/run.py --all             # every study, one after another, with the options that it has by default
-    python validation/run.py --list            # the studies, and how their results stand: current, or older than the code
+    python validation/run.py --release         # measures again what the README quotes; fails if a number has left its interval (hours)
+    python validation/run.py --list            # the studies
     python validation/run.py --results         # writes validation/RESULTS.md from the results
     python validation/run.py --draw NAME ...   # draws the pictures of studies again, from their results
 
-The exit code is 0 if nothing is wrong with what was measured, and 1 otherwise. With ``--results`` go, of one study:
-
-    --note NAME WORDS          what a reader has to know beside its results
-    --older NAME WORDS         says that its results are older than the code; without such words the tests refuse results that are
-    --stamp NAME REVISION OPTIONS
-                               stamps results that were copied from another checkout: the study with these OPTIONS (one argument), at a git revision
+The exit code is 0 if nothing is wrong with what was measured, and 1 otherwise; 2 if the code is not committed: results are of committed code only.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import sys
 from pathlib import Path
@@ -26,8 +21,9 @@ from lib.faults import headed
 from lib.figures import Figures
 from lib.page import page
 from lib.paths import FIGURES, PAGE, RESULTS
-from lib.results import ResultsFile, standing
-from lib.stamps import digest_of_file, stamp_at, stamps_in, write_stamp, write_text
+from lib.release import QUOTED, outside
+from lib.results import ResultsFile, read, results_of, write_text
+from lib.stamps import UncommittedCodeError
 from lib.study import Study, study_names
 
 PLACES = ("--results-dir", "--runs", "--verify")
@@ -60,7 +56,7 @@ def run_study(study: Study, arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     options.command = command_of(study, arguments)
     options.figures = Figures(options.results_dir or FIGURES, options.command)
-    options.file = ResultsFile(study, options.results_dir or RESULTS, options.command)
+    options.file = ResultsFile(study.name, options.results_dir or RESULTS, options.command)
     options.file.write(study.measure(options))
     results = options.file.read()  # as every reader finds them
     options.figures.save_all(study.pictures(results))
@@ -73,56 +69,56 @@ def run_study(study: Study, arguments: list[str]) -> int:
     return 1 if faults else 0
 
 
-def draw(studies: list[Study]) -> int:
+def draw(names: list[str]) -> None:
     """Draw the pictures of studies from their results; those that are drawn from runs are drawn when the study measures."""
-    for study in studies:
-        results = json.loads((RESULTS / f"{study.name}.json").read_text(encoding="utf-8"))
-        figures = study.pictures(results)
-        Figures(FIGURES, stamps_in(RESULTS)[study.name]["command"]).save_all(figures)
-        print(f"{study.name}: {', '.join(figures) or 'no pictures are drawn from its results'}")
-    return 0
+    for name in names:
+        figures = Study.load(name).pictures(results_of(name))
+        Figures(FIGURES, read(RESULTS / f"{name}.json")["measured"][-1]["command"]).save_all(figures)
+        print(f"{name}: {', '.join(figures) or 'no pictures are drawn from its results'}")
 
 
-def write_results(arguments: argparse.Namespace) -> int:
-    """Change the stamps as asked, and write the page."""
-    for name, revision, options in arguments.stamp:
-        command = f"python validation/run.py {name} {options}".strip()
-        write_stamp(RESULTS, name, stamp_at(Study.load(name), command, revision) | {"digest": digest_of_file(RESULTS / f"{name}.json")})
-    for field in ("note", "older"):
-        for name, words in getattr(arguments, field):
-            write_stamp(RESULTS, name, stamps_in(RESULTS)[name] | {field: words})
-    write_text(PAGE, page(RESULTS))
-    return 0
+def release() -> int:
+    """Measure again what the README quotes, by the command of the last time, and say which numbers have left their intervals."""
+    left = []
+    for study in map(Study.load, QUOTED):
+        run_study(study, shlex.split(read(RESULTS / f"{study.name}.json")["measured"][-1]["command"])[3:])
+        left += outside(study.name, study.quotes(results_of(study.name)))
+    print("\n".join(left) or "All numbers that the README quotes are within their intervals.")
+    return 1 if left else 0
 
 
 def main(arguments: list[str]) -> int:
-    """Do what is asked and return the exit code."""
+    """Do what the arguments say and return the exit code."""
+    try:
+        return _main(arguments)
+    except UncommittedCodeError as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _main(arguments: list[str]) -> int:
     if arguments and arguments[0] in study_names():
         return run_study(Study.load(arguments[0]), arguments[1:])
     parser = argparse.ArgumentParser(
         prog="python validation/run.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, usage=argparse.SUPPRESS
     )
-    asked = parser.add_mutually_exclusive_group(required=True)
-    asked.add_argument("name", nargs="?", choices=study_names(), metavar="NAME", help=", ".join(study_names()))
-    asked.add_argument("--all", action="store_true")
-    asked.add_argument("--list", action="store_true")
-    asked.add_argument("--results", action="store_true")
-    asked.add_argument("--draw", nargs="+", choices=study_names(), metavar="NAME")
-    for option, words in (("--note", ("WORDS",)), ("--older", ("WORDS",)), ("--stamp", ("REVISION", "OPTIONS"))):
-        parser.add_argument(option, nargs=1 + len(words), action="append", default=[], metavar=("NAME", *words), help=argparse.SUPPRESS)
-    given = parser.parse_args(arguments)
-    for name, *_ in (*given.note, *given.older, *given.stamp, *((name,) for name in given.draw or ())):
-        if not (RESULTS / f"{name}.json").exists():
-            parser.error(f"{name}: has no results; --list names those that have")
-    if given.all:
-        return max([run_study(Study.load(name), []) for name in study_names()])
-    if given.draw:
-        return draw([Study.load(name) for name in given.draw])
-    if given.list:
-        for study in map(Study.load, study_names()):
-            print(f"{study.name:16} {study.title}\n{'':16} {standing(study, RESULTS)}")
-        return 0
-    return write_results(given)
+    actions = parser.add_mutually_exclusive_group(required=True)
+    actions.add_argument("name", nargs="?", choices=study_names(), metavar="NAME", help=", ".join(study_names()))
+    for flag in ("--all", "--release", "--list", "--results"):
+        actions.add_argument(flag, action="store_true")
+    actions.add_argument("--draw", nargs="+", choices=study_names(), metavar="NAME")
+    options = parser.parse_args(arguments)
+    if options.all:
+        return max(run_study(Study.load(name), []) for name in study_names())
+    if options.release:
+        return release()
+    if options.draw:
+        draw(options.draw)
+    elif options.list:
+        print("\n".join(f"{name:20} {Study.load(name).title}" for name in study_names()))
+    else:
+        write_text(PAGE, page(RESULTS))
+    return 0
 
 
 if __name__ == "__main__":

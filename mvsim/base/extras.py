@@ -9,22 +9,7 @@ from mvsim.base.errors import UsageError
 
 
 def load_extra(module: str, package: str, extra: str, who: str, otherwise: str = "") -> Any:
-    """Return a module that need not be installed.
-
-    Parameters
-    ----------
-    module, package, extra : str
-        Its name, that of its package, and that of the extra of mvsim which brings it.
-    who : str
-        What needs it, for the message.
-    otherwise : str
-        What can be done without it, for the message.
-
-    Raises
-    ------
-    UsageError
-        If it is not installed, or cannot be loaded; the message says how to install it.
-    """
+    """Return a module that need not be installed."""
     try:
         return importlib.import_module(module)
     except Exception as error:  # what a package raises that is installed badly may be anything

@@ -9,19 +9,7 @@ from mvsim.base.echo import escaped
 
 
 def fragment(heading: str, rows: Iterable[Sequence[object]], names: Sequence[str] = (), details: str = "") -> str:
-    """Return a heading, a table and, folded below it, what else there is.
-
-    Parameters
-    ----------
-    heading : str
-        Plain text.
-    rows : iterable of sequence
-        The cells of each row; they are shown as `str` has them.
-    names : sequence of str
-        Names of the columns, if they need any.
-    details : str
-        HTML, which is not escaped.
-    """
+    """Return a heading, a table and, folded below it, what else there is."""
     head = f"<thead><tr>{''.join(f'<th>{_text(name)}</th>' for name in names)}</tr></thead>" if names else ""
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
     folded = f"<details><summary>more</summary>{details}</details>" if details else ""

@@ -15,50 +15,26 @@ from mvsim.base.errors import NotFiniteError, UsageError
 
 
 def check_kind(name: str, value: Any, kind: Any, allowed: str) -> Any:
-    """Return a value of some type, or of one of several.
-
-    Raises
-    ------
-    UsageError
-        If it is of another type; the message says what is ``allowed``.
-    """
+    """Return a value of some type, or of one of several."""
     if not isinstance(value, kind):
         raise UsageError(f"{name}={echo(value)}: must be {allowed}")
     return value
 
 
 def check_path(name: str, value: Any, what: str) -> Path:
-    """Return the name of a file or directory as a path.
-
-    Raises
-    ------
-    UsageError
-        If it can be none; the message says of ``what`` it has to be.
-    """
+    """Return the name of a file or directory as a path."""
     if not isinstance(value, (str, os.PathLike)) or not os.fspath(value) or "\0" in os.fsdecode(value):
         raise UsageError(f"{name}={echo(value)}: must be the name of {what}")
     return Path(os.fsdecode(value))
 
 
 def check_positive(name: str, value: Any, most: float = 1e100) -> float:
-    """Return a number > 0 as a float.
-
-    Raises
-    ------
-    UsageError
-        If it is not a number, not above 0, or above ``most``.
-    """
+    """Return a number > 0 as a float."""
     return check_between(name, value, 0.0, most)
 
 
 def check_integer(name: str, value: Any, least: int, why: str = "", most: int = 10**9) -> int:
-    """Return an integer from ``least`` to ``most`` as an int.
-
-    Raises
-    ------
-    UsageError
-        If it is not such an integer.
-    """
+    """Return an integer from ``least`` to ``most`` as an int."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
         raise UsageError(f"{name}={echo(value)}: must be an integer from {least} to {_power(most)}{' ' if why else ''}{why}")
     return int(value)
@@ -75,24 +51,12 @@ MOST_THREADS = 4096
 
 
 def check_threads(threads: Any) -> int | None:
-    """Return a number of threads, or None for a suitable one.
-
-    Raises
-    ------
-    UsageError
-        If it is neither None nor an integer from 1 to `MOST_THREADS`.
-    """
+    """Return a number of threads, or None for a suitable one."""
     return None if threads is None else check_integer("threads", threads, 1, most=MOST_THREADS)
 
 
 def check_between(name: str, value: Any, more_than: float, most: float) -> float:
-    """Return a number > ``more_than`` and at most ``most`` as a float.
-
-    Raises
-    ------
-    UsageError
-        If it is not such a number.
-    """
+    """Return a number > ``more_than`` and at most ``most`` as a float."""
     allowed = f"a number > {more_than:g}" if most == math.inf else f"a finite number > {more_than:g}, at most {most:g}"
     try:
         number = float(value) if not isinstance(value, (bool, str, bytes, bytearray)) else math.nan
@@ -104,13 +68,7 @@ def check_between(name: str, value: Any, more_than: float, most: float) -> float
 
 
 def real_array(name: str, values: ArrayLike) -> np.ndarray:
-    """Return ``values`` as a contiguous float64 array.
-
-    Raises
-    ------
-    UsageError
-        If they are not real numbers.
-    """
+    """Return ``values`` as a contiguous float64 array."""
     try:
         if np.ma.is_masked(values):
             raise TypeError("some are masked")
@@ -124,15 +82,7 @@ def real_array(name: str, values: ArrayLike) -> np.ndarray:
 
 
 def correlations_array(name: str, c: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
-    """Return correlations of shape (k, m, k, V) as a contiguous float64 array.
-
-    Raises
-    ------
-    UsageError
-        If they have another shape or are not real numbers.
-    NotFiniteError
-        If one of them is NaN or infinite.
-    """
+    """Return correlations of shape (k, m, k, V) as a contiguous float64 array."""
     array = real_array(name, c)
     if array.shape != shape:
         raise UsageError(f"{name} has shape {array.shape}: must be (k, m, k, V) = {shape}")

@@ -36,13 +36,7 @@ class OneOf:
 
 
 def check_choice(name: str, value: Any, names: Collection[str]) -> str:
-    """Return a value that is one of some names.
-
-    Raises
-    ------
-    UsageError
-        If it is not.
-    """
+    """Return a value that is one of some names."""
     if not isinstance(value, str) or value not in names:
         raise UsageError(f"{name}={echo(value)}: must be one of {', '.join(names)}")
     return value

@@ -22,13 +22,7 @@ LONGEST_KEY = 60
 
 
 def apply_config(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
-    """Fill in options that were not given from the file named by ``--config``; a cyclopts configuration source.
-
-    Raises
-    ------
-    UsageError
-        If the file cannot be read, is not TOML, or has a key that is no option of this command.
-    """
+    """Fill in options that were not given from the file named by ``--config``; a cyclopts configuration source."""
     option = next((argument for argument in arguments if argument.name == "--config"), None)
     if option is None or not option.tokens:
         return
@@ -50,13 +44,7 @@ def refuse_empty_names(app: App, commands: tuple[str, ...], arguments: ArgumentC
 
 
 def read_toml(path: str | os.PathLike[str], name: str) -> dict[str, Any]:
-    """Return what a TOML file says; ``name`` is what the file is called in messages.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be read, is not TOML, or has one key in two spellings, with - and with _.
-    """
+    """Return what a TOML file says; ``name`` is what the file is called in messages."""
     if Path(path).exists() and not Path(path).is_file():  # a device may be without end, and a pipe without a beginning
         raise UsageError(f"{name}={path_text(path)}: is not a file; give the name of a readable TOML file")
     try:

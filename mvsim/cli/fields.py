@@ -48,13 +48,6 @@ def text_flags(model: type[BaseModel], title: str) -> Flags:
     """Return a flag for each field, with its own name, whose value is passed on as text: the model converts it.
 
     The help shows whether it takes a number, one of some words, or JSON.
-
-    Parameters
-    ----------
-    model : type of BaseModel
-        The descriptions of its fields become the help.
-    title : str
-        Heading of these flags in the help.
     """
     group = Parameter(group=Group(title, sort_key=1))
     return {name: (Annotated[str | None, _text_flag(name, field), group], None) for name, field in model.model_fields.items()}
@@ -89,24 +82,13 @@ def given_for(model: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any
     """Return what was given for fields of a model; text that opens a JSON object or array is read as such.
 
     Other text stays as it is: the model converts and checks it, so that all messages come from one place.
-
-    Raises
-    ------
-    UsageError
-        If JSON is malformed.
     """
     values = {name: given[name] for name in model.model_fields if name in given}
     return {name: read_value(name, value) if isinstance(value, str) else value for name, value in values.items()}
 
 
 def read_value(name: str, text: str) -> Any:
-    """Return text that opens a JSON object or array as what it says, other text as it is.
-
-    Raises
-    ------
-    UsageError
-        If JSON is malformed.
-    """
+    """Return text that opens a JSON object or array as what it says, other text as it is."""
     if not text.lstrip().startswith(("{", "[")):
         return text
     try:

@@ -13,13 +13,7 @@ LIVE_INTERVAL = 2.0
 
 
 class Notices:
-    """Says what is being done.
-
-    Parameters
-    ----------
-    quiet : bool
-        Whether nothing is said.
-    """
+    """Says what is being done."""
 
     def __init__(self, quiet: bool = False) -> None:
         self._quiet = quiet

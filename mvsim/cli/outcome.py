@@ -38,20 +38,7 @@ def exit_code(error: BaseException) -> int:
 
 
 def message(error: BaseException, arguments: Sequence[str]) -> str:
-    """Return the one line that explains an error.
-
-    Parameters
-    ----------
-    error : BaseException
-        The error.
-    arguments : sequence of str
-        The words after ``mvsim``, for the command that resumes an interrupted run.
-
-    Returns
-    -------
-    str
-        One line without a line break.
-    """
+    """Return the one line that explains an error."""
     if isinstance(error, Interrupted):
         return _one_line(f"{error}; resume with: {resuming_command(arguments)}")
     if isinstance(error, KeyboardInterrupt):

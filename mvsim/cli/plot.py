@@ -103,13 +103,7 @@ def _sweep(folder: Path) -> Runs:
 
 
 def _classes(text: str | None) -> list[int] | None:
-    """Return the classes that a text names.
-
-    Raises
-    ------
-    UsageError
-        If one is no integer.
-    """
+    """Return the classes that a text names."""
     if text is None:
         return None
     try:

@@ -63,15 +63,7 @@ def progress_on(title: str = "", stream: TextIO | None = None) -> LiveProgress |
 
 
 class LiveProgress:
-    """A few lines redrawn in place: a bar with the time, the pace, and the latest figures; what is longer than the terminal is wide is wrapped.
-
-    Parameters
-    ----------
-    console : rich.console.Console
-        Where to draw; must be a terminal.
-    title : str
-        A line above the others, if there is something to say.
-    """
+    """A few lines redrawn in place: a bar with the time, the pace, and the latest figures; what is longer than the terminal is wide is wrapped."""
 
     def __init__(self, console: Console, title: str = "") -> None:
         self._bar = Progress(BarColumn(bar_width=24), TimeElapsedColumn(), console=console)
@@ -109,13 +101,7 @@ class LiveProgress:
 
 
 class NotebookProgress:
-    """A bar and the latest figures in a cell of a notebook, redrawn in place by the display handle of IPython; no widgets are needed.
-
-    Parameters
-    ----------
-    title : str
-        A line above the others, if there is something to say.
-    """
+    """A bar and the latest figures in a cell of a notebook, redrawn in place by the display handle of IPython; no widgets are needed."""
 
     def __init__(self, title: str = "") -> None:
         self._title = title
@@ -155,15 +141,7 @@ class NotebookProgress:
 
 
 class LoggedProgress:
-    """A line every `LOG_INTERVAL` seconds, for logs and batch jobs.
-
-    Parameters
-    ----------
-    stream : TextIO
-        Where to write. A stream that nobody reads any more is no reason to stop a run, so failures to write are ignored.
-    title : str
-        Begins every line, if there is something to say.
-    """
+    """A line every `LOG_INTERVAL` seconds, for logs and batch jobs."""
 
     def __init__(self, stream: TextIO, title: str = "") -> None:
         self._stream = stream
@@ -203,15 +181,7 @@ class LoggedProgress:
 
 
 def pace(status: dict[str, Any]) -> str:
-    """Return how far a run is and how long it still takes.
-
-    Parameters
-    ----------
-    status : dict
-        What `mvsim.simulate` reports: ``step``, ``steps`` (None if nobody knows how many there will be), ``until`` (the time at which the run
-        ends if nothing changes any more; None if nothing can be said), ``escapes`` (`mvsim.runs.simulation.pace.Awaited`, or None), ``rate`` (steps
-        per second), ``seconds_left`` (None if unknown).
-    """
+    """Return how far a run is and how long it still takes."""
     parts = [f"step {status['step']}" + (f" of {status['steps']}" if status.get("steps") else "")]
     next_escape = _next_escape(status)
     if next_escape:
@@ -253,14 +223,7 @@ def expectation(seconds: tuple[float, float]) -> str:
 
 
 def figures(status: dict[str, Any]) -> str:
-    """Return what a run has reached.
-
-    Parameters
-    ----------
-    status : dict
-        What `mvsim.simulate` reports: ``time``, ``loss``, ``training_accuracy`` and ``classes``: how many classes have learned both features,
-        exactly one, or none.
-    """
+    """Return what a run has reached."""
     learned = f"learned: {', '.join(f'{name} {count}' for name, count in status['classes'].items())}"
     return f"t = {status['time']:.3g}, loss {status['loss']:.4g}, accuracy {status['training_accuracy']:.3g}; {learned}"
 

@@ -26,13 +26,7 @@ MOST_WORKERS = 16
 
 
 class SweepDisplay(Display):
-    """What a sweep tells on stderr.
-
-    Parameters
-    ----------
-    stream : TextIO, optional
-        Where to write; by default stderr. That nobody reads it any more is no reason to stop a sweep.
-    """
+    """What a sweep tells on stderr."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = sys.stderr if stream is None else stream

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from mvsim.multi_view.parameters import Deviation
 from mvsim.numerics.arrow_matrix import Curvature
-from mvsim.numerics.devices import Device, host
 
 MARKS_PER_DECADE = 20
 
@@ -28,8 +27,7 @@ class State:
     time : float
         Time reached, dimensionless.
     c : array
-        The correlations, on the device of the integrator's field (`Integrator.here` copies them to the host). Never written to: every step makes
-        a new array.
+        The correlations. Never written to: every step makes a new array.
     evaluations : int
         Gradients evaluated.
     dissipation : float
@@ -154,7 +152,7 @@ class Groups(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """The vector field c' = -grad J, and what is known of its shape. Arrays have the shape of c, whatever that is, and are on one device.
+    """The vector field c' = -grad J, and what is known of its shape. Arrays have the shape of c, whatever that is.
 
     Attributes
     ----------
@@ -183,8 +181,6 @@ class Field:
     lasting : bool
         Whether the Hessian keeps its size as time goes on after an escape. That of single points falls with their residuals, as 1 / t; mixed points
         keep residuals of order 1.
-    device : Device
-        Where arrays are.
     """
 
     loss_and_gradient: Callable[[int, Any], tuple[float, Any]]
@@ -199,34 +195,6 @@ class Field:
     affordable: int = 10_000
     fixed: bool = True
     lasting: bool = False
-    device: Device = host()  # noqa: RUF009 - a constant
-
-    def on_host(self) -> Field:
-        """Return the same field on arrays of the host: itself, or one that copies to its device and back."""
-        put, fetch = self.device.there, self.device.fetch
-        if self.device is host():
-            return self
-
-        def loss_and_gradient(step: int, c: np.ndarray) -> tuple[float, np.ndarray]:
-            loss, gradient = self.loss_and_gradient(step, put(c))
-            return loss, fetch(gradient)
-
-        def curvature(c: np.ndarray) -> Curvature | None:
-            there = self.curvature(put(c))
-            return None if there is None else there.with_arrays(fetch)
-
-        positions, threshold, alpha = self.escaping
-        return replace(
-            self,
-            loss_and_gradient=loss_and_gradient,
-            curvature=curvature,
-            units=lambda c: Units(*(fetch(unit) for unit in self.units(put(c)))),
-            escaping=Escaping(fetch(positions), fetch(threshold), alpha),
-            part=None,
-            product=None,
-            groups=None,
-            device=host(),
-        )
 
 
 class Integrator(ABC):
@@ -259,14 +227,6 @@ class Integrator(ABC):
 
     def __init__(self, field: Field) -> None:
         self.field = field
-
-    def there(self, state: State) -> State:
-        """Return a state with its correlations on the device of the field."""
-        return replace(state, c=self.field.device.there(state.c))
-
-    def here(self, state: State) -> State:
-        """Return a state with its correlations on the host."""
-        return replace(state, c=self.field.device.fetch(state.c))
 
     @staticmethod
     @abstractmethod

@@ -11,7 +11,6 @@ from mvsim.flow.arrays import unpack
 from mvsim.flow.chart import EscapeChart
 from mvsim.flow.resting import Resting
 from mvsim.flow.stepper_state import StepperState
-from mvsim.numerics.devices import Device, host
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +68,6 @@ class Memory:
     marked_integral: float
 
 
-def unpack_memory(arrays: Mapping[str, np.ndarray], device: Device = host()) -> Memory | None:  # noqa: B008 - a constant
+def unpack_memory(arrays: Mapping[str, np.ndarray]) -> Memory | None:
     """Return the memory that was packed; None, so that a flow starts anew, if there is none or it is that of an earlier stepper."""
-    return unpack(Memory, arrays, device) if "stepper.linearised_clock" in arrays else None
+    return unpack(Memory, arrays) if "stepper.linearised_clock" in arrays else None

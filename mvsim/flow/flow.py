@@ -104,15 +104,14 @@ class GradientFlow(FlowIntegrator):
 
     def pack(self, memory: Any) -> dict[str, np.ndarray]:
         """Return the memory as arrays."""
-        return {} if memory is None else pack(memory, self.field.device)
+        return {} if memory is None else pack(memory)
 
     def unpack(self, arrays: Mapping[str, np.ndarray]) -> Memory | None:
         """Return the memory that was packed."""
-        return unpack_memory(arrays, self.field.device)
+        return unpack_memory(arrays)
 
     def trajectory(self, state: State, t_end: float) -> Iterator[Visit]:
         """Yield every step."""
-        state = self.there(state)
         memory = state.memory
         if memory is None:
             try:

@@ -82,7 +82,7 @@ class GradientDescent(Integrator):
 
     def trajectory(self, state: State, t_end: float) -> Iterator[Visit]:
         """Yield every step; marks are log-spaced."""
-        state, last = self.there(state), self.steps_until(t_end)
+        last = self.steps_until(t_end)
         while state.step < last:
             with np.errstate(over="ignore", invalid="ignore"):  # the next lines name what numpy would only warn of
                 c = state.c - self.learning_rate * self.gradient(state)

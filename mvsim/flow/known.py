@@ -14,7 +14,7 @@ OUTGROWN = 6.0
 """Growth of the clock after which the system is linearised anew. Residuals, and with them the Hessian, fall as the time since an escape grows. With
 a Hessian that is far too large an iteration takes small steps, and ends because they are small: with a whole Hessian that was kept for tens of steps,
 honest runs of ERM err by more than their replay allows. The whole Hessian of a loss that keeps its residuals is kept for all of its time: made anew
-at each such growth, it takes most of the gradients of Midpoint Mixup at d = k^20 (study `flow_hessians` in `validation/`)."""
+at each such growth, it takes most of the gradients of Midpoint Mixup at d = k^20 (`docs/time-stepper-designs.md`)."""
 
 
 class Known:

@@ -12,15 +12,13 @@ from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.parameters import Parameters
 from mvsim.numerics.logarithms import exponential, logarithm
 from mvsim.numerics.namespaces import namespace_of
-from mvsim.numerics.primitives import primitives_of
-from mvsim.numerics.vectors import flat, integers_like
+from mvsim.numerics.vectors import integers_like
 
 
-def own_correlations(c: Any) -> Any:
-    """Return (k, m, V): c[y, r, y, l], the correlations of the neurons of class y with its own features, for an array of any namespace."""
-    xp = namespace_of(c)
-    own = xp.permute_dims(xp.linalg.diagonal(xp.permute_dims(c, (1, 3, 0, 2))), (2, 0, 1))
-    return xp.reshape(flat(own), own.shape)
+def own_correlations(c: np.ndarray) -> np.ndarray:
+    """Return (k, m, V): c[y, r, y, l], the correlations of the neurons of class y with its own features."""
+    classes = np.arange(len(c))
+    return c[classes, :, classes]
 
 
 def off_diagonal_correlations(c: np.ndarray) -> np.ndarray:
@@ -142,9 +140,8 @@ def log_softmax_gap(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return rest - np.logaddexp(0.0, rest)
 
 
-def class_mean(values: Any, labels: Any, k: int) -> Any:
-    """Return (k,) means of values (N,) of any namespace over the points of each class, NaN for a class without points."""
-    xp, by = namespace_of(values), primitives_of(values)
-    counts = by.sums_by(labels, xp.ones_like(values), k)
+def class_mean(values: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
+    """Return (k,) means of values (N,) over the points of each class, NaN for a class without points."""
+    counts = np.bincount(labels, minlength=k)
     with np.errstate(invalid="ignore"):
-        return by.sums_by(labels, values, k) / xp.where(counts > 0.0, counts, xp.full_like(counts, math.nan))
+        return np.bincount(labels, weights=values, minlength=k) / np.where(counts > 0, counts, np.nan)

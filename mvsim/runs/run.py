@@ -11,23 +11,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mvsim.base.echo import echo, path_text
+from mvsim.base.echo import path_text
 from mvsim.base.errors import UsageError
 from mvsim.base.html import fragment
 from mvsim.multi_view.objectives import OBJECTIVES
 from mvsim.multi_view.parameters import Deviation, Parameters
-from mvsim.runs.archive import plain_attributes, read_run, without_resuming
-from mvsim.runs.archive.ordinary_file import open_ordinary
-from mvsim.runs.archive.provenance_json import provenance_from_text
-from mvsim.runs.archive.run_file import ATTRIBUTE
-from mvsim.runs.archive.schema import FORMAT, find_wrong_shape
+from mvsim.runs.archive import read_run, without_resuming
+from mvsim.runs.archive.schema import find_wrong_shape
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
 REGIME = "Regime: "
-"""Begins the line of a summary about the regime, in all files that there are: who has another place for the regime leaves that line out."""
+"""Begins the line of a summary about the regime; a display that has another place for the regime leaves that line out."""
 
 _MAKE = "read one with mvsim.open_run or make one with mvsim.simulate"
 
@@ -148,7 +145,7 @@ def open_run(path: str | os.PathLike[str]) -> Run:
     Raises
     ------
     UsageError
-        If there is no such file, or it is not a run of mvsim, or is damaged or edited, or comes from a newer version.
+        If there is no such file, it has no valid checksum, its format is another one, or what it says of the run is not valid.
     """
     dataset, provenance = read_run(path)
     run = Run(without_resuming(dataset), provenance, Path(path))
@@ -157,26 +154,7 @@ def open_run(path: str | os.PathLike[str]) -> Run:
     except UsageError as error:
         raise UsageError(f"{path_text(path)}: its parameters are not valid: {error}; make the run again") from None
     _check_options(run, path_text(path))
-    _check_attributes(path)
     return run
-
-
-def _check_attributes(path: str | os.PathLike[str]) -> None:
-    """Raise `UsageError` if the plain attributes of a file, which readers without mvsim go by, are not those of its provenance.
-
-    A file that is saved anew at this moment has both anew, so both are read here. Older formats had other attributes.
-    """
-    import h5py
-
-    with open_ordinary(path, "give a run made by `mvsim simulate`") as file, h5py.File(file, "r") as raw:
-        provenance, stored = provenance_from_text(str(raw.attrs[ATTRIBUTE])), dict(raw.attrs)
-    if provenance["format"] != FORMAT:
-        return
-    for name, said in plain_attributes(provenance).items():
-        held = np.ravel(stored.get(name, [])).tolist()
-        if held != [said]:
-            found = f"attribute {name} = {echo(held[0] if len(held) == 1 else held)}" if name in stored else f"attribute {name}, which is missing,"
-            raise UsageError(f"{path_text(path)}: {found} is not what its provenance says ({echo(said)}): it was edited; restore it from a copy")
 
 
 def _check_options(run: Run, name: str) -> None:

@@ -75,24 +75,7 @@ class Cell:
 
 
 def cell_of(index: int, values: Mapping[str, Value], swept: Mapping[str, Value], regime: str) -> Cell:
-    """Return the run that values stand for.
-
-    Parameters
-    ----------
-    index : int
-        Number of the cell.
-    values : mapping
-        A value for every name that the study gives, without those that `meaningless` lists.
-    swept : mapping
-        Those of them that are swept.
-    regime : str
-        One of `mvsim.sweeps.regime.REGIMES`; literal takes d = k^20.
-
-    Raises
-    ------
-    UsageError
-        If a value is out of its domain; the message names the cell.
-    """
+    """Return the run that values stand for."""
     try:
         fields = {name: values[name] for name in Parameters.model_fields if name in values}
         asked = {name: values[name] for name in _OPTIONS if name in values}

@@ -54,20 +54,7 @@ MOST_WORKERS = 4096
 
 
 class Dask:
-    """Runs side by side, each on one thread of a process of its own.
-
-    Parameters
-    ----------
-    scheduler : str, optional
-        Address of a scheduler whose workers have mvsim and see the same folder; by default workers are started here.
-    workers : int, optional
-        How many are started here; by default one for each core, as far as memory allows.
-
-    Raises
-    ------
-    UsageError
-        If Dask is not installed, or both are given.
-    """
+    """Runs side by side, each on one thread of a process of its own."""
 
     def __init__(self, scheduler: str | None = None, workers: int | None = None) -> None:
         load_extra("distributed", "Dask", "sweep", "engine='dask'", "make one run after another with --engine serial")
@@ -115,15 +102,7 @@ class _Dispatch:
         self.topic = f"mvsim-{uuid.uuid4().hex}"
 
     def until_done(self, connect: Callable[[float], AbstractContextManager[Client]], loses_workers: bool) -> None:
-        """Hand out what is left, again if the scheduler was lost meanwhile.
-
-        Parameters
-        ----------
-        connect : callable
-            Returns a client; is told how many seconds it may wait for the scheduler.
-        loses_workers : bool
-            Whether a scheduler that has been without workers for `ALONE` seconds is given up, because none will come by itself.
-        """
+        """Hand out what is left, again if the scheduler was lost meanwhile."""
         patience = 0.0
         while self.left:
             with connect(patience) as client:
@@ -225,13 +204,7 @@ def _state_of(job: Job) -> tuple[int, int] | None:
 
 @contextmanager
 def _local_client(workers: int) -> Iterator[Client]:
-    """Start workers on this machine, which end with this process however it ends, and connect to their scheduler.
-
-    Raises
-    ------
-    UsageError
-        If they cannot be started.
-    """
+    """Start workers on this machine, which end with this process however it ends, and connect to their scheduler."""
     import dask
     from distributed import LocalCluster
 
@@ -261,13 +234,7 @@ def _local_client(workers: int) -> Iterator[Client]:
 
 @contextmanager
 def _client(address: str, patience: float) -> Iterator[Client]:
-    """Connect to a scheduler, which may take some seconds to be there.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be reached.
-    """
+    """Connect to a scheduler, which may take some seconds to be there."""
     from distributed import Client
 
     deadline = time.monotonic() + patience

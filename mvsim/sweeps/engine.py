@@ -52,13 +52,7 @@ def check_backends(jobs: Sequence[Job]) -> None:
 
 
 class Serial:
-    """One job after another, in this process.
-
-    Parameters
-    ----------
-    threads : int, optional
-        Threads of each run; by default all cores.
-    """
+    """One job after another, in this process."""
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = check_threads(threads)

@@ -36,11 +36,6 @@ class Pace:
 
     The gradient of the cheapest cell of each method is measured on one thread, as runs of a sweep have; the others follow in proportion to what
     is assumed of them.
-
-    Parameters
-    ----------
-    cells : iterable of Cell
-        The plan.
     """
 
     def __init__(self, cells: Iterable[Cell]) -> None:
@@ -56,15 +51,7 @@ class Pace:
 
 
 def seconds_of(cell: Cell, factor: float = 1.0) -> float:
-    """Return about how long the run of a cell takes on one thread, in seconds.
-
-    Parameters
-    ----------
-    cell : Cell
-        The run.
-    factor : float
-        Time of a gradient over the one that is assumed; `Pace` measures it.
-    """
+    """Return about how long the run of a cell takes on one thread, in seconds."""
     follows_flow = INTEGRATORS[_asked(cell).integrator].follows_flow
     return seconds_of_run(count_of(cell), factor * _gradient(cell), cell.parameters, follows_flow)
 

@@ -87,13 +87,7 @@ class Saved(Record):
 
 
 class RunFolder:
-    """A folder of run files and of notes on those that failed.
-
-    Parameters
-    ----------
-    path : path
-        The folder.
-    """
+    """A folder of run files and of notes on those that failed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -153,17 +147,6 @@ class RunFolder:
 class SweepFolder(RunFolder):
     """A folder with a study and its runs.
 
-    Parameters
-    ----------
-    path : path
-        The folder; see `planned`, `create` and `open`.
-    study : Study
-        Its study.
-    extend : bool
-        Whether the study may take the place of one of some of its cells.
-    until : float, optional
-        Time to which runs that had not settled have gone on.
-
     Attributes
     ----------
     until : float or None
@@ -176,22 +159,7 @@ class SweepFolder(RunFolder):
 
     @classmethod
     def planned(cls, path: str | os.PathLike[str], study: Study, extend: bool = False) -> SweepFolder:
-        """Return the folder of a study, which need not be there yet. Nothing is written before `establish`.
-
-        Parameters
-        ----------
-        path : path
-            It may hold other runs, but no other study.
-        study : Study
-            What its runs are.
-        extend : bool
-            Whether the folder may hold a study of some of these cells, which then has them all, or of these cells and more, which stays.
-
-        Raises
-        ------
-        UsageError
-            If it is a file, or holds another study.
-        """
+        """Return the folder of a study, which need not be there yet. Nothing is written before `establish`."""
         folder = cls(check_path("out", path, "a folder"), study, extend)
         if folder.path.exists() and not folder.path.is_dir():
             raise UsageError(f"out={path_text(folder.path)}: is a file, where the folder of the runs would be; give another, as --out DIR")
@@ -208,20 +176,7 @@ class SweepFolder(RunFolder):
         return folder
 
     def establish(self, until: float | None = None) -> None:
-        """Make the folder and write its study, unless both are there.
-
-        Parameters
-        ----------
-        until : float, optional
-            Time to which runs that had not settled will go on; the latest one is kept.
-
-        Raises
-        ------
-        UsageError
-            If it holds another study, or cannot be used.
-        InUseError
-            If another process writes the study for too long.
-        """
+        """Make the folder and write its study, unless both are there."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -266,13 +221,7 @@ class SweepFolder(RunFolder):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> SweepFolder:
-        """Return the folder at a path.
-
-        Raises
-        ------
-        UsageError
-            If there is no study, or it cannot be read.
-        """
+        """Return the folder at a path."""
         if not is_sweep(check_path("path", path, "the folder of a sweep")):
             there = f"is a directory without {STUDY_FILE}, so no sweep" if Path(path).is_dir() else "is a file, and a sweep is a folder"
             what = there if Path(path).exists() else "there is no such folder"

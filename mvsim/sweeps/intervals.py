@@ -26,18 +26,6 @@ def clustered_interval(successes: Sequence[int], trials: Sequence[int], confiden
     The interval is approximate: where classes of a run agree strongly and p is near 1, it contains the true fraction somewhat less often than it
     says.
 
-    Parameters
-    ----------
-    successes, trials : sequence of int
-        x_i and m_i of each run, 0 <= x_i <= m_i, m_i >= 1, at least one run.
-    confidence : float
-        Probability, about, with which the interval contains the true fraction.
-
-    Returns
-    -------
-    tuple of float
-        The fraction, and the lower and the upper end, dimensionless.
-
     Source
     ------
     Korn and Graubard (1998), Confidence intervals for proportions with small expected number of positive counts estimated from survey data.

@@ -90,26 +90,6 @@ def do(job: Job, tell: Telling, threads: int | None = 1, patience: float = PATIE
     """Make or continue the run of a job; a failure is an outcome and no error here.
 
     It is not this that records it: in a process that is being ended nearly anything may fail, and nobody learns of the outcome.
-
-    Parameters
-    ----------
-    job : Job
-        What to do.
-    tell : callable
-        Is told how it goes.
-    threads : int, optional
-        Threads of the run, by default one: engines run several jobs side by side. Results do not depend on it.
-    patience : float
-        Seconds to wait for another process.
-
-    Returns
-    -------
-    Outcome
-
-    Raises
-    ------
-    Interrupted
-        If SIGINT arrives; the state has been saved.
     """
     deadline = time.monotonic() + patience
     while True:

@@ -43,11 +43,9 @@ def _views(reduce: Callable[..., np.ndarray]) -> Callable[[np.ndarray], float]:
 
 
 def _escape(reduce: Callable[[np.ndarray], Any]) -> Callable[[Run], float | None]:
-    """Return the first or last of the times at which the first neuron of each view escaped; None for a run without, or saved before they were."""
+    """Return the first or last of the times at which the first neuron of each view escaped; None for a run without."""
 
     def of(run: Run) -> float | None:
-        if "escape_time" not in run.dataset:
-            return None
         times = run.dataset["escape_time"].to_numpy()
         escaped = np.isfinite(times).any(axis=1)
         first = np.min(np.where(np.isnan(times), np.inf, times), axis=1)

@@ -17,22 +17,7 @@ REGIMES = ("scaled", "literal")
 
 
 def parameters_of(fields: Mapping[str, Value], r0: Value | None, regime: str) -> Parameters:
-    """Return the parameters that some values stand for.
-
-    Parameters
-    ----------
-    fields : mapping
-        Values of fields of `mvsim.Parameters`.
-    r0 : number, optional
-        In the place of d: the d that makes the largest initial correlation about this part of the threshold.
-    regime : str
-        One of `REGIMES`; literal takes d = k^20.
-
-    Raises
-    ------
-    UsageError
-        If a value is out of its domain, or d follows from another value and is given as well.
-    """
+    """Return the parameters that some values stand for."""
     if regime == "literal":
         if r0 is not None or "d" in fields:
             name, value = ("d", fields["d"]) if "d" in fields else (R0, r0)

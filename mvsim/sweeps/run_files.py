@@ -183,13 +183,7 @@ def _repeated(name: str, before: str) -> UsageError:
 
 
 def following(columns: Mapping[str, Sequence[Any]]) -> dict[str, tuple[str, ...]]:
-    """Return the names that follow from others, each with those: runs that agree in these agree in it too.
-
-    Parameters
-    ----------
-    columns : mapping
-        From names to their values, one for each run. `ASKED` follow from nothing, and nothing follows from a seed.
-    """
+    """Return the names that follow from others, each with those: runs that agree in these agree in it too."""
     kept = list(columns)
     found = []
     for name in reversed(list(columns)):

@@ -54,22 +54,7 @@ class Study:
 
     @classmethod
     def of(cls, given: Mapping[str, Any], zips: Sequence[Sequence[str]] = (), regime: str = REGIMES[0]) -> Study:
-        """Return the study that plain values describe.
-
-        Parameters
-        ----------
-        given : mapping
-            From names to what `read_values` reads.
-        zips : sequence of sequence of str
-            Groups of names whose values are taken side by side.
-        regime : str
-            "scaled" or "literal".
-
-        Raises
-        ------
-        UsageError
-            If a name is not known, has no values, or a group is wrong; the message names the first fault.
-        """
+        """Return the study that plain values describe."""
         check_kind("values", given, Mapping, "a mapping from names to values")
         for name in given:
             if name not in NAMES:

@@ -51,28 +51,7 @@ def jobs_of(
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     only: Sequence[int] | None = None,
 ) -> list[Job]:
-    """Return what is to be done in a folder, the longest first, so that the last ones to end are short.
-
-    Parameters
-    ----------
-    folder : SweepFolder
-        The sweep.
-    standings : sequence of Standing
-        How its cells stand.
-    retry : bool
-        Whether cells that failed are tried again.
-    until : float, optional
-        Runs that ended before they settled go on to this time.
-    checkpoint_seconds : float
-        Seconds between two saves.
-    only : sequence of int, optional
-        Numbers of the cells to look at; by default all.
-
-    Raises
-    ------
-    UsageError
-        If an argument is out of its domain.
-    """
+    """Return what is to be done in a folder, the longest first, so that the last ones to end are short."""
     if until is not None:
         until = check_positive("until", until)
     checkpoint_seconds = check_positive("checkpoint_seconds", checkpoint_seconds, most=float("inf"))
@@ -91,31 +70,7 @@ def jobs_of(
 
 
 def work_on(folder: SweepFolder, engine: Engine, display: Display | None = None, **which: Any) -> Tally:
-    """Do what is to be done in a folder.
-
-    Parameters
-    ----------
-    folder : SweepFolder
-        The sweep; it is established when the engine begins.
-    engine : Engine
-        What makes the runs.
-    display : Display, optional
-        Is told how it goes.
-    **which
-        Arguments of `jobs_of`.
-
-    Returns
-    -------
-    Tally
-        What has become of the cells.
-
-    Raises
-    ------
-    UsageError
-        If an argument is out of its domain, or the engine cannot work.
-    Interrupted
-        If SIGINT arrives; what was saved stays.
-    """
+    """Do what is to be done in a folder."""
     display = NoDisplay() if display is None else display
     standings = [folder.standing(cell) for cell in folder.study.cells]
     jobs = jobs_of(folder, standings, **which)

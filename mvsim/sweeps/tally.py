@@ -21,15 +21,7 @@ class AtWork(NamedTuple):
 
 
 class Tally:
-    """Counts of a sweep while it goes on.
-
-    Parameters
-    ----------
-    standings : sequence of Standing
-        Of all cells at the beginning.
-    jobs : sequence of Job
-        What is to be done.
-    """
+    """Counts of a sweep while it goes on."""
 
     def __init__(self, standings: Sequence[Standing], jobs: Sequence[Job]) -> None:
         self.cells = len(standings)

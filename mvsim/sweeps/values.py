@@ -27,23 +27,7 @@ _RANGE = re.compile(r"(-?\d{1,30}):(-?\d{1,30})(?::(\d{1,30}))?")
 
 
 def read_values(name: str, given: Any, repeated: bool = False) -> tuple[Value, ...]:
-    """Return the values that a study gives for one name.
-
-    Parameters
-    ----------
-    name : str
-        Name of the parameter or option, for messages.
-    given : object
-        One value; a list of them; or text: values separated by commas, ranges of integers as ``first:end`` or ``first:end:step`` (without the end,
-        as in Python), or a list in JSON.
-    repeated : bool
-        Whether a value may occur more than once, as it may beside the values of another name.
-
-    Raises
-    ------
-    UsageError
-        If there is no value, a value occurs twice, or the text cannot be read.
-    """
+    """Return the values that a study gives for one name."""
     if isinstance(given, str):
         values = _read_text(name, given)
     elif isinstance(given, list | tuple):

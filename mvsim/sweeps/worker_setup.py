@@ -37,22 +37,7 @@ def gpus_seen(environment: Mapping[str, str], count: int) -> list[str]:
 
 
 def gpu_of_worker(name: Any, environment: Mapping[str, str], count: int) -> dict[str, str]:
-    """Return the environment by which a worker sees one GPU alone.
-
-    Parameters
-    ----------
-    name : object
-        Of the worker: workers on this machine are numbered from 0. A worker with another name was started by somebody else, who places it.
-    environment : mapping
-        Of its process. Of the GPUs in ``CUDA_VISIBLE_DEVICES``, where it is set, the workers take turns.
-    count : int
-        GPUs that there are.
-
-    Returns
-    -------
-    dict
-        ``CUDA_VISIBLE_DEVICES``; nothing where there is no GPU. With more workers than GPUs some share one.
-    """
+    """Return the environment by which a worker sees one GPU alone."""
     gpus = gpus_seen(environment, count)
     if not gpus or not isinstance(name, int):
         return {}

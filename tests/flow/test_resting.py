@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from compare import assert_close
-from strict_device import PLACE, STRICT, fetched
 from tolerances import DISSIPATED, FEW_OPERATIONS, RESTED
 
 import mvsim
@@ -23,9 +22,6 @@ from mvsim.flow.resting import LEADING, Rest, Resting, chosen, leading
 from mvsim.flow.secants import Secants
 from mvsim.flow.system import ChartedField
 from mvsim.multi_view.diagnostics import own_correlations
-from mvsim.numerics.devices import host
-from mvsim.numerics.namespaces import namespace_of
-from mvsim.numerics.vectors import flat
 from mvsim.runs.recording.entries import EscapeLog
 from mvsim.runs.simulation.field import field_of
 
@@ -271,9 +267,8 @@ BENDS_FROM = 0.35
 
 def gradient_of(c):
     """Minus their speeds."""
-    xp = namespace_of(c)
-    last = FAST + BEND * xp.maximum(c[5:6] - BENDS_FROM, xp.zeros_like(c[5:6]))
-    return -xp.concat([K * xp.minimum(c[:4] / B, xp.ones_like(c[:4])) ** (ALPHA - 1.0), 0.0 * c[4:5] + SPEED, last])
+    last = FAST + BEND * max(c[5] - BENDS_FROM, 0.0)
+    return -np.array([*(K * np.minimum(c[:4] / B, 1.0) ** (ALPHA - 1.0)), SPEED, last])
 
 
 def parts_of_loss(c):
@@ -296,48 +291,45 @@ EVALUATED = []
 class EachAlone(Groups):
     """Each coordinate is a group; those that have been stepped go on to be, and `most` may be. It remembers where it was asked for which."""
 
-    def __init__(self, device, most):
-        self.device, self.alike, self.most, self.chosen = device, device.put(np.arange(4)[None, :]), most, []
+    def __init__(self, most):
+        self.alike, self.most, self.chosen = np.arange(4)[None, :], most, []
 
     def around(self, c, wanted, before):
-        xp = namespace_of(c)
-        index = xp.sort(xp.unique_values(xp.concat([wanted, before])))
+        index = np.unique(np.concatenate([wanted, before]))
         return index if index.shape[0] <= self.most else None
 
     def field(self, c, positions):
-        there = self.device.fetch(positions)
-        self.chosen.append(there.tolist())
+        self.chosen.append(positions.tolist())
 
         def whole(x):
-            c_with_x = self.device.fetch(flat(c)).copy()
-            c_with_x[there] = self.device.fetch(x)
-            return self.device.put(c_with_x)
+            c_with_x = c.flatten()
+            c_with_x[positions] = x
+            return c_with_x
 
         def loss_and_gradient(step, x):
-            return loss_of(self.device.fetch(whole(x))), gradient_of(whole(x))[positions]
+            return loss_of(whole(x)), gradient_of(whole(x))[positions]
 
-        waiting = there[there < 4]
-        return alone_field(self.device, loss_and_gradient, np.searchsorted(there, waiting), None, lambda i: f"c[{there[i]}]")
+        waiting = positions[positions < 4]
+        return alone_field(loss_and_gradient, np.searchsorted(positions, waiting), None, lambda i: f"c[{positions[i]}]")
 
 
-def alone_field(device, evaluate, positions, groups, component):
-    escaping = Escaping(device.put(positions), device.put(np.full(len(positions), B)), ALPHA)
+def alone_field(evaluate, positions, groups, component):
+    escaping = Escaping(positions, np.full(len(positions), B), ALPHA)
 
     def units(c):
-        xp = namespace_of(c)
-        return Units(*2 * [xp.maximum(xp.abs(c), xp.full_like(c, B))])
+        return Units(*2 * [np.maximum(np.abs(c), B)])
 
     def loss_and_gradient(step, c):
         EVALUATED.append(c.shape[0])
         return evaluate(step, c)
 
-    return Field(loss_and_gradient, lambda c: None, units, escaping, component, groups=groups, device=device)
+    return Field(loss_and_gradient, lambda c: None, units, escaping, component, groups=groups)
 
 
-def alone(device, most=5):
+def alone(most=5):
     """The field of all, and its groups."""
-    groups = EachAlone(device, most)
-    return alone_field(device, lambda step, c: (loss_of(device.fetch(c)), gradient_of(c)), np.arange(4), groups, lambda i: f"c[{i}]"), groups
+    groups = EachAlone(most)
+    return alone_field(lambda step, c: (loss_of(c), gradient_of(c)), np.arange(4), groups, lambda i: f"c[{i}]"), groups
 
 
 def where_they_are(t):
@@ -365,16 +357,14 @@ def short_steps(many, monkeypatch):
     monkeypatch.setattr(the_flow, "APPROACH", 0.05)
 
 
-def steps_alone(device=None, most=5, t_end=6.0, rtol=1e-3):
-    device = device or host()
-    field, groups = alone(device, most)
-    start = State(0, 0.0, device.put(GROWN))
+def steps_alone(most=5, t_end=6.0, rtol=1e-3):
+    field, groups = alone(most)
+    start = State(0, 0.0, GROWN)
     return [visit.state for visit in GradientFlow(field, rtol).trajectory(start, t_end)], groups
 
 
 def stepped_in(state):
-    stepped = state.memory.resting.stepped
-    return (stepped if isinstance(stepped, np.ndarray) else fetched(stepped)).tolist()
+    return state.memory.resting.stepped.tolist()
 
 
 def corrections(states):
@@ -447,64 +437,6 @@ def test_where_too_many_are_needed_all_are_stepped_from_then_on(short_steps):
     fall = loss_of(GROWN) - loss_of(where_they_are(6.0))
     assert states[-1].dissipation == pytest.approx(fall, rel=DISSIPATED)
     assert all(chosen_then == [0, 1] for chosen_then in groups.chosen)
-
-
-@pytest.mark.parametrize("most", [5, 2])
-def test_a_flow_on_a_device_lets_the_same_rest(most, short_steps):
-    """With the coordinates that rest, the corrections, and what is laid out anew there too."""
-    here, _ = steps_alone(most=most)
-    there, _ = steps_alone(STRICT, most)
-    assert len(there) == len(here)
-    for one, other in zip(there, here, strict=True):
-        assert one.c.device == one.memory.resting.y.device == one.memory.resting.stepped.device == PLACE
-        assert stepped_in(one) == stepped_in(other)
-        assert_close(fetched(one.c), other.c, 1e-9)  # round-off, as the steps multiply it
-        assert one.dissipation == pytest.approx(other.dissipation, rel=1e-9)
-
-
-# The same numbers on a device ---------------------------------------------------------------------------------------------------------------
-
-
-def there(chart):
-    return EscapeChart(*(STRICT.put(part) for part in (chart.index, chart.floor, chart.threshold)), chart.alpha)
-
-
-def assert_same_there(found, expected):
-    assert found.device == PLACE
-    assert_close(fetched(found), expected, FEW_OPERATIONS)
-
-
-def test_what_rests_moves_on_a_device_as_on_the_host():
-    put, t = STRICT.put, 0.7
-    (y, velocity), (end, end_velocity) = at_time(0.0, 0.3), at_time(t, 0.3)
-    here = resting_from_0(0.3)
-    on_device = Rest(Resting(put(STEPPED), put(y), put(velocity), 0.0, 0.0), there(the_chart()), put(ALIKE))
-    assert_same_there(on_device.at(put(end[STEPPED]), t), here.at(end[STEPPED], t))
-    assert_same_there(on_device.corrected(put(end[STEPPED]), t, put(end_velocity)), here.corrected(end[STEPPED], t, end_velocity))
-    assert_same_there(on_device.of(put(velocity)), here.of(velocity))
-    without_guides = Rest(Resting(put(STEPPED), put(y), put(-velocity), 0.0, 0.0), there(the_chart()), put(ALIKE))
-    assert_same_there(without_guides.at(put(end[STEPPED]), t), Rest(Resting(STEPPED, y, -velocity, 0.0, 0.0), the_chart(), ALIKE).at(end[STEPPED], t))
-
-
-def test_leaders_are_found_on_a_device(many):
-    put, (y, velocity, chart, alike, expected) = STRICT.put, leaders()
-    lead = leading(put(y), put(velocity), there(chart), put(alike))
-    assert lead.device == PLACE
-    assert fetched(lead).tolist() == expected
-    one_each = leading(put(y), put(velocity), there(chart), put(np.array([[0], [4]])))
-    assert fetched(one_each).tolist() == [[0], [-1]]
-    groups = Asked(put(alike), put(np.arange(3)))
-    groups.around = lambda c, wanted, before: wanted
-    wanted = chosen(groups, there(chart), put(y), put(y), put(velocity), put(np.array([17])), put(np.zeros(0, int)))
-    assert wanted.device == PLACE
-    assert sorted(fetched(wanted).tolist()) == sorted([17, *(i for row in expected for i in row if i >= 0)])
-
-
-def test_that_nothing_rests_is_said_on_the_device():
-    nothing = Resting.nothing(STRICT.put(np.ones(3)))
-    assert not nothing.some
-    assert nothing.stepped.device == nothing.y.device == nothing.velocity.device == PLACE
-    assert nothing.stepped.shape == nothing.y.shape == nothing.velocity.shape == (0,)
 
 
 # Flows of networks --------------------------------------------------------------------------------------------------------------------------

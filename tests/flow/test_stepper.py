@@ -8,12 +8,10 @@ import pytest
 from compare import assert_close
 from sksundae.cvode import CVODE
 from stepping import Problem, follow
-from strict_device import PLACE, STRICT, fetched
 from tolerances import FEW_OPERATIONS
 
 import mvsim
 from mvsim.flow import Units
-from mvsim.flow.arrays import pack, unpack
 from mvsim.flow.clock import time_of
 from mvsim.flow.error_size import error_size
 from mvsim.flow.known import Known
@@ -21,7 +19,7 @@ from mvsim.flow.krylov import gmres
 from mvsim.flow.newton import ImplicitEquation, solve_by_newton
 from mvsim.flow.secants import Secants, solve_by_secants
 from mvsim.flow.stepper import GaveUpError, Stepper
-from mvsim.flow.stepper_state import StepperState, laid_out
+from mvsim.flow.stepper_state import laid_out
 
 
 def robertson(y):
@@ -410,15 +408,3 @@ def test_what_stops_being_steady_goes_on_as_it_moves():
     after = extended(chased(), steady=())
     assert after.drift.tolist() == [0.0, 0.0, 0.0, 1.0, 0.0]
     assert np.all(after.history.Z[1, [0, 2, 4]] != 0.0)
-
-
-def test_other_coordinates_are_laid_out_on_a_device_as_on_the_host():
-    state = chased()
-    put = STRICT.put
-    there = unpack(StepperState, pack(state), STRICT)
-    on_device = laid_out(there, put(NEW), put(np.nan_to_num(PLACES)), put(np.nan_to_num(SPEEDS)), put(np.array([2, 3])))
-    assert on_device.history.Z.device == on_device.drift.device == on_device.secants.steps.device == PLACE
-    here = pack(laid_out(state, NEW, np.nan_to_num(PLACES), np.nan_to_num(SPEEDS), np.array([2, 3])))
-    for name, values in pack(on_device, STRICT).items():
-        assert_close(values.astype(float), here[name].astype(float), FEW_OPERATIONS)
-    assert_close(fetched(on_device.history.Z), extended(state).history.Z, FEW_OPERATIONS)

@@ -166,7 +166,7 @@ def test_options_out_of_their_domain_have_no_name():
 
 def test_runs_of_verification_and_of_sweeps_have_the_same_names():
     cell = Study.of({"k": 3, "d": 200, "N": 200, "method": "erm"}).cells[0]
-    assert cell.file == run_name(P.replace(N=200), "erm", 0, {}) == "erm-k3-seed0-daed74c15b.nc"
+    assert cell.file == run_name(P.replace(N=200), "erm", 0, {})
     assert np.array_equal(cell.parameters.correlations_shape, P.correlations_shape)
 
 

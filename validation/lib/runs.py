@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import multiprocessing
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -13,8 +14,7 @@ from typing import Any
 
 import mvsim
 from lib.processes import use_one_thread
-from lib.sources import digest_of_sources
-from lib.study import TRAINING
+from lib.stamps import git
 from mvsim.papers.midpoint_mixup.verify import followed_run
 from mvsim.runs.simulation.run_cache import run_name
 from mvsim.sweeps.dask_engine import Dask
@@ -26,8 +26,8 @@ def add_runs_option(parser: argparse.ArgumentParser) -> None:
 
 
 def runs_of_present_code(folder: Path) -> Path:
-    """Return the part of a folder for runs of the code as it is now: those of an earlier one must not pass for a new measurement."""
-    digest = digest_of_sources(Path(mvsim.__file__).parent, (*TRAINING, "archive"))
+    """Return the part of a folder for runs of mvsim as it is now: those of an earlier one must not pass for a new measurement."""
+    digest = hashlib.sha256((git("rev-parse", "HEAD:mvsim") + git("diff", "HEAD", "--", "mvsim")).encode()).hexdigest()
     present = folder / f"code-{digest[:10]}"
     present.mkdir(parents=True, exist_ok=True)
     return present

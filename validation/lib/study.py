@@ -6,23 +6,9 @@ import argparse
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 
-from lib.agreement import Number
 from lib.paths import STUDIES
-
-LOSS = ("activations", "data", "initialisation", "kernels", "linalg", "losses", "objectives", "parameters", "random_streams")
-"""Parts of mvsim that a loss and its derivatives depend on."""
-
-FLOW = (*LOSS, "integrators", "simulation")
-"""Parts that the states along a run depend on."""
-
-TRAINING = (*FLOW, "diagnostics", "recording")
-"""Parts that a run and what is recorded of it depend on."""
-
-EVERYTHING = ("",)
-"""All of mvsim."""
 
 
 def study_names() -> list[str]:
@@ -42,10 +28,6 @@ class Study:
         Docstring of the module: what is measured, how, and when that fails.
     title : str
         ``TITLE``: heading of its passage on the page of results.
-    sources : tuple of str
-        ``SOURCES``: the packages and modules of mvsim that it measures. A result is older than the code once one of them has changed.
-    reads : tuple of str
-        ``READS`` (optional): the studies from whose results it starts. A result is older than the code once one of them has been measured again.
     options : callable
         ``options(parser)`` adds the options of the study to an `argparse.ArgumentParser`.
     measure : callable
@@ -59,8 +41,6 @@ class Study:
         ``headline(results) -> str`` says in one sentence what came out, without a full stop: above the passage, and at the top of the page.
     passage : callable
         ``passage(results) -> str`` says in Markdown what was done, and the details of what came out.
-    numbers : callable
-        ``numbers(results) -> list of Number`` (optional) returns what the passage says of runs that others may speak of too.
     quotes : callable
         ``quotes(results) -> list of str`` (optional) returns the words that the README quotes.
     citations : callable
@@ -73,14 +53,11 @@ class Study:
     name: str
     description: str
     title: str
-    sources: tuple[str, ...]
-    reads: tuple[str, ...]
     options: Callable[[argparse.ArgumentParser], None]
     measure: Callable[[argparse.Namespace], dict[str, Any]]
     judge: Callable[[dict[str, Any]], list[str]]
     headline: Callable[[dict[str, Any]], str]
     passage: Callable[[dict[str, Any]], str]
-    numbers: Callable[[dict[str, Any]], list[Number]]
     quotes: Callable[[dict[str, Any]], list[str]]
     citations: Callable[[dict[str, Any]], dict[str, list[str]]]
     pictures: Callable[[dict[str, Any]], dict[str, Any]]
@@ -93,30 +70,12 @@ class Study:
             name=name,
             description=(module.__doc__ or "").strip(),
             title=module.TITLE,
-            sources=module.SOURCES,
-            reads=getattr(module, "READS", ()),
             options=module.options,
             measure=module.measure,
             judge=module.judge,
             headline=module.headline,
             passage=module.passage,
-            numbers=getattr(module, "numbers", _nothing),
-            quotes=getattr(module, "quotes", _nothing),
-            citations=getattr(module, "citations", _none_by_name),
-            pictures=getattr(module, "pictures", _none_by_name),
+            quotes=getattr(module, "quotes", lambda results: []),
+            citations=getattr(module, "citations", lambda results: {}),
+            pictures=getattr(module, "pictures", lambda results: {}),
         )
-
-    @property
-    def path(self) -> Path:
-        """The file of the study."""
-        return STUDIES / f"{self.name}.py"
-
-
-def _nothing(results: dict[str, Any]) -> list[Any]:
-    """Return no numbers and no quotes."""
-    return []
-
-
-def _none_by_name(results: dict[str, Any]) -> dict[str, Any]:
-    """Return no pictures, and no citations."""
-    return {}

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 from lib.outcomes import counted
 from lib.runs import add_runs_option, runs_of_present_code
-from lib.study import TRAINING
 from lib.tables import table
 
 import mvsim
@@ -32,7 +31,6 @@ from mvsim.runs.recording.fresh_draws import count_classes
 from mvsim.runs.simulation.run_cache import kept_run
 
 TITLE = "Beyond the theorems: worst points and worst data"
-SOURCES = (*TRAINING, "archive", "intervals", "verification.evidence")
 OUTCOMES = ("both", "one", "none")
 
 NAMING_END = 3.2e9

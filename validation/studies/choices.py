@@ -1,241 +1,226 @@
-"""Whether the theorems depend on what is left open: number of points, width, C_P, Q, patterns of noise, pairs that are drawn, finite steps.
+"""One thing changed at a time: with what the outcomes that the theorems name change.
 
-One of them at a time is changed, every other field at its default, r0 = 0.15, and 0.5 where gradient descent is run. What is counted over seeds is
-the classes that end as the theorem says: with exactly one feature under ERM (4.6), with both under Midpoint Mixup (4.7). For N the early growth that
-pairs of a point with itself contribute is told as well: it is 0 in the population limit. Finite steps are those of gradient descent with
-eta lambda_max / 2 from 0.1 to beyond 1, the edge of stability, lambda_max the largest on record along the flow of the same seed, which every class is
-compared with. The picture is figures/choices.png.
+Counted over seeds are the classes that end as the theorem says: with exactly one feature under ERM (4.6), with both under Midpoint Mixup (4.7).
 
-Runs end when nothing can change any more (`lib.ended`). Midpoint Mixup is followed up to 400 points: its gradients take N^2 time.
+`PARTS` has what the definitions leave open (N, m, C_P, Q, G), what the theorems suppose (variance of beta, initial size, noise, power, number of
+classes), and the law of mixing between ERM and Midpoint Mixup. Part ``pairs`` draws N pairs instead of all. Part ``steps`` follows gradient descent
+with eta lambda_max / 2 from 0.1 to beyond 1, the edge of stability, lambda_max the largest on record along the flow of the same seed, which every
+class is compared with. The picture is figures/choices.png.
 
-These are maps: what they show is reported, not judged. The study fails if runs are lost.
+Runs end when nothing can change any more, or at a last time (`lib.ended`). These are maps: what they show is reported, not judged. The study fails if
+runs are lost, or if the theorems do not hold at r0 = 0.15.
 """
 
 from __future__ import annotations
 
 import argparse
-import textwrap
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from lib.outcomes import counted
+from lib.ended import ended
+from lib.outcomes import jobs_of, last_time, tallied
 from lib.regimes import with_r0
 from lib.runs import add_runs_option, over_seeds, runs_of_present_code, swept
-from lib.study import TRAINING
 from lib.tables import table
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import mvsim
-from mvsim.pictures.labels import METHOD_NAMES
-from mvsim.pictures.style import MARK, METHODS, styled
+from mvsim.pictures.style import BOTH, MARK, METHODS, ONE, styled
 from mvsim.runs.recording.fresh_draws import is_learned
 
-TITLE = "What the definitions leave open"
-SOURCES = (*TRAINING, "archive", "intervals", "sweep.intervals", "verification.evidence")
+TITLE = "Beyond the theorems: one thing at a time"
 
-R0 = 0.15
+R0, GD_R0 = 0.15, 0.5
+"""Of all parts, and of drawn pairs and finite steps, which take many steps."""
 
 MOST_POINTS = 400
 """Points up to which Midpoint Mixup is followed: its gradients take N^2 time."""
 
+NODES, MIXING_END, LAWS = 8, 2e9, (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0)
+"""Each node costs a sum over all pairs, so mixing laws are compared at k = 3 with 60 points. a -> 0 is ERM, a -> infinity Midpoint Mixup."""
 
-class Choice(NamedTuple):
-    """One thing that is left open.
+ENOUGH = 0.9
+"""A theorem counts as holding at a value if at least this part of the classes end as it says."""
 
-    Attributes
-    ----------
-    label : str
-        On the axis.
-    values : tuple
-        What it is set to.
-    make : callable
-        (k, value) -> parameters.
-    """
+NAMED = {"erm": ("one", "both"), "midpoint": ("both", "one")}
+"""Of each method the outcome that its theorem names, and the other one; what has neither feature yet may come to either."""
+
+
+class Part(NamedTuple):
+    """One thing that is changed: its axis, the base, the values, and the parameters at a value."""
 
     label: str
+    base: str
     values: tuple[Any, ...]
-    make: Callable[[int, Any], mvsim.Parameters]
+    make: Callable[[Any], mvsim.Parameters]
 
 
-CHOICES = {
-    "N": Choice("N, training points", (100, 200, 400, 800, 1600, 3200, 8000), lambda k, N: with_r0(k, R0, N=int(N))),
-    "m": Choice("m / k, neurons per class", (0.5, 1, 2, 4, 8), lambda k, m: with_r0(k, R0, m=round(m * k))),
-    "C_P": Choice("C_P, patches of each feature", (1, 2, 4, 8), lambda k, C_P: with_r0(k, R0, C_P=int(C_P))),
-    "Q": Choice("Q, classes in the noise", (1, 2, 4, 8), lambda k, Q: with_r0(k, R0, Q=min(int(Q), k - 1))),
-    "G": Choice("G, patterns of noise", (5, 25, 100, 200), lambda k, G: with_r0(k, R0, G=int(G))),
+def _left_open(name: str, label: str, values: tuple[Any, ...], k: int = 6, scale: int = 1) -> Part:
+    return Part(label, f"k = {k}", values, lambda value: with_r0(k, R0, **{name: round(scale * value)}))
+
+
+def _supposed(label: str, values: tuple[Any, ...], fields: Callable[[Any], dict[str, Any]]) -> Part:
+    return Part(label, "k = 4, N = 200", values, lambda value: with_r0(**{"k": 4, "r0": R0, "N": 200, **fields(value)}))
+
+
+def _beta_law(share: float) -> dict[str, Any]:
+    """Return the law Beta(a, a) with this part of the variance of the uniform one, which is 1 / (4 (2 a + 1)) on [0, 1]."""
+    return {"kind": "discrete", "atoms": [0.5]} if share == 0.0 else {"kind": "beta", "a": 0.5 * (3.0 / share - 1.0)}
+
+
+PARTS = {
+    "N": _left_open("N", "N, training points", (100, 200, 400, 800, 1600, 3200, 8000), k=10),
+    "m": _left_open("m", "m / k, neurons per class", (0.5, 1, 2, 4, 8), scale=6),
+    "C_P": _left_open("C_P", "C_P, patches of each feature", (1, 2, 4, 8)),
+    "Q": _left_open("Q", "Q, classes in the noise", (1, 2, 4)),
+    "G": _left_open("G", "G, patterns of noise", (5, 25, 100, 200)),
+    "variance": _supposed(
+        "variance of beta / that of the uniform law", (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0), lambda share: {"beta_law": _beta_law(share)}
+    ),
+    "r0": _supposed("r0, initial size over threshold", (0.1, 0.15, 0.2, 0.3, 0.45, 0.7, 1.0, 1.5), lambda r0: {"r0": r0}),
+    "noise": _supposed(
+        "delta4 k^1.5 (delta3 half of it)", (0.0, 0.1, 0.2, 0.4, 0.7, 1.0), lambda size: {"delta3": size / 16.0, "delta4": size / 8.0}
+    ),
+    "alpha": _supposed("alpha, power of the activation", (2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0), lambda alpha: {"alpha": alpha}),
+    "k": _supposed("k, number of classes", (3, 4, 6, 8), lambda k: {"k": k}),
+    "mixing": Part(
+        "a of the mixing law Beta(a, a)",
+        "k = 3, N = 60",
+        (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0),
+        lambda a: with_r0(3, R0).replace(N=60),
+    ),
+    "pairs": Part(
+        "pairs", f"k = 6, r0 = {GD_R0:g}", ("all pairs", "N pairs, drawn once", "N pairs, drawn each step"), lambda kind: with_r0(6, GD_R0)
+    ),
+    "steps": Part("eta lambda_max / 2", f"k = 10, r0 = {GD_R0:g}", (0.1, 0.3, 0.7, 0.95, 1.2, 2.0), lambda factor: with_r0(10, GD_R0)),
 }
 
-PAIRS = {"all pairs": {}, "N pairs, drawn once": {"redraw": "once"}, "N pairs, drawn each step": {"redraw": "each step"}}
-"""All pairs are midpoint; drawn pairs are Mixup with lambda = 1/2, and those of each step are made by gradient descent."""
 
-STEPS = (0.1, 0.3, 0.7, 0.95, 1.2, 2.0)
-"""eta lambda_max / 2."""
-
-
-def self_pairs(p: mvsim.Parameters) -> float:
-    """Return the part of the early growth under Midpoint Mixup that pairs of a point with itself contribute, for classes of N / k points.
-
-    At outputs 0 the softmax is 1 / k. For a point i of class y, a pair with itself pulls with 1 - 1/k. On midpoints the derivative of the activation
-    and the coefficient are halved alpha times together; there pull N - n points of other classes, each with 1 - 2/k, and n - 1 of the own class,
-    each with 1 - 1/k in both places where it stands.
-    """
-    n, itself = p.N / p.k, 1.0 - 1.0 / p.k
-    others = 2.0**-p.alpha * ((p.N - n) * (1.0 - 2.0 / p.k) + 2.0 * max(n - 1.0, 0.0) * itself)
-    return itself / (itself + others)
+def row(name: str, value: Any, seeds: int, runs: Path) -> dict[str, Any]:
+    """Return what became of the classes at one value."""
+    p = PARTS[name].make(value)
+    if name == "steps":
+        return of_steps(p, value, seeds, runs)
+    if name == "mixing":
+        law = {"distribution": "beta", "args": [value, value]}
+        return {"mixup": tallied(ended(jobs_of(runs, p, "mixup", seeds, MIXING_END, mixing=law, nodes=NODES)))}
+    if name == "pairs":
+        drawn: dict[str, Any] = {} if value == "all pairs" else {"mixing": 0.5, "pairs": p.N, "redraw": value.split("drawn ")[1]}
+        drawn |= {"integrator": "gd"} if value.endswith("step") else {}
+        return {"midpoint": tallied(ended(jobs_of(runs, p, "mixup" if drawn else "midpoint", seeds, last_time(p), **drawn)))}
+    methods = ["erm", "midpoint"] if p.N <= MOST_POINTS else ["erm"]
+    return {method: tallied(ended(jobs_of(runs, p, method, seeds, last_time(p)))) for method in methods}
 
 
-def of_choice(name: str, value: float, options: argparse.Namespace, runs: Path) -> dict[str, Any]:
-    """Return what became of the classes at one value of a choice."""
-    p, methods = CHOICES[name].make(options.k, value), ["erm", "midpoint"]
-    if p.N > MOST_POINTS:
-        methods.remove("midpoint")
-    return {"self_pairs": self_pairs(p), **{method: counted(runs, p, method, options.seeds) for method in methods}}
-
-
-def of_pairs(kind: str, options: argparse.Namespace, runs: Path) -> dict[str, Any]:
-    """Return what becomes of the classes under Midpoint Mixup of all pairs, or of as many as there are points."""
-    p, drawn = with_r0(options.k, options.gd_r0), PAIRS[kind]
-    given: dict[str, Any] = {"mixing": 0.5, "pairs": p.N, **drawn} if drawn else {}
-    if drawn.get("redraw") == "each step":
-        given |= {"integrator": "gd"}
-    return {"midpoint": counted(runs, p, "mixup" if drawn else "midpoint", options.seeds, **given)}
-
-
-def of_steps(factor: float, options: argparse.Namespace, runs: Path) -> dict[str, Any]:
-    """Return in how many classes gradient descent ends with the features that the flow learns, with steps of one size."""
-    p, same, classes, risen = with_r0(options.k, options.gd_r0), 0, 0, 0
-    flows = [run for run in over_seeds(runs, p, "erm", options.seeds) if run is not None]
-    descents = descended(runs, p, flows, factor)
-    for flow, descent in zip(flows, descents, strict=True):
-        if descent is None:
-            continue
-        learned = [is_learned(run.dataset["feature_learned"].to_numpy()[-1]) for run in (flow, descent)]
-        same += int((learned[0] == learned[1]).all(axis=1).sum())
-        classes += p.k
-        loss = descent.dataset["loss"].to_numpy()
-        risen += bool((loss[1:] > loss[:-1] * 1.01).any())
-    lost = options.seeds - sum(descent is not None for descent in descents)
-    return {"same": same, "classes": classes, "lost": lost, "runs_that_rise": risen}
-
-
-def descended(runs: Path, p: mvsim.Parameters, flows: Sequence[mvsim.Run], factor: float) -> list[mvsim.Run | None]:
-    """Follow gradient descent to the end of each flow, with steps of ``factor`` times 2 / lambda_max of that flow; None for what is lost."""
+def of_steps(p: mvsim.Parameters, factor: float, seeds: int, runs: Path) -> dict[str, Any]:
+    """Return in how many classes gradient descent, with steps of ``factor`` times 2 / lambda_max, ends with the features that the flow learns."""
+    flows = [run for run in over_seeds(runs, p, "erm", seeds) if run is not None]
     steps = [float(f"{2.0 * factor / float(np.nanmax(flow.dataset['sharpness'])):.4g}") for flow in flows]
-    ends = [float(flow.dataset["final_time"]) for flow in flows]
-    beside = {"seed": [flow.seed for flow in flows], "eta": steps, "t_end": ends}
+    beside = {"seed": [flow.seed for flow in flows], "eta": steps, "t_end": [float(flow.dataset["final_time"]) for flow in flows]}
     values = {**p.model_dump(mode="json"), "method": "erm", "integrator": "gd", **beside}
     made = swept(runs, f"steps-{factor:g}-{len(flows)}", values, [list(beside)] if len(flows) > 1 else [])
-    return [made.run(cell.index) if made.standings[cell.index].state == "done" else None for cell in made.study.cells]
+    done = [(flow, made.run(cell.index)) for flow, cell in zip(flows, made.study.cells, strict=True) if made.standings[cell.index].state == "done"]
+    same = risen = 0
+    for pair in done:
+        learned = [is_learned(run.dataset["feature_learned"].to_numpy()[-1]) for run in pair]
+        same += int((learned[0] == learned[1]).all(axis=1).sum())
+        loss = pair[1].dataset["loss"].to_numpy()
+        risen += bool((loss[1:] > loss[:-1] * 1.01).any())
+    return {"same": same, "classes": p.k * len(done), "lost": seeds - len(done), "runs_that_rise": risen}
 
 
-OUTCOMES = {"erm": ("one", "exactly one feature", "o"), "midpoint": ("both", "both features", "s")}
-"""Of each method the outcome that its theorem names, in the results and in words, and its marker."""
-
-NAMED = {method: outcome for method, (outcome, *_) in OUTCOMES.items()}
-"""Of each method the outcome that its theorem names."""
-
-SHAPES = {"o": "circles", "s": "squares"}
-"""How markers are called."""
-
-OTHER = {"erm": "both", "midpoint": "one"}
-"""The outcome that a class with the named one does not have; what has neither yet may come to either."""
-
-ENOUGH, EDGE = 0.9, 1.0
-"""An outcome changes with a choice if at some value the whole interval lies below this share of the classes; and where gradient descent is no longer
-stable, in eta lambda_max / 2."""
-
-SHIFT = {"erm": -0.12, "midpoint": 0.12}
-"""By which the two methods are moved apart, in places along an axis."""
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the study."""
+    add_runs_option(parser)
+    parser.add_argument("--seeds", type=int, default=10, help="runs at each value")
+    parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS), help="parts to measure again; the others stay")
 
 
-def _message(results: dict[str, Any], ranges: bool) -> str:
-    """Say with what each outcome changes, what drawn pairs do, and whether steps below the edge of stability end as the flow does."""
-    in_order = sorted(OUTCOMES, key=lambda method: not _changing(results, method))
-    first, second = (f"{METHOD_NAMES[method]} {{}}with {_changes(results, method)}" for method in in_order)
-    said = [f"The outcome of {first.format('changes ')}, that of {second.format('')}"]
-    if not any(_changing(results, method) for method in OUTCOMES):
-        said = [_unchanged(results, ranges)]
-    said += _of_drawn_pairs(results)
-    stable = [row for row in results.get("steps", {}).get("rows", []) if row["value"] < EDGE]
-    if stable:
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Look at one value after another, part by part."""
+    runs = runs_of_present_code(options.runs)
+
+    def part(name: str) -> dict[str, Any]:
+        print(name, flush=True)
+        return {"seeds": options.seeds, "rows": [{"value": value, **row(name, value, options.seeds, runs)} for value in PARTS[name].values]}
+
+    return options.file.measure_parts(options.only, part)
+
+
+def judge(results: dict[str, Any]) -> list[str]:
+    """Return where runs are lost, and whether the theorems hold at r0 = 0.15."""
+    faults = []
+    for name, part in results.items():
+        for row in part["rows"]:
+            lost = row.get("lost", 0) + sum(outcome["lost"] for outcome in row.values() if isinstance(outcome, dict))
+            faults += [f"{name} = {row['value']}: {lost} runs are lost"] if lost else []
+            if (name, row["value"]) == ("r0", R0):
+                faults += [f"r0 = {R0:g}, {method}: {row[method]['classes']}" for method in NAMED if not _mostly(row, method)]
+    return faults
+
+
+def _mostly(row: dict[str, Any], method: str) -> bool:
+    """Whether enough classes end as the theorem says."""
+    share = row[method][NAMED[method][0]]
+    return bool(share) and share[0] >= ENOUGH
+
+
+def _clearly_fewer(row: dict[str, Any], method: str) -> bool:
+    """Whether the whole interval lies below `ENOUGH` even if classes without a feature yet count."""
+    other = row.get(method, {}).get(NAMED[method][1])
+    return bool(other) and 1.0 - other[1] < ENOUGH
+
+
+def changing(results: dict[str, Any], method: str) -> str:
+    """Return the parts with values at which the outcome of a method is clearly another one, in words."""
+    fewer = {name: [f"{row['value']:g}" for row in part["rows"] if _clearly_fewer(row, method)] for name, part in results.items() if name != "pairs"}
+    return ", ".join(f"{name} ({', '.join(values)})" for name, values in fewer.items() if values) or "nothing that was tried"
+
+
+def headline(results: dict[str, Any]) -> str:
+    """Say with what the outcomes change."""
+    said = [f"The outcome of ERM changes with {changing(results, 'erm')}; that of Midpoint Mixup with {changing(results, 'midpoint')}"]
+    if "steps" in results:
+        stable = [row for row in results["steps"]["rows"] if row["value"] < 1.0]
         same, classes = (sum(row[key] for row in stable) for key in ("same", "classes"))
-        said.append(f"stable steps end as the flow in {same} of {classes} classes")
+        said.append(f"stable steps of gradient descent end as the flow in {same} of {classes} classes")
     return "; ".join(said)
 
 
-def _unchanged(results: dict[str, Any], ranges: bool) -> str:
-    """Say in which part of the classes both outcomes are those of the theorems, at least, and at which values; none brings it below `ENOUGH`."""
-    names = _tried(results)
-    if not names:
-        return "No choice was tried"
-    shares = [
-        row[method][which][0] for name in names for row in results[name]["rows"] for method, which in NAMED.items() if row.get(method, {}).get(which)
+def passage(results: dict[str, Any]) -> str:
+    """Put the maps into tables."""
+    text = [
+        "![Fraction of classes that end as the theorems say](../figures/choices.png)\n",
+        f"r0 = {R0:g} where nothing else is said. Fractions of classes that end as the theorem says, with 95 % intervals that do not count classes "
+        "of one run as independent; in brackets runs that were given up, and classes without a feature yet. An "
+        f"outcome changes if the whole interval lies below {ENOUGH:g}, unfinished classes counted in favour of the theorem.\n",
     ]
-    tried = [_short(name) + (f" ({_ranges(results[name]['rows'])})" if ranges else "") for name in names]
-    within = f" in {min(shares):.2g} of the classes or more" if shares else ""
-    return f"ERM learns one feature, Midpoint Mixup both,{within} at every {_and(tried)} tried"
+    rows = []
+    for name, part in results.items():
+        for row in part["rows"]:
+            value = f"{row['value']:g}" if isinstance(row["value"], int | float) else row["value"]
+            changed = f"{f'{PARTS[name].label} ({PARTS[name].base}): ' if row is part['rows'][0] else ''}{value}"
+            if name == "steps":
+                rows.append([changed, f"as the flow: {row['same']} of {row['classes']}; loss rises in {row['runs_that_rise']} runs", ""])
+            elif name == "mixing":
+                classes = row["mixup"]["classes"]
+                rows.append([changed, f"Mixup: one in {classes['one']}, both in {classes['both']}, none in {classes['none']} classes", ""])
+            else:
+                rows.append([changed, *(_share(row.get(method), which) for method, (which, _) in NAMED.items())])
+    return "\n".join([*text, table(["changed", "ERM: exactly one", "Midpoint Mixup: both"], rows)])
 
 
-def _and(words: Sequence[str]) -> str:
-    """Return words as a list in a sentence."""
-    *most, last = words
-    return f"{', '.join(most)} and {last}" if most else last
-
-
-def _of_drawn_pairs(results: dict[str, Any]) -> list[str]:
-    """Say in which part of the classes Midpoint Mixup learns both features with the drawn pairs with which that is least."""
-    rows = [row for row in results.get("pairs", {}).get("rows", []) if row["midpoint"]["both"]]
-    if not rows:
-        return []
-    row = min(rows, key=lambda row: float(row["midpoint"]["both"][0]))
-    share, low, high = row["midpoint"]["both"]
-    return [f"with {row['value'].replace(',', '')} Midpoint Mixup learns both in {share:.2f} [{low:.2f}, {high:.2f}]"]
-
-
-def _ranges(rows: list[dict[str, Any]]) -> str:
-    """Return from which to which value a choice was tried, with each method where they differ."""
-    spans = {}
-    for method in OUTCOMES:
-        values = [row["value"] for row in rows if method in row]
-        if values:
-            spans[METHOD_NAMES[method]] = f"{min(values):g}" + (f" to {max(values):g}" if len(values) > 1 else "")
-    alike = len(set(spans.values())) == 1
-    return next(iter(spans.values())) if alike else ", ".join(f"{name} {span}" for name, span in spans.items())
-
-
-def _changes(results: dict[str, Any], method: str) -> str:
-    """Name the choices with which the outcome of a method changes."""
-    return " and ".join(_changing(results, method)) or "nothing that was tried"
-
-
-def _changing(results: dict[str, Any], method: str) -> list[str]:
-    """Return the choices that bring the outcome of a method clearly below `ENOUGH`, even if classes without a feature yet come to it.
-
-    Each is told with the value at which the outcome is rarest, and how frequent it is there.
-    """
-    other, found = OTHER[method], []
-    for name in CHOICES:
-        rows = [row for row in results.get(name, {"rows": []})["rows"] if row.get(method, {}).get(other)]
-        if any(1.0 - row[method][other][1] < ENOUGH for row in rows):
-            least = min(rows, key=lambda row: float(row[method][NAMED[method]][0]))
-            share, low, high = least[method][NAMED[method]]
-            there = f"{_short(name)} = {least['value']:g}"
-            found.append(f"{_short(name)} ({NAMED[method]} in {share:.2f} [{low:.2f}, {high:.2f}] at {there})")
-    return found
-
-
-def _short(name: str) -> str:
-    """Return a choice as it is called in a sentence."""
-    return "m/k" if name == "m" else name
-
-
-def _tried(results: dict[str, Any]) -> list[str]:
-    """Return the choices of which something is known."""
-    return [name for name in CHOICES if results.get(name, {"rows": []})["rows"]]
+def _share(outcome: dict[str, Any] | None, which: str) -> str:
+    """Return a share of the classes with its interval."""
+    if outcome is None or not outcome[which]:
+        return ""
+    share, low, high = outcome[which]
+    given_up, unfinished = outcome["ends"].get("gradients", 0), outcome["classes"]["none"]
+    said = ", ".join([*([f"{given_up} given up"] if given_up else []), *([f"{unfinished} unfinished"] if unfinished else [])])
+    return f"{share:.2f} [{low:.2f}, {high:.2f}]" + (f" ({said})" if said else "")
 
 
 def citations(results: dict[str, Any]) -> dict[str, list[str]]:
@@ -253,211 +238,48 @@ def citations(results: dict[str, Any]) -> dict[str, list[str]]:
     }
 
 
-def picture(results: dict[str, Any]) -> Figure:
-    """Draw a panel for each choice of which something is known: points with their intervals, at even distances; pairs and finite steps come last."""
-    with styled():
-        drawn = _drawn(results)
-        wide = len(drawn) > 1
-        figure = Figure(figsize=(6.8, 2.3 * _rows(len(drawn)) + 0.5) if wide else (3.3, 2.9), layout="constrained")
-        panels = _panels(figure, max(len(drawn), 1))
-        for axes, (name, words) in zip(panels, drawn.items(), strict=False):
-            _choice_panel(axes, name, results[name]["rows"])
-            axes.set_xlabel(words)
-        for (method, (_, words, marker)), height in zip(OUTCOMES.items(), (0.2, 0.08), strict=True):
-            place: dict[str, Any] = {"fontsize": 7, "transform": panels[0].transAxes}
-            panels[0].text(0.03, height, f"{METHOD_NAMES[method]} ({SHAPES[marker]}): {words}", color=METHODS[method], **place)
-        width = 92 if wide else 40
-        title = _message(results, ranges=False).replace(", 0.", ",\N{NO-BREAK SPACE}0.")  # no line ends within an interval
-        figure.suptitle(textwrap.fill(title, width), fontsize=9, x=0.01, ha="left")
-        note = textwrap.fill(f"{_where(results)}. Bars: 95 % intervals, none for finite steps. Dotted: {ENOUGH:g}. {UNFINISHED}", round(1.5 * width))
-        figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
-        return figure
-
-
-def _rows(panels: int) -> int:
-    """Return how many rows there are, of at most three panels."""
-    return -(-panels // 3)
-
-
-def _panels(figure: Figure, number: int) -> list[Axes]:
-    """Return panels in rows that are as even as can be, so that none is alone; the first rows have fewer and wider ones."""
-    rows, panels = _rows(number), []
-    grid = figure.add_gridspec(rows, 6)
-    for row in range(rows):
-        size = number // rows + (row >= rows - number % rows)
-        for start in range(0, 6, 6 // size):
-            axes = figure.add_subplot(grid[row, start : start + 6 // size])
-            axes.tick_params(labelleft=not start)
-            axes.set_ylabel("" if start else "fraction of classes")
-            panels.append(axes)
-    return panels
-
-
-UNFINISHED = "Hollow: some class had no feature yet, or a run was given up."
-"""What hollow markers mean."""
-
-SPECIAL = {"pairs": "pairs: all, or N that are drawn", "steps": r"$\eta \lambda_{max} / 2$ of gradient descent"}
-"""What is no field of the parameters, and how its axis is called."""
-
-
-def _drawn(results: dict[str, Any]) -> dict[str, str]:
-    """Return what there is a panel for, with the label of its axis."""
-    known = {name for name in SPECIAL if results.get(name, {"rows": []})["rows"]}
-    return {name: CHOICES[name].label for name in _tried(results)} | {name: label for name, label in SPECIAL.items() if name in known}
-
-
-def _choice_panel(axes: Axes, name: str, rows: list[dict[str, Any]]) -> None:
-    """Draw the panel of one choice."""
-    if name == "steps":
-        _steps_panel(axes, rows)
-    else:
-        _panel(axes, rows)
-
-
-def _where(results: dict[str, Any]) -> str:
-    """Say at which k and r0 what was measured."""
-    places: dict[str, list[str]] = {}
-    for name in _drawn(results):
-        r0 = results[name].get("r0", R0)
-        places.setdefault(f"k = {results[name]['k']}, $r_0$ = {r0:g}", []).append("finite steps" if name == "steps" else _short(name))
-    return "; ".join(f"{', '.join(there)}: {place}" for place, there in places.items())
-
-
-def _panel(axes: Axes, rows: list[dict[str, Any]]) -> None:
-    """Draw what became of the classes at each value of one choice."""
-    for method, (outcome, _, marker) in OUTCOMES.items():
-        for place, row in enumerate(rows):
-            if row.get(method, {}).get(outcome):
-                y, low, high = row[method][outcome]
-                unfinished = row[method]["classes"]["none"] or row[method].get("ends", {}).get("gradients")
-                look: dict[str, Any] = {"color": METHODS[method], "marker": marker, "markersize": 3.5, "elinewidth": 1.0}
-                look["markerfacecolor"] = "white" if unfinished else METHODS[method]
-                axes.errorbar([place + SHIFT[method]], [y], [[y - low], [high - y]], **look)
-    _even_axis(axes, [_tick(row["value"]) for row in rows])
-
-
-def _tick(value: float | str) -> str:
-    """Return how a value is written on an axis."""
-    return value.replace(" pairs", "").replace(" drawn ", "\n") if isinstance(value, str) else f"{value:g}"
-
-
-def _steps_panel(axes: Axes, rows: list[dict[str, Any]]) -> None:
-    """Draw in which part of the classes gradient descent ends as the flow does."""
-    for place, row in enumerate(rows):
-        if row["classes"]:
-            axes.plot([place], [row["same"] / row["classes"]], color=METHODS["erm"], marker="o", markersize=3.5)
-    values = [row["value"] for row in rows]
-    _even_axis(axes, [_tick(value) for value in values])
-    stable = sum(value < EDGE for value in values)
-    if 0 < stable < len(values):
-        axes.axvline(stable - 0.5, color=MARK, linewidth=0.6, linestyle="--")
-        axes.text(stable - 0.45, 0.03, "edge of\nstability", fontsize=7, color=MARK)
-    axes.text(0.03, 0.08, "ERM: as the flow", color=METHODS["erm"], fontsize=7, transform=axes.transAxes)
-
-
-def _even_axis(axes: Axes, values: list[str]) -> None:
-    """Put values at even distances."""
-    axes.axhline(ENOUGH, color=MARK, linewidth=0.6, linestyle=":", zorder=0)
-    axes.set_xticks(range(len(values)), values, fontsize=7 if len(values) < 7 else 6)
-    axes.tick_params(axis="x", length=0)
-    axes.set_xlim(-0.6, max(len(values), 1) - 0.4)
-    axes.set_ylim(-0.05, 1.05)
+SERIES = (("erm", "one", METHODS["erm"], "o"), ("midpoint", "both", METHODS["midpoint"], "s"))
+OF_MIXING = (("mixup", "one", ONE, "o"), ("mixup", "both", BOTH, "s"))
+"""What is drawn: method, outcome, colour, marker."""
 
 
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:
-    """Draw what was measured."""
-    return {"choices": picture(results)}
+    """Draw a panel for each part but that of finite steps: points with their intervals, at even distances."""
+    drawn = [name for name in PARTS if name in results and name != "steps"]
+    with styled():
+        figure = Figure(figsize=(6.8, 2.1 * -(-len(drawn) // 3) + 0.8), layout="constrained")
+        grid = figure.subplots(-(-len(drawn) // 3), 3, sharey=True, squeeze=False)
+        for spare in grid.flat[len(drawn) :]:
+            spare.remove()
+        for axes, name in zip(grid.flat, drawn, strict=False):
+            _panel(axes, results[name]["rows"], OF_MIXING if name == "mixing" else SERIES)
+            axes.set_xlabel(f"{PARTS[name].label}\n({PARTS[name].base})", fontsize=7)
+        for panels in grid:
+            panels[0].set_ylabel("fraction of classes")
+        title = f"The outcome of ERM changes with {changing(results, 'erm')},\nthat of Midpoint Mixup with {changing(results, 'midpoint')}"
+        figure.suptitle(title, fontsize=9, x=0.01, ha="left")
+        note = (
+            "Circles: exactly one feature under ERM (law of mixing: under Mixup). Squares: both under Midpoint Mixup (Mixup). Bars: 95 % intervals.\n"
+            f"Hollow: some class had no feature yet, or a run was given up. Dotted: {ENOUGH:g}."
+        )
+        figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
+        return {"choices": figure}
 
 
-def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the study."""
-    add_runs_option(parser)
-    parser.add_argument("--k", type=int, default=10, help="number of classes")
-    parser.add_argument("--seeds", type=int, default=10, help="runs at each value")
-    parser.add_argument("--gd-r0", type=float, default=0.5, help="r0 of the runs with drawn pairs and with finite steps, which take many steps")
-    names = [*CHOICES, "pairs", "steps"]
-    parser.add_argument("--only", nargs="+", choices=names, default=names, help="choices to look at; the others stay")
-    parser.add_argument("--values", type=float, nargs="+", help="values to look at, with one choice; what is known of others stays")
-
-
-def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Look at one value after another, choice by choice; what was stopped goes on."""
-    runs = runs_of_present_code(options.runs)
-    values: dict[str, Sequence[Any]] = {name: options.values or choice.values for name, choice in CHOICES.items()}
-    values |= {"pairs": list(PAIRS), "steps": STEPS}
-    special = {"pairs": of_pairs, "steps": of_steps}
-
-    def measured(name: str, value: Any) -> dict[str, Any]:
-        start = time.perf_counter()
-        row = special[name](value, options, runs) if name in special else of_choice(name, value, options, runs)
-        seconds = time.perf_counter() - start
-        print(f"{name} = {value}: {seconds:.0f} s", flush=True)
-        return row | {"seconds": seconds}
-
-    def facts(name: str) -> dict[str, Any]:
-        return {"k": options.k, "seeds": options.seeds, "r0": options.gd_r0 if name in special else R0}
-
-    return options.file.measure_rows({name: values[name] for name in options.only}, measured, facts)
-
-
-def judge(results: dict[str, Any]) -> list[str]:
-    """Return where runs were lost."""
-    faults = []
-    for name, part in results.items():
-        for row in part["rows"]:
-            lost = row.get("lost", 0) + sum(row[method]["lost"] for method in ("erm", "midpoint") if method in row)
-            if lost:
-                faults.append(f"{name} = {row['value']}: {lost} runs are lost")
-    return faults
-
-
-def headline(results: dict[str, Any]) -> str:
-    """Say with what the outcomes that the theorems name change."""
-    return _message(results, ranges=True)
-
-
-def passage(results: dict[str, Any]) -> str:
-    """Put the maps into tables, without columns that are empty."""
-    text = [
-        "![Fraction of classes that end as the theorems say, over what is left open](../figures/choices.png)\n",
-        f"Changed is {', '.join(results)}, one thing at a time; every other field has its default. r0 = {R0:g}{_other_r0(results)}. An outcome is "
-        f"said to change if its whole 95 % interval is below {ENOUGH:g} at some value, unfinished classes counted in favour of the theorem. Where "
-        "all classes agree, an interval counts the runs instead of the classes, and is wider. Growth from self-pairs: the part of the early growth "
-        "that pairs of a point with itself contribute.\n",
-    ]
-    for name, part in results.items():
-        if name == "steps":
-            rows = [[f"{r['value']:g}", f"{r['same']} of {r['classes']}", str(r["runs_that_rise"])] for r in part["rows"]]
-            heads = [f"eta lambda_max / 2, k = {part['k']}", "classes that end as under the flow", "runs whose loss rises"]
-        else:
-            rows = [
-                [
-                    f"{r['value']:g}" if isinstance(r["value"], int | float) else r["value"],
-                    f"{100 * r['self_pairs']:.0f} %" if "self_pairs" in r else "",
-                    *(_share(r.get(method), which) for method, (which, *_) in OUTCOMES.items()),
-                ]
-                for r in part["rows"]
-            ]
-            label = CHOICES[name].label if name in CHOICES else name
-            heads = [f"{label}, k = {part['k']}", "growth from self-pairs", "ERM: exactly one", "Midpoint Mixup: both"]
-        filled = [column for column in range(len(heads)) if any(row[column] for row in rows)]
-        text.append(table([heads[column] for column in filled], [[row[column] for column in filled] for row in rows]))
-    return "\n".join(text)
-
-
-def _other_r0(results: dict[str, Any]) -> str:
-    """Name the choices with another r0 than the usual one."""
-    others = {name: part["r0"] for name, part in results.items() if part.get("r0", R0) != R0}
-    return "".join(f", {name}: r0 = {r0:g}" for name, r0 in others.items())
-
-
-def _share(outcome: dict[str, Any] | None, which: str) -> str:
-    """Return a share of the classes with its interval."""
-    if outcome is None or not outcome[which]:
-        return ""
-    share, low, high = outcome[which]
-    given_up, unfinished = outcome["ends"].get("gradients", 0), outcome["classes"]["none"]
-    said = [f"{share:.2f} [{low:.2f}, {high:.2f}], {outcome['runs']} runs"]
-    said += [f"{given_up} of them given up"] if given_up else []
-    said += [f"{unfinished} {'class' if unfinished == 1 else 'classes'} with no feature yet"] if unfinished else []
-    return ", ".join(said)
+def _panel(axes: Axes, rows: list[dict[str, Any]], series: Sequence[tuple[str, str, str, str]]) -> None:
+    """Draw the fractions at each value, two outcomes side by side."""
+    for shift, (method, outcome, colour, marker) in zip((-0.14, 0.14), series, strict=True):
+        for place, row in enumerate(rows):
+            if row.get(method, {}).get(outcome):
+                y, low, high = row[method][outcome]
+                unfinished = row[method]["classes"]["none"] or row[method]["ends"].get("gradients")
+                look: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 3.5, "elinewidth": 1.0}
+                look["markerfacecolor"] = "white" if unfinished else colour
+                axes.errorbar([place + shift], [y], [[y - low], [high - y]], **look)
+    ticks = [row["value"].replace(" pairs", "").replace(" drawn ", "\n") if isinstance(row["value"], str) else f"{row['value']:g}" for row in rows]
+    axes.axhline(ENOUGH, color=MARK, linewidth=0.6, linestyle=":", zorder=0)
+    every = 1 if len(rows) < 9 else 2
+    axes.set_xticks(range(0, len(rows), every), ticks[::every], fontsize=7 if len(rows) < 7 else 6)
+    axes.tick_params(axis="x", length=0)
+    axes.set_xlim(-0.6, len(rows) - 0.4)
+    axes.set_ylim(-0.05, 1.05)

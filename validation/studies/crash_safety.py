@@ -26,13 +26,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from lib.study import TRAINING
 
 from mvsim.base.errors import UsageError
 from mvsim.runs.archive import read_run
 
 TITLE = "Killed runs"
-SOURCES = (*TRAINING, "archive", "cli", "simulation.resuming")
 
 _FLOW = "--k 4 --d 2000 --checkpoint-seconds 0.05 --quiet"
 RUNS = {

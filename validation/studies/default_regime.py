@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 from lib.runs import add_runs_option, runs_of_present_code, swept
 from lib.second_view import FirstView, end_of_run, follow_first_view, tensor_power_times
-from lib.study import TRAINING
 from lib.tables import table
 
 import mvsim
@@ -37,7 +36,6 @@ from mvsim.runs.recording.fresh_draws import count_classes
 from mvsim.sweeps.intervals import clustered_interval
 
 TITLE = "The default size of the initial correlations"
-SOURCES = (*TRAINING, "archive", "intervals", "sweep.intervals", "verification.evidence")
 
 SHARE = 0.02
 """Share of classes that may be exceptions."""

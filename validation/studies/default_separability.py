@@ -21,7 +21,6 @@ from mvsim.multi_view.parameters.defaults import ENOUGH, MOST_POINTS, PATCHES
 from mvsim.papers.midpoint_mixup.section_3.farkas import any_certificate, separable
 
 TITLE = "The default P and N: where no linear classifier is perfect"
-SOURCES = ("data", "parameters", "random_streams", "verification.statements.linear_regime.farkas")
 
 CONSTANTS = (1, 4, 6, 8, 10, 12, 20)
 """P over k^2, beside the default N."""

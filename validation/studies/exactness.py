@@ -16,12 +16,10 @@ import time
 
 import numpy as np
 from lib.oracle import reference
-from lib.study import LOSS
 
 import mvsim
 
 TITLE = "Correlation coordinates and R^d"
-SOURCES = LOSS
 
 BOUND = 1e-12
 """Largest relative error allowed. An escape multiplies the round-off of the steps before it, so trajectories differ by some 1e3 units."""

@@ -23,15 +23,13 @@ held-out k and of each r0 by the law without a fitted constant.
 from __future__ import annotations
 
 import argparse
-import json
 import textwrap
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from lib.exception_rates import exception_share
-from lib.paths import RESULTS
-from lib.study import LOSS
+from lib.results import results_of
 from lib.tables import table
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -43,8 +41,6 @@ from mvsim.runs.recording.fresh_draws import is_learned
 from mvsim.sweeps.intervals import clustered_interval
 
 TITLE = "Which classes are exceptions to Theorem 4.6"
-SOURCES = (*LOSS, "diagnostics", "intervals", "recording.entries", "recording.feature_test", "sweep.intervals")
-READS = ("default_regime",)
 
 FIT, HELD_OUT = (6, 10, 20), (30, 50)
 ENOUGH, RESAMPLES = 0.95, 400
@@ -158,7 +154,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Fit the law and test it."""
-    source = json.loads((RESULTS / "default_regime.json").read_text(encoding="utf-8"))
+    source = results_of("default_regime")
     rows = source["runs"]["rows"]
     everything = classes_of(rows)
     fitted = everything.where(np.isin(everything.k, FIT))

@@ -4,11 +4,14 @@ readme     Its number of characters.
 first      The repository is cloned and mvsim installed into a new environment; the first command of the README is run there. What is timed is all of
            that, kernels compiled on the way; how long the package index takes to answer is part of it.
 screen     `mvsim verify` of that run, and of one of Midpoint Mixup at k = 6, on a terminal of 80 columns and 24 lines, the prompt among them.
+startup    `mvsim --help`, the compiling before the first step of the first run (processor time, announced on stderr), and the time to the first step
+           of later ones.
 site       The documentation is built from nothing, all notebooks executed, with every warning an error. The time of the tutorial is what its cells
            take.
 
-Fails if the README has more than 5,000 characters, the first result takes more than 2 minutes, the site more than 3 or the tutorial more than one, if
-the site does not build, or if a verdict does not fit on the screen. Needs ``pip install ".[docs]"``. It measures what is committed.
+Fails if the README has more than 5,000 characters, the first result takes more than 2 minutes, the site more than 3, the tutorial more than one,
+the help more than 0.3 s, compiling more than 15 s or a later first step more than 1 s, if the site does not build, or if a verdict does not fit on
+the screen. Needs ``pip install ".[docs]"``. It measures what is committed.
 """
 
 from __future__ import annotations
@@ -27,14 +30,17 @@ from typing import Any
 
 from lib.faults import TargetMissed
 from lib.paths import ROOT
-from lib.study import EVERYTHING
 from lib.terminal import shown_on_terminal
 
-TITLE = "The first hour"
-SOURCES = EVERYTHING
+from mvsim.cli.progress import COMPILE_NOTICE
 
-CHARACTERS, FIRST, SITE, TUTORIAL = 5000, 120.0, 180.0, 60.0
+TITLE = "The first hour"
+
+CHARACTERS, FIRST, SITE, TUTORIAL, HELP, COMPILING, LATER = 5000, 120.0, 180.0, 60.0, 0.3, 15.0, 1.0
 """Most characters of the README, and most seconds of the others."""
+
+REPETITIONS = 5
+"""Of what is quick; the least time counts."""
 
 COLUMNS, LINES = 80, 24
 
@@ -82,6 +88,57 @@ def site(folder: Path) -> dict[str, Any]:
     return {"seconds": seconds, "exit_code": built.returncode, "warnings": built.stderr.count("WARNING:"), "notebooks": notebooks}
 
 
+UNTIL_FIRST_STEP = """
+import os, sys, time
+from mvsim.flow.stepper import Stepper
+step = Stepper.step
+def stop(*arguments):
+    step(*arguments)
+    print(time.time() - float(os.environ["STARTED"]), time.process_time())
+    sys.stdout.flush()
+    os._exit(0)
+Stepper.step = stop
+from mvsim.cli import main
+main(["simulate", "--k", "4", "--method", "midpoint", "--out", os.environ["RUN"], "--quiet"])
+"""
+
+
+def until_first_step(cache: str, run: str) -> tuple[float, float]:
+    """Return wall and processor seconds from the start of a process to its first step."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": cache, "RUN": run, "STARTED": repr(time.time())}
+    answer = subprocess.run([sys.executable, "-c", UNTIL_FIRST_STEP], env=environment, capture_output=True, text=True, check=True)
+    wall, processor = answer.stdout.split()
+    return float(wall), float(processor)
+
+
+def help_seconds() -> float:
+    """Return the wall time of ``mvsim --help``."""
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "mvsim", "--help"], capture_output=True, check=True)
+    return time.perf_counter() - start
+
+
+def compilation_is_announced(cache: str, run: str) -> bool:
+    """Whether the first run says on stderr what it is doing."""
+    command = [sys.executable, "-m", "mvsim", "simulate", "--k", "4", "--t-end", "24", "--out", run]
+    answer = subprocess.run(command, env=os.environ | {"NUMBA_CACHE_DIR": cache}, capture_output=True, text=True, check=True)
+    return COMPILE_NOTICE in answer.stderr
+
+
+def startup(folder: Path) -> dict[str, Any]:
+    """Return how long a user waits for the help, and for the first step of the first run and of later ones."""
+    cache, run = str(folder / "cache"), str(folder / "first-step.nc")
+    announced = compilation_is_announced(str(folder / "other"), str(folder / "announced.nc"))
+    wall, processor = until_first_step(cache, run)
+    return {
+        "help_seconds": min(help_seconds() for _ in range(REPETITIONS)),
+        "first_step_compiling_seconds": processor,
+        "first_step_compiling_wall_seconds": wall,
+        "compilation_is_announced": announced,
+        "first_step_later_seconds": min(until_first_step(cache, run)[0] for _ in range(REPETITIONS)),
+    }
+
+
 def options(parser: argparse.ArgumentParser) -> None:
     """Add no options."""
 
@@ -96,6 +153,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             "first": first_result(folder),
             "screen": screens(folder),
             "site": site(folder),
+            "startup": startup(folder),
         }
 
 
@@ -108,7 +166,14 @@ def judge(results: dict[str, Any]) -> list[str]:
         ("the site takes {:.0f} s; target {:.0f}", built["seconds"], SITE),
         ("the tutorial takes {:.0f} s; target {:.0f}", built["notebooks"].get("tutorial", math.inf), TUTORIAL),
     ]
-    faults: list[str] = [TargetMissed(words.format(found, most)) for words, found, most in sizes if found > most]
+    waits = results["startup"]
+    sizes += [
+        ("`mvsim --help` takes {:.2f} s; target {:g}", waits["help_seconds"], HELP),
+        ("the first run compiles for {:.1f} s; target {:g}", waits["first_step_compiling_seconds"], COMPILING),
+        ("later runs take {:.1f} s to their first step; target {:g}", waits["first_step_later_seconds"], LATER),
+    ]
+    faults: list[str] = [] if waits["compilation_is_announced"] else ["the first run does not say that it compiles"]
+    faults += [TargetMissed(words.format(found, most)) for words, found, most in sizes if found > most]
     if built["exit_code"] or built["warnings"]:
         faults.append(f"the site does not build: exit code {built['exit_code']}, {built['warnings']} warnings")
     for run, shown in results["screen"].items():
@@ -119,10 +184,12 @@ def judge(results: dict[str, Any]) -> list[str]:
 
 def headline(results: dict[str, Any]) -> str:
     """Say how long it takes."""
-    first, built = results["first"], results["site"]
+    first, built, waits = results["first"], results["site"], results["startup"]
     return (
-        f"From a clone to the first result in {first['seconds']:.0f} s; the site builds in {built['seconds']:.0f} s with {built['warnings']} "
-        f"warnings, its tutorial takes {built['notebooks'].get('tutorial', math.inf):.0f} s"
+        f"From a clone to the first result in {first['seconds']:.0f} s; `mvsim --help` takes {waits['help_seconds']:.2f} s, later runs "
+        f"{waits['first_step_later_seconds']:.1f} s to their first step, the first one compiles for "
+        f"{waits['first_step_compiling_seconds']:.0f} s; the site builds in {built['seconds']:.0f} s with {built['warnings']} warnings, "
+        f"its tutorial takes {built['notebooks'].get('tutorial', math.inf):.0f} s"
     )
 
 

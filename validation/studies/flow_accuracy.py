@@ -16,11 +16,9 @@ from typing import Any
 
 import numpy as np
 from lib.flow_problems import Problem, error, follow_escapes, literal_problems, margins, small_problems
-from lib.study import FLOW
 from lib.tables import table
 
 TITLE = "Accuracy of the flow"
-SOURCES = FLOW
 
 TOLERANCES = (1e-3, 1e-4, 1e-5)
 BOUND = 10.0

@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 from lib.faults import TargetMissed
 from lib.limited import interrupted_after
 from lib.regimes import with_r0
-from lib.study import TRAINING
 from lib.tables import table
 
 import mvsim
@@ -28,7 +27,6 @@ from mvsim.base.errors import Interrupted, StalledError
 from mvsim.runs.recording.fresh_draws import count_classes
 
 TITLE = "mvsim's time-stepper beside CVODE"
-SOURCES = TRAINING
 
 OURS, OTHER = "flow", "cvode"
 

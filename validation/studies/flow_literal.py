@@ -14,16 +14,13 @@ import time
 from typing import Any
 
 import numpy as np
-from lib.agreement import Number, run_name
 from lib.faults import TargetMissed
-from lib.study import TRAINING
 from lib.tables import met, table
 
 import mvsim
 from mvsim.runs.archive import collect_provenance
 
 TITLE = "ERM at d = k^20"
-SOURCES = TRAINING
 
 TOLERANCES = (1e-3, 1e-5)
 RISE, LATE = 0.01, (0.5, 2.0)
@@ -163,12 +160,3 @@ def passage(results: dict[str, Any]) -> str:
         "Along the flow ln L cannot rise, and late |g|^2 t / L tends to 1. The table has the largest rise of ln L above its least value so far, and "
         "the range of |g|^2 t / L at the end:\n\n" + table(heads, lines) + (target if timed else "")
     )
-
-
-def numbers(results: dict[str, Any]) -> list[Number]:
-    """Return what the runs of the table took."""
-    stated = []
-    for row in results["rows"]:
-        run = run_name(mvsim.Parameters.literal(k=row["k"]).model_dump(), "erm", row["seed"], row["rtol"])
-        stated += [Number(run, "steps", row["steps"]), Number(run, "gradients", row["evaluations"])]
-    return stated

@@ -21,10 +21,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from lib.agreement import Number, run_name
 from lib.faults import TargetMissed
 from lib.regimes import with_r0
-from lib.study import TRAINING
 from lib.tables import table
 
 import mvsim
@@ -32,7 +30,6 @@ from mvsim.base.counted import counted
 from mvsim.runs.recording.fresh_draws import count_classes
 
 TITLE = "Flows to the settled state"
-SOURCES = TRAINING
 
 GIB = 2**30
 
@@ -247,14 +244,3 @@ def _repeated_passage(results: dict[str, Any]) -> str:
 def _first_escapes(row: dict[str, Any]) -> list[tuple[int, int]]:
     """Return the views (class, view) of a run in the order in which their first neurons escaped."""
     return list(dict.fromkeys((y, view) for y, _, view in row["escape_order"]))
-
-
-def numbers(results: dict[str, Any]) -> list[Number]:
-    """Return what the table says of the runs of ERM and Midpoint Mixup that settled."""
-    stated = []
-    for row in results.values():
-        if row["settled"] and row["method"] != "mixup":
-            run = run_name(row["parameters"], row["method"], rtol=row["rtol"])
-            quantities = {"steps": row["steps"], "gradients": row["evaluations"], **row["classes"]}
-            stated += [Number(run, quantity, value) for quantity, value in quantities.items()]
-    return stated

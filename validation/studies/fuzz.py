@@ -25,7 +25,6 @@ from typing import Any
 
 from lib.oracle import load
 from lib.processes import use_one_thread
-from lib.study import EVERYTHING
 from lib.tables import table
 
 from mvsim.runs.archive import collect_provenance
@@ -34,7 +33,6 @@ load("usable")  # which a module below imports by this name
 load("fuzzing")  # what is tried, and what counts as broken: modules below import its parts
 
 TITLE = "Fuzzing of all inputs"
-SOURCES = EVERYTHING
 
 BATCH = {"apart": 10, "together": 5, "problems": 40, "files": 50}
 """Cases in a batch; of other kinds `USUAL`."""

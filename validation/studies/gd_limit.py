@@ -11,7 +11,6 @@ import argparse
 from typing import Any
 
 import numpy as np
-from lib.study import TRAINING
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
@@ -20,7 +19,6 @@ from mvsim.pictures.labels import METHOD_NAMES
 from mvsim.pictures.style import MARK, METHODS, styled
 
 TITLE = "Gradient descent and the flow"
-SOURCES = (*TRAINING, "simulation.words")
 
 PARAMETERS = mvsim.Parameters(k=3, m=3, N=60, P=25, d=20)
 T_END = {"erm": 400.0, "midpoint": 9500.0}

@@ -49,14 +49,12 @@ from typing import Any
 
 import numpy as np
 from lib.processes import use_one_thread
-from lib.study import TRAINING
 from lib.tables import table
 
 import mvsim
 from mvsim.runs.archive import collect_provenance
 
 TITLE = "What holds along every flow"
-SOURCES = (*TRAINING, "archive")
 
 RISE = 0.01
 """Rise of ln L between two records that is left to the tolerance of the flow."""

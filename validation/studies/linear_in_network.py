@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 from lib.linear.network import branches
-from lib.study import TRAINING
 from lib.tables import table
 from matplotlib.figure import Figure
 
@@ -28,7 +27,6 @@ import mvsim
 from mvsim.pictures.style import MARK, METHODS, styled
 
 TITLE = "The linear picture inside a network"
-SOURCES = (*TRAINING, "verification.statements.linear_regime.sample")
 
 T_END = 1e6
 CLOSED, APART, LATER = 0.1, 2.0, 100.0

@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 from lib.linear import measures
 from lib.linear.pictures import regime_figure, separability_figure
-from lib.study import LOSS
 from lib.tables import table
 from matplotlib.figure import Figure
 
@@ -32,7 +31,6 @@ from mvsim.papers.midpoint_mixup.result_verdicts import control_verdicts
 from mvsim.papers.midpoint_mixup.section_3.results import RESULTS
 
 TITLE = "The linear regime: Section 3 and Proposition 4.4"
-SOURCES = (*LOSS, "integrators", "simulation.field", "intervals", "verification.statements.linear_regime", "verification.evidence")
 
 FEW = (5, 8, 10, 14, 20)
 """k at which breaks are measured."""

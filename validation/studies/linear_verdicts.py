@@ -11,14 +11,12 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from lib.study import LOSS
 from lib.tables import table
 
 from mvsim.papers.midpoint_mixup.result_verdicts import result_over_seeds, trend_over_k
 from mvsim.papers.midpoint_mixup.section_3.results import RESULTS
 
 TITLE = "The verdicts on the linear regime"
-SOURCES = (*LOSS, "verification.statements.linear_regime", "verification.evidence", "verification.result_verdicts")
 
 NUMBERS = ("3.2", "3.3", "3.4", "3.5")
 """Of the results; `linear_regime` has the certificates of Proposition 4.4."""

@@ -19,10 +19,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lib.agreement import Number, run_name
 from lib.faults import TargetMissed
 from lib.runs import runs_of_present_code
-from lib.study import TRAINING
 from lib.tables import met
 
 import mvsim
@@ -32,7 +30,6 @@ from mvsim.runs.simulation import run_cache
 from mvsim.runs.simulation.memory import required_bytes
 
 TITLE = "Midpoint Mixup at k = 50 with all defaults"
-SOURCES = (*TRAINING, "archive", "intervals", "verification")
 
 TARGET = 300.0
 """Seconds."""
@@ -77,6 +74,7 @@ def simulated(out: Path, limit: float, earlier: Mapping[str, Any]) -> dict[str, 
         "load": max(os.getloadavg()[0], earlier.get("load", 0.0)),
         "cores": len(os.sched_getaffinity(0)),
         "seconds": run.provenance["wall_seconds"],
+        "predicted_bytes": required_bytes(mvsim.Parameters(k=50), mixes=True),
         "peak_bytes": max(peak, earlier.get("peak_bytes", 0)),
         "file_bytes": out.stat().st_size,
         "evaluations": int(run.dataset["final_evaluations"]),
@@ -117,11 +115,6 @@ def quotes(results: dict[str, Any]) -> list[str]:
     return [f"after {results['seconds'] / 60:.0f} minutes {results['classes']['both']} of 50 classes have both features"]
 
 
-def predicted_bytes() -> int:
-    """Return what mvsim predicts now."""
-    return required_bytes(mvsim.Parameters(k=50), mixes=True)
-
-
 def citations(results: dict[str, Any]) -> dict[str, list[str]]:
     """Return what the documentation says of k = 50."""
     return {"limits.md": [f"Midpoint Mixup at k = 50, all defaults | {results['seconds'] / 60:.0f} minutes beside other work"]}
@@ -131,7 +124,7 @@ def headline(results: dict[str, Any]) -> str:
     """Say where it ends, and when."""
     both, minutes = results["classes"]["both"], results["seconds"] / 60
     ended = "settled" if results["settled"] else "not settled"
-    memory = f"{results['peak_bytes'] / 2**20:.0f} MiB, {results['peak_bytes'] / predicted_bytes():.1f} times what is predicted"
+    memory = f"{results['peak_bytes'] / 2**20:.0f} MiB, {results['peak_bytes'] / results['predicted_bytes']:.1f} times what is predicted"
     where = counted(results["cores"], "core") + (" beside other work" if results["load"] > 1.5 * results["cores"] else "")
     return f"Both features in {both} of 50 classes after {minutes:.0f} minutes on {where}, {ended}; {memory}"
 
@@ -146,14 +139,5 @@ def passage(results: dict[str, Any]) -> str:
         f"{met(results['seconds'] <= TARGET and results['settled'])}; {results['step']} steps, {results['evaluations']} gradients, a file of "
         f"{results['file_bytes'] / 1e6:.0f} MB) and was at t = {results['time']:.2g}, {settled}: both features learned in {classes['both']} of 50 "
         f"classes, exactly one in {classes['one']}, none in {classes['none']}. At most {results['peak_bytes'] / 2**20:.0f} MiB of memory were taken, "
-        f"{predicted_bytes() / 2**20:.0f} are predicted; `mvsim verify` of the file takes {results['verify_seconds']:.1f} s.\n"
+        f"{results['predicted_bytes'] / 2**20:.0f} are predicted; `mvsim verify` of the file takes {results['verify_seconds']:.1f} s.\n"
     )
-
-
-def numbers(results: dict[str, Any]) -> list[Number]:
-    """Return what the passage says of the run, if it has settled: where another one is stopped is nothing that others can speak of."""
-    if not results["settled"]:
-        return []
-    stated = {"steps": results["step"], "gradients": results["evaluations"], **results["classes"]}
-    stated |= {"peak bytes": results["peak_bytes"], "predicted bytes": predicted_bytes()}
-    return [Number(run_name({"k": 50}, "midpoint"), quantity, value) for quantity, value in stated.items()]

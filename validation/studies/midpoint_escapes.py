@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 from lib.midpoint_escapes import ReducedMidpoint
 from lib.runs import add_runs_option, all_over_seeds, runs_of_present_code
-from lib.study import TRAINING
 from lib.tables import table
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -33,7 +32,6 @@ import mvsim
 from mvsim.pictures.style import MARK, colour_of_k, marker_of_k, styled
 
 TITLE = "When every view escapes under Midpoint Mixup"
-SOURCES = (*TRAINING, "archive")
 
 POINTS = {"k=6": (6, "random", 3), "k=10": (10, "random", 3), "k=6 fixed": (6, "fixed", 2), "k=10 fixed": (10, "fixed", 2)}
 """Number of classes, layout of the signals, runs."""

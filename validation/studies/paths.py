@@ -24,7 +24,6 @@ from lib.bounds import BOUNDS, goes_against
 from lib.limited import Limited, judged_within
 from lib.readings import READ, called
 from lib.runs import add_runs_option, followed_side_by_side, runs_of_present_code
-from lib.study import TRAINING
 from lib.tables import table
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -42,7 +41,6 @@ from mvsim.papers.midpoint_mixup.verify import judgements_over_seeds
 from mvsim.pictures.style import FIRST, MARK, styled
 
 TITLE = "Along paths of the theorems"
-SOURCES = (*TRAINING, "archive", "intervals", "verification")
 
 FALLING = "r0=0.34*k^-0.22"
 """The default r0, which goes to 0."""

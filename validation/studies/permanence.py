@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 from lib.runs import add_runs_option, all_over_seeds, runs_of_present_code
-from lib.study import TRAINING
 from lib.tables import table
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -38,7 +37,6 @@ from mvsim.pictures.style import FIRST, MARK, SECOND, styled
 from mvsim.runs.recording.fresh_draws import is_learned
 
 TITLE = "How long do unlearned views stay unlearned?"
-SOURCES = (*TRAINING, "archive", "verification.evidence.evidence", "verification.evidence.permanence", "verification.evidence.trends")
 
 R0, FAR = 0.3, 10.5
 """Start, and the power of ten to which runs are followed."""

@@ -20,7 +20,6 @@ import numpy as np
 from lib.bounds import BOUNDS
 from lib.readings import called
 from lib.runs import add_runs_option, all_over_seeds, runs_of_present_code
-from lib.study import TRAINING
 from lib.tables import table
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -37,7 +36,6 @@ from mvsim.pictures.style import MARK, NONE, styled
 from mvsim.runs.simulation.words import number
 
 TITLE = "Which steps of the proofs hold"
-SOURCES = (*TRAINING, "archive", "verification")
 
 AT = {"scaled": "default r0", "literal": "d = k^20"}
 """Where the runs of each regime are, in words."""

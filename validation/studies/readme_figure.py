@@ -11,10 +11,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from lib.agreement import Number, run_name
 from lib.faults import TargetMissed
 from lib.runs import add_runs_option, runs_of_present_code
-from lib.study import TRAINING
 from lib.tables import met, table
 
 import mvsim
@@ -25,7 +23,6 @@ from mvsim.pictures.panels import correlations, learned_classes, total_correlati
 from mvsim.runs.recording.fresh_draws import count_classes
 
 TITLE = "The runs of the picture"
-SOURCES = (*TRAINING, "archive", "simulation.words")
 
 MOST = 0.5
 """More than this share of the classes counts as most."""
@@ -140,15 +137,6 @@ def passage(results: dict[str, Any]) -> str:
         rows.append([method, *learned, f"{run['training_accuracy']:g}", run["steps"], run["evaluations"], f"{run['wall_seconds']:.0f}", target])
     heads = ["method", "both features learned", "exactly one", "none", "training accuracy", "steps", "gradients", "seconds", "target"]
     return "All other parameters have their defaults:\n\n" + table(heads, rows)
-
-
-def numbers(results: dict[str, Any]) -> list[Number]:
-    """Return what the passage says of the runs."""
-    stated = []
-    for method, run in results["runs"].items():
-        quantities = {"steps": run["steps"], "gradients": run["evaluations"], **run["classes"]}
-        stated += [Number(run_name(results["parameters"], method), quantity, value) for quantity, value in quantities.items()]
-    return stated
 
 
 def quotes(results: dict[str, Any]) -> list[str]:

@@ -13,7 +13,6 @@ from typing import Any
 
 from lib.outcomes import unfinished
 from lib.runs import add_runs_option, over_seeds, runs_of_present_code
-from lib.study import TRAINING
 from lib.tables import table
 
 import mvsim
@@ -22,7 +21,6 @@ from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
 from mvsim.papers.midpoint_mixup.replay_of_flow import LARGEST, OWN_SIZE, replayed
 
 TITLE = "Runs replayed"
-SOURCES = (*TRAINING, "archive", "verification.evidence", "verification.statements.replay")
 
 SEEDS = 10
 

@@ -30,7 +30,6 @@ import numpy as np
 import psutil
 from lib.faults import TargetMissed
 from lib.runs import add_runs_option, runs_of_present_code
-from lib.study import TRAINING
 from lib.sweep_processes import differing_runs, start_sweep, workers_of
 from lib.tables import table
 
@@ -41,7 +40,6 @@ from mvsim.sweeps.estimate import Pace, count_of
 from mvsim.sweeps.folder import STUDY_FILE
 
 TITLE = "Sweeps and reports"
-SOURCES = (*TRAINING, "archive", "cli", "report", "sweep", "simulation.cost", "simulation.estimate", "simulation.resuming")
 
 PARTS = ("throughput", "kills", "workers", "predicted", "report")
 MOST_OVER_IDEAL, MOST_BYTES, MOST_SECONDS = 1.3, 3_000_000, 10.0

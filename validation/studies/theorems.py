@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from lib.readings import called
 from lib.runs import add_runs_option, all_over_seeds, followed_side_by_side, runs_of_present_code
-from lib.study import TRAINING
 from lib.tables import table
 
 import mvsim
@@ -29,7 +28,6 @@ from mvsim.papers.midpoint_mixup.ensemble import over_seeds
 from mvsim.papers.midpoint_mixup.verify import Section, ask_of_controls, ask_of_theorems
 
 TITLE = "Do the theorems hold?"
-SOURCES = (*TRAINING, "archive", "intervals", "verification")
 
 QUESTIONS: dict[str, tuple[list[str], mvsim.Parameters, int]] = {
     "k=10": (["4.6", "4.7"], mvsim.Parameters(k=10, d=20_000), 20),

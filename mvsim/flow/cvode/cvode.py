@@ -59,7 +59,7 @@ class CvodeFlow(FlowIntegrator):
     library_vectors = VECTORS
 
     def __init__(self, field: Field, rtol: Rtol = None) -> None:
-        super().__init__(field.on_host(), rtol)
+        super().__init__(field, rtol)
         library()
         library_was_loaded()
 

@@ -15,17 +15,13 @@ from mvsim.multi_view.parameters.beta_laws import BetaLaw, UniformLaw
 from mvsim.multi_view.parameters.contradictions import contradictions
 from mvsim.multi_view.parameters.defaults import PATTERNS, literal, with_defaults
 from mvsim.multi_view.parameters.deviations import deviations_of
-from mvsim.multi_view.parameters.models import MODELS, NETWORK, Model
+from mvsim.multi_view.parameters.models import MODELS, Model
 from mvsim.multi_view.parameters.numbers import MOST, MOST_CLASSES, MOST_VIEWS, usable_number
 from mvsim.multi_view.parameters.regime import Deviation
 
 
 def _one_law_or_many(value: Any) -> str:
     return "one law per class" if isinstance(value, (list, tuple)) else "one law"
-
-
-ADDED = {"V": 2, "model": NETWORK.name}
-"""Fields that run files of earlier versions lack, with the values that were the only ones then."""
 
 
 _BetaLaws = Annotated[

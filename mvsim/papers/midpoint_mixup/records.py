@@ -31,8 +31,7 @@ from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
 from mvsim.papers.midpoint_mixup.origin import ROUND_OFF
 from mvsim.runs.recording.observation import Observation
 from mvsim.runs.recording.snapshots import Snapshots
-from mvsim.runs.recording.variables import Variable, When, variables_of
-from mvsim.runs.run import Run
+from mvsim.runs.recording.variables import When, variables_of
 
 RECOMPUTED = 1e-4
 """Most relative difference between what is recorded and what is evaluated again on points. Another kernel or number of threads changes round-off
@@ -66,7 +65,7 @@ def recomputed(evidence: Evidence) -> list[Verdict]:
         evidence.objective.begin_step(snapshot.step)
         observation = Observation(State(snapshot.step, snapshot.time, snapshot.c), evidence.objective, test, evidence.threshold, None)
         size = {"view_gap": evidence.total_at(snapshot).max(axis=1)}  # a difference of these
-        kept = {name: run.dataset[name].values[record] for name, variable in variables.items() if _is_kept(run, name, variable, record)}
+        kept = {name: run.dataset[name].values[record] for name in variables}
         again = {name: variables[name].measured(observation) for name in kept}
         found.append({name: relative_difference(kept[name], value, size.get(name)) for name, value in again.items()})
         times.append(snapshot.time)
@@ -74,11 +73,6 @@ def recomputed(evidence: Evidence) -> list[Verdict]:
         _worst("Records (correlations)", "functions of saved correlations", exact, found, times, len(steps), ROUND_OFF),
         _worst("Records (recomputed)", "what takes points", variables.keys() - exact, found, times, len(steps), RECOMPUTED),
     ]
-
-
-def _is_kept(run: Run, name: str, variable: Variable, record: int) -> bool:
-    """Whether a record has a variable: what is optional is missing, or not a number, in records of versions that did not keep it."""
-    return not variable.optional or (name in run.dataset and not np.isnan(run.dataset[name].values[record]).all())
 
 
 def _worst(name: str, what: str, of: set[str], found: list[dict[str, float]], times: list[float], records: int, bound: float) -> Verdict:

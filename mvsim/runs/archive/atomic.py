@@ -15,13 +15,7 @@ from mvsim.base.errors import UsageError
 
 
 def target_of(path: str | os.PathLike[str]) -> Path:
-    """Return the absolute path of the file that ``path`` names, links followed: a link stays a link when its file is replaced.
-
-    Raises
-    ------
-    UsageError
-        If the path is relative and the working directory no longer exists.
-    """
+    """Return the absolute path of the file that ``path`` names, links followed: a link stays a link when its file is replaced."""
     try:
         return Path(os.path.realpath(path))
     except OSError as error:
@@ -39,18 +33,6 @@ def temporary_file(target: Path) -> Iterator[tuple[int, Path]]:
     """Create an empty temporary file beside ``target``, under a name that `remove_stale` recognises, and remove it at the end.
 
     Its name is known before it exists, so that it is removed wherever Ctrl-C strikes.
-
-    Yields
-    ------
-    int
-        Its open file descriptor, for writing.
-    Path
-        Its path; what has been renamed is not removed.
-
-    Raises
-    ------
-    OSError
-        If the directory is missing or nothing can be created in it.
     """
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
     try:
@@ -69,18 +51,6 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | memoryview) -> 
     """Make ``data`` the contents of the file ``path``.
 
     Whoever opens the file at any instant, even after a crash of the writer or of the machine, finds the old contents or the new ones.
-
-    Parameters
-    ----------
-    path : str or path
-        File to create or replace; a symbolic link is followed.
-    data : bytes or memoryview
-        The new contents.
-
-    Raises
-    ------
-    OSError
-        If the data could not be written; the file is then as it was and nothing is left beside it.
     """
     target = target_of(path)
     if is_special(target):

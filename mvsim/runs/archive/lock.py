@@ -18,18 +18,6 @@ def lock_run(path: str | os.PathLike[str]) -> Iterator[None]:
 
     The lock belongs to the process and ends with it, however it ends: a lock file left by a killed process locks nothing. Reading a run
     needs no lock, because saves replace the file as a whole.
-
-    Parameters
-    ----------
-    path : str or path
-        File of the run; it need not exist yet. Two names of one file (a link, a relative path) share the lock.
-
-    Raises
-    ------
-    InUseError
-        If the run is locked already.
-    UsageError
-        If no lock file can be created beside it.
     """
     from filelock import FileLock, Timeout, UnixFileLock
 

@@ -28,17 +28,6 @@ def netcdf_bytes(dataset: xr.Dataset, attributes: Mapping[str, str | int | float
 
     Nothing is compressed, because correlations hardly shrink (4 % by gzip, for three times the time), and no fill value is declared, so
     that NaN is a value like any other and keeps its bits.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        Variables of types bool, integer and float, with their attributes; its own attributes are left out.
-    attributes : dict
-        The attributes of the file.
-    group : str
-        Name of a group of the file.
-    members : collection of str
-        Names of the variables that stand in it; the dimensions that they share with others are those of the file.
     """
     import h5py
 

@@ -12,22 +12,7 @@ from mvsim.base.errors import UsageError
 
 
 def open_ordinary(path: str | os.PathLike[str], advice: str, option: str = "") -> IO[bytes]:
-    """Open an ordinary file for reading.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-    advice : str
-        What to do if it cannot be opened.
-    option : str
-        Name of the option that names it, for messages.
-
-    Raises
-    ------
-    UsageError
-        If there is no such file, it is no ordinary one, or it cannot be opened.
-    """
+    """Open an ordinary file for reading."""
     name = f"{option}={path_text(path)}" if option else path_text(path)
     try:
         mode = Path(path).stat().st_mode

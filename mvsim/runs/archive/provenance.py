@@ -23,20 +23,7 @@ _LIBRARIES = (
 
 
 def collect_provenance(command: str | Sequence[str] | None = None) -> dict[str, Any]:
-    """Describe the surroundings of a run that starts now.
-
-    Parameters
-    ----------
-    command : str or sequence of str, optional
-        The command line, as text or as its words; by default that of this process.
-
-    Returns
-    -------
-    dict
-        ``version`` of mvsim, ``git_revision`` of its source tree (None outside one, as for an installed package; ``-dirty`` appended where files
-        differ from it), ``sources`` (a digest of all files of the package, which tells its code apart with and without git), ``command``,
-        ``versions`` of Python and the libraries that compute and store, ``platform``, ``created`` (UTC).
-    """
+    """Describe the surroundings of a run that starts now."""
     return {
         "version": __version__,
         "git_revision": _git_revision(Path(__file__).resolve().parents[3]),
@@ -59,10 +46,9 @@ def digest_of_package(folder: Path) -> str:
 
 
 def revision_text(provenance: Mapping[str, Any]) -> str:
-    """Say in words which code made a run, by its provenance; files of earlier versions have no digest."""
-    revision, sources = provenance["git_revision"], provenance.get("sources")
-    digest = f"sources {sources[:12]}" if isinstance(sources, str) else "sources not recorded"
-    return f"{f'revision {revision}' if revision else 'no git checkout'}, {digest}"
+    """Say in words which code made a run, by its provenance."""
+    revision = provenance["git_revision"]
+    return f"{f'revision {revision}' if revision else 'no git checkout'}, sources {provenance['sources'][:12]}"
 
 
 def _command_line(command: str | Sequence[str] | None) -> str:

@@ -12,22 +12,7 @@ from mvsim.base.errors import UsageError
 
 
 def provenance_text(provenance: dict[str, Any], **layout: Any) -> str:
-    """Return ``provenance`` as JSON text in plain ASCII; integers keep all their digits.
-
-    Parameters
-    ----------
-    provenance : dict
-        Made of dict, list, tuple, str, bool, None, int, float and numpy scalars.
-    **layout
-        Passed on to `json.dumps`.
-
-    Raises
-    ------
-    UsageError
-        If a number in it has no JSON form: infinite, not a number, or longer than 4300 digits.
-    TypeError
-        If it holds anything else.
-    """
+    """Return ``provenance`` as JSON text in plain ASCII; integers keep all their digits."""
     try:
         return json.dumps(provenance, default=_plain, allow_nan=False, **layout)
     except ValueError as error:
@@ -35,13 +20,7 @@ def provenance_text(provenance: dict[str, Any], **layout: Any) -> str:
 
 
 def provenance_from_text(text: str) -> dict[str, Any]:
-    """Return the provenance that ``text`` holds.
-
-    Raises
-    ------
-    ValueError
-        If the text is not a JSON object.
-    """
+    """Return the provenance that ``text`` holds."""
     provenance = json.loads(text)
     if not isinstance(provenance, dict):
         raise ValueError("not a JSON object")

@@ -24,26 +24,7 @@ Read = TypeVar("Read", bound=Record)
 
 
 def read_record(path: str | os.PathLike[str], kind: type[Read], what: str, advice: str, option: str = "") -> Read:
-    """Return what a file holds.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-    kind : type
-        A kind of `Record`.
-    what : str
-        What the file should be, for messages: "the study of a sweep".
-    advice : str
-        What to do if it is not.
-    option : str
-        Name of the option that names the file, for messages.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be read, or is no such record; the message names the fields that are wrong.
-    """
+    """Return what a file holds."""
     with open_ordinary(path, advice, option) as file:
         text = file.read()
     try:

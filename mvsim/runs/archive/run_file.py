@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
-from mvsim.base.echo import echo, path_text, shortened
+from mvsim.base.echo import echo, path_text
 from mvsim.base.errors import UsageError
 from mvsim.base.inputs import check_path
-from mvsim.runs.archive import format_3, format_4
 from mvsim.runs.archive.atomic import write_atomically
 from mvsim.runs.archive.attributes import plain_attributes
-from mvsim.runs.archive.content_hash import content_hash
 from mvsim.runs.archive.netcdf import netcdf_bytes
 from mvsim.runs.archive.ordinary_file import open_ordinary
 from mvsim.runs.archive.provenance_json import provenance_from_text, provenance_text
-from mvsim.runs.archive.schema import FORMAT, find_problem, find_wrong_shape
-from mvsim.runs.archive.seal import is_broken, is_intact, seal
-from mvsim.runs.archive.unbacked import find_unbacked
+from mvsim.runs.archive.schema import FORMAT, find_problem
+from mvsim.runs.archive.seal import seal, valid_checksum
 
 if TYPE_CHECKING:
+    import h5py
     import xarray as xr
 
 ATTRIBUTE = "mvsim"
@@ -30,10 +29,7 @@ GROUP, RESUMING = "resume", ("resume_", "memory_")
 """Name of the group of a run file that holds what only resuming needs, and what the names of these variables begin with."""
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
-_RESTORE = "restore it from a copy, or make the run again"
-
-OLDER = (format_3, format_4)
-"""Older formats that are read, each by what makes the next one of it."""
+_GIVE = "give a run made by `mvsim simulate`"
 
 
 def write_run(path: str | os.PathLike[str], dataset: xr.Dataset, provenance: dict[str, Any]) -> None:
@@ -46,21 +42,21 @@ def write_run(path: str | os.PathLike[str], dataset: xr.Dataset, provenance: dic
     dataset : xarray.Dataset
         The variables that `mvsim.runs.recording.variables` lists, any other numeric ones, and no attributes of its own; it is not changed.
     provenance : dict
-        The entries that `mvsim.runs.archive.schema` lists; ``format`` and ``sha256`` are set here, in the file only.
+        The entries that `mvsim.runs.archive.schema` lists; ``format`` is set here, and ``sha256`` when the file is read.
 
     Raises
     ------
     UsageError
-        If the file cannot be written (disk full, directory gone): what was saved before is then as it was, and nothing is left beside it.
+        If the file cannot be written (disk full, directory gone): what was saved before stays as it is, and nothing is left beside it.
     ValueError
-        If `read_run` would refuse the result; nothing has been written then.
+        If it is no complete run; nothing has been written then.
     """
-    plain = provenance_from_text(provenance_text({**provenance, "format": FORMAT}))  # as it will be read: lists for tuples, string keys
+    entries = {name: value for name, value in provenance.items() if name != "sha256"} | {"format": FORMAT}
+    plain = provenance_from_text(provenance_text(entries))  # as it will be read: lists for tuples, string keys
     problem = find_problem(dataset, plain)
     if problem:
         raise ValueError(f"this is not a complete run: {problem}")
-    text = provenance_text({**plain, "sha256": content_hash(dataset, plain)})
-    attributes = {**plain_attributes(plain), ATTRIBUTE: text}
+    attributes = {**plain_attributes(plain), ATTRIBUTE: provenance_text(plain)}
     # Built in memory, so that all that meets the disk is plain writing of bytes, whose errors are clear.
     data = seal(netcdf_bytes(dataset, attributes, GROUP, _of_resuming(dataset)))
     try:
@@ -72,38 +68,32 @@ def write_run(path: str | os.PathLike[str], dataset: xr.Dataset, provenance: dic
 
 
 def read_run(path: str | os.PathLike[str]) -> tuple[xr.Dataset, dict[str, Any]]:
-    """Read a run, complete and checked, into memory. It may be in use by the process that makes it.
+    """Read a run into memory, every bit as it was saved, and its provenance. It may be in use by the process that makes it.
 
-    Parameters
-    ----------
-    path : str or path
-        File of the run.
-
-    Returns
-    -------
-    xarray.Dataset
-        Its variables, bit for bit as they were saved.
-    dict
-        Its provenance.
+    ``sha256`` in the provenance is the checksum of the file.
 
     Raises
     ------
     UsageError
-        If there is no such file, or it is not a run, is truncated, was edited, or has the format of a newer mvsim.
+        If there is no such file, it has no valid checksum, or it has another format.
     """
-    with _open(path) as file:
-        if file.read(len(_SIGNATURE)) != _SIGNATURE:
-            raise UsageError(f"{path_text(path)}: not a NetCDF4 file; give a run made by `mvsim simulate`")
-        if is_broken(file):
-            raise UsageError(f"{path_text(path)}: its contents do not match its checksum: it was edited or damaged after it was saved; {_RESTORE}")
-        stored, provenance = _load(path, file)
-    dataset = _of_today(stored, provenance)
-    problem = find_problem(dataset, provenance)
-    if problem:
-        raise UsageError(f"{path_text(path)}: not a complete run: {problem}; {_RESTORE}")
-    if content_hash(stored, provenance) != provenance.get("sha256"):
-        raise UsageError(f"{path_text(path)}: its contents do not match its hash: it was edited or damaged after it was saved; {_RESTORE}")
+    import xarray as xr
+
+    reading: dict[str, Any] = {"engine": "h5netcdf", "mask_and_scale": False, "decode_times": False, "decode_timedelta": False}
+    with _opened(path) as (file, raw, provenance):
+        # From the open file, not from its name: xarray takes some names for addresses on the web.
+        with xr.open_dataset(file, **reading) as stored:
+            dataset = stored.load().drop_encoding()
+        if GROUP in raw:
+            with xr.open_dataset(file, group=GROUP, **reading) as stored:
+                dataset = dataset.assign(stored.load().drop_encoding().data_vars)
     return dataset.assign_attrs(plain_attributes(provenance)), provenance
+
+
+def read_provenance(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read what a run is and how far it is, much faster than all of it; errors are those of `read_run`."""
+    with _opened(path) as (_, _, provenance):
+        return provenance
 
 
 def without_resuming(dataset: xr.Dataset) -> xr.Dataset:
@@ -116,96 +106,23 @@ def _of_resuming(dataset: xr.Dataset) -> list[str]:
     return [name for name in map(str, dataset.data_vars) if name.startswith(RESUMING)]
 
 
-def _of_today(stored: xr.Dataset, provenance: dict[str, Any]) -> xr.Dataset:
-    """Return what a file holds under the names of the present format."""
-    for older in OLDER:
-        if provenance["format"] <= older.NUMBER:
-            stored = older.upgraded(stored)
-    return stored
-
-
-def read_provenance(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read what a run is and how far it is, much faster than all of it; that its bytes are those that were saved is checked by their checksum.
-
-    Parameters
-    ----------
-    path : str or path
-        File of the run.
-
-    Returns
-    -------
-    dict
-        Its provenance.
-
-    Raises
-    ------
-    UsageError
-        As `read_run`.
-    """
+@contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[IO[bytes], h5py.File, dict[str, Any]]]:
+    """Open a run file whose checksum is valid and whose format this version reads; give the file, as HDF5, and its provenance."""
     import h5py
 
-    with _open(path) as file:
-        if file.read(len(_SIGNATURE)) == _SIGNATURE and is_intact(file):
-            with h5py.File(file, "r") as raw:
-                return _provenance(path, raw.attrs.get(ATTRIBUTE))
-    return read_run(path)[1]  # without a checksum, or not a run: that takes a closer look
-
-
-def _open(path: str | os.PathLike[str]) -> IO[bytes]:
-    give = "give a run made by `mvsim simulate`"
-    check_path("path", path, f"a file; {give}")
-    return open_ordinary(path, give)  # as it is written, for messages: a path would take one slash of two away
-
-
-def _load(path: str | os.PathLike[str], file: IO[bytes]) -> tuple[xr.Dataset, dict[str, Any]]:
-    """Return variables and provenance of the open ``file``, the latter of a format this version reads."""
-    import h5py
-    import xarray as xr
-
-    try:
+    check_path("path", path, f"a file; {_GIVE}")
+    name = path_text(path)  # as it is written, for messages: a path would take one slash of two away
+    with open_ordinary(path, _GIVE) as file:
+        if file.read(len(_SIGNATURE)) != _SIGNATURE:
+            raise UsageError(f"{name}: not a NetCDF4 file; {_GIVE}")
+        checksum = valid_checksum(file)
+        if checksum is None:
+            what = "not a run of mvsim, or edited, cut short or damaged after it was saved"
+            raise UsageError(f"{name}: its contents do not match a checksum at its end: {what}; restore it from a copy, or make the run again")
         with h5py.File(file, "r") as raw:
-            provenance = _provenance(path, raw.attrs.get(ATTRIBUTE))
-            problem, has_group = find_unbacked(raw), isinstance(raw.get(GROUP), h5py.Group)
-        if problem:
-            raise UsageError(f"{path_text(path)}: not a complete run: {problem}; {_RESTORE}")
-        # From the open file, not from its name: xarray takes some names for addresses on the web.
-        # A variable that somebody put in without naming its dimensions is refused by its name.
-        reading: dict[str, Any] = {
-            "engine": "h5netcdf",
-            "phony_dims": "sort",
-            "mask_and_scale": False,
-            "decode_times": False,
-            "decode_timedelta": False,
-        }
-        with ExitStack() as opened:
-            stored = opened.enter_context(xr.open_dataset(file, **reading))
-            if has_group:
-                stored = stored.assign(opened.enter_context(xr.open_dataset(file, group=GROUP, **reading)).data_vars)
-            problem = find_wrong_shape(_of_today(stored, provenance), provenance)
-            if problem:
-                raise UsageError(f"{path_text(path)}: not a complete run: {problem}; {_RESTORE}")
-            dataset = stored.load().drop_encoding()
-    except UsageError:
-        raise
-    except Exception as error:  # damaged files make h5py and xarray raise nearly anything
-        reason = f"{type(error).__name__}: {shortened(' '.join(str(error).split()))}"
-        raise UsageError(f"{path_text(path)}: cannot be read as NetCDF4, truncated or damaged ({reason}); {_RESTORE}") from None
-    return dataset, provenance
-
-
-def _provenance(path: str | os.PathLike[str], text: object) -> dict[str, Any]:
-    if not isinstance(text, str):
-        raise UsageError(f"{path_text(path)}: not a run of mvsim, it has no attribute {ATTRIBUTE}; give a run made by `mvsim simulate`")
-    try:
-        provenance = provenance_from_text(text)
-    except (ValueError, RecursionError):
-        raise UsageError(f"{path_text(path)}: its attribute {ATTRIBUTE} is not a JSON object: it was edited or damaged; {_RESTORE}") from None
-    version = provenance.get("format")
-    if type(version) is not int or version < 1:
-        raise UsageError(f"{path_text(path)}: its provenance has no valid format number: it was edited or damaged; {_RESTORE}")
-    if version > FORMAT:
-        raise UsageError(f"{path_text(path)}: has format {echo(version)}, made by a newer mvsim; this version reads {FORMAT}: install a newer mvsim")
-    if version < OLDER[0].NUMBER:
-        readable = f"formats {OLDER[0].NUMBER} to {FORMAT}"
-        raise UsageError(f"{path_text(path)}: has format {echo(version)}, made by an older mvsim; this version reads {readable}: make the run again")
-    return provenance
+            provenance = provenance_from_text(str(raw.attrs[ATTRIBUTE]))
+            if provenance["format"] != FORMAT:
+                advice = "read it with the version that made it, or make the run again"
+                raise UsageError(f"{name}: has format {echo(provenance['format'])}, this version of mvsim reads format {FORMAT}; {advice}")
+            yield file, raw, {**provenance, "sha256": checksum}

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mvsim.base.echo import echo
-from mvsim.multi_view.parameters.model import ADDED
 from mvsim.runs.recording.coordinates import FIRST
 from mvsim.runs.recording.variables import VARIABLES, Values, When
 
@@ -31,6 +30,7 @@ _ENTRIES: dict[str, tuple[type, ...]] = {
     "settled": (bool, type(None)),
     "summary": (str,),
     "git_revision": (str, type(None)),
+    "sources": (str,),
     "command": (str,),
     "versions": (dict,),
     "platform": (str,),
@@ -40,15 +40,7 @@ _ENTRIES: dict[str, tuple[type, ...]] = {
 
 
 def find_problem(dataset: xr.Dataset, provenance: dict[str, Any]) -> str | None:
-    """Return what is wrong with a run of format `FORMAT`, in a few words, or None if nothing is.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        The variables of the run.
-    provenance : dict
-        Its provenance in JSON types; ``format`` and ``sha256`` are not looked at.
-    """
+    """Return what is wrong with a run of format `FORMAT`, in a few words, or None if nothing is."""
     return find_wrong_shape(dataset, provenance) or _values_problem(dataset)
 
 
@@ -63,12 +55,10 @@ def _provenance_problem(provenance: dict[str, Any]) -> str | None:
             return f"its provenance has no {name}"
         if type(provenance[name]) not in types:
             return f"{name} in its provenance is of type {type(provenance[name]).__name__}"
-    if type(provenance.get("sources")) not in (str, type(None)):  # earlier files do not have it
-        return f"sources in its provenance is of type {type(provenance['sources']).__name__}"
     if provenance["status"] not in STATUSES:
         return f"status {echo(provenance['status'])} in its provenance is unknown"
     for name in ("k", "m", "V"):
-        if type((ADDED | provenance["parameters"]).get(name)) is not int:
+        if type(provenance["parameters"].get(name)) is not int:
             return f"its parameters have no integer {name}"
     if type(provenance["integrator"].get("name")) is not str:
         return "its integrator has no name"
@@ -91,7 +81,7 @@ def _is_deviation(entry: object) -> bool:
 def _variables_problem(dataset: xr.Dataset, resumable: bool) -> str | None:
     for name, described in VARIABLES.items():
         if name not in dataset.variables:
-            if described.optional or (described.when is When.RESUME and not resumable):
+            if described.when is When.RESUME and not resumable:
                 continue
             return f"variable {name} is missing"
         variable = dataset.variables[name]
@@ -104,7 +94,7 @@ def _variables_problem(dataset: xr.Dataset, resumable: bool) -> str | None:
 
 
 def _sizes_problem(dataset: xr.Dataset, parameters: dict[str, Any]) -> str | None:
-    k, m, V = ((ADDED | parameters)[name] for name in ("k", "m", "V"))
+    k, m, V = (parameters[name] for name in ("k", "m", "V"))
     for dim, size in {"label": k, "neuron": m, "feature_class": k, "view": V}.items():
         if dataset.sizes[dim] != size:
             return f"dimension {dim} has size {dataset.sizes[dim]}, its parameters (k={k}, m={m}, V={V}) ask for {size}"
@@ -123,7 +113,7 @@ def _values_problem(dataset: xr.Dataset) -> str | None:
     if not (np.isfinite(time).all() and (np.diff(time) >= 0).all() and (np.diff(step) > 0).all()):
         return "its times and steps do not increase"
     for name, described in VARIABLES.items():
-        if described.values is not Values.ANY and name in dataset.variables:
+        if described.values is not Values.ANY:
             values = dataset.variables[name].values
             if not np.isfinite(values).all():
                 return f"variable {name} is not finite"

@@ -18,21 +18,6 @@ def ensure_writable(path: str | os.PathLike[str], force: bool = False, resume: b
     """Refuse a place where a run could not be saved, or could only be saved by destroying another one.
 
     Call it while holding `lock_run`: otherwise another process may put a finished run there between the check and the first save.
-
-    Parameters
-    ----------
-    path : str or path
-        File of the run.
-    force : bool
-        Whether an existing file may be overwritten.
-    resume : bool
-        Whether an existing file is to be continued; a missing one is no error, the run then starts from the beginning.
-
-    Raises
-    ------
-    UsageError
-        If the file exists and neither ``force`` nor ``resume`` is given, or both are; if it is no ordinary file or is read-only; if the
-        directory is missing or nothing can be created in it.
     """
     if force and resume:
         raise UsageError("force=True, resume=True: one discards the saved run and the other continues it; give only one of them")

@@ -7,17 +7,13 @@ where points are mixed (`mvsim.multi_view.diagnostics.active_threshold`): that i
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from array_api_compat import device
 
 from mvsim.flow import State
 from mvsim.multi_view.diagnostics import own_correlations
 from mvsim.numerics.logarithms import exponential
-from mvsim.numerics.namespaces import namespace_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,23 +40,13 @@ class EscapeLog:
         inside = own >= threshold
         return EscapeLog(threshold, np.where(inside, 0.0, np.nan), np.where(inside, 0, -1))
 
-    @staticmethod
-    def of_records(own: np.ndarray, times: np.ndarray, steps: np.ndarray, threshold: float) -> EscapeLog:
-        """Return the log as fine as the records: own correlations (n, k, m, V), times and steps (n,). It is for runs that were saved without one."""
-        passed = own >= threshold
-        first = passed.argmax(axis=0)
-        ever = passed.any(axis=0)
-        return EscapeLog(threshold, np.where(ever, times[first], np.nan), np.where(ever, steps[first], -1))
-
-    def observe(self, before: State, after: State, fetch: Callable[[Any], np.ndarray] = np.asarray) -> None:
-        """Take note of what escaped between two successive states; their correlations are fetched only if something did."""
-        own = own_correlations(after.c)
-        xp = namespace_of(own)
-        passed = xp.asarray(self.step < 0, device=device(own)) & (own >= self.threshold)
-        if bool(xp.any(passed)):
-            new = fetch(passed)
-            was, now = fetch(own_correlations(before.c))[new], fetch(own)[new]
-            self.time[new] = before.time + (self.threshold - was) / (now - was) * (after.time - before.time)
+    def observe(self, before: State, after: State) -> None:
+        """Take note of what escaped between two successive states."""
+        now = own_correlations(after.c)
+        new = (self.step < 0) & (now >= self.threshold)
+        if new.any():
+            was = own_correlations(before.c)[new]
+            self.time[new] = before.time + (self.threshold - was) / (now[new] - was) * (after.time - before.time)
             self.step[new] = after.step
 
     def views(self) -> np.ndarray:

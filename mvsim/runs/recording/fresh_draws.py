@@ -31,28 +31,10 @@ class FeatureTest:
     Feature v_{y,l} is learned if argmax_s g_s(x') = y, where x' is x with every instance of the other views v_{y,l'}
     of its class replaced by zero (Definition 4.5, which has two views). A tie is not a win.
 
-    Parameters
-    ----------
-    parameters : Parameters
-        They fix D and the activation.
-    n_test : int
-        Draws for each class.
-    seed : int
-        Fixes the draws; independent of the training data of the same seed.
-    threads : int, optional
-        Threads of the compiled kernel.
-    backend : str
-        See `mvsim.objective`.
-
     Attributes
     ----------
     draws : int
         Draws for each class.
-
-    Raises
-    ------
-    UsageError
-        If an argument is none of these, or the draws do not fit in memory.
     """
 
     def __init__(self, parameters: Parameters, n_test: int = 20, seed: int = 0, threads: int | None = None, backend: str = "auto") -> None:
@@ -65,13 +47,7 @@ class FeatureTest:
         self._kernels = [make_kernel(parameters, points.keep_view(view), backend, threads) for view in range(parameters.V)]
 
     def fraction_learned(self, c: np.ndarray) -> np.ndarray:
-        """Return (k, V): the fraction of fresh draws of class y on which view l alone suffices.
-
-        Raises
-        ------
-        UsageError
-            If c has a wrong shape, is not finite, or is so large that outputs are not.
-        """
+        """Return (k, V): the fraction of fresh draws of class y on which view l alone suffices."""
         c = correlations_array("c", c, self._parameters.correlations_shape)
         return np.stack([correct(finite_outputs(kernel, c), self._labels).reshape(self._shape).mean(axis=1) for kernel in self._kernels], axis=1)
 

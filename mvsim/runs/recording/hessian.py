@@ -18,19 +18,7 @@ SHARPNESS_PRODUCTS = 10
 
 
 def sharpness(objective: Objective, c: np.ndarray, threshold: float, seed: int) -> float:
-    """Return the largest eigenvalue of the Hessian at c, from below.
-
-    Parameters
-    ----------
-    objective : Objective
-        Training loss.
-    c : numpy.ndarray
-        Correlations.
-    threshold : float
-        Of B_{y,l}.
-    seed : int
-        Fixes the start of the power iteration.
-    """
+    """Return the largest eigenvalue of the Hessian at c, from below."""
     start = stream(seed, "power iteration").standard_normal(c.shape)
     active = np.where(c >= threshold, c, 0.0)
     if active.any():  # the steep directions move the neurons that have escaped along what they have learned
@@ -51,13 +39,6 @@ def faithful_learning_rate(turning_rates: Iterable[float], error: float) -> floa
 
     A step of size eta goes, to first order in eta, where the flow of c' = -g - (eta / 2) H g goes in that time: it follows another field,
     whose relative distance from -g is (eta / 2) |H g| / |g|. This is where eta = O(1 / poly(k)) is needed.
-
-    Parameters
-    ----------
-    turning_rates : iterable of float
-        |H g| / |g| along the trajectory, NaN where it is not known.
-    error : float
-        Relative error of the speed.
     """
     rates = [float(rate) for rate in turning_rates if rate > 0.0]
     return 2.0 * error / max(rates) if rates else float("inf")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,15 +21,6 @@ from mvsim.runs.recording.variables import When, variables_of
 
 class Recorder:
     """Measures states and keeps the results.
-
-    Parameters
-    ----------
-    objective : Objective
-        Training loss, with its data.
-    feature_test : FeatureTest
-        Fresh draws for Definition 4.5.
-    seed : int
-        Seed of the run.
 
     Attributes
     ----------
@@ -77,19 +67,13 @@ class Recorder:
         self.entries, self.escapes = EscapeLog.started(own, self.threshold), EscapeLog.started(own, self.linear_from)
         self.record(state)
 
-    def observe(self, before: State, after: State, fetch: Callable[[Any], np.ndarray] = np.asarray) -> None:
-        """Take note of what escaped and what entered B_{y,l} between two successive states, on a device from which arrays are fetched."""
-        self.entries.observe(before, after, fetch)
-        self.escapes.observe(before, after, fetch)
+    def observe(self, before: State, after: State) -> None:
+        """Take note of what escaped and what entered B_{y,l} between two successive states."""
+        self.entries.observe(before, after)
+        self.escapes.observe(before, after)
 
     def record(self, state: State) -> None:
-        """Measure a state and keep the results.
-
-        Raises
-        ------
-        DivergedError
-            If something that is measured is not finite; nothing is kept then.
-        """
+        """Measure a state and keep the results."""
         self.objective.begin_step(state.step)  # a fresh draw, on which this state has not been trained
         hessian_seed = None if len(self.times) % HESSIAN_EVERY else self._seed
         escaped = bool(self.times) and self.escapes.has_new_view(self.last("step"))

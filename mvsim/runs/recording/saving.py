@@ -10,9 +10,8 @@ import numpy as np
 from mvsim.flow import Integrator, State
 from mvsim.runs.recording.coordinates import with_coordinates
 from mvsim.runs.recording.entries import EscapeLog
-from mvsim.runs.recording.observation import Start
 from mvsim.runs.recording.recorder import Recorder
-from mvsim.runs.recording.variables import VARIABLES, Variable, When, variables_of
+from mvsim.runs.recording.variables import VARIABLES, When, variables_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -43,28 +42,15 @@ def to_dataset(recorder: Recorder, state: State, resume: State, integrator: Inte
 
 def restore(recorder: Recorder, dataset: xr.Dataset, integrator: Integrator) -> tuple[State, State]:
     """Let a recorder take over what a saved run has recorded; return its final state and the one from which it can go on."""
-    saved = {name: _saved(dataset, name, variable) for name, variable in VARIABLES.items() if variable.when is not When.START}
+    saved = {name: dataset[name].values for name in VARIABLES}
+    recorder.start_values = {name: saved[name] for name in variables_of(When.START)}
     recorder.records = {name: list(saved[name]) for name in variables_of(When.RECORD)}
     by_field = _fields(saved, When.SNAPSHOT)
     recorder.snapshots.states = [_state({name: values[i] for name, values in by_field.items()}) for i in range(dataset.sizes["snapshot"])]
     recorder.entries = EscapeLog(recorder.threshold, **{name: values.copy() for name, values in _fields(saved, When.ENTRIES).items()})
-    if all(name in dataset.variables for name in variables_of(When.ESCAPES)):
-        recorder.escapes = EscapeLog(recorder.linear_from, **{name: values.copy() for name, values in _fields(saved, When.ESCAPES).items()})
-    else:
-        recorder.escapes = EscapeLog.of_records(saved["own_correlations"], saved["time"], saved["step"], recorder.linear_from)
-    start = Start(recorder.objective, recorder.snapshots.states[0].c, recorder.threshold)
-    recorder.start_values = {
-        name: dataset[name].values if name in dataset.variables else variable.measured(start) for name, variable in variables_of(When.START).items()
-    }
+    recorder.escapes = EscapeLog(recorder.linear_from, **{name: values.copy() for name, values in _fields(saved, When.ESCAPES).items()})
     memory = integrator.unpack({str(name).removeprefix(MEMORY): values.values for name, values in dataset.items() if str(name).startswith(MEMORY)})
     return _state(_fields(saved, When.FINAL)), replace(_state(_fields(saved, When.RESUME)), memory=memory)
-
-
-def _saved(dataset: xr.Dataset, name: str, variable: Variable) -> np.ndarray:
-    """Return the saved values of a variable, NaN if the run was saved by a version that had no such variable."""
-    if name in dataset.variables:
-        return dataset[name].values
-    return np.full([dataset.sizes[dim] for dim in variable.dims], np.nan)
 
 
 def _fields(saved: dict[str, np.ndarray], when: When) -> dict[str, np.ndarray]:

@@ -1,18 +1,13 @@
 """The variables of a run, in one table: when and from what each is measured, its dimensions, type and meaning, and what its values may be.
 
-The recorder, the file of a run and its resumption follow this table. Four rules hold for a new variable:
-
-1. It needs one entry here, with ``optional=True``: files of earlier versions with the same format lack it and stay readable.
-2. When such a run is resumed, what is measured once is measured then, and escapes are found again in the records.
-3. Any other variable is NaN up to there, so it must be of type float64 with `Values.ANY`, and its dimensions must be those of variables that are not
-   optional.
-4. `mvsim verify` measures it again of saved states. What a state alone does not tell, as the number of evaluations, is listed in
-   `mvsim.papers.midpoint_mixup.records.NOT_OF_THE_STATE`.
+The recorder, the file of a run and its resumption follow this table: a new variable needs one entry here, and a new number of the format
+(`mvsim.runs.archive.schema.FORMAT`), because files without it are not read. `mvsim verify` measures it again of saved states; what a state alone does
+not tell, as the number of evaluations, is listed in `mvsim.papers.midpoint_mixup.records.NOT_OF_THE_STATE`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import Enum
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -62,8 +57,6 @@ class Variable(NamedTuple):
         The function that measures it; without one the only attribute in ``of`` is the value itself, and a saved run gives it back.
     values : Values
         What its values may be.
-    optional : bool
-        Whether files of earlier versions with the same format lack it; see `check_optional` for what it may be then.
     """
 
     when: When
@@ -73,30 +66,11 @@ class Variable(NamedTuple):
     of: tuple[str, ...]
     by: Callable[..., Any] | None = None
     values: Values = Values.ANY
-    optional: bool = False
 
     def measured(self, source: Any) -> Any:
         """Return the value, measured of what `when` says."""
         arguments = [attrgetter(name)(source) for name in self.of]
         return arguments[0] if self.by is None else self.by(*arguments)
-
-
-def check_optional(variables: Mapping[str, Variable]) -> None:
-    """Raise `TypeError` if a variable is optional and cannot be NaN in the records of a run that lacks it.
-
-    Parameters
-    ----------
-    variables : mapping
-        All variables by name.
-    """
-    known = {dim for variable in variables.values() if not variable.optional for dim in variable.dims}
-    for name, variable in variables.items():
-        may_be_nan = variable.dtype == "float64" and variable.values is Values.ANY and known.issuperset(variable.dims)
-        if variable.optional and variable.when not in (When.START, When.ESCAPES) and not may_be_nan:
-            raise TypeError(
-                f"variable {name}: is optional, and of {variable.dtype}, {variable.dims}, Values.{variable.values.name}; "
-                f"must be of float64 and Values.ANY over some of the dimensions {', '.join(sorted(known))}, since it is NaN in runs that lack it"
-            )
 
 
 def variables_of(when: When) -> dict[str, Variable]:
@@ -147,11 +121,11 @@ VARIABLES: dict[str, Variable] = {
         When.RECORD, _TIME, "float64", "largest eigenvalue of the Hessian of the training loss, from below; NaN where not estimated", ("sharpness",)
     ),
     "dissipation": Variable(
-        When.RECORD, _TIME, "float64", "integral of |grad J|^2 dt from the start; of a flow J(0) - J(t)", ("state.dissipation",), optional=True
+        When.RECORD, _TIME, "float64", "integral of |grad J|^2 dt from the start; of a flow J(0) - J(t)", ("state.dissipation",)
     ),
     "log_dissipation": Variable(
         When.RECORD, _TIME, "float64", "integral of |grad J|^2 / J dt from the start; of a flow ln J(0) - ln J(t)",
-        ("state.log_dissipation",), optional=True,
+        ("state.log_dissipation",),
     ),
     "turning_rate": Variable(
         When.RECORD, _TIME, "float64", "|H g| / |g|: how fast the gradient g turns along itself; NaN where not estimated", ("turning_rate",)
@@ -190,7 +164,7 @@ VARIABLES: dict[str, Variable] = {
     ),
     "margin_min": Variable(
         When.RECORD, _TIME_CLASS, "float64", "least g_y(x_i) - max_{s != y} g_s(x_i) over the training points of class y, each point with its own s",
-        ("output_ranges.margin_min",), optional=True,
+        ("output_ranges.margin_min",),
     ),
     "off_diagonal_max": Variable(
         When.RECORD, _TIME_CLASS, "float64", "largest <w_{y,r}, v_{s,l}> with s != y", ("off_diagonal",), _largest, Values.FINITE
@@ -219,9 +193,9 @@ VARIABLES: dict[str, Variable] = {
     "entry_step": Variable(When.ENTRIES, _OWN, "int64", "step of it, -1 if it has not", ("step",)),
     "escape_time": Variable(
         When.ESCAPES, _OWN, "float64", "time at which the own correlation passed rho / lambda and so escaped to the linear regime; NaN if it has not",
-        ("time",), optional=True,
+        ("time",),
     ),
-    "escape_step": Variable(When.ESCAPES, _OWN, "int64", "step of it, -1 if it has not", ("step",), optional=True),
+    "escape_step": Variable(When.ESCAPES, _OWN, "int64", "step of it, -1 if it has not", ("step",)),
     "final_correlations": Variable(When.FINAL, _ALL, "float64", "<w_{y,r}, v_{s,l}> at the last save", ("c",), values=Values.FINITE),
     "final_step": Variable(When.FINAL, (), "int64", "step of the last save", ("step",)),
     "final_time": Variable(When.FINAL, (), "float64", "time of the last save", ("time",)),
@@ -231,12 +205,10 @@ VARIABLES: dict[str, Variable] = {
     "resume_time": Variable(When.RESUME, (), "float64", "time of it", ("time",)),
     "resume_evaluations": Variable(When.RESUME, (), "int64", "gradients evaluated until then", ("evaluations",)),
     "resume_dissipation": Variable(
-        When.RESUME, (), "float64", "integral of |grad J|^2 dt until then", ("dissipation",), optional=True
+        When.RESUME, (), "float64", "integral of |grad J|^2 dt until then", ("dissipation",)
     ),
     "resume_log_dissipation": Variable(
-        When.RESUME, (), "float64", "integral of |grad J|^2 / J dt until then", ("log_dissipation",), optional=True
+        When.RESUME, (), "float64", "integral of |grad J|^2 / J dt until then", ("log_dissipation",)
     ),
 }  # fmt: skip
 """Every variable of a run. Its file may have more, of any numeric type."""
-
-check_optional(VARIABLES)

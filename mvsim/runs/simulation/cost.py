@@ -46,15 +46,7 @@ RANGE = 3.0
 
 
 def gradients_of_flow(p: Parameters, mixes: bool) -> float:
-    """Return about how many gradients a flow evaluates until it settles.
-
-    Parameters
-    ----------
-    p : Parameters
-        The problem.
-    mixes : bool
-        Whether the loss sums over pairs.
-    """
+    """Return about how many gradients a flow evaluates until it settles."""
     factor, power = GRADIENTS[mixes]
     return factor * float(p.k) ** power * (1.0 + max(-math.log(p.r0), 0.0))
 

@@ -10,15 +10,7 @@ OF_THE_NETWORK = frozenset({"d", "m", "rho", "alpha"})
 
 
 def departures_of_problem(parameters: Parameters, given: bool) -> list[Deviation]:
-    """Return the departures of parameters and points.
-
-    Parameters
-    ----------
-    parameters : Parameters
-        The problem.
-    given : bool
-        Whether it was trained on points that were given. Then what parameters say of the distribution of points is left out: it is that of others.
-    """
+    """Return the departures of parameters and points."""
     found = parameters.deviations()
     if not given:
         return found

@@ -44,13 +44,7 @@ def show_options(model: type[RunOptions]) -> Callable[[Function], Function]:
 
 
 def requested(parameters: Parameters, data: Dataset | None, progress: Progress, **options: Any) -> Request:
-    """Return what is asked for, checked, if it fits in memory.
-
-    Raises
-    ------
-    UsageError
-        If an argument is out of its domain, or the problem does not fit.
-    """
+    """Return what is asked for, checked, if it fits in memory."""
     asked = AllRunOptions(**options)
     request = Request(parameters, asked, data, progress)
     sized = parameters if data is None else data.sized(parameters)

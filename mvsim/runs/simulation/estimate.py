@@ -79,15 +79,7 @@ def estimate_run(request: Request) -> Estimate:
 
 
 def estimate_of(request: Request, plan: Plan) -> Estimate:
-    """Time a gradient and predict what a run takes that starts from its beginning.
-
-    Parameters
-    ----------
-    request : Request
-        What is asked for.
-    plan : Plan
-        What it consists of; nothing in it is changed.
-    """
+    """Time a gradient and predict what a run takes that starts from its beginning."""
     p, options = request.parameters, request.options
     c = initial_correlations(p, options.seed)
     seconds = time_of_gradient(plan.objective, c, TIMING)
@@ -101,13 +93,7 @@ def estimate_of(request: Request, plan: Plan) -> Estimate:
 
 
 def nothing_left(request: Request, saved: tuple[Any, dict[str, Any]]) -> bool:
-    """Tell whether the saved run, data set and provenance, has finished and goes on to no later end with what is asked for.
-
-    Raises
-    ------
-    UsageError
-        If it is another run, or cannot go on.
-    """
+    """Tell whether the saved run, data set and provenance, has finished and goes on to no later end with what is asked for."""
     plan, options = plan_of(request, saved), request.options
     state, _ = taken_up(plan.recorder, saved[0], plan.integrator, options.out)
     return saved[1]["status"] == "finished" and plan.is_over(state.time, options)

@@ -11,7 +11,6 @@ from typing import Any
 from mvsim.flow import INTEGRATORS
 from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.parameters import Parameters
-from mvsim.multi_view.parameters.model import ADDED
 from mvsim.multi_view.parameters.models import NETWORK
 from mvsim.runs.simulation.all_options import DEFAULTS, AllRunOptions
 from mvsim.runs.simulation.options import FREE, RunOptions, marks
@@ -25,28 +24,7 @@ _INDIFFERENT = RunOptions.model_fields.keys() - {name for name, _ in marks(RunOp
 
 
 def canonical_options(method: str, seed: int, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what tells a run from others with the same parameters, method and seed, however it was written.
-
-    Parameters
-    ----------
-    method : str
-        See `mvsim.simulate`.
-    seed : int
-        The same.
-    options : mapping
-        Other options of `mvsim.simulate`; ``data`` may be among them.
-
-    Returns
-    -------
-    dict
-        Values in JSON types, the digest of ``data``; without what has its default value or changes nothing about a run: the file, threads, and the
-        seconds between two saves.
-
-    Raises
-    ------
-    UsageError
-        If an option is out of its domain.
-    """
+    """Return what tells a run from others with the same parameters, method and seed, however it was written."""
     points = {name: value.digest() for name, value in options.items() if isinstance(value, Dataset)}
     asked = AllRunOptions(method=method, seed=seed, **{name: value for name, value in options.items() if name not in points})
     given = {name: getattr(asked, name) for name in sorted(asked.model_fields_set - _IN_THE_NAME - _INDIFFERENT)}
@@ -60,9 +38,8 @@ def canonical_options(method: str, seed: int, options: Mapping[str, Any]) -> dic
 
 def run_name(parameters: Parameters, method: str, seed: int, options: Mapping[str, Any]) -> str:
     """Return the file name of a run: what a reader looks for, and a hash of all parameters and of `canonical_options`."""
-    fields = {name: value for name, value in parameters.model_dump(mode="json").items() if name not in ADDED or value != ADDED[name]}
-    told = json.dumps([fields, canonical_options(method, seed, options)], sort_keys=True)
-    return f"{method}-k{parameters.k}-seed{seed}-{hashlib.sha256(told.encode()).hexdigest()[:10]}.nc"
+    text = json.dumps([parameters.model_dump(mode="json"), canonical_options(method, seed, options)], sort_keys=True)
+    return f"{method}-k{parameters.k}-seed{seed}-{hashlib.sha256(text.encode()).hexdigest()[:10]}.nc"
 
 
 def readable_name(parameters: Parameters, method: str, seed: int, options: Mapping[str, Any]) -> str:
@@ -87,18 +64,6 @@ def what_differs(provenance: Mapping[str, Any], parameters: Parameters, method: 
     """Return in what a run file differs from what is asked for, or None if it holds this run, or goes on from it to a later end.
 
     The name of a file alone does not show it.
-
-    Parameters
-    ----------
-    provenance : mapping
-        Of the file.
-    parameters, method, seed, options
-        As for `run_name`. What has no value, such as a step size that follows from k, may be anything in the file.
-
-    Returns
-    -------
-    str or None
-        The name of an option, or ``parameters``.
     """
     asked, stepping = canonical_options(method, seed, options), provenance["integrator"]
     chosen = INTEGRATORS.get(stepping["name"])

@@ -64,13 +64,7 @@ def _checked_unless_none(check: Callable[..., Any], **bounds: float) -> PlainVal
 
 
 class RunOptions(BaseModel):
-    """Options that every run has; `all_options.AllRunOptions`, which also has those of integrators and methods, is what is used.
-
-    Raises
-    ------
-    UsageError
-        If a value is out of its domain, or belongs to another integrator or method than is asked for; the message names the first.
-    """
+    """Options that every run has; `all_options.AllRunOptions`, which also has those of integrators and methods, is what is used."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 

@@ -63,20 +63,7 @@ class Plan:
 
 
 def plan_of(request: Request, saved: Any) -> Plan:
-    """Put a run together.
-
-    Parameters
-    ----------
-    request : Request
-        What is asked for.
-    saved : tuple, optional
-        Data set and provenance of the run to continue.
-
-    Raises
-    ------
-    UsageError
-        If the saved run is not the one that is asked for.
-    """
+    """Put a run together."""
     objective = _objective(request)
     _check_signal_strength(objective, request.data)
     integrator = _integrator(request, objective, saved)

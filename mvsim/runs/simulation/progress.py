@@ -45,13 +45,7 @@ class Silent:
 
 @contextmanager
 def compilation_announced(progress: Progress, info: dict[str, Any]) -> Iterator[Callable[[], None]]:
-    """Call ``progress.start`` when the body begins to compile, and when it is ready to step or, if it does not compile, after a second of it.
-
-    Yields
-    ------
-    function
-        For the body to call when it is ready to step. What is compiled after that is announced once more.
-    """
+    """Call ``progress.start`` when the body begins to compile, and when it is ready to step or, if it does not compile, after a second of it."""
     compiles, compiles_later, starts, stepping = threading.Lock(), threading.Lock(), threading.Lock(), threading.Event()
 
     def say(compiling: bool, once: threading.Lock) -> None:

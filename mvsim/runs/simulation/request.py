@@ -14,13 +14,7 @@ from mvsim.runs.simulation.progress import Progress
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """One call of `mvsim.simulate`, which says what its arguments are.
-
-    Raises
-    ------
-    UsageError
-        If one of them is out of its domain.
-    """
+    """One call of `mvsim.simulate`, which says what its arguments are."""
 
     parameters: Parameters
     options: RunOptions

@@ -5,13 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import numpy as np
-
 from mvsim.base.echo import echo, path_text
 from mvsim.base.errors import UsageError
 from mvsim.base.inputs import joined
 from mvsim.flow import INTEGRATORS, Integrator, State
-from mvsim.multi_view.parameters.model import ADDED
 from mvsim.runs.recording.recorder import Recorder
 from mvsim.runs.recording.saving import MEMORY, restore
 from mvsim.runs.simulation.options import FREE, RunOptions, marks
@@ -23,7 +20,7 @@ NOT_ASKED = {"algorithm"}
 def refuse_other_run(now: dict[str, Any], saved: dict[str, Any], out: Any) -> None:
     """Raise `UsageError` with the first differences if ``saved`` is the provenance of another run than ``now``."""
     asked = {name for name, mark in marks(RunOptions) if mark.under is None} - FREE
-    differences = _differences(now["parameters"], ADDED | saved["parameters"])
+    differences = _differences(now["parameters"], saved["parameters"])
     differences += _differences(*({name: of[name] for name in of if name in asked} for of in (now, saved)))
     differences += _differences(*_stepping(now["integrator"], saved["integrator"]), shown())
     differences += _differences(*({name: value for name, value in of["options"].items() if name not in FREE | NOT_ASKED} for of in (now, saved)))
@@ -37,13 +34,6 @@ def warn_of_other_kernels(algorithm: str, saved: dict[str, Any], out: Any) -> No
     last = (saved.get("continued") or [{}])[-1].get("algorithm", saved["options"].get("algorithm"))
     if last not in (None, algorithm):
         what = f"{path_text(out)}: computed with {echo(last)} so far, goes on with {echo(algorithm)}"
-        warnings.warn(f"{what}; results agree within the tolerance of the run, their bits do not", stacklevel=6)
-
-
-def warn_of_lost_past(saved: Any, beginning: State, out: Any) -> None:
-    """Warn if the time-stepper cannot use the past that a saved data set holds, so that it goes on from the state alone."""
-    if beginning.memory is None and any(str(name).startswith(MEMORY) for name in saved):
-        what = f"{path_text(out)}: saved with an earlier time-stepper, of which only the state is taken over"
         warnings.warn(f"{what}; results agree within the tolerance of the run, their bits do not", stacklevel=6)
 
 
@@ -63,18 +53,8 @@ def refuse_going_back(saved: Any, t_end: float | None, integrator: Integrator, o
 
 
 def taken_up(recorder: Recorder, dataset: Any, integrator: Integrator, out: Any) -> tuple[State, State]:
-    """Let a recorder take over a saved run; return its final state and the one from which it can go on.
-
-    Raises
-    ------
-    UsageError
-        If the memory of the integrator in the file lacks something, or is not a number somewhere.
-    """
+    """Let a recorder take over a saved run; return its final state and the one from which it can go on."""
     advice = "make the run again with --force"
-    unknown = [str(name) for name, values in dataset.items() if str(name).startswith(MEMORY) and np.isnan(values.values).any()]
-    begun_before = np.isnan(dataset.get("resume_dissipation", np.nan)).all()  # by a version that knew no integrals: there they are NaN
-    if unknown and not begun_before:
-        raise UsageError(f"{path_text(out)}: cannot go on: {unknown[0]} in the file is not a number; {advice}")
     try:
         return restore(recorder, dataset, integrator)
     except KeyError as error:

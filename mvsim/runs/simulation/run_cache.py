@@ -29,20 +29,6 @@ def kept_run(
 
     One that was interrupted, or ended before the time ``until``, is taken up again. A file that cannot be read, or was made by
     another version, is left where it is, and the error says what to do.
-
-    Parameters
-    ----------
-    folder : Path
-        Where runs are kept.
-    parameters, method, seed, threads, progress, **options
-        See `mvsim.simulate`.
-    until : float, optional
-        Time to which the run has to go.
-
-    Raises
-    ------
-    MvsimError
-        As `mvsim.simulate`.
     """
     path = folder / run_name(parameters, method, seed, options)
     if path.exists():

@@ -21,7 +21,7 @@ from mvsim.runs.simulation.pace import Pace, awaited
 from mvsim.runs.simulation.plan import plan_of
 from mvsim.runs.simulation.progress import Silent, compilation_announced
 from mvsim.runs.simulation.request import Request
-from mvsim.runs.simulation.resuming import taken_up, warn_of_lost_past, warn_of_other_kernels
+from mvsim.runs.simulation.resuming import taken_up, warn_of_other_kernels
 from mvsim.runs.simulation.words import ended, facts, faithful_eta, number, summary
 
 DISPLAY_SECONDS = 0.2
@@ -29,15 +29,7 @@ DISPLAY_SECONDS = 0.2
 
 
 class Session:
-    """Runs one call of `mvsim.simulate`: start or resume, step, record, save.
-
-    Parameters
-    ----------
-    request : Request
-        What was asked for, checked.
-    saved : tuple of Dataset and dict, or None
-        The run that is resumed, as it was saved: its data and its provenance; None or empty for a new run.
-    """
+    """Runs one call of `mvsim.simulate`: start or resume, step, record, save."""
 
     state: State
     resume: State
@@ -79,9 +71,7 @@ class Session:
                     self._save("interrupted", f"interrupted at step {self.state.step}, t = {number(self.state.time)}", ["It can be resumed."])
                     raise self._interruption("") from None
                 ending = ended(self.recorder, self.integrator, self.horizon, self.options.t_end, self.options.settled_factor)
-                run = self._save(
-                    "finished", ending, facts(self.recorder, self.integrator.here(self.state), self.integrator, self.options.settled_factor)
-                )
+                run = self._save("finished", ending, facts(self.recorder, self.state, self.integrator, self.options.settled_factor))
         self.progress.finish({"summary": run.summary})
         if interrupted():
             raise self._interruption(" when it had finished")
@@ -109,7 +99,6 @@ class Session:
         """Go back to where the run can be resumed, or start it; compile, and take the first record."""
         if self.saved:
             warn_of_other_kernels(self.objective.describe(), self.saved[1], self.options.out)
-            warn_of_lost_past(self.saved[0], self.resume, self.options.out)
             self.recorder.forget_after(self.resume, keep=self.integrator.is_mark(self.resume) or self.resume.time >= self.horizon)
             self.state = self.resume
             self.objective.gradient(self.state.c)
@@ -119,7 +108,6 @@ class Session:
             self.resume = self.state
             self.recorder.start(self.state)
             self._warn_of_large_steps()
-        self.state, self.resume = self.integrator.there(self.state), self.integrator.there(self.resume)
         self.pace = Pace(self.state.step)
 
     def _step(self, interrupted: Callable[[], bool]) -> None:
@@ -134,16 +122,16 @@ class Session:
                 if visit.mark and self._finished():
                     break
         if self.recorder.last("step") != self.state.step:  # where it was interrupted is where it is now to end
-            self.recorder.record(self.integrator.here(self.state))
+            self.recorder.record(self.state)
 
     def _finished(self) -> bool:
         return self.plan.is_over(self.state.time, self.options)
 
     def _arrive(self, visit: Visit) -> None:
         """Take note of a state: escapes, the record if it is due, where to resume."""
-        self.recorder.observe(self.state, visit.state, self.integrator.field.device.fetch)
+        self.recorder.observe(self.state, visit.state)
         if visit.mark:
-            self.recorder.record(self.integrator.here(visit.state))
+            self.recorder.record(visit.state)
         self.state = visit.state
         if visit.resumable:
             self.resume = self.state
@@ -196,7 +184,7 @@ class Session:
             "settled": self.recorder.settling.reached(self.options.settled_factor) if status == "finished" else None,
             "faithful_eta": faithful_eta(self.recorder),
         }
-        dataset = to_dataset(self.recorder, self.integrator.here(self.state), self.integrator.here(self.resume), self.integrator)
+        dataset = to_dataset(self.recorder, self.state, self.resume, self.integrator)
         # A resumed run first repeats the steps after its restart point; until it has caught up, the file is newer and is not overwritten.
         behind = status in ("running", "interrupted") and self.saved and self.state.step < int(self.saved[0]["final_step"])
         if out is not None and not behind:

@@ -30,25 +30,7 @@ def number(value: float) -> str:
 
 
 def summary(recorder: Recorder, seed: int, clock: str, time: float, ending: str, facts: Sequence[str], regime: Sequence[Deviation]) -> str:
-    """Return the outcome of a run: a headline, then what there is to know about it, on separate lines.
-
-    Parameters
-    ----------
-    recorder : Recorder
-        What has been measured.
-    seed : int
-        Of the run.
-    clock : str
-        What the time was made of, e.g. "2000 steps of gradient descent with eta = 60".
-    time : float
-        To which they led; a run that was interrupted was measured at an earlier one.
-    ending : str
-        Whether the run settled, and if not, why it ended: a phrase for the headline.
-    facts : sequence of str
-        What else there is to say, in sentences.
-    regime : sequence of Deviation
-        The ways in which it departs from the theorems' assumptions.
-    """
+    """Return the outcome of a run: a headline, then what there is to know about it, on separate lines."""
     p = recorder.objective.parameters
     accuracy = f"training accuracy {recorder.last('training_accuracy'):.4g}"
     draws = f"learned means on all of {recorder.feature_test.draws} fresh draws per class (Definition 4.5)"
@@ -109,21 +91,7 @@ def _on_some_draws(recorder: Recorder) -> tuple[np.ndarray, str]:
 
 
 def ended(recorder: Recorder, integrator: Integrator, horizon: float, t_end: float | None, settled_factor: float) -> str:
-    """Say in a phrase how a run that is over ended.
-
-    Parameters
-    ----------
-    recorder : Recorder
-        What has been measured.
-    integrator : Integrator
-        What stepped.
-    horizon : float
-        The time beyond which it would not have gone.
-    t_end : float, optional
-        That time if it was asked for.
-    settled_factor : float
-        See `mvsim.simulate`.
-    """
+    """Say in a phrase how a run that is over ended."""
     if recorder.settling.reached(settled_factor):
         return f"settled (unchanged since t = {number(recorder.settling.since() or 0.0)})"
     return f"not settled at {_limit(integrator, horizon, t_end)}"

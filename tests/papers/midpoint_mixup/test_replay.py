@@ -289,7 +289,7 @@ def trajectory_from(run, record):
     evidence = Evidence(run)
     time = float(evidence.times[record])
     start = [snapshot for snapshot in evidence.snapshots if snapshot.time < time][-1]
-    integrator = GradientFlow(field_of(evidence.objective).on_host(), 1e-4)
+    integrator = GradientFlow(field_of(evidence.objective), 1e-4)
     state = None
     for visit in integrator.trajectory(State(start.step, start.time, start.c), time):
         state = visit.state

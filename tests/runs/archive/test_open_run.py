@@ -1,6 +1,3 @@
-import re
-
-import h5py
 import numpy as np
 import pytest
 from example_run import example_run
@@ -35,30 +32,6 @@ def test_laws_and_large_integers_come_back(tmp_path):
     fields = {"d": 50**20, "beta_law": {"kind": "discrete", "atoms": [0.0, 0.5, 1.0]}}
     write_run(tmp_path / "run.nc", *example_run(**fields))
     assert open_run(tmp_path / "run.nc").parameters == Parameters(k=3, m=2, **fields)
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "said"),
-    [
-        ("k", 99, "attribute k = 99 is not what its provenance says (3): it was edited"),
-        ("method", "erm", "attribute method = 'erm' is not what its provenance says ('midpoint')"),
-        ("rho", [0.5, 0.5], r"attribute rho = [0.5, 0.5] is not what its provenance says"),
-        ("m", None, "attribute m, which is missing, is not what its provenance says (2)"),
-    ],
-)
-def test_plain_attributes_that_were_edited_are_found(name, value, said, saved):
-    with h5py.File(saved, "r+") as file:
-        file.attrs.pop(name)
-        if value is not None:
-            file.attrs[name] = value
-    with pytest.raises(UsageError, match=re.escape(f"run.nc: {said}")):
-        open_run(saved)
-
-
-def test_attributes_that_somebody_added_are_left_alone(saved):
-    with h5py.File(saved, "r+") as file:
-        file.attrs["note"] = "mine"
-    assert open_run(saved).seed == 2**70
 
 
 def test_missing_file(tmp_path):

@@ -85,7 +85,6 @@ def test_the_sources_of_a_checkout_are_those_of_its_installed_copy(tmp_path):
     [
         ({"git_revision": "ab" * 20, "sources": "c" * 64}, f"revision {'ab' * 20}, sources {'c' * 12}"),
         ({"git_revision": None, "sources": "c" * 64}, f"no git checkout, sources {'c' * 12}"),
-        ({"git_revision": None}, "no git checkout, sources not recorded"),
     ],
 )
 def test_which_code_made_a_run_is_said_without_git_too(provenance, said):

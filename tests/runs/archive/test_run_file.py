@@ -4,7 +4,7 @@ import h5py
 import numpy as np
 import pytest
 import xarray as xr
-from example_run import assert_same_bits, example_run, required_variables
+from example_run import assert_same_bits, example_run
 
 from mvsim.base.errors import UsageError
 from mvsim.multi_view.parameters import Parameters
@@ -12,6 +12,7 @@ from mvsim.runs.archive import read_run, write_run
 from mvsim.runs.archive.netcdf import netcdf_bytes
 from mvsim.runs.archive.schema import FORMAT
 from mvsim.runs.recording.coordinates import BESIDE, FIRST
+from mvsim.runs.recording.variables import VARIABLES
 
 
 def test_round_trip_keeps_every_bit(tmp_path):
@@ -102,31 +103,26 @@ def test_a_run_that_was_read_can_be_saved_again(saved):
     write_run(saved, dataset, provenance)
     again, described = read_run(saved)
     assert_same_bits(again, dataset)
-    assert described == provenance
+    assert {**described, "sha256": ""} == {**provenance, "sha256": ""}
 
 
-@pytest.mark.parametrize("name", required_variables())
-def test_every_variable_is_needed(tmp_path, name):
-    dataset, provenance = example_run()
-    with pytest.raises(ValueError, match=f"variable {name} is missing"):
-        write_run(tmp_path / "run.nc", dataset.drop_vars(name), provenance)
+def refusals(tmp_path, runs):
+    """Yield what is said of runs, by name, that are not complete; nothing of them is written."""
+    for name, run in runs.items():
+        with pytest.raises(ValueError, match="not a complete run") as caught:
+            write_run(tmp_path / "run.nc", *run)
+        yield name, str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", required_variables())
-def test_every_variable_has_its_type(tmp_path, name):
+def test_every_variable_is_needed_with_its_type_and_its_dimensions(tmp_path):
     dataset, provenance = example_run()
-    dataset[name] = dataset[name].astype("float32")
-    with pytest.raises(ValueError, match=f"variable {name} is float32"):
-        write_run(tmp_path / "run.nc", dataset, provenance)
-
-
-@pytest.mark.parametrize("name", [name for name, (dims, _) in required_variables().items() if len(dims) > 1])
-def test_every_variable_has_its_dimensions(tmp_path, name):
-    dataset, provenance = example_run()
-    dataset[name] = dataset[name].transpose()
-    with pytest.raises(ValueError, match=f"variable {name} is "):
-        write_run(tmp_path / "run.nc", dataset, provenance)
+    without = {name: (dataset.drop_vars(name), provenance) for name in VARIABLES}
+    assert [name for name, said in refusals(tmp_path, without) if f"variable {name} is missing" not in said] == []
+    single = {name: (dataset.assign({name: dataset[name].astype("float32")}), provenance) for name in VARIABLES}
+    assert [name for name, said in refusals(tmp_path, single) if f"variable {name} is float32" not in said] == []
+    turned = {name: (dataset.assign({name: dataset[name].transpose()}), provenance) for name, of in VARIABLES.items() if len(of.dims) > 1}
+    assert [name for name, said in refusals(tmp_path, turned) if f"variable {name} is " not in said] == []
 
 
 def test_other_variables_have_to_be_numbers(tmp_path):
@@ -136,59 +132,47 @@ def test_other_variables_have_to_be_numbers(tmp_path):
         write_run(tmp_path / "run.nc", dataset, provenance)
 
 
-@pytest.mark.parametrize(
-    ("sizes", "message"),
-    [
-        ({"label": slice(2)}, "dimension label has size 2"),
-        ({"neuron": slice(1)}, "dimension neuron has size 1"),
-        ({"feature_class": slice(2)}, "dimension feature_class has size 2"),
-        ({"view": slice(1)}, "dimension view has size 1"),
-        ({"time": slice(0)}, "dimension time is empty"),
-        ({"snapshot": slice(0)}, "dimension snapshot is empty"),
-        ({"label": [0, 2, 1]}, "coordinate label does not count from 0"),
-        ({"view": [1, 0]}, "coordinate view does not count from 1"),
-    ],
+SIZES = {
+    "dimension label has size 2": {"label": slice(2)},
+    "dimension neuron has size 1": {"neuron": slice(1)},
+    "dimension feature_class has size 2": {"feature_class": slice(2)},
+    "dimension view has size 1": {"view": slice(1)},
+    "dimension time is empty": {"time": slice(0)},
+    "dimension snapshot is empty": {"snapshot": slice(0)},
+    "coordinate label does not count from 0": {"label": [0, 2, 1]},
+    "coordinate view does not count from 1": {"view": [1, 0]},
+}
+
+
+def test_sizes_agree_with_the_parameters(tmp_path):
+    dataset, provenance = example_run()
+    runs = {said: (dataset.isel(sizes), provenance) for said, sizes in SIZES.items()}
+    assert [said for said, found in refusals(tmp_path, runs) if said not in found] == []
+
+
+def test_every_entry_of_the_provenance_is_needed(tmp_path):
+    dataset, provenance = example_run()
+    runs = {name: (dataset, {one: value for one, value in provenance.items() if one != name}) for name in provenance}
+    assert [name for name, said in refusals(tmp_path, runs) if f"no {name}" not in said] == []
+
+
+WRONG = (
+    {"status": "done"},
+    {"seed": True},
+    {"seed": "0"},
+    {"settled": "yes"},
+    {"regime": ["d"]},
+    {"regime": [{"name": "d", "value": 1, "assumed": "", "statement": ""}]},
+    {"parameters": {"k": 3}},
+    {"parameters": {"k": 3.0, "m": 2}},
+    {"sources": 3},
+    *({"continued": value} for value in (None, 3, "x", {"a": 1}, [None])),
 )
-def test_sizes_agree_with_the_parameters(tmp_path, sizes, message):
+
+
+def test_entries_of_the_provenance_have_their_types(tmp_path):
     dataset, provenance = example_run()
-    with pytest.raises(ValueError, match=message):
-        write_run(tmp_path / "run.nc", dataset.isel(sizes), provenance)
-
-
-@pytest.mark.parametrize("name", [name for name in example_run()[1] if name not in ("format", "sha256", "sources")])
-def test_every_entry_of_the_provenance_is_needed(tmp_path, name):
-    dataset, provenance = example_run()
-    del provenance[name]
-    with pytest.raises(ValueError, match=f"no {name}"):
-        write_run(tmp_path / "run.nc", dataset, provenance)
-
-
-def test_the_digest_of_the_sources_may_be_missing_as_in_earlier_files(tmp_path):
-    dataset, provenance = example_run()
-    with pytest.raises(ValueError, match="sources in its provenance is of type int"):
-        write_run(tmp_path / "run.nc", dataset, provenance | {"sources": 3})
-    del provenance["sources"]
-    write_run(tmp_path / "run.nc", dataset, provenance)
-    assert "sources" not in read_run(tmp_path / "run.nc")[1]
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"status": "done"},
-        {"seed": True},
-        {"seed": "0"},
-        {"settled": "yes"},
-        {"regime": ["d"]},
-        {"regime": [{"name": "d", "value": 1, "assumed": "", "statement": ""}]},
-        {"parameters": {"k": 3}},
-        {"parameters": {"k": 3.0, "m": 2}},
-    ],
-)
-def test_entries_of_the_provenance_have_their_types(tmp_path, wrong):
-    dataset, provenance = example_run()
-    with pytest.raises(ValueError, match="not a complete run"):
-        write_run(tmp_path / "run.nc", dataset, provenance | wrong)
+    assert len(list(refusals(tmp_path, {str(wrong): (dataset, provenance | wrong) for wrong in WRONG}))) == len(WRONG)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), np.float64("-inf"), 10**5000], ids=["nan", "inf", "-inf", "long"])
@@ -212,10 +196,3 @@ def test_a_save_while_another_thread_saves(monkeypatch):
 
     monkeypatch.setattr(h5py.File, "flush", flush_after_the_other)
     assert [netcdf_bytes(dataset, {}), *others] == [alone, alone]
-
-
-@pytest.mark.parametrize("continued", [None, 3, "x", {"a": 1}, [None]])
-def test_what_a_run_was_continued_by_is_a_list_of_objects(tmp_path, continued):
-    dataset, provenance = example_run()
-    with pytest.raises(ValueError, match="continued in its provenance"):
-        write_run(tmp_path / "run.nc", dataset, {**provenance, "continued": continued})

@@ -7,15 +7,13 @@ import pytest
 from compare import assert_close
 from objective_cases import objective
 from problems import Problem
-from strict_device import PLACE, STRICT, fetched
 from tolerances import HESSIAN_ROUNDOFF, ROUNDOFF
 
 import mvsim
 from mvsim.flow import Groups
-from mvsim.multi_view.kernels.array.array_kernel import ArrayPatchesKernel
 from mvsim.multi_view.objectives import base as objectives
 from mvsim.multi_view.objectives.scales import Scales
-from mvsim.runs.simulation.few_neurons import SOON, FewNeurons, name_of
+from mvsim.runs.simulation.few_neurons import SOON, name_of
 from mvsim.runs.simulation.field import field_of
 
 P = mvsim.Parameters(k=3, m=8, N=20, P=16, delta3=0.02, delta4=0.06)
@@ -98,20 +96,6 @@ def test_where_more_than_half_are_needed_nothing_is_gained():
     assert groups().around(with_own(n17=2.0), half, NOTHING) is not None
 
 
-def test_the_same_are_taken_on_a_device(monkeypatch):
-    """No kernel of a device offers them yet; what chooses them is ready."""
-    monkeypatch.setattr(ArrayPatchesKernel, "device", property(lambda kernel: STRICT))
-    there = objective("midpoint", Problem("few", P, mvsim.sample_dataset(P, 0), None, None), "array")
-    few, c = FewNeurons(there, Scales(there)), with_own(n03=5.0, n12=1.01)
-    wanted, before = np.array([position(0, 7), position(2, 4)]), np.array([position(1, 6), position(2, 2)])
-    found = few.around(STRICT.put(c), STRICT.put(wanted), STRICT.put(before))
-    assert found.device == few.alike.device == PLACE
-    expected = groups().around(c, wanted, before)
-    assert neurons_of(expected) == [[3, 7], [2, 6], [2, 4]]
-    assert np.array_equal(fetched(found), expected)
-    assert few.around(STRICT.put(c), STRICT.put(np.array([position(0, r) for r in range(5)])), STRICT.put(before)) is None
-
-
 CHOSEN = np.array([[1, 3, 6], [0, 2, 7], [3, 4, 5]])
 POSITIONS = (F * (P.m * np.arange(P.k)[:, None] + CHOSEN)[:, :, None] + np.arange(F)).ravel()
 SMALL = (P.k, CHOSEN.shape[1], P.k, 2)
@@ -189,7 +173,6 @@ def test_own_correlations_escape_and_have_the_names_that_they_have_among_all(nam
     assert len(few.escaping.positions) == 3 * 3 * 2
     assert [few.component(i) for i in range(len(POSITIONS))] == [whole.component(int(i)) for i in POSITIONS]
     assert few.component(F + 3) == "c[0, 3, 1, 1]"
-    assert few.device is whole.device
     assert few.fixed
     assert few.groups is None
     assert few.part is None
@@ -223,7 +206,6 @@ def test_where_the_kernel_offers_no_other_or_nothing_escapes_there_are_no_groups
     backend = {"the oracle": "numpy", "on a device": "array"}.get(case, "numba" if case == "a network" else "auto")
     field = field_of(mvsim.objective("erm", p, mvsim.sample_dataset(p, 0), backend=backend))
     assert (field.groups is not None) == (case == "a network")
-    assert field.on_host().groups is field.groups
 
 
 def test_most_neurons_can_rest_at_the_start_with_the_r0_of_0_3_at_k_50(monkeypatch):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lib.performance.baselines import pairs
+from lib.autograd import pairs
 
 
 def with_torch(p, data, compiled: bool, place: str = "cuda") -> Callable[[np.ndarray], tuple[float, np.ndarray]]:

@@ -106,7 +106,7 @@ class FlowReplay(Replay):
 
     def __init__(self, evidence: Evidence, stretch: Stretch) -> None:
         super().__init__(evidence, stretch)
-        field, rtol = field_of(evidence.objective).on_host(), evidence.run.provenance["integrator"]["rtol"]
+        field, rtol = field_of(evidence.objective), evidence.run.provenance["integrator"]["rtol"]
         relative, start = min(CLOCK * rtol, WIDEST_CLOCK), stretch.snapshot
         there = waypoints(evidence, stretch)
         self._times = [waypoint.time for waypoint in there]
@@ -167,7 +167,7 @@ class DescentReplay(Replay):
 
     def __init__(self, evidence: Evidence, stretch: Stretch) -> None:
         super().__init__(evidence, stretch)
-        self._integrator = GradientDescent(field_of(evidence.objective).on_host(), evidence.run.provenance["integrator"]["learning_rate"])
+        self._integrator = GradientDescent(field_of(evidence.objective), evidence.run.provenance["integrator"]["learning_rate"])
         start = stretch.snapshot
         self._waiting, self._measure = waypoints(evidence, stretch), measure_of(evidence)
         self._state, self._descent = State(start.step, start.time, start.c), _Descent(evidence, start.c)

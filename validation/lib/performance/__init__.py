@@ -1,1 +1,0 @@
-"""What the study of performance times, and beside what."""
