@@ -43,28 +43,49 @@ class LossSum(Protocol):
     def of_neurons(self, c: Any, neurons: Any) -> NeuronSum:
         """Return the sum as a function of some neurons (k, E) of each class, none twice, while the others are those of c (k, m, F).
 
-        It serves until another one is asked for.
+        In the place of a neuron stands -1, after all others, where a class has fewer: what is told there is ignored, and the gradient is 0.
+        The function serves until another one is asked for.
         """
 
 
 def neuron_sum(whole: LossSum, c: Any, neurons: Any) -> NeuronSum:
     """Return what `LossSum.of_neurons` describes, by evaluating all neurons."""
     xp, (k, m, F) = namespace_of(c), c.shape
+    told = (neurons >= 0)[:, :, None]
+    chosen_first = xp.argsort(xp.astype(~_among(neurons, m), xp.int64), axis=1, stable=True)
+    neurons = xp.where(told[:, :, 0], neurons, chosen_first[:, : neurons.shape[1]])  # others stand for those that a class has fewer
     index = F * (m * integers_like(k, neurons)[:, None] + neurons)[:, :, None] + integers_like(F, neurons)
     others, places = flat(c), primitives_of(c).places(flat(index))
+    at_c = xp.reshape(others[places.index], index.shape)
 
     def loss_and_gradient(moving: Any) -> tuple[float, Any]:
-        loss, gradient = whole.loss_and_gradient(xp.reshape(places.written(others, flat(moving)), c.shape))
-        return loss, xp.reshape(flat(gradient)[places.index], index.shape)
+        moved = flat(xp.where(told, moving, at_c))
+        loss, gradient = whole.loss_and_gradient(xp.reshape(places.written(others, moved), c.shape))
+        by_moving = xp.reshape(flat(gradient)[places.index], index.shape)
+        return loss, xp.where(told, by_moving, xp.zeros_like(by_moving))
 
     return loss_and_gradient
 
 
+def _among(neurons: Any, m: int) -> Any:
+    """Return (k, m): which neurons are among some (k, E) of each class."""
+    return namespace_of(neurons).any(neurons[:, :, None] == integers_like(m, neurons), axis=1)
+
+
 def without_neurons(c: Any, neurons: Any) -> Any:
     """Return c (k, m, F) with some neurons (k, E) of each class at 0, where they add nothing to the outputs."""
-    xp, (_, m, _) = namespace_of(c), c.shape
-    taken = xp.any(neurons[:, :, None] == integers_like(m, neurons), axis=1)
-    return xp.where(taken[:, :, None], xp.zeros_like(c), c)
+    return namespace_of(c).where(_among(neurons, c.shape[1])[:, :, None], namespace_of(c).zeros_like(c), c)
+
+
+def ignoring_absent(of_all: NeuronSum, neurons: Any) -> NeuronSum:
+    """Return a sum as a function of neurons (k, E) with 0 for what is told where -1 stands, and for the gradient there."""
+    xp, told = namespace_of(neurons), (neurons >= 0)[:, :, None]
+
+    def loss_and_gradient(moving: Any) -> tuple[float, Any]:
+        loss, gradient = of_all(xp.where(told, moving, xp.zeros_like(moving)))
+        return loss, xp.where(told, gradient, xp.zeros_like(gradient))
+
+    return loss_and_gradient
 
 
 class GenericSum:
@@ -111,4 +132,5 @@ class GenericSum:
         if few is None:
             return neuron_sum(self, c, neurons)
         others = self._kernel.evaluate(without_neurons(c, neurons), self._points)
-        return GenericSum(few, self._points, self._pointwise, [others.outputs(batch) for batch in others.batches()]).loss_and_gradient
+        beside = GenericSum(few, self._points, self._pointwise, [others.outputs(batch) for batch in others.batches()])
+        return ignoring_absent(beside.loss_and_gradient, neurons)
