@@ -43,7 +43,7 @@ def test_sums_are_those_of_outputs_and_pull_backs(classes, C_P):
     """With C_P = 1 and 3 a point has not a multiple of four signal patches."""
     p, objective = problem(C_P)
     c, neurons = correlations(p), some_neurons(p, CLASSES[classes])
-    (_, points), = objective.points
+    ((_, points),) = objective.points
     generic = neuron_sum(GenericSum(objective.kernel, points, objective.pointwise), c.reshape(p.k, p.m, -1), neurons)
     moving = rows_of(c + 0.1 * correlations(p)[::-1], neurons)
     loss, gradient = objective.of_neurons(c, neurons)(moving)

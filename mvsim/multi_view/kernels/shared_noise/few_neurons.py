@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 
 from mvsim.multi_view.kernels.jit.threads import run_together
-from mvsim.multi_view.kernels.limits import LARGEST_OUTPUT
 from mvsim.multi_view.kernels.shared_noise.layout import Layout, PairBlocks, PairPlan, Terms, block_terms, noise_terms, signal_terms
 from mvsim.multi_view.kernels.shared_noise.loops.few_neurons import (
     PARTS,
@@ -17,8 +16,9 @@ from mvsim.multi_view.kernels.shared_noise.loops.few_neurons import (
     Constants,
     Memory,
     few_neurons_gradient,
+    fill_partition_functions,
     fits,
-    partition_functions,
+    put_side_by_side,
 )
 from mvsim.multi_view.kernels.shared_noise.loops.one_class import Memory as OneClassMemory
 from mvsim.multi_view.kernels.shared_noise.loops.one_class import OneClass, one_class_gradient
@@ -157,24 +157,18 @@ class FewNeurons:
     def _partition(self, values: Values, classes: np.ndarray) -> Partition | None:
         """Return what some classes add to the partition functions of all pairs, and to those of the pairs apart; None if exponentials do not fit."""
         pairs, offset = self._constants.pairs, self._constants.offset
-        blocks, partition, apart = len(pairs.blocks), np.zeros(offset[-1]), np.zeros(len(pairs.extra_pairs))
+        partition, apart = np.zeros(offset[-1]), np.zeros(len(pairs.extra_pairs))
         if len(classes) == 0:
             return partition, apart
         U, terms = _side_by_side(values.U, classes), _side_by_side(values.terms, classes)
-        terms[:blocks] *= pairs.repeats
-        if not 2.0 * U.max() + terms[:blocks].max(initial=0.0) + terms[blocks:].max(initial=0.0) < LARGEST_OUTPUT:
-            return None
-        np.exp(U, out=U)
-        np.exp(terms, out=terms)
-        U[:, :, len(classes) :] = 0.0
-        partition_functions(0, blocks, pairs, offset, U, terms, partition, apart)
-        return partition, apart
+        fit = fill_partition_functions(len(classes), pairs, offset, U, terms, partition, apart)
+        return (partition, apart) if fit else None
 
 
 def _side_by_side(table: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Return some rows of a table (k, ...) as (..., W): classes are fastest, and padded with zeros."""
     turned = np.zeros((*table.shape[1:], -(-len(classes) // WIDTH) * WIDTH))
-    turned[..., : len(classes)] = np.moveaxis(table[classes], 0, -1)
+    put_side_by_side(table.reshape(len(table), -1), classes, turned.reshape(-1, turned.shape[-1]))
     return turned
 
 

@@ -289,6 +289,16 @@ def _exponentials_of_terms(constants, which, memory):
     exponentiate(flat)
 
 
+@njit(cache=True, **_OPTIONS)
+def put_side_by_side(table, classes, out):
+    """Fill out (n, W) with some rows of a table (k, n) as its first columns, a stretch of them at a time."""
+    for n0 in range(0, len(out), 64):
+        n1 = min(n0 + 64, len(out))
+        for z in range(len(classes)):
+            for n in range(n0, n1):
+                out[n, z] = table[classes[z], n]
+
+
 @njit(**_OPTIONS)
 def largest_block(start):
     """Return the largest number of points with one pattern."""
@@ -307,12 +317,21 @@ def _times_noise(second, noise, Y):
 
 
 @njit(cache=True, **_OPTIONS)
-def partition_functions(b0, b1, pairs, offset, U, terms, partition, extra_partition):
-    """Fill the partition functions of the pairs in blocks b0 .. b1 - 1 from exponentials U (G, N, W) and terms (B + E, W)."""
+def fill_partition_functions(used, pairs, offset, U, terms, partition, extra_partition):
+    """Fill the partition functions of all pairs from values U (G, N, W) and terms (B + E, W), of which exponentials take the place.
+
+    Return whether these fit; if not, nothing is filled.
+    """
     start, blocks = pairs.start, len(pairs.blocks)
     W = U.shape[2]
+    terms[:blocks] *= pairs.repeats
+    most = _exponentiate_points(0, U.shape[1], U, used)
+    flat = terms.reshape(terms.size)
+    if not 2.0 * most + largest_entry(flat[: blocks * W]) + largest_entry(flat[blocks * W :]) < LARGEST_OUTPUT:
+        return False
+    exponentiate(flat)
     Y_ = np.empty((largest_block(start), W))
-    for block in range(b0, b1):
+    for block in range(blocks):
         g, h = pairs.blocks[block, 0], pairs.blocks[block, 1]
         i0, j0 = start[g], start[h]
         rows, cols = start[g + 1] - i0, start[h + 1] - j0
@@ -324,6 +343,7 @@ def partition_functions(b0, b1, pairs, offset, U, terms, partition, extra_partit
             for z in range(W):
                 total += x[z] * y[z] * t[z]
             extra_partition[e] = total
+    return True
 
 
 @njit(**_OPTIONS)
