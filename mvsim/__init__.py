@@ -27,7 +27,7 @@ _PUBLIC = {
     "simulate": "mvsim.runs.simulation.entry",
     "estimate": "mvsim.runs.simulation.entry",
     "Estimate": "mvsim.runs.simulation.estimate",
-    "verify": "mvsim.papers.midpoint_mixup.question",
+    "verify": "mvsim.papers.question",
     "Verdict": "mvsim.judging.verdict",
     "Run": "mvsim.runs.run",
     "open_run": "mvsim.runs.run",

@@ -3,7 +3,7 @@
 import numpy as np
 
 from mvsim.flow import Units
-from mvsim.flow.near import Near
+from mvsim.flow.linearisation import Linearisation
 from mvsim.flow.stepper import Stepper
 from mvsim.numerics.arrow_matrix import Curvature
 
@@ -26,7 +26,7 @@ class Problem:
     def steady(self, y):
         return self._steady
 
-    def near(self, y):
+    def linearisation(self, y):
         everything = np.arange(len(y))
         index, place = everything if self._stiff is None else np.array(self._stiff), y.copy()
 
@@ -34,7 +34,7 @@ class Problem:
             place[index] = x
             return self.f(place)[index]
 
-        return Near(Curvature.of_border(everything, -self.jacobian(y)), np.ones_like(y), index, rate, lambda y: True)
+        return Linearisation(Curvature.of_border(everything, -self.jacobian(y)), np.ones_like(y), index, rate, lambda y: True)
 
     @staticmethod
     def gains(size, before, after):

@@ -3,7 +3,7 @@
 import array_api_strict
 import numpy as np
 
-from mvsim.numerics.devices import Device
+from mvsim.multi_view.kernels.array.device import Device
 
 PLACE = array_api_strict.Device("device1")
 

@@ -34,9 +34,6 @@ FORBIDDEN = {
 }
 """Imports that go down and are still wrong."""
 
-SHARED = {"mvsim.multi_view.parameters"}
-"""Modules of a forbidden package that may be imported all the same: what they say is meant for both sides."""
-
 SHORTCUTS = {("mvsim.runs.run", "mvsim.plot")}
 """Imports that go up: of a method that only calls what stands higher, when it is called."""
 
@@ -78,7 +75,7 @@ def violations(source, module):
             found.append(f"{'.'.join(module)} imports {name}, which is above it")
         elif parts[1] == module[1] == "papers" and len(module) > 3 and len(parts) > 2 and parts[2] != module[2]:
             found.append(f"{'.'.join(module)} imports {name}: no paper knows another")
-        elif parts[1] in FORBIDDEN.get(module[1], ()) and ".".join(parts[:3]) not in SHARED:
+        elif parts[1] in FORBIDDEN.get(module[1], ()):
             found.append(f"{'.'.join(module)} imports {name}, which it must not know")
     return found
 

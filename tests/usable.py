@@ -19,7 +19,7 @@ def missing(backend):
 
 def marks(backend):
     """The marks of a test that needs a backend."""
-    if not any(entry.device_needs for entry in KERNELS if entry.backend == backend):
+    if not any(entry.on_gpu for entry in KERNELS if entry.backend == backend):
         return ()
     return (pytest.mark.gpu, pytest.mark.skipif(bool(missing(backend)), reason=missing(backend)))
 

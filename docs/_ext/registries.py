@@ -28,14 +28,15 @@ from sphinx.util.docutils import SphinxDirective
 import mvsim
 from mvsim.cli import main
 from mvsim.cli.app import app as command_line
+from mvsim.judging.from_seeds import FromSeeds
 from mvsim.judging.verdict import Verdict
-from mvsim.papers.midpoint_mixup.calculations import CALCULATIONS
+from mvsim.papers.midpoint_mixup.calculations.calculations import CALCULATIONS
+from mvsim.papers.midpoint_mixup.calculations.gaussian_maxima import GAUSSIAN_MAXIMA, drawn_maxima
 from mvsim.papers.midpoint_mixup.claims import CLAIMS
-from mvsim.papers.midpoint_mixup.definition import learned_features
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
-from mvsim.papers.midpoint_mixup.gaussian_maxima import GAUSSIAN_MAXIMA, drawn_maxima
-from mvsim.papers.midpoint_mixup.section_3.results import RESULTS
-from mvsim.papers.midpoint_mixup.theorems import THEOREMS
+from mvsim.papers.midpoint_mixup.section_3.statements import SECTION_3
+from mvsim.papers.midpoint_mixup.theorems.definition import learned_features
+from mvsim.papers.midpoint_mixup.theorems.theorems import THEOREMS
 from mvsim.runs.recording.fresh_draws import count_classes, outcomes_of
 from mvsim.runs.recording.variables import VARIABLES
 
@@ -61,7 +62,7 @@ DEFINITIONS = (
     ("Premises that the proofs use besides", "mvsim.papers.midpoint_mixup.assumptions:premises"),
     ("Equation 4.2: gradient descent", "mvsim.flow.gradient_descent:GradientDescent"),
     ("Definition 4.5: learned features, during a run", "mvsim.runs.recording.fresh_draws:FeatureTest"),
-    ("Definition 4.5: learned features, in a verdict", "mvsim.papers.midpoint_mixup.definition:definition_4_5"),
+    ("Definition 4.5: learned features, in a verdict", "mvsim.papers.midpoint_mixup.theorems.definition:definition_4_5"),
     ("Before Claim B.10: Lambda_{y,l}", "mvsim.multi_view.diagnostics:max_correlation"),
     ("Before Claim B.10: S_{y,l}", "mvsim.multi_view.diagnostics:signal_strength"),
     ("Equations B.1 and B.16: B_{y,l}", "mvsim.multi_view.diagnostics:active_neurons"),
@@ -128,10 +129,11 @@ def theorems() -> list[Row]:
 def results() -> list[Row]:
     """Return the results that need no runs, judged at k = 5 on one data set."""
     rows = []
-    for result in RESULTS.values():
-        verdicts = result.judge(result.parameters(5, {}), 0)
-        said = "; ".join(f"{verdict.name.removeprefix(result.name).strip(' ()') or 'it'}: {verdict.status}" for verdict in verdicts)
-        rows.append(Row(result.name, first_paragraph(inspect.getmodule(result.judge)), result.judge, said))
+    for statement in SECTION_3:
+        assert isinstance(statement.judged, FromSeeds)
+        judge = statement.judged.judge
+        said = "; ".join(f"{verdict.name or 'it'}: {verdict.status}" for verdict in judge(statement.at([5], {})[0], 0))
+        rows.append(Row(statement.name, first_paragraph(inspect.getmodule(judge)), judge, said))
     return rows
 
 

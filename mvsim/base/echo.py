@@ -43,6 +43,11 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     return f", did you mean {matches[0]}?" if matches else ""
 
 
+def quantity(number: int, what: str) -> str:
+    """Return a number of things, as "1 cell" or "2 cells"."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 class _Repr(reprlib.Repr):
     """What `repr` says, without its cost for large values and without its errors."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 
 @contextmanager
-def signals_remembered() -> Iterator[Callable[[], bool]]:
+def remember_signals() -> Iterator[Callable[[], bool]]:
     """Give a function that tells whether SIGINT, SIGTERM or SIGHUP has arrived; a second signal has its usual effect.
 
     A KeyboardInterrupt raised within a step may be lost in a callback from a C library. Who cannot wait for the end of the step sends a
@@ -20,7 +20,7 @@ def signals_remembered() -> Iterator[Callable[[], bool]]:
     if threading.current_thread() is not threading.main_thread():
         yield lambda: arrived
         return
-    before = _heeded()
+    before = _handlers()
 
     def remember(number: int, frame: Any) -> None:
         nonlocal arrived
@@ -28,25 +28,25 @@ def signals_remembered() -> Iterator[Callable[[], bool]]:
             before[number](number, frame)
         arrived = True
 
-    with _handled(before, remember):
+    with _installed(before, remember):
         yield lambda: arrived
 
 
-_TOLD_OF_DELAYS: list[Callable[[], None]] = []
+_LISTENERS: list[Callable[[], None]] = []
 
 
 @contextmanager
-def delays_told(tell: Callable[[], None]) -> Iterator[None]:
-    """Call ``tell`` at once whenever a signal arrives within this block that `signals_deferred` lets wait: whoever sent it should know."""
-    _TOLD_OF_DELAYS.append(tell)
+def on_deferred_signal(tell: Callable[[], None]) -> Iterator[None]:
+    """Call ``tell`` at once whenever a signal arrives within this block that `defer_signals` lets wait: whoever sent it should know."""
+    _LISTENERS.append(tell)
     try:
         yield
     finally:
-        _TOLD_OF_DELAYS.remove(tell)
+        _LISTENERS.remove(tell)
 
 
 @contextmanager
-def signals_deferred() -> Iterator[None]:
+def defer_signals() -> Iterator[None]:
     """Let SIGINT, SIGTERM and SIGHUP take effect after the block, which is short.
 
     Compilers call back into Python, and ctypes drops an exception that is raised in such a callback, after it has printed it.
@@ -56,27 +56,27 @@ def signals_deferred() -> Iterator[None]:
     def defer(number: int, frame: Any) -> None:
         arrived.append((number, frame))
         if len(arrived) == 1:
-            for tell in _TOLD_OF_DELAYS:
+            for tell in _LISTENERS:
                 tell()
 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = _heeded()
-    with _handled(before, defer):
+    before = _handlers()
+    with _installed(before, defer):
         yield
     for number, frame in arrived[:1]:
         before[number](number, frame)
 
 
-def _heeded() -> dict[int, Any]:
+def _handlers() -> dict[int, Any]:
     """Return the handlers of the signals that Python heeds."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     return {number: handler for number, handler in handlers.items() if callable(handler)}
 
 
 @contextmanager
-def _handled(before: dict[int, Any], handler: Callable[[int, Any], None]) -> Iterator[None]:
+def _installed(before: dict[int, Any], handler: Callable[[int, Any], None]) -> Iterator[None]:
     """Install a handler in place of those ``before``."""
     for number in before:
         signal.signal(number, handler)

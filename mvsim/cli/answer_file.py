@@ -8,9 +8,9 @@ from pathlib import Path
 
 from mvsim.base.echo import path_text
 from mvsim.base.errors import UsageError
-from mvsim.cli.saving import CORRECT, not_written, refuse_folder
-from mvsim.papers.midpoint_mixup.answer import read_answer
-from mvsim.papers.midpoint_mixup.question import Question
+from mvsim.cli.output import CORRECT, not_written, refuse_folder
+from mvsim.papers.question import Question
+from mvsim.reports.answer import read_answer
 from mvsim.runs.archive import ensure_writable
 from mvsim.runs.archive.atomic import write_atomically
 
@@ -41,8 +41,7 @@ def check_replaceable(path: Path, question: Question) -> None:
 
 def name_of_answer(question: Question) -> str:
     """Return the name of the file with the answer; asked again, it is written anew."""
-    what = [f"theorem-{number}" for number in question.theorems] + [f"result-{number}" for number in question.results]
-    what += ["controls"] if question.controls else []
+    what = [name.replace("/", "-") for name in question.names] + (["controls"] if question.controls else [])
     text = json.dumps(question.as_dict(), sort_keys=True)
     return f"{'-'.join(what)}-{hashlib.sha256(text.encode()).hexdigest()[:10]}.json"
 

@@ -37,6 +37,7 @@ add("sweep", "Make the runs of a study, many side by side; what is there is not 
     "0 all cells are done; 1 a cell failed; 3 cells stalled, diverged, or are in the hands of another process")  # fmt: skip
 add("collect", "Write what was measured in a sweep as a table.", "0 done")
 add("plot", "Draw one or several run files as one picture.", "0 done")
-add("verify", "Say whether the theorems hold, by how much and in which regime.",
+add("verify", "Say whether theorems hold, in runs or over seeds, by how much and in which regime.",
     "0 nothing that was asked for fails; 1 something fails or is contradicted; 3 something is inconclusive")  # fmt: skip
+add("figure", "Draw a figure of a paper from scratch.", "0 done")
 add("report", "Write what came out of runs, or of a sweep, as one HTML file.", "0 done")

@@ -13,9 +13,8 @@ from cyclopts import Parameter
 
 from mvsim.base.echo import escaped, path_text
 from mvsim.base.errors import UsageError
-from mvsim.cli.notices import Notices
 from mvsim.cli.options import FLAG, Quiet
-from mvsim.cli.saving import refuse_folder, saving
+from mvsim.cli.output import Notices, refuse_folder, saving
 from mvsim.runs.archive import ensure_writable
 from mvsim.runs.archive.atomic import write_atomically
 from mvsim.sweeps.runs import open_runs

@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from mvsim.cli.options import FLAG, Json
-from mvsim.cli.words import print_wrapped
+from mvsim.cli.output import print_wrapped
 from mvsim.runs.run import Run, open_run
 from mvsim.runs.run_difference import Difference, differences
 from mvsim.sweeps.measures import CLASSES, MEASURES

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -11,18 +13,35 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from mvsim.base.signals import delays_told
+from cyclopts import CycloptsError, UnknownOptionError, UnusedCliTokensError
+
+from mvsim.base.echo import LONGEST, escaped, path_text, shortened
+from mvsim.base.errors import DivergedError, Interrupted, MvsimError, StalledError
+from mvsim.base.signals import on_deferred_signal
 from mvsim.cli.app import app
-from mvsim.cli.outcome import BUG, DONE, TRACEBACK, exit_code, message
-from mvsim.cli.remarks import note
-from mvsim.cli.streams import ResultsConsole, silence_stdout
+from mvsim.cli.output import ResultsConsole, note, silence_stdout
+
+DONE = 0
+BAD_INPUT = 2
+INCONCLUSIVE = 3
+BUG = 70
+INTERRUPTED = 130
+
+HANDLED = (MvsimError, CycloptsError, OSError, MemoryError, KeyboardInterrupt)
+"""Everything that says by itself what is wrong; any other exception is a bug of mvsim."""
+
+TRACEBACK = "MVSIM_TRACEBACK"
+"""Name of the variable of the environment that asks for the traceback of a bug."""
+
+_LONGEST_LINE = 600
+"""Characters that a message of the option parser may have."""
 
 
 def dispatch(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; see `mvsim.cli.main`."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     _make_streams_usable()
-    with _any_end_is_ctrl_c(), delays_told(_say_that_it_stops), warnings.catch_warnings():
+    with _any_end_is_ctrl_c(), on_deferred_signal(_say_that_it_stops), warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
             code = app(words, console=ResultsConsole())
@@ -78,3 +97,71 @@ def _show_warning(message: Warning | str, *details: object, **more: object) -> N
 def _say_that_it_stops() -> None:
     """Say that Ctrl-C was heard by a compiler, which cannot be interrupted."""
     note("interrupted; stops when the kernel that is being compiled is ready, half a minute at most")
+
+
+def exit_code(error: BaseException) -> int:
+    """Return the exit code of an error."""
+    if isinstance(error, Interrupted | KeyboardInterrupt):
+        return INTERRUPTED
+    if isinstance(error, DivergedError | StalledError):
+        return INCONCLUSIVE
+    return BAD_INPUT if isinstance(error, HANDLED) else BUG
+
+
+def message(error: BaseException, arguments: Sequence[str]) -> str:
+    """Return the one line that explains an error."""
+    if isinstance(error, Interrupted):
+        return _one_line(f"{error}; resume with: {resuming_command(arguments)}")
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted before anything was saved in this call; the same command starts again"
+    if isinstance(error, MemoryError):
+        return _one_line(f"not enough memory{_detail(error)}; make the problem smaller (k, m, N, G)")
+    if isinstance(error, OSError) and not isinstance(error, MvsimError):
+        reason = error.strerror or str(error) or type(error).__name__
+        advice = "; give a shorter name" if error.errno == errno.ENAMETOOLONG else ""
+        return _one_line(f"{path_text(error.filename) if error.filename else 'standard output'}: {reason}{advice}")
+    if isinstance(error, CycloptsError):
+        return _parser_message(error, arguments)
+    if isinstance(error, MvsimError):
+        return _one_line(str(error))
+    return f"internal error ({_name(error)}), a bug of mvsim: please report it together with this command; {TRACEBACK}=1 shows where it happened"
+
+
+def resuming_command(arguments: Sequence[str]) -> str:
+    """Return the same command with ``--resume`` if it has that option, else it goes on by itself; without ``--force``, which would start again."""
+    words = [word for word in arguments if word not in ("--force", "--resume")]
+    command = app.parse_commands(words)[1][-1]
+    resumes = any("--resume" in argument.names for argument in command.assemble_argument_collection())
+    return shlex.join(["mvsim", *words, *(["--resume"] if resumes else [])])
+
+
+def _parser_message(error: CycloptsError, arguments: Sequence[str]) -> str:
+    """Return what the option parser says, with the words of the user made short and safe to print."""
+    if isinstance(error, UnusedCliTokensError):
+        return f"{shortened(shlex.join(error.unused_tokens or []))}: not expected here; the name of an option starts with --"
+    token = getattr(error, "token", None)
+    words = {*arguments, *(text for text in (getattr(token, "value", None), getattr(token, "keyword", None)) if text)}
+    if isinstance(error, UnknownOptionError) and "--" in arguments and _word(error) in arguments[list(arguments).index("--") :]:
+        return f"{shortened(_word(error))}: follows --, after which no option is read; remove the --"
+    text = str(error)
+    for word in sorted(words, key=len, reverse=True):
+        if len(word) > LONGEST or not word.isprintable():
+            text = text.replace(word, shortened(word))
+    return shortened(" ".join(text.split()), _LONGEST_LINE)
+
+
+def _word(error: UnknownOptionError) -> str:
+    return error.token.keyword or error.token.value
+
+
+def _name(error: BaseException) -> str:
+    """Return the kind of an error and what it says; what it says may not be text, or not be there."""
+    return shortened(" ".join(f"{type(error).__name__}: {error}".removesuffix(": ").split()))
+
+
+def _detail(error: MemoryError) -> str:
+    return f" ({shortened(str(error))})" if str(error) else ""
+
+
+def _one_line(text: str) -> str:
+    return escaped(" ".join(text.split()))

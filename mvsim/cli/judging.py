@@ -11,7 +11,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from mvsim.base.echo import escaped
-from mvsim.cli.remarks import note
+from mvsim.cli.output import note
 from mvsim.runs.run import Run
 
 EACH = 10

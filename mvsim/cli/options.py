@@ -1,13 +1,19 @@
-"""Options that several commands have, and how options without a value or with an integer are read."""
+"""Flags of commands: those that several have, and one for each field of a model, so that a new field appears without a change here."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, TypeVar
 
-from cyclopts import Parameter, Token
+from cyclopts import Group, Parameter, Token
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
-from mvsim.base.echo import echo
+from mvsim.base.echo import echo, shortened
+from mvsim.base.errors import UsageError
+from mvsim.base.options import choices_of
 
 
 def read_integer(text: str) -> int:
@@ -34,3 +40,87 @@ INTEGER = Parameter(converter=_integer)
 
 Json = Annotated[bool, FLAG, Parameter(name="--json", help="Print JSON instead of words.")]
 Quiet = Annotated[bool, FLAG, Parameter(help="No progress on stderr.")]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Flags = Mapping[str, tuple[Any, Any]]
+"""Name of a keyword -> its annotation, for cyclopts, and its default."""
+
+METAVARS: dict[Any, str] = {int: "INT", float: "FLOAT"}
+
+READ_AS: dict[Any, tuple[Any, Parameter]] = {bool: (bool, FLAG), int: (int, INTEGER), int | None: (int | None, INTEGER), Any: (str, Parameter())}
+"""Type of an option -> what cyclopts reads it as; other types as they are."""
+
+
+def with_flags(*models: Flags) -> Callable[[Command], Command]:
+    """Add flags to a command that takes what is given for them as ``**given``; those that it has itself stay as they are."""
+
+    def add(command: Command) -> Command:
+        arguments = inspect.signature(command, eval_str=True).parameters
+        own = [argument for argument in arguments.values() if argument.kind is not argument.VAR_KEYWORD]
+        added = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+            for flags in models
+            for name, (annotation, default) in flags.items()
+            if name not in arguments
+        ]
+        command.__signature__ = inspect.Signature(sorted([*added, *own], key=lambda argument: argument.kind))  # type: ignore[attr-defined]
+        return command
+
+    return add
+
+
+def text_flags(model: type[BaseModel], title: str) -> Flags:
+    """Return a flag for each field, with its own name, whose value is passed on as text: the model converts it.
+
+    The help shows whether it takes a number, one of some words, or JSON.
+    """
+    group = Parameter(group=Group(title, sort_key=1))
+    return {name: (Annotated[str | None, _text_flag(name, field), group], None) for name, field in model.model_fields.items()}
+
+
+def typed_flags(model: type[BaseModel]) -> Flags:
+    """Return a flag for each field, named as cyclopts names keywords, whose value is read as the type of the field.
+
+    The help shows the default. Of a field that takes anything, the value is text, which `given_for` reads as JSON.
+    """
+    return {name: (_typed_flag(field), _text_of(field.default)) for name, field in model.model_fields.items()}
+
+
+def _text_flag(name: str, field: FieldInfo) -> Parameter:
+    choices = choices_of(field)
+    metavar = "CHOICE" if choices else METAVARS.get(field.annotation, "JSON")
+    names = dict.fromkeys([f"--{name}", f"--{name.replace('_', '-')}"])  # letters with an index are written with _, options mostly with -
+    return Parameter(name=list(names), help=field.description, metavar=metavar, choices=choices)
+
+
+def _typed_flag(field: FieldInfo) -> Any:
+    kind, how = READ_AS.get(field.annotation, (field.annotation, Parameter()))
+    return Annotated[kind, how, Parameter(help=field.description, choices=choices_of(field))]
+
+
+def _text_of(default: Any) -> Any:
+    """Return a default as it is written on the command line."""
+    return json.dumps(default) if isinstance(default, dict | list) else default
+
+
+def given_for(model: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was given for fields of a model; text that opens a JSON object or array is read as such.
+
+    Other text stays as it is: the model converts and checks it, so that all messages come from one place.
+    """
+    values = {name: given[name] for name in model.model_fields if name in given}
+    return {name: read_value(name, value) if isinstance(value, str) else value for name, value in values.items()}
+
+
+def read_value(name: str, text: str) -> Any:
+    """Return text that opens a JSON object or array as what it says, other text as it is."""
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{name}={shortened(text)}: not valid JSON ({error.msg} at character {error.pos + 1})") from None
+    except ValueError:
+        raise UsageError(f"{name}={shortened(text)}: a number has more digits than Python reads; give one of at most 4300") from None
+    except RecursionError:
+        raise UsageError(f"{name}={shortened(text)}: too deeply nested; give a law as --help shows it") from None

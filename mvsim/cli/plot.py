@@ -11,10 +11,8 @@ from cyclopts import Parameter
 
 from mvsim.base.echo import echo, escaped, path_text
 from mvsim.base.errors import UsageError
-from mvsim.cli.notices import Notices
 from mvsim.cli.options import FLAG, read_integer
-from mvsim.cli.saving import refuse_folder, saving
-from mvsim.cli.words import runs_text
+from mvsim.cli.output import Notices, refuse_folder, runs_text, saving
 
 if TYPE_CHECKING:
     from mvsim.runs.run import Run

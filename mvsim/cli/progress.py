@@ -16,17 +16,13 @@ from rich.progress import BarColumn, Progress, TimeElapsedColumn
 from rich.text import Text
 
 from mvsim.base.echo import escaped
-from mvsim.cli.remarks import note
-from mvsim.cli.words import span_text
+from mvsim.cli.output import LOG_INTERVAL, note, span_text
 
 if TYPE_CHECKING:
     from mvsim.runs.simulation.pace import Awaited
 
 NOTEBOOK_INTERVAL = 0.5
 """Seconds between two updates in a notebook."""
-
-LOG_INTERVAL = 30.0
-"""Seconds between two lines when stderr is not a terminal."""
 
 COMPILE_NOTICE = "compiling kernels, up to a minute, once for each method and command"
 

@@ -13,17 +13,14 @@ from cyclopts import Parameter
 
 from mvsim.base.echo import escaped, path_text
 from mvsim.base.errors import UsageError
-from mvsim.cli.notices import Notices
 from mvsim.cli.options import FLAG, Quiet
-from mvsim.cli.saving import refuse_folder, saving
-from mvsim.cli.words import runs_text
-from mvsim.judging.verdict import exit_code
-from mvsim.papers.midpoint_mixup.answer import Answer, read_answer
-from mvsim.papers.midpoint_mixup.contents import contents_of, contents_of_sweep
-from mvsim.papers.midpoint_mixup.question import asked_of
-from mvsim.papers.midpoint_mixup.sweeps import ask_of_sweep, cells_to_judge
-from mvsim.papers.midpoint_mixup.verify import Section, ask_of_runs
+from mvsim.cli.output import Notices, refuse_folder, runs_text, saving
+from mvsim.judging.answer_text import code_of
+from mvsim.judging.statement import Section
+from mvsim.papers.midpoint_mixup.over_runs import judge_runs
+from mvsim.papers.midpoint_mixup.over_sweeps import cells_to_judge, contents_of, contents_of_sweep, judge_sweep
 from mvsim.pictures.figure import MOST_RUNS
+from mvsim.reports.answer import Answer, read_answer
 from mvsim.reports.content import report_of_runs, report_of_sweep
 from mvsim.reports.page import page, template_engine
 from mvsim.runs.archive import ensure_writable
@@ -66,7 +63,7 @@ def report(
         notices.begin("drawing")
         contents = report_of_runs(read, sections, command)
     if answer is not None:
-        contents = replace(contents, question=answer.question, code=answer.exit_code)
+        contents = replace(contents, statements=answer.statements, strict=answer.strict, code=answer.exit_code)
     text = page(contents)
     with saving(place):
         write_atomically(place, text.encode(errors="backslashreplace"))  # the name of a file need not be text
@@ -88,7 +85,7 @@ def _place(out: Path | None, runs: tuple[Path, ...], swept: bool, force: bool) -
 def _judged_runs(runs: list[Run], notices: Notices) -> list[Section]:
     """Return the verdicts on runs, but for those on somebody's own points: a report has no option that names them."""
     judged = [run for run in runs if "data" not in run.provenance["options"]]
-    return list(ask_of_runs(judged, (), lambda run: notices.begin(f"judging {run.path}"))) if judged else []
+    return list(judge_runs(judged, (), lambda run: notices.begin(f"judging {run.path}"))) if judged else []
 
 
 def _judged_sweep(runs: Runs, notices: Notices) -> list[Section]:
@@ -96,7 +93,7 @@ def _judged_sweep(runs: Runs, notices: Notices) -> list[Section]:
     judged = any(standing.state == "done" for _, standing in cells_to_judge(runs))
     if judged:
         notices.begin("judging the runs")
-    return list(ask_of_sweep(runs, lambda run, before, of: notices.count(f"judging {run.path}", before, of))) if judged else []
+    return list(judge_sweep(runs, lambda run, before, of: notices.count(f"judging {run.path}", before, of))) if judged else []
 
 
 def _given(answer: Answer, contents: Mapping[str, str], path: Path | None) -> list[Section]:
@@ -105,8 +102,8 @@ def _given(answer: Answer, contents: Mapping[str, str], path: Path | None) -> li
     if hashes != there:
         what = f"is about {len(hashes)} runs, of which {len({*hashes} & {*there})} are among the {len(there)} of this report as they are now"
         raise UsageError(f"verdicts={path_text(str(path))}: {what}; ask `mvsim verify` about the runs of this report")
-    follows = exit_code(asked_of(answer.question, [verdict for section in answer.sections for verdict in section.verdicts]))
-    if answer.exit_code not in (follows, follows or 3):  # 3 as well where something that was asked for is not about the runs
+    follows = code_of([verdict for section in answer.sections for verdict in section.verdicts], answer.statements, answer.strict)
+    if answer.exit_code != follows:
         what = f"exit_code={answer.exit_code} does not follow from its verdicts, which say {follows}"
         raise UsageError(f"verdicts={path_text(str(path))}: {what}; ask `mvsim verify` again")
-    return [Section(section.title, section.verdicts) for section in answer.sections]
+    return answer.sections

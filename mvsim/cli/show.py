@@ -8,11 +8,10 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from mvsim.base.counted import counted
-from mvsim.base.echo import path_text
+from mvsim.base.echo import path_text, quantity
 from mvsim.base.errors import UsageError
 from mvsim.cli.options import FLAG, Json
-from mvsim.cli.words import bytes_text, deviation_lines, print_wrapped
+from mvsim.cli.output import bytes_text, deviation_lines, print_wrapped
 from mvsim.runs.archive import revision_text
 from mvsim.runs.run import Run, open_run
 from mvsim.sweeps.folder import is_sweep
@@ -52,7 +51,7 @@ def _facts(run: Run, file: Path) -> list[str]:
     return [
         *([running] if run.status == "running" else []),
         f"Status: {run.status}{'' if run.settled is None else ', settled' if run.settled else ', not settled'}; "
-        f"{counted(run.dataset.sizes['time'], 'record')}, {counted(run.dataset.sizes['snapshot'], 'saved state')}, {size}",
+        f"{quantity(run.dataset.sizes['time'], 'record')}, {quantity(run.dataset.sizes['snapshot'], 'saved state')}, {size}",
         "Parameters: " + ", ".join(f"{name}={_text(value)}" for name, value in fields.items()),
         "Other than the default: " + (", ".join(changed) or "none"),
         f"Integrator: {made['integrator']['name']} ({stepping})",

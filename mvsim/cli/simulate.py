@@ -1,9 +1,11 @@
-"""``mvsim simulate``: one run, from options to a file."""
+"""``mvsim simulate``: one run, from options to a file, or with ``--dry-run`` what it would take."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,19 +13,19 @@ from cyclopts import Parameter
 
 import mvsim
 from mvsim.base.echo import escaped, path_text
-from mvsim.cli.fields import given_for, text_flags, typed_flags, with_flags
-from mvsim.cli.options import FLAG, Json, Quiet
+from mvsim.cli.options import FLAG, Json, Quiet, given_for, text_flags, typed_flags, with_flags
+from mvsim.cli.output import TIMING_NOTICE, bytes_text, deviation_lines, note, print_wrapped, seconds_text, span_text
 from mvsim.cli.progress import progress_on
-from mvsim.cli.remarks import note
-from mvsim.cli.words import deviation_lines, print_wrapped
 from mvsim.multi_view.parameters import Parameters
+from mvsim.runs.archive import NO_RUN, ensure_writable, is_run, read_run
 from mvsim.runs.recording.fresh_draws import count_classes
-from mvsim.runs.simulation.all_options import DEFAULTS, AllRunOptions
 from mvsim.runs.simulation.identity import readable_name
+from mvsim.runs.simulation.options import DEFAULTS, RunOptions
+from mvsim.runs.simulation.progress import Silent
 from mvsim.sweeps.regime import parameters_of
 
 
-@with_flags(typed_flags(AllRunOptions), text_flags(Parameters, "Parameters (Definitions 4.1, 4.2 and 3.1, Assumption 4.3)"))
+@with_flags(typed_flags(RunOptions), text_flags(Parameters, "Parameters (Definitions 4.1, 4.2 and 3.1, Assumption 4.3)"))
 def simulate(
     *,
     out: Annotated[
@@ -45,18 +47,16 @@ def simulate(
 
     ``config`` has been applied before this is called (`mvsim.cli.config.apply_config`).
     """
-    from mvsim.cli.predict import predict  # it loads what computes, which the help does not need
-
-    fields, options = given_for(Parameters, given), given_for(AllRunOptions, given)
+    fields, options = given_for(Parameters, given), given_for(RunOptions, given)
     parameters = parameters_of(fields, r0, regime)
     path = out or default_path(parameters, options)
     _note_coarse_steps(options.get("rtol"))
     if dry_run:
-        predict(parameters, options, path, json_, quiet, verbose)
+        _predict(parameters, options, path, json_, quiet, verbose)
         return
     before = _last_written(path)
     if options.get("resume") and not options.get("force") and before is None and not quiet:
-        AllRunOptions(out=path, **options)  # what is refused is refused in one line
+        RunOptions(out=path, **options)  # what is refused is refused in one line
         note(f"{path_text(path)}: nothing was saved there, so the run starts from the beginning")
     with nullcontext() if quiet else progress_on() as progress:
         run = mvsim.simulate(parameters, out=path, progress=progress, **options)
@@ -71,7 +71,7 @@ def _note_coarse_steps(rtol: float | None) -> None:
     """Say of a relative tolerance that the checks of a run tell nothing with it."""
     if rtol is None:
         return
-    from mvsim.papers.midpoint_mixup.gradient_flow import COARSEST  # all verdicts come with it, which a run does not need
+    from mvsim.papers.midpoint_mixup.run_checks.gradient_flow import COARSEST  # all verdicts come with it, which a run does not need
 
     if rtol > COARSEST:
         note(f"rtol={rtol:g}: `mvsim verify` cannot tell so coarse a run from a changed one; take {COARSEST:g} or less to have it judged")
@@ -111,3 +111,65 @@ def outcome(run: mvsim.Run) -> dict[str, Any]:
         "classes": count_classes(last["feature_learned"].to_numpy()),
         "wall_seconds": run.provenance["wall_seconds"],
     }
+
+
+def _predict(parameters: Parameters, options: Mapping[str, Any], path: Path, as_json: bool, quiet: bool, verbose: bool) -> None:
+    """Print what a run would take, and refuse what it would refuse; but a file that it would not overwrite is only told of.
+
+    With ``verbose``, say how the run would depart from what the theorems assume.
+    """
+    from mvsim.runs.simulation.entry import requested
+    from mvsim.runs.simulation.estimate import estimate_run, nothing_left
+    from mvsim.runs.simulation.plan import plan_of
+
+    request = requested(parameters, None, Silent(), out=path, **options)
+    asked = request.options
+    ensure_writable(path, force=asked.force or not asked.resume, resume=asked.resume)
+    if asked.resume and path.exists() and nothing_left(request, read_run(path)):
+        if as_json:
+            print(json.dumps({"file": str(path), "exists": True, "finished": True, "gradients": [0, 0], "seconds": [0.0, 0.0]}))
+        else:
+            goes_on = "A later --t-end, or a larger --settled-factor, goes on with it"
+            print_wrapped([f"{escaped(str(path))} has finished: nothing would be done. {goes_on}."])
+        return
+    if not quiet:
+        note(TIMING_NOTICE)
+    estimate = estimate_run(request)
+    if as_json:
+        print(json.dumps({"file": str(path), "exists": path.exists(), "finished": False, **asdict(estimate)}))
+    else:
+        _print_estimate(estimate, path, asked)
+        print_wrapped(deviation_lines(plan_of(request, None).regime) if verbose else [])
+
+
+def _print_estimate(estimate: mvsim.Estimate, path: Path, asked: RunOptions) -> None:
+    """Print what a run would take."""
+    available = "" if estimate.available_bytes is None else f" of {bytes_text(estimate.available_bytes)} available"
+    least, most = estimate.gradients
+    count = f"{least:,}" if least == most else f"{_two_digits(least):,} to {_two_digits(most):,}"
+    goes_on = asked.resume and path.exists()
+    print_wrapped(
+        [
+            f"This run would take {span_text(estimate.seconds)}{' from its start; what is saved of it is not subtracted' if goes_on else ''}.",
+            f"  Memory: {bytes_text(estimate.memory_bytes)}{available}.",
+            f"  Gradients: {count} expected, {seconds_text(estimate.gradient_seconds)} each (measured now).",
+            f"  Computed by: {estimate.algorithm}.",
+            f"  File: {escaped(str(path))}{_what_becomes_of(path, asked)}.",
+        ]
+    )
+
+
+def _two_digits(count: int) -> int:
+    """Return a count with two digits: more of them nobody knows."""
+    return int(float(f"{count:.2g}"))
+
+
+def _what_becomes_of(path: Path, asked: RunOptions) -> str:
+    """Say what would become of the file that is there, in brackets; nothing if there is none."""
+    if not path.exists():
+        return ""
+    if asked.resume:
+        return " (goes on from what is saved)"
+    if asked.force:
+        return " (exists already, and would be overwritten)"
+    return f" (exists already{': --resume continues it,' if is_run(path) else f' and {NO_RUN}:'} --force overwrites it)"

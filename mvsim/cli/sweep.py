@@ -10,22 +10,19 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
-from mvsim.base.counted import counted
-from mvsim.base.echo import escaped, path_text
+from mvsim.base.echo import escaped, path_text, quantity
 from mvsim.base.errors import UsageError
 from mvsim.base.free_memory import available_bytes
 from mvsim.base.options import choices_of
 from mvsim.cli.config import read_toml
-from mvsim.cli.fields import Flags, with_flags
-from mvsim.cli.options import FLAG, INTEGER, Json, Quiet
-from mvsim.cli.outcome import DONE, INCONCLUSIVE
+from mvsim.cli.dispatch import DONE, INCONCLUSIVE
+from mvsim.cli.options import FLAG, INTEGER, Flags, Json, Quiet, with_flags
+from mvsim.cli.output import TIMING_NOTICE, note
 from mvsim.cli.progress import duration
-from mvsim.cli.remarks import note
 from mvsim.cli.sweep_progress import SweepDisplay, summary
-from mvsim.cli.words import TIMING_NOTICE
 from mvsim.multi_view.parameters import Parameters
-from mvsim.runs.simulation.all_options import AllRunOptions
 from mvsim.runs.simulation.cost import RANGE
+from mvsim.runs.simulation.options import RunOptions
 from mvsim.sweeps.cell import NAMES, Cell
 from mvsim.sweeps.engine import Engine, Serial
 from mvsim.sweeps.estimate import Pace, bytes_of
@@ -46,7 +43,7 @@ def value_flags() -> Flags:
     group = Parameter(group=Group("Values: one, several as 6,10, integers as 0:20, or a list in JSON", sort_key=1))
     flags: dict[str, tuple[Any, Any]] = {}
     for name in NAMES:
-        field = Parameters.model_fields.get(name) or AllRunOptions.model_fields.get(name)
+        field = Parameters.model_fields.get(name) or RunOptions.model_fields.get(name)
         choices = choices_of(field) if field is not None else None
         about = field.description if field is not None else "stands for the d at which sqrt(2 ln m / d) / rho has this value"
         words = f"{about} ({', '.join(choices)})" if choices else about
@@ -180,7 +177,7 @@ def _print_plan(folder: SweepFolder, asked: Standings, due: Collection[int], as_
         print(escaped(f"{line}  {said}" if said else line))
     left = [seconds for cell, _, seconds, _ in rows if cell.index in due]
     least, likely, most = (duration(factor * sum(left)) for factor in (1.0 / RANGE, 1.0, RANGE))
-    print(f"{counted(len(rows), 'cell')}, {len(left)} to do, about {likely} on one thread in all ({least} to {most})")
+    print(f"{quantity(len(rows), 'cell')}, {len(left)} to do, about {likely} on one thread in all ({least} to {most})")
 
 
 def _common(study: Study) -> str:
@@ -213,12 +210,12 @@ def _ending(folder: SweepFolder, tally: Tally, asked: Standings, one: bool) -> s
         lines.append("go on with runs that had not settled by --until TIME")
     blocked = [(cell, standing) for cell, standing in asked if standing.blocked]
     if blocked:
-        more = f"; and {counted(len(blocked) - 1, 'more such cell')}, which `mvsim collect` lists" if len(blocked) > 1 else ""
+        more = f"; and {quantity(len(blocked) - 1, 'more such cell')}, which `mvsim collect` lists" if len(blocked) > 1 else ""
         lines.append(f"{_told(*blocked[0])}{more}")
     if tally.counts["failed"] > len(blocked):
         lines.append("try failed cells again with --retry; `mvsim collect` lists why they failed")
     if tally.busy:
-        busy = f"{counted(len(tally.busy), 'cell')} {'is' if len(tally.busy) == 1 else 'are'}"
+        busy = f"{quantity(len(tally.busy), 'cell')} {'is' if len(tally.busy) == 1 else 'are'}"
         lines.append(f"{busy} in the hands of another process; repeat the command when it has ended")
     return "\n".join(lines)
 

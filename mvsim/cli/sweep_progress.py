@@ -13,10 +13,9 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
-from mvsim.base.counted import counted
-from mvsim.base.echo import escaped
-from mvsim.cli.progress import COMPILE_NOTICE, LOG_INTERVAL, duration
-from mvsim.cli.remarks import note
+from mvsim.base.echo import escaped, quantity
+from mvsim.cli.output import LOG_INTERVAL, note
+from mvsim.cli.progress import COMPILE_NOTICE, duration
 from mvsim.sweeps.engine import Event
 from mvsim.sweeps.sweep import Display
 from mvsim.sweeps.tally import AtWork, Tally
@@ -43,7 +42,7 @@ class SweepDisplay(Display):
 
     def begin(self, tally: Tally, workers: str) -> None:
         """Say what is to be done, and by whom."""
-        self._write(f"{tally.left} of {counted(tally.cells, 'cell')} to do; {workers}")
+        self._write(f"{tally.left} of {quantity(tally.cells, 'cell')} to do; {workers}")
         if self._live is not None:
             self._live.start()
             self._show(tally, [Text("starting; the first run of each method compiles its kernels")])
@@ -74,7 +73,7 @@ class SweepDisplay(Display):
 
 def summary(tally: Tally) -> str:
     """Return how far a sweep is, in a line."""
-    parts = [f"{tally.counts['done']} of {counted(tally.cells, 'cell')} done"]
+    parts = [f"{tally.counts['done']} of {quantity(tally.cells, 'cell')} done"]
     if tally.undecided("done"):
         parts.append(f"{tally.undecided('done')} of them undecided (not settled)")
     if tally.counts["failed"]:
@@ -89,7 +88,7 @@ def _workers(tally: Tally) -> list[str]:
     """Return a line for each worker, of the first few."""
     lines = [f"{_place(name)}{_doing(one)}" for name, one in sorted(tally.at_work.items())[:MOST_WORKERS]]
     more = len(tally.at_work) - len(lines)
-    return [*lines, f"and {counted(more, 'more worker')}"] if more > 0 else lines
+    return [*lines, f"and {quantity(more, 'more worker')}"] if more > 0 else lines
 
 
 def _place(worker: str) -> str:

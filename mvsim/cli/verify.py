@@ -1,110 +1,80 @@
-"""``mvsim verify``: verdicts on runs, on theorems over seeds, on the checks themselves."""
+"""``mvsim verify``: verdicts on runs, on statements of papers over seeds, on the checks themselves."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from mvsim.base.errors import UsageError
 from mvsim.cli.answer_file import check_place, check_replaceable, name_of_answer, written_or_why_not
-from mvsim.cli.fields import given_for, text_flags, with_flags
 from mvsim.cli.judging import JudgingShown
-from mvsim.cli.options import FLAG, INTEGER, Json, Quiet, read_integer
+from mvsim.cli.options import FLAG, INTEGER, METAVARS, Flags, Json, Quiet, read_integer, read_value, with_flags
+from mvsim.cli.output import TIMING_NOTICE, note, silence_stdout
 from mvsim.cli.progress import COMPILE_NOTICE, progress_on
-from mvsim.cli.remarks import note
-from mvsim.cli.streams import silence_stdout
-from mvsim.cli.verdict_table import counts, deciding, headlines, is_about, print_section, wrapped
-from mvsim.cli.verify_outcome import outcome_line
+from mvsim.cli.verdict_table import deciding, print_section, wrapped
 from mvsim.cli.verify_plan import planned, print_plan
-from mvsim.cli.words import TIMING_NOTICE
+from mvsim.judging.answer_text import answer_sentences, code_of, counts, headlines, is_about, not_about, outcome_line, unanswered
+from mvsim.judging.statement import Asked, Paper, Section, Statement
 from mvsim.multi_view.kernels.jit.compiling import compilation_heard
-from mvsim.multi_view.parameters import Parameters
-from mvsim.papers.midpoint_mixup.answer import Answer, AnsweredSection
-from mvsim.papers.midpoint_mixup.contents import contents_of
-from mvsim.papers.midpoint_mixup.paths import PATHS
-from mvsim.papers.midpoint_mixup.question import Question
-from mvsim.papers.midpoint_mixup.run_verdicts import check_shown, check_step
-from mvsim.papers.midpoint_mixup.section_3.results import RESULTS
-from mvsim.papers.midpoint_mixup.theorems import THEOREMS
-from mvsim.papers.midpoint_mixup.verify import FOLDER, FOLLOWED, SEEDS, make_folder
-from mvsim.reports.headline import answer_sentences, not_about
+from mvsim.papers.midpoint_mixup.over_runs import FOLLOWED, make_folder
+from mvsim.papers.midpoint_mixup.over_sweeps import contents_of
+from mvsim.papers.papers import PAPERS, names_a_statement, paper_named, statement_named
+from mvsim.papers.question import FORMER, Question
+from mvsim.reports.answer import Answer
 from mvsim.runs.run import Run
 from mvsim.runs.simulation.options import RunOptions
 from mvsim.version import __version__
 
 
-def _integers(kind: type, tokens: Any) -> tuple[int, ...]:
-    return tuple(read_integer(token.value) for token in tokens)
-
-
-def _numbers(kind: type, tokens: Any) -> tuple[str, ...]:
-    """Return numbers of the paper as they are typed, which may be one list."""
+def _names(kind: type, tokens: Any) -> tuple[str, ...]:
+    """Return names of statements as they are typed, which may be one list."""
     return tuple(number.strip() for token in tokens for number in token.value.split(","))
 
 
-@with_flags(text_flags(Parameters, "Parameters, where no run files are given"))
+def option_flags() -> Flags:
+    """Return a flag for each field of each setting of each paper, which may be repeated: once for each size. Its value is passed on as text."""
+    flags: dict[str, tuple[Any, Any]] = {name: (Annotated[tuple[str, ...], Parameter(show=False, negative="")], ()) for name in FORMER}
+    for paper in map(paper_named, PAPERS):
+        group = Group(f"Options of statements of {paper.name}, without run files", sort_key=1)
+        for model in dict.fromkeys(statement.setting for statement in paper.statements):
+            for name, field in model.model_fields.items():
+                names = list(dict.fromkeys([f"--{name}", f"--{name.replace('_', '-')}"]))
+                metavar = METAVARS.get(field.annotation, "VALUE")
+                flag = Parameter(name=names, group=group, negative="", show_default=False, help=field.description, metavar=metavar)
+                flags.setdefault(name, (Annotated[tuple[str, ...], flag], ()))
+    return flags
+
+
+@with_flags(option_flags())
 def verify(
-    *runs: Annotated[Path, Parameter(name="RUN", help="Run files to judge, or the folder of one sweep: its theorems over seeds and k.")],
-    theorem: Annotated[
-        tuple[str, ...],
+    *what: Annotated[
+        str,
         Parameter(
-            negative="",
-            show_default=False,
-            choices=tuple(THEOREMS),
-            help="Theorem; may be repeated. With run files: judge it on them. Without: make runs over seeds and judge it on those.",
+            name="RUN|PAPER/STATEMENT",
+            help="Run files to judge, or the folder of one sweep; and statements, such as midpoint/theorem-4.6 or midpoint/4.6 (--list names all). "
+            "With run files: what to judge them by. Without: judged over seeds, on runs or data sets that are made.",
         ),
-    ] = (),
-    result: Annotated[
-        tuple[str, ...],
-        Parameter(
-            negative="",
-            show_default=False,
-            choices=tuple(RESULTS),
-            help="Result of Section 3 (3.2 to 3.5), or Proposition 4.4; judged on data sets, without runs; may be repeated.",
-        ),
-    ] = (),
-    claim: Annotated[
-        tuple[str, ...],
-        Parameter(
-            negative="",
-            converter=_numbers,
-            show_default=False,
-            help="Step of a proof by its number, such as B.26 or A.10, that counts for the exit code; may be repeated. "
-            "If it is given without --theorem, only the steps that are asked for count.",
-        ),
-    ] = (),
+    ],
+    list_: Annotated[bool, FLAG, Parameter(name="--list", help="Name all statements, or those of the named papers; judge nothing.")] = False,
     strict: Annotated[bool, FLAG, Parameter(help="Exit with 1 if any step of a proof is contradicted.")] = False,
-    k: Annotated[
-        tuple[int, ...],
-        Parameter(
-            negative="",
-            converter=_integers,
-            show_default=False,
-            help="Number of classes, where no run files are given; may be repeated; default 10.",
-        ),
-    ] = (),
-    path: Annotated[str | None, Parameter(help=f"Which d belongs to each k, where no run files are given: {PATHS}.", show_default=False)] = None,
-    d: Annotated[
-        tuple[str, ...],
-        Parameter(negative="", show_default=False, help="Dimension of a patch, where no run files are given: one for all k, or one for each."),
-    ] = (),
     seeds: Annotated[
         int | None,
         INTEGER,
         Parameter(
-            help=f"How many runs are made of each theorem, and data sets of each result, at each k; default {SEEDS}. "
+            help=f"How many runs, or data sets, are made at each size; default {Asked.seeds}. "
             "At k = 10 it takes 36 runs without a failure to establish a theorem."
         ),
     ] = None,
     controls: Annotated[
         bool,
         FLAG,
-        Parameter(help="Run the negative controls: altered runs and formulas, which the checks must reject. With --result, those of the results."),
+        Parameter(help="Run the negative controls, which the checks must reject: of the statements that are named, else all on runs."),
     ] = False,
     follow: Annotated[
         bool | None,
@@ -114,7 +84,7 @@ def verify(
             f"{FOLLOWED:g} times the first escapes; without it they are inconclusive.",
         ),
     ] = None,
-    runs_dir: Annotated[Path | None, Parameter(show_default=False, help=f"Folder where runs are made, and found again; default {FOLDER}.")] = None,
+    runs_dir: Annotated[Path | None, Parameter(show_default=False, help=f"Folder of the runs that are made; default {Asked.folder}.")] = None,
     out: Annotated[
         Path | None, Parameter(help="JSON file for the verdicts; by default one beside the runs that are made, named after the question.")
     ] = None,
@@ -126,9 +96,9 @@ def verify(
         tuple[str, ...],
         Parameter(
             negative="",
-            converter=_numbers,
+            converter=_names,
             show_default=False,
-            help="Print the verdicts with this number, such as B.10 or 4.6, and no others; what --out writes has all. May be repeated.",
+            help="Print the verdicts on this statement, such as B.10 or midpoint/4.6, and no others; what --out writes has all. May be repeated.",
         ),
     ] = (),
     json_: Json = False,
@@ -136,24 +106,27 @@ def verify(
     dry_run: Annotated[
         bool,
         FLAG,
-        Parameter(help="With --theorem and no run files: tell which runs are there, predict time and memory of the others, and make nothing."),
+        Parameter(help="For statements on runs that are made: tell which runs are there, predict time and memory of the others, and make nothing."),
     ] = False,
     quiet: Quiet = False,
-    **fields: str,
+    **fields: tuple[str, ...],
 ) -> int:
     """Say whether the theorems hold, by how much and in which regime.
 
     The exit code is about what is asked for, by default the theorems, and about whether the runs are what they say they are: 0 if nothing of
     that fails, is contradicted or inconclusive, 1 if something fails or is contradicted, 3 if something is inconclusive.
     """
-    fields_given = given_for(Parameters, fields) | ({"d": d[0] if len(d) == 1 else list(d)} if d else {})
-    claim, only = _checked(claim, check_step), _checked(only, check_shown)
-    question = Question(
-        runs=runs, theorems=theorem, results=result, claims=claim, strict=strict, controls=controls, k=k or None, seeds=seeds, follow=follow,
-        path=path, folder=runs_dir, threads=threads, fields=fields_given,
-    )  # fmt: skip
+    if list_:
+        print("\n".join(line for name in what or PAPERS for line in listed(paper_named(name))))
+        return 0
+    targets = tuple(one if names_a_statement(one) else Path(one) for one in what)
+    options = {name: _value(name, values) for name, values in fields.items() if values}
+    question = Question(targets, strict, controls, seeds, follow, runs_dir, threads, fields=options)
     question.check()
-    answer = check_place(out, runs, force) if out is not None else question.place / name_of_answer(question) if question.makes_runs else None
+    shown_only = [statement_named(name, "midpoint")[1] for name in only]
+    runs = tuple(Path(str(run)) for run in question.runs)
+    place, kept = question.asked.folder, question.answers_beside_runs
+    answer = check_place(out, runs, force) if out is not None else place / name_of_answer(question) if kept else None
     swept = len(runs) == 1 and runs[0].is_dir()
     contents: dict[str, str] = {}
     shown = JudgingShown(quiet)
@@ -167,10 +140,10 @@ def verify(
         _print_plan(question, json_, quiet)
         return 0
     if answer is not None and out is None:
-        make_folder(question.place)
+        make_folder(place)
         check_replaceable(answer, question)
 
-    sections = []
+    sections: list[Section] = []
     with shown, _compilation_told(silent=quiet or question.makes_runs):  # runs that are made tell of it themselves
         for section in judged:
             sections.append(section)
@@ -178,21 +151,24 @@ def verify(
                 origin = f" ({section.origin})" if section.origin else ""
                 note(f"{section.title}{origin}: {counts(deciding(section.verdicts))}")
     verdicts = [verdict for section in sections for verdict in section.verdicts]
-    code = question.code(verdicts)
-    answered = [AnsweredSection(title=section.title, verdicts=section.verdicts) for section in sections]
-    whole = Answer(version=__version__, question=question.as_dict(), contents=contents, exit_code=code, sections=answered)
+    statements = question.statements
+    code = code_of(verdicts, statements, strict)
+    whole = Answer(version=__version__, question=question.as_dict(), contents=contents, exit_code=code, sections=sections)
     unsaved = None if answer is None else written_or_why_not(answer, whole.text())  # before anything is printed: whoever reads may leave
     try:
         if json_:
-            print(_about(whole, only).text())
+            print(_about(whole, shown_only).text())
         else:
+            sentences: list[str] = []
             if not only and (len(sections) > 1 or not headlines(sections[0].verdicts)):  # one run begins with it anyway
-                print("\n".join(line for words in answer_sentences(sections, question.as_dict(), code) for line in wrapped(words)))
-            elif not only and (unanswered := question.unanswered(verdicts)):
-                print("\n".join(line for number in unanswered for line in wrapped(not_about(number))))
+                sentences = answer_sentences(sections, statements, strict, code)
+            elif not only:
+                sentences = [not_about(statement) for statement in unanswered(verdicts, statements)]
+            for words in sentences:
+                print("\n".join(wrapped(words)))
             for section in sections:
-                print_section(section.title, section.verdicts, all_, claim, only, section.stated)
-            print("\n".join(wrapped(outcome_line(question, verdicts, None if unsaved else answer))))
+                print_section(section, all_, [one for one in statements if one.step], shown_only)
+            print("\n".join(wrapped(outcome_line(verdicts, statements, strict, None if unsaved else answer))))
         sys.stdout.flush()
     except BrokenPipeError:  # the verdict is the exit code, whoever reads the words
         silence_stdout()
@@ -201,27 +177,40 @@ def verify(
     return code
 
 
-def _checked(numbers: tuple[str, ...], check: Callable[[str, str], str]) -> tuple[str, ...]:
-    """Return numbers of the paper, which may be typed in small letters, or raise the `UsageError` of ``check``."""
-    return tuple(check(typed.upper(), typed) for typed in numbers)
+def _value(name: str, values: tuple[str, ...]) -> Any:
+    """Return the value of an option, or a list if it was given several times: one for each size."""
+    sizes = {statement.size for paper in map(paper_named, PAPERS) for statement in paper.statements}
+    try:
+        read = [read_integer(value) if name in sizes else read_value(name, value) for value in values]
+    except ValueError as error:
+        raise UsageError(f"{name}={error}") from None
+    return read[0] if len(read) == 1 else read
 
 
-def _about(answer: Answer, numbers: Collection[str]) -> Answer:
-    """Return the part of an answer that is about some numbers; all of it if none are given."""
-    if not numbers:
+def listed(paper: Paper) -> list[str]:
+    """Return what a paper is, and a line for each of its statements: its name, what it says, its size and how it is judged."""
+    lines = [f"{paper.name}: {paper.title}. {paper.citation}."]
+    for statement in paper.statements:
+        how = "over runs" if statement.judged.makes_runs else "over data sets"
+        lines.append(f"  {f'{paper.name}/{statement.identifier}':<32} [{how}, --{statement.size}] {statement.says}")
+    return lines
+
+
+def _about(answer: Answer, only: Sequence[Statement]) -> Answer:
+    """Return the part of an answer that is about some statements; all of it if none are given."""
+    if not only:
         return answer
-    kept = [[v for v in section.verdicts if any(is_about(v, number) for number in numbers)] for section in answer.sections]
-    sections = [AnsweredSection(title=section.title, verdicts=verdicts) for section, verdicts in zip(answer.sections, kept, strict=True)]
+    sections = [replace(section, verdicts=[v for v in section.verdicts if any(is_about(v, one) for one in only)]) for section in answer.sections]
     return answer.model_copy(update={"sections": sections})
 
 
 def _print_plan(question: Question, as_json: bool, quiet: bool) -> None:
     """Print what a question takes that has been checked."""
-    if not question.theorems or question.runs or question.results or question.controls:
-        raise UsageError("dry_run: is for theorems whose runs are made; give --theorem, and no run files, results or controls beside it")
+    if question.runs or question.controls or not all(statement.judged.makes_runs for statement in question.statements):
+        raise UsageError("dry_run: is for statements on runs that are made, such as midpoint/theorem-4.6; give nothing else beside")
     if not quiet:
         note(TIMING_NOTICE)
-    print_plan(planned(question), question.place, question.follow is not False, as_json)
+    print_plan(planned(question), question.asked.folder, question.follow is not False, as_json)
 
 
 @contextmanager

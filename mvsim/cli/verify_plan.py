@@ -1,4 +1,4 @@
-"""``mvsim verify --theorem --dry-run``: the runs that a question about theorems needs, which of them are there, and what the others take."""
+"""``mvsim verify midpoint/theorem-4.6 --dry-run``: the runs that it needs, which of them are there, and what the others take."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import mvsim
-from mvsim.cli.words import bytes_text, print_wrapped, span_text
-from mvsim.papers.midpoint_mixup.question import Question, parameters_along
-from mvsim.papers.midpoint_mixup.theorems import THEOREMS
-from mvsim.papers.midpoint_mixup.verify import runs_present
+from mvsim.cli.output import bytes_text, print_wrapped, span_text
+from mvsim.papers.midpoint_mixup.over_runs import OnRuns
+from mvsim.papers.midpoint_mixup.theorems.theorems import THEOREMS
+from mvsim.papers.question import Question
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,13 @@ class Planned:
 
 def planned(question: Question) -> list[Planned]:
     """Return what a question about theorems over seeds needs; a gradient is timed for each theorem and k."""
-    seeds = question.number_of_seeds
-    rows = []
-    for number in question.theorems:
-        method = THEOREMS[number].method
-        for p in parameters_along(question.path or "default", question.each_k, question.fields):
-            there = runs_present(number, p, seeds, question.place)
-            predicted = mvsim.estimate(p, method, threads=question.threads)
-            rows.append(Planned(number, p.k, seeds, there, predicted.seconds, predicted.memory_bytes))
+    rows, asked = [], question.asked
+    for judged, _, settings in question.groups:
+        assert isinstance(judged, OnRuns)
+        for p in settings:
+            predicted = mvsim.estimate(p, THEOREMS[judged.theorem].method, threads=question.threads)
+            present = judged.runs_present(p, asked)
+            rows.append(Planned(judged.theorem, p.k, asked.seeds, present, predicted.seconds, predicted.memory_bytes))
     return rows
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from mvsim.flow.base import Escaping, Field, Groups, Integrator, Part, State, Units, Visit
-from mvsim.flow.cvode import CvodeFlow
 from mvsim.flow.flow import GradientFlow
 from mvsim.flow.flow_integrator import LAST_TIME, FlowIntegrator
 from mvsim.flow.gradient_descent import GradientDescent
 
-INTEGRATORS: dict[str, type[GradientDescent] | type[FlowIntegrator]] = {cls.name: cls for cls in (GradientFlow, GradientDescent, CvodeFlow)}
+INTEGRATORS: dict[str, type[GradientDescent] | type[FlowIntegrator]] = {cls.name: cls for cls in (GradientFlow, GradientDescent)}
 
 __all__ = [
     "INTEGRATORS",
     "LAST_TIME",
-    "CvodeFlow",
     "Escaping",
     "Field",
     "FlowIntegrator",

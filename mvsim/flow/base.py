@@ -10,7 +10,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from mvsim.multi_view.parameters import Deviation
 from mvsim.numerics.arrow_matrix import Curvature
 
 MARKS_PER_DECADE = 20
@@ -18,33 +17,17 @@ MARKS_PER_DECADE = 20
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Where a trajectory is.
+    """Where a trajectory is."""
 
-    Attributes
-    ----------
-    step : int
-        Steps taken.
-    time : float
-        Time reached, dimensionless.
-    c : array
-        The correlations. Never written to: every step makes a new array.
-    evaluations : int
-        Gradients evaluated.
-    dissipation : float
-        Integral of |grad J|^2 dt from the start; equals J(0) - J(t) along a gradient flow. NaN where the integrator does not follow it.
-    log_dissipation : float
-        Integral of |grad J|^2 / J dt from the start; equals ln J(0) - ln J(t) along a gradient flow. NaN where the integrator does not follow it.
-    memory : object
-        What the integrator carries from step to step besides; nobody else looks into it. None at the start.
-    """
-
-    step: int
-    time: float
-    c: Any
-    evaluations: int = 0
+    step: int  # Steps taken
+    time: float  # Time reached, dimensionless
+    c: np.ndarray  # The correlations. Never written to: every step makes a new array.
+    evaluations: int = 0  # Gradients evaluated
+    # Integral of |grad J|^2 dt from the start; equals J(0) - J(t) along a gradient flow. NaN where the integrator does not follow it.
     dissipation: float = 0.0
+    # Integral of |grad J|^2 / J dt from the start; equals ln J(0) - ln J(t) along a gradient flow. NaN where the integrator does not follow it.
     log_dissipation: float = 0.0
-    memory: Any = None
+    memory: Any = None  # What the integrator carries from step to step besides; nobody else looks into it. None at the start.
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,178 +35,100 @@ class Visit:
     """One step of a trajectory.
 
     A mark is a step at which the run is recorded and can be resumed.
-
-    Attributes
-    ----------
-    state : State
-        The state.
-    mark : bool
-        Whether it is a mark.
-    resumable : bool
-        Whether a trajectory that starts from this state goes on as this one does, bit for bit. False for a last step that t_end has shortened.
     """
 
-    state: State
-    mark: bool
+    state: State  # The state
+    mark: bool  # Whether it is a mark
+    # Whether a trajectory that starts from this state goes on as this one does, bit for bit. False for a last step that t_end has shortened.
     resumable: bool
 
 
 class Escaping(NamedTuple):
-    """Coordinates that blow up: below their threshold b they obey x' ~ (x / b)^(alpha - 1), above it x' ~ 1.
+    """Coordinates that blow up: below their threshold b they obey x' ~ (x / b)^(alpha - 1), above it x' ~ 1."""
 
-    Attributes
-    ----------
-    positions : array
-        (a,) where they are in the raveled c.
-    threshold : array
-        (a,) b.
-    alpha : float
-        Power plus 1.
-    """
-
-    positions: Any
-    threshold: Any
-    alpha: float
+    positions: np.ndarray  # (a,) where they are in the raveled c
+    threshold: np.ndarray  # (a,) b
+    alpha: float  # Power plus 1
 
 
 class Units(NamedTuple):
-    """Error scale of each coordinate (shape of c). The allowed error is rtol times this scale.
+    """Error scale of each coordinate (shape of c). The allowed error is rtol times this scale."""
 
-    Attributes
-    ----------
-    step : array
-        For what a step adds to the error.
-    equation : array
-        For what is left over of the equation of an implicit step, never above ``step``. What relaxes within one step forgets its earlier errors, so
-        that ``step`` may be coarse there; the equation itself has to be solved finely enough to have a solution.
-    """
-
-    step: Any
-    equation: Any
+    step: np.ndarray  # For what a step adds to the error
+    # For what is left over of the equation of an implicit step, never above ``step``. What relaxes within one step forgets its earlier errors,
+    # so that ``step`` may be coarse there; the equation itself has to be solved finely enough to have a solution.
+    equation: np.ndarray
 
 
 class Part(NamedTuple):
-    """J as a function of some coordinates alone, the others as they were.
+    """J as a function of some coordinates alone, the others as they were."""
 
-    Attributes
-    ----------
-    positions : array
-        (a,) where they are in the raveled c.
-    loss_and_gradient : callable
-        Their values (a,) -> J and its gradient by them (a,). It serves until another part is asked for.
-    is_whole_at : callable
-        c -> whether these are still all that can be stiff there.
-    """
-
-    positions: Any
-    loss_and_gradient: Callable[[Any], tuple[float, Any]]
-    is_whole_at: Callable[[Any], bool]
+    positions: np.ndarray  # (a,) where they are in the raveled c
+    # Their values (a,) -> J and its gradient by them (a,). It serves until another part is asked for.
+    loss_and_gradient: Callable[[np.ndarray], tuple[float, np.ndarray]]
+    is_whole_at: Callable[[np.ndarray], bool]  # c -> whether these are still all that can be stiff there
 
 
 class Groups(ABC):
-    """Coordinates that belong together: while some groups of them are stepped, the others may rest.
+    """Coordinates that belong together: while some groups of them are stepped, the others may rest."""
 
-    Attributes
-    ----------
-    alike : array
-        (g, p) positions in the raveled c. Those of one row grow alike: while outputs are near 0 all obey x' = K (x / b)^(alpha - 1) with the same K.
-    """
-
-    alike: Any
+    # (g, p) positions in the raveled c. Those of one row grow alike: while outputs are near 0 all obey x' = K (x / b)^(alpha - 1) with the same K.
+    alike: np.ndarray
 
     @abstractmethod
-    def around(self, c: Any, wanted: Any, before: Any) -> Any | None:
-        """Return (a,), increasing: all coordinates of some groups, None if so many are needed that nothing is gained by it.
+    def around(self, c: np.ndarray, wanted: np.ndarray, before: np.ndarray) -> np.ndarray | None:
+        """Return (a,), increasing: all coordinates of some groups around c, None if so many are needed that nothing is gained by it.
 
-        Parameters
-        ----------
-        c : array
-            Where.
-        wanted : array
-            (w,) positions whose groups are needed, besides those of all coordinates that can be stiff.
-        before : array
-            (b,) positions whose groups come next where more are taken.
+        Needed are the groups of the positions ``wanted`` (w,) and of all coordinates that can be stiff. Where more are taken, those of the positions
+        ``before`` (b,) come first.
         """
 
     @abstractmethod
-    def field(self, c: Any, positions: Any) -> Field:
+    def field(self, c: np.ndarray, positions: np.ndarray) -> Field:
         """Return J as a function of the coordinates at ``positions`` (a,), which `around` returned, all others as in c; it serves until the next."""
 
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """The vector field c' = -grad J, and what is known of its shape. Arrays have the shape of c, whatever that is.
+    """The vector field c' = -grad J, and what is known of its shape. Arrays have the shape of c, whatever that is."""
 
-    Attributes
-    ----------
-    loss_and_gradient : callable
-        (n, c) -> J >= 0 and its gradient at c; n is the number of the step, for losses that are redrawn.
-    curvature : callable
-        c -> the stiff part of the Hessian on the raveled c, or None if it is not known.
-    units : callable
-        c -> `Units`.
-    escaping : Escaping
-        The coordinates that blow up.
-    component : callable
-        Position in the raveled c -> its name.
-    part : callable, optional
-        c -> J as a function of the coordinates that can be stiff, all others as in c; where it is not given, all can.
-    product : callable, optional
-        (c, v) -> the Hessian at c times v.
-    groups : Groups, optional
-        Coordinates that may rest together; where they are not given, none rests.
-    learning_rate : float
-        A step size that gradient descent can be expected to be stable with.
-    affordable : int
-        Default limit on gradient evaluations where no t_end is given.
-    fixed : bool
-        Whether J is the same at every step.
-    lasting : bool
-        Whether the Hessian keeps its size as time goes on after an escape. That of single points falls with their residuals, as 1 / t; mixed points
-        keep residuals of order 1.
-    """
-
-    loss_and_gradient: Callable[[int, Any], tuple[float, Any]]
-    curvature: Callable[[Any], Curvature | None]
-    units: Callable[[Any], Units]
-    escaping: Escaping
-    component: Callable[[int], str]
-    part: Callable[[Any], Part] | None = None
-    product: Callable[[Any, Any], Any] | None = None
-    groups: Groups | None = None
-    learning_rate: float = 1.0
-    affordable: int = 10_000
-    fixed: bool = True
+    # (n, c) -> J >= 0 and its gradient at c; n is the number of the step, for losses that are redrawn
+    loss_and_gradient: Callable[[int, np.ndarray], tuple[float, np.ndarray]]
+    curvature: Callable[[np.ndarray], Curvature | None]  # c -> the stiff part of the Hessian on the raveled c, or None if it is not known
+    units: Callable[[np.ndarray], Units]  # c -> `Units`
+    escaping: Escaping  # The coordinates that blow up
+    component: Callable[[int], str]  # Position in the raveled c -> its name
+    # c -> J as a function of the coordinates that can be stiff, all others as in c; where it is not given, all can
+    part: Callable[[np.ndarray], Part] | None = None
+    product: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None  # (c, v) -> the Hessian at c times v
+    groups: Groups | None = None  # Coordinates that may rest together; where they are not given, none rests
+    learning_rate: float = 1.0  # A step size that gradient descent can be expected to be stable with
+    affordable: int = 10_000  # Default limit on gradient evaluations where no t_end is given
+    fixed: bool = True  # Whether J is the same at every step
+    # Whether the Hessian keeps its size as time goes on after an escape. That of single points falls with their residuals, as 1 / t; mixed points
+    # keep residuals of order 1.
     lasting: bool = False
 
 
-class Integrator(ABC):
-    """Steps c along a vector field; what it does after a resumable state follows from that state alone.
+class Deviation(NamedTuple):
+    """A way in which the stepping departs from what theorems assume: of what, its value, what is assumed, and in words."""
 
-    Parameters
-    ----------
-    field : Field
-        What is followed.
-    """
+    name: str
+    value: str
+    assumed: str
+    statement: str
+
+
+class Integrator(ABC):
+    """Steps c along a vector field; what it does after a resumable state follows from that state alone."""
 
     name: ClassVar[str]
-    option: ClassVar[str]
-    """The one argument that it takes besides the field; its annotation describes it, and without it, the integrator chooses a value."""
-
-    letter: ClassVar[str]
-    """What that argument is called in messages and on the command line."""
-
-    usual: ClassVar[float | None] = None
-    """Its value where none is given, if that is the same for all fields."""
-
+    option: ClassVar[str]  # the one argument that it takes besides the field; its annotation describes it
+    letter: ClassVar[str]  # what that argument is called in messages and on the command line
+    usual: ClassVar[float | None] = None  # its value where none is given, if that is the same for all fields
+    # whether it follows c' = -grad J to within a relative tolerance, its option, so that a run can be judged as a gradient flow
     follows_flow: ClassVar[bool] = False
-    """Whether it follows c' = -grad J to within a relative tolerance ``rtol``, its option, so that a run can be judged as a gradient flow."""
-
-    library_vectors: ClassVar[int] = 0
-    """Vectors of the size of c that a library holds for it, besides what is its own."""
-
-    learning_rate: float | None = None
-    """The step size, if all steps have the same."""
+    learning_rate: float | None = None  # the step size, if all steps have the same
 
     def __init__(self, field: Field) -> None:
         self.field = field
@@ -231,13 +136,7 @@ class Integrator(ABC):
     @staticmethod
     @abstractmethod
     def check_option(value: Any) -> float:
-        """Return a value of the option as a float.
-
-        Raises
-        ------
-        UsageError
-            If it is out of its domain.
-        """
+        """Return a value of the option as a float; raise `UsageError` if it is out of its domain."""
 
     @abstractmethod
     def options(self) -> dict[str, Any]:
@@ -245,29 +144,15 @@ class Integrator(ABC):
 
     @abstractmethod
     def deviations(self) -> list[Deviation]:
-        """Return the ways in which the stepping departs from that of the theorems."""
+        """Return the ways in which the stepping departs from gradient descent with a small step size."""
 
     @abstractmethod
     def trajectory(self, state: State, t_end: float) -> Iterator[Visit]:
-        """Yield every step from ``state`` to t_end; the last one is a mark.
-
-        Raises
-        ------
-        DivergedError
-            If a value is not finite.
-        StalledError
-            If the steps lead nowhere.
-        """
+        """Yield every step from ``state`` to t_end; the last one is a mark. Raise `DivergedError` or `StalledError`."""
 
     @abstractmethod
     def horizon(self, t_end: float | None) -> float:
-        """Return the time beyond which a trajectory is not followed: what is asked for, or a default.
-
-        Raises
-        ------
-        UsageError
-            If it cannot be followed that far.
-        """
+        """Return the time beyond which a trajectory is not followed: what is asked for, or a default; raise `UsageError` if that is too far."""
 
     @classmethod
     def relative_gradients(cls, value: float | None) -> float:
@@ -280,25 +165,7 @@ class Integrator(ABC):
 
     @staticmethod
     def check_steps(t_end: float, value: float) -> float:
-        """Check that the steps to a time can be made.
-
-        Parameters
-        ----------
-        t_end : float
-            Time to end at.
-        value : float
-            Value of the option of the integrator that decides about the number of steps.
-
-        Returns
-        -------
-        float
-            ``t_end``.
-
-        Raises
-        ------
-        UsageError
-            If it is known that more steps lead there than can be made.
-        """
+        """Return ``t_end``, or raise `UsageError` if it is known that more steps lead there than can be made with a value of the option."""
         return t_end
 
     def steps_until(self, t_end: float) -> int | None:

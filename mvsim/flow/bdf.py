@@ -20,12 +20,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import comb
-from typing import Any
 
 import numpy as np
-
-from mvsim.numerics.namespaces import namespace_of
-from mvsim.numerics.vectors import like
 
 MAX_ORDER = 5
 
@@ -40,25 +36,14 @@ _PASCAL = np.array([[comb(i, j) for i in range(MAX_ORDER + 1)] for j in range(MA
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
-    """What a step of one order and one past of step sizes needs.
+    """What a step of one order and one past of step sizes needs."""
 
-    Attributes
-    ----------
-    l : numpy.ndarray
-        (q + 1,): how the correction a changes Z.
-    error : float
-        Estimated local error is this times a.
-    lower, higher : float
-        The same for the order below (times Z[q]; 1 at order 1, where there is none) and above (times the change of a).
-    scale : float
-        Makes corrections of two steps comparable; 0 where steps before were longer by factors that no double holds: then nothing does.
-    """
-
+    # (q + 1,): how the correction a changes Z
     l: np.ndarray  # noqa: E741 - the letter of the formulas above
-    error: float
-    lower: float
+    error: float  # Estimated local error is this times a
+    lower: float  # lower, higher: The same for the order below (times Z[q]; 1 at order 1, where there is none) and above (times the change of a)
     higher: float
-    scale: float
+    scale: float  # Makes corrections of two steps comparable; 0 where steps before were longer by factors that no double holds: then nothing does
 
 
 @np.errstate(over="ignore", divide="ignore", invalid="ignore")  # where step sizes differ by more than doubles hold, errors of other orders are inf
@@ -111,61 +96,44 @@ def coefficients(order: int, h: float, past: np.ndarray) -> Coefficients:
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """The past of a trajectory, never written to. What has the length of y is in the namespace and on the device of y; step sizes are on the host.
+    """The past of a trajectory, never written to."""
 
-    Attributes
-    ----------
-    Z : array
-        (q + 1, n) scaled derivatives.
-    h : float
-        Step size that scales Z.
-    past : numpy.ndarray
-        (`MAX_ORDER` + 1,) sizes of the steps before, the last one first; 0 where there was none.
-    wait : int
-        Steps until the order may change.
-    correction : array
-        (n,) a of the last step.
-    scale : float
-        `Coefficients.scale` of that step; 0 if there was none.
-    """
-
-    Z: Any
-    h: float
-    past: np.ndarray
-    wait: int
-    correction: Any
-    scale: float
+    Z: np.ndarray  # (q + 1, n) scaled derivatives
+    h: float  # Step size that scales Z
+    past: np.ndarray  # (`MAX_ORDER` + 1,) sizes of the steps before, the last one first; 0 where there was none
+    wait: int  # Steps until the order may change
+    correction: np.ndarray  # (n,) a of the last step
+    scale: float  # `Coefficients.scale` of that step; 0 if there was none
 
     @staticmethod
-    def started(y: Any, velocity: Any, h: float) -> History:
+    def started(y: np.ndarray, velocity: np.ndarray, h: float) -> History:
         """Return a past of order 1 from one value and its derivative."""
-        xp = namespace_of(y)
-        return History(xp.stack([y, h * velocity]), h, np.zeros(MAX_ORDER + 1), 2, xp.zeros_like(y), 0.0)
+        return History(np.stack([y, h * velocity]), h, np.zeros(MAX_ORDER + 1), 2, np.zeros_like(y), 0.0)
 
     @property
     def order(self) -> int:
         """The order q."""
-        return int(self.Z.shape[0]) - 1
+        return len(self.Z) - 1
 
     def rescaled(self, h: float) -> History:
         """Return the same past for another step size."""
         if h == self.h:
             return self
-        return replace(self, Z=self.Z * like(((h / self.h) ** np.arange(self.order + 1))[:, None], self.Z), h=h)
+        return replace(self, Z=self.Z * ((h / self.h) ** np.arange(self.order + 1))[:, None], h=h)
 
-    def predicted(self) -> Any:
+    def predicted(self) -> np.ndarray:
         """Return (q + 1, n): P Z, the same polynomial one step later."""
         q = self.order
-        return namespace_of(self.Z).matmul(like(_PASCAL[: q + 1, : q + 1], self.Z), self.Z)
+        return np.asarray(_PASCAL[: q + 1, : q + 1] @ self.Z)
 
     def coefficients(self) -> Coefficients:
         """Return those of the next step."""
         return coefficients(self.order, self.h, self.past)
 
-    def corrected(self, predicted: Any, c: Coefficients, correction: Any) -> History:
+    def corrected(self, predicted: np.ndarray, c: Coefficients, correction: np.ndarray) -> History:
         """Return the past after a step."""
         past = np.concatenate([[self.h], self.past[:-1]])
-        return History(predicted + _outer(c.l, correction), self.h, past, self.wait - 1, correction, c.scale)
+        return History(predicted + c.l[:, None] * correction, self.h, past, self.wait - 1, correction, c.scale)
 
     def lowered(self) -> History:
         """Return the past at the order below."""
@@ -177,7 +145,7 @@ class History:
             distance += self.past[j - 1]
             xi = distance / self.h
             l[2 : j + 3] = l[2 : j + 3] * xi + l[1 : j + 2]
-        return replace(self, Z=self.Z[:q, :] - _outer(l[:q], self.Z[q, :]), wait=q)
+        return replace(self, Z=self.Z[:q] - l[:q, None] * self.Z[q], wait=q)
 
     def raised(self) -> History:
         """Return the past at the order above."""
@@ -194,11 +162,6 @@ class History:
             l[2 : j + 3] = l[2 : j + 3] * before + l[1 : j + 2]
             before = xi
         last = float((-alpha0 - alpha1) / product) * self.correction
-        Z = namespace_of(last).concat([self.Z, last[None, :]])
-        Z[2 : q + 1, :] += _outer(l[2 : q + 1], last)
+        Z = np.vstack([self.Z, last])
+        Z[2 : q + 1] += l[2 : q + 1, None] * last
         return replace(self, Z=Z, wait=q + 2)
-
-
-def _outer(numbers: np.ndarray, v: Any) -> Any:
-    """Return (q, n): the products of numbers (q,) of the host with a vector (n,)."""
-    return like(numbers[:, None], v) * v

@@ -15,12 +15,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from mvsim.numerics.namespaces import namespace_of
-from mvsim.numerics.primitives import Places, primitives_of
+from mvsim.numerics.indexing import lookup, with_entries
 
 LARGEST_SLOPE = 260.0
 """Decimal digits of the largest dy/dx: of smaller correlations doubles hold no y. At alpha = 4 and more they would not escape before t = 10^175."""
@@ -35,92 +33,71 @@ moved by others, as one that comes from below 0 is, and its error is small besid
 
 @dataclass(frozen=True, eq=False)
 class EscapeChart:
-    """A change of variables: some coordinates get y, all others keep c.
+    """A change of variables: some coordinates get y, all others keep c."""
 
-    Attributes
-    ----------
-    index : array
-        (e,) the coordinates that get y.
-    floor : array
-        (e,) values below which y goes on along its tangent.
-    threshold : array
-        (e,) b.
-    alpha : float
-        Power of the activation.
-    """
-
-    index: Any
-    floor: Any
-    threshold: Any
-    alpha: float
+    index: np.ndarray  # (e,) the coordinates that get y
+    floor: np.ndarray  # (e,) values below which y goes on along its tangent
+    threshold: np.ndarray  # (e,) b
+    alpha: float  # Power of the activation
 
     @staticmethod
-    def at(c: Any, candidates: Any, thresholds: Any, alpha: float) -> EscapeChart:
+    def at(c: np.ndarray, candidates: np.ndarray, thresholds: np.ndarray, alpha: float) -> EscapeChart:
         """Return the chart of those of the ``candidates`` (a,) that lie between 0 and their threshold (a,) at c (n,)."""
         x = c[candidates]
         inside = (x > smallest(alpha) * thresholds) & (x < thresholds) & (alpha >= 2.0)
         return EscapeChart(candidates[inside], 0.5 * x[inside], thresholds[inside], alpha)
 
-    def others(self, candidates: Any, thresholds: Any, alpha: float) -> EscapeChart:
+    def others(self, candidates: np.ndarray, thresholds: np.ndarray, alpha: float) -> EscapeChart:
         """Return a chart of those of the ``candidates`` (a,) that are not on this one, for all of their values; floors are at `LATE`.
 
         They were below 0 when the chart was made, or beyond their threshold, and are stepped as they are. One that comes up later escapes as any
         other: (alpha - 2) times the relative error of it is that of the time it takes.
         """
-        off = (primitives_of(candidates).lookup(self.index, candidates) < 0) & (alpha >= 2.0)
+        off = (lookup(self.index, candidates) < 0) & (alpha >= 2.0)
         return EscapeChart(candidates[off], LATE * thresholds[off], thresholds[off], alpha)
 
-    def within(self, index: Any) -> EscapeChart:
+    def within(self, index: np.ndarray) -> EscapeChart:
         """Return the chart for vectors that hold the coordinates ``index`` alone, none twice."""
-        here = primitives_of(index).lookup(index, self.index)
-        kept = here >= 0
-        return EscapeChart(here[kept], self.floor[kept], self.threshold[kept], self.alpha)
+        place = lookup(index, self.index)
+        kept = place >= 0
+        return EscapeChart(place[kept], self.floor[kept], self.threshold[kept], self.alpha)
 
-    def of(self, y: Any) -> Any:
-        """Return (e,): the entries of a vector (n,) for the coordinates of the chart."""
-        return y[self.index]
-
-    def slope(self, c: Any) -> Any:
+    def slope(self, c: np.ndarray) -> np.ndarray:
         """Return (n,): dy/dc of every coordinate at c (n,)."""
-        return self.places.among(1.0, (self.threshold / self._inside(self.of(c))) ** (self.alpha - 1.0), c)
+        return with_entries(np.ones_like(c), self.index, (self.threshold / self._inside(c[self.index])) ** (self.alpha - 1.0))
 
-    def to_y(self, c: Any) -> Any:
+    def to_y(self, c: np.ndarray) -> np.ndarray:
         """Return the coordinates (n,) of correlations c (n,)."""
-        xp, x, b = namespace_of(c), self.of(c), self.threshold
+        x, b = c[self.index], self.threshold
         inside = self._inside(x)
-        below = self._power_integral(inside) + (b / inside) ** (self.alpha - 1.0) * xp.minimum(x - inside, 0.0)
-        return self.places.written(c, xp.where(x >= b, x, below))
+        below = self._power_integral(inside) + (b / inside) ** (self.alpha - 1.0) * np.minimum(x - inside, 0.0)
+        return with_entries(c, self.index, np.where(x >= b, x, below))
 
-    def to_c(self, y: Any) -> Any:
+    def to_c(self, y: np.ndarray) -> np.ndarray:
         """Return the correlations (n,) of coordinates y (n,)."""
-        xp, on_chart, b, (lowest, tangent) = namespace_of(y), self.of(y), self.threshold, self._at_floor
-        inside = self._power_inverse(xp.minimum(xp.maximum(on_chart, lowest), b))
-        below = xp.where(on_chart < lowest, self.floor + (on_chart - lowest) * tangent, inside)
-        return self.places.written(y, xp.where(on_chart >= b, on_chart, below))
+        on_chart, b, (lowest, tangent) = y[self.index], self.threshold, self._at_floor
+        inside = self._power_inverse(np.minimum(np.maximum(on_chart, lowest), b))
+        below = np.where(on_chart < lowest, self.floor + (on_chart - lowest) * tangent, inside)
+        return with_entries(y, self.index, np.where(on_chart >= b, on_chart, below))
 
-    def waiting(self, y: Any) -> Any:
+    def waiting(self, y: np.ndarray) -> np.ndarray:
         """Return (e,) bool: whether each coordinate of the chart is still below its threshold."""
-        return self.of(y) < self.threshold
+        return y[self.index] < self.threshold
 
-    def curved(self, y: Any) -> Any:
+    def curved(self, y: np.ndarray) -> np.ndarray:
         """Return the coordinates at which y is not a straight function of c: between their floor and their threshold."""
-        return self.index[self.waiting(y) & (self.of(y) > self._at_floor[0])]
+        return self.index[self.waiting(y) & (y[self.index] > self._at_floor[0])]
 
-    def scale(self, c: Any) -> Any:
+    def scale(self, c: np.ndarray) -> np.ndarray:
         """Return (e,): the change of each coordinate of the chart at c (n,) that changes the time until it escapes by about that time itself.
 
         It is (|y| + b) / (dy/dc), and inf beyond the threshold b.
         """
-        xp, y = namespace_of(c), self.to_y(c)
-        scale = (xp.abs(self.of(y)) + self.threshold) / self.of(self.slope(c))
-        return xp.where(self.waiting(y), scale, xp.full_like(scale, math.inf))
+        y = self.to_y(c)
+        scale = (np.abs(y[self.index]) + self.threshold) / self.slope(c)[self.index]
+        return np.where(self.waiting(y), scale, math.inf)
 
-    def number_waiting(self, y: Any) -> int:
-        """Return how many coordinates of the chart are still below their threshold."""
-        xp = namespace_of(y)
-        return int(xp.sum(xp.astype(self.waiting(y), xp.int64)))
-
-    def time_to_escape(self, on_chart: Any, speed: Any) -> float:
+    def time_to_escape(self, on_chart: np.ndarray, speed: np.ndarray) -> float:
         """Return the time until the next of the coordinates of the chart, at ``on_chart`` (e,) with ``speed`` (e,), escapes; inf if none does.
 
         Coordinates within two thresholds of their threshold are about to escape, and do not count.
@@ -128,39 +105,32 @@ class EscapeChart:
         to_go = self.threshold - on_chart
         approaching = (to_go > 2.0 * self.threshold) & (speed > 1e-300)
         with np.errstate(over="ignore"):  # beyond any time
-            times = to_go[approaching] / speed[approaching]
-        return float(namespace_of(times).min(times)) if times.shape[0] else math.inf
+            return float((to_go[approaching] / speed[approaching]).min(initial=math.inf))
 
     @cached_property
-    def places(self) -> Places:
-        """Indices of the coordinates of the chart, as what writes values there."""
-        return primitives_of(self.index).places(self.index)
-
-    @cached_property
-    def _at_floor(self) -> tuple[Any, Any]:
+    def _at_floor(self) -> tuple[np.ndarray, np.ndarray]:
         """(e,) each: y and dx/dy at the floor."""
         return self._power_integral(self.floor), (self.floor / self.threshold) ** (self.alpha - 1.0)
 
-    def _inside(self, x: Any) -> Any:
-        xp = namespace_of(x)
-        return xp.minimum(xp.maximum(x, self.floor), self.threshold)
+    def _inside(self, x: np.ndarray) -> np.ndarray:
+        return np.minimum(np.maximum(x, self.floor), self.threshold)
 
-    def _power_integral(self, x: Any) -> Any:
+    def _power_integral(self, x: np.ndarray) -> np.ndarray:
         """Return y(x) for x in (0, b]."""
-        xp, b, power = namespace_of(x), self.threshold, self.alpha - 2.0
+        b, power = self.threshold, self.alpha - 2.0
         if power == 0.0:
-            return b + b * xp.log(x / b)
+            return b + b * np.log(x / b)
         if power < CANCELS:
-            return b - b / power * xp.expm1(power * xp.log(b / x))
+            return b - b / power * np.expm1(power * np.log(b / x))
         return b - b / power * ((b / x) ** power - 1.0)
 
-    def _power_inverse(self, y: Any) -> Any:
+    def _power_inverse(self, y: np.ndarray) -> np.ndarray:
         """Return x(y) for y <= b."""
-        xp, b, power = namespace_of(y), self.threshold, self.alpha - 2.0
+        b, power = self.threshold, self.alpha - 2.0
         if power == 0.0:
-            return b * xp.exp((y - b) / b)
+            return b * np.exp((y - b) / b)
         if power < CANCELS:
-            return b * xp.exp(-xp.log1p(power * (b - y) / b) / power)
+            return b * np.exp(-np.log1p(power * (b - y) / b) / power)
         return b * (1.0 + power * (b - y) / b) ** (-1.0 / power)
 
 

@@ -16,14 +16,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from mvsim.flow.bdf import History
-from mvsim.numerics.namespaces import namespace_of
-from mvsim.numerics.primitives import primitives_of
-from mvsim.numerics.vectors import length, like
+from mvsim.numerics.norm import length
 
 FIRST = 1e-3
 """First step of a trajectory in x: its variable is the time itself."""
@@ -54,24 +51,21 @@ def size_of(time: float, B: float) -> float:
     return LONGEST if time >= B * math.expm1(LONGEST) else math.log1p(time / B)
 
 
-def in_frame(history: History, change: Any, B: float) -> History:
+def in_frame(history: History, change: np.ndarray, B: float) -> History:
     """Return the past in a frame that moves slower by ``change`` (n,), in units of t, than the present one.
 
     From it y moves by change (t - t_0) more, of which all derivatives by x are change B at x = 0. What moves at constant speed in t is at rest in a
-    frame that moves with it; no polynomial in x is as exact. The correction of the last step stays, though it was made in the present frame: it only
-    helps to choose the order.
+    frame that moves with it; no polynomial in x is as exact. The correction of the last step stays as it is: it only helps to choose the order.
     """
-    xp = namespace_of(change)
-    affected = xp.nonzero(change)[0]
-    if not affected.shape[0]:
+    moving = np.flatnonzero(change)
+    if not len(moving):
         return history
-    terms = B * np.cumprod(history.h / np.arange(1, history.order + 1))
-    slopes = history.Z[1:, :]
-    moved = xp.take(slopes, affected, axis=1) + like(terms[:, None], change) * change[affected]
-    return replace(history, Z=xp.concat([history.Z[:1, :], primitives_of(change).places(affected).written(slopes, moved)]))
+    Z = history.Z.copy()
+    Z[1:, moving] += B * np.cumprod(history.h / np.arange(1, history.order + 1))[:, None] * change[moving]
+    return replace(history, Z=Z)
 
 
-def wound(history: History, B: float, weight: Any) -> tuple[History, float]:
+def with_smaller_clock(history: History, B: float, weight: np.ndarray) -> tuple[History, float]:
     """Return the same past for a smaller B, and that; or both as they are.
 
     They stay if steps are not short enough, the past reaches too far back, or the past is not smoother in the new variable: if its last
@@ -93,8 +87,8 @@ def wound(history: History, B: float, weight: Any) -> tuple[History, float]:
         powers[:, exponent] = np.convolve(powers[:, exponent - 1], series)[: q + 1]
     old_exponent, new_exponent = np.arange(q + 1), np.arange(q + 1)[:, None]
     change = powers * new_h ** np.maximum(new_exponent - old_exponent, 0) * (ratio * new_h / h) ** old_exponent
-    Z = namespace_of(history.Z).matmul(like(change, history.Z), history.Z)
-    last, before = (length(each[q, : weight.shape[0]] / weight) for each in (Z, history.Z))
+    Z = change @ history.Z
+    last, before = (length(each[q, : len(weight)] / weight) for each in (Z, history.Z))
     if not last < before:
         return history, B
     places = -np.log1p(-ago[: q + 1] / ratio)

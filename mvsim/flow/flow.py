@@ -7,13 +7,13 @@
    `stepper`) pass over the fast scale. If the loss is a mean over single points, their residuals fall after an escape, and relaxation slows down with
    them. So steps are made in the logarithm of time, counted from a moment that `clock` chooses by how smooth the trajectory is. What moves
    at constant speed in time is held in a frame that moves with it (`clock.in_frame`).
-   Equations of steps are solved by a fixed-point iteration that remembers how the field has changed along its last moves (`secants`); it is
+   Equations of steps are solved by a fixed-point iteration that remembers how the field has changed along its last moves (`secants`). It is
    preconditioned by (I + gamma H)^-1 with the part of the Hessian that is stiff, which the field gives
-   (`mvsim.numerics.arrow_matrix.Curvature`), and evaluates the escaped neurons alone (`near`). Where escaped neurons stay in balance with noise for
-   so long that this is not enough, the whole Hessian of the escaped neurons is formed once the failed equations have cost as much as forming it; but
-   only if it has at most `near.MOST_COLUMNS` columns and no neuron rests. Directions in which no force acts, which its rounding hides from very long
-   steps, are treated apart (`null_directions`). Of a field that gives no Hessian equations are solved by Newton's method and GMRES (`newton`,
-   `krylov`).
+   (`mvsim.numerics.arrow_matrix.Curvature`), and evaluates the escaped neurons alone (`linearisation`). Where escaped neurons stay in balance with
+   noise for so long that this is not enough, the whole Hessian of the escaped neurons is formed once the failed equations have cost as much as
+   forming it; but only if it has at most `linearisation.MOST_COLUMNS` columns and no neuron rests. Directions in which no force acts, which its
+   rounding hides from very long steps, are treated apart (`null_directions`). Of a field that gives no Hessian equations are solved by Newton's
+   method and GMRES (`newton`, `krylov`).
 3. *The scale of errors.* The cross-entropy falls as exp(-margin), so that outputs have to be resolved absolutely, however large correlations
    are. The field gives what change of each coordinate counts (`mvsim.multi_view.objectives.scales`), `system` also bounds errors by the time to an
    escape, and `error_size` makes one number of the errors of all coordinates.
@@ -41,19 +41,17 @@ from mvsim.base.errors import DivergedError, StalledError
 from mvsim.base.options import document_options
 from mvsim.flow.arrays import pack
 from mvsim.flow.base import MARKS_PER_DECADE, State, Visit
-from mvsim.flow.carried import Memory, unpack_memory
 from mvsim.flow.chart import EscapeChart
 from mvsim.flow.clock import time_of
 from mvsim.flow.flow_integrator import LAST_TIME, FlowIntegrator
-from mvsim.flow.followed import Followed
-from mvsim.flow.resting import Resting
+from mvsim.flow.flow_memory import Memory, unpack_memory
+from mvsim.flow.resting import RestState
 from mvsim.flow.stalls import fall_while_time_doubles, gets_further, has_stalled, slowness
+from mvsim.flow.stepped_system import SteppedSystem
 from mvsim.flow.stepper import GaveUpError, Stepper
 from mvsim.flow.stepper_state import StepperState
 from mvsim.flow.system import Bounds, ChartedField
-from mvsim.numerics.namespaces import namespace_of
-from mvsim.numerics.norm import norm
-from mvsim.numerics.vectors import flat, integers_like, largest, numbers
+from mvsim.numerics.norm import largest, norm
 
 MARK_EVERY = 20
 """Steps between two marks where time hardly moves; where it does, marks are as close as `MARKS_PER_DECADE`."""
@@ -64,12 +62,11 @@ tests hold the time between the escapes of two views to 5 % at rtol 1e-3."""
 
 GROWTH_THAT_SEES_NOISE = 1.5
 """Most growth of the time that a step takes over that of the step before, whatever the error: the response of a neuron to noise decays as a power of
-time, and a step that is much longer does not see it. In the one flow of the study `flow_designs` a factor of 3 makes no difference. Steps of one size
-h in the logarithm of time grow by e^h, so that where this binds, h tends to ln 1.5."""
+time, and a step that is much longer does not see it. Steps of one size h in the logarithm of time grow by e^h, so that where this binds, h tends to
+ln 1.5."""
 
 GROWTH_WHEN_QUIET, QUIET = 5.0, 1e-5
-"""The same after a step whose error was so small a part of the tolerance, as where nothing escapes or relaxes. No study compares
-other values."""
+"""The same after a step whose error was so small a part of the tolerance, as where nothing escapes or relaxes."""
 
 RISE = 10.0
 """Most that ln J at the end of a step may exceed its least value at a mark so far, in relative tolerances."""
@@ -99,100 +96,93 @@ class GradientFlow(FlowIntegrator):
     called = "the gradient flow"
 
     def is_mark(self, state: State) -> bool:
-        """Whether it is a mark."""
         return state.memory is None or state.memory.marked == state.step
 
     def pack(self, memory: Any) -> dict[str, np.ndarray]:
-        """Return the memory as arrays."""
         return {} if memory is None else pack(memory)
 
     def unpack(self, arrays: Mapping[str, np.ndarray]) -> Memory | None:
-        """Return the memory that was packed."""
         return unpack_memory(arrays)
 
     def trajectory(self, state: State, t_end: float) -> Iterator[Visit]:
-        """Yield every step."""
         memory = state.memory
         if memory is None:
             try:
                 state, memory = self._started(state, t_end)
             except DivergedError as error:
                 raise DivergedError(f"{error}, at t = {state.time:.6g} (step {state.step})") from None
-        followed = self._followed(memory, state)
-        stepper = Stepper(followed.system)
+        stepped = self._stepped(memory, state)
+        stepper = Stepper(stepped.system)
         cut = state.step == 0 and memory.size > t_end - state.time
         while state.time < t_end:
-            system, spent = followed.system, followed.evaluations
+            system, spent = stepped.system, stepped.evaluations
             left = t_end - state.time
             growth = GROWTH_WHEN_QUIET if memory.stepper.error < QUIET else GROWTH_THAT_SEES_NOISE
-            wanted = min(growth * memory.size, _way_to_escape(system.chart, memory.stepper))
-            cut = cut or left < min(wanted, time_of(memory.stepper.history.h, memory.stepper.clock))  # no step of a flow that goes on
-            longest = min(left, wanted)
+            longest = min(growth * memory.size, _way_to_escape(system.chart, memory.stepper))
+            cut = cut or left < min(longest, time_of(memory.stepper.history.h, memory.stepper.clock))  # no step of a flow that goes on
             highest = memory.lowest + RISE * self.rtol
             bounds = Bounds(memory.log_loss, highest, memory.marked_log_loss, memory.marked_integral, IMBALANCE * self.rtol)
             try:
-                after, size = stepper.step(memory.stepper, longest, partial(system.gains, bounds))
+                after, size = stepper.step(memory.stepper, min(left, longest), partial(system.gains, bounds))
             except (GaveUpError, DivergedError) as error:
                 raise StalledError(self._where(str(error), state, memory, system)) from None
-            n = system.size
             done = size >= left * (1.0 - 1e-14)
             time, lost = added(state.time, memory.time_lost, size)
             time = t_end if done else time
             step = state.step + 1
             mark = done or step >= memory.marked + MARK_EVERY or time > memory.marked_time * 10.0 ** (1.0 / MARKS_PER_DECADE)
-            y = after.history.Z[0, :n]
-            escaped = system.chart.number_waiting(memory.stepper.history.Z[0, :n]) != system.chart.number_waiting(y)
+            escaped = _number_waiting(system, memory.stepper) != _number_waiting(system, after)
             if escaped:
-                after = replace(after, unsolved=0)  # of before the escape, whose system was another
+                after = replace(after, unsolved=0, form_hessian=False)  # of before the escape, whose system was another
             try:
-                arrival = followed.arrived(after, memory.resting.later(size), mark, escaped)
+                end = stepped.end_of_step(after, memory.resting.after(size), mark, escaped)
             except DivergedError as error:
                 raise DivergedError(f"{error}, at t = {time:.6g} (step {step})") from None
             since = 0.0 if escaped else memory.since_escape + size
             moving = escaped or gets_further(since, memory.moving_since)
             memory = replace(
                 memory,
-                resting=arrival.resting,
-                stepper=arrival.stepper,
+                resting=end.resting,
+                stepper=end.stepper,
                 size=size,
                 time_lost=lost,
-                log_loss=arrival.log_loss,
-                lowest=min(memory.lowest, arrival.log_loss) if mark else memory.lowest,
-                marked_log_loss=arrival.log_loss if mark else memory.marked_log_loss,
+                log_loss=end.log_loss,
+                lowest=min(memory.lowest, end.log_loss) if mark else memory.lowest,
+                marked_log_loss=end.log_loss if mark else memory.marked_log_loss,
                 marked_integral=0.0 if mark else memory.marked_integral + system.gained,
-                largest=followed.saw(arrival.c),
+                largest=stepped.note_largest(end.c),
                 marked=step if mark else memory.marked,
                 marked_time=time if mark else memory.marked_time,
                 since_escape=since,
                 moving_step=step if moving else memory.moving_step,
                 moving_since=since if moving else memory.moving_since,
             )
-            evaluations = state.evaluations + followed.evaluations - spent
-            dissipation, log_dissipation = numbers(arrival.stepper.history.Z[0, -2:])
-            state = State(step, time, arrival.c, evaluations, dissipation, log_dissipation, memory)
-            if arrival.renewed:
-                followed = self._followed(memory, state)
-                stepper = Stepper(followed.system)
+            evaluations = state.evaluations + stepped.evaluations - spent
+            dissipation, log_dissipation = end.stepper.history.Z[0, -2:].tolist()
+            state = State(step, time, end.c, evaluations, dissipation, log_dissipation, memory)
+            if end.renewed:
+                stepped = self._stepped(memory, state)
+                stepper = Stepper(stepped.system)
             yield Visit(state, mark=mark, resumable=not (cut or done))
             if has_stalled(state.step - memory.moving_step, self.rtol):
-                raise StalledError(self._where(slowness(state.step - memory.moving_step), state, memory, followed.system))
+                raise StalledError(self._where(slowness(state.step - memory.moving_step), state, memory, stepped.system))
 
     def _started(self, state: State, t_end: float) -> tuple[State, Memory]:
         """Return the beginning of a trajectory that has no past."""
-        c = flat(state.c)
+        c = state.c.ravel()
         chart = EscapeChart.at(c, *self.field.escaping)
         reach = largest(c) + largest(self.field.escaping.threshold)
-        followed = Followed(self.field, chart, Resting.nothing(c), state.c.shape, self.rtol, reach)
-        system = followed.system
+        whole = SteppedSystem(self.field, chart, RestState.nothing(), state.c.shape, self.rtol, reach)
+        system = whole.system
         y = chart.to_y(c)
         velocity = system.rate(y)
         fastest = largest(velocity / system.tolerance(y).step)
         size = min(1.0 / max(fastest, 1.0 / LAST_TIME), 2.0 * (t_end - state.time))
-        resting = followed.started(state.c, y, velocity)
-        stepped = resting.stepped if resting.some else integers_like(c.shape[0], c)
-        beginning = Stepper(system).started(y[stepped], [state.dissipation, state.log_dissipation], size, velocity[stepped])
-        log_loss = system.log_loss(state.c)
-        state = replace(state, evaluations=state.evaluations + followed.evaluations)
+        resting = whole.rest_at_start(state.c, y, velocity)
+        index = resting.stepped if resting.any else np.arange(len(c))
+        beginning = Stepper(system).started(y[index], [state.dissipation, state.log_dissipation], size, velocity[index])
+        log_loss = system.log_loss(c)
+        state = replace(state, evaluations=state.evaluations + whole.evaluations)
         memory = Memory(
             chart=chart,
             resting=resting,
@@ -212,26 +202,26 @@ class GradientFlow(FlowIntegrator):
         )
         return state, memory
 
-    def _followed(self, memory: Memory, state: State) -> Followed:
-        return Followed(self.field, memory.chart, memory.resting, state.c.shape, self.rtol, memory.largest)
+    def _stepped(self, memory: Memory, state: State) -> SteppedSystem:
+        return SteppedSystem(self.field, memory.chart, memory.resting, state.c.shape, self.rtol, memory.largest)
 
     def _where(self, what: str, state: State, memory: Memory, system: ChartedField) -> str:
         """Say where a trajectory stopped, and which correlation moves most for its tolerance."""
         where = f"at t = {state.time:.6g} (step {state.step}, last step size {memory.size:.3g})"
-        advice = "as a new run, a smaller rtol may help, or integrator cvode"
-        return "; ".join([f"the flow has stalled: {what}, {where}", *self._motion_there(state, memory, system), advice])
+        advice = "as a new run, a smaller rtol may help"
+        return "; ".join([f"the flow has stalled: {what}, {where}", *self._motion_at(state, memory, system), advice])
 
-    def _motion_there(self, state: State, memory: Memory, system: ChartedField) -> list[str]:
+    def _motion_at(self, state: State, memory: Memory, system: ChartedField) -> list[str]:
         """Say what still moves at a state; nothing if the field cannot be evaluated there."""
         y = memory.stepper.history.Z[0, : system.size]
         try:
-            speeds = namespace_of(y).abs(system.rate(y))
+            speeds = np.abs(system.rate(y))
             loss, gradient = self.field.loss_and_gradient(0, state.c)
         except DivergedError:
             return []
-        worst = int(namespace_of(y).argmax(speeds / system.tolerance(y).step))
-        fastest = f"{system.field.component(worst)} = {float(system.chart.to_c(y)[worst]):.4g} changes most relative to its tolerance"
-        return [fastest, fall_while_time_doubles(state.time, loss, norm(flat(gradient)))]
+        worst = int((speeds / system.tolerance(y).step).argmax())
+        fastest = f"{system.field.component(worst)} = {system.chart.to_c(y)[worst]:.4g} changes most relative to its tolerance"
+        return [fastest, str(fall_while_time_doubles(state.time, loss, norm(gradient)))]
 
 
 def added(time: float, lost: float, size: float) -> tuple[float, float]:
@@ -241,8 +231,13 @@ def added(time: float, lost: float, size: float) -> tuple[float, float]:
     return total, step - (total - time)
 
 
+def _number_waiting(system: ChartedField, stepper: StepperState) -> int:
+    """Return how many coordinates of the chart are still below their threshold."""
+    return int(system.chart.waiting(stepper.history.Z[0]).sum())
+
+
 def _way_to_escape(chart: EscapeChart, stepper: StepperState) -> float:
     """Return how long the next step may be: a part of the way to the next escape at the present speeds."""
-    Z = stepper.history.Z
-    speed = chart.of(Z[1, :]) / (stepper.history.h * stepper.clock) + chart.of(stepper.drift)
-    return APPROACH * chart.time_to_escape(chart.of(Z[0, :]), speed)
+    Z, index = stepper.history.Z, chart.index
+    speed = Z[1, index] / (stepper.history.h * stepper.clock) + stepper.drift[index]
+    return APPROACH * chart.time_to_escape(Z[0, index], speed)

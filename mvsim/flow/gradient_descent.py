@@ -9,13 +9,11 @@ from typing import Annotated, Any
 import numpy as np
 import pydantic
 
-from mvsim.base.counted import counted
+from mvsim.base.echo import quantity
 from mvsim.base.errors import DivergedError, UsageError
 from mvsim.base.inputs import check_positive
 from mvsim.base.options import document_options
-from mvsim.flow.base import Field, Integrator, State, Visit, next_log_mark
-from mvsim.multi_view.parameters import Deviation
-from mvsim.numerics.vectors import all_finite
+from mvsim.flow.base import Deviation, Field, Integrator, State, Visit, next_log_mark
 
 MOST_STEPS = 1e15
 """Beyond this nobody waits, and steps could not be counted exactly."""
@@ -47,11 +45,9 @@ class GradientDescent(Integrator):
 
     @staticmethod
     def check_option(value: Any) -> float:
-        """Return a step size as a float, or raise `UsageError`."""
         return check_positive("eta", value)
 
     def options(self) -> dict[str, Any]:
-        """Return what fixes the steps."""
         return {"name": self.name, "learning_rate": self.learning_rate}
 
     def deviations(self) -> list[Deviation]:
@@ -60,14 +56,12 @@ class GradientDescent(Integrator):
         return [Deviation("eta", value, "O(1/poly(k))", f"eta = {value} where the theorems ask for O(1/poly(k))")]
 
     def horizon(self, t_end: float | None) -> float:
-        """Return the time to stop at, by default that of the last step that the field says is affordable; refuse more than `MOST_STEPS`."""
         if t_end is None:
             return self.field.affordable * self.learning_rate
         return self.check_steps(t_end, self.learning_rate)
 
     @staticmethod
     def check_steps(t_end: float, value: float) -> float:
-        """Return a time to end at, or raise `UsageError` if a step size takes more than `MOST_STEPS` to it."""
         if t_end / value > MOST_STEPS:
             raise UsageError(f"eta={value:g}, t_end={t_end:g}: more than {MOST_STEPS:g} steps; use a larger eta or a smaller t_end")
         return t_end
@@ -77,16 +71,14 @@ class GradientDescent(Integrator):
         return max(1, math.ceil(t_end / self.learning_rate * (1.0 - 1e-12)))
 
     def is_mark(self, state: State) -> bool:
-        """Whether this step is one of the log-spaced ones (or step 0)."""
         return state.step == 0 or next_log_mark(state.step - 1) == state.step
 
     def trajectory(self, state: State, t_end: float) -> Iterator[Visit]:
-        """Yield every step; marks are log-spaced."""
         last = self.steps_until(t_end)
         while state.step < last:
             with np.errstate(over="ignore", invalid="ignore"):  # the next lines name what numpy would only warn of
                 c = state.c - self.learning_rate * self.gradient(state)
-            if not all_finite(c):
+            if not np.isfinite(c).all():
                 raise DivergedError(self._too_large(f"the correlations are not finite after step {state.step + 1}"))
             state = State(state.step + 1, (state.step + 1) * self.learning_rate, c, state.evaluations + 1, math.nan, math.nan)
             yield Visit(state, mark=self.is_mark(state) or state.step == last, resumable=True)
@@ -103,5 +95,4 @@ class GradientDescent(Integrator):
         return f"eta={self.learning_rate:g}: {what}; use a smaller step size (the run's sharpness tells the limit 2 / lambda_max)"
 
     def clock(self, state: State) -> str:
-        """Say how many steps of which size."""
-        return f"{counted(state.step, 'step')} of gradient descent with eta = {self.learning_rate:g}"
+        return f"{quantity(state.step, 'step')} of gradient descent with eta = {self.learning_rate:g}"

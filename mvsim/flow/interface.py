@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from mvsim.flow.base import Units
-from mvsim.flow.near import Near
+from mvsim.flow.linearisation import Linearisation
 
 
 class Motion(NamedTuple):
     """One end of a step: y and its velocity, (n,) each."""
 
-    y: Any
-    velocity: Any
+    y: np.ndarray
+    velocity: np.ndarray
 
 
 Judge = Callable[[float, Motion, Motion], np.ndarray | None]
@@ -25,17 +25,17 @@ Judge = Callable[[float, Motion, Motion], np.ndarray | None]
 class System(Protocol):
     """What a stepper integrates: y' = rate(y) on (n,) arrays."""
 
-    def rate(self, y: Any) -> Any:
+    def rate(self, y: np.ndarray) -> np.ndarray:
         """Return y'; raise `DivergedError` if it is not finite."""
 
-    def tolerance(self, y: Any) -> Units:
+    def tolerance(self, y: np.ndarray) -> Units:
         """Return the errors, (n,) each, that a step at y and what is left of its equation may have."""
 
-    def near(self, y: Any) -> Near | None:
+    def linearisation(self, y: np.ndarray) -> Linearisation | None:
         """Return what is known of the system near y, None if it tells nothing."""
 
     def spent(self, products: int) -> None:
         """Count products with the Hessian."""
 
-    def steady(self, y: Any) -> Any:
+    def steady(self, y: np.ndarray) -> np.ndarray:
         """Return (a,): coordinates that move at almost constant speed at y."""

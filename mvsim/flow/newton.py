@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from mvsim.flow.krylov import gmres
-from mvsim.numerics.namespaces import namespace_of
-from mvsim.numerics.vectors import all_finite, length
+from mvsim.numerics.norm import length
 
 ITERATIONS = 3
 """Most corrections of one step."""
@@ -34,68 +33,38 @@ DIFFERENCE = 1e-2
 
 
 class ImplicitEquation(NamedTuple):
-    """a = gamma f(predicted + a) - velocity, to be solved for a.
+    """a = gamma f(predicted + a) - velocity, to be solved for a."""
 
-    Attributes
-    ----------
-    f : callable
-        Right-hand side, (n,) -> (n,).
-    gamma : float
-        Step size over the leading coefficient of the formula.
-    predicted : array
-        (n,) prediction of y.
-    velocity : array
-        (n,) gamma times its derivative.
-    """
-
-    f: Callable[[Any], Any]
-    gamma: float
-    predicted: Any
-    velocity: Any
+    f: Callable[[np.ndarray], np.ndarray]  # Right-hand side, (n,) -> (n,)
+    gamma: float  # Step size over the leading coefficient of the formula
+    predicted: np.ndarray  # (n,) prediction of y
+    velocity: np.ndarray  # (n,) gamma times its derivative
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The solution of the equation of a step.
+    """The solution of the equation of a step."""
 
-    Attributes
-    ----------
-    correction : array
-        (n,) a.
-    rate : float
-        Factor by which corrections shrank, an estimate for the next step.
-    """
-
-    correction: Any
-    rate: float
+    correction: np.ndarray  # (n,) a
+    rate: float  # Factor by which corrections shrank, an estimate for the next step
 
 
-def solve_by_newton(equation: ImplicitEquation, weight: Any, allowed: float, rate: float) -> Solution | None:
+def solve_by_newton(equation: ImplicitEquation, weight: np.ndarray, allowed: float, rate: float) -> Solution | None:
     """Return the solution, or None if the corrections do not shrink.
 
-    The linear systems (1 - gamma f') x = r are solved in units of the tolerance.
-
-    Parameters
-    ----------
-    equation : ImplicitEquation
-        What is solved.
-    weight : array
-        (n,) tolerances.
-    allowed : float
-        Root mean square of a that the error of the step allows, in units of the tolerance.
-    rate : float
-        `Solution.rate` of the step before, 1 at first.
+    The linear systems (1 - gamma f') x = r are solved in units of the tolerances ``weight`` (n,). The error of the step allows a root mean square of
+    a of ``allowed`` such units; ``rate`` is `Solution.rate` of the step before, 1 at first.
     """
     f, gamma, predicted, velocity = equation
-    root = math.sqrt(predicted.shape[0])
+    root = math.sqrt(len(predicted))
     enough = SOLVED * allowed
-    correction = namespace_of(predicted).zeros_like(predicted)
+    correction = np.zeros_like(predicted)
     before = math.inf
     for iteration in range(ITERATIONS):
         y = predicted + correction
         slope = f(y)
 
-        def product(v: Any, y: Any = y, slope: Any = slope) -> Any:
+        def product(v: np.ndarray, y: np.ndarray = y, slope: np.ndarray = slope) -> np.ndarray:
             direction = v * weight
             step = DIFFERENCE * root / max(length(v), 1e-300)
             return (direction - gamma * (f(y + step * direction) - slope) / step) / weight
@@ -105,7 +74,7 @@ def solve_by_newton(equation: ImplicitEquation, weight: Any, allowed: float, rat
             change, _ = gmres(product, defect, LINEARLY * enough * root, KRYLOV)
             correction = correction + weight * change
             size = length(change) / root
-        if not math.isfinite(size) or not all_finite(defect) or (iteration and size > max(2.0 * before, enough)):
+        if not math.isfinite(size) or not np.isfinite(defect).all() or (iteration and size > max(2.0 * before, enough)):
             return None
         if iteration:
             rate = max(FORGOTTEN * rate, size / before)

@@ -26,13 +26,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from mvsim.numerics.namespaces import namespace_of
-from mvsim.numerics.primitives import primitives_of
-from mvsim.numerics.vectors import integers_like, largest, length, numbers
+import numpy as np
 
-Preconditioner = Callable[[Any, Any], Any]
+from mvsim.numerics.indexing import entries, lookup
+from mvsim.numerics.norm import largest, length
+
+Preconditioner = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """(r, rest) -> P^-1 r, for r = force - rest (s,), or for many, (p, s) each."""
 
 ROUNDING = 1e-14
@@ -51,124 +51,96 @@ LOST = 1e10
 
 @dataclass(frozen=True, eq=False)
 class NullDirections:
-    """Some such directions.
+    """Some such directions."""
 
-    Attributes
-    ----------
-    basis : array
-        (s, q) N, a column for each, orthonormal.
-    stiffness : array
-        (q,) of each the mean of the squared scales of its coordinates, weighted by its squared components.
-    error : array
-        (s, q) how far each component may be off. A force along a direction counts as 0 where it is no more than such errors make.
-    """
-
-    basis: Any
-    stiffness: Any
-    error: Any
+    basis: np.ndarray  # (s, q) N, a column for each, orthonormal
+    stiffness: np.ndarray  # (q,) of each the mean of the squared scales of its coordinates, weighted by its squared components
+    error: np.ndarray  # (s, q) how far each component may be off. A force along a direction counts as 0 where it is no more than such errors make.
 
     @staticmethod
-    def of(H: Any, neuron: Any) -> NullDirections:
-        """Return those that lie within one neuron; others, of several neurons together, are not looked for.
+    def of(H: np.ndarray, neuron: np.ndarray) -> NullDirections:
+        """Return those of H (s, s) that lie within one neuron, where ``neuron`` (s,) is that of each coordinate."""
+        scaled, scale = equilibrated(H)
+        parts = [(H[:, :0], scale[:0], H[:, :0])]
+        for number in np.unique(neuron):
+            own = np.where(neuron == number, scale * scale, 0.0)
+            index = np.flatnonzero(own > SOFT * largest(own))
+            if len(index):
+                own_part = _of_one_neuron(np.take(scaled, index, axis=1), scale[index]).at_places(lookup(index, np.arange(len(H))))
+                parts.append((own_part.basis, own_part.stiffness, own_part.error))
+        return NullDirections(*(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)))
 
-        Parameters
-        ----------
-        H : array
-            (s, s) symmetric.
-        neuron : array
-            (s,) integers: the neuron of each coordinate.
-        """
-        xp, (scaled, scale) = namespace_of(H), equilibrated(H)
-        every, parts = integers_like(H.shape[0], H), [(H[:, :0], scale[:0], H[:, :0])]
-        for one in numbers(xp.unique_values(neuron)):
-            own = xp.where(neuron == int(one), scale * scale, xp.zeros_like(scale))
-            index = xp.nonzero(own > SOFT * largest(own))[0]
-            if index.shape[0]:
-                found = _of_one_neuron(xp.take(scaled, index, axis=1), xp.take(scale, index))
-                placed = found.at_places(primitives_of(index).lookup(index, every))
-                parts.append((placed.basis, placed.stiffness, placed.error))
-        return NullDirections(*(xp.concat(part, axis=-1) for part in zip(*parts, strict=True)))
-
-    def only(self, chosen: Any) -> NullDirections:
+    def only(self, chosen: np.ndarray) -> NullDirections:
         """Return those that are chosen (q,)."""
-        xp = namespace_of(chosen)
-        which = xp.nonzero(chosen)[0]
-        return NullDirections(*(xp.take(part, which, axis=-1) for part in (self.basis, self.stiffness, self.error)))
+        return NullDirections(*(np.compress(chosen, part, axis=-1) for part in (self.basis, self.stiffness, self.error)))
 
     def hidden_at(self, gamma: float) -> NullDirections:
         """Return those along which P is lost to rounding."""
         return self.only(gamma * self.stiffness > LOST)
 
-    def at_places(self, place: Any) -> NullDirections:
+    def at_places(self, place: np.ndarray) -> NullDirections:
         """Return them in other coordinates, of which each stood at a place (a,) among those before; -1 for new ones."""
-        xp, by = namespace_of(self.basis), primitives_of(place)
-        basis, error = (xp.matrix_transpose(by.entries(xp.matrix_transpose(part), place)) for part in (self.basis, self.error))
-        return NullDirections(basis, self.stiffness, error)
+        return NullDirections(entries(self.basis.T, place).T, self.stiffness, entries(self.error.T, place).T)
 
-    def stiffened(self, H: Any) -> Any:
+    def stiffened(self, H: np.ndarray) -> np.ndarray:
         """Return H' (s, s): H, as stiff along the directions as beside them."""
-        xp = namespace_of(H)
-        return H + xp.matmul(self.basis * self.stiffness, xp.matrix_transpose(self.basis))
+        return H + (self.basis * self.stiffness) @ self.basis.T
 
-    def inverse(self, solve: Callable[[Any], Any]) -> Preconditioner:
+    def inverse(self, solve: Callable[[np.ndarray], np.ndarray]) -> Preconditioner:
         """Return P^-1, made of (1 + gamma H')^-1. It is linear but for forces along the directions, which count as 0 within rounding."""
-        xp, N = namespace_of(self.basis), self.basis
+        N = self.basis
 
-        def inverse(r: Any, rest: Any) -> Any:
+        def inverse(r: np.ndarray, rest: np.ndarray) -> np.ndarray:
             force = r + rest
-            pull = xp.matmul(force, N)
-            pull = xp.where(xp.abs(pull) > xp.matmul(xp.abs(force), self.error), pull, xp.zeros_like(pull))
-            return solve(r) + xp.matmul(pull - xp.matmul(rest, N), xp.matrix_transpose(N))
+            pull = force @ N
+            pull = np.where(np.abs(pull) > np.abs(force) @ self.error, pull, 0.0)
+            return solve(r) + (pull - rest @ N) @ N.T
 
         return inverse
 
 
-def equilibrated(H: Any) -> tuple[Any, Any]:
+def equilibrated(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return D^-1 H D^-1 (s, s), of which the largest entry in each row is about 1, and the diagonal of D (s,), 0 for rows of zeros."""
-    xp = namespace_of(H)
-    scale = xp.sqrt(xp.max(xp.abs(H), axis=1))
+    scale = np.sqrt(np.abs(H).max(axis=1))
     for _ in range(SWEEPS):
-        scale = scale * xp.sqrt(xp.max(xp.abs(_divided(H, scale)), axis=1))
+        scale = scale * np.sqrt(np.abs(_divided(H, scale)).max(axis=1))
     return _divided(H, scale), scale
 
 
-def _divided(H: Any, scale: Any) -> Any:
+def _divided(H: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Return H / (scale scale^T), where rows and columns of zeros stay so."""
-    xp = namespace_of(H)
-    by = xp.where(scale > 0.0, scale, xp.ones_like(scale))
+    by = np.where(scale > 0.0, scale, 1.0)
     return H / (by[:, None] * by[None, :])
 
 
-def _of_one_neuron(columns: Any, scale: Any) -> NullDirections:
+def _of_one_neuron(columns: np.ndarray, scale: np.ndarray) -> NullDirections:
     """Return those of one neuron in its own coordinates, by its columns (s, p) of D^-1 H D^-1 and its part of D (p,).
 
     Where D^-1 H D^-1 x = 0, the direction is D^-1 x. One is left out if D^-1 H D^-1 x is more than rounding once all are orthonormal, as it
-    can be where scales differ by more than 1 / eps, or is no number, as on devices that return NaN where NumPy raises an error.
+    can be where scales differ by more than 1 / eps, or is no number.
     """
-    xp = namespace_of(columns)
-    _, sizes, right = xp.linalg.svd(columns, full_matrices=False)
+    _, sizes, right = np.linalg.svd(columns, full_matrices=False)
     rounding = ROUNDING * largest(sizes)
-    rank = sum(size > rounding for size in numbers(sizes))
-    null = xp.matrix_transpose(right[rank:, :])
+    rank = int((sizes > rounding).sum())
+    null = right[rank:, :].T
     if not null.shape[1]:
         return NullDirections(null, null[0, :], null)
-    blur = rounding * xp.sqrt(xp.sum((right[:rank, :] / sizes[:rank, None]) ** 2, axis=0))
+    blur = rounding * np.sqrt(((right[:rank, :] / sizes[:rank, None]) ** 2).sum(axis=0))
     basis = _orthonormal(null / scale[:, None])
     x = basis * scale[:, None]
-    size, left = (xp.sqrt(xp.sum(v * v, axis=0)) for v in (x, xp.matmul(columns, x)))
+    size, left = (np.sqrt((v * v).sum(axis=0)) for v in (x, columns @ x))
     return NullDirections(basis, size * size, (blur / scale)[:, None] * size).only(left <= rounding * size)
 
 
-def _orthonormal(columns: Any) -> Any:
+def _orthonormal(columns: np.ndarray) -> np.ndarray:
     """Return (p, q): an orthonormal basis of what columns (p, q) span, by the method of Gram and Schmidt, each column twice.
 
     What rounding leaves in a row is small against that row. By reflections (QR) it is small against the largest row alone.
     """
-    xp, basis = namespace_of(columns), columns[:, :0]
-    for j in range(columns.shape[1]):
-        v = columns[:, j]
+    basis = columns[:, :0]
+    for v in columns.T:
         for _ in range(2):
-            v = v - xp.matmul(basis, xp.matmul(v, basis))
+            v = v - basis @ (v @ basis)
             v = v / (length(v) or 1.0)
-        basis = xp.concat([basis, v[:, None]], axis=1)
+        basis = np.concatenate([basis, v[:, None]], axis=1)
     return basis

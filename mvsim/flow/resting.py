@@ -22,18 +22,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from mvsim.flow.base import Groups
 from mvsim.flow.chart import EscapeChart
-from mvsim.numerics.namespaces import namespace_of
-from mvsim.numerics.primitives import primitives_of
-from mvsim.numerics.vectors import flat, integers_like
+from mvsim.numerics.indexing import entries, lookup, with_entries
 
 LEAST = 30_000
-"""Coordinates from which on it is worth while that some rest. At k = 20, with 16,000, a step costs no less for it (study `flow_resting`)."""
+"""Coordinates from which on it is worth while that some rest. At k = 20, with 16,000, a step costs no less for it."""
 
 LEADING = 2
 """Coordinates of those that grow alike that are stepped: the next to escape, and the one after it, which guides the others."""
@@ -43,111 +40,86 @@ ALIKE = 2.0
 
 
 @dataclass(frozen=True, eq=False)
-class Resting:
-    """Which coordinates are stepped, and where all were when all were last evaluated.
+class RestState:
+    """Which coordinates are stepped, and where all were when all were last evaluated."""
 
-    Attributes
-    ----------
-    stepped : array
-        (a,) increasing: the coordinates that are stepped; empty if none rests.
-    y, velocity : array
-        (n,) each, empty if none rests.
-    log_loss : float
-        ln J there.
-    elapsed : float
-        Time since.
-    """
-
-    stepped: Any
-    y: Any
-    velocity: Any
-    log_loss: float
-    elapsed: float
+    stepped: np.ndarray  # (a,) increasing: the coordinates that are stepped; empty if none rests
+    y: np.ndarray  # y, velocity: (n,) each, empty if none rests
+    velocity: np.ndarray
+    log_loss: float  # ln J there
+    elapsed: float  # Time since
 
     @staticmethod
-    def nothing(like: Any) -> Resting:
-        """Return a `Resting` in which no coordinate rests, in the namespace and on the device of an array."""
-        return Resting(integers_like(0, like), like[:0], like[:0], 0.0, 0.0)
+    def nothing() -> RestState:
+        """Return a state in which no coordinate rests."""
+        return RestState(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), 0.0, 0.0)
 
     @property
-    def some(self) -> bool:
+    def any(self) -> bool:
         """Whether any coordinate rests."""
-        return bool(self.stepped.shape[0])
+        return bool(len(self.stepped))
 
-    def later(self, time: float) -> Resting:
+    def after(self, time: float) -> RestState:
         """Return a copy with ``elapsed`` increased by ``time``."""
         return replace(self, elapsed=self.elapsed + time)
 
 
-class Rest:
-    """The coordinates that rest, as they follow from those that are stepped.
+class RestingCoordinates:
+    """The coordinates that rest, as they follow from those that are stepped."""
 
-    Parameters
-    ----------
-    resting : Resting
-        Where all were; some rest.
-    chart : EscapeChart
-        The chart of all.
-    alike : array
-        See `mvsim.flow.base.Groups`.
-    """
-
-    def __init__(self, resting: Resting, chart: EscapeChart, alike: Any) -> None:
-        self._resting, self._by = resting, primitives_of(resting.y)
-        xp, by = namespace_of(resting.y), self._by
-        self._stepped = by.places(resting.stepped)
-        lead = leading(resting.y, resting.velocity, chart, alike)
-        speeds = by.entries(resting.velocity, lead)
+    def __init__(self, state: RestState, chart: EscapeChart, alike: np.ndarray) -> None:
+        self._state = state
+        lead = next_to_escape(state.y, state.velocity, chart, alike)
+        speeds = entries(state.velocity, lead)
         second = (lead[:, -1] >= 0) & (speeds[:, -1] <= ALIKE * speeds[:, 0])
-        guide = xp.where(second, lead[:, -1], lead[:, 0])
-        guided = xp.nonzero(guide >= 0)[0]
-        self._guide, self._rows = xp.take(guide, guided), xp.take(alike, guided, axis=0)
-        self._among = by.lookup(resting.stepped, self._guide)
-        self._on_chart = by.entries(chart.places.among(0.0, xp.astype(chart.waiting(resting.y), xp.float64), resting.y), self._rows) > 0.0
-        self._row_places = by.places(flat(self._rows))
+        guide = np.where(second, lead[:, -1], lead[:, 0])
+        self._guide, self._rows = guide[guide >= 0], alike[guide >= 0]
+        self._guide_among_stepped = lookup(state.stepped, self._guide)
+        self._on_chart = with_entries(np.zeros(len(state.y), dtype=bool), chart.index, chart.waiting(state.y))[self._rows]
 
-    def at(self, stepped: Any, elapsed: float) -> Any:
+    def at(self, stepped: np.ndarray, elapsed: float) -> np.ndarray:
         """Return (n,): all coordinates, of which some are ``stepped`` (a,), so long after all were evaluated."""
-        return self._moved(stepped, elapsed, self._resting.velocity)
+        return self._extrapolated(stepped, elapsed, self._state.velocity)
 
-    def corrected(self, stepped: Any, elapsed: float, velocity: Any) -> Any:
+    def corrected(self, stepped: np.ndarray, elapsed: float, velocity: np.ndarray) -> np.ndarray:
         """Return the same once the velocities (n,) there are known."""
-        return self._moved(stepped, elapsed, 0.5 * (self._resting.velocity + velocity))
+        return self._extrapolated(stepped, elapsed, 0.5 * (self._state.velocity + velocity))
 
-    def of(self, v: Any) -> Any:
+    def of(self, v: np.ndarray) -> np.ndarray:
         """Return v (n,) with 0 for the coordinates that are stepped."""
-        return self._stepped.written(v, 0.0 * v[self._resting.stepped])
+        return with_entries(v, self._state.stepped, 0.0 * v[self._state.stepped])
 
-    def _moved(self, stepped: Any, elapsed: float, velocity: Any) -> Any:
-        start, by, xp = self._resting.y, self._by, namespace_of(velocity)
-        y, speed, speeds = start + elapsed * velocity, velocity[self._guide], by.entries(velocity, self._rows)
+    def _extrapolated(self, stepped: np.ndarray, elapsed: float, velocity: np.ndarray) -> np.ndarray:
+        start = self._state.y
+        y, speed, speeds = start + elapsed * velocity, velocity[self._guide], velocity[self._rows]
         moving = speed > 0.0
-        time = (stepped[self._among] - start[self._guide]) / xp.where(moving, speed, xp.ones_like(speed))
+        time = (stepped[self._guide_among_stepped] - start[self._guide]) / np.where(moving, speed, 1.0)
         alike = (speeds <= ALIKE * speed[:, None]) & (speed[:, None] <= ALIKE * speeds)
-        rows = by.entries(start, self._rows) + speeds * time[:, None]
-        y = self._row_places.written(y, flat(xp.where(self._on_chart & alike & moving[:, None], rows, by.entries(y, self._rows))))
-        return self._stepped.written(y, stepped)
+        rows = start[self._rows] + speeds * time[:, None]
+        y[self._rows] = np.where(self._on_chart & alike & moving[:, None], rows, y[self._rows])
+        y[self._state.stepped] = stepped
+        return y
 
 
-def leading(y: Any, velocity: Any, chart: EscapeChart, alike: Any) -> Any:
+def next_to_escape(y: np.ndarray, velocity: np.ndarray, chart: EscapeChart, alike: np.ndarray) -> np.ndarray:
     """Return (g, `LEADING`) or less: of each row of ``alike`` (g, p) the coordinates that are next to escape at y (n,), -1 for none."""
-    xp, (rows, many) = namespace_of(y), alike.shape
-    to_go, speed = chart.threshold - chart.of(y), chart.of(velocity)
+    to_go, speed = chart.threshold - y[chart.index], velocity[chart.index]
     coming = chart.waiting(y) & (speed > 0.0)
     with np.errstate(over="ignore"):  # beyond any time
-        times = xp.where(coming, to_go / xp.where(coming, speed, xp.ones_like(speed)), xp.full_like(speed, math.inf))
-    times = primitives_of(y).entries(chart.places.among(math.inf, times, y), alike)
-    first = many * integers_like(rows, alike)[:, None] + xp.argsort(times, axis=1, stable=True)[:, : min(LEADING, many)]
-    found = xp.isfinite(xp.take(flat(times), flat(first)))
-    return xp.reshape(xp.where(found, xp.take(flat(alike), flat(first)), -xp.ones_like(flat(first))), first.shape)
+        times = np.where(coming, to_go / np.where(coming, speed, 1.0), math.inf)
+    times = with_entries(np.full_like(y, math.inf), chart.index, times)[alike]
+    first = np.argsort(times, axis=1, stable=True)[:, :LEADING]
+    return np.where(np.isfinite(np.take_along_axis(times, first, axis=1)), np.take_along_axis(alike, first, axis=1), -1)
 
 
-def chosen(groups: Groups | None, chart: EscapeChart, c: Any, y: Any, velocity: Any, wanted: Any, before: Any) -> Any | None:
+def choose_stepped(
+    groups: Groups | None, chart: EscapeChart, c: np.ndarray, y: np.ndarray, velocity: np.ndarray, wanted: np.ndarray, before: np.ndarray
+) -> np.ndarray | None:
     """Return (a,): the coordinates to step from c on, which is at y (n,) with ``velocity`` (n,); None if none is to rest.
 
     They are those of the groups of what is ``wanted`` (w,), of what is next to escape, and of what can be stiff.
     """
-    if groups is None or y.shape[0] < LEAST:
+    if groups is None or len(y) < LEAST:
         return None
-    lead = flat(leading(y, velocity, chart, groups.alike))
-    return groups.around(c, namespace_of(y).concat([lead[lead >= 0], wanted]), before)
+    lead = next_to_escape(y, velocity, chart, groups.alike).ravel()
+    return groups.around(c, np.concatenate([lead[lead >= 0], wanted]), before)

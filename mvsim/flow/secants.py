@@ -13,7 +13,7 @@ up what is known, and the preconditioner does the rest:
 Each evaluation of f adds a direction. They are kept from step to step, as f' changes slowly but for escapes, and nothing is evaluated for the sake
 of f' alone (Anderson, J. ACM 12, 1965; Walker and Ni, SIAM J. Numer. Anal. 49, 2011).
 
-Only some coordinates can be stiff (`mvsim.flow.near`). The iteration is about these, with their own f, at less than the price of the
+Only some coordinates can be stiff (`mvsim.flow.linearisation`). The iteration is about these, with their own f, at less than the price of the
 whole, until it can be expected to have converged. The last evaluation is one of the whole f: it says whether the iteration has converged, and is all
 that the other coordinates need, a = gamma f - velocity. Where this moves them by more than a solution may be wrong, f is evaluated once more, there.
 """
@@ -22,19 +22,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from array_api_compat import device
 
-from mvsim.flow.near import Near
+from mvsim.flow.linearisation import Linearisation
 from mvsim.flow.newton import FORGOTTEN, SOLVED, ImplicitEquation, Solution
 from mvsim.flow.null_directions import Preconditioner
-from mvsim.numerics.namespaces import namespace_of
-from mvsim.numerics.primitives import primitives_of
-from mvsim.numerics.vectors import all_finite, integers_like, length, same_entries
+from mvsim.numerics.indexing import entries, lookup, with_entries
+from mvsim.numerics.norm import length
 
-KEPT = 8
+MOST_DIRECTIONS = 8
 """Most directions that are kept."""
 
 EVALUATIONS = 6
@@ -50,126 +47,89 @@ RANK = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Secants:
-    """Directions in which the change of f is known, never written to.
+    """Directions in which the change of f is known, never written to."""
 
-    Attributes
-    ----------
-    index : array
-        (s,) the coordinates that are looked at.
-    steps, responses : array
-        (p, s) changes of y, and those of f, the oldest first.
-    """
-
-    index: Any
-    steps: Any
-    responses: Any
+    index: np.ndarray  # (s,) the coordinates that are looked at
+    steps: np.ndarray  # steps, responses: (p, s) changes of y, and those of f, the oldest first
+    responses: np.ndarray
 
     @staticmethod
-    def none(like: Any = np.zeros(0)) -> Secants:  # noqa: B008 - nobody writes to it
-        """Return no direction, in the namespace and on the device of an array."""
-        xp, place = namespace_of(like), device(like)
-        empty = xp.zeros((0, 0), dtype=xp.float64, device=place)
-        return Secants(integers_like(0, like), empty, empty)
+    def none() -> Secants:
+        """Return no direction."""
+        return Secants(np.zeros(0, dtype=np.int64), np.zeros((0, 0)), np.zeros((0, 0)))
 
-    def of(self, index: Any) -> Secants:
+    def of(self, index: np.ndarray) -> Secants:
         """Return the same directions in other coordinates; in those that were not looked at, nothing has changed."""
-        if same_entries(index, self.index):
+        if np.array_equal(index, self.index):
             return self
-        by, both = primitives_of(index), namespace_of(index).stack([self.steps, self.responses])
-        both = by.entries(both, by.lookup(self.index, index))
-        return Secants(index, both[0, ...], both[1, ...])
+        place = lookup(self.index, index)
+        return Secants(index, entries(self.steps, place), entries(self.responses, place))
 
-    def with_one_more(self, step: Any, response: Any) -> Secants:
-        """Return the last `KEPT` directions, of which the last is given by changes (s,) of y and f."""
+    def with_one_more(self, step: np.ndarray, response: np.ndarray) -> Secants:
+        """Return the last `MOST_DIRECTIONS` directions, of which the last is given by changes (s,) of y and f."""
         return Secants(self.index, _last(self.steps, step[None, :]), _last(self.responses, response[None, :]))
 
 
 class _Iteration:
-    """Where the iteration is, on the coordinates that can be stiff.
+    """Where the iteration is, on the coordinates that can be stiff: a (s,) so far, known directions, residual r (s,) in units of the tolerance."""
 
-    Parameters
-    ----------
-    equation, near, precondition, weight, secants
-        See `solve_by_secants`.
+    r: np.ndarray
 
-    Attributes
-    ----------
-    correction : array
-        (s,) a so far.
-    secants : Secants
-        Known directions.
-    r : array
-        (s,) preconditioned residual there, in units of the tolerance.
-    """
-
-    r: Any
-
-    def __init__(self, equation: ImplicitEquation, near: Near, precondition: Preconditioner, weight: Any, secants: Secants) -> None:
+    def __init__(self, equation: ImplicitEquation, known: Linearisation, precondition: Preconditioner, weight: np.ndarray, secants: Secants) -> None:
         self._gamma, self._precondition = equation.gamma, precondition
-        self._predicted, self._velocity, self._units = (v[near.index] for v in (equation.predicted, equation.velocity, weight))
-        self.correction = namespace_of(weight).zeros_like(self._predicted)
-        self.secants = secants.of(near.index)
+        self._predicted, self._velocity, self._units = (v[known.index] for v in (equation.predicted, equation.velocity, weight))
+        self.correction = np.zeros_like(self._predicted)
+        self.secants = secants.of(known.index)
         self._changes = self._change_of_residual(self.secants.steps, self.secants.responses)
 
     @property
-    def y(self) -> Any:
-        """The coordinates (s,) here."""
+    def y(self) -> np.ndarray:
+        """The coordinates (s,) of the iterate."""
         return self._predicted + self.correction
 
-    def arrived(self, slope: Any) -> None:
-        """Take note of f here (s,)."""
+    def evaluate(self, slope: np.ndarray) -> None:
+        """Take note of f (s,) at the iterate."""
         self._slope = slope
         self.r = self._precondition(self._gamma * slope - self._velocity - self.correction, self._velocity + self.correction) / self._units
 
-    def next_step(self) -> Any:
-        """Return (s,): the best step from here."""
-        return self._units * (self.r + _known(self.secants.steps / self._units, self._changes, self.r))
+    def next_step(self) -> np.ndarray:
+        """Return (s,): the best step from the iterate."""
+        return self._units * (self.r + _along_secants(self.secants.steps / self._units, self._changes, self.r))
 
-    def learnt(self, step: Any, slope: Any) -> None:
-        """Make a step, at the end of which f is ``slope`` (s,)."""
+    def learn(self, step: np.ndarray, slope: np.ndarray) -> None:
+        """Take note of a step that was made, at the end of which f is ``slope`` (s,)."""
         response = slope - self._slope
         self.secants = self.secants.with_one_more(step, response)
         self._changes = _last(self._changes, self._change_of_residual(step[None, :], response[None, :]))
-        self.arrived(slope)
+        self.evaluate(slope)
 
-    def _change_of_residual(self, steps: Any, responses: Any) -> Any:
+    def _change_of_residual(self, steps: np.ndarray, responses: np.ndarray) -> np.ndarray:
         return self._precondition(self._gamma * responses - steps, steps) / self._units
 
 
 class _Others:
     """The coordinates that cannot be stiff, of which the whole f tells by one substitution where they are: a = gamma f - velocity.
 
-    Parameters
-    ----------
-    equation, near, weight
-        See `solve_by_secants`.
-
-    Attributes
-    ----------
-    correction : array
-        (n,) a by the last evaluation, right for these coordinates only.
-    motion : float
-        Root mean square of its distance from where f was evaluated, over all n, in units of the tolerance.
-    have_moved : bool
-        Whether f is now evaluated elsewhere than at their prediction.
+    ``correction`` (n,) is a by the last evaluation, right for these coordinates only, and ``motion`` the root mean square of its distance from where
+    f was evaluated, over all n, in units of the tolerance. ``have_moved`` is whether f is now evaluated elsewhere than at their prediction.
     """
 
-    correction: Any
+    correction: np.ndarray
     motion: float
 
-    def __init__(self, equation: ImplicitEquation, near: Near, weight: Any) -> None:
-        self._equation, self._near, self._weight = equation, near, weight
-        self._at = namespace_of(weight).zeros_like(equation.predicted)
+    def __init__(self, equation: ImplicitEquation, known: Linearisation, weight: np.ndarray) -> None:
+        self._equation, self._index, self._weight = equation, known.index, weight
+        self._at = np.zeros_like(equation.predicted)
         self.have_moved = False
 
-    def evaluated(self, y: Any) -> Any:
+    def evaluate(self, y: np.ndarray) -> np.ndarray:
         """Return f (s,) of the stiff coordinates, which are at y (s,)."""
-        xp, places = namespace_of(y), self._near.places
-        slope = self._equation.f(places.written(self._equation.predicted + self._at, y))
+        slope = self._equation.f(with_entries(self._equation.predicted + self._at, self._index, y))
         self.correction = self._equation.gamma * slope - self._equation.velocity
-        off = places.written((self.correction - self._at) / self._weight, xp.zeros_like(y))
-        self.motion = length(off) / math.sqrt(off.shape[0])
-        return slope[self._near.index]
+        off = (self.correction - self._at) / self._weight
+        off[self._index] = 0.0
+        self.motion = length(off) / math.sqrt(len(off))
+        return slope[self._index]
 
     def move(self) -> None:
         """Go to where the last evaluation says that they are."""
@@ -177,70 +137,60 @@ class _Others:
 
 
 def solve_by_secants(
-    equation: ImplicitEquation, near: Near, precondition: Preconditioner, weight: Any, allowed: float, rate: float, secants: Secants
+    equation: ImplicitEquation,
+    known: Linearisation,
+    precondition: Preconditioner,
+    weight: np.ndarray,
+    allowed: float,
+    rate: float,
+    secants: Secants,
 ) -> tuple[Solution | None, Secants]:
     """Return the solution, None if the iteration does not converge, and the directions that are known now.
 
-    Parameters
-    ----------
-    equation : ImplicitEquation
-        What is solved.
-    near : Near
-        The part that can be stiff.
-    precondition : Preconditioner
-        P^-1 for that part.
-    weight : array
-        (n,) tolerances.
-    allowed : float
-        Root mean square of a that the error of the step allows, in units of the tolerance.
-    rate : float
-        `Solution.rate` of the step before with the same preconditioner, else 1.
-    secants : Secants
-        Known directions.
+    ``known`` is the part that can be stiff and ``precondition`` its P^-1; ``weight`` (n,) are tolerances, and the error of the step allows a root
+    mean square of a of ``allowed`` of them. ``rate`` is `Solution.rate` of the step before with the same preconditioner, else 1.
     """
-    root, enough = math.sqrt(weight.shape[0]), SOLVED * allowed
+    root, enough = math.sqrt(len(weight)), SOLVED * allowed
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is no solution
-        iteration = _Iteration(equation, near, precondition, weight, secants)
-        iteration.arrived(near.rate(iteration.y) if near.index.shape[0] else iteration.y)
+        iteration = _Iteration(equation, known, precondition, weight, secants)
+        iteration.evaluate(known.rate(iteration.y) if len(known.index) else iteration.y)
         size = length(iteration.r) / root
-        others = _Others(equation, near, weight)
+        others = _Others(equation, known, weight)
         for left in range(EVALUATIONS - 2, -1, -1):
             step = iteration.next_step()
-            if not all_finite(step):
+            if not np.isfinite(step).all():
                 break
             iteration.correction = iteration.correction + step
             whole = left == 0 or others.have_moved or size * min(rate, 1.0) <= enough
-            iteration.learnt(step, others.evaluated(iteration.y) if whole else near.rate(iteration.y))
+            iteration.learn(step, others.evaluate(iteration.y) if whole else known.rate(iteration.y))
             last_size, size = size, length(iteration.r) / root
             rate = max(FORGOTTEN * rate, size / last_size) if last_size > 0.0 else rate
             if not size <= max(DIVERGES * last_size, enough):
                 break
             if whole and size <= enough < others.motion:
                 others.move()
-                iteration.arrived(others.evaluated(iteration.y))
+                iteration.evaluate(others.evaluate(iteration.y))
                 size = length(iteration.r) / root
             if whole and size <= enough and others.motion <= enough:
-                correction = near.places.written(others.correction, iteration.correction + iteration.next_step())
+                correction = with_entries(others.correction, known.index, iteration.correction + iteration.next_step())
                 return Solution(correction, rate), iteration.secants
-    return None, Secants.none(weight)
+    return None, Secants.none()
 
 
-def _last(rows: Any, row: Any) -> Any:
-    """Return the last `KEPT` of some rows with one more."""
-    all_rows = namespace_of(rows).concat([rows, row])
-    return all_rows[max(all_rows.shape[0] - KEPT, 0) :, :]
+def _last(rows: np.ndarray, row: np.ndarray) -> np.ndarray:
+    """Return the last `MOST_DIRECTIONS` of some rows with one more."""
+    return np.concatenate([rows, row])[-MOST_DIRECTIONS:]
 
 
-def _known(steps: Any, changes: Any, r: Any) -> Any:
+def _along_secants(steps: np.ndarray, changes: np.ndarray, r: np.ndarray) -> np.ndarray:
     """Return (s,): sum_j theta_j (d_j + R_j) for the theta that minimise |r + sum_j theta_j R_j|; d and R are (p, s), r is (s,)."""
-    xp = namespace_of(r)
-    if not changes.shape[0]:
-        return xp.zeros_like(r)
-    lengths = xp.sqrt(xp.sum(changes * changes, axis=1))
-    lengths = xp.where(lengths > 0.0, lengths, xp.ones_like(lengths))
+    if not len(changes):
+        return np.zeros_like(r)
+    lengths = np.sqrt((changes * changes).sum(axis=1))
+    lengths = np.where(lengths > 0.0, lengths, 1.0)
     scaled = changes / lengths[:, None]
-    gram, target = xp.matmul(scaled, xp.matrix_transpose(scaled)), xp.matmul(scaled, r)
-    if not (all_finite(gram) and all_finite(target)):
-        return xp.full_like(r, math.nan)
-    theta = primitives_of(gram).least_squares(gram, -target, RANK) / lengths
-    return xp.matmul(theta, steps + changes)
+    gram, target = scaled @ scaled.T, scaled @ r
+    if not (np.isfinite(gram).all() and np.isfinite(target).all()):
+        return np.full_like(r, math.nan)
+    theta = np.linalg.lstsq(gram, -target, rcond=RANK)[0] / lengths
+    return np.asarray(theta @ (steps + changes))

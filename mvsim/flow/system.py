@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,11 +12,9 @@ from mvsim.base.errors import DivergedError
 from mvsim.flow.base import Field, Units
 from mvsim.flow.chart import EscapeChart
 from mvsim.flow.interface import Motion
-from mvsim.flow.near import Near
+from mvsim.flow.linearisation import Linearisation
 from mvsim.numerics.arrow_matrix import Curvature
-from mvsim.numerics.namespaces import namespace_of
-from mvsim.numerics.norm import norm
-from mvsim.numerics.vectors import all_finite, dot, flat, integers_like, largest
+from mvsim.numerics.norm import largest, norm
 
 NODES = ((0.5 - math.sqrt(1.0 / 12.0), 0.5 + math.sqrt(1.0 / 12.0)), (0.5, 0.5))
 """Of Gauss's rule on [0, 1], and the weights."""
@@ -49,26 +47,13 @@ class Cubic(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What ln J may do in one step.
+    """What ln J may do in one step."""
 
-    Attributes
-    ----------
-    log_loss : float
-        ln J at its beginning, as it was told there.
-    highest : float
-        Largest ln J at its end.
-    marked_log_loss : float
-        ln J at the last mark.
-    integral : float
-        Integral of |c'|^2 / J from the last mark to its beginning.
-    imbalance : float
-        Largest difference between the fall of ln J since the last mark and that integral, for a fall of 0; for others times 1 plus the fall.
-    """
-
-    log_loss: float
-    highest: float
-    marked_log_loss: float
-    integral: float
+    log_loss: float  # ln J at its beginning, as it was told there
+    highest: float  # Largest ln J at its end
+    marked_log_loss: float  # ln J at the last mark
+    integral: float  # Integral of |c'|^2 / J from the last mark to its beginning
+    # Largest difference between the fall of ln J since the last mark and that integral, for a fall of 0; for others times 1 plus the fall
     imbalance: float
 
     def allow(self, end: float, gain: float) -> bool:
@@ -78,106 +63,79 @@ class Bounds(NamedTuple):
 
 
 class ChartedField:
-    """y' = -(dy/dc) grad J(c(y)), y the coordinates of a chart, in the namespace and on the device of the field.
+    """y' = -(dy/dc) grad J(c(y)), y the coordinates of a chart.
 
     Every error is measured in units of a tolerance: for most coordinates rtol times the scale that the field tells
     (`mvsim.flow.base.Field`); below the threshold of an escape rtol times the scale of the chart where that is less, so that escapes are
     resolved relative to the time they take. That is so also for coordinates that are not on the chart (`EscapeChart.others`).
-
-    Parameters
-    ----------
-    field : Field
-        What is followed.
-    chart : EscapeChart
-        Its coordinates.
-    shape : tuple of int
-        Shape of c.
-    rtol : float
-        Relative tolerance.
-    largest : float
-        Largest correlation seen so far.
-    neuron : array, optional
-        (n,) integers: the neuron of each coordinate. By default the first two axes of the shape tell it.
-
-    Attributes
-    ----------
-    gained : float
-        Integral of |c'|^2 / J over the step that was looked at last.
     """
 
-    gained: float
+    gained: float  # Integral of |c'|^2 / J over the step that was looked at last
 
-    def __init__(self, field: Field, chart: EscapeChart, shape: tuple[int, ...], rtol: float, largest: float, neuron: Any = None) -> None:
+    def __init__(
+        self, field: Field, chart: EscapeChart, shape: tuple[int, ...], rtol: float, largest: float, neuron: np.ndarray | None = None
+    ) -> None:
         self.field, self.chart, self.shape, self.rtol, self.largest = field, chart, shape, rtol, largest
         self.size = math.prod(shape)
-        self.neuron = integers_like(self.size, chart.index) // math.prod(shape[2:]) if neuron is None else neuron
+        self.neuron = np.arange(self.size) // math.prod(shape[2:]) if neuron is None else neuron
         self.evaluations = 0
         self._others = chart.others(*field.escaping)
-        self._last: tuple[Any, float, Any] | None = None
+        self._last: tuple[np.ndarray, float, np.ndarray] | None = None
 
-    def correlations(self, y: Any) -> Any:
+    def correlations(self, y: np.ndarray) -> np.ndarray:
         """Return c, in its own shape."""
-        return self._shaped(self.chart.to_c(y))
+        return self.chart.to_c(y).reshape(self.shape)
 
-    def rate(self, y: Any) -> Any:
-        """Return y'."""
+    def rate(self, y: np.ndarray) -> np.ndarray:
         c, slope = self._at(self.chart, y)
         with np.errstate(over="ignore", invalid="ignore"):  # what numpy would only warn of is named
-            loss, gradient = self.field.loss_and_gradient(0, self._shaped(c))
-        gradient = flat(gradient)
+            loss, gradient = self.field.loss_and_gradient(0, c.reshape(self.shape))
+        gradient = gradient.ravel()
         rate = self._checked(loss, -slope * gradient, c)
         self._last = c, loss, gradient
         return rate
 
-    def steady(self, y: Any) -> Any:
-        """Return the coordinates of the chart that are still below their threshold."""
+    def steady(self, y: np.ndarray) -> np.ndarray:
         return self.chart.index[self.chart.waiting(y)]
 
-    def near(self, y: Any) -> Near | None:
+    def linearisation(self, y: np.ndarray) -> Linearisation | None:
         """Return what the field tells of its shape near y, None if it does not know its Hessian."""
         curvature, slope, curved = self.curvature(y), self.slope(y), self.chart.curved(y)
         if curvature is None:
             return None
+        product, c = self.field.product, self.correlations(y)
+        by_hessian = None if product is None else lambda v: product(c, v.reshape(self.shape)).ravel()
         if self.field.part is None:
-            every = integers_like(self.size, y)
-            return Near(curvature, slope, every, self.rate, lambda y: True, self._product(y), curved, self.field.lasting, self.neuron)
-        part = self.field.part(self.correlations(y))
+            every = np.arange(self.size)
+            return Linearisation(curvature, slope, every, self.rate, lambda y: True, by_hessian, curved, self.field.lasting, self.neuron)
+        part = self.field.part(c)
         chart = self.chart.within(part.positions)
 
-        def rate(x: Any) -> Any:
+        def rate(x: np.ndarray) -> np.ndarray:
             c, slope = self._at(chart, x)
             with np.errstate(over="ignore", invalid="ignore"):
                 loss, gradient = part.loss_and_gradient(c)
             return self._checked(loss, -slope * gradient, c)
 
-        def serves_at(y: Any) -> bool:
+        def serves_at(y: np.ndarray) -> bool:
             return part.is_whole_at(self.correlations(y))
 
-        return Near(curvature, slope, part.positions, rate, serves_at, self._product(y), curved, self.field.lasting, self.neuron[part.positions])
-
-    def _product(self, y: Any) -> Callable[[Any], Any] | None:
-        """Return v (n,) -> the Hessian by c at y times v, if the field tells it."""
-        product, c = self.field.product, self.correlations(y)
-        return None if product is None else lambda v: flat(product(c, self._shaped(v)))
+        neuron = self.neuron[part.positions]
+        return Linearisation(curvature, slope, part.positions, rate, serves_at, by_hessian, curved, self.field.lasting, neuron)
 
     def spent(self, products: int) -> None:
-        """Count products with the Hessian, each as two evaluations."""
         self.evaluations += 2 * products
 
-    def curvature(self, y: Any) -> Curvature | None:
+    def curvature(self, y: np.ndarray) -> Curvature | None:
         """Return the stiff part of the Hessian by c, None if the field does not tell it."""
         c, _ = self._at(self.chart, y)
-        return self.field.curvature(self._shaped(c))
+        return self.field.curvature(c.reshape(self.shape))
 
-    def slope(self, y: Any) -> Any:
+    def slope(self, y: np.ndarray) -> np.ndarray:
         """Return (n,): dy/dc."""
         return self.chart.slope(self.chart.to_c(y))
 
-    def _shaped(self, c: Any) -> Any:
-        """Return c (n,) in its own shape."""
-        return namespace_of(c).reshape(c, self.shape)
-
-    def _at(self, chart: EscapeChart, y: Any) -> tuple[Any, Any]:
+    def _at(self, chart: EscapeChart, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return c and dy/dc at y, unless that is far outside."""
         c = chart.to_c(y)
         far = largest(c)
@@ -185,22 +143,20 @@ class ChartedField:
             raise DivergedError(f"an iterate of an implicit step is far outside the range reached so far (largest correlation {far:.3g})")
         return c, chart.slope(c)
 
-    def _checked(self, loss: float, rate: Any, c: Any) -> Any:
+    def _checked(self, loss: float, rate: np.ndarray, c: np.ndarray) -> np.ndarray:
         """Return the rate, if it and J are finite."""
         self.evaluations += 1
         if loss < 0.0:
             raise DivergedError(f"the loss is {loss:.3g} < 0, and the flow is followed by its logarithm")
-        if not (math.isfinite(loss) and all_finite(rate)):
+        if not (math.isfinite(loss) and np.isfinite(rate).all()):
             raise DivergedError(f"the gradient is not finite (largest correlation {largest(c):.3g})")
         return rate
 
-    def log_loss(self, c: Any) -> float:
+    def log_loss(self, c: np.ndarray) -> float:
         """Return ln J at c, to first order in the distance from the last whole evaluation; at the end of a step that is the last iterate."""
         assert self._last is not None
         evaluated_c, loss, gradient = self._last
-        if loss == 0.0:
-            return -math.inf
-        return math.log(loss) + dot(gradient, flat(c) - evaluated_c) / loss
+        return -math.inf if loss == 0.0 else math.log(loss) + float(gradient @ (c.ravel() - evaluated_c)) / loss
 
     def gains(self, bounds: Bounds, size: float, before: Motion, after: Motion) -> np.ndarray | None:
         """Return (2,): the integrals of |c'|^2 and |c'|^2 / J over a step within the tolerance, or None if it must not be taken.
@@ -212,17 +168,14 @@ class ChartedField:
         |c'|^2 / J. A step that passes over a sudden escape to where the neuron is in balance again breaks it, although its end may be right.
         ln J is told from the last evaluation, and evaluated at both ends where that does not do.
         """
-        b = self.chart.threshold
-        if bool(namespace_of(b).any((self.chart.of(before.y) < -b) & (self.chart.of(after.y) > b))):
+        b, index = self.chart.threshold, self.chart.index
+        if ((before.y[index] < -b) & (after.y[index] > b)).any():
             return None
         start, end = bounds.log_loss, self.log_loss(self.chart.to_c(after.y))
         gains = self._integrated(size, before, after, start, end)
-        self.gained = float(gains[1])
-        if bounds.allow(end, self.gained):
-            return gains
-        start = self.evaluated_log_loss(before.y)
-        end = self.evaluated_log_loss(after.y)
-        gains = self._integrated(size, before, after, start, end)
+        if not bounds.allow(end, float(gains[1])):
+            start, end = self.evaluated_log_loss(before.y), self.evaluated_log_loss(after.y)
+            gains = self._integrated(size, before, after, start, end)
         self.gained = float(gains[1])
         return gains if bounds.allow(end, self.gained) else None
 
@@ -242,34 +195,32 @@ class ChartedField:
 
     def rates(self, motion: Motion, log_loss: float) -> np.ndarray:
         """Return (2,): |c'|^2 and |c'|^2 / J where ln J is ``log_loss``, the second also where the first is less than any double."""
-        c = self.chart.to_c(motion.y)
-        speed = norm(motion.velocity / self.chart.slope(c))
+        speed = norm(motion.velocity / self.slope(motion.y))
         if speed == 0.0:
             return np.zeros(2)
         log_squared = 2.0 * math.log(speed)
         return np.exp(np.minimum([log_squared, log_squared - log_loss], 700.0))
 
-    def evaluated_log_loss(self, y: Any) -> float:
+    def evaluated_log_loss(self, y: np.ndarray) -> float:
         """Return ln J at y, evaluated there."""
         self.rate(y)
         return self.log_loss(self.chart.to_c(y))
 
-    def tolerance(self, y: Any) -> Units:
-        """Return the errors, (n,) each, that a step at y and what is left of its equation may have."""
+    def tolerance(self, y: np.ndarray) -> Units:
         return self._tolerance(y, (self.chart, self._others))
 
-    def coarser_tolerance(self, y: Any) -> Any:
+    def coarser_tolerance(self, y: np.ndarray) -> np.ndarray:
         """Return (n,): the errors that a step may have, of coordinates that are not on the chart as if they were far from an escape."""
         return self._tolerance(y, (self.chart,)).step
 
-    def _tolerance(self, y: Any, charts: Sequence[EscapeChart]) -> Units:
-        xp, c = namespace_of(y), self.chart.to_c(y)
-        slope, escaping = self.chart.slope(c), [(chart, chart.scale(c)) for chart in charts]
+    def _tolerance(self, y: np.ndarray, charts: Sequence[EscapeChart]) -> Units:
+        c = self.chart.to_c(y)
+        slope, escaping = self.chart.slope(c), [(chart.index, chart.scale(c)) for chart in charts]
 
-        def allowed(unit: Any) -> Any:
-            scale = flat(unit)
-            for chart, most in escaping:
-                scale = chart.places.written(scale, xp.minimum(chart.of(scale), most))
-            return xp.maximum(self.rtol * slope * scale, 1e-300)
+        def allowed(unit: np.ndarray) -> np.ndarray:
+            scale = unit.flatten()
+            for index, most in escaping:
+                scale[index] = np.minimum(scale[index], most)
+            return np.maximum(self.rtol * slope * scale, 1e-300)
 
-        return Units(*(allowed(unit) for unit in self.field.units(self._shaped(c))))
+        return Units(*(allowed(unit) for unit in self.field.units(c.reshape(self.shape))))

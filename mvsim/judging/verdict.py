@@ -64,6 +64,8 @@ class Count:
         What is counted: "classes", "runs" or "steps".
     undecided : int
         How many of them may still turn out right; they count as wrong.
+    outcome : str
+        What is right in them: "ERM learned exactly one feature".
     """
 
     __pydantic_config__: ClassVar = ConfigDict(extra="forbid")  # where it is read from a file
@@ -72,10 +74,11 @@ class Count:
     of: int
     what: Literal["classes", "runs", "steps"]
     undecided: int = 0
+    outcome: str = ""
 
     def __str__(self) -> str:
         """Return it in words, without what is undecided."""
-        return f"{self.right} of {self.of} {self.what}"
+        return f"{f'{self.outcome} in ' if self.outcome else ''}{self.right} of {self.of} {self.what}"
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,8 @@ class Verdict:
         What it is about: "theorem", "evidence" (whether the run is what it says it is), "step" (of a proof) or "control".
     number : str
         Of the statement in the paper: "4.6", "B.4". Empty where it has none, and where several are meant.
+    subject : str
+        The name of that statement: "Theorem 4.6".
     part : str
         Which part of a theorem or a result: "features", "training accuracy". Empty for all of it.
     check : str
@@ -121,6 +126,8 @@ class Verdict:
         Whether a theorem is left open only by views that have escaped and suffice on a part of D.
     soon : str
         What is predicted to end it; of a theorem that holds, only if that may be soon. It is in the detail, too.
+    of_parameters : bool
+        Whether it is about the parameters alone, which a run neither meets nor misses.
     brief : str
         What of the detail a short line has room for; empty if all of it.
     """
@@ -146,14 +153,16 @@ class Verdict:
     soon: str = ""
     brief: str = ""
     worst: float | None = None
+    subject: str = ""
+    of_parameters: bool = False
 
-    def about(self, number: str) -> Verdict:
-        """Return it as what is said of the statement with this number in the paper."""
-        return replace(self, number=number)
+    def about(self, number: str, subject: str = "") -> Verdict:
+        """Return it as what is said of the statement with this number, and this name, in the paper."""
+        return replace(self, number=number, subject=subject or self.subject)
 
-    def at_k(self, k: int) -> Verdict:
-        """Return it as what runs or data sets with k classes say together."""
-        return replace(self, name=f"{self.name}, k = {k}", check=self.name)
+    def at(self, size: str, n: int) -> Verdict:
+        """Return it as what runs or data sets of one size say together: "k", 10."""
+        return replace(self, name=f"{self.name}, {size} = {n}", check=self.name)
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: a row for each field that says something."""
@@ -213,35 +222,6 @@ def constant(
 def not_applicable(name: str, statement: str, why: str, bound: float | None = None) -> Verdict:
     """Report that what a statement supposes does not occur."""
     return Verdict(name, "not applicable", statement, bound=bound, detail=why)
-
-
-def asked_for(verdicts: Iterable[Verdict], theorems: bool = True, claims: Iterable[str] = (), strict: bool = False) -> list[Verdict]:
-    """Return the verdicts that an exit code is about.
-
-    Parameters
-    ----------
-    verdicts : iterable of Verdict
-        All there are.
-    theorems : bool
-        Whether theorems are asked for.
-    claims : iterable of str
-        Numbers of the steps of the proofs that are asked for by name: "B.26".
-    strict : bool
-        Whether all steps of the proofs are.
-
-    Returns
-    -------
-    list of Verdict
-        Besides what is asked for always whether runs are what they say they are, on which all else rests.
-    """
-    numbers = set(claims)
-
-    def counts(verdict: Verdict) -> bool:
-        if verdict.kind == "theorem":
-            return theorems
-        return verdict.kind != "step" or strict or verdict.number in numbers
-
-    return [verdict for verdict in verdicts if counts(verdict)]
 
 
 def exit_code(verdicts: Iterable[Verdict]) -> ExitCode:

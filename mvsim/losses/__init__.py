@@ -5,6 +5,10 @@ To add a loss: write a file with a subclass of `PointwiseLoss` and list it in `L
 
 from __future__ import annotations
 
+from typing import Any
+
+from mvsim.base.echo import echo
+from mvsim.base.errors import UsageError
 from mvsim.losses.cross_entropy import CrossEntropy
 from mvsim.losses.points import AllPairs, ListedPairs, Points, Unmixed
 from mvsim.losses.pointwise import PointwiseLoss
@@ -12,4 +16,40 @@ from mvsim.losses.squared_error import SquaredError
 
 LOSSES: dict[str, type[PointwiseLoss]] = {cls.name: cls for cls in (CrossEntropy, SquaredError)}
 
-__all__ = ["LOSSES", "AllPairs", "CrossEntropy", "ListedPairs", "Points", "PointwiseLoss", "SquaredError", "Unmixed"]
+__all__ = ["LOSSES", "AllPairs", "CrossEntropy", "ListedPairs", "LossName", "Points", "PointwiseLoss", "SquaredError", "Unmixed", "loss_name"]
+
+
+class LossName(str):
+    """The name of a loss, with the loss, which may be one that is not in `LOSSES`."""
+
+    loss: PointwiseLoss
+
+
+def loss_name(value: Any) -> LossName:
+    """Return the name of a loss, with the loss itself.
+
+    Parameters
+    ----------
+    value : str, PointwiseLoss or a subclass of it
+        A key of `LOSSES`, or a loss of one's own, which need not be there.
+
+    Raises
+    ------
+    UsageError
+        If it is none of these, or a loss of one's own has no name, or that of another one.
+    """
+    if isinstance(value, LossName):
+        return value
+    loss = value() if isinstance(value, type) and issubclass(value, PointwiseLoss) else value
+    if isinstance(value, str) and value in LOSSES:
+        loss = LOSSES[value]()
+    if not isinstance(loss, PointwiseLoss):
+        raise UsageError(f"loss={echo(value)}: must be one of {', '.join(LOSSES)}, or a mvsim.losses.PointwiseLoss of your own")
+    given = getattr(loss, "name", None)
+    if not isinstance(given, str) or not given:
+        raise UsageError(f"loss={echo(value)}: needs a name of its own, a class attribute that is text")
+    if given in LOSSES and type(loss) is not LOSSES[given]:
+        raise UsageError(f"loss={echo(value)}: {given} is the name of another loss; give yours a name of its own")
+    name = LossName(given)
+    name.loss = loss
+    return name

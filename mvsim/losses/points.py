@@ -16,14 +16,9 @@ import numpy as np
 class Batch:
     """Some of the points, written out.
 
-    Attributes
-    ----------
-    first, second : numpy.ndarray
-        (n,) int64 indices i and j.
-    lam : numpy.ndarray
-        (n,) weights of the first point in the mixture.
-    weight : numpy.ndarray
-        (n,) weights of the points in the loss.
+    first, second  (n,) int64 indices i and j.
+    lam            (n,) weights of the first point in the mixture.
+    weight         (n,) weights of the points in the loss.
     """
 
     first: np.ndarray
@@ -55,8 +50,8 @@ class Points(ABC):
         """The weights of the first points: (n,), or (1,) if one serves all."""
 
     @abstractmethod
-    def one_in(self, N: int) -> float:
-        """Return 1 over the share of points that are training points by themselves: 1 for single points, N for pairs."""
+    def per_single(self, N: int) -> float:
+        """Return how many points there are for each that is a training point by itself: 1 for single points, N for pairs."""
 
     @abstractmethod
     def batches(self, N: int, size: int) -> Iterator[Batch]:
@@ -78,7 +73,7 @@ class Unmixed(Points):
     def lam(self) -> np.ndarray:
         return np.ones(1)
 
-    def one_in(self, N: int) -> float:
+    def per_single(self, N: int) -> float:
         return 1.0
 
     def batches(self, N: int, size: int) -> Iterator[Batch]:
@@ -92,12 +87,8 @@ class AllPairs(Points):
 
     At 1/2 the pairs (i, j) and (j, i) are the same point, so it is enough to visit i <= j and count i < j twice.
 
-    Attributes
-    ----------
-    share : float
-        Weight of the first point.
-    both_orders : bool
-        Visit every ordered pair, at 1/2 too.
+    share        Weight of the first point.
+    both_orders  Visit every ordered pair, at 1/2 too.
     """
 
     share: float
@@ -112,7 +103,7 @@ class AllPairs(Points):
     def lam(self) -> np.ndarray:
         return np.array([self.share])
 
-    def one_in(self, N: int) -> float:
+    def per_single(self, N: int) -> float:
         return float(N)
 
     def batches(self, N: int, size: int) -> Iterator[Batch]:
@@ -129,12 +120,8 @@ class AllPairs(Points):
 class ListedPairs(Points):
     """M given mixed points, each with weight 1/M.
 
-    Attributes
-    ----------
-    first, second : numpy.ndarray
-        (M,) int64 indices i and j.
-    shares : numpy.ndarray
-        (M,) weights of the first point.
+    first, second  (M,) int64 indices i and j.
+    shares         (M,) weights of the first point.
     """
 
     first: np.ndarray
@@ -147,7 +134,7 @@ class ListedPairs(Points):
     def lam(self) -> np.ndarray:
         return self.shares
 
-    def one_in(self, N: int) -> float:
+    def per_single(self, N: int) -> float:
         return float(N)
 
     def batches(self, N: int, size: int) -> Iterator[Batch]:

@@ -11,8 +11,7 @@ class PointwiseLoss(ABC):
 
     Arrays are float64 of any namespace of the array API standard, and so are results: subclasses ask `mvsim.numerics.namespaces.namespace_of` for it.
 
-    The fastest kernels know `CrossEntropy` only; any other loss is summed by the generic sum (`mvsim.multi_view.kernels.sums`). Runs train by the
-    cross-entropy: of other losses `mvsim.objective` gives values, gradients and Hessian-vector products.
+    The fastest kernels know `CrossEntropy` only; any other loss is summed by the generic sum (`mvsim.multi_view.kernels.sums`).
     """
 
     name: ClassVar[str]

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from mvsim.multi_view.activations import activation_of
 from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.parameters import Parameters
 from mvsim.numerics.logarithms import exponential, logarithm
-from mvsim.numerics.namespaces import namespace_of
-from mvsim.numerics.vectors import integers_like
 
 
 def own_correlations(c: np.ndarray) -> np.ndarray:
@@ -49,21 +45,8 @@ def log_signal_strength(parameters: Parameters, data: Dataset) -> np.ndarray:
     return log_S
 
 
-def active_threshold(parameters: Parameters, mixes: bool) -> float:
-    """Return the threshold of B_{y,l}: rho / delta1 (Equation B.1), and 2 rho / delta1 if points are mixed (Equation B.16).
-
-    A linear model has no threshold: each weight vector counts at any correlation, so that C_{y,l} = <w_y, v_{y,l}> as in Section 3.
-
-    For ERM a neuron above it is linear on its feature in every point. At midpoints that holds up to the noise of the other point, and for
-    other laws of lambda the threshold of midpoints is a convention.
-    """
-    if activation_of(parameters).escape is None:
-        return -np.inf
-    return (2.0 if mixes else 1.0) * parameters.rho / parameters.delta1
-
-
 def active_neurons(c: np.ndarray, threshold: float) -> np.ndarray:
-    """Return (k, m, V) bool: r in B_{y,l}, that is c[y, r, y, l] >= threshold (see `active_threshold`)."""
+    """Return (k, m, V) bool: r in B_{y,l}, that is c[y, r, y, l] >= threshold (`mvsim.multi_view.thresholds.entered_B`)."""
     return own_correlations(c) >= threshold
 
 
@@ -120,15 +103,15 @@ def output_ranges(outputs: np.ndarray, labels: np.ndarray) -> OutputRanges:
     return ranges
 
 
-def softmax_gap(outputs: Any, labels: Any) -> Any:
-    """Return (N,): 1 - phi_{y_i}(g(x_i)) for outputs (k, N) and labels (N,) of any namespace, computed without cancellation."""
-    xp = namespace_of(outputs)
-    relative = outputs - xp.take_along_axis(outputs, labels[None, :], axis=0)
-    own = integers_like(outputs.shape[0], labels)[:, None] == labels
-    relative = xp.where(own, xp.full_like(relative, -math.inf), relative)
-    top = xp.maximum(xp.max(relative, axis=0), 0.0)
-    rest = xp.sum(xp.exp(relative - top), axis=0)
-    return rest / (xp.exp(-top) + rest)
+def softmax_gap(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return (N,): 1 - phi_{y_i}(g(x_i)) for outputs (k, N) and labels (N,), computed without cancellation."""
+    points = np.arange(len(labels))
+    relative = outputs - outputs[labels, points]
+    relative[labels, points] = -np.inf
+    top = np.maximum(relative.max(axis=0), 0.0)
+    rest = np.exp(relative - top).sum(axis=0)
+    gap: np.ndarray = rest / (np.exp(-top) + rest)
+    return gap
 
 
 def log_softmax_gap(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:

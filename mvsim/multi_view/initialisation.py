@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mvsim.multi_view.memory_limits import check_fits
+from mvsim.multi_view.memory import check_fits
 from mvsim.multi_view.parameters import Parameters, check_parameters
 from mvsim.numerics.random_streams import stream
 

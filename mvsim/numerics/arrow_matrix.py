@@ -1,7 +1,4 @@
-"""An approximate Hessian that is cheap to invert: small blocks that are coupled only through a border.
-
-Its arrays are of any namespace of the array API standard, all on one device.
-"""
+"""An approximate Hessian that is cheap to invert: small blocks that are coupled only through a border."""
 
 from __future__ import annotations
 
@@ -12,41 +9,28 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import device
+from scipy.linalg.lapack import dgetrf, dgetrs
+from scipy.sparse import csr_array
 
-from mvsim.numerics.namespaces import namespace_of
-from mvsim.numerics.primitives import primitives_of
-from mvsim.numerics.vectors import flat, integers_like, same_entries
+from mvsim.numerics.indexing import entries, lookup
+from mvsim.numerics.namespaces import integers_like, namespace_of
 
 
 @dataclass(frozen=True, eq=False)
 class Curvature:
     """A symmetric matrix in the form of an arrow; coordinates that it does not name have none.
 
-    Attributes
-    ----------
-    border_index : array
-        (a,) integers: coordinates of the border, -1 for none.
-    border : array
-        (a, a) the border with itself.
-    block_index : array
-        (B, q) coordinates of each block, -1 for none; no coordinate occurs twice.
-    blocks : array
-        (B, q, q) each block with itself.
-    side_index : array
-        (B, e) positions within the border that each block is coupled to.
-    sides : array
-        (B, q, e) that coupling.
-    lifetime : int
-        Steps of an integrator after which it has to be made anew. A direction in which it is stiff and the loss no longer is, because a
-        neuron has died, would be damped for ever. A matrix that is cheap to make can have the lifetime 1.
+    Kernels make it of arrays of their own namespace; `with_arrays` brings it to the host, where everything else happens.
     """
 
-    border_index: Any
-    border: Any
-    block_index: Any
-    blocks: Any
-    side_index: Any
-    sides: Any
+    border_index: Any  # (a,) integers: coordinates of the border, -1 for none
+    border: Any  # (a, a) the border with itself
+    block_index: Any  # (B, q) coordinates of each block, -1 for none; no coordinate occurs twice
+    blocks: Any  # (B, q, q) each block with itself
+    side_index: Any  # (B, e) positions within the border that each block is coupled to
+    sides: Any  # (B, q, e) that coupling
+    # Steps of an integrator after which it has to be made anew, 1 if it is cheap to make. A direction in which it is stiff and the loss no longer is,
+    # because a neuron has died, would be damped for ever.
     lifetime: int = 50
 
     @staticmethod
@@ -75,17 +59,16 @@ class Curvature:
         blocks are the same or absent, so borders and blocks are added. Sides are put next to each other, as they may reach other parts of
         the border.
         """
-        lifetime = min(part.lifetime for part in parts)
-        first = parts[0]
-        if all(same_entries(getattr(part, name), getattr(first, name)) for part in parts for name in ("border_index", "block_index", "side_index")):
+        lifetime, first = min(part.lifetime for part in parts), parts[0]
+        if all(np.array_equal(getattr(part, name), getattr(first, name)) for part in parts for name in ("border_index", "block_index", "side_index")):
             border, blocks, sides = (
                 sum(w * getattr(part, name) for w, part in zip(weights, parts, strict=True)) for name in ("border", "blocks", "sides")
             )
             return Curvature(first.border_index, border, first.block_index, blocks, first.side_index, sides, lifetime)
-        border_index, xp = _common_border(parts), namespace_of(first.border)
+        border_index = _common_border(parts)
         terms = [(w, part.with_border(border_index)) for w, part in zip(weights, parts, strict=True)]
         border = sum(w * part.border for w, part in terms)
-        terms = [(w, part) for w, part in terms if part.blocks.shape[0]]
+        terms = [(w, part) for w, part in terms if len(part.blocks)]
         if not terms:
             return Curvature.of_border(border_index, border, lifetime)
         return Curvature(
@@ -93,43 +76,38 @@ class Curvature:
             border,
             block_index=terms[0][1].block_index,
             blocks=sum(w * part.blocks for w, part in terms),
-            side_index=xp.concat([part.side_index for _, part in terms], axis=1),
-            sides=xp.concat([w * part.sides for w, part in terms], axis=2),
+            side_index=np.concatenate([part.side_index for _, part in terms], axis=1),
+            sides=np.concatenate([w * part.sides for w, part in terms], axis=2),
             lifetime=lifetime,
         )
 
-    def with_border(self, index: Any) -> Curvature:
-        """Return the same matrix with another border.
+    def with_border(self, index: np.ndarray) -> Curvature:
+        """Return the same matrix with another border: increasing coordinates (a,), all of the border, and all or none of each block.
 
-        Parameters
-        ----------
-        index : array
-            (a,) increasing coordinates: all of the border, and all or none of each block. A block whose coordinates it has becomes part of the
-            border, its sides too.
+        A block whose coordinates it has becomes part of the border, its sides too.
         """
-        xp, by, size = namespace_of(self.border), primitives_of(self.border), index.shape[0]
-        new, before = by.lookup(index, self.border_index), by.lookup(self.border_index, index)  # where each of the one stands in the other
-        border = xp.matrix_transpose(by.entries(xp.matrix_transpose(by.entries(self.border, before)), before))
-        joins = xp.any(by.lookup(index, self.block_index) >= 0, axis=1)
-        joining, staying = (self._of_blocks(xp.nonzero(which)[0]) for which in (joins, ~joins))
-        block, side = by.lookup(index, joining.block_index), by.entries(new, joining.side_index)
+        size = len(index)
+        new, before = lookup(index, self.border_index), lookup(self.border_index, index)  # where each of the one stands in the other
+        border = entries(entries(self.border, before).T, before).T
+        joins = np.any(lookup(index, self.block_index) >= 0, axis=1)
+        joining, staying = self._of_blocks(np.flatnonzero(joins)), self._of_blocks(np.flatnonzero(~joins))
+        block, side = lookup(index, joining.block_index), entries(new, joining.side_index)
         added = [
             (block[:, :, None], block[:, None, :], joining.blocks),
             (block[:, :, None], side[:, None, :], joining.sides),
             (side[:, None, :], block[:, :, None], joining.sides),
         ]
-        to = [xp.where((row >= 0) & (column >= 0), row * size + column, size * size) for row, column, _ in added]
-        sums = by.spread(xp.concat([flat(each) for each in to]), size * size + 1)  # the last one is of what has no place
-        border = border + xp.reshape(sums(xp.concat([flat(values) for _, _, values in added]))[:-1], (size, size))
-        side = by.entries(new, staying.side_index)
-        sides = xp.where(side[:, None, :] >= 0, staying.sides, xp.zeros_like(staying.sides))
-        return Curvature(index, border, staying.block_index, staying.blocks, xp.where(side >= 0, side, size - 1), sides, self.lifetime)
+        inside = [(row >= 0) & (column >= 0) for row, column, _ in added]
+        place = np.concatenate([(row * size + column)[those] for (row, column, _), those in zip(added, inside, strict=True)])
+        values = np.concatenate([values[those] for (*_, values), those in zip(added, inside, strict=True)])
+        border = border + np.bincount(place, values, size * size).reshape(size, size)
+        side = entries(new, staying.side_index)
+        sides = np.where(side[:, None, :] >= 0, staying.sides, 0.0)
+        return Curvature(index, border, staying.block_index, staying.blocks, np.where(side >= 0, side, size - 1), sides, self.lifetime)
 
-    def _of_blocks(self, which: Any) -> Curvature:
+    def _of_blocks(self, which: np.ndarray) -> Curvature:
         """Return the same matrix with some of its blocks alone, by their numbers (J,)."""
-        xp = namespace_of(self.border)
-        names = "block_index", "blocks", "side_index", "sides"
-        return replace(self, **{name: xp.take(getattr(self, name), which, axis=0) for name in names})
+        return replace(self, **{name: getattr(self, name)[which] for name in ("block_index", "blocks", "side_index", "sides")})
 
     def shifted(self, gamma: float) -> Shifted:
         """Factorise I + gamma H."""
@@ -145,7 +123,7 @@ class Curvature:
         return H
 
 
-def _common_border(parts: Sequence[Curvature]) -> Any:
+def _common_border(parts: Sequence[Curvature]) -> np.ndarray:
     """Return the increasing coordinates of a border with which all matrices can be written, so that only blocks are left that they share.
 
     Any two coordinates of a border may be coupled, so that it can take in what another matrix has as blocks. It has the coordinates of every
@@ -153,21 +131,15 @@ def _common_border(parts: Sequence[Curvature]) -> Any:
     larger than the largest border of one of them: on the escaped neurons, points that are not mixed couple all correlations, and then have
     them all in their border, or the own ones alone, and then have the border of the pairs.
     """
-    xp, by = namespace_of(parts[0].border), primitives_of(parts[0].border)
-    blocks = [part.block_index for part in parts if part.block_index.shape[0]]
-    different = any(not same_entries(index, blocks[0]) for index in blocks)
+    blocks = [part.block_index for part in parts if len(part.block_index)]
+    different = any(not np.array_equal(index, blocks[0]) for index in blocks)
     border = _coordinates([part.border_index for part in parts])
-
-    def joining(index: Any) -> Any:
-        return index if different else xp.take(index, xp.nonzero(xp.any(by.lookup(border, index) >= 0, axis=1))[0], axis=0)
-
-    return _coordinates([border, *(joining(index) for index in blocks)])
+    return _coordinates([border, *(index if different else index[(lookup(border, index) >= 0).any(axis=1)] for index in blocks)])
 
 
-def _coordinates(indices: Sequence[Any]) -> Any:
+def _coordinates(indices: Sequence[np.ndarray]) -> np.ndarray:
     """Return the coordinates that occur in some indices, increasing."""
-    xp = namespace_of(indices[0])
-    named = xp.sort(xp.unique_values(xp.concat([flat(index) for index in indices])))
+    named = np.unique(np.concatenate([index.ravel() for index in indices]))
     return named[named >= 0]
 
 
@@ -177,80 +149,73 @@ def _selection(index: np.ndarray, n: int) -> np.ndarray:
 
 
 class Shifted:
-    """I + gamma H, factorised by blocks A, sides C and border B: the border is solved with S = I + gamma B - gamma^2 C^T (I + gamma A)^-1 C.
-
-    Parameters
-    ----------
-    curvature : Curvature
-        H.
-    gamma : float
-        >= 0.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If it is singular to working precision, on NumPy; elsewhere solutions are then not finite.
-    """
+    """I + gamma H, gamma >= 0, by blocks A, sides C and border B: the border is solved with S = I + gamma B - gamma^2 C^T (I + gamma A)^-1 C."""
 
     def __init__(self, curvature: Curvature, gamma: float) -> None:
-        h, self._by = curvature, primitives_of(curvature.border)
-        schur = _identity(h.border) + gamma * h.border
-        self._eliminated = _Blocks(h, gamma) if h.blocks.shape[0] else None
+        h = curvature
+        schur = np.eye(len(h.border)) + gamma * h.border
+        self._eliminated = _Blocks(h, gamma) if len(h.blocks) else None
         if self._eliminated is not None:
-            schur = self._by.less_at(schur, h.side_index, self._eliminated.coupled)
-        self._solved = self._by.solver(schur) if schur.shape[0] else None
+            np.subtract.at(schur, (h.side_index[:, :, None], h.side_index[:, None, :]), self._eliminated.coupled)
+        self._factors: tuple[np.ndarray, np.ndarray] | None = None
+        if len(schur):
+            factors, pivots, singular = dgetrf(schur)
+            self._factors = factors, pivots
+            if singular:
+                raise np.linalg.LinAlgError("the matrix is singular")
         self._set_coordinates(h.border_index, h.block_index)
 
-    def _set_coordinates(self, border_index: Any, block_index: Any) -> None:
-        xp = namespace_of(border_index)
+    def _set_coordinates(self, border_index: np.ndarray, block_index: np.ndarray) -> None:
         self._border_index, self._block_index = border_index, block_index
-        self._places = self._by.places(xp.concat([border_index, flat(block_index)]))
+        every = np.concatenate([border_index, block_index.ravel()])
+        self._solved = np.flatnonzero(every >= 0)
+        self._place = every[self._solved]
 
-    def within(self, index: Any) -> Shifted:
+    def within(self, index: np.ndarray) -> Shifted:
         """Return the inverse for vectors of which only the coordinates ``index`` are kept, the others being 0 before and dropped after it."""
         same = copy(self)
-        same._set_coordinates(self._by.lookup(index, self._border_index), self._by.lookup(index, self._block_index))
+        same._set_coordinates(lookup(index, self._border_index), lookup(index, self._block_index))
         return same
 
-    def solve(self, r: Any) -> Any:
+    def solve(self, r: np.ndarray) -> np.ndarray:
         """Return (I + gamma H)^-1 r for r (n,), or for each r of (p, n)."""
-        xp, by, many = namespace_of(r), self._by, r.shape[:-1]
-        if self._solved is None or 0 in r.shape:
-            return xp.reshape(flat(r), r.shape)  # in memory as all results are
-        border = by.entries(r, self._border_index)
+        solution = r.copy()
+        if self._factors is None or 0 in r.shape:
+            return solution
+        border = entries(r, self._border_index)
         if self._eliminated is None:
-            return self._places.written(r, self._solved(border))
-        blocks = by.entries(r, self._block_index)
-        border = self._solved(border - self._eliminated.onto_border(blocks))
-        return self._places.written(r, xp.concat([border, xp.reshape(self._eliminated.solved(blocks, border), (*many, -1))], axis=-1))
+            values = self._border(border)
+        else:
+            blocks = entries(r, self._block_index)
+            border = self._border(border - self._eliminated.onto_border(blocks))
+            values = np.concatenate([border, self._eliminated.solved(blocks, border).reshape(*r.shape[:-1], -1)], axis=-1)
+        solution[..., self._place] = values[..., self._solved]
+        return solution
+
+    def _border(self, r: np.ndarray) -> np.ndarray:
+        """Return S^-1 r."""
+        assert self._factors is not None
+        factors, pivots = self._factors
+        return np.asarray(dgetrs(factors, pivots, r.T)[0].T.reshape(r.shape))
 
 
 class _Blocks:
-    """The blocks of I + gamma H, eliminated. Vectors are theirs, (..., B, q), or of the border, (..., a).
-
-    Attributes
-    ----------
-    coupled : array
-        (B, e, e): gamma^2 C^T (I + gamma A)^-1 C, what this takes away from the border.
-    """
+    """The blocks of I + gamma H, eliminated. Vectors are theirs, (..., B, q), or of the border, (..., a)."""
 
     def __init__(self, h: Curvature, gamma: float) -> None:
-        xp, self._by = namespace_of(h.border), primitives_of(h.border)
-        self._inverse = xp.linalg.inv(_identity(h.blocks) + gamma * h.blocks)
-        self._down = xp.matmul(self._inverse, gamma * h.sides)  # (I + gamma A)^-1 gamma C
-        self.coupled = xp.matmul(gamma * xp.matrix_transpose(h.sides), self._down)
-        self._side_index, self._spread = h.side_index, self._by.spread(flat(h.side_index), h.border.shape[0])
+        self._inverse = np.linalg.inv(np.eye(h.blocks.shape[-1]) + gamma * h.blocks)
+        self._down = self._inverse @ (gamma * h.sides)  # (I + gamma A)^-1 gamma C
+        # (B, e, e): gamma^2 C^T (I + gamma A)^-1 C, what this takes away from the border
+        self.coupled = (gamma * h.sides).transpose(0, 2, 1) @ self._down
+        self._side_index, entry = h.side_index, np.arange(h.side_index.size)
+        self._onto = csr_array((np.ones(len(entry)), (h.side_index.ravel(), entry)), shape=(len(h.border), len(entry)))
 
-    def onto_border(self, r: Any) -> Any:
+    def onto_border(self, r: np.ndarray) -> np.ndarray:
         """Return gamma C^T (I + gamma A)^-1 r, for r of the blocks."""
-        sides = self._by.transposed_products(self._down, r)
-        return self._spread(namespace_of(r).reshape(sides, (*r.shape[:-2], -1)))
+        sides = np.einsum("bpq,...bp->...bq", self._down, r).reshape(*r.shape[:-2], -1)
+        return np.asarray((self._onto @ sides.T).T)
 
-    def solved(self, r: Any, border: Any) -> Any:
+    def solved(self, r: np.ndarray, border: np.ndarray) -> np.ndarray:
         """Return the solution in the blocks, for r of the blocks and the solution in the border."""
-        return self._by.products(self._inverse, r) - self._by.products(self._down, self._by.entries(border, self._side_index))
-
-
-def _identity(square: Any) -> Any:
-    """Return the identity of the size of square matrices (..., n, n)."""
-    return namespace_of(square).eye(square.shape[-1], dtype=square.dtype, device=device(square))
+        of_border = np.einsum("bpq,...bq->...bp", self._down, entries(border, self._side_index))
+        return np.asarray(np.einsum("bpq,...bq->...bp", self._inverse, r) - of_border)

@@ -100,7 +100,7 @@ class Shown:
     @property
     def has_threshold(self) -> bool:
         """Whether the activation has a threshold, as that of a linear model has not."""
-        return activation_of(self.run.parameters).escape is not None
+        return activation_of(self.run.parameters).escapes
 
     @property
     def active_symbol(self) -> str:

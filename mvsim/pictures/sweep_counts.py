@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mvsim.numerics.intervals import clustered_interval
 from mvsim.pictures.labels import method_name
 from mvsim.pictures.style import OUTCOMES
-from mvsim.sweeps.intervals import clustered_interval
 from mvsim.sweeps.measures import CLASSES
 from mvsim.sweeps.runs import Runs
 from mvsim.sweeps.study import Axis

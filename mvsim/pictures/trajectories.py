@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mvsim.multi_view.data import sample_dataset
-from mvsim.multi_view.diagnostics import active_threshold
+from mvsim.multi_view.thresholds import entered_B
 from mvsim.pictures.panel import Limits, Panel, level, marker, room_before_rise, time_limits
 from mvsim.pictures.shown import Shown
 from mvsim.pictures.style import STRONGER, WEAKER
@@ -41,7 +41,7 @@ def _draw_correlations(axes: Axes, shown: Shown, limits: Limits) -> None:
     axes.set_yscale("log")
     if shown.has_threshold:
         level(axes, p.rho, r"$\rho$")
-        threshold = active_threshold(p, shown.mixes)
+        threshold = entered_B(p, shown.mixes)
         level(axes, threshold, shown.active_symbol)
         low, high = min(low, p.rho), max(high, threshold)
     if np.isfinite(low) and high > 0:

@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mvsim.judging.answer_text import answer_sentences, asked_for, contradicted_steps, regime_sentence
+from mvsim.judging.statement import Section, Statement
 from mvsim.judging.verdict import Verdict
-from mvsim.multi_view.parameters import Parameters, assumption_of, regime_label
+from mvsim.multi_view.parameters import Parameters, assumption_of
 from mvsim.multi_view.parameters.models import NETWORK
-from mvsim.papers.midpoint_mixup.definition import DRAWS
-from mvsim.papers.midpoint_mixup.question import asked_of
-from mvsim.papers.midpoint_mixup.theorems import THEOREMS
-from mvsim.papers.midpoint_mixup.verify import Section
+from mvsim.papers.midpoint_mixup.theorems.definition import DRAWS
 from mvsim.pictures import run_figure
 from mvsim.pictures.labels import method_name
 from mvsim.pictures.sweep_figure import sweep_figure
-from mvsim.reports.headline import answer_sentences, contradicted_steps, regime_sentence
 from mvsim.reports.svg import inline_svg
 from mvsim.runs.archive import revision_text
 from mvsim.runs.run import REGIME, Run
 from mvsim.sweeps.run_files import refuse_repeated
 from mvsim.sweeps.runs import Runs
 from mvsim.sweeps.values import told
-
-HEADLINES = (*THEOREMS, "4.5")
-"""Numbers of what stands at the top: the theorems and Definition 4.5."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +60,10 @@ class Report:
         What makes the runs and this report again.
     draws : int, optional
         Fresh draws for each class, in the runs of a sweep.
-    question : mapping
-        What was asked, as `mvsim.papers.midpoint_mixup.question.Question.as_dict` has it; by default the theorems.
+    statements : sequence of Statement
+        Those that were asked for by name; by default the theorems.
+    strict : bool
+        Whether all steps of the proofs were.
     code : int, optional
         Exit code of the answer, if it is given; by default that of the verdicts.
     """
@@ -81,7 +78,8 @@ class Report:
     provenance: list[Table] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
     draws: int | None = None
-    question: Mapping[str, Any] = field(default_factory=dict)
+    statements: Sequence[Statement] = ()
+    strict: bool = False
     code: int | None = None
 
     @property
@@ -96,25 +94,25 @@ class Report:
         Empty if nothing was judged.
         """
         verdicts = [verdict for section in self.sections for verdict in section.verdicts]
-        asked = asked_of(self.question, verdicts)
+        asked = asked_for(verdicts, self.statements, self.strict)
         steps = contradicted_steps(verdict for verdict in verdicts if verdict not in asked)
-        return " ".join([*answer_sentences(self.sections, self.question, self.code), *([steps] if steps else [])])
+        return " ".join([*answer_sentences(self.sections, self.statements, self.strict, self.code), *([steps] if steps else [])])
 
     def headlines(self) -> list[tuple[str, list[Verdict]]]:
         """Return what is said of theorems and of Definition 4.5, section by section."""
-        told = [(section.title, [one for one in section.verdicts if one.kind == "theorem" or one.number in HEADLINES]) for section in self.sections]
-        return [(title, verdicts) for title, verdicts in told if verdicts]
+        front = [(section.title, [v for v in section.verdicts if v.kind == "theorem" or v.part or v.number == "4.5"]) for section in self.sections]
+        return [(title, verdicts) for title, verdicts in front if verdicts]
 
     def judged_regimes(self) -> dict[str, list[str]]:
         """Return the regimes of the verdicts as sentences, each with the titles of its sections.
 
         They name more departures than `regime`, which is that of the files: premises of the proofs that were measured and do not hold, too.
         """
-        told: dict[str, list[str]] = {}
+        titles: dict[str, list[str]] = {}
         for section in self.sections:
-            for label in dict.fromkeys(verdict.regime for verdict in section.verdicts if verdict.regime):
-                told.setdefault(regime_sentence(label), []).append(section.title)
-        return told
+            if section.regimes:
+                titles.setdefault(regime_sentence(section.regimes), []).append(section.title)
+        return titles
 
 
 def report_of_runs(runs: Sequence[Run], sections: Iterable[Section], command: str) -> Report:
@@ -208,7 +206,8 @@ def _regime_of_sweep(runs: Runs) -> dict[str, str]:
     labels: dict[str, list[str]] = {}
     for cell in runs.study.cells:
         where = ", ".join(f"{name} = {told(value)}" for name, value in cell.swept.items() if name not in ("seed", "method")) or "all cells"
-        labels.setdefault(regime_sentence(regime_label(cell.parameters.deviations())), []).append(where)
+        names = list(dict.fromkeys(deviation.name for deviation in cell.parameters.deviations()))
+        labels.setdefault(regime_sentence([names]), []).append(where)
     return {label: "" if len(labels) == 1 else "; ".join(dict.fromkeys(where)) for label, where in labels.items()}
 
 

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from mvsim.base.extras import load_extra
-from mvsim.judging.words import number_text, status_text
+from mvsim.judging.number_text import number_text, short_margin, status_text
 from mvsim.reports.content import Report
-from mvsim.reports.headline import short_margin
 from mvsim.version import __version__
 
 MARKS = {

@@ -13,18 +13,13 @@ from mvsim.flow import INTEGRATORS
 from mvsim.multi_view.objectives import OBJECTIVES
 from mvsim.multi_view.objectives import options_of as options_of_method
 from mvsim.multi_view.parameters import Parameters
-from mvsim.runs.simulation.all_options import DEFAULTS, AllRunOptions
 from mvsim.runs.simulation.identity import run_name
-from mvsim.runs.simulation.options import RunOptions, marks
+from mvsim.runs.simulation.options import DEFAULTS, OF_INTEGRATORS, OF_METHODS, OF_THE_FILE, RunOptions
 from mvsim.runs.simulation.plan import LEARNING_RATE_PER_CLASS
 from mvsim.sweeps.regime import R0, parameters_of
 from mvsim.sweeps.values import Value, told
 
-_OPTIONS = tuple(
-    name
-    for name in AllRunOptions.model_fields
-    if name == "integrator" or name not in RunOptions.model_fields or name in {recorded for recorded, _ in marks(RunOptions)}
-)
+_OPTIONS = tuple(name for name in RunOptions.model_fields if name not in OF_THE_FILE)
 
 NAMES: tuple[str, ...] = (
     "method",
@@ -80,13 +75,13 @@ def cell_of(index: int, values: Mapping[str, Value], swept: Mapping[str, Value],
         fields = {name: values[name] for name in Parameters.model_fields if name in values}
         asked = {name: values[name] for name in _OPTIONS if name in values}
         parameters = parameters_of(fields, values.get(R0), regime)
-        checked = AllRunOptions(**asked)
-        integrator, option = INTEGRATORS[checked.integrator], checked.integrator_option()
+        checked = RunOptions(**asked)
+        integrator, option = INTEGRATORS[checked.integrator], checked.integrator_option
         if option is not None:
             integrator.check_option(option)
         if checked.t_end is not None:
             integrator.check_steps(checked.t_end, option or LEARNING_RATE_PER_CLASS * parameters.k)
-        checked.sums_all_pairs()  # whoever owns an option of a method checks it
+        checked.sums_all_pairs  # noqa: B018 - whoever owns an option of a method checks it
         method, seed = asked.pop("method", DEFAULTS.method), asked.pop("seed", DEFAULTS.seed)
         return Cell(index, dict(swept), parameters, method, seed, asked)
     except UsageError as error:
@@ -97,8 +92,6 @@ def cell_of(index: int, values: Mapping[str, Value], swept: Mapping[str, Value],
 def meaningless(values: Mapping[str, Value]) -> set[str]:
     """Return the names whose values mean nothing for a run: options of another method, or of another integrator, than it has."""
     method, integrator = values.get("method", DEFAULTS.method), values.get("integrator", DEFAULTS.integrator)
-    of_methods = {name for one in OBJECTIVES for name in options_of_method(one)} - RunOptions.model_fields.keys()
-    of_integrators = {one.letter for one in INTEGRATORS.values()}
-    own = set(options_of_method(method)) if isinstance(method, str) and method in OBJECTIVES else of_methods
-    own |= {INTEGRATORS[integrator].letter} if isinstance(integrator, str) and integrator in INTEGRATORS else of_integrators
-    return ((of_methods | of_integrators) - own) & values.keys()
+    own = set(options_of_method(method)) if isinstance(method, str) and method in OBJECTIVES else set(OF_METHODS)
+    own |= {INTEGRATORS[integrator].letter} if isinstance(integrator, str) and integrator in INTEGRATORS else set(OF_INTEGRATORS)
+    return ({*OF_METHODS, *OF_INTEGRATORS} - own) & values.keys()

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from mvsim.base.inputs import check_threads
 from mvsim.multi_view.kernels import usable_backend
-from mvsim.runs.simulation.all_options import DEFAULTS
+from mvsim.runs.simulation.options import DEFAULTS
 from mvsim.sweeps.job import Job, Outcome, do
 
 

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
 from mvsim.flow import INTEGRATORS
 from mvsim.multi_view.data import sample_dataset
 from mvsim.multi_view.initialisation import initial_correlations
 from mvsim.multi_view.objectives import OBJECTIVES
-from mvsim.runs.simulation.all_options import AllRunOptions
-from mvsim.runs.simulation.cost import gradients_of_flow, seconds_of_run, time_of_gradient
-from mvsim.runs.simulation.memory import required_bytes
+from mvsim.runs.simulation.cost import gradients_of_flow, required_bytes, seconds_of_run, time_of_gradient
+from mvsim.runs.simulation.options import RunOptions
 from mvsim.runs.simulation.plan import AFFORDABLE_GRADIENTS, AFFORDABLE_PAIR_GRADIENTS, LEARNING_RATE_PER_CLASS
 from mvsim.sweeps.cell import Cell
 
@@ -63,37 +61,37 @@ def count_of(cell: Cell) -> float:
     predicted like one that settles, an upper bound.
     """
     p, asked = cell.parameters, _asked(cell)
-    mixes = asked.sums_all_pairs()
+    mixes = asked.sums_all_pairs
     if not INTEGRATORS[asked.integrator].follows_flow:
         if asked.t_end is not None:
-            return float(math.ceil(asked.t_end / (asked.integrator_option() or LEARNING_RATE_PER_CLASS * p.k)))
+            return float(math.ceil(asked.t_end / (asked.integrator_option or LEARNING_RATE_PER_CLASS * p.k)))
         return float(AFFORDABLE_PAIR_GRADIENTS if mixes else AFFORDABLE_GRADIENTS)
-    return INTEGRATORS[asked.integrator].relative_gradients(asked.integrator_option()) * gradients_of_flow(p, mixes)
+    return INTEGRATORS[asked.integrator].relative_gradients(asked.integrator_option) * gradients_of_flow(p, mixes)
 
 
 def measured_gradient(cell: Cell, seconds: float = MEASURING) -> float:
     """Return how long a gradient of a cell's loss takes on one thread here, in seconds."""
     asked = _asked(cell)
     data = sample_dataset(cell.parameters, cell.seed)
-    objective = OBJECTIVES[asked.method](cell.parameters, data, asked.backend, 1, **asked.objective_options())
+    objective = OBJECTIVES[asked.method](cell.parameters, data, asked.backend, 1, **asked.objective_options)
     return time_of_gradient(objective, initial_correlations(cell.parameters, cell.seed), seconds)
 
 
 def bytes_of(cell: Cell) -> int:
     """Return the peak memory of the run of a cell, in bytes, libraries included."""
     asked = _asked(cell)
-    return required_bytes(cell.parameters, asked.sums_all_pairs(), asked.backend, asked.n_test, asked.integrator)
+    return required_bytes(cell.parameters, asked.sums_all_pairs, asked.backend, asked.n_test, asked.integrator)
 
 
-def _asked(cell: Cell) -> Any:
+def _asked(cell: Cell) -> RunOptions:
     """Return the options of a cell, with defaults."""
-    return AllRunOptions(method=cell.method, seed=cell.seed, **cell.options)
+    return RunOptions(method=cell.method, seed=cell.seed, **cell.options)
 
 
 def _gradient(cell: Cell) -> float:
     """Return about how long a gradient takes, in seconds, where it is not measured."""
     p, asked = cell.parameters, _asked(cell)
-    mixes = asked.sums_all_pairs()
+    mixes = asked.sums_all_pairs
     # Of a continuous mixing law, half of the nodes are mirror images of the others.
-    nodes = asked.model_dump(include={"nodes"})["nodes"] / 2 if cell.method == "mixup" and mixes else 1.0
+    nodes = asked.nodes / 2 if cell.method == "mixup" and mixes else 1.0
     return _ANY + _NETWORK * p.N * p.k * p.m + (nodes * p.N**2 * (_PAIRS + _PAIR * p.k) if mixes else 0.0)

@@ -13,7 +13,7 @@ import numpy as np
 from mvsim.base.echo import escaped
 from mvsim.base.inputs import check_integer, check_kind
 from mvsim.runs.run import Run, open_run
-from mvsim.runs.simulation.all_options import DEFAULTS
+from mvsim.runs.simulation.options import DEFAULTS
 from mvsim.sweeps.cell import Cell
 from mvsim.sweeps.folder import Standing, SweepFolder
 from mvsim.sweeps.measures import MEASURES, Measure, measures_of

@@ -7,7 +7,7 @@ from tiny_run import learned_run
 
 import mvsim
 from mvsim.base.html import fragment
-from mvsim.judging.verdicts import Verdicts
+from mvsim.judging.verdict_list import Verdicts
 
 VOID = {"br", "hr", "img", "input", "meta", "link", "path", "use", "circle"}
 

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from mvsim.base.signals import delays_told, signals_deferred
+from mvsim.base.signals import defer_signals, on_deferred_signal
 from mvsim.cli.dispatch import dispatch
 
 
@@ -13,15 +13,15 @@ def test_a_signal_that_waits_is_told_of_at_once_and_only_the_first():
     told, passed = [], []
 
     def twice():
-        with signals_deferred():
+        with defer_signals():
             for _ in range(2):
                 signal.raise_signal(signal.SIGINT)
                 passed.append(list(told))
 
-    with delays_told(lambda: told.append("told")), pytest.raises(KeyboardInterrupt):
+    with on_deferred_signal(lambda: told.append("told")), pytest.raises(KeyboardInterrupt):
         twice()
     assert passed == [["told"], ["told"]]
-    with pytest.raises(KeyboardInterrupt), signals_deferred():
+    with pytest.raises(KeyboardInterrupt), defer_signals():
         signal.raise_signal(signal.SIGINT)
     assert told == ["told"]
 
@@ -31,7 +31,7 @@ def test_the_command_line_says_that_it_stops_after_compiling(monkeypatch, capsys
     said = []
 
     def compiles(words, console):
-        with signals_deferred():
+        with defer_signals():
             signal.raise_signal(signal.SIGINT)
             said.append(capsys.readouterr().err)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from mvsim.cli import main
-from mvsim.papers.midpoint_mixup import run_verdicts
+from mvsim.papers.midpoint_mixup import judge_run
 
 TINY = ("--k", "3", "--N", "30", "--t-end", "60", "--quiet")
 """A run of a few steps."""
@@ -73,7 +73,7 @@ def each_run_is_replayed_once(known_replays):
 
     The fixture is one of each module: one of the whole package would end with the session, and serve the tests of other packages too.
     """
-    replayed = run_verdicts.replayed
+    replayed = judge_run.replayed
 
     def replayed_once(evidence):
         contents = everything_in(evidence)
@@ -82,5 +82,5 @@ def each_run_is_replayed_once(known_replays):
         return list(known_replays[contents])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run_verdicts, "replayed", replayed_once)
+        patch.setattr(judge_run, "replayed", replayed_once)
         yield

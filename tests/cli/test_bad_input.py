@@ -1,7 +1,6 @@
 """Whatever is wrong with the input: exit code 2, one line that names it, no traceback, nothing left behind."""
 
 import shutil
-import sys
 
 import pytest
 
@@ -93,14 +92,6 @@ def test_simulate_refuses(case, mvsim, tmp_path):
     before = sorted(tmp_path.iterdir())
     assert_refused(mvsim("simulate", *words), named)
     assert sorted(tmp_path.iterdir()) == before
-
-
-def test_an_integrator_whose_library_is_missing_says_what_to_install(mvsim, monkeypatch):
-    monkeypatch.setitem(sys.modules, "sksundae.cvode", None)
-    done = mvsim("simulate", *TINY, "--integrator", "cvode")
-    assert (done.code, done.out) == (2, "")
-    assert done.err.count("\n") == 1
-    assert 'install it with `pip install ".[cvode]"` where the source of mvsim is, or use integrator flow' in done.err
 
 
 def test_unknown_command(mvsim):

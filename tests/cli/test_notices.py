@@ -9,9 +9,8 @@ from sweep_folder import filled
 
 from mvsim.cli.dispatch import _show_warning
 from mvsim.cli.judging import JudgingShown
-from mvsim.cli.notices import LOG_INTERVAL, Notices
+from mvsim.cli.output import LOG_INTERVAL, Notices, note
 from mvsim.cli.progress import LoggedProgress
-from mvsim.cli.remarks import note
 from mvsim.cli.sweep_progress import SweepDisplay
 from mvsim.sweeps.runs import open_runs
 
@@ -20,7 +19,7 @@ from mvsim.sweeps.runs import open_runs
 def clock(monkeypatch):
     """A clock that goes on by 10 seconds each time it is read."""
     times = iter(range(0, 100_000, 10))
-    monkeypatch.setattr("mvsim.cli.notices.time.monotonic", lambda: float(next(times)))
+    monkeypatch.setattr("mvsim.cli.output.time.monotonic", lambda: float(next(times)))
 
 
 def test_how_far_work_is_is_said_now_and_then(clock, capsys):

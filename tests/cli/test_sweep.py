@@ -9,14 +9,14 @@ import sys
 
 import pandas as pd
 import pytest
+from mvsim.papers.midpoint_mixup.answer import Answer, AnsweredSection, read_answer
+from mvsim.papers.midpoint_mixup.contents import contents_of_sweep
 from small_sweeps import steps
 from sweep_folder import filled
 
 from mvsim.judging.verdict import Count, Verdict
 from mvsim.papers.midpoint_mixup import sweeps
-from mvsim.papers.midpoint_mixup.answer import Answer, AnsweredSection, read_answer
-from mvsim.papers.midpoint_mixup.contents import contents_of_sweep
-from mvsim.papers.midpoint_mixup.run_verdicts import Judgement
+from mvsim.papers.midpoint_mixup.judge_run import Judgement
 from mvsim.runs.archive import read_run, write_run
 from mvsim.sweeps import job
 from mvsim.sweeps.runs import open_runs

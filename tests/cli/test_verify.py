@@ -8,13 +8,13 @@ import sys
 
 import pytest
 from lib.terminal import shown_on_terminal
+from mvsim.cli.verify_outcome import outcome_line
+from mvsim.papers.midpoint_mixup.question import Question
 
 import mvsim as package
 from mvsim.cli.verdict_table import print_section
-from mvsim.cli.verify_outcome import outcome_line
+from mvsim.judging.number_text import BEYOND
 from mvsim.judging.verdict import Verdict
-from mvsim.judging.words import BEYOND
-from mvsim.papers.midpoint_mixup.question import Question
 
 
 @pytest.fixture

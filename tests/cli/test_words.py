@@ -2,7 +2,7 @@
 
 import pytest
 
-from mvsim.cli.words import bytes_text, seconds_text, span_text
+from mvsim.cli.output import bytes_text, seconds_text, span_text
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ def steady():
     return Problem(lambda y: np.ones(1), lambda y: np.zeros((1, 1)), lambda y: np.ones(1))
 
 
-def chosen(before, after, weight, error=1.0, most_growth=math.inf):
+def choose_stepped(before, after, weight, error=1.0, most_growth=math.inf):
     """The past at the order of the next step, and the factor of its size."""
     return Stepper(steady())._next(before, after, before.coefficients(), error, np.full(1, weight), most_growth)
 
@@ -74,9 +74,9 @@ def test_at_the_order_above_the_error_becomes_what_is_aimed_at(q):
     """After unequal steps, with all sizes multiplied by what is chosen."""
     weight = 1e3 * abs(true_error(q + 1, SIZES)) * LAST_SLOPE
     end = after_unequal_steps(q)
-    after, ratio = chosen(*end, weight)
+    after, ratio = choose_stepped(*end, weight)
     assert (after.order, after.wait) == (q + 1, q + 2)
-    assert chosen(*end, weight, most_growth=1.7)[1] == 1.7
+    assert choose_stepped(*end, weight, most_growth=1.7)[1] == 1.7
     assert SAFETY_HIGHER * abs(true_error(q + 1, ratio * SIZES)) * LAST_SLOPE == pytest.approx(weight, rel=1e-4)
 
 
@@ -85,9 +85,9 @@ def test_at_the_order_below_the_error_becomes_what_is_aimed_at(q):
     weight = 1e3 * abs(true_error(q - 1, SIZES)) * SLOPE
     before, after = after_unequal_steps(q)
     end = replace(before, scale=0.0), after  # of the order above nothing is known
-    after, ratio = chosen(*end, weight)
+    after, ratio = choose_stepped(*end, weight)
     assert (after.order, after.wait) == (q - 1, q)
-    assert chosen(*end, weight, most_growth=1.7)[1] == 1.7
+    assert choose_stepped(*end, weight, most_growth=1.7)[1] == 1.7
     assert SAFETY_OTHER * abs(true_error(q - 1, ratio * SIZES)) * SLOPE == pytest.approx(weight, rel=1e-4)
 
 
@@ -98,16 +98,16 @@ def test_at_the_same_order_the_error_becomes_what_is_aimed_at(q, wait):
     weight = 1e3 * abs(true_error(q, SIZES)) * NEXT_SLOPE
     before, after = after_unequal_steps(q)
     end = before if wait else replace(before, scale=0.0), replace(after, wait=wait)
-    after, ratio = chosen(*end, weight, error=1e-3)
+    after, ratio = choose_stepped(*end, weight, error=1e-3)
     assert (after.order, after.wait) == (q, wait or 2)
-    assert chosen(*end, weight, error=1e-3, most_growth=1.7)[1] == 1.7
+    assert choose_stepped(*end, weight, error=1e-3, most_growth=1.7)[1] == 1.7
     assert SAFETY_SAME * abs(true_error(q, ratio * SIZES)) * NEXT_SLOPE == pytest.approx(weight, rel=1e-4)
 
 
 @pytest.mark.parametrize("growth", [0.98 * LEAST_GROWTH, 1.02 * LEAST_GROWTH])
 def test_steps_that_can_hardly_grow_are_kept_and_so_is_their_order(growth):
     weight = SAFETY_HIGHER * growth**5 * abs(true_error(4, SIZES)) * LAST_SLOPE  # at order 4 the error is a fifth power
-    after, ratio = chosen(*after_unequal_steps(3), weight)
+    after, ratio = choose_stepped(*after_unequal_steps(3), weight)
     assert after.order == (3 if growth < LEAST_GROWTH else 4)
     assert ratio == pytest.approx(1.0 if growth < LEAST_GROWTH else growth, rel=1e-4)
 
@@ -127,7 +127,7 @@ def test_steps_that_keep_growing_or_shrinking_see_the_error_of_the_order_above(q
         c, predicted = before.coefficients(), before.predicted()
         after = before.corrected(predicted, c, (h * slope(t) - predicted[1]) / c.l[1])
     error = abs(true_error(q + 1, sizes[::-1])) * LAST_SLOPE
-    after, ratio = chosen(before, after, 1e3 * error)
+    after, ratio = choose_stepped(before, after, 1e3 * error)
     assert after.order == q + 1
     assert SAFETY_HIGHER * ratio ** (q + 2) / 1e3 == pytest.approx(1.0, rel=1e-3 if growth == 1.0 else 0.35)
 
@@ -177,7 +177,7 @@ def test_after_a_step_with_failures_its_size_stays_and_the_order_for_two_steps_a
 
 def test_the_system_is_linearised_anew_when_the_clock_has_grown_since_it_was_least(monkeypatch):
     """It falls at jumps of the van der Pol oscillator, where steps are short, and grows after them."""
-    monkeypatch.setattr("mvsim.flow.known.OUTGROWN", 2.0)  # so that it happens often
+    monkeypatch.setattr("mvsim.flow.linearisation_cache.OUTGROWN", 2.0)  # so that it happens often
     problem = Problem(
         lambda y: np.array([y[1], 5.0 * (1.0 - y[0] ** 2) * y[1] - y[0]]),
         lambda y: np.array([[0.0, 1.0], [-10.0 * y[0] * y[1] - 1.0, 5.0 * (1.0 - y[0] ** 2)]]),

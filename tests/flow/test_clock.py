@@ -8,7 +8,7 @@ import pytest
 from stepping import Problem
 
 from mvsim.flow.bdf import MAX_ORDER, History
-from mvsim.flow.clock import FRESH, LONGEST, MARGIN, SHORT, WORTHWHILE, in_frame, size_of, time_of, wound
+from mvsim.flow.clock import FRESH, LONGEST, MARGIN, SHORT, WORTHWHILE, in_frame, size_of, time_of, with_smaller_clock
 from mvsim.flow.stepper import Stepper
 
 every_order = pytest.mark.parametrize("order", range(1, MAX_ORDER + 1))
@@ -83,7 +83,7 @@ SMOOTH = 1e6 * 0.01 ** np.arange(MAX_ORDER + 1)
 @pytest.mark.parametrize("h", [1e-90, 1e-20, 1e-5, 0.01])
 def test_a_smaller_clock_sees_the_same_function_of_time(order, h):
     history, smaller = relaxing(order, h, 7.0, reach=0.1 * h)
-    after, B = wound(history, 7.0, np.ones(1))
+    after, B = with_smaller_clock(history, 7.0, np.ones(1))
     assert pytest.approx(smaller, rel=1e-12, abs=0.0) == B
     assert time_of(after.h, B) == pytest.approx(time_of(h, 7.0), rel=1e-12, abs=0.0)
     expected = (-0.3 * after.h) ** np.arange(order + 1) / np.cumprod([1.0, *range(1, order + 1)])
@@ -96,13 +96,13 @@ def test_a_smaller_clock_sees_the_same_function_of_time(order, h):
 @pytest.mark.parametrize("order", [2, 4])
 def test_the_clock_is_no_smaller_than_the_reach_of_the_past(order):
     history, _ = relaxing(order, 0.001, 1.0, reach=0.03)
-    after, B = wound(history, 1.0, np.ones(1))
+    after, B = with_smaller_clock(history, 1.0, np.ones(1))
     assert pytest.approx(MARGIN * -math.expm1(-0.03 * (order + 1))) == B
     assert np.isfinite(after.past).all()
 
 
 def left_as_they_are(history):
-    after, B = wound(history, 1.0, np.ones(1))
+    after, B = with_smaller_clock(history, 1.0, np.ones(1))
     return after is history and B == 1.0
 
 
@@ -150,7 +150,7 @@ class OneOrder(Stepper):
 @every_order
 def test_steps_in_x_have_the_order_of_the_formula(order, monkeypatch):
     """y' = -y from 0 to e - 1, in steps of constant size in x, from an exact past."""
-    monkeypatch.setattr("mvsim.flow.stepper.wound", lambda history, B, weight: (history, B))
+    monkeypatch.setattr("mvsim.flow.stepper.with_smaller_clock", lambda history, B, weight: (history, B))
     problem = Problem(lambda y: -y, lambda y: -np.eye(1), np.ones_like)
     factorials = np.cumprod([1.0, *range(1, order + 1)])
     start = truncated(np.polynomial.Polynomial((-1.0) ** np.arange(order + 1) / factorials), exponential_minus_1(order), order)

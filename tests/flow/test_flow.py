@@ -18,9 +18,9 @@ import mvsim
 from mvsim.flow import Escaping, Field, GradientFlow, State, Units, error_size, stalls
 from mvsim.flow import flow as the_flow
 from mvsim.flow.arrays import pack
-from mvsim.flow.carried import unpack_memory
 from mvsim.flow.chart import EscapeChart, smallest
 from mvsim.flow.flow import APPROACH, GROWTH_THAT_SEES_NOISE, GROWTH_WHEN_QUIET, IMBALANCE, QUIET, RISE
+from mvsim.flow.flow_memory import unpack_memory
 from mvsim.flow.interface import Motion
 from mvsim.flow.secants import Secants
 from mvsim.flow.system import Bounds, ChartedField
@@ -156,8 +156,8 @@ def test_the_scale_of_a_chart_is_the_change_that_doubles_the_way_to_go():
     c = np.array([1e-3, 4e-2, 0.2, -0.05])
     chart, tiny = EscapeChart.at(c, np.arange(3), np.full(3, 0.1), 8.0), 1e-7
     further = np.concatenate([c[:2] + tiny * chart.scale(c), c[2:]])
-    moved = chart.of(chart.to_y(further) - chart.to_y(c))
-    assert np.allclose(moved, tiny * (np.abs(chart.of(chart.to_y(c))) + 0.1), rtol=1e-4)
+    moved = (chart.to_y(further) - chart.to_y(c))[chart.index]
+    assert np.allclose(moved, tiny * (np.abs(chart.to_y(c)[chart.index]) + 0.1), rtol=1e-4)
     others = chart.others(np.arange(4), np.full(4, 0.1), 8.0)
     assert others.index.tolist() == [2, 3]
     assert others.scale(c)[0] == math.inf  # beyond its threshold
@@ -666,7 +666,7 @@ def test_what_the_clock_loses_to_rounding_is_not_lost():
 
 
 def test_the_flow_carries_what_its_clock_loses():
-    """Near 1e17 doubles are 16 apart, and a decay that takes some units is over before the clock has moved."""
+    """Linearisation 1e17 doubles are 16 apart, and a decay that takes some units is over before the clock has moved."""
     field, begin = plain_field(lambda c: c, lambda c: 1.0 + 0.5 * float((c**2).sum())), 1e17
     visits = GradientFlow(field, 1e-6).trajectory(State(0, begin, np.ones((1, 1, 1, 2))), begin + 64.0)
     states = [visit.state for visit in visits][:-1]  # the last one is put at the end

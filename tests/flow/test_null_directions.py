@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from stepping import Problem
 
-from mvsim.flow.near import Near
+from mvsim.flow.linearisation import Linearisation
 from mvsim.flow.null_directions import LOST, ROUNDING, NullDirections, equilibrated
-from mvsim.flow.stepper import AT_ONCE, Stepper
+from mvsim.flow.stepper import Stepper
 from mvsim.numerics.arrow_matrix import Curvature
 
 NEURONS = np.repeat([7, 2, 5], [3, 2, 3])
@@ -163,7 +163,7 @@ def near_of(H, neuron=NEURONS, index=None, slope=None, curved=None):
     index = np.arange(len(H)) if index is None else index
     slope = np.ones(len(H)) if slope is None else slope
     of_each = None if neuron is None else neuron[index]
-    return Near(Curvature.nothing(H), slope, index, lambda x: x, lambda y: True, lambda v: H @ v, curved, neuron=of_each)
+    return Linearisation(Curvature.nothing(H), slope, index, lambda x: x, lambda y: True, lambda v: H @ v, curved, neuron=of_each)
 
 
 GAMMA = 2.0**110
@@ -273,16 +273,16 @@ class Held(Problem):
     def H(self, y):
         return hessian(self.active(y))
 
-    def near(self, y):
+    def linearisation(self, y):
         H = self.H(y)
-        return replace(super().near(y), curvature=Curvature.nothing(y), product=lambda v: H @ v, neuron=self.neuron)
+        return replace(super().linearisation(y), curvature=Curvature.nothing(y), product=lambda v: H @ v, neuron=self.neuron)
 
 
 def followed(problem, start, steps=150, end=math.inf):
     """The time after so many steps, or once it is past the end, and the state there."""
     stepper = Stepper(problem)
     state, time = stepper.started(start, np.zeros(2), 1.0, problem.rate(start)), 0.0
-    state = replace(state, unsolved=AT_ONCE)
+    state = replace(state, form_hessian=True)
     for _ in range(steps):
         state, size = stepper.step(state, 3.0 * max(time, 1.0), problem.gains)
         time += size

@@ -13,12 +13,12 @@ from compare import assert_close
 from tolerances import DISSIPATED, FEW_OPERATIONS, RESTED
 
 import mvsim
-from mvsim.flow import Escaping, Field, GradientFlow, Groups, State, Units, followed, resting, stalls
+from mvsim.flow import Escaping, Field, GradientFlow, Groups, State, Units, resting, stalls, stepped_system
 from mvsim.flow import flow as the_flow
 from mvsim.flow.arrays import pack
 from mvsim.flow.chart import EscapeChart
 from mvsim.flow.flow import MARK_EVERY
-from mvsim.flow.resting import LEADING, Rest, Resting, chosen, leading
+from mvsim.flow.resting import LEADING, RestingCoordinates, RestState, choose_stepped, next_to_escape
 from mvsim.flow.secants import Secants
 from mvsim.flow.system import ChartedField
 from mvsim.multi_view.diagnostics import own_correlations
@@ -70,7 +70,7 @@ def at_time(t, bend=0.0):
 
 def resting_from_0(bend=0.0):
     y, velocity = at_time(0.0, bend)
-    return Rest(Resting(STEPPED, y, velocity, 0.0, 0.0), the_chart(), ALIKE)
+    return RestingCoordinates(RestState(STEPPED, y, velocity, 0.0, 0.0), the_chart(), ALIKE)
 
 
 OTHERS = np.setdiff1d(np.arange(len(START)), [*STEPPED, *FOLLOWING])
@@ -105,7 +105,7 @@ def test_where_one_alone_comes_what_recedes_moves_at_constant_speed():
     velocity = velocity.copy()
     velocity[9] = -0.5
     stepped = np.setdiff1d(STEPPED, [9])
-    rest = Rest(Resting(stepped, y, velocity, 0.0, 0.0), the_chart(), ALIKE)
+    rest = RestingCoordinates(RestState(stepped, y, velocity, 0.0, 0.0), the_chart(), ALIKE)
     end = y + velocity
     end[12] += 0.25
     found = rest.at(end[stepped], 1.0)
@@ -119,7 +119,7 @@ def test_what_is_not_on_the_chart_or_beyond_its_threshold_moves_at_constant_spee
     (y, _), (start, velocity) = at_time(t), at_time(0.0)
     assert_close(rest.at(y[STEPPED], t)[OTHERS], (start + t * velocity)[OTHERS], FEW_OPERATIONS)
     assert set(OTHERS) >= {6, 7, 14, 15, 16, 17, 18, 19, 4, 10, 13}
-    of_no_guide = Rest(Resting(STEPPED, start, -velocity, 0.0, 0.0), the_chart(), ALIKE)
+    of_no_guide = RestingCoordinates(RestState(STEPPED, start, -velocity, 0.0, 0.0), the_chart(), ALIKE)
     assert_close(np.delete(of_no_guide.at(y[STEPPED], t), STEPPED), np.delete(start - t * velocity, STEPPED), FEW_OPERATIONS)
 
 
@@ -163,13 +163,13 @@ def test_what_noise_carries_guides_nothing(corrected):
     chart, alike, noise, t = EscapeChart.at(c, np.arange(4), np.full(4, B), ALPHA), np.arange(4)[None, :], 2.2e-4, 6.0
     y, velocity = chart.to_y(c), np.full(4, 3.0)
     velocity[1] = noise * chart.slope(c)[1]
-    assert leading(y, velocity, chart, alike).tolist() == [[0, 1]]
+    assert next_to_escape(y, velocity, chart, alike).tolist() == [[0, 1]]
     assert velocity[1] > 1e5 * 3.0
     moved = y + t * velocity
     moved[1] = chart.to_y(c + noise * t)[1]
     later = velocity.copy()
     later[1] = 1e4 * noise * chart.slope(c + noise * t)[1]
-    rest, stepped = Rest(Resting(np.arange(2), y, velocity, 0.0, 0.0), chart, alike), moved[:2]
+    rest, stepped = RestingCoordinates(RestState(np.arange(2), y, velocity, 0.0, 0.0), chart, alike), moved[:2]
     found = rest.corrected(stepped, t, later) if corrected else rest.at(stepped, t)
     assert (found - y)[2:] == pytest.approx(np.full(2, 18.0), rel=0.01)
 
@@ -205,15 +205,15 @@ def leaders():
 
 def test_the_two_next_to_escape_lead_each_row():
     y, velocity, chart, alike, expected = leaders()
-    assert leading(y, velocity, chart, alike).tolist() == expected
-    assert leading(y, velocity, chart, alike[:, ::-1]).tolist() == [*expected[:3], [15, 14], expected[4]]
-    assert leading(y, velocity, chart, alike[[3, 0]]).tolist() == [expected[3], expected[0]]
+    assert next_to_escape(y, velocity, chart, alike).tolist() == expected
+    assert next_to_escape(y, velocity, chart, alike[:, ::-1]).tolist() == [*expected[:3], [15, 14], expected[4]]
+    assert next_to_escape(y, velocity, chart, alike[[3, 0]]).tolist() == [expected[3], expected[0]]
     assert LEADING == 2
 
 
 def test_rows_of_one_coordinate_have_one_leader_or_none():
     y, velocity, chart, _, _ = leaders()
-    assert leading(y, velocity, chart, np.array([[0], [4], [18], [6]])).tolist() == [[0], [-1], [-1], [6]]
+    assert next_to_escape(y, velocity, chart, np.array([[0], [4], [18], [6]])).tolist() == [[0], [-1], [-1], [6]]
 
 
 class Asked(Groups):
@@ -234,13 +234,13 @@ def test_nothing_rests_where_there_are_few_coordinates_or_no_groups(monkeypatch)
     y, velocity, chart, alike, _ = leaders()
     groups, nothing = Asked(alike, np.arange(3)), np.zeros(0, int)
     assert len(y) < resting.LEAST
-    assert chosen(groups, chart, y, y, velocity, nothing, nothing) is None
+    assert choose_stepped(groups, chart, y, y, velocity, nothing, nothing) is None
     assert groups.asked == []
     monkeypatch.setattr(resting, "LEAST", len(y) + 1)
-    assert chosen(groups, chart, y, y, velocity, nothing, nothing) is None
+    assert choose_stepped(groups, chart, y, y, velocity, nothing, nothing) is None
     monkeypatch.setattr(resting, "LEAST", len(y))
-    assert chosen(groups, chart, y, y, velocity, nothing, nothing) is groups.answer
-    assert chosen(None, chart, y, y, velocity, nothing, nothing) is None
+    assert choose_stepped(groups, chart, y, y, velocity, nothing, nothing) is groups.answer
+    assert choose_stepped(None, chart, y, y, velocity, nothing, nothing) is None
 
 
 def test_those_that_lead_and_those_that_are_wanted_are_stepped(monkeypatch):
@@ -248,7 +248,7 @@ def test_those_that_lead_and_those_that_are_wanted_are_stepped(monkeypatch):
     y, velocity, chart, alike, expected = leaders()
     for answer in (np.arange(3), None):
         groups, c, before = Asked(alike, answer), y.copy(), np.array([2, 4])
-        assert chosen(groups, chart, c, y, velocity, np.array([17, 0]), before) is answer
+        assert choose_stepped(groups, chart, c, y, velocity, np.array([17, 0]), before) is answer
         [(at, wanted, preferred)] = groups.asked
         assert at is c
         assert preferred is before
@@ -426,7 +426,7 @@ def test_evaluations_of_some_and_of_all_are_counted(most, short_steps):
 
 def test_where_too_many_are_needed_all_are_stepped_from_then_on(short_steps):
     states, groups = steps_alone(most=2)
-    some = [state.memory.resting.some for state in states]
+    some = [state.memory.resting.any for state in states]
     first = some.index(False)
     assert 10 < first < len(states) - 3
     assert some == first * [True] + (len(states) - first) * [False]
@@ -498,8 +498,8 @@ def losses_of(method, states):
 def test_a_flow_is_the_same_whether_or_not_neurons_rest(method):
     """At a tolerance well below what they may differ by: how the errors of two flows fall depends on the machine's round-off."""
     all_stepped, rested = flow(method, False, 1e-5), flow(method, True, 1e-5)
-    assert not any(state.memory.resting.some for state in all_stepped.states[1:])
-    assert all(state.memory.resting.some for state in rested.states[1:])
+    assert not any(state.memory.resting.any for state in all_stepped.states[1:])
+    assert all(state.memory.resting.any for state in rested.states[1:])
     escaped = np.isfinite(all_stepped.escapes)
     assert np.count_nonzero(escaped) == {"erm": 3, "midpoint": 8}[method]
     assert np.array_equal(np.isfinite(rested.escapes), escaped)
@@ -602,7 +602,7 @@ def test_a_flow_that_is_resumed_while_neurons_rest_is_the_uninterrupted_one(meth
 def test_a_memory_of_an_earlier_stepper_is_none():
     packed = pack(flow("erm", True).states[10].memory)
     assert GradientFlow(field_of(problem("erm")[0])).unpack(packed) is not None
-    assert GradientFlow(field_of(problem("erm")[0])).unpack({name: array for name, array in packed.items() if "linearised_clock" not in name}) is None
+    assert GradientFlow(field_of(problem("erm")[0])).unpack({name: array for name, array in packed.items() if "form_hessian" not in name}) is None
 
 
 def test_a_flow_in_which_more_than_half_come_to_be_needed_goes_on_with_all(monkeypatch):
@@ -613,8 +613,8 @@ def test_a_flow_in_which_more_than_half_come_to_be_needed_goes_on_with_all(monke
     for visit in GradientFlow(without_products(objective), 1e-3).trajectory(states[0], FLOWS["erm"][1]):
         states.append(visit.state)
         if visit.state.step == 120:
-            monkeypatch.setattr(followed, "MOST_OF_ONE", 0.0)
-    some = [state.memory.resting.some for state in states[1:]]
+            monkeypatch.setattr(stepped_system, "MOST_OF_ONE", 0.0)
+    some = [state.memory.resting.any for state in states[1:]]
     assert 120 <= some.index(False) <= 120 + MARK_EVERY
     assert not any(some[some.index(False) :])
     for state in states[1:]:
@@ -632,9 +632,9 @@ def test_of_each_coordinate_that_can_be_stiff_it_is_known_which_neuron_it_belong
     """Correlations have four axes, class, neuron, class and view; while some rest, those that are stepped stand in one row."""
     state = next(state for state in flow("midpoint", rests).states[200:] if not rests or state.memory.resting.elapsed > 0.0)
     memory, shape = state.memory, state.c.shape
-    system = followed.Followed(field_of(problem("midpoint")[0]), memory.chart, memory.resting, shape, 1e-3, memory.largest).system
-    near = system.near(memory.stepper.history.Z[0, : system.size])
-    assert memory.resting.some == rests
+    system = stepped_system.SteppedSystem(field_of(problem("midpoint")[0]), memory.chart, memory.resting, shape, 1e-3, memory.largest).system
+    near = system.linearisation(memory.stepper.history.Z[0, : system.size])
+    assert memory.resting.any == rests
     among_all = memory.resting.stepped[near.index] if rests else near.index
     classes, neurons, *_ = np.unravel_index(among_all, shape)
     assert np.array_equal(near.neuron, classes * shape[1] + neurons)
@@ -678,7 +678,7 @@ def test_a_stall_names_the_correlation_while_some_rest(reason, monkeypatch, many
         for visit in GradientFlow(field_of(problem("midpoint")[0]), 1e-3).trajectory(late, 1e250):
             last = visit.state
     named, value = said_of(stalled.value)
-    assert last.memory.resting.some
+    assert last.memory.resting.any
     assert (last is late) == (reason != "hardly gets further")
     assert named == fastest("midpoint", last)
     assert value == pytest.approx(last.c[named], rel=1e-3)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from tolerances import ROUNDOFF
 
-from mvsim.flow.near import Near
+from mvsim.flow.linearisation import Linearisation
 from mvsim.flow.newton import SOLVED, ImplicitEquation
-from mvsim.flow.secants import EVALUATIONS, KEPT, Secants, solve_by_secants
+from mvsim.flow.secants import EVALUATIONS, MOST_DIRECTIONS, Secants, solve_by_secants
 from mvsim.numerics.arrow_matrix import Curvature
 
 UNIMPORTANT = 1e12
@@ -46,7 +46,7 @@ class Linear:
     def solved(self, gamma, P=None, secants=None, allowed=1e-7, rate=1.0, weight=None):
         """The solution with the preconditioner P, by default 1; by default it does not matter how far the other coordinates move."""
         equation = ImplicitEquation(self.f, gamma, self.predicted, self.velocity)
-        near = Near(Curvature.nothing(), np.ones(len(self.predicted)), self.index, self.rate, lambda y: True)
+        near = Linearisation(Curvature.nothing(), np.ones(len(self.predicted)), self.index, self.rate, lambda y: True)
         precondition = (lambda r, rest: r) if P is None else (lambda r, rest: np.linalg.solve(P, r.T).T)
         weight = np.where(np.isin(np.arange(len(self.predicted)), self.index), 1.0, UNIMPORTANT) if weight is None else weight
         return solve_by_secants(equation, near, precondition, weight, allowed, rate, secants or Secants.none())
@@ -56,7 +56,7 @@ class Linear:
 def test_a_residual_that_grows_is_given_up_only_if_it_grows_very_much_and_is_not_small_enough(size, growth, solved):
     """The first residual is ``size`` and the second ``growth`` times that; 0.1 is enough."""
     equation = ImplicitEquation(lambda y: np.array([(1.0 + growth) * size]), 1.0, np.zeros(1), np.zeros(1))
-    near = Near(Curvature.nothing(), np.ones(1), np.arange(1), lambda x: np.array([size]), lambda y: True)
+    near = Linearisation(Curvature.nothing(), np.ones(1), np.arange(1), lambda x: np.array([size]), lambda y: True)
     solution, _ = solve_by_secants(equation, near, lambda r, rest: r, np.ones(1), 1.0, 1.0, Secants.none())
     assert (solution is not None) == solved
 
@@ -85,7 +85,7 @@ def test_what_is_known_of_the_jacobian_serves_for_every_gamma():
         problem.velocity = rng.standard_normal(5)
         solution, secants = problem.solved(0.01, secants=secants, allowed=1e-1)
         assert solution is not None
-    assert 3 <= len(secants.steps) <= KEPT
+    assert 3 <= len(secants.steps) <= MOST_DIRECTIONS
     problem.of_part.clear()
     problem.whole.clear()
     assert problem.solved(30.0, allowed=1e-3)[0] is not None
@@ -141,7 +141,7 @@ def test_a_solution_for_the_stiff_coordinates_alone_is_none():
     """The stiff coordinate is solved at once; the other one is at 0.2 after two evaluations, while the equation has 1 / 1.8 there."""
     rates = np.array([-50.0, -0.8])
     equation = ImplicitEquation(lambda y: rates * y + 1.0, 1.0, np.zeros(2), np.zeros(2))
-    near = Near(Curvature.nothing(), np.ones(2), np.array([0]), lambda x: -50.0 * x + 1.0, lambda y: True)
+    near = Linearisation(Curvature.nothing(), np.ones(2), np.array([0]), lambda x: -50.0 * x + 1.0, lambda y: True)
     solution, secants = solve_by_secants(equation, near, lambda r, rest: r / 51.0, np.ones(2), 1.0, 1.0, Secants.none())
     assert solution is None
     assert secants.steps.shape == (0, 0)
@@ -189,5 +189,5 @@ def test_the_last_directions_are_kept():
     secants, pairs = Secants(np.arange(2), np.zeros((0, 2)), np.zeros((0, 2))), np.random.default_rng(1).standard_normal((12, 2, 2))
     for step, response in pairs:
         secants = secants.with_one_more(step, response)
-    assert np.array_equal(secants.steps, pairs[-KEPT:, 0])
-    assert np.array_equal(secants.responses, pairs[-KEPT:, 1])
+    assert np.array_equal(secants.steps, pairs[-MOST_DIRECTIONS:, 0])
+    assert np.array_equal(secants.responses, pairs[-MOST_DIRECTIONS:, 1])

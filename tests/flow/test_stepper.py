@@ -14,12 +14,11 @@ import mvsim
 from mvsim.flow import Units
 from mvsim.flow.clock import time_of
 from mvsim.flow.error_size import error_size
-from mvsim.flow.known import Known
 from mvsim.flow.krylov import gmres
+from mvsim.flow.linearisation_cache import LinearisationCache
 from mvsim.flow.newton import ImplicitEquation, solve_by_newton
 from mvsim.flow.secants import Secants, solve_by_secants
 from mvsim.flow.stepper import GaveUpError, Stepper
-from mvsim.flow.stepper_state import laid_out
 
 
 def robertson(y):
@@ -101,7 +100,7 @@ def test_an_equation_is_solved_to_a_tolerance_of_its_own(monkeypatch):
 
 def test_a_preconditioner_that_is_singular_is_an_equation_that_is_not_solved(monkeypatch):
     """It is made anew, and where that does not help the step is shortened."""
-    preconditioner, singular = Known.preconditioner, []
+    preconditioner, singular = LinearisationCache.preconditioner, []
 
     def fails_twice(known, now):
         if len(singular) < 2:
@@ -109,7 +108,7 @@ def test_a_preconditioner_that_is_singular_is_an_equation_that_is_not_solved(mon
             raise np.linalg.LinAlgError("singular")
         return preconditioner(known, now)
 
-    monkeypatch.setattr(Known, "preconditioner", fails_twice)
+    monkeypatch.setattr(LinearisationCache, "preconditioner", fails_twice)
     stepper, start = at_a_constant_speed()
     after, size = stepper.step(start, math.inf, Problem.gains)
     assert len(singular) == 2
@@ -133,7 +132,7 @@ def test_after_many_equations_that_were_not_solved_the_past_is_dropped(speed, si
 def test_where_the_system_cannot_be_linearised_a_shorter_step_is_tried():
     """The prediction may lie far outside, where the field has no values."""
     stepper, start = at_a_constant_speed()
-    near, places = stepper.system.near, []
+    near, places = stepper.system.linearisation, []
 
     def near_unless_far(y):
         places.append(float(y[0]))
@@ -141,7 +140,7 @@ def test_where_the_system_cannot_be_linearised_a_shorter_step_is_tried():
             raise mvsim.DivergedError("far outside")
         return near(y)
 
-    stepper.system.near = near_unless_far
+    stepper.system.linearisation = near_unless_far
     _, size = stepper.step(start, math.inf, Problem.gains)
     assert places == sorted(places, reverse=True)
     assert size == pytest.approx(start.clock * math.expm1(start.history.h / 16.0), rel=1e-9)
@@ -318,7 +317,7 @@ def rearranged(state, order):
     """The state with its coordinates in another order; nothing is new, so that what is said of values and speeds is not asked for."""
     nothing = np.full(4, np.nan)
     y = state.history.Z[0, :4][order]
-    return laid_out(state, order, y, nothing, np.flatnonzero(order == 1))
+    return state.for_coordinates(order, y, nothing, np.flatnonzero(order == 1))
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [2, 0, 3, 1], [3, 2, 1, 0]])
@@ -355,7 +354,7 @@ PLACES, SPEEDS = np.array([7.0, np.nan, -4.0, np.nan, 0.25]), np.array([0.3, np.
 
 
 def extended(state, steady=(2, 3)):
-    return laid_out(state, NEW, PLACES, SPEEDS, np.array(steady, int))
+    return state.for_coordinates(NEW, PLACES, SPEEDS, np.array(steady, int))
 
 
 @pytest.mark.parametrize("h", [1e-3, 1e-2])

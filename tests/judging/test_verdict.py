@@ -9,9 +9,9 @@ from binomial import binomial_tail
 
 import mvsim
 from mvsim.base.errors import UsageError
-from mvsim.judging.status_of_interval import fraction_at_least, further_needed
+from mvsim.judging.number_text import beyond_text, conclusion, is_beyond, side_text
+from mvsim.judging.probability import fraction_at_least, further_needed
 from mvsim.judging.verdict import Verdict, asked_for, at_most, constant, exit_code, margin_above, margin_below
-from mvsim.judging.words import beyond_text, conclusion, is_beyond, side_text
 from mvsim.numerics.intervals import clopper_pearson
 from mvsim.papers.midpoint_mixup.claims import CLAIMS
 from mvsim.papers.midpoint_mixup.evidence.persistence import lasts, unchanged_since

@@ -13,6 +13,7 @@ from usable import cases
 import mvsim
 from mvsim.multi_view import diagnostics
 from mvsim.multi_view.kernels import BACKENDS
+from mvsim.multi_view.thresholds import entered_B
 from mvsim.numerics.random_streams import stream
 from mvsim.runs.recording import fresh_draws as learning
 
@@ -72,8 +73,8 @@ def test_a_neuron_exactly_at_the_threshold_is_active():
 
 def test_thresholds_of_the_proofs():
     p = mvsim.Parameters(k=4, rho=0.3, delta1=0.2)
-    assert diagnostics.active_threshold(p, mixes=False) == pytest.approx(1.5, rel=FEW_OPERATIONS)
-    assert diagnostics.active_threshold(p, mixes=True) == pytest.approx(3.0, rel=FEW_OPERATIONS)
+    assert entered_B(p, mixes=False) == pytest.approx(1.5, rel=FEW_OPERATIONS)
+    assert entered_B(p, mixes=True) == pytest.approx(3.0, rel=FEW_OPERATIONS)
 
 
 def test_own_and_off_diagonal_correlations_are_all_of_them(problem):

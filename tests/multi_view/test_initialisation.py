@@ -84,7 +84,7 @@ def test_impossible_features_are_refused(k, d, named):
 
 
 def test_correlations_that_do_not_fit_are_refused_with_what_would(monkeypatch):
-    monkeypatch.setattr("mvsim.base.free_memory.available_bytes", lambda: 2**20)
+    monkeypatch.setattr("mvsim.multi_view.memory.available_bytes", lambda: 2**20)
     p = mvsim.Parameters(k=4, m=10**9)
     with pytest.raises(mvsim.UsageError, match=r"m=1000000000, .* would fit: m up to 4096$"):
         mvsim.initial_correlations(p, 0)

@@ -8,12 +8,12 @@ from sweep_folder import filled
 
 import mvsim
 from mvsim.base.errors import UsageError
+from mvsim.numerics.intervals import clustered_interval
 from mvsim.pictures import save_figure
 from mvsim.pictures.labels import METHOD_NAMES
 from mvsim.pictures.sweep_figure import MOST_PANELS, sweep_figure
 from mvsim.runs.archive import read_run, write_run
 from mvsim.runs.recording.fresh_draws import count_classes
-from mvsim.sweeps.intervals import clustered_interval
 from mvsim.sweeps.sweep import run_sweep
 
 

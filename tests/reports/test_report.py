@@ -9,6 +9,8 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
+from mvsim.papers.midpoint_mixup.ensemble import _common
+from mvsim.reports.headline import answer_sentences, regime_sentence, regime_words, short_margin
 from sweep_folder import filled
 from synthetic import saved, synthetic_run
 
@@ -16,10 +18,8 @@ import mvsim
 from mvsim.base.errors import UsageError
 from mvsim.judging.verdict import Count, Verdict
 from mvsim.multi_view.parameters import Deviation, regime_label, regime_word
-from mvsim.papers.midpoint_mixup.ensemble import _common
-from mvsim.papers.midpoint_mixup.verify import Section
+from mvsim.papers.midpoint_mixup.over_runs import Section
 from mvsim.reports.content import Report, report_of_runs, report_of_sweep, sweep_command
-from mvsim.reports.headline import answer_sentences, regime_sentence, regime_words, short_margin
 from mvsim.reports.page import page
 from mvsim.sweeps.study import Study
 

@@ -18,12 +18,14 @@ from small_sweeps import assert_same_runs, steps
 
 import mvsim
 from mvsim.base.errors import UsageError
-from mvsim.numerics.devices import gpu_is_there
+from mvsim.multi_view.kernels.array.device import gpu_is_there
 from mvsim.sweeps.dask_engine import DEATHS, Dask
 from mvsim.sweeps.engine import Serial
 from mvsim.sweeps.folder import SweepFolder
 from mvsim.sweeps.study import Study
 from mvsim.sweeps.sweep import run_sweep
+
+pytestmark = pytest.mark.slow
 
 LONG = steps(12_000, method="erm", seed="0:3")
 """Runs of a second or more each."""

@@ -11,9 +11,9 @@ import pytest
 from mvsim.cli import main
 from mvsim.cli.app import app
 from mvsim.numerics.intervals import clopper_pearson
-from mvsim.papers.midpoint_mixup.definition import DRAWS
-from mvsim.papers.midpoint_mixup.replay_of_flow import STEPS, STEPS_OF_DESCENT
-from mvsim.papers.midpoint_mixup.theorems import ONE_FEATURE
+from mvsim.papers.midpoint_mixup.run_checks.replay_of_flow import STEPS, STEPS_OF_DESCENT
+from mvsim.papers.midpoint_mixup.theorems.definition import DRAWS
+from mvsim.papers.midpoint_mixup.theorems.theorems import ONE_FEATURE
 from mvsim.sweeps.study import Study
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -19,9 +19,9 @@ from mvsim.cli.app import app
 from mvsim.judging.verdict import STATUSES
 from mvsim.multi_view.parameters import Parameters
 from mvsim.papers.midpoint_mixup.claims import CLAIMS
-from mvsim.papers.midpoint_mixup.section_3.results import RESULTS
-from mvsim.papers.midpoint_mixup.theorems import THEOREMS
-from mvsim.runs.simulation.all_options import AllRunOptions
+from mvsim.papers.midpoint_mixup.section_3.statements import SECTION_3
+from mvsim.papers.midpoint_mixup.theorems.theorems import THEOREMS
+from mvsim.runs.simulation.options import RunOptions
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -73,7 +73,7 @@ def test_simulations_on_a_page_are_legal(page):
         elif "k" in fields:
             assert Parameters(**fields)
         if "method" in given:
-            assert AllRunOptions(method=given["method"])
+            assert RunOptions(method=given["method"])
 
 
 @every_page
@@ -154,6 +154,7 @@ def test_examples_in_docstrings_are_right(name):
 NEEDED = ("sphinx", "myst_nb", "furo")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(any(importlib.util.find_spec(name) is None for name in NEEDED), reason='needs pip install ".[docs]"')
 def test_the_site_builds_without_a_warning(tmp_path):
     """Notebooks are executed, and what they print goes onto the pages; their hidden cells assert what the text says."""
@@ -167,7 +168,7 @@ def test_the_site_builds_without_a_warning(tmp_path):
     assert all(re.search(r'class="cell_output.*?<img', site[page], flags=re.DOTALL) for page in ("tutorial", "extending")), "a picture is missing"
     assert [name for name in mvsim.__all__ if name != "__version__" and not (tmp_path / "site" / "api" / f"mvsim.{name}.html").exists()] == []
     told = site["theory-map"]
-    assert [name for name in (*CLAIMS, *(f"Theorem {n}" for n in THEOREMS), *(r.name for r in RESULTS.values())) if f">{name}<" not in told] == []
+    assert [name for name in (*CLAIMS, *(f"Theorem {n}" for n in THEOREMS), *(r.name for r in SECTION_3)) if f">{name}<" not in told] == []
     assert [i for i in range(1, 11) if not re.search(rf">(Calculation|Proposition|Corollary) A\.{i}\b", told)] == []
     assert set(ROOT.rglob("*.nc")) == before
     fetched = {(page, url) for page, text in site.items() for url in re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="(https?://[^"]*)"', text)}

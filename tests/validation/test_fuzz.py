@@ -1,4 +1,4 @@
-"""A few hundred cases of everything that one can give to mvsim (`fuzzing`); `python validation/run.py fuzz` tries 10,000."""
+"""Some cases of everything that one can give to mvsim (`fuzzing`); `python validation/run.py fuzz` tries 10,000."""
 
 import dataclasses
 import io
@@ -26,17 +26,12 @@ from hypothesis import HealthCheck, given, settings
 
 import mvsim
 from mvsim.runs.simulation import entry
-from mvsim.runs.simulation.all_options import AllRunOptions
+from mvsim.runs.simulation.options import RunOptions
 
-CASES = {
-    "words": (words(), 80),
-    "configs": (configs(), 40),
-    "laws": (laws(), 40),
-    "calls": (calls(), 60),
-    "files": (files(), 15),
-    "problems": (problems(), 20),
-}
-"""Strategies, and how many cases of each."""
+CASES = {"words": words(), "configs": configs(), "laws": laws(), "calls": calls(), "files": files(), "problems": problems()}
+
+NUMBERS = {"words": 20, "configs": 10, "laws": 10, "calls": 15, "files": 4, "problems": 5}
+"""Of the cases of each strategy that quick tests try; slow ones try four times as many."""
 
 QUICK = settings(derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck), print_blob=False)
 
@@ -46,12 +41,11 @@ def warm():
     kinds.warm_up()
 
 
+@pytest.mark.parametrize("times", [1, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", CASES)
-def test_nothing_breaks(kind):
-    strategy, number = CASES[kind]
-
-    @settings(QUICK, max_examples=number)
-    @given(strategy)
+def test_nothing_breaks(kind, times):
+    @settings(QUICK, max_examples=times * NUMBERS[kind])
+    @given(CASES[kind])
     def holds(case):
         assert kinds.tried(case) == []
 
@@ -66,9 +60,9 @@ def test_the_study_finds_the_cases_where_tests_are_not_on_the_path():
 
 
 def test_every_option_of_a_run_is_tried():
-    assert {name.replace("-", "_") for name in (*SIMULATE, *FLAGS)} >= {*mvsim.Parameters.model_fields, *AllRunOptions.model_fields}
+    assert {name.replace("-", "_") for name in (*SIMULATE, *FLAGS)} >= {*mvsim.Parameters.model_fields, *RunOptions.model_fields}
     tried_in_python = {argument for name in FUNCTIONS for argument in arguments_of(name)}
-    assert tried_in_python >= {*mvsim.Parameters.model_fields, *AllRunOptions.model_fields}
+    assert tried_in_python >= {*mvsim.Parameters.model_fields, *RunOptions.model_fields}
 
 
 def test_runs_in_threads():

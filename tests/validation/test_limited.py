@@ -10,7 +10,7 @@ import pytest
 from lib import limited
 
 import mvsim
-from mvsim.papers.midpoint_mixup.verify import followed_run
+from mvsim.papers.midpoint_mixup.over_runs import followed_run
 from mvsim.runs.simulation.progress import Silent
 
 PARAMETERS = mvsim.Parameters(k=3, m=3, N=30, P=27, d=40)

@@ -137,7 +137,6 @@ SPOILED = {
     "default_regime": _set("rates", "rows", 0, "rule", [0.25, 0.03, 0.001]),
     "exactness": _set("states", 0, "errors", "gradient", 1e-11),
     "flow_accuracy": _set("erm, rtol = 0.001", "error", 0.1),
-    "flow_integrators": _set("k=10, P=6400", "flow", "settled", False),
     "flow_literal": _set("rows", 0, "rise", 0.02),
     "flow_runs": _set("k=6 literal midpoint", "settled", False),
     "gpu": _set("exactness", "rows", 0, "gradient", 1e-9),

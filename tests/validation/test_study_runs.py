@@ -13,7 +13,7 @@ from studies import paths, permanence, proof_map
 import mvsim
 from mvsim.papers.midpoint_mixup.claims import CLAIMS
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
-from mvsim.papers.midpoint_mixup.verify import judgements_over_seeds
+from mvsim.papers.midpoint_mixup.over_runs import judgements_over_seeds
 from mvsim.runs.run import Run
 from mvsim.runs.simulation.identity import run_name
 

@@ -6,7 +6,7 @@ What is asked is which features of each class are learned. A run ends
 ``all learned``       when it has settled with every view of every class learned: what is learned stays so
 ``at rest``           when its gradient is 0
 ``views stay``        under ERM, when it has settled and no view that has not escaped is predicted to do so before the last time, by the trend of its
-                      potential, of which half the way is counted on (`mvsim.papers.midpoint_mixup.evidence.trends`)
+                      potential, of which half the way is counted on (`mvsim.papers.midpoint_mixup.theorems.trends`)
 ``last time``         at the last time
 ``gradients``         of a flow, after `MOST_GRADIENTS` for each class: it has not been followed to where one of these holds, and counts as it
                       stands
@@ -28,7 +28,7 @@ from lib.runs import on_all_cores
 from mvsim.flow import INTEGRATORS
 from mvsim.multi_view.objectives import OBJECTIVES
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
-from mvsim.papers.midpoint_mixup.evidence.permanence import predicted_escapes
+from mvsim.papers.midpoint_mixup.theorems.predicted_escapes import predicted_escapes
 from mvsim.runs.recording.fresh_draws import is_learned
 from mvsim.runs.simulation.identity import run_name
 from mvsim.runs.simulation.run_cache import try_kept_run

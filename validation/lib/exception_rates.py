@@ -20,7 +20,8 @@ from scipy.special import log_ndtr
 
 import mvsim
 from lib.second_view import end_of_run, follow_first_view, tensor_power_times
-from mvsim.multi_view.diagnostics import active_threshold, log_signal_strength
+from mvsim.multi_view.diagnostics import log_signal_strength
+from mvsim.multi_view.thresholds import entered_B
 from mvsim.numerics.random_streams import stream
 
 FIRST_SEED = 2 * 10**6
@@ -49,7 +50,7 @@ def share_of_data_set(p: mvsim.Parameters, r0: float, seed: int) -> float:
     passed = first.passed_by(end_of_run(first.time, first.second_escapes()))
     power, behind = p.alpha - 2.0, log_strength[np.arange(p.k), 1 - first.view]
     B = np.exp((p.alpha - 1.0) * np.log(p.rho) - np.log(power) - behind - np.log1p(-1.0 / p.k))
-    at_threshold = B * active_threshold(p, mixes=False) ** -power
+    at_threshold = B * entered_B(p, mixes=False) ** -power
     with np.errstate(invalid="ignore"):
         z0 = ((first.time + at_threshold) / B) ** (-1.0 / power) / unit
         apart = -np.expm1(-np.log1p(passed / (first.time + at_threshold)) / power)

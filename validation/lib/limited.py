@@ -14,9 +14,9 @@ from typing import NamedTuple
 import mvsim
 from lib.runs import on_all_cores
 from mvsim.base.errors import Interrupted
-from mvsim.papers.midpoint_mixup.run_verdicts import Judgement, judge
-from mvsim.papers.midpoint_mixup.theorems import THEOREMS
-from mvsim.papers.midpoint_mixup.verify import followed_run
+from mvsim.papers.midpoint_mixup.judge_run import Judgement, judge
+from mvsim.papers.midpoint_mixup.over_runs import followed_run
+from mvsim.papers.midpoint_mixup.theorems.theorems import THEOREMS
 from mvsim.runs.simulation.run_cache import run_name
 
 
@@ -53,7 +53,7 @@ def judged_within(seconds: float, number: str, p: mvsim.Parameters, seeds: int, 
     seconds : float
         For each run, in this call.
     number, p, seeds, folder, follow
-        As for `mvsim.papers.midpoint_mixup.verify.judgements_over_seeds`.
+        As for `mvsim.papers.midpoint_mixup.over_runs.judgements_over_seeds`.
 
     Raises
     ------

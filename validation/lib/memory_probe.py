@@ -13,7 +13,7 @@ from pathlib import Path
 
 import mvsim
 from mvsim.multi_view.objectives import OBJECTIVES
-from mvsim.runs.simulation.memory import required_bytes
+from mvsim.runs.simulation.cost import required_bytes
 
 
 def peak_bytes() -> int:

@@ -9,9 +9,9 @@ from typing import Any
 
 from lib.ended import Ended, Job, ended
 from mvsim import Parameters
+from mvsim.numerics.intervals import clustered_interval
 from mvsim.papers.midpoint_mixup.evidence.persistence import unchanged_since
 from mvsim.runs.recording.fresh_draws import count_classes
-from mvsim.sweeps.intervals import clustered_interval
 
 SCALE = 1.14e5
 """Runs end at this many times r0^(2 - alpha), the time scale of escapes, at the latest: some of the regimes looked at never settle. It is several

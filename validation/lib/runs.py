@@ -15,7 +15,7 @@ from typing import Any
 import mvsim
 from lib.processes import use_one_thread
 from lib.stamps import git
-from mvsim.papers.midpoint_mixup.verify import followed_run
+from mvsim.papers.midpoint_mixup.over_runs import followed_run
 from mvsim.runs.simulation.run_cache import run_name
 from mvsim.sweeps.dask_engine import Dask
 

@@ -36,7 +36,7 @@ import numpy as np
 
 import mvsim
 from mvsim.multi_view.data import Dataset
-from mvsim.multi_view.diagnostics import active_threshold
+from mvsim.multi_view.thresholds import entered_B
 from mvsim.runs.recording.entries import predicted_escape_times
 
 LARGEST, STEPS = 300.0, 250
@@ -89,7 +89,7 @@ class FirstView(NamedTuple):
 def tensor_power_times(parameters: mvsim.Parameters, log_strength: np.ndarray, leaders: np.ndarray) -> np.ndarray:
     """Return (k, 2): T_l of each view, given log S_l and the best own correlations at the start, both (k, 2)."""
     rates = log_strength + np.log1p(-1.0 / parameters.k)
-    threshold = active_threshold(parameters, mixes=False)
+    threshold = entered_B(parameters, mixes=False)
     return predicted_escape_times(leaders[:, None], rates, parameters.rho, parameters.alpha, threshold)[:, 0]
 
 

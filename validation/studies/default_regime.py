@@ -31,9 +31,9 @@ from lib.tables import table
 import mvsim
 from mvsim.multi_view.diagnostics import log_signal_strength
 from mvsim.multi_view.parameters import default_r0
+from mvsim.numerics.intervals import clustered_interval
 from mvsim.numerics.random_streams import stream
 from mvsim.runs.recording.fresh_draws import count_classes
-from mvsim.sweeps.intervals import clustered_interval
 
 TITLE = "The default size of the initial correlations"
 

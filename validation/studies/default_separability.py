@@ -4,7 +4,7 @@ For each k up to 14, over seeds: with default parameters but P = t k^2, the leas
 P = 12 k^2 the least number of points for each class, of `EACH`. For each k up to 20 the same question at the defaults. A linear program (HiGHS) over
 all weights of the classifier decides: infeasible means that the points cannot be separated. Where it ends with numerical trouble nothing was
 decided, and the data set does not count. Up to k = 10 the answer for the defaults is proved by a Farkas vector in exact arithmetic, as `mvsim verify
---result 4.4` does; for larger k that takes too long.
+midpoint/4.4` does; for larger k that takes too long.
 
 Fails if at the default P and N of a k up to 20 a data set can be separated or was not decided, or if a proof is missing.
 """

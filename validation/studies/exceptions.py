@@ -9,7 +9,7 @@ which the two views of a class would escape alone (Lemma B.11). The law is
 fitted by maximum likelihood on k = 6 to 20, x_0 and s the same for all. It is tested on the classes of k = 30 and 50, and on those of each start of
 k = 6 to 20 after a fit to all other starts. A start is a k and a seed: runs of one start at several r0 have the same data, and the same initial
 correlations times a factor, and classes of one run share a softmax. So the interval of x_0 comes from a bootstrap over starts, and those of shares
-count starts as independent, not runs (`mvsim.sweeps.intervals.clustered_interval`). Beside it stands the law without a fitted constant, in which W,
+count starts as independent, not runs (`mvsim.numerics.intervals.clustered_interval`). Beside it stands the law without a fitted constant, in which W,
 the integral of the residuals from the first escape to the end of the run, takes the place of k (`lib.second_view`). Left out are classes of which one
 view would never escape alone: their lead is infinite.
 
@@ -36,9 +36,9 @@ from matplotlib.figure import Figure
 from scipy.optimize import minimize
 
 import mvsim
+from mvsim.numerics.intervals import clustered_interval
 from mvsim.pictures.style import FIRST, MARK, MARKERS, colour_of_k, marker_of_k, styled
 from mvsim.runs.recording.fresh_draws import is_learned
-from mvsim.sweeps.intervals import clustered_interval
 
 TITLE = "Which classes are exceptions to Theorem 4.6"
 

@@ -26,7 +26,7 @@ from lib.regimes import with_r0
 from lib.tables import table
 
 import mvsim
-from mvsim.base.counted import counted
+from mvsim.base.echo import quantity
 from mvsim.runs.recording.fresh_draws import count_classes
 
 TITLE = "Flows to the settled state"
@@ -237,7 +237,7 @@ def _repeated_passage(results: dict[str, Any]) -> str:
         return ""
     alike = sum(row["learned"] == finer["learned"] for row, finer in pairs)
     first = sum(_first_escapes(row) == _first_escapes(finer) for row, finer in pairs)
-    repeated_runs = counted(len(pairs), "run")
+    repeated_runs = quantity(len(pairs), "run")
     return f"\n{repeated_runs} repeated at rtol / 10: the same features are learned in {alike}, and views escape in the same order in {first}."
 
 

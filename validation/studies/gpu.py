@@ -42,7 +42,7 @@ import mvsim
 from mvsim.flow import GradientFlow, State
 from mvsim.flow.flow_integrator import RTOL
 from mvsim.multi_view.kernels import KERNELS, usable_backend
-from mvsim.numerics.devices import gpu, host
+from mvsim.multi_view.kernels.array.device import gpu, host
 from mvsim.runs.simulation.field import field_of
 
 TITLE = "The kernel for GPUs"
@@ -196,8 +196,8 @@ def _memory(sizes: dict[str, Any], backend: str) -> dict[str, Any]:
             tested = _objective(fields, backend, method)
             p = tested.parameters
             tested.hessian_vector_product(escaped(p), np.ones(p.correlations_shape))
-            entry = next(entry for entry in KERNELS if entry.backend == backend and entry.serves(tested.data))
-            needs = entry.device_needs(p, tested.sums_all_pairs)
+            entry = next(entry for entry in KERNELS if entry.backend == backend and entry.takes.data(tested.data))
+            needs = entry.memory.on_device(p, tested.sums_all_pairs)
             rows.append(
                 {"problem": fields, "method": method, "measured": pool.total_bytes() - before, "predicted": 8 * (needs.stays + needs.product)}
             )

@@ -27,8 +27,8 @@ from lib.linear.pictures import regime_figure, separability_figure
 from lib.tables import table
 from matplotlib.figure import Figure
 
-from mvsim.papers.midpoint_mixup.result_verdicts import control_verdicts
-from mvsim.papers.midpoint_mixup.section_3.results import RESULTS
+from mvsim.judging.controls import control_section
+from mvsim.papers.midpoint_mixup.section_3.statements import SECTION_3
 
 TITLE = "The linear regime: Section 3 and Proposition 4.4"
 
@@ -88,8 +88,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 def controls() -> dict[str, str]:
     """Run the negative controls of every result at k = 5: name -> whether the check turned."""
-    verdicts = [verdict for result in RESULTS.values() for verdict in control_verdicts(result, result.parameters(5, {}))]
-    return {verdict.name: verdict.status for verdict in verdicts}
+    sections = [control_section(one.name, one.controls, one.at([5], {})[0]) for one in SECTION_3]
+    return {verdict.name: verdict.status for section in sections for verdict in section.verdicts}
 
 
 def judge(results: dict[str, Any]) -> list[str]:

@@ -13,8 +13,8 @@ from typing import Any
 
 from lib.tables import table
 
-from mvsim.papers.midpoint_mixup.result_verdicts import result_over_seeds, trend_over_k
-from mvsim.papers.midpoint_mixup.section_3.results import RESULTS
+from mvsim.judging.from_seeds import exponents, judged_over_seeds
+from mvsim.papers.midpoint_mixup.section_3.statements import SECTION_3
 
 TITLE = "The verdicts on the linear regime"
 
@@ -62,14 +62,14 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _rows(number: str, ks: list[int], seeds: int) -> list[dict[str, Any]]:
-    result = RESULTS[number]
-    by_k = {k: result_over_seeds(result, result.parameters(k, {}), seeds) for k in ks}
-    exponents = {verdict.name: verdict.measured for verdict in (trend_over_k(by_k) if len(ks) > 1 else [])}
+    statement = next(one for one in SECTION_3 if one.number == number)
+    by_k = {p.k: judged_over_seeds(statement, p, seeds) for p in statement.at(ks, {})}
+    trends = {verdict.name: verdict.measured for verdict in exponents(statement, {k: judged for k, (judged, _) in by_k.items()})}
     rows = []
-    for parts in zip(*(of_k.verdicts for of_k in by_k.values()), strict=True):
-        name = parts[0].name.rsplit(", k = ", 1)[0]
+    for parts in zip(*(verdicts for _, verdicts in by_k.values()), strict=True):
+        name = parts[0].check
         measured = {"status": [part.status for part in parts], "measured": [part.measured for part in parts]}
-        rows.append({"name": name} | measured | {"exponent": exponents.get(f"{name} (trend in k)")})
+        rows.append({"name": name} | measured | {"exponent": trends.get(f"{name} (trend in k)")})
     return rows
 
 
@@ -100,6 +100,6 @@ def passage(results: dict[str, Any]) -> str:
     heads = ("statement", "measured", "needed", "verdict", *(f"k = {k}" for k in results["k"]), "exponent of k")
     return (
         f"{results['seeds']} data sets at each k: the worst number where a value is needed, else the median. Numbers have no "
-        "unit; those of round-off count as 0. `docs/linear-regime.md` says what the words mean; `mvsim verify --result 3.2 --all` says with each "
+        "unit; those of round-off count as 0. `docs/linear-regime.md` says what the words mean; `mvsim verify midpoint/3.2 --all` says with each "
         f"verdict where the number comes from.\n\n{table(heads, lines)}"
     )

@@ -24,10 +24,10 @@ from lib.runs import runs_of_present_code
 from lib.tables import met
 
 import mvsim
-from mvsim.base.counted import counted
+from mvsim.base.echo import quantity
 from mvsim.cli.simulate import outcome
 from mvsim.runs.simulation import run_cache
-from mvsim.runs.simulation.memory import required_bytes
+from mvsim.runs.simulation.cost import required_bytes
 
 TITLE = "Midpoint Mixup at k = 50 with all defaults"
 
@@ -125,7 +125,7 @@ def headline(results: dict[str, Any]) -> str:
     both, minutes = results["classes"]["both"], results["seconds"] / 60
     ended = "settled" if results["settled"] else "not settled"
     memory = f"{results['peak_bytes'] / 2**20:.0f} MiB, {results['peak_bytes'] / results['predicted_bytes']:.1f} times what is predicted"
-    where = counted(results["cores"], "core") + (" beside other work" if results["load"] > 1.5 * results["cores"] else "")
+    where = quantity(results["cores"], "core") + (" beside other work" if results["load"] > 1.5 * results["cores"] else "")
     return f"Both features in {both} of 50 classes after {minutes:.0f} minutes on {where}, {ended}; {memory}"
 
 
@@ -135,7 +135,7 @@ def passage(results: dict[str, Any]) -> str:
     took = "had not settled after" if results["status"] == "interrupted" else "took"
     settled = "settled" if results["settled"] else "stopped" if results["status"] == "interrupted" else "not settled"
     return (
-        f"`{results['command']}`: on {counted(results['cores'], 'core')} it {took} {results['seconds'] / 60:.1f} minutes (target {TARGET / 60:g}: "
+        f"`{results['command']}`: on {quantity(results['cores'], 'core')} it {took} {results['seconds'] / 60:.1f} minutes (target {TARGET / 60:g}: "
         f"{met(results['seconds'] <= TARGET and results['settled'])}; {results['step']} steps, {results['evaluations']} gradients, a file of "
         f"{results['file_bytes'] / 1e6:.0f} MB) and was at t = {results['time']:.2g}, {settled}: both features learned in {classes['both']} of 50 "
         f"classes, exactly one in {classes['one']}, none in {classes['none']}. At most {results['peak_bytes'] / 2**20:.0f} MiB of memory were taken, "

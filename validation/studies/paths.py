@@ -1,6 +1,6 @@
 """Theorems 4.6 and 4.7 along paths r0(k) that go to 0: the literal one, d = k^20, and a slower one.
 
-Each point is what `mvsim verify --theorem NUMBER --path PATH` says at one k, over seeds. The picture, figures/paths.png, has the fraction of runs in
+Each point is what `mvsim verify midpoint/NUMBER --path PATH` says at one k, over seeds. The picture, figures/paths.png, has the fraction of runs in
 which each theorem holds. The constants of the proofs have exponents of k, with intervals from a bootstrap over seeds. Which steps of the proofs runs
 contradict is counted over the same seeds; all steps, at more k and fewer seeds: study proof_map.
 
@@ -29,15 +29,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from mvsim.judging.over_seeds import DECIDED, over_seeds
+from mvsim.judging.over_sizes import exponent_of, measured_constants
 from mvsim.judging.verdict import BAD, STATUSES
 from mvsim.numerics.intervals import clopper_pearson
 from mvsim.papers.midpoint_mixup.assumptions import noise
-from mvsim.papers.midpoint_mixup.ensemble import DECIDED, exponent_of_k, measured_constants, over_seeds
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
+from mvsim.papers.midpoint_mixup.judge_run import Judgement
+from mvsim.papers.midpoint_mixup.over_runs import judgements_over_seeds
 from mvsim.papers.midpoint_mixup.paths import path_in_k
-from mvsim.papers.midpoint_mixup.run_verdicts import Judgement
-from mvsim.papers.midpoint_mixup.theorems import THEOREMS
-from mvsim.papers.midpoint_mixup.verify import judgements_over_seeds
+from mvsim.papers.midpoint_mixup.theorems.theorems import THEOREMS
 from mvsim.pictures.style import FIRST, MARK, styled
 
 TITLE = "Along paths of the theorems"
@@ -108,7 +109,7 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
     last_noise = [float(noise(Evidence(judgement.run))[-1]) for judgement in judgements]
     ends = [float(judgement.run.dataset["final_time"]) for judgement in judgements if _holds(judgement)]
     verdicts = over_seeds(f"Theorem {point.theorem}", p.k, judgements, len(stopped)) if judgements else []
-    words = [f"--theorem {point.theorem} --k {p.k} --path '{point.path}' --seeds {seeds}"]
+    words = [f"midpoint/{point.theorem} --k {p.k} --path '{point.path}' --seeds {seeds}"]
     words += [f"--{field} {value}" for field, value in point.fields.items()] + ([] if options.follow else ["--no-follow"])
     for v in verdicts:
         if v.kind == "theorem" or v.status in BAD:
@@ -183,7 +184,7 @@ def slopes(results: dict[str, Any]) -> dict[str, dict[str, tuple[float, float, f
                 path.setdefault(part, {})[answer["k"]] = values
     found = {
         path: {
-            part: exponent_of_k(dict(sorted(values.items())))
+            part: exponent_of(dict(sorted(values.items())))
             for part, values in parts.items()
             if len(values) > 1 and all(of_k and min(of_k) > 0.0 for of_k in values.values())
         }

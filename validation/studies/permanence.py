@@ -1,11 +1,11 @@
 """Escapes of unlearned views, predicted from settled ERM runs, beside what happens when the runs are followed far beyond.
 
 k = 10 at r0 = 0.3, where some of the views that have not been learned when a run settles escape later. From each settled run, the time t* of every
-such escape is predicted, with the error of the fit (`mvsim.papers.midpoint_mixup.evidence.permanence`). The run is then followed to t = 10^10.5. A
+such escape is predicted, with the error of the fit (`predicted_escapes`). The run is then followed to t = 10^10.5. A
 hit is an escape that was predicted for that time within its error and came, a miss one that came unpredicted, a false alarm one that was predicted,
 beyond its error, and did not come. The picture is figures/permanence.png.
 
-The part of the way that a verdict counts on, `mvsim.papers.midpoint_mixup.evidence.trends.COUNTED_ON`, was chosen after these escapes. It is held
+The part of the way that a verdict counts on, `mvsim.papers.midpoint_mixup.theorems.trends.COUNTED_ON`, was chosen after these escapes. It is held
 against others, which nothing was fitted to: the runs of the study theorems, k = 10 at r0 = 0.15, followed to t = 10^12.
 
 What could undo training accuracy, and features that have been learned, is noise that enters the linear part of the activation: V Q delta4 max c / rho
@@ -30,9 +30,9 @@ from matplotlib.figure import Figure
 
 import mvsim
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
-from mvsim.papers.midpoint_mixup.evidence.permanence import predicted_escapes
-from mvsim.papers.midpoint_mixup.evidence.trends import COUNTED_ON
 from mvsim.papers.midpoint_mixup.paths import path_in_k
+from mvsim.papers.midpoint_mixup.theorems.predicted_escapes import predicted_escapes
+from mvsim.papers.midpoint_mixup.theorems.trends import COUNTED_ON
 from mvsim.pictures.style import FIRST, MARK, SECOND, styled
 from mvsim.runs.recording.fresh_draws import is_learned
 

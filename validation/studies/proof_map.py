@@ -27,13 +27,13 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Patch, Rectangle
 
 from mvsim.judging.verdict import BAD
-from mvsim.papers.midpoint_mixup import run_verdicts
+from mvsim.papers.midpoint_mixup import judge_run
 from mvsim.papers.midpoint_mixup.paths import path_in_k
-from mvsim.papers.midpoint_mixup.replay_of_flow import LARGEST
-from mvsim.papers.midpoint_mixup.theorems import THEOREMS
+from mvsim.papers.midpoint_mixup.run_checks.replay_of_flow import LARGEST
+from mvsim.papers.midpoint_mixup.theorems.theorems import THEOREMS
 from mvsim.pictures.labels import METHOD_NAMES
 from mvsim.pictures.style import MARK, NONE, styled
-from mvsim.runs.simulation.words import number
+from mvsim.runs.simulation.summary import number
 
 TITLE = "Which steps of the proofs hold"
 
@@ -91,7 +91,7 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
     broken = []
     seeds = point.seeds if options.seeds is None else min(options.seeds, point.seeds)
     for seed, run in enumerate(all_over_seeds(folder, p, THEOREMS[point.theorem].method, seeds)):
-        for v in run_verdicts.judge(run, point.theorem).verdicts:
+        for v in judge_run.judge(run, point.theorem).verdicts:
             if v.kind == "evidence" and v.status in BAD:
                 broken.append(f"seed {seed}: {v.name}")
             if v.name.startswith(("Claim", "Corollary", "Lemma", "Calculation")):

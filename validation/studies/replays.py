@@ -18,7 +18,7 @@ from lib.tables import table
 import mvsim
 from mvsim.flow.flow_integrator import RTOL
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
-from mvsim.papers.midpoint_mixup.replay_of_flow import LARGEST, OWN_SIZE, replayed
+from mvsim.papers.midpoint_mixup.run_checks.replay_of_flow import LARGEST, OWN_SIZE, replayed
 
 TITLE = "Runs replayed"
 

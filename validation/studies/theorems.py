@@ -20,12 +20,14 @@ from lib.runs import add_runs_option, all_over_seeds, followed_side_by_side, run
 from lib.tables import table
 
 import mvsim
+from mvsim.judging.over_seeds import over_seeds
+from mvsim.judging.statement import Asked, Section
 from mvsim.judging.verdict import BAD
 from mvsim.numerics.intervals import clopper_pearson
-from mvsim.papers.midpoint_mixup import run_verdicts
-from mvsim.papers.midpoint_mixup.definition import learned_features
-from mvsim.papers.midpoint_mixup.ensemble import over_seeds
-from mvsim.papers.midpoint_mixup.verify import Section, ask_of_controls, ask_of_theorems
+from mvsim.papers.midpoint_mixup import judge_run
+from mvsim.papers.midpoint_mixup.over_runs import OnRuns
+from mvsim.papers.midpoint_mixup.paper import run_controls
+from mvsim.papers.midpoint_mixup.theorems.definition import learned_features
 
 TITLE = "Do the theorems hold?"
 
@@ -50,7 +52,7 @@ def for_all_later_times(runs: Path) -> tuple[list[Section], dict[str, int]]:
     """Judge Theorem 4.6 at k = 10 again at `LATER`, and count classes: what is so when a run has settled has to stay so."""
     _, p, seeds = QUESTIONS["k=10"]
     followed = all_over_seeds(runs, p, "erm", seeds, t_end=LATER)
-    judged = [run_verdicts.judge(run, "4.6", everything=False) for run in followed]
+    judged = [judge_run.judge(run, "4.6", everything=False) for run in followed]
     return [Section(f"Theorem 4.6, k = 10, {seeds} seeds, t = {LATER:g}", over_seeds("Theorem 4.6", 10, judged))], classes_of(followed)
 
 
@@ -73,7 +75,7 @@ def classes_of(runs: list[mvsim.Run]) -> dict[str, int]:
 def command(theorems: list[str], p: mvsim.Parameters, seeds: int) -> str:
     """Return the command that asks the same."""
     given = "".join(f" --{name} {value}" for name, value in (("d", p.d), ("N", p.N)) if value != getattr(mvsim.Parameters(k=p.k), name))
-    return "mvsim verify " + " ".join(f"--theorem {number}" for number in theorems) + f" --k {p.k}{given} --seeds {seeds}"
+    return "mvsim verify " + " ".join(f"midpoint/{number}" for number in theorems) + f" --k {p.k}{given} --seeds {seeds}"
 
 
 def missed(name: str, answer: dict[str, Any]) -> list[str]:
@@ -101,14 +103,15 @@ def answered(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """Ask one question, and print the answer."""
     runs, start, classes = runs_of_present_code(options.runs), time.perf_counter(), dict[str, int]()
     if name == "controls":
-        sections, asked = list(ask_of_controls(runs)), "mvsim verify --controls"
+        sections, asked = list(run_controls(runs)), "mvsim verify --controls"
     elif name == AT_LATER:
         (sections, classes), asked = for_all_later_times(runs), "python validation/run.py theorems"
     else:
         theorems, p, seeds = QUESTIONS[name]
         for number in theorems:
             followed_side_by_side(number, p, seeds, runs, options.follow)
-        sections = list(ask_of_theorems(theorems, [p], seeds, runs, follow=options.follow))
+        how = Asked(seeds, folder=runs, follow=options.follow)
+        sections = [section for number in theorems for section in OnRuns(number).sections([], [p], how)]
         asked = command(theorems, p, seeds) + ("" if options.follow else " --no-follow")
     answer = {
         "command": asked,

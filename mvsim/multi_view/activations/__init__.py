@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mvsim.multi_view.activations.base import Activation, Elementwise, Escape
+from mvsim.multi_view.activations.base import Activation, Elementwise
 from mvsim.multi_view.activations.identity import Identity
 from mvsim.multi_view.activations.smoothed_relu import SmoothedRelu
 from mvsim.multi_view.parameters import Parameters
@@ -15,4 +15,4 @@ def activation_of(parameters: Parameters) -> Activation:
     return ACTIVATIONS[parameters.described.activation].of(parameters)
 
 
-__all__ = ["ACTIVATIONS", "Activation", "Elementwise", "Escape", "Identity", "SmoothedRelu", "activation_of"]
+__all__ = ["ACTIVATIONS", "Activation", "Elementwise", "Identity", "SmoothedRelu", "activation_of"]

@@ -14,13 +14,6 @@ import numpy as np
 from mvsim.multi_view.parameters import Parameters
 
 
-class Escape(NamedTuple):
-    """How correlations escape: while outputs are near 0, x' = K (x / threshold)^(power - 1) below the threshold and about K above it."""
-
-    threshold: float
-    power: float
-
-
 class Elementwise(NamedTuple):
     """R, R' and R'' of arrays of one namespace of the array API standard; each returns the shape of its argument.
 
@@ -35,17 +28,15 @@ class Elementwise(NamedTuple):
 class Activation(ABC):
     """A function R of the pre-activation, applied to every patch by every neuron.
 
-    Attributes
-    ----------
-    nonnegative : bool
-        Whether R >= 0 everywhere. Sums over exponentials of outputs then cannot underflow.
-    linear : bool
-        Whether R(z) = z: outputs on mixed points are then mixtures of outputs.
+    nonnegative  Whether R >= 0 everywhere. Sums over exponentials of outputs then cannot underflow.
+    linear       Whether R(z) = z: outputs on mixed points are then mixtures of outputs.
+    escapes      Whether correlations escape: while outputs are near 0, x' = K R'(x) with R'(x) = (x / rho)^(alpha - 1) below rho and 1 above it.
     """
 
     name: ClassVar[str]
     nonnegative: ClassVar[bool] = False
     linear: ClassVar[bool] = False
+    escapes: ClassVar[bool] = False
 
     @classmethod
     def of(cls, parameters: Parameters) -> Self:
@@ -83,9 +74,4 @@ class Activation(ABC):
     @property
     def moment_order(self) -> int | None:
         """The power of a polynomial part z^order on 0 < z < s that is followed by a straight line, small enough for sums by moments; else None."""
-        return None
-
-    @property
-    def escape(self) -> Escape | None:
-        """How correlations escape, None if they do not."""
         return None

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from mvsim.base.echo import echo
 from mvsim.base.errors import UsageError
 from mvsim.base.inputs import check_positive, real_array
-from mvsim.multi_view.activations.base import Activation, Elementwise, Escape
+from mvsim.multi_view.activations.base import Activation, Elementwise
 from mvsim.multi_view.activations.power import power_for_loops, to_power, whole_power
 from mvsim.multi_view.parameters import Parameters
 
@@ -127,6 +127,7 @@ class SmoothedRelu(Activation):
 
     name: ClassVar[str] = "smoothed_relu"
     nonnegative: ClassVar[bool] = True
+    escapes: ClassVar[bool] = True
 
     @classmethod
     def of(cls, parameters: Parameters) -> Self:
@@ -151,10 +152,6 @@ class SmoothedRelu(Activation):
     @property
     def moment_order(self) -> int | None:
         return whole_power(self.alpha)
-
-    @property
-    def escape(self) -> Escape:
-        return Escape(self.rho, self.alpha)
 
 
 class InUnitsOfRho(NamedTuple):

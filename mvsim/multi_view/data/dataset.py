@@ -23,9 +23,6 @@ from mvsim.multi_view.parameters.numbers import MOST_VIEWS
 LARGEST = 1e6
 """Largest coefficient of a given patch, the limit of the coefficients of `mvsim.Parameters` as well."""
 
-_LATER = {"view_count": 2}
-"""Fields that earlier versions lacked, at the value that was the only one then: it is left out of digests, so that old ones stay valid."""
-
 
 class Dataset(ABC):
     """Labelled points x_i = (x_i^(1), ..., x_i^(P)) in feature coordinates.
@@ -100,8 +97,6 @@ class Dataset(ABC):
         """Return a hash of the points: equal for data sets that are stored alike and have the same values."""
         sha256 = hashlib.sha256(type(self).__name__.encode())
         for name, value in vars(self).items():
-            if name in _LATER and value == _LATER[name]:
-                continue
             sha256.update(f"{name} {getattr(value, 'dtype', '')} {np.shape(value)}".encode())
             sha256.update(np.ascontiguousarray(value).tobytes())
         return sha256.hexdigest()

@@ -26,7 +26,7 @@ from collections.abc import Callable
 import numpy as np
 
 from mvsim.multi_view.data.dataset import Dataset, PatchDataset, SharedNoiseDataset, check_labels
-from mvsim.multi_view.data.memory import check_data_memory
+from mvsim.multi_view.memory import check_points_fit
 from mvsim.multi_view.parameters import Parameters, check_parameters
 from mvsim.multi_view.parameters.models import LINEAR, NETWORK
 from mvsim.numerics.random_streams import stream
@@ -53,7 +53,7 @@ def sample_dataset(parameters: Parameters, seed: int) -> Dataset:
         If the seed is not an integer >= 0, ``parameters`` are none, or the points do not fit in memory.
     """
     p = check_parameters(parameters)
-    check_data_memory(p)
+    check_points_fit(p)
     labels = stream(seed, "labels").integers(p.k, size=p.N)
     return sample_points(p, stream(seed, "points"), labels)
 
@@ -74,7 +74,7 @@ def codebook(parameters: Parameters) -> np.ndarray:
         If the patterns do not fit in memory.
     """
     p = check_parameters(parameters)
-    check_data_memory(p, 1)
+    check_points_fit(p, 1)
     rng = stream(p.codebook_seed, "codebook")
     dealt = rng.permutation(p.k)
     patterns = np.zeros((p.G, p.k, p.V))
@@ -121,7 +121,7 @@ def sample_points(parameters: Parameters, rng: np.random.Generator, labels: np.n
     """
     p = check_parameters(parameters)
     labels = check_labels(labels, p.k)
-    check_data_memory(p, len(labels))
+    check_points_fit(p, len(labels))
     return SAMPLERS[p.model](p, rng, labels)
 
 

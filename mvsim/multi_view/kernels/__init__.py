@@ -3,8 +3,8 @@
 To add one: write a subclass of `Kernel` and list it in `mvsim.multi_view.kernels.registry.KERNELS`.
 
 =======================  ==================================================================================
-`kernel`                 what every kernel offers
-`registry`, `needs`      the kernels there are, what each serves and how many bytes it takes
+`base`, `evaluation`     what every kernel offers
+`registry`               the kernels there are, and which points each takes
 `choice`                 the kernel for a data set
 `oracle`                 the definitions in NumPy, on explicit patches; slow and readable
 `one_patch/`             points with a single patch: matrix products
@@ -17,7 +17,7 @@ To add one: write a subclass of `Kernel` and list it in `mvsim.multi_view.kernel
 """
 
 from mvsim.multi_view.kernels.base import Kernel
-from mvsim.multi_view.kernels.choice import check_device_memory, entry_for_draws, make_kernel, usable_backend
+from mvsim.multi_view.kernels.choice import check_device_memory, entry_for_draws, make_kernel, memory_of, usable_backend
 from mvsim.multi_view.kernels.registry import BACKENDS, KERNELS, ORACLE
 
-__all__ = ["BACKENDS", "KERNELS", "ORACLE", "Kernel", "check_device_memory", "entry_for_draws", "make_kernel", "usable_backend"]
+__all__ = ["BACKENDS", "KERNELS", "ORACLE", "Kernel", "check_device_memory", "entry_for_draws", "make_kernel", "memory_of", "usable_backend"]

@@ -22,7 +22,7 @@ import numpy as np
 from mvsim.losses import Points
 from mvsim.losses.points import Batch
 from mvsim.multi_view.activations import Activation
-from mvsim.multi_view.kernels.base import Evaluation
+from mvsim.multi_view.kernels.evaluation import Evaluation
 
 
 class BatchEvaluation(Evaluation):

@@ -7,10 +7,10 @@ from mvsim.base.errors import UsageError
 from mvsim.base.inputs import check_threads
 from mvsim.multi_view.activations import Activation, activation_of
 from mvsim.multi_view.data import Dataset
+from mvsim.multi_view.kernels.array.device import free_bytes_of_gpu
 from mvsim.multi_view.kernels.base import Kernel
-from mvsim.multi_view.kernels.needs import bytes_on_device
 from mvsim.multi_view.kernels.registry import BACKENDS, KERNELS, ORACLE, KernelEntry
-from mvsim.multi_view.memory_limits import check_fits
+from mvsim.multi_view.memory import KernelMemory, bytes_on_device, check_fits
 from mvsim.multi_view.parameters import Parameters
 
 
@@ -42,16 +42,19 @@ def usable_backend(backend: str) -> str:
 
 def entry_for_draws(parameters: Parameters, backend: str) -> KernelEntry:
     """Return the kernel that serves what is drawn with these parameters."""
-    return next(entry for entry in KERNELS if _may_take(entry, backend, parameters) and entry.serves_draws(parameters))
+    return next(entry for entry in KERNELS if _may_take(entry, backend, parameters) and entry.takes.draws(parameters))
+
+
+def memory_of(parameters: Parameters, backend: str) -> KernelMemory:
+    """Return how much memory that kernel takes."""
+    return entry_for_draws(parameters, backend).memory
 
 
 def check_device_memory(parameters: Parameters, mixes: bool, backend: str) -> None:
     """Raise `UsageError` if what a run needs on a device of its own, as a GPU, is not free there; kernels without one need nothing."""
-    entry = entry_for_draws(parameters, backend)
-    needs_there, free = entry.device_needs, entry.free
-    if needs_there is None:
-        return
-    check_fits(parameters, lambda p: bytes_on_device(needs_there(p, mixes), p), " on the GPU", free)
+    kernel = memory_of(parameters, backend)
+    if kernel.on_device:
+        check_fits(parameters, lambda p: bytes_on_device(p, mixes, kernel), " on the GPU", free_bytes_of_gpu)
 
 
 def _may_take(entry: KernelEntry, backend: str, parameters: Parameters) -> bool:
@@ -84,6 +87,6 @@ def make_kernel(parameters: Parameters, data: Dataset, backend: str, threads: in
         If the backend or the number of threads cannot be used here.
     """
     usable = usable_backend(backend)
-    entry = next(entry for entry in KERNELS if _may_take(entry, usable, data.sized(parameters)) and entry.serves(data))
+    entry = next(entry for entry in KERNELS if _may_take(entry, usable, data.sized(parameters)) and entry.takes.data(data))
     kernel: Kernel = entry.load()(parameters, data, check_threads(threads), activation or activation_of(parameters))
     return kernel

@@ -8,9 +8,6 @@ AMPLIFICATION = 2.0**8
 LARGEST_OUTPUT = 300.0
 """Outputs up to this are summed as exponentials: products of two partition functions then fit into a double."""
 
-HESSIAN_ROWS = 1000
-"""Most coordinates of a Hessian that is factorised as a whole."""
-
 HESSIAN_LIFETIME = 4
 """Steps for which it is kept. Where a neuron has died since, a direction that was stiff would be damped for ever."""
 

@@ -11,10 +11,11 @@ from mvsim.losses import Points
 from mvsim.losses.points import Batch
 from mvsim.multi_view.activations import Activation
 from mvsim.multi_view.data import Dataset
-from mvsim.multi_view.kernels.base import Evaluation, Kernel
+from mvsim.multi_view.kernels.base import Kernel
 from mvsim.multi_view.kernels.by_batches import BatchEvaluation
-from mvsim.multi_view.kernels.pieces import BATCH_BYTES
+from mvsim.multi_view.kernels.evaluation import Evaluation
 from mvsim.multi_view.parameters import Parameters
+from mvsim.multi_view.piece_sizes import BATCH_BYTES
 
 
 class OracleKernel(Kernel):

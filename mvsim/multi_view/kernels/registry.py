@@ -6,74 +6,67 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from typing import NamedTuple
 
+from mvsim.multi_view import memory
 from mvsim.multi_view.data import Dataset, SharedNoiseDataset
-from mvsim.multi_view.kernels.any_patches import memory as any_patches_memory
-from mvsim.multi_view.kernels.array import memory as array_memory
+from mvsim.multi_view.kernels.array.device import free_bytes_of_gpu, gpu, gpu_is_there
 from mvsim.multi_view.kernels.base import Kernel
-from mvsim.multi_view.kernels.needs import Needs, NeedsOfTest, bytes_on_device
-from mvsim.multi_view.kernels.one_patch import memory as one_patch_memory
-from mvsim.multi_view.kernels.shared_noise import memory as shared_noise_memory
 from mvsim.multi_view.parameters import Parameters
-from mvsim.numerics.devices import free_bytes_of_gpu, gpu, gpu_is_there
+
+
+class Takes(NamedTuple):
+    """Which points a kernel takes: of a data set, and of what `mvsim.sample_dataset` draws with some parameters."""
+
+    data: Callable[[Dataset], bool]
+    draws: Callable[[Parameters], bool]
+
+
+ANY = Takes(lambda data: True, lambda p: True)
+SHARED_NOISE = Takes(lambda data: isinstance(data, SharedNoiseDataset), lambda p: p.noise != "patch")
+ONE_PATCH = Takes(lambda data: data.P == 1, lambda p: p.P == 1)
 
 
 @dataclass(frozen=True)
 class KernelEntry:
     """One kernel.
 
-    Attributes
-    ----------
-    backend : str
-        The backend it belongs to, as users name it; ``auto`` if it is only taken where the choice is left to the program.
-    compiled : bool
-        Whether it must be compiled.
-    pays : callable
-        Whether ``auto`` may take it for these parameters: whether that is the fastest way; by default always.
-    device_needs : callable or None
-        (parameters, mixes) -> the memory that a run takes on a device of its own; None if all arrays are in that of the machine.
-    check : callable
-        Raises `UsageError` if what it needs is not there; by default it needs nothing.
-    free : callable
-        Returns the bytes that are free on its device.
-    serves : callable
-        Whether it takes a data set; by default any.
-    serves_draws : callable
-        Whether it takes what `mvsim.sample_dataset` draws with these parameters; by default always.
-    needs : callable
-        (parameters, mixes) -> the memory that it takes for a run.
-    needs_of_test : callable
-        (parameters, points) -> the memory that it takes for outputs on that many fresh draws with each view alone.
-    path : str
-        Where its class is, as ``module:name``.
+    backend  The backend it belongs to, as users name it; ``auto`` if it is only taken where the choice is left to the program.
+    path     Where its class is, as ``module:name``, in `mvsim.multi_view.kernels`.
+    takes    Which points it takes.
+    memory   How much memory it takes.
+    pays     Whether ``auto`` may take it for these parameters: whether that is the fastest way.
     """
 
     backend: str
-    compiled: bool
-    needs: Callable[[Parameters, bool], Needs]
-    needs_of_test: Callable[[Parameters, int], NeedsOfTest]
     path: str
+    takes: Takes
+    memory: memory.KernelMemory
     pays: Callable[[Parameters], bool] = lambda parameters: True
-    device_needs: Callable[[Parameters, bool], Needs] | None = None
-    check: Callable[[], object] = lambda: None
-    free: Callable[[], int | None] = lambda: None
-    serves: Callable[[Dataset], bool] = lambda data: True
-    serves_draws: Callable[[Parameters], bool] = lambda parameters: True
+
+    @property
+    def compiled(self) -> bool:
+        """Whether it must be compiled."""
+        return self.backend == "numba"
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether it needs a GPU."""
+        return self.memory.on_device is not None
+
+    def check(self) -> None:
+        """Raise `UsageError` if what it needs is not there."""
+        if self.on_gpu:
+            gpu()
 
     def load(self) -> type[Kernel]:
         """Return the class, which is imported only now: what compiles or needs a GPU is not loaded before it is used."""
         module, name = self.path.split(":")
-        loaded: type[Kernel] = getattr(import_module(module), name)
+        loaded: type[Kernel] = getattr(import_module(f"mvsim.multi_view.kernels.{module}"), name)
         return loaded
 
 
-ORACLE = KernelEntry(
-    backend="numpy",
-    compiled=False,
-    needs=any_patches_memory.needs_of_readable,
-    needs_of_test=any_patches_memory.needs_of_test_of_readable,
-    path="mvsim.multi_view.kernels.oracle:OracleKernel",
-)
+ORACLE = KernelEntry("numpy", "oracle:OracleKernel", ANY, memory.ORACLE)
 """The readable kernel. The others are tested against it, and ``auto`` is this one where nothing can be compiled."""
 
 GPU_PAYS_FROM = math.inf
@@ -89,77 +82,17 @@ def _gpu_pays(p: Parameters) -> bool:
     """Whether it is large enough for a GPU, there is one, and a run of any loss fits into what is free on it."""
     if p.N**2 * p.k < GPU_PAYS_FROM or not gpu_is_there():
         return False
-    return bytes_on_device(array_memory.needs_on_gpu(p, True), p) <= free_bytes_of_gpu()
+    return memory.bytes_on_device(p, True, memory.GPU) <= free_bytes_of_gpu()
 
 
 KERNELS = (
-    KernelEntry(
-        backend="cupy",
-        compiled=False,
-        pays=_gpu_pays,
-        check=gpu,
-        free=free_bytes_of_gpu,
-        serves=lambda data: isinstance(data, SharedNoiseDataset),
-        serves_draws=lambda p: p.noise != "patch",
-        needs=array_memory.needs_beside_gpu,
-        device_needs=array_memory.needs_on_gpu,
-        needs_of_test=array_memory.needs_of_test,
-        path="mvsim.multi_view.kernels.array.array_kernel:GpuKernel",
-    ),
-    KernelEntry(
-        backend="cupy",
-        compiled=False,
-        pays=_never,
-        check=gpu,
-        free=free_bytes_of_gpu,
-        needs=array_memory.needs_of_patches_beside_gpu,
-        device_needs=array_memory.needs_of_patches_on_gpu,
-        needs_of_test=array_memory.needs_of_test_of_patches,
-        path="mvsim.multi_view.kernels.array.array_kernel:GpuPatchesKernel",
-    ),
-    KernelEntry(
-        backend="array",
-        compiled=False,
-        pays=_never,
-        serves=lambda data: isinstance(data, SharedNoiseDataset),
-        serves_draws=lambda p: p.noise != "patch",
-        needs=array_memory.needs,
-        needs_of_test=array_memory.needs_of_test,
-        path="mvsim.multi_view.kernels.array.array_kernel:ArrayKernel",
-    ),
-    KernelEntry(
-        backend="array",
-        compiled=False,
-        pays=_never,
-        needs=array_memory.needs_of_patches,
-        needs_of_test=array_memory.needs_of_test_of_patches,
-        path="mvsim.multi_view.kernels.array.array_kernel:ArrayPatchesKernel",
-    ),
-    KernelEntry(
-        backend="numba",
-        compiled=True,
-        serves=lambda data: isinstance(data, SharedNoiseDataset),
-        serves_draws=lambda p: p.noise != "patch",
-        needs=shared_noise_memory.needs,
-        needs_of_test=shared_noise_memory.needs_of_test,
-        path="mvsim.multi_view.kernels.shared_noise.shared_noise_kernel:SharedNoiseKernel",
-    ),
-    KernelEntry(
-        backend="auto",
-        compiled=False,
-        serves=lambda data: data.P == 1,
-        serves_draws=lambda p: p.P == 1,
-        needs=one_patch_memory.needs,
-        needs_of_test=one_patch_memory.needs_of_test,
-        path="mvsim.multi_view.kernels.one_patch.one_patch_kernel:OnePatchKernel",
-    ),
-    KernelEntry(
-        backend="numba",
-        compiled=True,
-        needs=any_patches_memory.needs,
-        needs_of_test=any_patches_memory.needs_of_test,
-        path="mvsim.multi_view.kernels.any_patches.any_patches_kernel:AnyPatchesKernel",
-    ),
+    KernelEntry("cupy", "array.array_kernel:GpuKernel", SHARED_NOISE, memory.GPU, _gpu_pays),
+    KernelEntry("cupy", "array.array_kernel:GpuPatchesKernel", ANY, memory.GPU_PATCHES, _never),
+    KernelEntry("array", "array.array_kernel:ArrayKernel", SHARED_NOISE, memory.ARRAY, _never),
+    KernelEntry("array", "array.array_kernel:ArrayPatchesKernel", ANY, memory.ARRAY_PATCHES, _never),
+    KernelEntry("numba", "shared_noise.shared_noise_kernel:SharedNoiseKernel", SHARED_NOISE, memory.SHARED_NOISE),
+    KernelEntry("auto", "one_patch.one_patch_kernel:OnePatchKernel", ONE_PATCH, memory.ONE_PATCH),
+    KernelEntry("numba", "any_patches.any_patches_kernel:AnyPatchesKernel", ANY, memory.ANY_PATCHES),
     ORACLE,
 )
 """All kernels, the fastest first: the first one of a backend that serves the data is taken, and for ``auto`` of all that pay."""

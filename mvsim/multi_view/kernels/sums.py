@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
+
+import numpy as np
 
 from mvsim.losses import AllPairs, Points, PointwiseLoss
-from mvsim.numerics.namespaces import namespace_of
-from mvsim.numerics.primitives import primitives_of
-from mvsim.numerics.vectors import flat, integers_like
-
-if TYPE_CHECKING:
-    from mvsim.multi_view.kernels.base import Evaluation
+from mvsim.multi_view.kernels.evaluation import Evaluation
 
 
 class Network(Protocol):
@@ -28,8 +25,8 @@ NeuronSum = Callable[[Any], tuple[float, Any]]
 """Correlations (k, E, F) of E neurons of each class -> a sum, and its gradient by them."""
 
 
-class LossSum(Protocol):
-    """The weighted sum of a loss over points as a function of the correlations c (k, m, F)."""
+class WholeSum(Protocol):
+    """The weighted sum of a loss over points as a function of the correlations c (k, m, F) of all neurons."""
 
     def loss(self, c: Any) -> float:
         """Return the sum."""
@@ -40,7 +37,11 @@ class LossSum(Protocol):
     def hessian_vector_product(self, c: Any, v: Any) -> Any:
         """Return the derivative of the gradient along v, (k, m, F)."""
 
-    def of_neurons(self, c: Any, neurons: Any) -> NeuronSum:
+
+class LossSum(WholeSum, Protocol):
+    """Such a sum, also as a function of some neurons; its arrays are NumPy's."""
+
+    def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
         """Return the sum as a function of some neurons (k, E) of each class, none twice, while the others are those of c (k, m, F).
 
         In the place of a neuron stands -1, after all others, where a class has fewer: what is told there is ignored, and the gradient is 0.
@@ -48,42 +49,35 @@ class LossSum(Protocol):
         """
 
 
-def neuron_sum(whole: LossSum, c: Any, neurons: Any) -> NeuronSum:
+def neuron_sum(whole: WholeSum, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
     """Return what `LossSum.of_neurons` describes, by evaluating all neurons."""
-    xp, (k, m, F) = namespace_of(c), c.shape
-    told = (neurons >= 0)[:, :, None]
-    chosen_first = xp.argsort(xp.astype(~_among(neurons, m), xp.int64), axis=1, stable=True)
-    neurons = xp.where(told[:, :, 0], neurons, chosen_first[:, : neurons.shape[1]])  # others stand for those that a class has fewer
-    index = F * (m * integers_like(k, neurons)[:, None] + neurons)[:, :, None] + integers_like(F, neurons)
-    others, places = flat(c), primitives_of(c).places(flat(index))
-    at_c = xp.reshape(others[places.index], index.shape)
+    y, e = np.nonzero(neurons >= 0)
+    r = neurons[y, e]
 
-    def loss_and_gradient(moving: Any) -> tuple[float, Any]:
-        moved = flat(xp.where(told, moving, at_c))
-        loss, gradient = whole.loss_and_gradient(xp.reshape(places.written(others, moved), c.shape))
-        by_moving = xp.reshape(flat(gradient)[places.index], index.shape)
-        return loss, xp.where(told, by_moving, xp.zeros_like(by_moving))
+    def loss_and_gradient(moving: np.ndarray) -> tuple[float, np.ndarray]:
+        everywhere, by_moving = c.copy(), np.zeros_like(moving)
+        everywhere[y, r] = moving[y, e]
+        loss, gradient = whole.loss_and_gradient(everywhere)
+        by_moving[y, e] = gradient[y, r]
+        return loss, by_moving
 
     return loss_and_gradient
 
 
-def _among(neurons: Any, m: int) -> Any:
-    """Return (k, m): which neurons are among some (k, E) of each class."""
-    return namespace_of(neurons).any(neurons[:, :, None] == integers_like(m, neurons), axis=1)
-
-
-def without_neurons(c: Any, neurons: Any) -> Any:
+def without_neurons(c: np.ndarray, neurons: np.ndarray) -> np.ndarray:
     """Return c (k, m, F) with some neurons (k, E) of each class at 0, where they add nothing to the outputs."""
-    return namespace_of(c).where(_among(neurons, c.shape[1])[:, :, None], namespace_of(c).zeros_like(c), c)
+    others, (y, e) = c.copy(), np.nonzero(neurons >= 0)
+    others[y, neurons[y, e]] = 0.0
+    return others
 
 
-def ignoring_absent(of_all: NeuronSum, neurons: Any) -> NeuronSum:
+def ignoring_absent(of_all: NeuronSum, neurons: np.ndarray) -> NeuronSum:
     """Return a sum as a function of neurons (k, E) with 0 for what is told where -1 stands, and for the gradient there."""
-    xp, told = namespace_of(neurons), (neurons >= 0)[:, :, None]
+    told = (neurons >= 0)[:, :, None]
 
-    def loss_and_gradient(moving: Any) -> tuple[float, Any]:
-        loss, gradient = of_all(xp.where(told, moving, xp.zeros_like(moving)))
-        return loss, xp.where(told, gradient, xp.zeros_like(gradient))
+    def loss_and_gradient(moving: np.ndarray) -> tuple[float, np.ndarray]:
+        loss, gradient = of_all(np.where(told, moving, 0.0))
+        return loss, np.where(told, gradient, 0.0)
 
     return loss_and_gradient
 
@@ -126,7 +120,7 @@ class GenericSum:
             evaluation.pull_back_tangent(batch, residual, change)
         return evaluation.gradient()
 
-    def of_neurons(self, c: Any, neurons: Any) -> NeuronSum:
+    def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
         """Return the sum as a function of some neurons; where points are few enough to keep their outputs, those of the others are formed once."""
         few = None if isinstance(self._points, AllPairs) else self._kernel.with_neurons(neurons.shape[1])
         if few is None:

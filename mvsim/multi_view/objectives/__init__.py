@@ -8,7 +8,7 @@ from typing import Any
 from mvsim.base.echo import echo
 from mvsim.base.errors import UsageError
 from mvsim.base.options import check_choice, fields_of
-from mvsim.losses import CrossEntropy
+from mvsim.losses import CrossEntropy, PointwiseLoss
 from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.objectives.base import Objective
 from mvsim.multi_view.objectives.erm import Erm
@@ -28,7 +28,7 @@ def objective(
     backend: str = "auto",
     threads: int | None = None,
     *,
-    loss: str = CrossEntropy.name,
+    loss: str | PointwiseLoss | type[PointwiseLoss] = CrossEntropy.name,
     **options: Any,
 ) -> Objective:
     """Make the objective called ``name`` on a data set.
@@ -45,8 +45,8 @@ def objective(
         See `Objective`.
     threads : int, optional
         See `Objective`.
-    loss : str, optional
-        A key of `mvsim.losses.LOSSES`; the theorems are about the default, the cross-entropy.
+    loss : str or PointwiseLoss, optional
+        A key of `mvsim.losses.LOSSES`, or a loss of your own, class or instance; the theorems are about the default, the cross-entropy.
     **options
         What this objective takes besides, e.g. ``mixing`` for `Mixup`.
 

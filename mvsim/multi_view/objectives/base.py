@@ -12,29 +12,24 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from copy import copy
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from mvsim.base.errors import UsageError
 from mvsim.base.inputs import correlations_array
-from mvsim.base.options import check_choice
-from mvsim.losses import LOSSES, CrossEntropy, Points, PointwiseLoss
+from mvsim.losses import CrossEntropy, Points, PointwiseLoss, loss_name
 from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.diagnostics import log_signal_strength
-from mvsim.multi_view.kernels import make_kernel, usable_backend
-from mvsim.multi_view.kernels.finite import check_finite
+from mvsim.multi_view.kernels import check_device_memory, make_kernel, memory_of, usable_backend
+from mvsim.multi_view.kernels.finite import check_finite, evaluating, finite_outputs
 from mvsim.multi_view.kernels.sums import NeuronSum
-from mvsim.multi_view.objectives.memory import check_objective_memory
-from mvsim.multi_view.objectives.resident import Resident
+from mvsim.multi_view.memory import bytes_of_objective, check_fits
 from mvsim.multi_view.parameters import Deviation, Parameters
+from mvsim.multi_view.thresholds import linear_from, stiff_from
 from mvsim.numerics.arrow_matrix import Curvature
+from mvsim.numerics.blas_threads import one_blas_thread
 from mvsim.numerics.logarithms import exponential, logarithm
-
-STIFF = 0.6
-"""`Objective.stiff_from` as a part of `Objective.linear_from`. It is more than initial correlations reach, which at r0 = 0.3 and k = 50 is more than
-half of `linear_from`: if most neurons of a class count as stiff from the start, none can rest."""
 
 SELF_PAIRS = 0.1
 """Part of the early growth from which on pairs of a point with itself are named as a departure from large N."""
@@ -61,8 +56,8 @@ class Objective(ABC):
         oracle, ``auto`` the fastest that is there.
     threads : int, optional
         Threads of the compiled kernel; default all cores available. The bits do not depend on it.
-    loss : str, optional
-        A key of `mvsim.losses.LOSSES`.
+    loss : str or PointwiseLoss, optional
+        A key of `mvsim.losses.LOSSES`, or a loss of your own, class or instance.
 
     Raises
     ------
@@ -72,7 +67,7 @@ class Objective(ABC):
 
     name: ClassVar[str]
     mixes: bool
-    """Whether training points are mixed: decides the threshold of B_{y,l}, rho / delta1 or 2 rho / delta1."""
+    """Whether training points are mixed: decides the threshold of B_{y,l}."""
 
     def __init__(
         self,
@@ -81,7 +76,7 @@ class Objective(ABC):
         backend: str = "auto",
         threads: int | None = None,
         *,
-        loss: str = CrossEntropy.name,
+        loss: str | PointwiseLoss | type[PointwiseLoss] = CrossEntropy.name,
     ) -> None:
         if not isinstance(parameters, Parameters) or not isinstance(data, Dataset):
             raise UsageError("parameters, data: must be mvsim.Parameters and a data set, from mvsim.sample_dataset or mvsim.Dataset.from_patches")
@@ -91,7 +86,7 @@ class Objective(ABC):
             raise UsageError(f"V={parameters.V}: the data have {data.V} views of a class; they must agree")
         self.parameters = parameters
         self.data = data
-        self.pointwise: PointwiseLoss = LOSSES[check_choice("loss", loss, LOSSES)]()
+        self.pointwise: PointwiseLoss = loss_name(loss).loss
         self.kernel = make_kernel(parameters, data, backend, threads)
         self._backend, self._fits = usable_backend(backend), False
 
@@ -138,21 +133,19 @@ class Objective(ABC):
             return None
         few = copy(self)
         few.kernel, few.parameters = kernel, self.parameters.model_copy(update={"m": m})
-        few.__dict__.pop("resident", None)
         return few
-
-    @cached_property
-    def resident(self) -> Resident:
-        """The same loss on arrays that stay on the device of the kernel."""
-        return Resident(self)
 
     def outputs(self, c: np.ndarray) -> np.ndarray:
         """Return (k, N): g_y(x_i) on the unmixed training points (Definition 4.2)."""
-        return self._here(self.resident.outputs(self._there(self._checked(c))))
+        return finite_outputs(self.kernel, self._checked(c))
 
     def loss(self, c: np.ndarray) -> float:
         """Return the loss, dimensionless."""
-        return self.resident.loss(self._there(self._ready(c)))
+        c = self._ready(c)
+        with evaluating():
+            loss = sum(weight * self.kernel.loss(c, points, self.pointwise) for weight, points in self.points)
+        check_finite("the loss is", c, number=loss)
+        return loss
 
     def gradient(self, c: np.ndarray) -> np.ndarray:
         """Return the gradient of the loss by c, (k, m, k, V)."""
@@ -160,8 +153,15 @@ class Objective(ABC):
 
     def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the loss and its gradient, at little more than the price of the gradient."""
-        loss, gradient = self.resident.loss_and_gradient(self._there(self._ready(c)))
-        return loss, self._here(gradient)
+        c = self._ready(c)
+        loss, gradient = 0.0, np.zeros_like(c)
+        with evaluating():
+            for weight, points in self.points:
+                value, slope = self.kernel.loss_and_gradient(c, points, self.pointwise)
+                loss += weight * value
+                gradient += weight * slope
+        check_finite("the loss and its gradient are", c, gradient, number=loss)
+        return loss, gradient
 
     def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
         """Return the loss as a function of some neurons alone while the others are those of c.
@@ -178,29 +178,53 @@ class Objective(ABC):
         callable
             Correlations (k, E, k V) of these neurons -> the loss and its gradient by them. It serves until another one is asked for.
         """
-        of_neurons = self.resident.of_neurons(self._there(self._ready(c)), self._there(neurons))
+        c = self._ready(c)
+        with evaluating():
+            sums = [(weight, self.kernel.of_neurons(c, neurons, points, self.pointwise)) for weight, points in self.points]
 
         def loss_and_gradient(moving: np.ndarray) -> tuple[float, np.ndarray]:
-            loss, gradient = of_neurons(self._there(moving))
+            loss, gradient = 0.0, np.zeros_like(moving)
+            with evaluating():
+                for weight, of_neurons in sums:
+                    value, slope = of_neurons(moving)
+                    loss += weight * value
+                    gradient += weight * slope
             check_finite("the loss and its gradient are", moving, gradient, number=loss)
-            return loss, self._here(gradient)
+            return loss, gradient
 
         return loss_and_gradient
 
     def hessian_vector_product(self, c: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the derivative of the gradient at c along v, (k, m, k, V)."""
         c, v = self._ready(c), self._checked(v, "v")
-        return self._here(self.resident.hessian_vector_product(self._there(c), self._there(v)))
+        product = np.zeros_like(c)
+        with evaluating():
+            for weight, points in self.points:
+                product += weight * self.kernel.hessian_vector_product(c, v, points, self.pointwise)
+        check_finite("the derivatives of the gradient are", c, product)
+        return product
+
+    def curvature(self, c: np.ndarray) -> Curvature | None:
+        """Return the stiff part of the Hessian, the means to precondition implicit time-steppers; None if the kernel cannot tell it."""
+        c = self._checked(c)
+        escaped, known = self.escaped(c), []
+        with one_blas_thread():
+            for weight, points in self.points:
+                part = self.kernel.curvature(c, points, self.pointwise, escaped)
+                if part is None:
+                    return None
+                known.append((weight, part))
+            return Curvature.mean(*zip(*known, strict=True))
 
     @property
     def has_escapes(self) -> bool:
         """Whether neurons have a threshold that they escape; those of a linear model have none."""
-        return self.kernel.activation.escape is not None
+        return self.kernel.activation.escapes
 
     @property
     def linear_from(self) -> float:
-        """The correlation rho / lambda beyond which a feature with coefficient 1 is in the linear regime, for the largest weight lambda."""
-        return self.parameters.rho / max(float(np.maximum(points.lam, 1.0 - points.lam).max()) for _, points in self.points)
+        """The correlation from which on a feature with coefficient 1 is in the linear regime: see `mvsim.multi_view.thresholds`."""
+        return linear_from(self.parameters, max(float(np.maximum(points.lam, 1.0 - points.lam).max()) for _, points in self.points))
 
     @property
     def escapes_at(self) -> float:
@@ -209,15 +233,12 @@ class Objective(ABC):
 
     @property
     def stiff_from(self) -> float:
-        """The own correlation from which on a neuron counts as stiff, for the preconditioner; where it is makes no difference to results.
-
-        Without a threshold of escape every neuron does.
-        """
-        return STIFF * self.linear_from if self.has_escapes else -np.inf
+        """The own correlation from which on a neuron counts as stiff: see `mvsim.multi_view.thresholds`."""
+        return stiff_from(self.linear_from, self.has_escapes)
 
     def escaped(self, c: np.ndarray, part: float = 1.0) -> np.ndarray:
         """Return (k, m): whether any correlation of each neuron is beyond a part of `stiff_from`: noise can carry others than the own ones so far."""
-        return np.asarray(self.resident.escaped(c, part))
+        return c.max(axis=(2, 3)) > part * self.stiff_from
 
     @property
     def fixed(self) -> bool:
@@ -245,7 +266,10 @@ class Objective(ABC):
         return log_signal_strength(self.parameters, self.data) + logarithm(others + themselves)
 
     def deviations(self) -> list[Deviation]:
-        """Name the pairs of a point with itself if they matter: for the theorems N is so large that they do not."""
+        """Name another loss than the cross-entropy, and pairs of a point with itself if they matter: for the theorems N is large enough."""
+        if type(self.pointwise) is not CrossEntropy:
+            name = self.pointwise.name
+            return [Deviation("loss", name, CrossEntropy.name, f"the loss is {name}, not the cross-entropy of the theorems")]
         if not self.mixes:
             return []
         others, themselves = self._pulls()
@@ -266,7 +290,7 @@ class Objective(ABC):
         n, alone = (N - 1.0) / N, self._pull(np.ones(1))
         others, themselves = np.zeros((p.k, 1)), 0.0
         for weight, points in self.points:
-            single = weight * float(alone[0]) / points.one_in(N)
+            single = weight * float(alone[0]) / points.per_single(N)
             if points.mixes:
                 themselves += single
             else:
@@ -281,11 +305,6 @@ class Objective(ABC):
         targets[:2] = lam, 1.0 - lam
         return -self.pointwise.residual(np.zeros_like(targets), targets)[0]
 
-    def curvature(self, c: np.ndarray) -> Curvature | None:
-        """Return the stiff part of the Hessian, the means to precondition implicit time-steppers; None if the kernel cannot tell it."""
-        there = self.resident.curvature(self._there(self._checked(c)))
-        return None if there is None else there.with_arrays(self._here)
-
     def describe(self) -> str:
         """Say in words which algorithm computes this objective."""
         return "; ".join(dict.fromkeys(self.kernel.describe(points) for _, points in self.points))
@@ -294,15 +313,11 @@ class Objective(ABC):
         """Return c, checked, and make sure before the first evaluation that it fits in memory."""
         c = self._checked(c)
         if not self._fits:
-            check_objective_memory(self.data.sized(self.parameters), self.sums_all_pairs, self._backend)
+            sized, mixes, backend = self.data.sized(self.parameters), self.sums_all_pairs, self._backend
+            check_device_memory(sized, mixes, backend)
+            check_fits(sized, lambda p: bytes_of_objective(p, mixes, memory_of(p, backend)), " for the objective")
             self._fits = True
         return c
-
-    def _there(self, array: np.ndarray) -> Any:
-        return self.kernel.device.put(array)
-
-    def _here(self, array: Any) -> np.ndarray:
-        return self.kernel.device.fetch(array)
 
     def _checked(self, c: np.ndarray, name: str = "c") -> np.ndarray:
         return correlations_array(name, c, self.parameters.correlations_shape)

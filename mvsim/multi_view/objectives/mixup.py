@@ -12,7 +12,7 @@ from mvsim.base.echo import echo
 from mvsim.base.errors import UsageError
 from mvsim.base.inputs import check_integer
 from mvsim.base.options import document_options
-from mvsim.losses import AllPairs, CrossEntropy, ListedPairs, Points, Unmixed
+from mvsim.losses import AllPairs, CrossEntropy, ListedPairs, Points, PointwiseLoss, Unmixed
 from mvsim.losses.mixing_laws import DEFAULT_NODES, LAWS, law_from
 from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.objectives.base import Objective
@@ -63,7 +63,7 @@ class Mixup(Objective):
         ] = None,
         redraw: Annotated[Literal["once", "each step"], Field(description="when pairs are sampled")] = "once",
         seed: Annotated[int, Field(description="fixes the sampled pairs")] = 0,
-        loss: str = CrossEntropy.name,
+        loss: str | PointwiseLoss | type[PointwiseLoss] = CrossEntropy.name,
     ) -> None:
         super().__init__(parameters, data, backend, threads, loss=loss)
         if pairs is not None:

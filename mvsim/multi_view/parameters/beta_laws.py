@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -25,30 +25,23 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from mvsim.base.errors import UsageError
 from mvsim.base.inputs import describe_invalid, joined
 
-if TYPE_CHECKING:
-    from pydantic._internal._model_construction import ModelMetaclass as _ModelType
-else:
-    _ModelType = type(BaseModel)  # it has no public name
-
 LEAST_SHAPE, LARGEST_SHAPE = 1e-6, 1e6
 """Of a beta law; beyond them draws are 0, 1 or 1/2 to within what matters, and the arithmetic that draws them overflows."""
 
 
-class _LawType(_ModelType):
-    """Says what is wrong with a law that is made by its name; one that stands in `mvsim.Parameters` is described there, with its place."""
-
-    def __call__(self, *arguments: Any, **fields: Any) -> Any:
-        try:
-            return super().__call__(*arguments, **fields)
-        except ValidationError as error:
-            wrong = [describe_invalid(item, ".".join(str(part) for part in item["loc"])) for item in error.errors()]
-            raise UsageError(f"{self.__name__}: {joined(wrong)}") from None
-
-
-class Law(BaseModel, metaclass=_LawType):
+class Law(BaseModel):
     """What every law offers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    def __init__(self, **fields: Any) -> None:
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            wrong = [describe_invalid(item, ".".join(str(part) for part in item["loc"])) for item in error.errors()]
+            raise UsageError(f"{type(self).__name__}: {joined(wrong)}") from None
+
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # a law that stands in `mvsim.Parameters` is described there, with its place
 
     def serves(self, views: float) -> bool:
         """Whether the law says how that many views share."""

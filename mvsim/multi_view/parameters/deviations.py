@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from mvsim.multi_view.parameters.beta_laws import UniformLaw
 from mvsim.multi_view.parameters.defaults import needed_G, needed_N
+from mvsim.multi_view.parameters.fields import Fields
 from mvsim.multi_view.parameters.models import LINEAR, NETWORK
 from mvsim.multi_view.parameters.regime import Deviation
-
-if TYPE_CHECKING:
-    from mvsim.multi_view.parameters.model import Parameters
-
 
 FAR_ABOVE = 10.0
 """P delta3 / delta2 from which noise counts as far above the signal."""
 
 
-def deviations_of(p: Parameters) -> list[Deviation]:
+def deviations_of(p: Fields) -> list[Deviation]:
     """List the ways in which parameters depart from what is assumed of their model."""
     return _OF_MODEL[p.model](p)
 
 
-def _of_linear_model(p: Parameters) -> list[Deviation]:
+def _of_linear_model(p: Fields) -> list[Deviation]:
     """List the ways in which data depart from Definition 3.1, x = beta v_{y,1} + (1 - beta) v_{y,2} with beta uniform on [0.1, 0.9]."""
     deviations = [Deviation("V", str(p.V), "2", f"V = {p.V} instead of 2 views of a class")] if p.V != 2 else []
     support = [p.delta1, p.largest_signal]
@@ -37,7 +33,7 @@ def _of_linear_model(p: Parameters) -> list[Deviation]:
     return deviations
 
 
-def _of_network(p: Parameters) -> list[Deviation]:
+def _of_network(p: Fields) -> list[Deviation]:
     """List the ways in which parameters depart from Assumption 4.3 or Definition 4.1.
 
     A Theta that holds with constant 1 is not listed; one that holds with another constant is, with that constant, because at one k
@@ -71,7 +67,7 @@ def _of_network(p: Parameters) -> list[Deviation]:
     return deviations
 
 
-def _weak_noise(p: Parameters) -> list[Deviation]:
+def _weak_noise(p: Fields) -> list[Deviation]:
     """List noise that is above the signal, but not far above it and less than k^2 patches of k^-1.5 hold."""
     ratio = p.P * p.delta3 / p.delta2
     if ratio >= min(FAR_ABOVE, 0.999 * math.sqrt(p.k)):
@@ -81,7 +77,7 @@ def _weak_noise(p: Parameters) -> list[Deviation]:
     ]
 
 
-def fitted_by_linear_models(p: Parameters) -> list[Deviation]:
+def fitted_by_linear_models(p: Fields) -> list[Deviation]:
     """List why linear models may fit the data of a network: what Proposition 4.4 needs that Assumption 4.3 leaves open.
 
     Noise has to be above the signal: at least (P - V C_P) delta3 in a point, where a feature has C_P delta2 / V on average, which is what the proof
@@ -113,7 +109,7 @@ def fitted_by_linear_models(p: Parameters) -> list[Deviation]:
     return deviations
 
 
-def _concentration(p: Parameters) -> list[Deviation]:
+def _concentration(p: Fields) -> list[Deviation]:
     """List the law of beta if a set of Lebesgue measure 1 / (10 log k) can hold more than half of its probability."""
     if p.V == 1:
         return []
@@ -126,4 +122,4 @@ def _concentration(p: Parameters) -> list[Deviation]:
     return [Deviation("beta_law", f"{probability:.2g}", "anti-concentrated", statement)]
 
 
-_OF_MODEL: dict[str, Callable[[Parameters], list[Deviation]]] = {NETWORK.name: _of_network, LINEAR.name: _of_linear_model}
+_OF_MODEL: dict[str, Callable[[Fields], list[Deviation]]] = {NETWORK.name: _of_network, LINEAR.name: _of_linear_model}

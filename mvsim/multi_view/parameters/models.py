@@ -21,22 +21,13 @@ from mvsim.multi_view.parameters.numbers import usable_number
 class Model:
     """What a model consists of.
 
-    Attributes
-    ----------
-    name : str
-        How users call it.
-    label : str
-        What stands before the method in the summary of a run; empty for the network, which is the usual case.
-    data : str
-        The definition of its data.
-    assumption : str
-        What the regime of a run is compared with.
-    activation : str
-        Key of `mvsim.multi_view.activations.ACTIVATIONS`.
-    joined : bool
-        Whether all views of a signal lie in one patch; otherwise each has a patch of its own.
-    fixed : mapping
-        Parameters that the model does not have, with the only value that they may be given.
+    name        How users call it.
+    label       What stands before the method in the summary of a run; empty for the network, which is the usual case.
+    data        The definition of its data.
+    assumption  What the regime of a run is compared with.
+    activation  Key of `mvsim.multi_view.activations.ACTIVATIONS`.
+    joined      Whether all views of a signal lie in one patch; otherwise each has a patch of its own.
+    fixed       Parameters that the model does not have, with the only value that they may be given.
     """
 
     name: str
@@ -74,20 +65,8 @@ LINEAR = Model(
     "Definition 3.1",
     "identity",
     joined=True,
-    fixed={
-        "m": 1,
-        "P": 1,
-        "C_P": 1,
-        "Q": 1,
-        "alpha": 1.0,
-        "rho": 1.0,
-        "delta3": 0.0,
-        "delta4": 0.0,
-        "signal_layout": "fixed",
-        "noise": "patch",
-        "G": 1,
-        "codebook_seed": 0,
-    },
+    fixed={"m": 1, "P": 1, "C_P": 1, "Q": 1, "alpha": 1.0, "rho": 1.0, "delta3": 0.0, "delta4": 0.0}
+    | {"signal_layout": "fixed", "noise": "patch", "G": 1, "codebook_seed": 0},
 )
 
 MODELS: dict[str, Model] = {model.name: model for model in (NETWORK, LINEAR)}

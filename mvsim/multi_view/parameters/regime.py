@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from mvsim.multi_view.parameters.model import Parameters
+from mvsim.multi_view.parameters.fields import Fields
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class Deviation:
         return asdict(self)
 
 
-def assumption_of(problems: Iterable[Parameters]) -> str:
+def assumption_of(problems: Iterable[Fields]) -> str:
     """Return what the regime of these problems is compared with, in words: that of each model among them once."""
     return " and ".join(dict.fromkeys(parameters.described.assumption for parameters in problems))
 

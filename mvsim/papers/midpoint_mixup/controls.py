@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from xarray import DataArray
 
-from mvsim.base.errors import DivergedError, StalledError
-from mvsim.judging.verdict import STATUSES, Status, Verdict, not_applicable
+from mvsim.judging.statement import Control
+from mvsim.judging.verdict import Verdict
 from mvsim.multi_view.data import Dataset, sample_dataset
 from mvsim.multi_view.parameters import Parameters
 from mvsim.multi_view.parameters.beta_laws import DiscreteLaw
 from mvsim.numerics.random_streams import stream
-from mvsim.papers.midpoint_mixup.calculations import CALCULATIONS
+from mvsim.papers.midpoint_mixup.calculations.calculations import CALCULATIONS
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
-from mvsim.papers.midpoint_mixup.run_verdicts import evidence_of, judge
+from mvsim.papers.midpoint_mixup.judge_run import evidence_of, judge
 from mvsim.runs.run import Run
 from mvsim.runs.simulation.run_cache import kept_run
 
@@ -37,38 +36,22 @@ not responded. Where labels say nothing, training accuracy still changes at t = 
 `mvsim.papers.midpoint_mixup.evidence.persistence.PATIENCE` times as long."""
 
 
-@dataclass(frozen=True)
-class Control:
-    """Something taken away, and what the check has to say then.
+CONTROL_PARAMETERS = {"k": 4, "d": 2000}
+"""Both theorems hold there, so a check that does not pass has its own reason, and runs are short."""
 
-    Attributes
-    ----------
-    name : str
-        What is different.
-    check : str
-        "Theorem 4.6", "Theorem 4.7", "Calculations" or "Evidence": whether the run is what it says it is.
-    expected : tuple of str
-        Statuses that count as right: of the unchanged runs that the check holds, of the others that it does not.
-    why : str
-        Why the check must not pass.
-    judge : callable
-        (folder, parameters, seed) -> verdicts of the check.
-    parts : tuple of str
-        The verdicts that all have to be as expected; without any, the worst one has to.
-    """
 
-    name: str
-    check: str
-    expected: tuple[Status, ...]
-    why: str
-    judge: Callable[[Path, Parameters, int], list[Verdict]]
-    parts: tuple[str, ...] = ()
+class KeptRuns(NamedTuple):
+    """The setting of controls on runs: their parameters, and the folder where runs are kept."""
+
+    parameters: Parameters
+    folder: Path
 
 
 def _trained(theorem: str, method: str, **options: Any) -> Callable[..., list[Verdict]]:
     """Judge a run by a theorem."""
 
-    def judged(folder: Path, p: Parameters, seed: int) -> list[Verdict]:
+    def judged(setting: KeptRuns, seed: int) -> list[Verdict]:
+        p, folder = setting
         run = kept_run(folder, p, method, seed, **options)
         return _about_theorem(judge(run, theorem, everything=False).verdicts)
 
@@ -84,7 +67,8 @@ def _followed(
 ) -> Callable[..., list[Verdict]]:
     """Judge a run with changed parameters, options or labels by a theorem, ten times later each time, until it is decided."""
 
-    def judged(folder: Path, p: Parameters, seed: int) -> list[Verdict]:
+    def judged(setting: KeptRuns, seed: int) -> list[Verdict]:
+        p, folder = setting
         q, verdicts = change(p), list[Verdict]()
         data = _relabelled(q, seed) if relabelled else None
         given = options if data is None else {**options, "data": data}
@@ -101,7 +85,8 @@ def _followed(
 def _formulas(slope: Callable[[np.ndarray, float, float], np.ndarray] | None = None) -> Callable[..., list[Verdict]]:
     """Compare the engine's gradients with formulas that contain another activation."""
 
-    def judged(folder: Path, p: Parameters, seed: int) -> list[Verdict]:
+    def judged(setting: KeptRuns, seed: int) -> list[Verdict]:
+        p, folder = setting
         evidence = Evidence(kept_run(folder, p, "erm", seed))
         return [calculation.verdict(evidence, **({} if slope is None else {"slope": slope})) for calculation in CALCULATIONS.values()]
 
@@ -111,7 +96,8 @@ def _formulas(slope: Callable[[np.ndarray, float, float], np.ndarray] | None = N
 def _tampered(change: Callable[[Run], Run], shuffled: bool = False, method: str = "erm") -> Callable[..., list[Verdict]]:
     """Judge a run whose file was changed afterwards, or whose labels were, as evidence."""
 
-    def judged(folder: Path, p: Parameters, seed: int) -> list[Verdict]:
+    def judged(setting: KeptRuns, seed: int) -> list[Verdict]:
+        p, folder = setting
         run = change(kept_run(folder, p, method, seed))
         return evidence_of(Evidence(run, _relabelled(p, seed) if shuffled else None))
 
@@ -214,110 +200,92 @@ def _without_noise(p: Parameters) -> Parameters:
     return _faint_noise(p).replace(delta3=0.0, delta4=0.0)
 
 
-CONTROLS = (
-    Control("nothing changed", "Theorem 4.6", ("holds",), "the statement itself", _trained("4.6", "erm")),
-    Control("nothing changed", "Theorem 4.7", ("holds",), "the statement itself", _trained("4.7", "midpoint")),
-    Control("nothing changed", "Calculations", ("holds",), "the statements themselves", _formulas()),
-    Control("beta constant", "Theorem 4.7", ("fails",), "without variance the softmax at midpoints does not see which view is learned, "
-            "and with fixed places no patch holds both", _followed("4.7", "midpoint", _constant_beta)),
-    Control("alpha = 1", "Theorem 4.6", ("fails",), "linear neurons have no threshold, so neither view falls behind",
-            _followed("4.6", "erm", lambda p: _faint_noise(p).replace(alpha=1.0))),
-    Control("large start, r0 = 1", "Theorem 4.6", ("fails",), "both views begin at the threshold", _followed("4.6", "erm", _large_start)),
-    Control("labels shuffled", "Theorem 4.6", ("fails",), "labels say nothing about features",
-            _followed("4.6", "erm", _without_noise, relabelled=True)),
-    Control("lambda = 1, which is ERM", "Theorem 4.7", ("fails",), "nothing is mixed", _followed("4.7", "mixup", mixing=1.0)),
-    Control("stopped too early", "Theorem 4.6", ("inconclusive",), "nothing has lasted", _trained("4.6", "erm", t_end=100.0)),
-    Control("stopped too early", "Theorem 4.7", ("inconclusive",), "nothing has lasted", _trained("4.7", "midpoint", t_end=100.0)),
-    Control("nothing changed", "Evidence", ("holds",), "the run as it was made", _tampered(lambda run: run)),
-    Control("times t^1.5", "Evidence", ("fails",), "the clock is that of the flow", _tampered(with_times), REPLAY),
-    Control("a wait for an escape shortened", "Evidence", ("fails",), "dormant neurons take their time to grow",
-            _tampered(with_wait_cut, method="midpoint"), REPLAY),
-    Control("rho halved", "Evidence", ("fails",), "another activation leads elsewhere", _tampered(with_parameters(rho=lambda p: p.rho / 2.0)),
-            REPLAY),
-    Control("alpha - 1", "Evidence", ("fails",), "another activation leads elsewhere", _tampered(with_parameters(alpha=lambda p: p.alpha - 1.0)),
-            REPLAY),
-    Control("d doubled", "Evidence", ("fails",), "the first state is drawn with the d of the run", _tampered(with_parameters(d=lambda p: 2 * p.d))),
-    Control("correlations / 5", "Evidence", ("fails",), "smaller correlations lead elsewhere", _tampered(with_smaller_correlations), REPLAY),
-    Control("training accuracy raised", "Evidence", ("fails",), "the flow has another one there", _tampered(with_training_accuracy_raised)),
-    Control("dead final network", "Evidence", ("fails",), "the flow does not lead there", _tampered(with_dead_network), REPLAY),
-    Control("labels shuffled", "Evidence", ("fails",), "other labels lead elsewhere", _tampered(lambda run: run, shuffled=True), REPLAY),
-    Control("no clip at z < 0", "Calculations", ("fails",), "R' is not 0 for z < 0", _formulas(unclipped_slope),
-            ("Calculation A.6", "Calculation A.9", "Calculation A.10")),
-    Control("linear activation", "Calculations", ("fails",), "R' is 1 below the threshold", _formulas(linear_slope),
-            ("Calculation A.6", "Calculation A.7 (own feature)", "Calculation A.9", "Calculation A.10")),
-    Control("slope 0.9 when linear", "Calculations", ("fails",), "R' is not 1 beyond the threshold", _formulas(softer_slope),
-            ("Calculation A.6", "Calculation A.8", "Calculation A.9", "Calculation A.10")),
-)  # fmt: skip
+CONTROLS: tuple[Control, ...] = (
+    Control("nothing changed", "the statement itself", _trained("4.6", "erm"), ("holds",), check="Theorem 4.6"),
+    Control("nothing changed", "the statement itself", _trained("4.7", "midpoint"), ("holds",), check="Theorem 4.7"),
+    Control("nothing changed", "the statements themselves", _formulas(), ("holds",), check="Calculations"),
+    Control(
+        "beta constant",
+        "without variance the softmax does not see which view is learned, and with fixed places no patch holds both",
+        _followed("4.7", "midpoint", _constant_beta),
+        ("fails",),
+        check="Theorem 4.7",
+    ),
+    Control(
+        "alpha = 1",
+        "linear neurons have no threshold, so neither view falls behind",
+        _followed("4.6", "erm", lambda p: _faint_noise(p).replace(alpha=1.0)),
+        ("fails",),
+        check="Theorem 4.6",
+    ),
+    Control("large start, r0 = 1", "both views begin at the threshold", _followed("4.6", "erm", _large_start), ("fails",), check="Theorem 4.6"),
+    Control(
+        "labels shuffled",
+        "labels say nothing about features",
+        _followed("4.6", "erm", _without_noise, relabelled=True),
+        ("fails",),
+        check="Theorem 4.6",
+    ),
+    Control("lambda = 1, which is ERM", "nothing is mixed", _followed("4.7", "mixup", mixing=1.0), ("fails",), check="Theorem 4.7"),
+    Control("stopped too early", "nothing has lasted", _trained("4.6", "erm", t_end=100.0), ("inconclusive",), check="Theorem 4.6"),
+    Control("stopped too early", "nothing has lasted", _trained("4.7", "midpoint", t_end=100.0), ("inconclusive",), check="Theorem 4.7"),
+    Control("nothing changed", "the run as it was made", _tampered(lambda run: run), ("holds",), check="Evidence"),
+    Control("times t^1.5", "the clock is that of the flow", _tampered(with_times), ("fails",), REPLAY, check="Evidence"),
+    Control(
+        "a wait for an escape shortened",
+        "dormant neurons take their time to grow",
+        _tampered(with_wait_cut, method="midpoint"),
+        ("fails",),
+        REPLAY,
+        check="Evidence",
+    ),
+    Control(
+        "rho halved",
+        "another activation leads elsewhere",
+        _tampered(with_parameters(rho=lambda p: p.rho / 2.0)),
+        ("fails",),
+        REPLAY,
+        check="Evidence",
+    ),
+    Control(
+        "alpha - 1",
+        "another activation leads elsewhere",
+        _tampered(with_parameters(alpha=lambda p: p.alpha - 1.0)),
+        ("fails",),
+        REPLAY,
+        check="Evidence",
+    ),
+    Control(
+        "d doubled", "the first state is drawn with the d of the run", _tampered(with_parameters(d=lambda p: 2 * p.d)), ("fails",), check="Evidence"
+    ),
+    Control("correlations / 5", "smaller correlations lead elsewhere", _tampered(with_smaller_correlations), ("fails",), REPLAY, check="Evidence"),
+    Control("training accuracy raised", "the flow has another one there", _tampered(with_training_accuracy_raised), ("fails",), check="Evidence"),
+    Control("dead final network", "the flow does not lead there", _tampered(with_dead_network), ("fails",), REPLAY, check="Evidence"),
+    Control("labels shuffled", "other labels lead elsewhere", _tampered(lambda run: run, shuffled=True), ("fails",), REPLAY, check="Evidence"),
+    Control(
+        "no clip at z < 0",
+        "R' is not 0 for z < 0",
+        _formulas(unclipped_slope),
+        ("fails",),
+        ("Calculation A.6", "Calculation A.9", "Calculation A.10"),
+        check="Calculations",
+    ),
+    Control(
+        "linear activation",
+        "R' is 1 below the threshold",
+        _formulas(linear_slope),
+        ("fails",),
+        ("Calculation A.6", "Calculation A.7 (own feature)", "Calculation A.9", "Calculation A.10"),
+        check="Calculations",
+    ),
+    Control(
+        "slope 0.9 when linear",
+        "R' is not 1 beyond the threshold",
+        _formulas(softer_slope),
+        ("fails",),
+        ("Calculation A.6", "Calculation A.8", "Calculation A.9", "Calculation A.10"),
+        check="Calculations",
+    ),
+)
 """The unchanged runs first. Of altered runs the replay has to notice what leads elsewhere, whatever records say. Theorem 4.6, the part of Theorem 4.7
 about features and every calculation have a control; the claims that are decided have theirs in the tests."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a control came to.
-
-    Attributes
-    ----------
-    control : Control
-        The control.
-    verdicts : list of Verdict
-        Of its check.
-    """
-
-    control: Control
-    verdicts: list[Verdict]
-
-    @property
-    def status(self) -> Status:
-        """What the check says as a whole: its worst part."""
-        statuses = {verdict.status for verdict in self.verdicts}
-        return next(status for status in STATUSES if status in statuses)
-
-    @property
-    def as_expected(self) -> bool:
-        """Whether the check says what it must."""
-        looked_at = [v.status for v in self.verdicts if v.name in self.control.parts] or [self.status]
-        return all(status in self.control.expected for status in looked_at) and len(looked_at) >= len(self.control.parts)
-
-    @property
-    def _telling(self) -> Verdict:
-        """The verdict that decides: a part that has not turned, else the first of the parts, without any the worst one."""
-        looked_at = [v for v in self.verdicts if v.name in self.control.parts] or [v for v in self.verdicts if v.status == self.status]
-        return next((v for v in looked_at if v.status not in self.control.expected), looked_at[0])
-
-    def verdict(self) -> Verdict:
-        """Return whether the check says what it must, as a verdict on the check."""
-        told = self._telling
-        statement = f"{self.control.check} with {self.control.name}: must be {' or '.join(self.control.expected)}, {self.control.why}"
-        return Verdict(
-            f"Control: {self.control.name} ({self.control.check})",
-            "holds" if self.as_expected else "fails",
-            statement,
-            told.measured,
-            told.bound,
-            told.margin,
-            f"{told.status}; {told.name}: {told.detail}",
-            told.violated_at,
-            told.regime,
-            kind="control",
-        )
-
-
-def run_controls(folder: Path, parameters: Parameters, seed: int = 0) -> Iterator[Outcome]:
-    """Yield the outcome of every control, each as soon as it is there.
-
-    Parameters
-    ----------
-    folder : Path
-        Where runs are kept.
-    parameters : Parameters
-        Under which both theorems hold.
-    seed : int
-        Of all runs.
-    """
-    for control in CONTROLS:
-        try:
-            yield Outcome(control, control.judge(folder, parameters, seed))
-        except (DivergedError, StalledError) as error:  # it has not said what it must, and the others go on
-            stopped = not_applicable(control.check, f"{control.check} with {control.name}", f"its run could not be followed: {error}")
-            yield Outcome(control, [stopped])

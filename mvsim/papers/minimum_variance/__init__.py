@@ -2,12 +2,16 @@
 
 ===================  =====================================================================
 `laws`               one-dimensional laws, their products, atoms
-`distribution`       Definition 2.1 with any laws, Definition 4.1
+`distribution`       a law of (X_L, X_H, y), Definition 4.1
 `margins`            max-margin directions and distances of convex hulls
 `conditions`         what Definition 2.1 and the proofs ask for, each with its number
 `losses`             cross-entropy with smoothed labels, with Mixup, weight decay
 `minimisers`         exact minimisers, and where they lie at infinity
 `output_variance`    lower bounds of the excess loss, for any model
+`theorems`           what the paper states, with derivations, on one distribution
+`counterexamples`    where it fails as written
+`statements`         both, over a grid (`drawn_distributions`), with controls
+`training`           the paper's experiments (`adam_loops`), `digits`, `figures`
 ===================  =====================================================================
 """
 

@@ -84,23 +84,27 @@ class Distribution:
 
         return of(self.L), of(self.H)
 
-    def nodes(self, count: int, grouped: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def nodes(self, count: int, grouped: bool = True, low_only: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return points (n, groups), classes (n,) and weights (n,) adding up to 1: a quadrature of ``count`` nodes for each uniform coordinate.
 
-        Without ``grouped`` the points have all coordinates, (n, coordinates).
+        Without ``grouped`` the points have all coordinates, with ``low_only`` those of X_L alone.
         """
         points, classes, weights = [], [], []
         for y, share in ((1, self.prior), (-1, 1.0 - self.prior)):
-            laws = [self.L[y], self.H[y]]
+            laws = [self.L[y]] if low_only else [self.L[y], self.H[y]]
             if grouped:
-                laws = [law.merged(groups) for law, groups in zip(laws, self.groups, strict=True)]
+                laws = [law.merged(groups) for law, groups in zip(laws, self.groups, strict=False)]
             uniforms = sum(law.dimension for law in laws if isinstance(law, Product))
             if count**uniforms > MOST_NODES:
                 raise UsageError(f"distribution: {uniforms} different uniform coordinates need {count}^{uniforms} points; at most {MOST_NODES}")
-            (low, low_weights), (high, high_weights) = (law.nodes(count) for law in laws)
-            points.append(np.hstack([np.repeat(low, len(high), axis=0), np.tile(high, (len(low), 1))]))
-            weights.append(share * np.outer(low_weights, high_weights).ravel())
-            classes.append(np.full(len(points[-1]), y))
+            own, own_weights = np.zeros((1, 0)), np.array([share])
+            for law in laws:
+                further, further_weights = law.nodes(count)
+                own = np.hstack([np.repeat(own, len(further), axis=0), np.tile(further, (len(own), 1))])
+                own_weights = np.outer(own_weights, further_weights).ravel()
+            points.append(own)
+            weights.append(own_weights)
+            classes.append(np.full(len(own), y))
         return np.vstack(points), np.concatenate(classes), np.concatenate(weights)
 
     @property

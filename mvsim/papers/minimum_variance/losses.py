@@ -63,8 +63,14 @@ class MixupCrossEntropy(CrossEntropy):
 
     def value(self, w: np.ndarray) -> float:
         """Return the loss, weight decay included."""
-        loss = np.tensordot(self.shares, _loss(self._mixed(self.points @ w), self._mixed(self.targets)), axes=1)
-        return float(self.weights @ loss @ self.weights + w @ (self.penalty * w) / 2.0)
+        scores = self.points @ w
+        mixed = np.abs(self._mixed(scores))
+        softplus = np.tensordot(self.shares, np.log1p(np.exp(-mixed)) + mixed / 2.0, axes=1)  # of s, less s / 2
+        first, second = (self.shares @ weight for weight in (self.lambdas, 1.0 - self.lambdas))
+        own, both = (self.shares @ weight for weight in (self.lambdas**2 + (1.0 - self.lambdas) ** 2, 2.0 * self.lambdas * (1.0 - self.lambdas)))
+        mean_score, mean_target = self.weights @ scores, self.weights @ self.targets
+        linear = (first + second) * mean_score / 2.0 - own * (self.weights @ (self.targets * scores)) - both * mean_target * mean_score
+        return float(self.weights @ softplus @ self.weights + linear + w @ (self.penalty * w) / 2.0)
 
     def derivatives(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradient (D,) and the Hessian (D, D)."""

@@ -28,6 +28,7 @@ from mvsim.base.echo import echo
 from mvsim.base.errors import StalledError, UsageError
 from mvsim.base.inputs import check_between
 from mvsim.losses.mixing_laws import law_from
+from mvsim.numerics.blas_threads import one_blas_thread
 from mvsim.papers.minimum_variance.distribution import Distribution
 from mvsim.papers.minimum_variance.losses import FITS, CrossEntropy, MixupCrossEntropy
 from mvsim.papers.minimum_variance.margins import max_margin
@@ -38,7 +39,8 @@ POLISHED = 1e-12
 FIRST_NODES, MOST_DOUBLINGS, SAME = 16, 5, 1e-11
 """Quadrature nodes to begin with; how often they are doubled at most; until the minimiser changes by less than this part of its size."""
 
-MOST_STEPS = 300
+MOST_STEPS, SETTLED = 300, 1e-11
+"""Most steps of Newton's method; it ends when a step changes no score by more than the second."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Minimiser:
     Attributes
     ----------
     w_L, w_H : numpy.ndarray
-        Weights. Where the minimiser is not unique, those of least norm; where it is at infinity, infinite in the coordinates that diverge, with
+        Weights. Where the minimiser is not unique, those of one; where it is at infinity, infinite in the coordinates that diverge, with
         their sign, and 0 elsewhere.
     bias : float
         0 unless a bias was asked for.
@@ -74,6 +76,7 @@ class Minimiser:
     direction: np.ndarray | None = None
 
 
+@one_blas_thread()
 def minimiser(distribution: Distribution, decay: float = 0.0, smoothing: float = 0.0, mixing: Any = None, bias: bool = False) -> Minimiser:
     """Return the exact minimiser of the population loss.
 
@@ -112,17 +115,20 @@ def minimiser(distribution: Distribution, decay: float = 0.0, smoothing: float =
     count, w, before = FIRST_NODES, np.zeros(0), np.array(np.inf)
     for _ in range(1 if exact else MOST_DOUBLINGS + 1):
         loss = loss_of(distribution, decay, smoothing, law, bias, count)
-        w = _newton(loss, w if w.size else np.zeros(loss.points.shape[1]))
+        w, norm = newton(loss, w if w.size else _start(distribution, decay, smoothing, law, bias, count))
         if np.abs(w - before).max() <= SAME * max(1.0, np.abs(w).max()):
             break
         count, before = 2 * count, w
     w_L, w_H = distribution.weights(w[:-1] if bias else w)
-    return Minimiser(w_L, w_H, float(w[-1]) if bias else 0.0, loss.value(w), float(np.linalg.norm(loss.derivatives(w)[0])))
+    return Minimiser(w_L, w_H, float(w[-1]) if bias else 0.0, loss.value(w), norm)
 
 
-def loss_of(distribution: Distribution, decay: float, smoothing: float, law: Any, bias: bool, count: int) -> CrossEntropy:
-    """Return the loss over the groups of coordinates (`Distribution.groups`), by a quadrature of ``count`` nodes a coordinate; a bias comes last."""
-    points, classes, weights = distribution.nodes(count)
+def loss_of(distribution: Distribution, decay: float, smoothing: float, law: Any, bias: bool, count: int, low_only: bool = False) -> CrossEntropy:
+    """Return the loss over the groups of coordinates (`Distribution.groups`), by a quadrature of ``count`` nodes a coordinate; a bias comes last.
+
+    With ``low_only`` it is that of models with w_H = 0.
+    """
+    points, classes, weights = distribution.nodes(count, low_only=low_only)
     targets = np.where(classes > 0, 1.0 - smoothing, smoothing)
     penalty = np.full(points.shape[1] + bias, decay)
     if bias:
@@ -136,29 +142,36 @@ def loss_of(distribution: Distribution, decay: float, smoothing: float, law: Any
     return MixupCrossEntropy(points, targets, weights, penalty, lambdas, shares)
 
 
-def _newton(loss: CrossEntropy, w: np.ndarray) -> np.ndarray:
-    """Return the minimiser; the module says how. Of several, that of least norm, if ``w`` is in the span of the points."""
-    last = np.inf
+def _start(distribution: Distribution, decay: float, smoothing: float, law: Any, bias: bool, count: int) -> np.ndarray:
+    """Return where Newton's method begins: without weight decay the minimiser with w_H = 0, which often is that of all models; else 0."""
+    low, high = (len(groups) for groups in distribution.groups)
+    start = np.zeros(low + high + bias)
+    if decay == 0.0 and (smoothing > 0.0 or law is not None):
+        loss = loss_of(distribution, decay, smoothing, law, bias, count, low_only=True)
+        of_low, _ = newton(loss, np.zeros(low + bias))
+        start[:low], start[low + high :] = of_low[:low], of_low[low:]
+    return start
+
+
+def newton(loss: CrossEntropy, w: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the minimiser and the norm of the gradient there; the module says how."""
+    last, most = np.inf, POLISHED * max(1.0, np.abs(loss.points).max())
     gradient, hessian = loss.derivatives(w)
     for _ in range(MOST_STEPS):
         step = -np.linalg.lstsq(hessian, gradient, rcond=1e-14)[0]
         r = np.abs(loss.points @ step).max()
-        w, before = w + step, w
+        norm = float(np.linalg.norm(gradient))
+        if norm <= most and (r <= SETTLED or (r < 1e-4 and r >= last / 2.0)):
+            return w, norm
+        w, before, last = w + step, w, r
         gradient, hessian = loss.derivatives(w)
-        if r <= 1e-9 or (r < 1e-4 and r >= last / 2.0):
-            break
-        if gradient @ step > 0.0:
+        if gradient @ step > 0.0 and r > SETTLED:
             w = before + np.log1p(r) / r * step
             gradient, hessian = loss.derivatives(w)
-        last = r
-    else:
-        raise StalledError(f"after {MOST_STEPS} Newton steps scores still change by {r:.3g}: the minimiser is at infinity; add weight decay")
-    norm, most = float(np.linalg.norm(gradient)), POLISHED * max(1.0, np.abs(loss.points).max())
-    if norm > most:
-        raise StalledError(
-            f"the gradient at the minimiser has norm {norm:.3g}, more than {most:.3g}: scale the data to size one, or add weight decay"
-        )
-    return w
+    trouble = f"the gradient has norm {norm:.3g}, above {most:.3g}"
+    if r > 1e-4:
+        trouble = f"scores still change by {r:.3g}: the minimiser is at infinity"
+    raise StalledError(f"after {MOST_STEPS} steps of Newton's method {trouble}; add weight decay")
 
 
 def _at_infinity(distribution: Distribution, lambdas: set[float], law: Any, bias: bool) -> Minimiser | None:

@@ -18,7 +18,7 @@ from typing import Any
 from mvsim.version import __version__
 
 _LIBRARIES = (
-    "numpy", "scipy", "numba", "pydantic", "xarray", "h5netcdf", "h5py", "scikit-sundae", "array-api-compat", "cupy-cuda12x", "cupy-cuda13x",
+    "numpy", "scipy", "numba", "pydantic", "xarray", "h5netcdf", "h5py", "array-api-compat", "cupy-cuda12x", "cupy-cuda13x",
 )  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """When own correlations pass thresholds: measured along a trajectory, and predicted from its start.
 
 Two thresholds have names. A neuron *escapes* where its activation becomes linear, at rho / lambda
-(`mvsim.multi_view.objectives.Objective.linear_from`): that is the jump that a picture shows. It *enters B_{y,l}* at rho / delta1, or 2 rho / delta1
-where points are mixed (`mvsim.multi_view.diagnostics.active_threshold`): that is what the proofs count, and it can be much later.
+(`mvsim.multi_view.thresholds.linear_from`): that is the jump that a picture shows. It *enters B_{y,l}* at rho / delta1, or 2 rho / delta1
+where points are mixed (`mvsim.multi_view.thresholds.entered_B`): that is what the proofs count, and it can be much later.
 """
 
 from __future__ import annotations

@@ -11,11 +11,11 @@ from mvsim.base.errors import UsageError
 from mvsim.base.inputs import correlations_array
 from mvsim.multi_view.data import sample_points
 from mvsim.multi_view.diagnostics import correct
-from mvsim.multi_view.kernels import make_kernel, usable_backend
+from mvsim.multi_view.kernels import make_kernel, memory_of, usable_backend
 from mvsim.multi_view.kernels.finite import finite_outputs
+from mvsim.multi_view.memory import bytes_of_test, check_fits
 from mvsim.multi_view.parameters import Parameters, check_parameters
 from mvsim.numerics.random_streams import check_seed, stream
-from mvsim.runs.recording.memory import check_test_memory
 
 
 def check_n_test(n_test: int) -> int:
@@ -38,7 +38,9 @@ class FeatureTest:
     """
 
     def __init__(self, parameters: Parameters, n_test: int = 20, seed: int = 0, threads: int | None = None, backend: str = "auto") -> None:
-        check_test_memory(check_parameters(parameters), check_n_test(n_test), usable_backend(backend))
+        check_parameters(parameters), check_n_test(n_test)
+        backend = usable_backend(backend)
+        check_fits(parameters, lambda p: bytes_of_test(p, memory_of(p, backend), n_test), f" for {n_test} draws of each class")
         labels = np.repeat(np.arange(parameters.k), n_test)
         points = sample_points(parameters, stream(check_seed(seed), "fresh draws"), labels)
         self._parameters, self._labels = parameters, labels

@@ -10,6 +10,7 @@ from mvsim.base.errors import DivergedError, NotFiniteError
 from mvsim.flow import State
 from mvsim.multi_view import diagnostics
 from mvsim.multi_view.objectives import Objective
+from mvsim.multi_view.thresholds import entered_B
 from mvsim.runs.recording.entries import EscapeLog
 from mvsim.runs.recording.fresh_draws import FeatureTest
 from mvsim.runs.recording.hessian import HESSIAN_EVERY
@@ -43,7 +44,7 @@ class Recorder:
     def __init__(self, objective: Objective, feature_test: FeatureTest, seed: int) -> None:
         self.objective = objective
         self.feature_test = feature_test
-        self.threshold = diagnostics.active_threshold(objective.parameters, objective.mixes)
+        self.threshold = entered_B(objective.parameters, objective.mixes)
         self.linear_from = objective.escapes_at
         self.records: dict[str, list[Any]] = {name: [] for name in variables_of(When.RECORD)}
         self.snapshots = Snapshots(objective.parameters.k)

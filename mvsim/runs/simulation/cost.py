@@ -1,4 +1,4 @@
-"""What a run costs: how many gradients it evaluates, and how long it takes then.
+"""What a run costs: how many gradients it evaluates, how long it takes then, and how much memory.
 
     seconds = A + G (T + a + b n),        n = F k m correlations,
 
@@ -23,8 +23,12 @@ import time
 
 import numpy as np
 
+from mvsim.flow import INTEGRATORS
+from mvsim.multi_view.kernels import check_device_memory, memory_of
+from mvsim.multi_view.memory import bytes_of_run, check_fits
 from mvsim.multi_view.objectives import Objective
 from mvsim.multi_view.parameters import Parameters
+from mvsim.runs.simulation.options import DEFAULTS
 
 SECONDS_AT_LEAST = 0.3
 """A."""
@@ -40,6 +44,9 @@ GRADIENTS = {False: (170.0, 0.72), True: (136.0, 1.44)}
 
 GRADIENTS_TO_ESCAPE, GRADIENTS_OF_A_DECADE = 40.0, 40.0
 """Gradients of a flow until the first escape, and for each decade of time in a model without escapes: by hand, of some runs at k = 4 to 20."""
+
+LEAST_RECORDS, GRADIENTS_OF_A_RECORD = 600, 52
+"""Of a flow: it records every twentieth step, and takes about 2.6 gradients a step (``python validation/run.py flow_runs``)."""
 
 RANGE = 3.0
 """Factor, up and down, within which the times of nine runs of ten are to lie."""
@@ -69,3 +76,21 @@ def time_of_gradient(objective: Objective, c: np.ndarray, within: float) -> floa
         best = min(best, now - start)
         if now - begun > within:
             return best
+
+
+def required_bytes(
+    p: Parameters, mixes: bool, backend: str = DEFAULTS.backend, n_test: int = DEFAULTS.n_test, integrator: str = DEFAULTS.integrator
+) -> int:
+    """Predict the peak memory of a run in bytes, libraries included; ``mixes`` says whether all pairs are summed."""
+    records = None
+    if INTEGRATORS[integrator].follows_flow:
+        records = max(LEAST_RECORDS, round(gradients_of_flow(p, mixes) / GRADIENTS_OF_A_RECORD))
+    return bytes_of_run(p, mixes, memory_of(p, backend), n_test, records)
+
+
+def check_memory(
+    p: Parameters, mixes: bool, backend: str = DEFAULTS.backend, n_test: int = DEFAULTS.n_test, integrator: str = DEFAULTS.integrator
+) -> int:
+    """Return the predicted bytes of a run, or raise `UsageError` if they are not there."""
+    check_device_memory(p, mixes, backend)
+    return check_fits(p, lambda p: required_bytes(p, mixes, backend, n_test, integrator), "")

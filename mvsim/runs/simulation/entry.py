@@ -15,10 +15,9 @@ from mvsim.multi_view.parameters import Parameters
 from mvsim.numerics.blas_threads import one_blas_thread
 from mvsim.runs.archive import ensure_writable, lock_run, read_run
 from mvsim.runs.run import Run
-from mvsim.runs.simulation.all_options import DEFAULTS, AllRunOptions
+from mvsim.runs.simulation.cost import check_memory
 from mvsim.runs.simulation.estimate import Estimate, estimate_run
-from mvsim.runs.simulation.memory import check_memory
-from mvsim.runs.simulation.options import RunOptions
+from mvsim.runs.simulation.options import DEFAULTS, RunOptions
 from mvsim.runs.simulation.progress import Progress, Silent
 from mvsim.runs.simulation.request import Request
 from mvsim.runs.simulation.session import Session
@@ -26,33 +25,29 @@ from mvsim.runs.simulation.session import Session
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def show_options(model: type[RunOptions]) -> Callable[[Function], Function]:
-    """Show the fields of ``model`` in the signature and the documentation of a function that takes them as ``**options``."""
-
-    def show(function: Function) -> Function:
-        signature = inspect.signature(function, eval_str=True)
-        own = [argument for argument in signature.parameters.values() if argument.kind is not argument.VAR_KEYWORD]
-        shown = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.annotation)
-            for name, field in model.model_fields.items()
-            if name not in signature.parameters
-        ]
-        function.__signature__ = signature.replace(parameters=[*own, *shown])  # type: ignore[attr-defined]
-        return document(model.model_fields)(function)
-
-    return show
+def show_options(function: Function) -> Function:
+    """Show the fields of `RunOptions` in the signature and the documentation of a function that takes them as ``**options``."""
+    signature = inspect.signature(function, eval_str=True)
+    own = [argument for argument in signature.parameters.values() if argument.kind is not argument.VAR_KEYWORD]
+    shown = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.annotation)
+        for name, field in RunOptions.model_fields.items()
+        if name not in signature.parameters
+    ]
+    function.__signature__ = signature.replace(parameters=[*own, *shown])  # type: ignore[attr-defined]
+    return document(RunOptions.model_fields)(function)
 
 
 def requested(parameters: Parameters, data: Dataset | None, progress: Progress, **options: Any) -> Request:
     """Return what is asked for, checked, if it fits in memory."""
-    asked = AllRunOptions(**options)
+    asked = RunOptions(**options)
     request = Request(parameters, asked, data, progress)
     sized = parameters if data is None else data.sized(parameters)
-    check_memory(sized, asked.sums_all_pairs(), usable_backend(asked.backend), asked.n_test, asked.integrator)
+    check_memory(sized, asked.sums_all_pairs, usable_backend(asked.backend), asked.n_test, asked.integrator)
     return request
 
 
-@show_options(AllRunOptions)
+@show_options
 def estimate(
     parameters: Parameters,
     method: str = DEFAULTS.method,
@@ -84,7 +79,7 @@ def estimate(
     return estimate_run(requested(parameters, data, Silent(), method=method, seed=seed, **options))
 
 
-@show_options(AllRunOptions)
+@show_options
 def simulate(
     parameters: Parameters,
     method: str = DEFAULTS.method,

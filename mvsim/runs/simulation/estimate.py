@@ -18,19 +18,19 @@ import numpy as np
 from mvsim.base.free_memory import available_bytes
 from mvsim.multi_view.initialisation import initial_correlations
 from mvsim.runs.recording.observation import Start
-from mvsim.runs.simulation.all_options import DEFAULTS
 from mvsim.runs.simulation.cost import (
     GRADIENTS_OF_A_DECADE,
     GRADIENTS_TO_ESCAPE,
     RANGE,
     gradients_of_flow,
+    required_bytes,
     seconds_of_run,
     time_of_gradient,
 )
-from mvsim.runs.simulation.memory import required_bytes
+from mvsim.runs.simulation.options import DEFAULTS
 from mvsim.runs.simulation.plan import Plan, plan_of
 from mvsim.runs.simulation.request import Request
-from mvsim.runs.simulation.resuming import taken_up
+from mvsim.runs.simulation.resuming import restore_run
 
 LONG = 60.0
 """A run that may take more seconds says so before it starts."""
@@ -88,14 +88,14 @@ def estimate_of(request: Request, plan: Plan) -> Estimate:
     busy = 1.0 if follows_flow else BUSY
     span = (seconds_of_run(least, seconds, p, follows_flow) / busy, seconds_of_run(most, seconds, p, follows_flow) * busy)
     sized = p if request.data is None else request.data.sized(p)
-    memory = required_bytes(sized, options.sums_all_pairs(), options.backend, options.n_test, options.integrator)
+    memory = required_bytes(sized, options.sums_all_pairs, options.backend, options.n_test, options.integrator)
     return Estimate(memory, available_bytes(), seconds, (least, most), span, plan.objective.describe())
 
 
 def nothing_left(request: Request, saved: tuple[Any, dict[str, Any]]) -> bool:
     """Tell whether the saved run, data set and provenance, has finished and goes on to no later end with what is asked for."""
     plan, options = plan_of(request, saved), request.options
-    state, _ = taken_up(plan.recorder, saved[0], plan.integrator, options.out)
+    state, _ = restore_run(plan.recorder, saved[0], plan.integrator, options.out)
     return saved[1]["status"] == "finished" and plan.is_over(state.time, options)
 
 

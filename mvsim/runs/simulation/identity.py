@@ -12,22 +12,17 @@ from mvsim.flow import INTEGRATORS
 from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.parameters import Parameters
 from mvsim.multi_view.parameters.models import NETWORK
-from mvsim.runs.simulation.all_options import DEFAULTS, AllRunOptions
-from mvsim.runs.simulation.options import FREE, RunOptions, marks
+from mvsim.runs.simulation.options import DEFAULTS, FREE, OF_THE_FILE, RunOptions
 
-_IN_THE_NAME = {"method", "seed"}
 _LONGEST_REST = 60
 """Characters of the part of a readable name that says how a run differs from the default."""
-
-_INDIFFERENT = RunOptions.model_fields.keys() - {name for name, _ in marks(RunOptions)} - {"integrator"}
-"""Options that change nothing about a run but where it is saved, how often, and how fast it goes."""
 
 
 def canonical_options(method: str, seed: int, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return what tells a run from others with the same parameters, method and seed, however it was written."""
     points = {name: value.digest() for name, value in options.items() if isinstance(value, Dataset)}
-    asked = AllRunOptions(method=method, seed=seed, **{name: value for name, value in options.items() if name not in points})
-    given = {name: getattr(asked, name) for name in sorted(asked.model_fields_set - _IN_THE_NAME - _INDIFFERENT)}
+    asked = RunOptions(method=method, seed=seed, **{name: value for name, value in options.items() if name not in points})
+    given = {name: getattr(asked, name) for name in sorted(asked.model_fields_set.difference(("method", "seed"), OF_THE_FILE))}
     integrator = INTEGRATORS[asked.integrator]
     if given.get(integrator.letter) is not None:
         given[integrator.letter] = integrator.check_option(given[integrator.letter])
@@ -70,7 +65,7 @@ def what_differs(provenance: Mapping[str, Any], parameters: Parameters, method: 
     if chosen is None or chosen.name != asked.get("integrator", DEFAULTS.integrator):
         return "integrator"
     kept = {**provenance["options"], chosen.letter: stepping.get(chosen.option)}
-    wanted = {name: asked.get(name, getattr(DEFAULTS, name)) for name in AllRunOptions.model_fields if name in kept and name not in FREE}
+    wanted = {name: asked.get(name, getattr(DEFAULTS, name)) for name in RunOptions.model_fields if name in kept and name not in FREE}
     pairs = {
         "parameters": (Parameters(**provenance["parameters"]), parameters),
         "method": (provenance["method"], method),

@@ -1,6 +1,6 @@
-"""Options that every run has, each described once: type, default, meaning, what is checked, and whether the provenance keeps it.
+"""The options of a run, each described once: type, default, meaning and what is checked.
 
-To add one: add a field to `RunOptions`.
+The signature and the documentation of `mvsim.simulate` and the flags of ``mvsim simulate`` follow from `RunOptions`.
 """
 
 from __future__ import annotations
@@ -8,38 +8,24 @@ from __future__ import annotations
 import difflib
 import math
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from collections.abc import Callable, Collection, Mapping
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, SkipValidation, ValidationError, model_validator
 
 from mvsim.base.echo import echo, shortened
 from mvsim.base.errors import UsageError
 from mvsim.base.inputs import check_between, check_positive, check_threads
 from mvsim.base.options import OneOf
 from mvsim.flow import INTEGRATORS, LAST_TIME
+from mvsim.losses import CrossEntropy, loss_name
+from mvsim.losses.mixing_laws import DEFAULT_NODES, LAWS
 from mvsim.multi_view.kernels import BACKENDS
 from mvsim.multi_view.objectives import OBJECTIVES, check_name, check_options, options_of
+from mvsim.multi_view.objectives.mixup import UNIFORM
 from mvsim.numerics.random_streams import check_seed
 from mvsim.runs.recording.fresh_draws import check_n_test
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """In the annotation of a field: the provenance of a run keeps the value.
-
-    Attributes
-    ----------
-    under : str, optional
-        Entry of the provenance that it is a part of; by default it is an entry itself.
-    fixed : bool
-        Whether a run can only be resumed with the same value.
-    """
-
-    under: str | None = None
-    fixed: bool = True
 
 
 def _check_flag(name: str, value: Any) -> bool:
@@ -63,25 +49,43 @@ def _checked_unless_none(check: Callable[..., Any], **bounds: float) -> PlainVal
     return PlainValidator(lambda value, info: None if value is None else check(str(info.field_name), value, **bounds))
 
 
+OF_INTEGRATORS, OF_METHODS = ("rtol", "eta"), ("mixing", "nodes", "pairs", "redraw")
+"""Options that only some integrators, and some methods, take."""
+
+FREE = ("t_end", "settled_factor", "backend")
+"""Options that do not change the trajectory, only where it ends, or its last bits."""
+
+OF_THE_FILE = ("out", "resume", "force", "threads", "checkpoint_seconds")
+"""Options that change nothing about a run but where it is saved, how often, and how fast it goes."""
+
+
 class RunOptions(BaseModel):
-    """Options that every run has; `all_options.AllRunOptions`, which also has those of integrators and methods, is what is used."""
+    """The options of a run.
+
+    Raises
+    ------
+    UsageError
+        If a value is out of its domain, or belongs to another integrator or method than is asked for; the message names the first.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
-    method: Annotated[str, OneOf(OBJECTIVES), Recorded()] = Field(
+    method: Annotated[str, OneOf(OBJECTIVES)] = Field(
         "midpoint", description="What is trained on: points (erm), midpoints of all pairs (midpoint), random mixtures (mixup)."
     )
-    seed: Annotated[int, PlainValidator(check_seed), Recorded()] = Field(
-        0, description="Fixes data, initial weights and everything else that is drawn."
+    seed: Annotated[int, PlainValidator(check_seed)] = Field(0, description="Fixes data, initial weights and everything else that is drawn.")
+    loss: Annotated[str, PlainValidator(loss_name)] = Field(
+        CrossEntropy.name,
+        description="Loss of the outputs at one point, cross_entropy or squared_error; in Python also a mvsim.losses.PointwiseLoss of your own.",
     )
     integrator: Annotated[str, OneOf(INTEGRATORS)] = Field(
-        "flow", description="How time is stepped: along the gradient flow (flow; cvode, by SUNDIALS, to check it), or by gradient descent (gd)."
+        "flow", description="How time is stepped: along the gradient flow (flow), or by gradient descent (gd)."
     )
-    t_end: Annotated[float | None, _checked_unless_none(check_positive, most=LAST_TIME), Recorded("integrator", fixed=False)] = Field(
+    t_end: Annotated[float | None, _checked_unless_none(check_positive, most=LAST_TIME)] = Field(
         None,
         description="Time to stop at (of gd, eta times steps); by default when the run has settled, and gd after 40,000 steps (6,000 over pairs).",
     )
-    settled_factor: Annotated[float, _checked(check_between, more_than=1.0, most=1e100), Recorded("integrator", fixed=False)] = Field(
+    settled_factor: Annotated[float, _checked(check_between, more_than=1.0, most=1e100)] = Field(
         10.0,
         description="A run has settled once training accuracy is 1, the loss of each class has fallen, and the learned features have not changed "
         "while time grew by this factor (> 1), or by its square root once all are learned.",
@@ -91,10 +95,10 @@ class RunOptions(BaseModel):
     )
     resume: Annotated[bool, _checked(_check_flag)] = Field(False, description="Continue the run in the file, or start it if nothing was saved.")
     force: Annotated[bool, _checked(_check_flag)] = Field(False, description="Overwrite the file.")
-    n_test: Annotated[int, PlainValidator(check_n_test), Recorded("options")] = Field(
+    n_test: Annotated[int, PlainValidator(check_n_test)] = Field(
         20, description="Fresh draws per class that decide which features are learned (Definition 4.5)."
     )
-    backend: Annotated[str, OneOf(BACKENDS), Recorded("options", fixed=False)] = Field(
+    backend: Annotated[str, OneOf(BACKENDS)] = Field(
         "auto",
         description="numba: compiled, on all cores; cupy: on a GPU; array: the kernel of cupy on NumPy, for tests; numpy: the readable reference; "
         "auto: the fastest of them here.",
@@ -104,11 +108,24 @@ class RunOptions(BaseModel):
     )
     checkpoint_seconds: Annotated[float, _checked(check_positive, most=math.inf)] = Field(10.0, description="Seconds between two saves.")
 
+    # Of an integrator or a method, which checks the value.
+    rtol: Annotated[float | None, SkipValidation] = Field(
+        None, description="flow: relative error that one step may make, 1e-10 to 0.1; default 0.001."
+    )
+    eta: Annotated[float | None, SkipValidation] = Field(None, description="gd: step size eta > 0; default 6 k.")
+    mixing: Annotated[Any, SkipValidation] = Field(
+        UNIFORM, description=f"mixup: law of lambda on [0, 1]: {LAWS}; in Python also a frozen distribution of scipy.stats."
+    )
+    nodes: Annotated[int, SkipValidation] = Field(DEFAULT_NODES, description="mixup: quadrature nodes for a continuous law of lambda.")
+    pairs: Annotated[int | None, SkipValidation] = Field(
+        None, description="mixup: sum over that many sampled pairs, i, j and lambda drawn independently, instead of all; by default all."
+    )
+    redraw: Annotated[Literal["once", "each step"], SkipValidation] = Field("once", description="mixup: when pairs are sampled.")
+
     def __init__(self, **given: Any) -> None:
         method = check_name(given.get("method", type(self).model_fields["method"].default))
-        _check_names(given, type(self).model_fields.keys() | _options_of_methods())
-        others = type(self).model_fields.keys() - _options_of_methods()
-        check_options(method, {name: value for name, value in given.items() if name not in others})
+        _check_names(given, type(self).model_fields)
+        check_options(method, {name: value for name, value in given.items() if name in OF_METHODS})
         try:
             super().__init__(**given)
         except ValidationError as error:
@@ -116,41 +133,37 @@ class RunOptions(BaseModel):
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:
-        for name, value in self._given_to_integrators().items():
+        for name in OF_INTEGRATORS:
+            value = getattr(self, name)
             owners = [integrator.name for integrator in INTEGRATORS.values() if integrator.letter == name]
-            if self.integrator not in owners:
+            if value is not None and self.integrator not in owners:
                 belongs = f"belongs to integrator={' or '.join(map(echo, owners))}, and integrator={echo(self.integrator)} was asked for"
                 raise UsageError(f"{name}={echo(value)}: {belongs}")
-            INTEGRATORS[self.integrator].check_option(value)
+        if self.integrator_option is not None:
+            INTEGRATORS[self.integrator].check_option(self.integrator_option)
         if self.resume and self.out is None:
             raise UsageError("resume=True: needs out, the run file to continue")
         return self
 
+    @property
     def integrator_option(self) -> float | None:
-        """Return the option of the integrator that is asked for, None if it is not given."""
-        return self._given_to_integrators().get(INTEGRATORS[self.integrator].letter)
+        """The option of the integrator that is asked for, None if it is not given."""
+        value: float | None = getattr(self, INTEGRATORS[self.integrator].letter)
+        return value
 
+    @property
     def objective_options(self) -> dict[str, Any]:
-        """Return the options of the method that is asked for: what it shares with the run, as the seed, and what is given to it."""
-        shared = {name for name in options_of(self.method) if name in RunOptions.model_fields}
-        return {name: getattr(self, name) for name in shared | (self.model_fields_set & _options_of_methods())}
+        """The options of the method that is asked for."""
+        return {name: getattr(self, name) for name in options_of(self.method)}
 
+    @property
     def sums_all_pairs(self) -> bool:
         """Whether the method that is asked for sums all pairs of training points."""
-        return OBJECTIVES[self.method].sums_all_pairs_with({name: getattr(self, name) for name in options_of(self.method)})
-
-    def recorded(self, under: str | None = None) -> dict[str, Any]:
-        """Return what an entry of the provenance keeps of these options; without ``under``, those that are entries themselves."""
-        return {name: getattr(self, name) for name, mark in marks(type(self)) if mark.under == under}
-
-    def _given_to_integrators(self) -> dict[str, Any]:
-        letters = {integrator.letter for integrator in INTEGRATORS.values()} & type(self).model_fields.keys()
-        values = {letter: getattr(self, letter) for letter in sorted(letters)}
-        return {name: value for name, value in values.items() if value is not None}
+        return OBJECTIVES[self.method].sums_all_pairs_with(self.objective_options)
 
 
 def _check_names(given: Mapping[str, Any], known: Collection[str]) -> None:
-    """Raise `UsageError` if one of the names is no option of a run, of a method or of an integrator."""
+    """Raise `UsageError` if one of the names is no option of a run."""
     synonyms = {integrator.option: integrator.letter for integrator in INTEGRATORS.values()}
     for name, value in given.items():
         if name not in known:
@@ -159,15 +172,4 @@ def _check_names(given: Mapping[str, Any], known: Collection[str]) -> None:
             raise UsageError(f"{shortened(name)}={echo(value)}: is not an option of a run; {advice}")
 
 
-def _options_of_methods() -> set[str]:
-    """Return the options that any method takes and a run does not have itself."""
-    return {name for method in OBJECTIVES for name in options_of(method)} - RunOptions.model_fields.keys()
-
-
-def marks(model: type[RunOptions]) -> Iterator[tuple[str, Recorded]]:
-    """Yield the fields of a model that are recorded, each with how."""
-    return ((name, mark) for name, field in model.model_fields.items() for mark in field.metadata if isinstance(mark, Recorded))
-
-
-FREE = {name for name, mark in marks(RunOptions) if not mark.fixed}
-"""Options that do not change the trajectory, only where it ends."""
+DEFAULTS = RunOptions()

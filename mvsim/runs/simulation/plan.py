@@ -69,7 +69,7 @@ def plan_of(request: Request, saved: Any) -> Plan:
     integrator = _integrator(request, objective, saved)
     options = request.options
     problem = departures_of_problem(request.parameters, given=request.data is not None)
-    regime = problem + objective.deviations() + integrator.deviations()
+    regime = problem + objective.deviations() + [Deviation(*each) for each in integrator.deviations()]
     provenance = _provenance(request, objective, integrator, regime)
     if saved:
         provenance = _continued(provenance, saved[1])
@@ -83,7 +83,7 @@ def _objective(request: Request) -> Objective:
     """Return the training loss on the points that are asked for."""
     options = request.options
     data = sample_dataset(request.parameters, options.seed) if request.data is None else request.data
-    return OBJECTIVES[options.method](request.parameters, data, options.backend, options.threads, **options.objective_options())
+    return OBJECTIVES[options.method](request.parameters, data, options.backend, options.threads, loss=options.loss, **options.objective_options)
 
 
 def _check_signal_strength(objective: Objective, given: Dataset | None) -> None:
@@ -102,18 +102,27 @@ def _integrator(request: Request, objective: Objective, saved: Any) -> Integrato
     saved_option = before.get(chosen.option) if before.get("name") == chosen.name else None
     affordable = AFFORDABLE_PAIR_GRADIENTS if objective.mixes else AFFORDABLE_GRADIENTS
     field = field_of(objective, LEARNING_RATE_PER_CLASS * request.parameters.k, affordable)
-    given = request.options.integrator_option()
+    given = request.options.integrator_option
     return chosen(field, saved_option if given is None else given)
 
 
 def _provenance(request: Request, objective: Objective, integrator: Integrator, regime: list[Deviation]) -> dict[str, Any]:
+    options = request.options
     own_points = {} if request.data is None else {"data": request.data.digest()}  # other points follow from parameters and seed
     return {
         **collect_provenance(),
         "parameters": request.parameters.model_dump(mode="json"),
-        **request.options.recorded(),
-        "integrator": {**integrator.options(), **request.options.recorded("integrator")},
-        "options": {**request.options.recorded("options"), **own_points, **objective.options(), "algorithm": objective.describe()},
+        "method": options.method,
+        "seed": options.seed,
+        "integrator": {**integrator.options(), "t_end": options.t_end, "settled_factor": options.settled_factor},
+        "options": {
+            "loss": options.loss,
+            "n_test": options.n_test,
+            "backend": options.backend,
+            **own_points,
+            **objective.options(),
+            "algorithm": objective.describe(),
+        },
         "regime": [deviation.as_dict() for deviation in regime],
         "settled": None,
         "wall_seconds": 0.0,

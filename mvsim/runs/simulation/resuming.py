@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from mvsim.base.echo import echo, path_text
 from mvsim.base.errors import UsageError
 from mvsim.base.inputs import joined
+from mvsim.base.warn import warn
 from mvsim.flow import INTEGRATORS, Integrator, State
 from mvsim.runs.recording.recorder import Recorder
 from mvsim.runs.recording.saving import MEMORY, restore
-from mvsim.runs.simulation.options import FREE, RunOptions, marks
-
-NOT_ASKED = {"algorithm"}
-"""Recorded entries that follow from the others and are never given by the user."""
+from mvsim.runs.simulation.options import FREE
 
 
 def refuse_other_run(now: dict[str, Any], saved: dict[str, Any], out: Any) -> None:
     """Raise `UsageError` with the first differences if ``saved`` is the provenance of another run than ``now``."""
-    asked = {name for name, mark in marks(RunOptions) if mark.under is None} - FREE
     differences = _differences(now["parameters"], saved["parameters"])
-    differences += _differences(*({name: of[name] for name in of if name in asked} for of in (now, saved)))
-    differences += _differences(*_stepping(now["integrator"], saved["integrator"]), shown())
-    differences += _differences(*({name: value for name, value in of["options"].items() if name not in FREE | NOT_ASKED} for of in (now, saved)))
+    differences += _differences(*({name: of[name] for name in ("method", "seed")} for of in (now, saved)))
+    differences += _differences(*_stepping(now["integrator"], saved["integrator"]), option_names())
+    differences += _differences(*({name: value for name, value in of["options"].items() if name not in (*FREE, "algorithm")} for of in (now, saved)))
     if differences:
         advice = "give the saved values, another file, or --force to overwrite"
         raise UsageError(f"{path_text(out)}: holds another run: {joined(differences)}; {advice}")
@@ -34,7 +30,7 @@ def warn_of_other_kernels(algorithm: str, saved: dict[str, Any], out: Any) -> No
     last = (saved.get("continued") or [{}])[-1].get("algorithm", saved["options"].get("algorithm"))
     if last not in (None, algorithm):
         what = f"{path_text(out)}: computed with {echo(last)} so far, goes on with {echo(algorithm)}"
-        warnings.warn(f"{what}; results agree within the tolerance of the run, their bits do not", stacklevel=6)
+        warn(f"{what}; results agree within the tolerance of the run, their bits do not")
 
 
 def refuse_going_back(saved: Any, t_end: float | None, integrator: Integrator, out: Any) -> None:
@@ -46,13 +42,13 @@ def refuse_going_back(saved: Any, t_end: float | None, integrator: Integrator, o
     if t_end is None or reached <= t_end * (1.0 + 1e-12) + (integrator.learning_rate or 0.0):  # the first step that reaches t_end is the last
         return
     if saved[1]["status"] == "finished":
-        warnings.warn(f"t_end={t_end:g}: {path_text(out)} has finished at t = {reached:.6g} already, and is left as it is", stacklevel=6)
+        warn(f"t_end={t_end:g}: {path_text(out)} has finished at t = {reached:.6g} already, and is left as it is")
         return
     advice = "give a later time, another file, or --force to overwrite"
     raise UsageError(f"t_end={t_end:g}: {path_text(out)} is at t = {reached:.6g} already; {advice}")
 
 
-def taken_up(recorder: Recorder, dataset: Any, integrator: Integrator, out: Any) -> tuple[State, State]:
+def restore_run(recorder: Recorder, dataset: Any, integrator: Integrator, out: Any) -> tuple[State, State]:
     """Let a recorder take over a saved run; return its final state and the one from which it can go on."""
     advice = "make the run again with --force"
     try:
@@ -63,15 +59,15 @@ def taken_up(recorder: Recorder, dataset: Any, integrator: Integrator, out: Any)
         raise UsageError(f"{path_text(out)}: cannot go on: its memory does not fit together ({error}); {advice}") from None
 
 
-def shown() -> dict[str, str]:
+def option_names() -> dict[str, str]:
     """Return what options of the stepping are called where they are given."""
     return {"name": "integrator", **{integrator.option: integrator.letter for integrator in INTEGRATORS.values()}}
 
 
 def _stepping(now: dict[str, Any], saved: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what fixes the steps of two runs: the integrators alone if they are not the same, since each has options of its own."""
-    told = ["name"] if now["name"] != saved.get("name") else [name for name in now if name not in FREE]
-    return {name: now[name] for name in told}, {name: saved.get(name) for name in told}
+    names = ["name"] if now["name"] != saved.get("name") else [name for name in now if name not in FREE]
+    return {name: now[name] for name in names}, {name: saved.get(name) for name in names}
 
 
 def _differences(now: dict[str, Any], saved: dict[str, Any], names: dict[str, str] | None = None) -> list[str]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from mvsim.base.errors import DivergedError, Interrupted, StalledError
-from mvsim.base.signals import signals_remembered
+from mvsim.base.signals import remember_signals
+from mvsim.base.warn import warn
 from mvsim.flow import State, Visit
 from mvsim.multi_view.initialisation import initial_correlations
 from mvsim.runs.archive import plain_attributes, without_resuming, write_run
@@ -21,8 +21,8 @@ from mvsim.runs.simulation.pace import Pace, awaited
 from mvsim.runs.simulation.plan import plan_of
 from mvsim.runs.simulation.progress import Silent, compilation_announced
 from mvsim.runs.simulation.request import Request
-from mvsim.runs.simulation.resuming import taken_up, warn_of_other_kernels
-from mvsim.runs.simulation.words import ended, facts, faithful_eta, number, summary
+from mvsim.runs.simulation.resuming import restore_run, warn_of_other_kernels
+from mvsim.runs.simulation.summary import ended, facts, faithful_eta, number, summary
 
 DISPLAY_SECONDS = 0.2
 """Seconds between two updates of the display."""
@@ -33,7 +33,6 @@ class Session:
 
     state: State
     resume: State
-    wall_before: float
 
     def __init__(self, request: Request, saved: Any) -> None:
         self.request = request
@@ -41,6 +40,7 @@ class Session:
         self.options = request.options
         self.saved = saved
         self.warned = False
+        self.wall_before = saved[1]["wall_seconds"] if saved else 0.0
         self.plan = plan_of(request, saved)
         self.objective = self.plan.objective
         self.integrator = self.plan.integrator
@@ -55,12 +55,14 @@ class Session:
         if self.saved:
             info |= {"step": int(self.saved[0]["resume_step"]), "repeated": int(self.saved[0]["final_step"])}
         with compilation_announced(self.progress, info) as ready:
-            if self.saved and self._is_over():
-                return Run(without_resuming(self.saved[0]), self.saved[1], Path(self.options.out or ""))
+            if self.saved:
+                self.state, self.resume = restore_run(self.recorder, self.saved[0], self.integrator, self.options.out)
+                if self.saved[1]["status"] == "finished" and self._finished():
+                    return Run(without_resuming(self.saved[0]), self.saved[1], Path(self.options.out or ""))
             self._begin()
             ready()
             self._say_if_it_takes_long(info)
-            with signals_remembered() as interrupted:  # the last save is a part of the run
+            with remember_signals() as interrupted:  # the last save is a part of the run
                 try:
                     self._step(interrupted)
                 except (DivergedError, StalledError) as error:
@@ -89,12 +91,6 @@ class Session:
         again = f", goes on from step {self.resume.step}" if place and self.resume.step < self.state.step and not when else ""
         return Interrupted(f"interrupted{when} at step {self.state.step}, t = {self.state.time:.4g}{place}{again}")
 
-    def _is_over(self) -> bool:
-        """Take up the saved run; return whether it has finished and nothing is left to do."""
-        self.state, self.resume = taken_up(self.recorder, self.saved[0], self.integrator, self.options.out)
-        self.wall_before = self.saved[1]["wall_seconds"]
-        return self.saved[1]["status"] == "finished" and self._finished()
-
     def _begin(self) -> None:
         """Go back to where the run can be resumed, or start it; compile, and take the first record."""
         if self.saved:
@@ -104,8 +100,7 @@ class Session:
             self.objective.gradient(self.state.c)
         else:
             c = initial_correlations(self.parameters, self.options.seed)
-            self.state, self.wall_before = State(0, 0.0, c), 0.0
-            self.resume = self.state
+            self.state = self.resume = State(0, 0.0, c)
             self.recorder.start(self.state)
             self._warn_of_large_steps()
         self.pace = Pace(self.state.step)
@@ -118,7 +113,7 @@ class Session:
                 self._warn_of_large_steps()
                 if interrupted():
                     raise KeyboardInterrupt
-                self._tell()
+                self._report()
                 if visit.mark and self._finished():
                     break
         if self.recorder.last("step") != self.state.step:  # where it was interrupted is where it is now to end
@@ -136,7 +131,7 @@ class Session:
         if visit.resumable:
             self.resume = self.state
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         """Tell the display and the file how it goes, if it is time to."""
         now = time.monotonic()
         if now - self.last_update >= DISPLAY_SECONDS:
@@ -151,7 +146,7 @@ class Session:
             return
         self.warned = True
         what = f"eta={rate:g} exceeds 2 / lambda_max = {2.0 / sharpness:.4g} at step {self.recorder.last('step')}"
-        warnings.warn(f"{what}: gradient descent need not follow the loss downhill; use a smaller eta", stacklevel=5)
+        warn(f"{what}: gradient descent need not follow the loss downhill; use a smaller eta")
 
     def _status(self) -> dict[str, Any]:
         rate = self.pace.steps_per_second(self.state.step)
@@ -173,13 +168,15 @@ class Session:
             "seconds_left": left,
         }
 
-    def _save(self, status: str, ending: str, said: list[str]) -> Run:
+    def _save(self, status: str, ending: str, sentences: list[str]) -> Run:
         """Put the run together as it stands and write it, if it has a file."""
         out = self.options.out
         provenance = {
             **self.plan.provenance,
             "status": status,
-            "summary": summary(self.recorder, self.options.seed, self.integrator.clock(self.state), self.state.time, ending, said, self.plan.regime),
+            "summary": summary(
+                self.recorder, self.options.seed, self.integrator.clock(self.state), self.state.time, ending, sentences, self.plan.regime
+            ),
             "wall_seconds": self.wall_before + time.monotonic() - self.started,
             "settled": self.recorder.settling.reached(self.options.settled_factor) if status == "finished" else None,
             "faithful_eta": faithful_eta(self.recorder),

@@ -10,8 +10,8 @@ from usable import marks, missing
 
 import mvsim
 from mvsim.multi_view.kernels import check_device_memory, entry_for_draws
-from mvsim.multi_view.kernels.needs import bytes_on_device
-from mvsim.numerics import devices
+from mvsim.multi_view.kernels.array import device as devices
+from mvsim.multi_view.memory import bytes_on_device
 
 AGREEMENT = 1e-12
 """What is promised of a GPU beside the compiled kernel; the tests of all backends (tests/objectives) ask for more."""
@@ -49,7 +49,7 @@ def test_its_memory_is_as_predicted(fields, method):
     before = pool.total_bytes()
     tested = mvsim.objective(method, p, mvsim.sample_dataset(p, 0), backend="cupy")
     tested.hessian_vector_product(problems.spread_correlations(p, np.random.default_rng(0)), np.ones(p.correlations_shape))
-    measured, needs = pool.total_bytes() - before, entry_for_draws(p, "cupy").device_needs(p, tested.sums_all_pairs)
+    measured, needs = pool.total_bytes() - before, entry_for_draws(p, "cupy").memory.on_device(p, tested.sums_all_pairs)
     assert abs(8 * (needs.stays + needs.product) / measured - 1.0) <= MEMORY
 
 
@@ -73,29 +73,15 @@ def test_whole_steps_of_the_flow_are_those_of_the_compiled_kernel(method):
     assert np.max(np.abs(first - here) / np.abs(here).max(axis=(2, 3), keepdims=True)) <= 10.0 * rtol
 
 
-@pytest.mark.parametrize("name", [pytest.param("cupy", marks=on_a_gpu)])
-def test_what_a_checkpoint_copies_is_what_is_there(name):
-    gpu, rng = devices.gpu(), np.random.default_rng(0)
-    arrays = [rng.standard_normal(shape) for shape in ((3, 1000), (7,), (0, 0))] + [np.arange(5)]
-    there = [gpu.put(array) for array in arrays]
-    there.append(there[0][:, ::2])
-    for copy, array in zip(gpu.here(there), [*arrays, arrays[0][:, ::2]], strict=True):
-        np.testing.assert_array_equal(copy, array)
-
-
 @pytest.mark.parametrize("method", ["erm", "midpoint"])
 def test_what_does_not_fit_on_the_gpu_is_refused_with_what_would(method, monkeypatch):
     """The GPU of this test says how much is free on it; nothing is computed there."""
-    monkeypatch.setattr("mvsim.multi_view.kernels.registry.free_bytes_of_gpu", lambda: 2**22)
-    entries = [entry for entry in mvsim.multi_view.kernels.registry.KERNELS if entry.backend == "cupy"]
-    for entry in entries:
-        monkeypatch.setitem(entry.__dict__, "free", lambda: 2**22)
+    monkeypatch.setattr("mvsim.multi_view.kernels.choice.free_bytes_of_gpu", lambda: 2**22)
     p = mvsim.Parameters(k=50, N=4000)
     with pytest.raises(mvsim.UsageError, match=r"N=4000, .* bytes of memory on the GPU and 4\.19e\+06 are available; .*"):
         check_device_memory(p, method == "midpoint", "cupy")
     check_device_memory(p, method == "midpoint", "array")  # has no memory of its own
-    for entry in entries:
-        monkeypatch.setitem(entry.__dict__, "free", lambda: None)
+    monkeypatch.setattr("mvsim.multi_view.kernels.choice.free_bytes_of_gpu", lambda: None)
     check_device_memory(p, method == "midpoint", "cupy")
 
 
@@ -118,7 +104,7 @@ def test_auto_takes_a_gpu_only_beyond_the_threshold_and_where_the_run_fits(monke
     assert entry_for_draws(p, "auto").backend == "numba"  # the threshold has not been measured
     monkeypatch.setattr("mvsim.multi_view.kernels.registry.gpu_is_there", lambda: True)
     monkeypatch.setattr("mvsim.multi_view.kernels.registry.GPU_PAYS_FROM", 500**2 * 50)
-    needed = bytes_on_device(entry_for_draws(p, "cupy").device_needs(p, True), p)
+    needed = bytes_on_device(p, True, entry_for_draws(p, "cupy").memory)
     monkeypatch.setattr("mvsim.multi_view.kernels.registry.free_bytes_of_gpu", lambda: needed)
     assert entry_for_draws(p, "auto").backend == "cupy"
     assert entry_for_draws(p.replace(N=499), "auto").backend == "numba"

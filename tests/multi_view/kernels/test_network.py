@@ -19,6 +19,7 @@ from mvsim.multi_view.activations import ACTIVATIONS, Identity, SmoothedRelu
 from mvsim.multi_view.kernels import KERNELS, ORACLE
 from mvsim.multi_view.kernels.one_patch.one_patch_kernel import OnePatchKernel
 from mvsim.multi_view.kernels.oracle import OracleKernel
+from mvsim.multi_view.kernels.registry import SHARED_NOISE
 from mvsim.multi_view.kernels.shared_noise.shared_noise_kernel import FUSED, POINT_SETS, SharedNoiseKernel
 from mvsim.multi_view.kernels.sums import GenericSum
 
@@ -70,10 +71,19 @@ TESTED = [
     pytest.param(entry, noise, id=f"{entry.load().__name__}-{noise}", marks=marks(entry.backend))
     for entry in KERNELS
     for noise in NOISE
-    if entry.serves(problem(noise)[1])
+    if entry.takes.data(problem(noise)[1])
 ]
 every_kernel = pytest.mark.parametrize(("entry", "noise"), TESTED)
-every_activation = pytest.mark.parametrize(("name", "alpha"), list(activations()))
+every_network = pytest.mark.parametrize(
+    ("entry", "noise", "name", "alpha"),
+    [
+        pytest.param(*tested.values, *activation.values, id=f"{tested.id}-{activation.id}", marks=tested.marks)
+        for tested in TESTED
+        for activation in activations()
+        if not (ACTIVATIONS[activation.values[0]].linear and tested.values[0].takes is SHARED_NOISE)
+    ],
+)
+"""Every kernel with every activation; the linear model has no noise that patches share."""
 
 
 def test_the_lists_above_are_complete():
@@ -84,8 +94,7 @@ def test_the_lists_above_are_complete():
     assert {case.values[0] for case in TESTED} == set(KERNELS) - of_one_patch
 
 
-@every_kernel
-@every_activation
+@every_network
 @pytest.mark.parametrize("points", POINTS)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_sums_are_those_of_the_oracle(entry, noise, name, alpha, points, loss):
@@ -109,8 +118,7 @@ NEURONS = {
 """Of each class, for `SIZES`."""
 
 
-@every_kernel
-@every_activation
+@every_network
 @pytest.mark.parametrize("points", POINTS)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("neurons", NEURONS)
@@ -132,10 +140,10 @@ def test_the_sum_as_a_function_of_some_neurons_is_that_of_all(entry, noise, name
 
 @pytest.mark.parametrize("points", POINTS)
 @pytest.mark.parametrize("loss", LOSSES)
-@every_activation
-def test_fused_sums_are_those_of_outputs_and_pull_backs(name, alpha, points, loss):
+@pytest.mark.parametrize("alpha", POWERS)
+def test_fused_sums_are_those_of_outputs_and_pull_backs(alpha, points, loss):
     _, _, c, v = problem("codebook")
-    tested = kernel(next(entry for entry in KERNELS if entry.load() is SharedNoiseKernel), "codebook", name, alpha)
+    tested = kernel(next(entry for entry in KERNELS if entry.load() is SharedNoiseKernel), "codebook", "smoothed_relu", alpha)
     fused = tested.fused_sum(POINTS[points], LOSSES[loss]())
     kinds = type(POINTS[points]), LOSSES[loss]
     assert (fused is not None) == (kinds in FUSED)
@@ -147,8 +155,7 @@ def test_fused_sums_are_those_of_outputs_and_pull_backs(name, alpha, points, los
     assert_close(fused.hessian_vector_product(c, v), generic.hessian_vector_product(c, v), HESSIAN_ROUNDOFF)
 
 
-@every_kernel
-@every_activation
+@every_network
 @pytest.mark.parametrize("points", POINTS)
 def test_pull_back_is_the_adjoint_of_the_outputs(entry, noise, name, alpha, points):
     p, data, c, v = problem(noise)
@@ -176,7 +183,7 @@ def test_pull_back_is_the_adjoint_of_the_outputs(entry, noise, name, alpha, poin
 
 @every_kernel
 def test_every_ordered_pair_is_visited_once_in_both_orders(entry, noise):
-    tested, N = kernel(entry, noise, "identity", 2.5), SIZES["N"]
+    tested, N = kernel(entry, noise, "smoothed_relu", 8.0), SIZES["N"]
     first, second = tested.visited(AllPairs(0.5, both_orders=True))
     assert sorted(first * N + second) == list(range(N * N))
 
@@ -189,7 +196,7 @@ def test_outputs_without_points_are_in_the_order_of_the_data(entry, noise):
     assert_close(tested.outputs(c), expected, ROUNDOFF)
 
 
-@every_kernel
+@pytest.mark.parametrize(("entry", "noise"), [tested for tested in TESTED if tested.values[0].takes is not SHARED_NOISE])
 def test_a_linear_network_is_linear(entry, noise):
     """With the identity outputs are sums over patches of scalar products, and the gradient of an output does not depend on c."""
     _, data, c, _ = problem(noise)

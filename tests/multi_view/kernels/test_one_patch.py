@@ -10,8 +10,8 @@ import mvsim
 from mvsim.losses import AllPairs, CrossEntropy, ListedPairs, SquaredError, Unmixed
 from mvsim.multi_view.activations import ACTIVATIONS, activation_of
 from mvsim.multi_view.kernels import make_kernel
+from mvsim.multi_view.kernels.one_patch.linear_pairs import BLOCK, AllPairsSoftmax
 from mvsim.multi_view.kernels.one_patch.one_patch_kernel import OnePatchKernel
-from mvsim.multi_view.kernels.one_patch.softmax import BLOCK, AllPairsSoftmax
 
 METHODS = {"erm": ({}, 1.0), "midpoint": ({}, 0.5), "mixup": ({"mixing": 0.3}, 0.3)}
 """Method -> its options, and the lambda that the loops take."""
@@ -80,7 +80,7 @@ def test_rows_are_formed_in_blocks(monkeypatch):
     p, data, c, v = linear(5, 23)
     objective = mvsim.objective("midpoint", p, data)
     whole = objective.loss_and_gradient(c), objective.hessian_vector_product(c, v)
-    monkeypatch.setattr("mvsim.multi_view.kernels.one_patch.softmax.BLOCK", 3 * p.N)
+    monkeypatch.setattr("mvsim.multi_view.kernels.one_patch.linear_pairs.BLOCK", 3 * p.N)
     assert BLOCK >= p.N**2
     parts = objective.loss_and_gradient(c), objective.hessian_vector_product(c, v)
     assert_close(parts[0][0], whole[0][0], ROUNDOFF)

@@ -10,14 +10,12 @@ from mvsim.losses import CrossEntropy
 from mvsim.losses.points import AllPairs
 from mvsim.multi_view.activations import SmoothedRelu
 from mvsim.multi_view.activations.smoothed_relu import smoothed_relu_second_derivative
+from mvsim.multi_view.kernels.shared_noise.escaped import Escaped
+from mvsim.multi_view.kernels.shared_noise.hessian_of_pairs import blocks_of_other_classes
 from mvsim.multi_view.kernels.shared_noise.layout import Layout, plan_pairs
+from mvsim.multi_view.kernels.shared_noise.pair_probability import PairProbability
+from mvsim.multi_view.kernels.shared_noise.pair_rates import both_orders, pair_rates
 from mvsim.multi_view.kernels.shared_noise.shared_noise_kernel import SharedNoiseKernel
-from mvsim.multi_view.kernels.shared_noise.softmax_sum import SoftmaxSum
-from mvsim.multi_view.kernels.shared_noise.stiff_hessian.escaped import Escaped
-from mvsim.multi_view.kernels.shared_noise.stiff_hessian.of_pairs import stiff_hessian_of_pairs
-from mvsim.multi_view.kernels.shared_noise.stiff_hessian.other_classes import blocks_of_other_classes
-from mvsim.multi_view.kernels.shared_noise.stiff_hessian.probability import PairProbability
-from mvsim.multi_view.kernels.shared_noise.stiff_hessian.rates import both_orders, pair_rates
 
 P = mvsim.Parameters(k=3, m=4, N=24, P=9, d=10**4)  # with 8 signal patches out of 9, most patches of a pair coincide
 ESCAPED = 1
@@ -88,7 +86,7 @@ def test_probabilities_and_derivative_come_from_one_forward_pass(lam, size):
     pairs, columns = kernel.pairs_of(points), kernel.columns.at(c)
     values = pairs.empty_values()
     kernel.neurons.run(lambda y0, y1: pairs.sums.values(y0, y1, columns, values))
-    of_values, softmax_sum = PairProbability.of(kernel.layout, pairs.plan, values, 2), SoftmaxSum(kernel, points, CrossEntropy())
+    of_values, softmax_sum = PairProbability.of(kernel.layout, pairs.plan, values, 2), kernel.fused_sum(points, CrossEntropy())
     expected = [array.copy() for array in softmax_sum.loss_and_derivative(c)[1].distinct]
     probability, derivative = softmax_sum.probability_and_derivative(c)
     assert_close(probability.first, of_values.first, ROUNDOFF)
@@ -123,10 +121,10 @@ def arrow_by_patches(data, c, lam):
 @pytest.mark.parametrize("lam", [0.5, 0.3])
 def test_border_sides_and_blocks_are_put_together_as_the_patches_say(lam, monkeypatch):
     """Without what other classes add, which has a test of its own."""
-    monkeypatch.setattr("mvsim.multi_view.kernels.shared_noise.stiff_hessian.of_pairs.blocks_of_other_classes", lambda *rest: 0.0)
+    monkeypatch.setattr("mvsim.multi_view.kernels.shared_noise.hessian_of_pairs.blocks_of_other_classes", lambda *rest: 0.0)
     data, c = mvsim.sample_dataset(P, 1), state()
     kernel = SharedNoiseKernel(P, data, 2, SmoothedRelu(P.rho, P.alpha))
-    found = stiff_hessian_of_pairs(kernel, c.reshape(P.k, P.m, -1), AllPairs(lam), c.max(axis=(2, 3)) > 1.0).dense(c.size)
+    found = kernel.curvature(c, AllPairs(lam), CrossEntropy(), c.max(axis=(2, 3)) > 1.0).dense(c.size)
     expected = arrow_by_patches(data, c, lam)
     assert_close(found, expected, HESSIAN_ROUNDOFF)
     of_two_classes = np.ix_(*(np.ravel_multi_index((y, ESCAPED, 1 - y, np.arange(2)), c.shape) for y in (0, 1)))
@@ -178,7 +176,7 @@ def test_blocks_of_other_classes_are_those_of_the_patches(lam):
     kernel, points, flat = SharedNoiseKernel(P, data, 2, SmoothedRelu(P.rho, P.alpha)), AllPairs(lam), c.reshape(P.k, P.m, -1)
     escaped = Escaped(kernel.activation, kernel.layout, flat, c.max(axis=(2, 3)) > 1.0)
     assert np.array_equal(escaped.real, neurons >= 0)
-    probability, derivative = SoftmaxSum(kernel, points, CrossEntropy()).probability_and_derivative(flat)
+    probability, derivative = kernel.fused_sum(points, CrossEntropy()).probability_and_derivative(flat)
     found = blocks_of_other_classes(escaped, kernel.pairs_of(points).plan, probability, derivative, 2)
     expected = blocks_by_patches(data, c, lam, neurons)
     assert_close(found, expected, HESSIAN_ROUNDOFF)
@@ -202,5 +200,5 @@ def test_what_is_left_for_the_iteration_is_small(monkeypatch):
     assert left(10.0 / largest).max() < 2.0
     assert left(1000.0 / largest).min() > 0.5
     assert left(1000.0 / largest).max() < 10.0
-    monkeypatch.setattr("mvsim.multi_view.kernels.shared_noise.stiff_hessian.of_pairs.blocks_of_other_classes", lambda *rest: 0.0)
+    monkeypatch.setattr("mvsim.multi_view.kernels.shared_noise.hessian_of_pairs.blocks_of_other_classes", lambda *rest: 0.0)
     assert left(1000.0 / largest).max() > 30.0

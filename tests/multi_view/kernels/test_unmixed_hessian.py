@@ -7,9 +7,9 @@ from tolerances import HESSIAN_ROUNDOFF
 
 import mvsim
 from mvsim.losses import CrossEntropy, Unmixed
+from mvsim.multi_view import piece_sizes
 from mvsim.multi_view.activations import SmoothedRelu
 from mvsim.multi_view.data import SharedNoiseDataset
-from mvsim.multi_view.kernels import limits
 from mvsim.multi_view.kernels.oracle import OracleKernel
 from mvsim.multi_view.kernels.shared_noise.shared_noise_kernel import SharedNoiseKernel
 
@@ -96,11 +96,11 @@ def test_larger_ones_are_left_to_the_own_correlations(views, monkeypatch):
     data, c = problem(views, noise_of_own_class=0.3)
     at = coordinates(c)
     whole = curvature(data, c)
-    monkeypatch.setattr(limits, "HESSIAN_ROWS", len(at) - 1)
+    monkeypatch.setattr(piece_sizes, "HESSIAN_ROWS", len(at) - 1)
     arrow = curvature(data, c)
     own = np.flatnonzero(c.ravel() == OWN)
     assert set(arrow.border_index) - {-1} == set(own)
     assert set(whole.border_index) == set(at)
     assert whole.lifetime < arrow.lifetime
-    monkeypatch.setattr(limits, "HESSIAN_ROWS", len(at))
+    monkeypatch.setattr(piece_sizes, "HESSIAN_ROWS", len(at))
     assert np.array_equal(curvature(data, c).border, whole.border)

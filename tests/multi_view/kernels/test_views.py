@@ -5,14 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from compare import assert_close
-from tolerances import HESSIAN_ROUNDOFF, ROUNDOFF
+from tolerances import ROUNDOFF
 
 import mvsim
 from mvsim.losses import AllPairs, CrossEntropy, ListedPairs, Unmixed
 from mvsim.multi_view.activations import SmoothedRelu
 from mvsim.multi_view.data import SharedNoiseDataset
-from mvsim.multi_view.kernels.any_patches.any_patches_kernel import AnyPatchesKernel
-from mvsim.multi_view.kernels.oracle import OracleKernel
 from mvsim.multi_view.kernels.shared_noise.shared_noise_kernel import SharedNoiseKernel
 
 K, M, N, C_P, P, G = 3, 2, 8, 2, 11, 3
@@ -26,26 +24,6 @@ def shared(views):
     labels = rng.integers(K, size=N)
     coefficients = rng.uniform(0.3, 1.0, (N, views, C_P))
     return SharedNoiseDataset(labels, coefficients, positions, 0.1 * rng.uniform(size=(G, K, views)), rng.integers(G, size=N), P)
-
-
-def unstructured(views):
-    data = shared(views)
-    return mvsim.Dataset.from_patches(data.labels, data.to_patches())
-
-
-@pytest.mark.parametrize("views", [1, 2, 3])
-@pytest.mark.parametrize("points", POINTS, ids=lambda points: type(points).__name__)
-@pytest.mark.parametrize(("kind", "make"), [(SharedNoiseKernel, shared), (AnyPatchesKernel, unstructured)])
-def test_kernels_agree_with_the_oracle(kind, make, points, views):
-    data, activation = make(views), SmoothedRelu(0.4, 8.0)
-    tested, oracle = (kernel(PARAMETERS, data, 2, activation) for kernel in (kind, OracleKernel))
-    rng = np.random.default_rng(7)
-    c, v = rng.standard_normal((2, K, M, K * views))
-    expected, found = (kernel.loss_and_gradient(c, points, CrossEntropy()) for kernel in (oracle, tested))
-    assert_close(found[0], expected[0], ROUNDOFF)
-    assert_close(found[1], expected[1], ROUNDOFF)
-    products = [kernel.hessian_vector_product(c, v, points, CrossEntropy()) for kernel in (tested, oracle)]
-    assert_close(*products, HESSIAN_ROUNDOFF)
 
 
 @pytest.mark.parametrize("views", [1, 2, 3])

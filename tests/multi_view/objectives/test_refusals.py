@@ -3,17 +3,15 @@
 import numpy as np
 import problems
 import pytest
-from objective_cases import every_backend, every_objective, objective
+from objective_cases import READABLE, every_backend, every_objective, objective
 
 import mvsim
 
 
 @every_objective
-@every_backend
-@pytest.mark.parametrize("case", ["random codebook", "random patch noise"])
-def test_correlations_of_a_wrong_shape_are_refused(name, backend, case):
-    problem = problems.problem(case)
-    tested = objective(name, problem, backend)
+def test_correlations_of_a_wrong_shape_are_refused(name):
+    problem = problems.problem("random codebook")
+    tested = objective(name, problem, READABLE)
     for wrong in (problem.c[:, :, :, :1], problem.c[:-1], problem.c[:, :, :-1], problem.c[0], problem.c[0, 0, 0, 0]):
         for function in (tested.loss, tested.gradient, tested.outputs, lambda c: tested.hessian_vector_product(problem.c, c)):
             with pytest.raises(mvsim.UsageError, match="shape"):
@@ -32,7 +30,7 @@ def test_unknown_choices_are_refused(fields, named):
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 @every_objective
 @every_backend
-@pytest.mark.parametrize("case", ["random codebook", "weak noise", "weak noise, power 2.5", "random point noise", "random patch noise"])
+@pytest.mark.parametrize("case", ["random codebook", "weak noise, power 2.5", "random patch noise"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_values_that_are_not_finite_are_not_hidden(name, backend, case, bad):
     """A NaN must not pass for a dead neuron in a kernel, wherever it stands, and an objective says which correlation it is."""
@@ -57,7 +55,7 @@ def test_values_that_are_not_finite_are_not_hidden(name, backend, case, bad):
 @every_objective
 @every_backend
 @pytest.mark.parametrize("case", ["random codebook", "weak noise, power 2.5", "random patch noise"])
-@pytest.mark.parametrize("size", [1e20, 1e60, 1e200, 1e307])
+@pytest.mark.parametrize("size", [1e20, 1e60, 1e307])
 def test_what_is_computed_at_huge_correlations_is_finite_or_an_error(name, backend, case, size):
     problem = problems.problem(case)
     tested, c = objective(name, problem, backend), problem.c * (size / np.abs(problem.c).max())

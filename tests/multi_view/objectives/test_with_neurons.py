@@ -65,12 +65,10 @@ def test_with_fewer_neurons_the_loss_is_that_of_the_others_at_0(name, kind):
 
 @every_objective
 def test_the_whole_one_is_left_as_it_is(name):
-    """With the resident loss too, which each has of its own, and the shape that each takes."""
     problem = larger("codebook")
     tested = objective(name, problem, "numba")
     before = tested.loss_and_gradient(problem.c)
     few = tested.with_neurons(1)
-    assert few.resident is not tested.resident
     few.loss_and_gradient(problem.c[:, :1].copy())
     after = tested.loss_and_gradient(problem.c)
     assert before[0] == after[0]
@@ -108,11 +106,11 @@ def test_a_network_of_fewer_neurons_is_made_once_and_its_own_number_is_itself():
     assert kernel.with_neurons(2).layout is kernel.layout
 
 
-@pytest.mark.parametrize("entry", [entry for entry in KERNELS if not entry.device_needs], ids=lambda entry: entry.load().__name__)
+@pytest.mark.parametrize("entry", [entry for entry in KERNELS if not entry.on_gpu], ids=lambda entry: entry.load().__name__)
 def test_all_other_kernels_offer_no_other_network(entry):
     """What they do not offer, the objective does not."""
     offers = entry.load() is SharedNoiseKernel
-    p = mvsim.Parameters(k=3, N=7, model="linear") if not entry.serves(mvsim.sample_dataset(P, 2)) else P
+    p = mvsim.Parameters(k=3, N=7, model="linear") if not entry.takes.data(mvsim.sample_dataset(P, 2)) else P
     kernel = entry.load()(p, mvsim.sample_dataset(p, 2), 1, example("smoothed_relu", 8.0) if p is P else ACTIVATIONS["identity"]())
     assert (kernel.with_neurons(2) is not None) == offers
     tested = mvsim.objective("erm", p, mvsim.sample_dataset(p, 2))

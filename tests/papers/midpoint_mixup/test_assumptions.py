@@ -7,7 +7,7 @@ from tiny_run import simulate
 
 from mvsim.papers.midpoint_mixup.assumptions import departures, premises, premises_of_the_proofs
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
-from mvsim.papers.midpoint_mixup.run_verdicts import judge
+from mvsim.papers.midpoint_mixup.judge_run import judge
 from mvsim.runs.run import Run
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import mvsim
 from mvsim.multi_view.activations.smoothed_relu import smoothed_relu_derivative
-from mvsim.papers.midpoint_mixup.calculations import (
+from mvsim.papers.midpoint_mixup.calculations.calculations import (
     CALCULATIONS,
     calculations,
     erm_gradient,
@@ -17,9 +17,9 @@ from mvsim.papers.midpoint_mixup.calculations import (
     other_correlations,
     own_correlation,
 )
+from mvsim.papers.midpoint_mixup.calculations.explicit_patches import IDENTITY, Sample
 from mvsim.papers.midpoint_mixup.controls import linear_slope, softer_slope, unclipped_slope
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
-from mvsim.papers.midpoint_mixup.evidence.explicit_patches import IDENTITY, Sample
 from mvsim.runs.run import Run
 
 IDENTITIES = [step.check for step in CALCULATIONS.values() if step.check is not other_correlations]

@@ -10,8 +10,8 @@ import mvsim
 from mvsim.judging.verdict import Verdict
 from mvsim.papers.midpoint_mixup import controls, run_verdicts
 from mvsim.papers.midpoint_mixup.controls import CONTROLS, Outcome
-from mvsim.papers.midpoint_mixup.replay_of_flow import replayed
-from mvsim.papers.midpoint_mixup.run_verdicts import Judgement
+from mvsim.papers.midpoint_mixup.judge_run import Judgement
+from mvsim.papers.midpoint_mixup.run_checks.replay_of_flow import replayed
 
 SMALL = mvsim.Parameters(k=3, N=40, d=400)
 SMALLER = {"alpha = 1": mvsim.Parameters(k=2, N=20, d=400)}

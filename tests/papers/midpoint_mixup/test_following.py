@@ -4,13 +4,13 @@ import contextlib
 import json
 
 import pytest
+from mvsim.papers.midpoint_mixup.question import Question
 
 import mvsim
 from mvsim.judging.verdict import Verdict
 from mvsim.papers.midpoint_mixup import verify as module
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
-from mvsim.papers.midpoint_mixup.question import Question
-from mvsim.papers.midpoint_mixup.run_verdicts import Judgement
+from mvsim.papers.midpoint_mixup.judge_run import Judgement
 from mvsim.runs.run import Run
 
 

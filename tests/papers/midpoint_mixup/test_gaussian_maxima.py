@@ -7,7 +7,7 @@ import pytest
 
 import mvsim
 from mvsim.papers.midpoint_mixup import gaussian_maxima as maxima_module
-from mvsim.papers.midpoint_mixup.gaussian_maxima import (
+from mvsim.papers.midpoint_mixup.calculations.gaussian_maxima import (
     anti_concentration,
     drawn_maxima,
     expectation,

@@ -5,15 +5,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from mvsim.papers.midpoint_mixup.ensemble import over_seeds
 
 import mvsim
-from mvsim.papers.midpoint_mixup.clock import clock_factor, first_growth
 from mvsim.papers.midpoint_mixup.controls import TIMES as TIME_VARIABLES
 from mvsim.papers.midpoint_mixup.controls import with_clock
-from mvsim.papers.midpoint_mixup.ensemble import over_seeds
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
-from mvsim.papers.midpoint_mixup.gradient_flow import SHORTEST, gradient_flow
-from mvsim.papers.midpoint_mixup.run_verdicts import Judgement, judge
+from mvsim.papers.midpoint_mixup.judge_run import Judgement, judge
+from mvsim.papers.midpoint_mixup.run_checks.clock import clock_factor, first_growth
+from mvsim.papers.midpoint_mixup.run_checks.gradient_flow import SHORTEST, gradient_flow
 from mvsim.runs.run import Run
 
 DESCENT, BALANCE, LOG_BALANCE = "Gradient flow (descent)", "Gradient flow (energy balance)", "Gradient flow (energy balance, logarithmic)"

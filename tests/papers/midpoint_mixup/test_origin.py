@@ -7,8 +7,8 @@ import mvsim
 from mvsim.judging.verdict import exit_code
 from mvsim.papers.midpoint_mixup.assumptions import departures
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
-from mvsim.papers.midpoint_mixup.origin import origin
-from mvsim.papers.midpoint_mixup.run_verdicts import evidence_of
+from mvsim.papers.midpoint_mixup.judge_run import evidence_of
+from mvsim.papers.midpoint_mixup.run_checks.origin import origin
 from mvsim.runs.run import Run
 
 

@@ -6,11 +6,11 @@ from altered_runs import altered
 
 from mvsim.multi_view.diagnostics import output_ranges
 from mvsim.papers.midpoint_mixup import permanence as statements
-from mvsim.papers.midpoint_mixup.definition import Learned
 from mvsim.papers.midpoint_mixup.evidence import permanence
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
-from mvsim.papers.midpoint_mixup.permanence import nothing_undoes_it, one_feature_stays
-from mvsim.papers.midpoint_mixup.run_verdicts import judge
+from mvsim.papers.midpoint_mixup.judge_run import judge
+from mvsim.papers.midpoint_mixup.theorems.definition import Learned
+from mvsim.papers.midpoint_mixup.theorems.permanence import nothing_undoes_it, one_feature_stays
 from mvsim.runs.run import Run
 
 TIMES = np.geomspace(1e4, 1e8, 81)

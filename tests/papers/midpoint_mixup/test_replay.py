@@ -9,12 +9,12 @@ from tiny_run import simulate
 from mvsim.flow import GradientFlow, State
 from mvsim.judging.verdict import Count
 from mvsim.papers.midpoint_mixup.controls import with_training_accuracy_raised
-from mvsim.papers.midpoint_mixup.evidence.closeness import SIZE
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
-from mvsim.papers.midpoint_mixup.evidence.replay import FlowReplay, replayed_within
-from mvsim.papers.midpoint_mixup.evidence.stretches import Budget, stretches
-from mvsim.papers.midpoint_mixup.records import records
-from mvsim.papers.midpoint_mixup.replay_of_flow import LARGEST, LOSS, replayed
+from mvsim.papers.midpoint_mixup.run_checks.closeness import SIZE
+from mvsim.papers.midpoint_mixup.run_checks.records import records
+from mvsim.papers.midpoint_mixup.run_checks.replay import FlowReplay, replayed_within
+from mvsim.papers.midpoint_mixup.run_checks.replay_of_flow import LARGEST, LOSS, replayed
+from mvsim.papers.midpoint_mixup.run_checks.stretches import Budget, stretches
 from mvsim.runs.run import Run
 from mvsim.runs.simulation.field import field_of
 
@@ -218,8 +218,8 @@ def test_a_replay_that_leads_elsewhere_or_nowhere_fails(erm, monkeypatch):
     (states, *_) = replayed(Evidence(run), QUICK)
     assert states.status == "fails"
     assert states.measured > 1e6
-    monkeypatch.setattr("mvsim.papers.midpoint_mixup.evidence.replay.AT_LEAST", 0)
-    monkeypatch.setattr("mvsim.papers.midpoint_mixup.evidence.replay.PER_STEP", 0)
+    monkeypatch.setattr("mvsim.papers.midpoint_mixup.run_checks.replay.AT_LEAST", 0)
+    monkeypatch.setattr("mvsim.papers.midpoint_mixup.run_checks.replay.PER_STEP", 0)
     (states, *_) = replayed(Evidence(erm), QUICK)
     assert (states.status, states.measured) == ("fails", np.inf)
 

@@ -5,14 +5,14 @@ import re
 
 import numpy as np
 import pytest
+from mvsim.papers.midpoint_mixup.result_verdicts import OverSeeds, control_verdicts, result_over_seeds, trend_over_k
+from mvsim.papers.midpoint_mixup.section_3.results import RESULTS, Result
 
 import mvsim
 from mvsim.base.errors import UsageError
 from mvsim.cli import main
 from mvsim.judging.verdict import Verdict, not_applicable
-from mvsim.papers.midpoint_mixup.result_verdicts import OverSeeds, control_verdicts, result_over_seeds, trend_over_k
 from mvsim.papers.midpoint_mixup.section_3.premises import LEAST_POINTS
-from mvsim.papers.midpoint_mixup.section_3.results import RESULTS, Result
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])

@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 import pytest
+from mvsim.papers.midpoint_mixup.ensemble import over_k, over_seeds
 from sweep_folder import filled
 
 import mvsim
 from mvsim.base.errors import UsageError
 from mvsim.judging.verdict import Verdict
 from mvsim.papers.midpoint_mixup import sweeps
-from mvsim.papers.midpoint_mixup.ensemble import over_k, over_seeds
-from mvsim.papers.midpoint_mixup.run_verdicts import Judgement
+from mvsim.papers.midpoint_mixup.judge_run import Judgement
 
 
 @pytest.fixture

@@ -11,18 +11,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from binomial import binomial_tail
+from mvsim.papers.midpoint_mixup.ensemble import exponent_of_k, over_k, over_seeds
 
 import mvsim
+from mvsim.judging.number_text import side_text
 from mvsim.judging.verdict import Count, Verdict, at_most, constant
-from mvsim.judging.words import side_text
-from mvsim.numerics.intervals import clopper_pearson
-from mvsim.papers.midpoint_mixup.definition import Earlier, Learned, definition_4_5, learned_features
-from mvsim.papers.midpoint_mixup.ensemble import exponent_of_k, over_k, over_seeds
+from mvsim.numerics.intervals import clopper_pearson, clustered_interval
+from mvsim.papers.midpoint_mixup.judge_run import Judgement, judge
 from mvsim.papers.midpoint_mixup.paths import path_in_k
-from mvsim.papers.midpoint_mixup.run_verdicts import Judgement, judge
-from mvsim.papers.midpoint_mixup.theorems import THEOREMS
+from mvsim.papers.midpoint_mixup.theorems.definition import Earlier, Learned, definition_4_5, learned_features
+from mvsim.papers.midpoint_mixup.theorems.theorems import THEOREMS
 from mvsim.runs.run import Run
-from mvsim.sweeps.intervals import clustered_interval
 
 
 def made_up(learned, accuracy, times=None):
@@ -196,7 +195,7 @@ def test_a_loss_counts_at_the_time_from_which_training_accuracy_is_1():
 
 def test_losses_one_after_another_are_all_seen(erm):
     """The run's own draws say what they say at the end since the last loss; states are tested since training accuracy is 1."""
-    from mvsim.papers.midpoint_mixup.definition import _late_states
+    from mvsim.papers.midpoint_mixup.theorems.definition import _late_states
 
     dataset = erm.dataset.copy(deep=True)
     times, saved = dataset["time"].values, dataset["snapshot_time"].values
@@ -233,7 +232,7 @@ def test_no_draw_of_the_run_is_forgotten(erm, monkeypatch, n_test, sizes, fracti
             share[1, 0] -= (self.draws != 200) / self.draws
             return share
 
-    monkeypatch.setattr("mvsim.papers.midpoint_mixup.definition.FeatureTest", OneMiss)
+    monkeypatch.setattr("mvsim.papers.midpoint_mixup.theorems.definition.FeatureTest", OneMiss)
     run = Run(erm.dataset, {**erm.provenance, "options": {**erm.provenance["options"], "n_test": n_test}})
     learned = learned_features(run)
     assert (asked, learned.draws) == (sizes, max(sizes))

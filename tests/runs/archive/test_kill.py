@@ -13,6 +13,8 @@ from example_run import assert_same_bits, example_run
 
 from mvsim.runs.archive import lock_run, read_run
 
+pytestmark = pytest.mark.slow
+
 KILLS = 12
 EARLY = 3  # of these, before the first save is known to be complete
 

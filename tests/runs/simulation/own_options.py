@@ -1,7 +1,6 @@
-"""A program that adds an integrator and a loss, with options of their own, and prints where these appear and what is made with them."""
+"""A program that adds an integrator and a method, and prints where these appear and what is made with them."""
 
 import contextlib
-import inspect
 import io
 import json
 from typing import Annotated
@@ -16,7 +15,7 @@ from mvsim.multi_view.objectives import OBJECTIVES, Erm
 class Damped(GradientDescent):
     name = "damped"
     option = "damping"
-    letter = "zeta"
+    letter = "eta"
 
     def __init__(self, field: Field, damping: Annotated[float | None, pydantic.Field(description="friction")] = None):
         super().__init__(field, 1.0)
@@ -24,7 +23,7 @@ class Damped(GradientDescent):
 
     @staticmethod
     def check_option(value):
-        return check_positive("zeta", value)
+        return check_positive("eta", value)
 
     def options(self):
         return {"name": self.name, "damping": self.damping}
@@ -32,22 +31,6 @@ class Damped(GradientDescent):
 
 class Sharp(Erm):
     name = "sharp"
-
-    def __init__(
-        self,
-        parameters,
-        data,
-        backend="auto",
-        threads=None,
-        *,
-        focus: Annotated[float, pydantic.Field(description="weight of the hardest points")] = 0.5,
-        pairs: Annotated[int | None, pydantic.Field(description="pairs that are looked at")] = None,
-    ):
-        super().__init__(parameters, data, backend, threads)
-        self.focus = focus
-
-    def options(self):
-        return {"focus": self.focus}
 
 
 def said(*words):
@@ -64,13 +47,10 @@ if __name__ == "__main__":
     import mvsim  # what simulate takes follows from what is there when it is first used
 
     answer = {
-        "signature": {name: argument.default for name, argument in inspect.signature(mvsim.simulate).parameters.items() if name in ("zeta", "focus")},
-        "documentation": mvsim.simulate.__doc__,
         "help": said("--help"),
         "made": said("--config", "run.toml"),
         "provenance": mvsim.open_run("run.nc").provenance,
-        "other": said("--config", "run.toml", "--zeta", "0.7", "--resume"),
-        "belongs": said("--k", "3", "--zeta", "0.7"),
-        "shared": said("--config", "run.toml", "--force", "--pairs", "2"),
+        "other": said("--config", "run.toml", "--eta", "0.7", "--resume"),
+        "belongs": said("--k", "3", "--eta", "0.7"),
     }
     print(json.dumps(answer))

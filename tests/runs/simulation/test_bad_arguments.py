@@ -12,7 +12,7 @@ from tiny_run import TINY
 
 import mvsim
 from mvsim.base.free_memory import available_bytes
-from mvsim.runs.simulation.memory import check_memory, required_bytes
+from mvsim.runs.simulation.cost import check_memory, required_bytes
 
 BRIEF = {"t_end": 1.0}
 """What is not refused ends at once."""

@@ -21,8 +21,8 @@ from mvsim.multi_view.kernels import BACKENDS
 from mvsim.multi_view.kernels.shared_noise.shared_noise_kernel import SharedNoiseKernel
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
 from mvsim.runs.recording.fresh_draws import FeatureTest, count_classes
-from mvsim.runs.simulation import words
-from mvsim.runs.simulation.words import learned, number
+from mvsim.runs.simulation import summary as words
+from mvsim.runs.simulation.summary import learned, number
 
 
 def test_divergence_names_the_step_and_keeps_the_last_good_state(tmp_path, monkeypatch):
@@ -308,7 +308,7 @@ def test_a_flow_that_still_moves_at_the_last_time_creeps_and_names_what_moves(mo
     """Of a run that is cut at the last time, which is a small one here, while a class is being learned."""
     p, options = mvsim.Parameters(k=3, d=300, N=30, P=12), {"seed": 0, "n_test": 4}
     assert "creeps" not in mvsim.simulate(p, "erm", t_end=1e4, **options).summary
-    monkeypatch.setattr("mvsim.runs.simulation.words.LAST_TIME", 1e4)
+    monkeypatch.setattr("mvsim.runs.simulation.summary.LAST_TIME", 1e4)
     run = mvsim.simulate(p, "erm", t_end=1e4, **options)
     (told,) = (line.strip() for line in run.summary.splitlines() if "It creeps" in line)
     gradient = Evidence(run).gradient(Evidence(run).snapshots[-1])

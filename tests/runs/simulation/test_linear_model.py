@@ -5,8 +5,9 @@ import pytest
 
 import mvsim
 from mvsim.base.errors import UsageError
-from mvsim.multi_view.diagnostics import active_threshold, view_gap
+from mvsim.multi_view.diagnostics import view_gap
 from mvsim.multi_view.parameters.models import LINEAR
+from mvsim.multi_view.thresholds import entered_B
 from mvsim.pictures import PANELS, run_figure
 from mvsim.pictures.panels import LINEAR_PANELS, panels_of
 from mvsim.pictures.shown import Shown
@@ -63,7 +64,7 @@ def test_a_run_learns_both_features_and_has_no_escapes(method):
     c = run.final_correlations
     expected = np.abs(c[np.arange(5), 0, np.arange(5), 0] - c[np.arange(5), 0, np.arange(5), 1])
     np.testing.assert_allclose(last["view_gap"], expected, rtol=1e-12)  # negative correlations count too
-    assert active_threshold(run.parameters, True) == -np.inf
+    assert entered_B(run.parameters, True) == -np.inf
     assert (view_gap(-c, -np.inf) == expected).all()
     assert "linear model, " in run.summary.splitlines()[1]
     assert "escapes first" not in run.summary

@@ -8,40 +8,32 @@ import pytest
 from tolerances import MEMORY
 
 import mvsim
-from mvsim.multi_view.data.memory import data_bytes
-from mvsim.multi_view.kernels import BACKENDS, KERNELS, ORACLE, entry_for_draws
+from mvsim.multi_view.kernels import BACKENDS, KERNELS, ORACLE, memory_of
+from mvsim.multi_view.memory import bytes_of_arrays, bytes_of_points, bytes_of_test
 from mvsim.multi_view.objectives import OBJECTIVES
 from mvsim.runs.recording.fresh_draws import FeatureTest
-from mvsim.runs.recording.memory import check_test_memory
-from mvsim.runs.simulation.memory import array_bytes, required_bytes
+from mvsim.runs.simulation.cost import required_bytes
+from mvsim.runs.simulation.options import DEFAULTS
 
-# Two sizes of each kind of data and method. All are large enough that what is counted outweighs the small change.
 PROBLEMS = {
-    "codebook, erm": [({"k": 30, "m": 30}, "erm"), ({"k": 20, "m": 80, "N": 1000}, "erm")],
-    "three views, erm": [({"k": 20, "m": 30, "V": 3}, "erm"), ({"k": 8, "V": 3, "N": 400, "P": 200, "noise": "patch"}, "erm")],
-    "three views, midpoint": [({"k": 10, "N": 300, "V": 3}, "midpoint"), ({"k": 6, "V": 3, "N": 100, "P": 20, "noise": "patch"}, "midpoint")],
-    "one view": [({"k": 30, "m": 40, "V": 1}, "erm"), ({"k": 10, "N": 300, "V": 1}, "midpoint")],
-    "codebook, midpoint": [({"k": 10, "N": 300}, "midpoint"), ({"k": 20, "m": 5, "N": 400, "G": 10}, "midpoint")],
-    "many patterns, erm": [({"k": 20, "N": 200, "G": 30_000}, "erm"), ({"k": 10, "m": 5, "N": 300, "G": 70_000}, "erm")],
-    "codebook, fixed layout, midpoint": [
-        ({"k": 10, "m": 5, "N": 60, "signal_layout": "fixed"}, "midpoint"),
-        ({"k": 10, "m": 5, "N": 120, "G": 8, "signal_layout": "fixed"}, "midpoint"),
-    ],
-    "point, erm": [({"k": 20, "N": 300, "noise": "point"}, "erm"), ({"k": 30, "m": 20, "N": 800, "noise": "point"}, "erm")],
-    "point, midpoint": [({"k": 10, "m": 5, "N": 60, "noise": "point"}, "midpoint"), ({"k": 10, "m": 5, "N": 90, "noise": "point"}, "midpoint")],
-    "patch, erm": [
-        ({"k": 8, "m": 2, "N": 400, "P": 200, "noise": "patch"}, "erm"),
-        ({"k": 12, "m": 2, "N": 500, "P": 100, "noise": "patch"}, "erm"),
-    ],
-    "patch, midpoint": [
-        ({"k": 6, "m": 2, "N": 100, "P": 20, "noise": "patch"}, "midpoint"),
-        ({"k": 10, "m": 2, "N": 200, "P": 40, "noise": "patch"}, "midpoint"),
-    ],
+    "codebook, erm": ({"k": 20, "m": 80, "N": 1000}, "erm", "auto"),
+    "three views, erm": ({"k": 20, "m": 30, "V": 3}, "erm", "auto"),
+    "codebook, midpoint": ({"k": 10, "N": 300}, "midpoint", "auto"),
+    "more neurons, codebook, midpoint": ({"k": 20, "m": 20, "N": 400, "G": 10}, "midpoint", "auto"),
+    "many patterns, erm": ({"k": 20, "N": 200, "G": 30_000}, "erm", "auto"),
+    "codebook, fixed layout, midpoint": ({"k": 10, "m": 5, "N": 120, "G": 8, "signal_layout": "fixed"}, "midpoint", "auto"),
+    "point, midpoint": ({"k": 10, "m": 5, "N": 90, "noise": "point"}, "midpoint", "auto"),
+    "patch, erm": ({"k": 8, "m": 2, "N": 400, "P": 200, "noise": "patch"}, "erm", "auto"),
+    "patch, midpoint": ({"k": 6, "m": 2, "N": 100, "P": 20, "noise": "patch"}, "midpoint", "auto"),
+    "patch, midpoint, larger": ({"k": 10, "m": 2, "N": 200, "P": 40, "noise": "patch"}, "midpoint", "auto"),
+    "array, midpoint": ({"k": 10, "N": 300}, "midpoint", "array"),
+    "array, patch, midpoint": ({"k": 6, "m": 2, "N": 100, "P": 20, "noise": "patch"}, "midpoint", "array"),
+    "array, erm": ({"k": 20, "m": 20, "N": 1000}, "erm", "array"),
 }
-CASES = [pytest.param(*problem, id=f"{kind} {number}") for kind, problems in PROBLEMS.items() for number, problem in enumerate(problems, 1)]
+"""All are large enough that what is counted outweighs the small change."""
 
 
-ON_THE_HOST = [backend for backend in BACKENDS if not any(entry.device_needs for entry in KERNELS if entry.backend == backend)]
+ON_THE_HOST = [backend for backend in BACKENDS if not any(entry.on_gpu for entry in KERNELS if entry.backend == backend)]
 
 
 def peak_of_a_run(parameters, method, backend="auto"):
@@ -63,37 +55,26 @@ def agrees(predicted, measured):
     return abs(predicted / measured - 1.0) <= MEMORY
 
 
-@pytest.mark.parametrize(("fields", "method"), CASES)
-def test_predicted_memory_of_the_arrays_is_what_a_run_takes(fields, method):
+def arrays(parameters, mixes, backend="auto"):
+    return bytes_of_arrays(parameters, mixes, memory_of(parameters, backend), DEFAULTS.n_test)
+
+
+@pytest.mark.parametrize("case", PROBLEMS)
+def test_predicted_memory_of_the_arrays_is_what_a_run_takes(case):
+    """A GPU takes larger pieces (tests/multi_view/kernels/test_gpu.py)."""
+    fields, method, backend = PROBLEMS[case]
     parameters = mvsim.Parameters(**fields)
-    measured = peak_of_a_run(parameters, method)
-    predicted = array_bytes(parameters, OBJECTIVES[method].mixes)
+    measured = peak_of_a_run(parameters, method, backend)
+    predicted = arrays(parameters, OBJECTIVES[method].mixes, backend)
     assert agrees(predicted, measured), f"predicted {predicted / 2**20:.1f} MiB, measured {measured / 2**20:.1f} MiB"
     assert not agrees(1.5 * predicted, measured)
 
 
-@pytest.mark.parametrize(
-    ("fields", "method"),
-    [
-        ({"k": 10, "N": 300}, "midpoint"),
-        ({"k": 20, "m": 5, "N": 400, "G": 10}, "midpoint"),
-        ({"k": 6, "m": 2, "N": 100, "P": 20, "noise": "patch"}, "midpoint"),
-        ({"k": 20, "m": 20, "N": 1000}, "erm"),
-    ],
-)
-def test_predicted_memory_of_the_array_kernel_is_what_a_run_takes(fields, method):
-    """On NumPy; a GPU takes larger pieces (tests/kernels/test_gpu.py)."""
-    parameters = mvsim.Parameters(**fields)
-    measured = peak_of_a_run(parameters, method, "array")
-    predicted = array_bytes(parameters, OBJECTIVES[method].mixes, "array")
-    assert agrees(predicted, measured), f"predicted {predicted / 2**20:.1f} MiB, measured {measured / 2**20:.1f} MiB"
-
-
 def test_a_run_needs_the_libraries_besides_its_arrays():
     small, large = mvsim.Parameters(k=3, N=10), mvsim.Parameters(k=50, N=6000)
-    assert required_bytes(small, mixes=True, integrator="gd") > 10 * array_bytes(small, mixes=True)
-    with_libraries, arrays = required_bytes(large, mixes=True, integrator="gd"), array_bytes(large, mixes=True)
-    assert with_libraries > arrays > 0.5 * with_libraries
+    assert required_bytes(small, mixes=True, integrator="gd") > 10 * arrays(small, mixes=True)
+    with_libraries, without = required_bytes(large, mixes=True, integrator="gd"), arrays(large, mixes=True)
+    assert with_libraries > without > 0.5 * with_libraries
     assert required_bytes(large, mixes=True) > with_libraries
 
 
@@ -107,7 +88,7 @@ def test_predicted_memory_of_points_is_what_drawing_them_takes(fields):
         measured = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert agrees(data_bytes(p, p.N), measured), f"predicted {data_bytes(p, p.N)}, measured {measured}"
+    assert agrees(bytes_of_points(p, p.N), measured), f"predicted {bytes_of_points(p, p.N)}, measured {measured}"
 
 
 TOO_LARGE = {"G": {"G": 10**9}, "N": {"N": 10**9}, "N of each point": {"N": 10**8, "noise": "point"}}
@@ -115,7 +96,7 @@ TOO_LARGE = {"G": {"G": 10**9}, "N": {"N": 10**9}, "N of each point": {"N": 10**
 
 @pytest.mark.parametrize("case", TOO_LARGE)
 def test_what_does_not_fit_is_refused_before_it_is_drawn_with_what_would(case, monkeypatch):
-    monkeypatch.setattr("mvsim.base.free_memory.available_bytes", lambda: 2**30)
+    monkeypatch.setattr("mvsim.multi_view.memory.available_bytes", lambda: 2**30)
     p, name = mvsim.Parameters(k=3, **TOO_LARGE[case]), case[0]
     for draw in (lambda: mvsim.sample_dataset(p, 0), lambda: mvsim.simulate(p)):
         with pytest.raises(mvsim.UsageError, match=rf"{name}={getattr(p, name)}.* of memory .* would fit: .*{name} up to (\d+)") as caught:
@@ -130,11 +111,11 @@ def test_what_does_not_fit_is_refused_before_it_is_drawn_with_what_would(case, m
 
 def test_what_would_fit_fits_and_one_more_does_not(monkeypatch):
     p = mvsim.Parameters(k=6, G=10**6)
-    monkeypatch.setattr("mvsim.base.free_memory.available_bytes", lambda: 2**24)
+    monkeypatch.setattr("mvsim.multi_view.memory.available_bytes", lambda: 2**24)
     with pytest.raises(mvsim.UsageError, match="G up to") as caught:
         mvsim.sample_dataset(p, 0)
     fits = int(str(caught.value).split("G up to ")[1].split(",")[0])
-    assert data_bytes(p.replace(G=fits), p.N) <= 2**24 < data_bytes(p.replace(G=fits + 1), p.N)
+    assert bytes_of_points(p.replace(G=fits), p.N) <= 2**24 < bytes_of_points(p.replace(G=fits + 1), p.N)
 
 
 @pytest.mark.parametrize(
@@ -152,11 +133,11 @@ def test_predicted_memory_of_the_tests_of_feature_learning_is_what_they_take(noi
         measured = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    predicted = check_test_memory(p, n_test, backend)
+    predicted = bytes_of_test(p, memory_of(p, backend), n_test)
     assert agrees(predicted, measured), f"predicted {predicted / 2**20:.1f} MiB, measured {measured / 2**20:.1f} MiB"
 
 
-@pytest.mark.parametrize("fields", [{"k": 10, "N": 2000}, {"k": 6, "N": 3000}, {"k": 14, "N": 1000, "C_P": 3}])
+@pytest.mark.parametrize("fields", [{"k": 10, "N": 2000}, {"k": 14, "N": 1000, "C_P": 3}])
 def test_predicted_memory_of_the_hessian_of_single_points_is_what_it_takes(fields):
     """With two neurons of a class escaped."""
     p = mvsim.Parameters(m=4, **fields)
@@ -169,7 +150,7 @@ def test_predicted_memory_of_the_hessian_of_single_points_is_what_it_takes(field
         measured = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    predicted = 8 * entry_for_draws(p, "auto").needs(p, False).stiff_hessian
+    predicted = 8 * memory_of(p, "auto").run(p, False).stiff_hessian
     assert agrees(predicted, measured), f"predicted {predicted / 2**20:.1f} MiB, measured {measured / 2**20:.1f} MiB"
 
 
@@ -177,7 +158,7 @@ def test_objectives_and_tests_that_do_not_fit_are_refused_with_what_would(monkey
     small = mvsim.Parameters(k=4, N=2000)
     data, c = mvsim.sample_dataset(small, 0), mvsim.initial_correlations(small, 0)
     patches = mvsim.Dataset.from_patches(data.labels, data.to_patches())
-    monkeypatch.setattr("mvsim.base.free_memory.available_bytes", lambda: 5 * 2**20)
+    monkeypatch.setattr("mvsim.multi_view.memory.available_bytes", lambda: 5 * 2**20)
     for points in (data, patches):
         with pytest.raises(mvsim.UsageError, match=r"N=2000, .* bytes of memory for the objective .* would fit: .*N up to"):
             mvsim.objective("midpoint", mvsim.Parameters(k=4, N=3), points).loss(c)  # what counts is the size of the data
@@ -192,7 +173,7 @@ def test_objectives_and_tests_that_do_not_fit_are_refused_with_what_would(monkey
 def test_a_run_that_does_not_sum_all_pairs_is_not_refused_for_their_tables(options, monkeypatch):
     p = mvsim.Parameters(k=4, m=2, N=2000)
     between = 0.5 * (required_bytes(p, mixes=False, integrator="gd") + required_bytes(p, mixes=True, integrator="gd"))
-    monkeypatch.setattr("mvsim.base.free_memory.available_bytes", lambda: between)
+    monkeypatch.setattr("mvsim.multi_view.memory.available_bytes", lambda: between)
     run = {"method": "mixup", "integrator": "gd", "eta": 1.0, "t_end": 1.0, "n_test": 2}
     mvsim.simulate(p, **run, **options)
     with pytest.raises(mvsim.UsageError, match="bytes"):
@@ -205,7 +186,7 @@ def test_given_points_count_as_they_are(monkeypatch):
     data = mvsim.Dataset.from_patches(mvsim.sample_dataset(p, 0).labels, mvsim.sample_dataset(p, 0).to_patches())
     needs = [required_bytes(sized, mixes=True, integrator="gd") for sized in (p, data.sized(p))]
     assert needs[0] < needs[1]
-    monkeypatch.setattr("mvsim.base.free_memory.available_bytes", lambda: sum(needs) / 2.0)
+    monkeypatch.setattr("mvsim.multi_view.memory.available_bytes", lambda: sum(needs) / 2.0)
     mvsim.simulate(p, **options)
     with pytest.raises(mvsim.UsageError, match="bytes"):
         mvsim.simulate(p, data=data, **options)

@@ -6,7 +6,7 @@ import time
 from typing import NamedTuple
 
 import mvsim
-from mvsim.numerics.devices import Device
+from mvsim.multi_view.kernels.array.device import Device
 
 
 class Work(NamedTuple):

@@ -8,8 +8,9 @@ import numpy as np
 
 import mvsim
 from mvsim.flow import INTEGRATORS, State
-from mvsim.multi_view.diagnostics import active_neurons, active_threshold, own_correlations, total_correlation
+from mvsim.multi_view.diagnostics import active_neurons, own_correlations, total_correlation
 from mvsim.multi_view.objectives import Objective
+from mvsim.multi_view.thresholds import entered_B
 from mvsim.papers.midpoint_mixup.section_3.sample import own_only
 from mvsim.runs.simulation.field import field_of
 
@@ -38,7 +39,7 @@ class BothActive(NamedTuple):
 def both_active(parameters: mvsim.Parameters, seed: int) -> BothActive | None:
     """Train under Midpoint Mixup until B_{y,l} has a neuron for every class and view; None if it has not by `LAST`."""
     objective = mvsim.objective("midpoint", parameters, mvsim.sample_dataset(parameters, seed))
-    threshold = active_threshold(parameters, mixes=True)
+    threshold = entered_B(parameters, mixes=True)
     start = State(0, 0.0, mvsim.initial_correlations(parameters, seed))
     for visit in INTEGRATORS["flow"](field_of(objective), RTOL).trajectory(start, LAST):
         if active_neurons(visit.state.c, threshold).any(axis=1).all():
@@ -81,7 +82,7 @@ def branches(parameters: mvsim.Parameters, seed: int, gap: float, t_end: float) 
     start = both_active(parameters, seed)
     if start is None:
         return None
-    data, threshold = mvsim.sample_dataset(parameters, seed), active_threshold(parameters, mixes=True)
+    data, threshold = mvsim.sample_dataset(parameters, seed), entered_B(parameters, mixes=True)
     c = opened(start.c, gap)
     if not active_neurons(c, threshold).any(axis=1).all():
         return None

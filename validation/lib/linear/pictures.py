@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from mvsim.judging.status_of_interval import clopper_pearson
+from mvsim.judging.probability import clopper_pearson
 from mvsim.pictures.style import MARK, METHODS, colour_of_k, styled
 
 TIMES = 1e13

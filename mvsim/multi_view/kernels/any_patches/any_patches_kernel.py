@@ -19,10 +19,11 @@ from mvsim.losses.points import Batch
 from mvsim.multi_view.activations import Activation
 from mvsim.multi_view.data import Dataset, PatchDataset
 from mvsim.multi_view.kernels.any_patches import loops as compiled
-from mvsim.multi_view.kernels.base import Evaluation, Kernel
+from mvsim.multi_view.kernels.base import Kernel
+from mvsim.multi_view.kernels.evaluation import Evaluation
 from mvsim.multi_view.kernels.jit.threads import run_ranges, threads_for
-from mvsim.multi_view.kernels.pieces import BATCH_BYTES, CACHED, LEAST_WIDTH, MOST_WIDTH
 from mvsim.multi_view.parameters import Parameters
+from mvsim.multi_view.piece_sizes import BATCH_BYTES, CACHED, LEAST_WIDTH, MOST_WIDTH
 
 
 class AnyPatchesKernel(Kernel):

@@ -25,14 +25,9 @@ from mvsim.multi_view.kernels.jit.loops.activation import mixed_bend, mixed_slop
 class Mixtures(NamedTuple):
     """Mixed points share (x_near + ratio x_far), one entry of each array for each.
 
-    Attributes
-    ----------
-    near, far : numpy.ndarray
-        Indices of the two points.
-    ratio, share : numpy.ndarray
-        See above.
-    value_weight, rest_weight, slope_weight : numpy.ndarray
-        See `mvsim.multi_view.activations.Activation.mixture_weights`.
+    near, far: Indices of the two points.
+    ratio, share: See above.
+    value_weight, rest_weight, slope_weight: See `mvsim.multi_view.activations.Activation.mixture_weights`.
     """
 
     near: np.ndarray
@@ -47,14 +42,9 @@ class Mixtures(NamedTuple):
 class Patches(NamedTuple):
     """The points, and in which parts a loop goes through them.
 
-    Attributes
-    ----------
-    point, feature, rows : numpy.ndarray
-        Row n holds the coefficients of feature[n] in the patches of point[n].
-    blocks : numpy.ndarray
-        (B, 6) i0, i1, n0, n1, e0, e1: the pairs e0 .. e1 - 1 mix points i0 .. i1 - 1, whose rows are n0 .. n1 - 1.
-    width : int
-        Patches at a time.
+    point, feature, rows  Row n holds the coefficients of feature[n] in the patches of point[n].
+    blocks                (B, 6) i0, i1, n0, n1, e0, e1: the pairs e0 .. e1 - 1 mix points i0 .. i1 - 1, whose rows are n0 .. n1 - 1.
+    width                 Patches at a time.
     """
 
     point: np.ndarray

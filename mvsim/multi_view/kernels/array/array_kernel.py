@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from mvsim.losses import Points, PointwiseLoss
+from mvsim.losses import AllPairs, CrossEntropy, Points, PointwiseLoss, Unmixed
 from mvsim.multi_view.activations import Activation
 from mvsim.multi_view.data import Dataset
-from mvsim.multi_view.kernels.array.network import SharedNoiseNetwork, outputs_on_data
+from mvsim.multi_view.kernels.array.device import Device, gpu, host
+from mvsim.multi_view.kernels.array.network import SharedNoiseNetwork
 from mvsim.multi_view.kernels.array.patches import PatchNetwork
-from mvsim.multi_view.kernels.base import Evaluation, Kernel
-from mvsim.multi_view.kernels.sums import GenericSum, LossSum
+from mvsim.multi_view.kernels.base import Kernel
+from mvsim.multi_view.kernels.evaluation import Evaluation
+from mvsim.multi_view.kernels.shared_noise.hessian_of_points import stiff_hessian_of_points
+from mvsim.multi_view.kernels.sums import GenericSum, LossSum, NeuronSum, WholeSum, neuron_sum
 from mvsim.multi_view.parameters import Parameters
 from mvsim.numerics.arrow_matrix import Curvature
-from mvsim.numerics.devices import Device, gpu, host
 
 
 class ArrayPatchesKernel(Kernel):
@@ -48,11 +50,8 @@ class ArrayPatchesKernel(Kernel):
         device = self.device
         return _OnHost(device, self.network.evaluate(device.put(c), points, None if v is None else device.put(v)))
 
-    def outputs_on_data(self, c: Any) -> Any:
-        return outputs_on_data(self.network, self._in_features(c))
-
     def sum_of(self, points: Points, pointwise: PointwiseLoss) -> LossSum:
-        return self.network.fused_sum(points, pointwise) or GenericSum(self.network, points, pointwise)
+        return _SumOnHost(self.device, self.network.fused_sum(points, pointwise) or GenericSum(self.network, points, pointwise))
 
 
 class ArrayKernel(ArrayPatchesKernel):
@@ -64,8 +63,16 @@ class ArrayKernel(ArrayPatchesKernel):
     def _network_of(self, data: Any) -> PatchNetwork | SharedNoiseNetwork:
         return SharedNoiseNetwork(self.device, data, self.m, self.activation)
 
-    def stiff_hessian(self, c: Any, points: Points, pointwise: PointwiseLoss, escaped: Any) -> Curvature | None:
-        return self.network.stiff_hessian(c, points, pointwise, escaped)
+    def stiff_hessian(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss, escaped: np.ndarray) -> Curvature | None:
+        """Return the stiff part of the Hessian of the cross-entropy; None for other losses, for listed pairs and if no neuron ever escapes."""
+        if type(pointwise) is not CrossEntropy or not self.activation.escapes:
+            return None
+        if isinstance(points, AllPairs):
+            return self.network.stiff_hessian_of_pairs(c, points, escaped)
+        if not isinstance(points, Unmixed):
+            return None
+        layout = self.network.layout
+        return stiff_hessian_of_points(self.activation, layout, self.outputs(c)[:, layout.order], c, escaped)
 
 
 class GpuPatchesKernel(ArrayPatchesKernel):
@@ -91,32 +98,32 @@ class GpuKernel(ArrayKernel):
 class _OnHost(Evaluation):
     """An evaluation whose arrays come from a device when they are asked for."""
 
-    def __init__(self, device: Device, there: Evaluation) -> None:
-        self._device, self._there = device, there
+    def __init__(self, device: Device, on_device: Evaluation) -> None:
+        self._device, self._on_device = device, on_device
 
     def batches(self) -> Iterator[Any]:
-        return self._there.batches()
+        return self._on_device.batches()
 
     def targets(self, batch: Any) -> np.ndarray:
-        return self._device.fetch(self._there.targets(batch))
+        return self._device.fetch(self._on_device.targets(batch))
 
     def outputs(self, batch: Any) -> np.ndarray:
-        return self._device.fetch(self._there.outputs(batch))
+        return self._device.fetch(self._on_device.outputs(batch))
 
     def tangents(self, batch: Any) -> np.ndarray:
-        return self._device.fetch(self._there.tangents(batch))
+        return self._device.fetch(self._on_device.tangents(batch))
 
     def pull_back(self, batch: Any, residual: np.ndarray) -> None:
-        self._there.pull_back(batch, self._device.put(residual))
+        self._on_device.pull_back(batch, self._device.put(residual))
 
     def pull_back_tangent(self, batch: Any, residual: np.ndarray, change: np.ndarray) -> None:
-        self._there.pull_back_tangent(batch, self._device.put(residual), self._device.put(change))
+        self._on_device.pull_back_tangent(batch, self._device.put(residual), self._device.put(change))
 
     def gradient(self) -> np.ndarray:
-        return self._device.fetch(self._there.gradient())
+        return self._device.fetch(self._on_device.gradient())
 
     def visited(self, batch: Any) -> Any:
-        return self._there.visited(batch)
+        return self._on_device.visited(batch)
 
     def mean(self, batch: Any, values: np.ndarray) -> float:
         return float(self._device.fetch(batch.weight) @ values)
@@ -124,3 +131,23 @@ class _OnHost(Evaluation):
     def weighted(self, batch: Any, residual: np.ndarray) -> np.ndarray:
         weighted: np.ndarray = self._device.fetch(batch.weight) * residual
         return weighted
+
+
+class _SumOnHost:
+    """A sum whose correlations go to a device, and whose results come from there."""
+
+    def __init__(self, device: Device, on_device: WholeSum) -> None:
+        self._device, self._on_device = device, on_device
+
+    def loss(self, c: np.ndarray) -> float:
+        return self._on_device.loss(self._device.put(c))
+
+    def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
+        loss, gradient = self._on_device.loss_and_gradient(self._device.put(c))
+        return loss, self._device.fetch(gradient)
+
+    def hessian_vector_product(self, c: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return self._device.fetch(self._on_device.hessian_vector_product(self._device.put(c), self._device.put(v)))
+
+    def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
+        return neuron_sum(self, c, neurons)

@@ -11,23 +11,17 @@ from typing import Any
 
 import numpy as np
 
+from mvsim.multi_view.kernels.array.device import Device
 from mvsim.multi_view.kernels.shared_noise.layout import Layout
-from mvsim.numerics.devices import Device
 
 
 class ByClass:
     """The signal by class, and the two ways between places of classes and another order of points, the slots.
 
-    Attributes
-    ----------
-    classes, views, patches, places : int
-        Lengths of the axes s, l, p and a.
-    signal : array
-        (s, l, p, a) on the device.
-    place_of_point : numpy.ndarray
-        (N,) s places + a, of each point of the layout.
-    low, high : numpy.ndarray
-        (s, l) range of the signal of each feature; low > high where no point has it.
+    classes, views, patches, places: Lengths of the axes s, l, p and a.
+    signal: (s, l, p, a) on the device.
+    place_of_point: (N,) s places + a, of each point of the layout.
+    low, high: (s, l) range of the signal of each feature; low > high where no point has it.
     """
 
     def __init__(self, device: Device, layout: Layout, slot_of_point: np.ndarray, slots: int) -> None:

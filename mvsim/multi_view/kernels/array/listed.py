@@ -9,9 +9,9 @@ import numpy as np
 from mvsim.losses import Points
 from mvsim.losses.points import Batch, soft_labels
 from mvsim.multi_view.activations import Activation
-from mvsim.multi_view.kernels.array.terms import TermSums
+from mvsim.multi_view.kernels.array.device import Device
+from mvsim.multi_view.kernels.array.term_sums import TermSums
 from mvsim.multi_view.kernels.shared_noise.layout import Layout, listed_terms
-from mvsim.numerics.devices import Device
 
 
 class Piece(NamedTuple):

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import cached_property
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from mvsim.losses import AllPairs, CrossEntropy, Points, PointwiseLoss, Unmixed
+from mvsim.losses import AllPairs, CrossEntropy, Points, PointwiseLoss
 from mvsim.multi_view.activations import Activation
 from mvsim.multi_view.data import SharedNoiseDataset
+from mvsim.multi_view.kernels.array.array_hessian import StiffHessianOfPairs
+from mvsim.multi_view.kernels.array.array_hessian_parts import Escaped
+from mvsim.multi_view.kernels.array.device import Device
+from mvsim.multi_view.kernels.array.exponential_sums import PairSoftmax
 from mvsim.multi_view.kernels.array.listed import Listed, Piece
 from mvsim.multi_view.kernels.array.pairs import Adjoint, Pairs, Tile
-from mvsim.multi_view.kernels.array.softmax import PairSoftmax
-from mvsim.multi_view.kernels.array.stiff_hessian.escaped import Escaped
-from mvsim.multi_view.kernels.array.stiff_hessian.of_pairs import StiffHessianOfPairs
-from mvsim.multi_view.kernels.array.stiff_hessian.of_points import stiff_hessian_of_points
-from mvsim.multi_view.kernels.array.stiff_hessian.whole import Points as LaidOutPoints
-from mvsim.multi_view.kernels.base import Evaluation
+from mvsim.multi_view.kernels.evaluation import Evaluation
 from mvsim.multi_view.kernels.shared_noise.layout import Layout
-from mvsim.multi_view.kernels.sums import GenericSum, LossSum, Network, NeuronSum, neuron_sum
+from mvsim.multi_view.kernels.sums import GenericSum, WholeSum
 from mvsim.numerics.arrow_matrix import Curvature
-from mvsim.numerics.devices import Device
-from mvsim.numerics.namespaces import namespace_of
 
 
 class SharedNoiseNetwork:
@@ -35,7 +31,7 @@ class SharedNoiseNetwork:
         self.features = self.layout.features
         self.patterns = device.put(self.layout.patterns)
         self._pairs: dict[AllPairs, Pairs] = {}
-        self._softmax: dict[AllPairs, LossSum] = {}
+        self._softmax: dict[AllPairs, WholeSum] = {}
         self._stiff: dict[AllPairs, StiffHessianOfPairs] = {}
         self._listed: tuple[Points, Listed] | None = None
 
@@ -65,7 +61,7 @@ class SharedNoiseNetwork:
             self._listed = points, Listed(self.device, self.layout, self.activation, points, self.m)
         return self._listed[1]
 
-    def fused_sum(self, points: Points, pointwise: PointwiseLoss) -> LossSum | None:
+    def fused_sum(self, points: Points, pointwise: PointwiseLoss) -> WholeSum | None:
         """Return the sum by exponentials for the cross-entropy of all pairs, else None."""
         if not isinstance(points, AllPairs) or type(pointwise) is not CrossEntropy:
             return None
@@ -73,29 +69,12 @@ class SharedNoiseNetwork:
             self._softmax[points] = SoftmaxSum(self, points)
         return self._softmax[points]
 
-    def stiff_hessian(self, c: Any, points: Points, pointwise: PointwiseLoss, escaped: Any) -> Curvature | None:
-        """Return the stiff part of the Hessian of the cross-entropy; None for other losses, for listed pairs and if no neuron ever escapes."""
-        stiff = self._stiff_hessians.get(type(points))
-        if stiff is None or type(pointwise) is not CrossEntropy or self.activation.escape is None:
-            return None
-        return stiff(c, points, Escaped(self.activation.elementwise(self.device.xp), self.patterns, c, escaped), escaped)
-
-    @cached_property
-    def _stiff_hessians(self) -> dict[type[Points], Callable[..., Curvature]]:
-        return {Unmixed: self._stiff_hessian_of_points, AllPairs: self._stiff_hessian_of_pairs}
-
-    def _stiff_hessian_of_points(self, c: Any, points: Points, neurons: Escaped, escaped: Any) -> Curvature:
-        in_layout = self.device.xp.take(outputs_on_data(self, c), self._points.order, axis=1)
-        return stiff_hessian_of_points(self._points, c, escaped, neurons, in_layout)
-
-    def _stiff_hessian_of_pairs(self, c: Any, points: AllPairs, neurons: Escaped, escaped: Any) -> Curvature:
+    def stiff_hessian_of_pairs(self, c: np.ndarray, points: AllPairs, escaped: np.ndarray) -> Curvature:
+        """Return the stiff part of the Hessian of the cross-entropy at c (k, m, F), on the host; ``escaped`` (k, m) are the neurons."""
         if points not in self._stiff:
             self._stiff[points] = StiffHessianOfPairs(self.pairs_of(points))
-        return self._stiff[points].at(self.columns(c), neurons)
-
-    @cached_property
-    def _points(self) -> LaidOutPoints:
-        return LaidOutPoints(self.device, self.layout)
+        at = self.device.put(c)
+        return self._stiff[points].at(self.columns(at), Escaped(self.device, self.activation, self.patterns, at, self.device.put(escaped)))
 
     def columns(self, c: Any) -> Any:
         """Return (k, m, F + G): correlations c (k, m, F) with the features, then pre-activations of the noise patterns."""
@@ -106,12 +85,6 @@ class SharedNoiseNetwork:
         """Return (k, m, F): derivatives by c, for those by columns."""
         xp, F = self.device.xp, self.features
         return by_columns[:, :, :F] + xp.matmul(by_columns[:, :, F:], self.patterns)
-
-
-def outputs_on_data(network: Network, c: Any) -> Any:
-    """Return (k, N): the outputs on the points of the data in their order, in which single points are visited."""
-    evaluation = network.evaluate(c, Unmixed())
-    return namespace_of(c).concat([evaluation.outputs(batch) for batch in evaluation.batches()], axis=1)
 
 
 class _OfPairs(Evaluation):
@@ -211,7 +184,3 @@ class SoftmaxSum:
     def hessian_vector_product(self, c: Any, v: Any) -> Any:
         """Return the derivative of the gradient along v, (k, m, F), from the outputs."""
         return self._generic.hessian_vector_product(c, v)
-
-    def of_neurons(self, c: Any, neurons: Any) -> NeuronSum:
-        """Return the sum as a function of some neurons."""
-        return neuron_sum(self, c, neurons)

@@ -24,22 +24,18 @@ import numpy as np
 from mvsim.losses import AllPairs
 from mvsim.multi_view.activations import Activation
 from mvsim.multi_view.kernels.array.by_class import ByClass
-from mvsim.multi_view.kernels.array.moments import MomentTable
-from mvsim.multi_view.kernels.array.tables import DirectTable
-from mvsim.multi_view.kernels.array.terms import TermSums
+from mvsim.multi_view.kernels.array.device import Device
+from mvsim.multi_view.kernels.array.moment_tables import MomentTable
+from mvsim.multi_view.kernels.array.neuron_tables import DirectTable
+from mvsim.multi_view.kernels.array.term_sums import TermSums
 from mvsim.multi_view.kernels.shared_noise.layout import Layout, Terms, block_terms, noise_terms, plan_pairs, signal_terms
-from mvsim.numerics.devices import Device
 
 
 class Values(NamedTuple):
     """What outputs of pairs are sums of, or derivatives by it.
 
-    Attributes
-    ----------
-    U, V : array
-        (k, G, slots); where the pairs are symmetric V is U.
-    terms : array
-        (k, B + E): noise on noise of each block of two patterns, then the corrections of extra pairs.
+    U, V   (k, G, slots); where the pairs are symmetric V is U.
+    terms  (k, B + E): noise on noise of each block of two patterns, then the corrections of extra pairs.
     """
 
     U: Any
@@ -51,28 +47,16 @@ class Values(NamedTuple):
 class Tile:
     """Some pairs: first places of one pattern with all second points. All pairs of a tile are (h, a, b), b fastest.
 
-    Attributes
-    ----------
-    pattern : int
-        g, of the first points.
-    rows : slice
-        Slots of the first points.
-    blocks : slice
-        The blocks (g, h), for all second patterns h.
-    from_pattern : int
-        The first of these.
-    first_points, second_points : numpy.ndarray
-        (a,) and (h, b) original indices; those of some point where a slot has none.
-    weight : array
-        (n,) weight in the mean over all pairs; 0 for pairs that are not visited, and where a slot has no point.
-    extra : array
-        (e,) which of the pairs have corrections.
-    extra_pairs : numpy.ndarray
-        (e,) which of the extra pairs of the plan these are.
-    extra_terms : array
-        (e,) where their corrections stand in `Values.terms`.
-    correction : array
-        (n,) the place of each pair among the corrections of this tile, e for none.
+    pattern: g, of the first points.
+    rows: Slots of the first points.
+    blocks: The blocks (g, h), for all second patterns h.
+    from_pattern: The first of these.
+    first_points, second_points: (a,) and (h, b) original indices; those of some point where a slot has none.
+    weight: (n,) weight in the mean over all pairs; 0 for pairs that are not visited, and where a slot has no point.
+    extra: (e,) which of the pairs have corrections.
+    extra_pairs: (e,) which of the extra pairs of the plan these are.
+    extra_terms: (e,) where their corrections stand in `Values.terms`.
+    correction: (n,) the place of each pair among the corrections of this tile, e for none.
     """
 
     pattern: int

@@ -17,9 +17,9 @@ import numpy as np
 from mvsim.losses import Points, PointwiseLoss
 from mvsim.multi_view.activations import Activation
 from mvsim.multi_view.data import Dataset
-from mvsim.multi_view.kernels.base import Evaluation
-from mvsim.multi_view.kernels.sums import LossSum
-from mvsim.numerics.devices import Device
+from mvsim.multi_view.kernels.array.device import Device
+from mvsim.multi_view.kernels.evaluation import Evaluation
+from mvsim.multi_view.kernels.sums import WholeSum
 
 
 class Patches(NamedTuple):
@@ -53,7 +53,7 @@ class PatchNetwork:
         """Evaluate the network at c (k, m, F), and along v if it is given; all arrays are on the device."""
         return _Evaluation(self, c, points, v)
 
-    def fused_sum(self, points: Points, pointwise: PointwiseLoss) -> LossSum | None:
+    def fused_sum(self, points: Points, pointwise: PointwiseLoss) -> WholeSum | None:
         """Return None: there is no other way than the generic sum."""
         return None
 

@@ -15,13 +15,12 @@ from numba.core import event
 from numba.core.caching import FunctionCache, NullCache
 
 import mvsim.multi_view.activations
-import mvsim.multi_view.kernels
-from mvsim.base.signals import signals_deferred
+from mvsim.base.signals import defer_signals
 
 SUMS = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 """Options of loops that sum over neurons or patches. Sums vectorise only if they may be reassociated; NaN and infinity keep their meaning."""
 
-ROOTS = [Path(folder) for package in (mvsim.multi_view.activations, mvsim.multi_view.kernels) for folder in package.__path__]
+ROOTS = [Path(mvsim.multi_view.activations.__file__).parent, Path(__file__).parents[1]]
 """Every function that a compiled function can call stands in a file below these folders."""
 
 
@@ -113,7 +112,7 @@ def _uninterrupted(compile_for: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(compile_for)
     def deferred(signature: Any) -> Any:
-        with signals_deferred():
+        with defer_signals():
             return compile_for(signature)
 
     return deferred

@@ -1,8 +1,7 @@
 """Points with a single patch: outputs are matrix products.
 
-=========  ========================================================================================
-`kernel`   the network on mixed points, for any activation
-`softmax`  the cross-entropy of all pairs and its derivatives, if the activation is the identity
-`memory`   how much memory it takes
-=========  ========================================================================================
+==================  ========================================================================================
+`one_patch_kernel`  the network on mixed points, for any activation
+`linear_pairs`      the cross-entropy of all pairs and its derivatives, if the activation is the identity
+==================  ========================================================================================
 """

@@ -8,7 +8,7 @@ matrix Z, which has at most twice as many entries in a row as a point has featur
     pull-back         (D R'(a)) Z            (k m, F)      for D (k, n) (Calculation A.6 with one patch)
 
 If R(z) = z the outputs are linear in z too, and the cross-entropy of all pairs needs no vector z at all: see
-`mvsim.multi_view.kernels.one_patch.softmax`.
+`mvsim.multi_view.kernels.one_patch.linear_pairs`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from mvsim.losses import AllPairs, CrossEntropy, Points, PointwiseLoss
 from mvsim.losses.points import Batch
 from mvsim.multi_view.activations import Activation
 from mvsim.multi_view.data import Dataset
-from mvsim.multi_view.kernels.base import Evaluation, Kernel
+from mvsim.multi_view.kernels.base import Kernel
 from mvsim.multi_view.kernels.by_batches import BatchEvaluation
-from mvsim.multi_view.kernels.one_patch.softmax import AllPairsSoftmax
-from mvsim.multi_view.kernels.pieces import BATCH_BYTES
+from mvsim.multi_view.kernels.evaluation import Evaluation
+from mvsim.multi_view.kernels.one_patch.linear_pairs import AllPairsSoftmax
 from mvsim.multi_view.kernels.sums import LossSum
 from mvsim.multi_view.parameters import Parameters
+from mvsim.multi_view.piece_sizes import BATCH_BYTES
 
 
 class OnePatchKernel(Kernel):
@@ -56,7 +57,7 @@ class OnePatchKernel(Kernel):
         if not (self.activation.linear and type(pointwise) is CrossEntropy and isinstance(points, AllPairs)):
             return None
         if points not in self._fused:
-            self._fused[points] = AllPairsSoftmax(self, points, pointwise)
+            self._fused[points] = AllPairsSoftmax(self, self.x, self.labels, points, pointwise)
         return self._fused[points]
 
 

@@ -8,13 +8,12 @@ from functools import cached_property
 import numpy as np
 
 from mvsim.losses import AllPairs
-from mvsim.multi_view.kernels.base import Evaluation
+from mvsim.multi_view.kernels.evaluation import Evaluation
 from mvsim.multi_view.kernels.shared_noise.columns import Columns
 from mvsim.multi_view.kernels.shared_noise.layout import Layout, PairBlocks, PairPlan, plan_pairs
 from mvsim.multi_view.kernels.shared_noise.sums_by_moments import MomentSums
 from mvsim.multi_view.kernels.shared_noise.sums_direct import DirectSums, Neurons
 from mvsim.multi_view.kernels.shared_noise.tables import Block, Derivatives, Values
-from mvsim.numerics.blas_threads import one_blas_thread
 
 
 class PairsOfPoints:
@@ -93,8 +92,7 @@ class _Evaluation(Evaluation):
                 pairs.sums.values(y0, y1, self._columns_at_c, self._values)
                 pairs.sums.tangents(y0, y1, self._columns_at_c, self._moves, self._tangents)
 
-        with one_blas_thread():
-            pairs.neurons.run(forward)
+        pairs.neurons.run(forward)
 
     def batches(self) -> Iterator[Block]:
         return iter(self._pairs.written_out)
@@ -121,7 +119,6 @@ class _Evaluation(Evaluation):
 
     def gradient(self) -> np.ndarray:
         pairs, columns, D, dD = self._pairs, self._columns_at_c, self._D, self._dD
-        with one_blas_thread():
-            if dD is None:
-                return pairs.columns.pulled_back(lambda y0, y1, out: pairs.sums.pull_back(y0, y1, columns, D, out))
-            return pairs.columns.pulled_back(lambda y0, y1, out: pairs.sums.pull_back_tangent(y0, y1, columns, self._moves, D, dD, out))
+        if dD is None:
+            return pairs.columns.pulled_back(lambda y0, y1, out: pairs.sums.pull_back(y0, y1, columns, D, out))
+        return pairs.columns.pulled_back(lambda y0, y1, out: pairs.sums.pull_back_tangent(y0, y1, columns, self._moves, D, dD, out))

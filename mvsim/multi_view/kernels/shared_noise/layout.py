@@ -30,26 +30,15 @@ class Terms(NamedTuple):
 class Layout:
     """A `SharedNoiseDataset` sorted by pattern, with unused patterns dropped.
 
-    Attributes
-    ----------
-    order : numpy.ndarray
-        (N,): sorted position -> original index.
-    labels, pattern : numpy.ndarray
-        (N,) of the sorted points.
-    start : numpy.ndarray
-        (G + 1,): points start[g] .. start[g + 1] - 1 have pattern g.
-    patterns : numpy.ndarray
-        (G, F) noise vectors.
-    feature_class : numpy.ndarray
-        (F,) class of each feature; features of one class stand together, classes in their order.
-    feature : numpy.ndarray
-        (N, S) feature in each of the S signal patches.
-    signal : numpy.ndarray
-        (N, S) its coefficient.
-    position : numpy.ndarray
-        (N, S) its patch.
-    P : int
-        Patches per point.
+    order            (N,): sorted position -> original index.
+    labels, pattern  (N,) of the sorted points.
+    start            (G + 1,): points start[g] .. start[g + 1] - 1 have pattern g.
+    patterns         (G, F) noise vectors.
+    feature_class    (F,) class of each feature; features of one class stand together, classes in their order.
+    feature          (N, S) feature in each of the S signal patches.
+    signal           (N, S) its coefficient.
+    position         (N, S) its patch.
+    P                Patches per point.
     """
 
     order: np.ndarray
@@ -154,22 +143,13 @@ class Meetings(NamedTuple):
 class PairPlan:
     """All pairs at one lam, in blocks of two patterns.
 
-    Attributes
-    ----------
-    lam : float
-        Weight of the first point.
-    symmetric : bool
-        lam = 1/2: only i <= j is visited.
-    blocks : numpy.ndarray
-        (B, 2) patterns (g, h) of the first and second point.
-    repeats : float
-        P - 2 S, how often noise meets noise in a pair without coincidences (negative if P < 2 S; the corrections make up for it).
-    extra_pairs : numpy.ndarray
-        (E, 2) pairs with coinciding signal patches, sorted by block.
-    extra_start : numpy.ndarray
-        (B + 1,) ranges of extra_pairs.
-    meetings : Meetings
-        The coincidences themselves.
+    lam          Weight of the first point.
+    symmetric    lam = 1/2: only i <= j is visited.
+    blocks       (B, 2) patterns (g, h) of the first and second point.
+    repeats      P - 2 S, how often noise meets noise in a pair without coincidences (negative if P < 2 S; the corrections make up for it).
+    extra_pairs  (E, 2) pairs with coinciding signal patches, sorted by block.
+    extra_start  (B + 1,) ranges of extra_pairs.
+    meetings     The coincidences themselves.
     """
 
     lam: float
@@ -184,14 +164,9 @@ class PairPlan:
 class PairBlocks(NamedTuple):
     """A `PairPlan` as the compiled loops over blocks of pairs take it.
 
-    Attributes
-    ----------
-    blocks, repeats, extra_start, extra_pairs, lam, symmetric
-        See `PairPlan`.
-    start, labels
-        See `Layout`.
-    weight : float
-        1 / N^2, the weight of one ordered pair.
+    blocks, repeats, extra_start, extra_pairs, lam, symmetric: See `PairPlan`.
+    start, labels: See `Layout`.
+    weight: 1 / N^2, the weight of one ordered pair.
     """
 
     blocks: np.ndarray
@@ -223,16 +198,10 @@ class PairBlocks(NamedTuple):
 class Corrections(NamedTuple):
     """What corrects pairs with coinciding signal patches, as the loops of `loops.coincidences` take it.
 
-    Attributes
-    ----------
-    own_pair : numpy.ndarray
-        (N,) place of the pair (i, i) among the terms.
-    pattern : numpy.ndarray
-        See `Layout`.
-    block_of_extra : numpy.ndarray
-        (E,) block of each extra pair.
-    given_back : numpy.ndarray
-        (E,) how many noise-on-noise patches its coincidences give back.
+    own_pair        (N,) place of the pair (i, i) among the terms.
+    pattern         See `Layout`.
+    block_of_extra  (E,) block of each extra pair.
+    given_back      (E,) how many noise-on-noise patches its coincidences give back.
     """
 
     own_pair: np.ndarray

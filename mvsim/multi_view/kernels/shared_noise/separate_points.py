@@ -9,15 +9,11 @@ import numpy as np
 
 from mvsim.losses import ListedPairs, Unmixed
 from mvsim.losses.points import soft_labels
-from mvsim.multi_view.kernels.base import Evaluation
+from mvsim.multi_view.kernels.evaluation import Evaluation
 from mvsim.multi_view.kernels.shared_noise.columns import Columns
 from mvsim.multi_view.kernels.shared_noise.layout import Layout
-from mvsim.multi_view.kernels.shared_noise.listed_outputs import ListedOutputs
-from mvsim.multi_view.kernels.shared_noise.single_outputs import DirectOutputs, MomentOutputs
+from mvsim.multi_view.kernels.shared_noise.point_outputs import Part, parts_of_listed_pairs, parts_of_single_points
 from mvsim.multi_view.kernels.shared_noise.sums_direct import Neurons
-from mvsim.numerics.blas_threads import one_blas_thread
-
-Outputs = DirectOutputs | MomentOutputs | ListedOutputs
 
 
 class Whole(NamedTuple):
@@ -28,71 +24,62 @@ class Whole(NamedTuple):
     targets: np.ndarray
 
 
-class SinglePoints:
-    """The points of the data, sorted by noise pattern."""
+class SeparatePoints:
+    """Points in one batch, whose outputs are sums of parts."""
 
-    def __init__(self, layout: Layout, neurons: Neurons, columns: Columns, points: Unmixed) -> None:
-        self._neurons, self._columns = neurons, columns
-        order = neurons.moment_order
-        self._outputs = DirectOutputs(layout, neurons) if order is None else MomentOutputs(layout, neurons, order)
-        self._whole = Whole(layout.order, layout.order, soft_labels(neurons.k, layout.labels, layout.labels, 1.0))
+    def __init__(self, neurons: Neurons, columns: Columns, parts: list[Part], whole: Whole, words: str) -> None:
+        self.neurons, self.columns, self.parts, self.whole, self._words = neurons, columns, parts, whole, words
 
-    def describe(self) -> str:
-        """Say in words which algorithm this is."""
-        return f"shared noise, neurons summed {self._neurons.how}"
+    @classmethod
+    def single(cls, layout: Layout, neurons: Neurons, columns: Columns, points: Unmixed) -> SeparatePoints:
+        """Return the points of the data, sorted by noise pattern."""
+        whole = Whole(layout.order, layout.order, soft_labels(neurons.k, layout.labels, layout.labels, 1.0))
+        return cls(neurons, columns, parts_of_single_points(layout, neurons), whole, f"shared noise, neurons summed {neurons.how}")
 
-    def evaluate(self, c: np.ndarray, v: np.ndarray | None) -> Evaluation:
-        """Evaluate the network at c (k, m, F), and along v if it is given."""
-        return _Evaluation(self._neurons, self._columns, self._outputs, self._whole, c, v)
-
-
-class ListedMixtures:
-    """Given mixed points, in their order."""
-
-    def __init__(self, layout: Layout, neurons: Neurons, columns: Columns, points: ListedPairs) -> None:
-        self._neurons, self._columns = neurons, columns
-        self._outputs = ListedOutputs(layout, points, neurons)
-        self._whole = Whole(points.first, points.second, soft_labels(neurons.k, *self._outputs.labels, points.lam))
+    @classmethod
+    def listed(cls, layout: Layout, neurons: Neurons, columns: Columns, points: ListedPairs) -> SeparatePoints:
+        """Return given mixed points, in their order."""
+        labels, place = layout.labels, np.argsort(layout.order)
+        targets = soft_labels(neurons.k, labels[place[points.first]], labels[place[points.second]], points.lam)
+        whole, words = Whole(points.first, points.second, targets), f"shared noise, {len(points.first)} mixed points, neurons summed one by one"
+        return cls(neurons, columns, parts_of_listed_pairs(layout, neurons, points), whole, words)
 
     def describe(self) -> str:
         """Say in words which algorithm this is."""
-        return f"shared noise, {len(self._whole.first)} mixed points, neurons summed one by one"
+        return self._words
 
     def evaluate(self, c: np.ndarray, v: np.ndarray | None) -> Evaluation:
         """Evaluate the network at c (k, m, F), and along v if it is given."""
-        return _Evaluation(self._neurons, self._columns, self._outputs, self._whole, c, v)
+        return _Evaluation(self, c, v)
 
 
 class _Evaluation(Evaluation):
     """Outputs are formed at once, in one call for each range of classes; what is pulled back waits until the gradient is asked for."""
 
-    def __init__(self, neurons: Neurons, columns: Columns, outputs: Outputs, whole: Whole, c: np.ndarray, v: np.ndarray | None) -> None:
-        self._neurons, self._columns, self._of, self._whole = neurons, columns, outputs, whole
-        self._columns_at_c = columns.buffer
-        self._g = np.empty(whole.targets.shape)
+    def __init__(self, points: SeparatePoints, c: np.ndarray, v: np.ndarray | None) -> None:
+        self._of, columns, shape = points, points.columns, points.whole.targets.shape
+        self._columns_at_c, self._g = columns.buffer, np.empty(shape)
         self._change: np.ndarray | None = None
         fill = columns.filling(c, self._columns_at_c)
-        if v is None:
-
-            def forward(y0: int, y1: int) -> None:
-                fill(y0, y1)
-                outputs.values(y0, y1, self._columns_at_c, self._g)
-
-        else:
-            self._moves, self._dg = np.empty(columns.shape), np.empty(whole.targets.shape)
+        if v is not None:
+            self._moves, self._dg = np.empty(columns.shape), np.empty(shape)
             fill_moves = columns.filling(v, self._moves)
 
-            def forward(y0: int, y1: int) -> None:
-                fill(y0, y1)
+        def forward(y0: int, y1: int) -> None:
+            fill(y0, y1)
+            self._g[y0:y1] = 0.0
+            for part in points.parts:
+                part.values(y0, y1, self._columns_at_c, self._g)
+            if v is not None:
                 fill_moves(y0, y1)
-                outputs.values(y0, y1, self._columns_at_c, self._g)
-                outputs.tangents(y0, y1, self._columns_at_c, self._moves, self._dg)
+                self._dg[y0:y1] = 0.0
+                for part in points.parts:
+                    part.tangents(y0, y1, self._columns_at_c, self._moves, self._dg)
 
-        with one_blas_thread():
-            neurons.run(forward)
+        points.neurons.run(forward)
 
     def batches(self) -> Iterator[Whole]:
-        yield self._whole
+        yield self._of.whole
 
     def targets(self, batch: Whole) -> np.ndarray:
         return batch.targets
@@ -112,13 +99,17 @@ class _Evaluation(Evaluation):
         self._residual, self._change = residual, change
 
     def gradient(self) -> np.ndarray:
-        of, columns, residual, change = self._of, self._columns_at_c, self._residual, self._change
-        with one_blas_thread():
-            if change is None:
-                return self._columns.pulled_back(lambda y0, y1, out: of.pull_back(y0, y1, columns, residual, out))
-            return self._columns.pulled_back(lambda y0, y1, out: of.pull_back_tangent(y0, y1, columns, self._moves, residual, change, out))
+        def backward(y0: int, y1: int, out: np.ndarray) -> None:
+            for part in self._of.parts:
+                if self._change is None:
+                    part.pull_back(y0, y1, self._columns_at_c, self._residual, out)
+                else:
+                    part.pull_back_tangent(y0, y1, self._columns_at_c, self._moves, self._residual, self._change, out)
+
+        return self._of.columns.pulled_back(backward)
 
     def mean(self, batch: Whole, values: np.ndarray) -> float:
+        """Return the mean: all points have the same weight."""
         return float(values.mean())
 
     def weighted(self, batch: Whole, residual: np.ndarray) -> np.ndarray:

@@ -26,35 +26,30 @@ import numpy as np
 from mvsim.losses import AllPairs, CrossEntropy, ListedPairs, Points, PointwiseLoss, Unmixed
 from mvsim.multi_view.activations import Activation
 from mvsim.multi_view.data import SharedNoiseDataset
-from mvsim.multi_view.kernels.base import Evaluation, Kernel
+from mvsim.multi_view.kernels.base import Kernel
+from mvsim.multi_view.kernels.evaluation import Evaluation
 from mvsim.multi_view.kernels.jit.threads import threads_for
 from mvsim.multi_view.kernels.shared_noise.all_pairs import PairsOfPoints
 from mvsim.multi_view.kernels.shared_noise.columns import Columns
+from mvsim.multi_view.kernels.shared_noise.hessian_of_pairs import stiff_hessian_of_pairs
+from mvsim.multi_view.kernels.shared_noise.hessian_of_points import stiff_hessian_of_points
 from mvsim.multi_view.kernels.shared_noise.layout import Layout
-from mvsim.multi_view.kernels.shared_noise.separate_points import ListedMixtures, SinglePoints
+from mvsim.multi_view.kernels.shared_noise.separate_points import SeparatePoints
 from mvsim.multi_view.kernels.shared_noise.softmax_sum import SoftmaxSum
-from mvsim.multi_view.kernels.shared_noise.stiff_hessian.of_pairs import stiff_hessian_of_pairs
-from mvsim.multi_view.kernels.shared_noise.stiff_hessian.of_points import stiff_hessian_of_points
 from mvsim.multi_view.kernels.shared_noise.sums_direct import Neurons
-from mvsim.multi_view.kernels.sums import LossSum, NeuronSum
+from mvsim.multi_view.kernels.sums import GenericSum, LossSum
 from mvsim.multi_view.parameters import Parameters
 from mvsim.numerics.arrow_matrix import Curvature
-from mvsim.numerics.blas_threads import one_blas_thread
 
-POINT_SETS: dict[type[Points], Callable[..., SinglePoints | ListedMixtures | PairsOfPoints]] = {
-    Unmixed: SinglePoints,
-    ListedPairs: ListedMixtures,
+POINT_SETS: dict[type[Points], Callable[..., SeparatePoints | PairsOfPoints]] = {
+    Unmixed: SeparatePoints.single,
+    ListedPairs: SeparatePoints.listed,
     AllPairs: PairsOfPoints,
 }
 """How each kind of points is evaluated."""
 
-FUSED: dict[tuple[type[Points], type[PointwiseLoss]], Callable[..., LossSum]] = {(AllPairs, CrossEntropy): SoftmaxSum}
+FUSED = {(AllPairs, CrossEntropy)}
 """Sums that are faster than the generic one, by what they fuse."""
-
-STIFF_HESSIANS: dict[tuple[type[Points], type[PointwiseLoss]], Callable[..., Curvature]] = {
-    (Unmixed, CrossEntropy): stiff_hessian_of_points,
-    (AllPairs, CrossEntropy): stiff_hessian_of_pairs,
-}
 
 
 class SharedNoiseKernel(Kernel):
@@ -74,9 +69,9 @@ class SharedNoiseKernel(Kernel):
     def _set_neurons(self, neurons: Neurons) -> None:
         self.m, self.neurons = neurons.m, neurons
         self.columns = Columns(self.layout, neurons)
-        self._recurring: dict[Points, SinglePoints | ListedMixtures | PairsOfPoints] = {}
-        self._fused: dict[tuple[Points, tuple[type, type]], LossSum] = {}
-        self._last: tuple[Points, SinglePoints | ListedMixtures | PairsOfPoints] | None = None
+        self._recurring: dict[Points, SeparatePoints | PairsOfPoints] = {}
+        self._softmax_sums: dict[Points, SoftmaxSum] = {}
+        self._last: tuple[Points, SeparatePoints | PairsOfPoints] | None = None
 
     def with_neurons(self, m: int) -> SharedNoiseKernel:
         if m == self.m:
@@ -100,7 +95,7 @@ class SharedNoiseKernel(Kernel):
         with self.columns.given_back():
             return super().outputs(c, points)
 
-    def point_set(self, points: Points) -> SinglePoints | ListedMixtures | PairsOfPoints:
+    def point_set(self, points: Points) -> SeparatePoints | PairsOfPoints:
         """Return what is laid out once for these points."""
         if points.recurs:
             if points not in self._recurring:
@@ -111,55 +106,36 @@ class SharedNoiseKernel(Kernel):
         return self._last[1]
 
     def fused_sum(self, points: Points, pointwise: PointwiseLoss) -> LossSum | None:
-        kinds = type(points), type(pointwise)
-        if kinds in FUSED and (points, kinds) not in self._fused:
-            self._fused[points, kinds] = FUSED[kinds](self, points, pointwise)
-        return self._fused.get((points, kinds))
+        return self._softmax_sum(cast(AllPairs, points)) if (type(points), type(pointwise)) in FUSED else None
 
-    def outputs_in_layout(self, c: np.ndarray) -> np.ndarray:
-        """Return (k, N): the outputs on the points of the data in the order of the layout."""
-        evaluation = self.evaluate(c, Unmixed())
-        return np.concatenate([evaluation.outputs(batch) for batch in evaluation.batches()], axis=1)
+    def _softmax_sum(self, points: AllPairs) -> SoftmaxSum:
+        if points not in self._softmax_sums:
+            generic = GenericSum(self, points, CrossEntropy())
+            self._softmax_sums[points] = SoftmaxSum(self.pairs_of(points), self.activation.nonnegative, generic)
+        return self._softmax_sums[points]
 
     def pairs_of(self, points: AllPairs) -> PairsOfPoints:
         """Return what is laid out once for all pairs."""
         return cast(PairsOfPoints, self.point_set(points))
 
-    def sum_of(self, points: Points, pointwise: PointwiseLoss) -> LossSum:
-        return _OneBlasThread(super().sum_of(points, pointwise))
-
     def stiff_hessian(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss, escaped: np.ndarray) -> Curvature | None:
-        stiff = STIFF_HESSIANS.get((type(points), type(pointwise)))
-        if stiff is None or self.activation.escape is None:
+        """Return the stiff part of the Hessian of the cross-entropy; None for other losses, for listed pairs and if no neuron ever escapes."""
+        stiff = STIFF_HESSIANS.get(type(points))
+        if stiff is None or type(pointwise) is not CrossEntropy or not self.activation.escapes:
             return None
-        with one_blas_thread():
-            return stiff(self, c, points, escaped)
+        return stiff(self, c, points, escaped)
+
+    def _stiff_hessian_of_points(self, c: np.ndarray, points: Unmixed, escaped: np.ndarray) -> Curvature:
+        evaluation = self.evaluate(c, points)
+        outputs = np.concatenate([evaluation.outputs(batch) for batch in evaluation.batches()], axis=1)  # in the order of the layout
+        return stiff_hessian_of_points(self.activation, self.layout, outputs, c, escaped)
+
+    def _stiff_hessian_of_pairs(self, c: np.ndarray, points: AllPairs, escaped: np.ndarray) -> Curvature:
+        return stiff_hessian_of_pairs(self.activation, self.pairs_of(points), self._softmax_sum(points), c, escaped)
 
 
-class _OneBlasThread:
-    """A sum that is computed without threads of BLAS from beginning to end."""
-
-    def __init__(self, of: LossSum) -> None:
-        self._of = of
-
-    def loss(self, c: np.ndarray) -> float:
-        with one_blas_thread():
-            return self._of.loss(c)
-
-    def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
-        with one_blas_thread():
-            return self._of.loss_and_gradient(c)
-
-    def hessian_vector_product(self, c: np.ndarray, v: np.ndarray) -> np.ndarray:
-        with one_blas_thread():
-            return self._of.hessian_vector_product(c, v)
-
-    def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
-        with one_blas_thread():
-            of_neurons = self._of.of_neurons(c, neurons)
-
-        def loss_and_gradient(moving: np.ndarray) -> tuple[float, np.ndarray]:
-            with one_blas_thread():
-                return of_neurons(moving)
-
-        return loss_and_gradient
+STIFF_HESSIANS: dict[type[Points], Callable[..., Curvature]] = {
+    Unmixed: SharedNoiseKernel._stiff_hessian_of_points,
+    AllPairs: SharedNoiseKernel._stiff_hessian_of_pairs,
+}
+"""Those of the cross-entropy."""

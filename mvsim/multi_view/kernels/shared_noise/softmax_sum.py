@@ -4,33 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+<<<<<<< HEAD
 from mvsim.losses import AllPairs, PointwiseLoss
 from mvsim.multi_view.kernels.shared_noise.few_neurons import FewNeurons
+=======
+from mvsim.multi_view.kernels.shared_noise.all_pairs import PairsOfPoints
+>>>>>>> main
 from mvsim.multi_view.kernels.shared_noise.fused import PairGradient
+from mvsim.multi_view.kernels.shared_noise.pair_probability import PairProbability
 from mvsim.multi_view.kernels.shared_noise.pair_softmax import PairSoftmax, loss_and_derivative_of_values
-from mvsim.multi_view.kernels.shared_noise.stiff_hessian.probability import PairProbability
 from mvsim.multi_view.kernels.shared_noise.sums_by_moments import MomentSums
 from mvsim.multi_view.kernels.shared_noise.tables import Derivatives, Exponentials, Values
 from mvsim.multi_view.kernels.sums import GenericSum, NeuronSum, ignoring_absent, neuron_sum, without_neurons
-
-if TYPE_CHECKING:
-    from mvsim.multi_view.kernels.shared_noise.shared_noise_kernel import SharedNoiseKernel
 
 
 class SoftmaxSum:
     """The mean cross-entropy of all pairs."""
 
-    def __init__(self, kernel: SharedNoiseKernel, points: AllPairs, pointwise: PointwiseLoss) -> None:
-        self._pairs, self._neurons, self._columns = kernel.pairs_of(points), kernel.neurons, kernel.columns
+    def __init__(self, pairs: PairsOfPoints, nonnegative: bool, generic: GenericSum) -> None:
+        self._pairs, self._layout, self._neurons, self._columns, self._generic = pairs, pairs.layout, pairs.neurons, pairs.columns, generic
         # Of outputs below 0, sums of exponentials might underflow. Where all labels are alike, a gradient is made of gaps 1 - phi alone, and a
         # difference of sums keeps no digits of them.
-        self._by_exponentials = kernel.activation.nonnegative and len(np.unique(kernel.layout.labels)) > 1
-        self._layout = kernel.layout
-        self._generic = GenericSum(kernel, points, pointwise)
+        self._by_exponentials = nonnegative and len(np.unique(pairs.layout.labels)) > 1
 
     def loss(self, c: np.ndarray) -> float:
         """Return the mean loss."""

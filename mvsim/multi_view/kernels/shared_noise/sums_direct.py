@@ -22,14 +22,9 @@ from mvsim.multi_view.parameters import Parameters
 class Neurons:
     """The activation as the compiled loops take it, and the threads on which they run.
 
-    Attributes
-    ----------
-    activation : tuple
-        As the compiled loops take it.
-    scale : float
-        See `mvsim.multi_view.activations.Activation.scale`.
-    moment_order : int or None
-        See `mvsim.multi_view.activations.Activation.moment_order`.
+    activation    As the compiled loops take it.
+    scale         See `mvsim.multi_view.activations.Activation.scale`.
+    moment_order  See `mvsim.multi_view.activations.Activation.moment_order`.
     """
 
     def __init__(self, parameters: Parameters, threads: int, activation: Activation) -> None:

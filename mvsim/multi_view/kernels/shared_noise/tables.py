@@ -18,12 +18,8 @@ from mvsim.multi_view.kernels.shared_noise.layout import Layout, PairPlan
 class Tables(NamedTuple):
     """Three arrays that describe all pairs. One piece of memory holds first `Values`, then `Exponentials` of them, then `Derivatives`.
 
-    Attributes
-    ----------
-    U, V : numpy.ndarray
-        (k, G, N) signal on noise for the first and second point of a pair; the same array if the pairs are symmetric.
-    terms : numpy.ndarray
-        (k, B + E) noise on noise for each block, then the corrections of the extra pairs.
+    U, V   (k, G, N) signal on noise for the first and second point of a pair; the same array if the pairs are symmetric.
+    terms  (k, B + E) noise on noise for each block, then the corrections of the extra pairs.
     """
 
     U: np.ndarray
@@ -73,22 +69,13 @@ class Derivatives(Tables):
 class Block:
     """The pairs (i, j) with i of pattern g and j of pattern h, as the columns of (k, rows * cols) arrays, j fastest.
 
-    Attributes
-    ----------
-    index, g, h : int
-        Number of the block and its patterns.
-    rows, cols : slice
-        Sorted points i and j.
-    order : numpy.ndarray
-        See `Layout`.
-    weight : numpy.ndarray
-        (rows * cols,) weight of each pair in the mean over all N^2, 0 for those that a symmetric plan does not visit.
-    targets : numpy.ndarray
-        (k, rows * cols) soft labels.
-    extra, extra_column : numpy.ndarray
-        Columns with coinciding signal patches, and where their corrections stand in ``Tables.terms``.
-    repeats : float
-        How often noise meets noise.
+    index, g, h          Number of the block and its patterns.
+    rows, cols           Sorted points i and j.
+    order                See `Layout`.
+    weight               (rows * cols,) weight of each pair in the mean over all N^2, 0 for those that a symmetric plan does not visit.
+    targets              (k, rows * cols) soft labels.
+    extra, extra_column  Columns with coinciding signal patches, and where their corrections stand in ``Tables.terms``.
+    repeats              How often noise meets noise.
     """
 
     index: int

@@ -1,47 +1,14 @@
-"""What a claim is, and how records are searched."""
+"""How claims decide about signs, and how records are searched."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
 from mvsim.judging.verdict import Status, Verdict
 from mvsim.papers.midpoint_mixup.assumptions import noise
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
-
-
-class Claim(NamedTuple):
-    """A claim of the proofs, or a part of one.
-
-    Attributes
-    ----------
-    check : callable
-        Evidence -> Verdict; its docstring has the formula.
-    number : str
-        In the paper: "B.26"; empty of a claim that is not from there.
-    erm, mixing : bool
-        Whether it speaks of losses of single points, and of losses of mixed points.
-    decides : bool
-        Whether it has no hidden constant, so that it holds or is contradicted at one k; the others report the constant of an asymptotic statement.
-    """
-
-    check: Callable[[Evidence], Verdict]
-    number: str = ""
-    erm: bool = False
-    mixing: bool = False
-    decides: bool = False
-
-    def applies(self, mixes: bool) -> bool:
-        """Whether it speaks of a loss that mixes points, or of one that does not."""
-        return self.mixing if mixes else self.erm
-
-    def verdict(self, evidence: Evidence) -> Verdict:
-        """Return the verdict of the check, with the number."""
-        return self.check(evidence).about(self.number)
-
 
 RESOLVED = 0.1
 """Part of the tolerance of a flow, over the largest correlation of a neuron, to which it resolves those that are not own ones."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from mvsim.judging.number_text import times_text
 from mvsim.judging.verdict import Status, Verdict, constant, margin_above
-from mvsim.judging.words import times_text
 from mvsim.multi_view.diagnostics import correct
 from mvsim.papers.midpoint_mixup.claims.base import exceeding, first_records, largest, least, since
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence, Snapshot

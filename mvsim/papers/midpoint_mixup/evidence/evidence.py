@@ -15,6 +15,7 @@ from mvsim.multi_view.data import Dataset, sample_dataset
 from mvsim.multi_view.objectives import Objective, objective
 from mvsim.multi_view.objectives import options_of as options_of_objective
 from mvsim.multi_view.parameters import Deviation, Parameters
+from mvsim.multi_view.thresholds import entered_B
 from mvsim.numerics.logarithms import logarithm
 from mvsim.numerics.random_streams import stream
 from mvsim.papers.midpoint_mixup.evidence.mixed_points import MixedPoints, all_mixed_points, listed_mixed_points
@@ -85,16 +86,16 @@ class Evidence:
         options = {name: saved[name] for name in names if name in saved}
         if "seed" in names:
             options["seed"] = self.run.seed
-        return objective(self.run.method, self.parameters, self.data, "auto", self.threads, **options)
+        return objective(self.run.method, self.parameters, self.data, "auto", self.threads, loss=saved["loss"], **options)
 
     @cached_property
     def regime(self) -> list[Deviation]:
         """The departures of the parameters, the training loss and the stepping from what the theorems assume, formed again."""
         saved = self.run.provenance["integrator"]
         integrator = INTEGRATORS.get(saved["name"])
-        stepping = [] if integrator is None else integrator(field_of(self.objective), saved[integrator.option]).deviations()
+        departures = [] if integrator is None else integrator(field_of(self.objective), saved[integrator.option]).deviations()
         problem = departures_of_problem(self.parameters, given="data" in self.run.provenance["options"])
-        return problem + self.objective.deviations() + stepping
+        return problem + self.objective.deviations() + [Deviation(*each) for each in departures]
 
     @property
     def rtol(self) -> float:
@@ -129,7 +130,7 @@ class Evidence:
     @cached_property
     def threshold(self) -> float:
         """Of B_{y,l}: rho / delta1, 2 rho / delta1 if points are mixed."""
-        return diagnostics.active_threshold(self.parameters, self.mixes)
+        return entered_B(self.parameters, self.mixes)
 
     @property
     def poly_end(self) -> float:

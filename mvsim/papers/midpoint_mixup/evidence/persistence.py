@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from mvsim.judging.number_text import fold_text
 from mvsim.judging.verdict import Status
-from mvsim.judging.words import fold_text
 
 FACTOR = 10.0
 """A state of affairs counts as lasting once it has not changed while time grew by this factor, as in the rule that ends a run: once every view is

@@ -55,8 +55,6 @@ UNSEEN = 1e-9
 """A break is unseen where J_MM(gamma g) - inf J_MM is no more than this at `FAR`; one that is seen costs 0.01 or more there,
 on samples as small as here."""
 
-NAME = "Lemma 3.2"
-
 
 def optimal_direction(k: int) -> np.ndarray:
     """Return correlations (k, 1, k, 2): 1 with every own feature, 0 with all others."""
@@ -103,7 +101,7 @@ def sufficiency(sample: Sample, direction: np.ndarray | None = None, method: str
     error = max(abs(above(gamma) - closed_form(sample, gamma)) for gamma in (*SCALES, FAR))
     statement = "J_MM(gamma g) - inf J_MM is its closed form along the optimal direction, which falls to 0: the largest difference"
     detail = f"at gamma = {SCALES[0]:g} to {FAR:g}; J_MM - inf is {above(SCALES[-1]):.3g} at gamma = {SCALES[-1]:g}, {above(FAR):.3g} at {FAR:g}"
-    return vanishing(f"{NAME} (sufficiency)", statement, error, ROUNDOFF, detail)
+    return vanishing("sufficiency", statement, error, ROUNDOFF, detail)
 
 
 def necessity(sample: Sample, change: tuple[float, float] = (BREAK, 0.0)) -> Verdict:
@@ -114,7 +112,7 @@ def necessity(sample: Sample, change: tuple[float, float] = (BREAK, 0.0)) -> Ver
     size = max(abs(value) for value in change)
     statement = f"min over gamma of J_MM(gamma g) - inf J_MM > 0 if one own correlation is {1.0 + size:g} instead of 1"
     share = f"{least / affected / size**2:.3g} e^2 times the fraction of pairs that it touches, {affected:.3g}" if affected else "no pair is touched"
-    return positive(f"{NAME} (necessity)", statement, least, ROUNDOFF, f"e = {size:g}; that is {share}")
+    return positive("necessity", statement, least, ROUNDOFF, f"e = {size:g}; that is {share}")
 
 
 def unseen(parameters: Parameters, seed: int) -> Verdict:
@@ -134,7 +132,7 @@ def unseen(parameters: Parameters, seed: int) -> Verdict:
     rate = f"-log(fraction) / N = {-math.log(count / DRAWS) / N:.4g}" if count else "none"
     statement = "fraction of data sets on which a break is unseen; it is (1 - 1/k)^N + k^-N = exp(-Theta(N))"
     detail = f"N = {N}, {DRAWS} data sets, 99.9% interval [{low:.3g}, {high:.3g}]; {rate}, log(k / (k - 1)) = {math.log(k / (k - 1)):.4g}"
-    return Verdict(f"{NAME} (unseen breaks)", status, statement, count / DRAWS, exact, None, detail)
+    return Verdict("unseen breaks", status, statement, count / DRAWS, exact, None, detail)
 
 
 def sufficiency_as_written(sample: Sample) -> Verdict:
@@ -145,7 +143,7 @@ def sufficiency_as_written(sample: Sample) -> Verdict:
     least = least_excess(excess(sample, direction))
     statement = "equal own correlations and <w_y, v_{s,l}> <= 0 suffice: the least J_MM(gamma g) - inf J_MM"
     detail = f"counterexample: <w_{y}, v_{{{s},l}}> = -{BREAK:g}, all others 0; the proof uses = 0, with which it holds"
-    return vanishing(f"{NAME} (sufficiency as written)", statement, least, ROUNDOFF, detail)
+    return vanishing("sufficiency as written", statement, least, ROUNDOFF, detail)
 
 
 def necessity_as_written(sample: Sample) -> Verdict:
@@ -156,7 +154,7 @@ def necessity_as_written(sample: Sample) -> Verdict:
     far = excess(sample, direction)(FAR)
     statement = "equal own correlations are necessary whatever the others are: J_MM(gamma g) - inf J_MM for large gamma"
     detail = f"counterexample: {BREAK:g} v_{{{y},1}} taken from every w, which changes no softmax; with <w_y, v_{{s,l}}> = 0 it holds"
-    return positive(f"{NAME} (necessity as written)", statement, far, ROUNDOFF, detail)
+    return positive("necessity as written", statement, far, ROUNDOFF, detail)
 
 
 def lemma_3_2(parameters: Parameters, seed: int) -> list[Verdict]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mvsim.base.errors import UsageError
 from mvsim.multi_view.data import sample_dataset
 from mvsim.multi_view.parameters import Parameters
 
@@ -38,3 +39,9 @@ def many_points_of_each_class(parameters: Parameters, seed: int) -> str:
     sizes = np.bincount(sample_dataset(parameters, seed).labels, minlength=parameters.k)
     y = int(sizes.argmin())
     return f"N is to be large: class {y} has {sizes[y]} of N = {parameters.N} points, fewer than {LEAST_POINTS}" if sizes[y] < LEAST_POINTS else ""
+
+
+def check_two_views(parameters: Parameters, what: str, where: str = "") -> None:
+    """Raise `UsageError` if classes have another number of views than ``what``, a subject with its verb, is about."""
+    if parameters.V != 2:
+        raise UsageError(f"{where}V={parameters.V}: {what} about two views of a class, V=2")

@@ -37,8 +37,6 @@ from mvsim.papers.midpoint_mixup.section_3.deciding import positive, vanishing
 from mvsim.papers.midpoint_mixup.section_3.lemma_3_2 import optimal_direction
 from mvsim.papers.midpoint_mixup.section_3.sample import Sample
 
-NAME = "Proposition 3.3"
-
 NODES = 200
 """Of the quadrature over lambda."""
 
@@ -143,14 +141,14 @@ def proposition_3_3(parameters: Parameters, seed: int) -> list[Verdict]:
     return [
         _kept(sample, kept),
         vanishing(
-            f"{NAME} (closed form)",
+            "closed form",
             "J_M along the directions of Lemma 3.2 is its closed form: the largest difference",
             error,
             ROUNDOFF,
             "lambda = 0.3 or 0.7",
         ),
         vanishing(
-            f"{NAME} (point masses)",
+            "point masses",
             "eps_0 is 0 for the point masses at 1/2 and 1: the larger of the two",
             max(lost.values()),
             ROUNDOFF,
@@ -165,7 +163,7 @@ def _kept(sample: Sample, kept: dict[str, Distance]) -> Verdict:
     name, least = min(kept.items(), key=lambda item: item[1].eps_0)
     values = ", ".join(f"{law}: {distance.eps_0:.3g} at C = {distance.C:.3g}" for law, distance in kept.items())
     statement = "eps_0 = min over C of J_M(C) - inf J_M > 0 for laws of lambda outside {0, 1/2, 1}, with all other correlations 0: the least"
-    return positive(NAME, statement, least.eps_0, BOUND, f"least for {name}; {values}")
+    return positive("", statement, least.eps_0, BOUND, f"least for {name}; {values}")
 
 
 def as_written(sample: Sample, mixing: Any = MIXTURE) -> Verdict:
@@ -173,7 +171,7 @@ def as_written(sample: Sample, mixing: Any = MIXTURE) -> Verdict:
     eps_0 = remaining(sample, mixing).eps_0
     statement = "eps_0 > 0 for every law of lambda that is not a point mass at 0, 1/2 or 1"
     detail = f"lambda: {law_from(mixing, NODES).describe()}; it holds for laws with mass outside {{0, 1/2, 1}}"
-    return positive(f"{NAME} (as written)", statement, eps_0, BOUND, detail)
+    return positive("as written", statement, eps_0, BOUND, detail)
 
 
 def mean_entropy(law: MixingLaw) -> float:

@@ -46,8 +46,6 @@ from mvsim.papers.midpoint_mixup.section_3.deciding import positive
 from mvsim.papers.midpoint_mixup.section_3.orthogonal import OneClass
 from mvsim.papers.midpoint_mixup.section_3.sample import ONE, Sample
 
-NAME = "Proposition 3.4"
-
 LEAST = 1e-3
 """k^2 times the pull below this counts as 0. For k = 2 it is about 0.004 and grows with k; without variance of beta it is exponentially small."""
 
@@ -161,7 +159,7 @@ def largest_gap(one: OneClass) -> float | None:
 
 def lagging_feature(classes: Sequence[OneClass]) -> Verdict:
     """Decide that the worst pull on any class is positive while the lagging feature has correlation 0."""
-    name = f"{NAME} (lagging feature)"
+    name = "lagging feature"
     statement = (
         "k^2 times the least -<grad_{w_y} J_MM, v_{y,2}> over y and the weights of other classes, with <w_y, v_{y,2}> = 0 and Delta_y = log k, "
         "is positive"
@@ -187,7 +185,7 @@ def alike(classes: Sequence[OneClass], pull_of: Pull = midpoint_pull) -> Verdict
         f"positive on a grid of {len(A)} a and {len(GAP)} Delta up to {LARGEST:g} log k"
     )
     detail = f"{_which(worst)}; least at a = {a:g} log k, Delta = {gap:g} log k; k times it is {worst.k * pull:.4g}"
-    return positive(f"{NAME} (classes alike)", statement, worst.k**2 * pull, LEAST, detail)
+    return positive("classes alike", statement, worst.k**2 * pull, LEAST, detail)
 
 
 def _which(one: OneClass) -> str:
@@ -199,7 +197,7 @@ def of_one_class(one: OneClass) -> list[Verdict]:
     statement = "k^2 times the same pull on class {y} alone, whichever points it has"
     pulls = {"lagging feature": lagging_pull(one), "classes alike": worst_pull_if_alike(one)[0]}
     return [
-        Verdict(f"{NAME} ({name}, one class)", "measured", f"{name}: {statement.format(y=one.y)}", one.k**2 * pull, detail=_which(one))
+        Verdict(f"{name}, one class", "measured", f"{name}: {statement.format(y=one.y)}", one.k**2 * pull, detail=_which(one))
         for name, pull in pulls.items()
     ]
 
@@ -207,20 +205,20 @@ def of_one_class(one: OneClass) -> list[Verdict]:
 def threshold(one: OneClass) -> Verdict:
     """Report up to which correlation of the lagging feature the statement holds for all weights of other classes."""
     statement = "a* / log k: no weights of other classes make -<grad_{w_y} J_MM, v_{y,2}> negative while <w_y, v_{y,2}> <= a*, at Delta_y = log k"
-    return Verdict(f"{NAME} (range)", "measured", statement, largest_lagging(one))
+    return Verdict("range", "measured", statement, largest_lagging(one))
 
 
 def gap_range(one: OneClass) -> Verdict:
     """Report up to which Delta_y the statement holds for all weights of other classes while the lagging feature has correlation 0."""
     statement = "Delta* / log k: no weights of other classes make -<grad_{w_y} J_MM, v_{y,2}> negative while Delta_y <= Delta*, at <w_y, v_{y,2}> = 0"
-    return Verdict(f"{NAME} (largest gap)", "measured", statement, largest_gap(one))
+    return Verdict("largest gap", "measured", statement, largest_gap(one))
 
 
 def with_premise(one: OneClass) -> Verdict:
     """Report the pull at weights that meet the premise of Claim B.24 as well."""
     pull = pull_with_premise(one)
     statement = "k^2 times -<grad_{w_y} J_MM, v_{y,2}> at weights with Delta_y = log k and -<grad, v_{y,1}> = 0 that make it nearly 0"
-    name = f"{NAME} (premise of Claim B.24)"
+    name = "premise of Claim B.24"
     if pull is None:
         return Verdict(name, "measured", statement, detail="the halves of the other classes differ by more than the class that is split")
     detail = f"weights of {FAR:g} log k and more; what is left comes from the points of the class that is split, and falls with N and the weights"
@@ -238,7 +236,7 @@ def as_written(one: OneClass) -> Verdict:
     plain = f"with <w_y, v_{{y,2}}> = 0, Delta_y = {BEYOND:g} log k it is {one.k**2 * lagging_pull(one, 0.0, BEYOND):.4g}"
     missing = "missing is the premise of Claim B.24, -<grad, v_{y,1}> >= 0"
     detail = f"counterexample: {where}; {plain}; the limit is {one.k**2 * limit:.4g}; {missing}"
-    return positive(f"{NAME} (as written)", statement, one.k**2 * pull, LEAST, detail)
+    return positive("as written", statement, one.k**2 * pull, LEAST, detail)
 
 
 def proposition_3_4(parameters: Parameters, seed: int) -> list[Verdict]:

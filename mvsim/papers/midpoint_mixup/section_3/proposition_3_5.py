@@ -26,8 +26,6 @@ from mvsim.multi_view.parameters import Parameters
 from mvsim.papers.midpoint_mixup.section_3.orthogonal import OneClass
 from mvsim.papers.midpoint_mixup.section_3.sample import ONE, Sample
 
-NAME = "Proposition 3.5"
-
 CONSTANTS = (1.0, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 60.0)
 """Values of C."""
 
@@ -61,14 +59,14 @@ def upper_bound(classes: Sequence[OneClass], pull: Pull = erm_pull) -> Verdict:
     C = max(ratios, key=lambda C: ratios[C])
     statement = "k^(0.1 C - 1) times -<grad_{w_y} J, v_{y,2}> at Delta_y = C log k is at most 1: the largest over y and C"
     values = ", ".join(f"C = {C:g}: {value:.3g}" for C, value in ratios.items())
-    return at_most(NAME, statement, ratios[C], 1.0, f"largest at C = {C:g}; {values}")
+    return at_most("", statement, ratios[C], 1.0, f"largest at C = {C:g}; {values}")
 
 
 def of_one_class(one: OneClass) -> Verdict:
     """Report the same of a class that was chosen before the points: the largest over classes has an extreme number of points in it."""
     measured = max(ratio(one, C) for C in constants_at(one.k))
     statement = f"k^(0.1 C - 1) times -<grad_{{w_y}} J, v_{{y,2}}> at Delta_y = C log k for y = {one.y}: the largest over C"
-    return Verdict(f"{NAME} (one class)", "measured", statement, measured, detail=f"{len(one.beta)} of {one.N} points")
+    return Verdict("one class", "measured", statement, measured, detail=f"{len(one.beta)} of {one.N} points")
 
 
 def ratio_as_written(one: OneClass, C: float) -> float:
@@ -82,7 +80,7 @@ def as_written(one: OneClass) -> Verdict:
     statement = "k^(0.1 C - 1) times -<grad_{w_y} J, v_{y,2}> is at most 1 if <w_y, v_{y,2}> may be negative: the largest over C"
     values = ", ".join(f"C = {C:g}: {ratios[C]:.3g}" for C in CONSTANTS if C >= 10.0)
     detail = f"counterexample: <w_y, v_{{y,1}}> = 0, <w_y, v_{{y,2}}> = -C log k; {values}; the proof uses <w_y, v_{{y,2}}> >= 0, with which it holds"
-    return at_most(f"{NAME} (as written)", statement, max(ratios.values()), 1.0, detail)
+    return at_most("as written", statement, max(ratios.values()), 1.0, detail)
 
 
 def proposition_3_5(parameters: Parameters, seed: int) -> list[Verdict]:

@@ -24,9 +24,6 @@ from mvsim.multi_view.parameters import Parameters
 from mvsim.multi_view.parameters.deviations import fitted_by_linear_models
 from mvsim.papers.midpoint_mixup.section_3.farkas import SIZES, any_certificate, separating_classifier
 
-NAME = "Proposition 4.4"
-
-
 STRONG = 20
 """P over k^2 with which the noise of default parameters, P delta3 = sqrt(k) delta2, is above the signal for k >= 4."""
 
@@ -36,7 +33,7 @@ def construction(parameters: Parameters, patches: int = STRONG) -> Parameters:
     return parameters.replace(Q=1, noise="point", P=max(patches * parameters.k**2, parameters.signal_patches))
 
 
-def not_separable(name: str, parameters: Parameters, seed: int) -> Verdict:
+def not_separable(part: str, parameters: Parameters, seed: int) -> Verdict:
     """Decide whether a linear classifier can be perfect on the sample of a seed, by an exact proof of either answer."""
     p = parameters
     data = sample_dataset(p, seed)
@@ -45,36 +42,36 @@ def not_separable(name: str, parameters: Parameters, seed: int) -> Verdict:
     certificate = any_certificate(data, SIZES[:1])  # on two classes it is quickly found, or quickly not there
     if certificate is None and separating_classifier(data) is not None:
         detail = f"{setting}; a linear classifier is right on all points, checked with fractions; it needs larger P, delta3 or N"
-        return Verdict(name, "fails", statement, detail=detail)
+        return Verdict(part, "fails", statement, detail=detail)
     certificate = certificate or any_certificate(data, SIZES[1:])
     if certificate is not None:
         classes = ", ".join(str(c) for c in certificate.classes(data))
         detail = f"{setting}; Farkas vector with {len(certificate.weights)} weights on classes {classes}, checked with fractions"
-        return Verdict(name, "holds", statement, detail=detail)
+        return Verdict(part, "holds", statement, detail=detail)
     detail = f"{setting}; the linear program finds no classifier, and no certificate was made exact"
-    return Verdict(name, "inconclusive", statement, detail=detail)
+    return Verdict(part, "inconclusive", statement, detail=detail)
 
 
 def proposition_4_4(parameters: Parameters, seed: int) -> list[Verdict]:
     """Judge the construction of the proof, and the data that the parameters describe, whose noise is weaker by default."""
-    return [_constructed(parameters, seed), _where_it_applies(f"{NAME} (these data)", parameters, seed)]
+    return [_constructed(parameters, seed), _where_it_applies("these data", parameters, seed)]
 
 
-def _where_it_applies(name: str, parameters: Parameters, seed: int) -> Verdict:
+def _where_it_applies(part: str, parameters: Parameters, seed: int) -> Verdict:
     """Return the answer of `not_separable` where the proposition supposes such data; elsewhere no answer confirms or refutes it."""
     missing = fitted_by_linear_models(parameters)
-    verdict = not_separable(name, parameters, seed)
+    verdict = not_separable(part, parameters, seed)
     if not missing:
         return verdict
     what = "not separable, although this is outside what the proposition supposes" if verdict.status == "holds" else "it is about other data"
     why = "; ".join(deviation.statement for deviation in missing)
-    return not_applicable(name, verdict.statement, f"{verdict.detail}; {what}: {why}")
+    return not_applicable(part, verdict.statement, f"{verdict.detail}; {what}: {why}")
 
 
 def _constructed(parameters: Parameters, seed: int) -> Verdict:
-    name = f"{NAME} (construction)"
+    part = "construction"
     if parameters.k == 2:
         return not_applicable(
-            name, "no linear classifier is right on all points, proved by an exact certificate", "with two classes the noise tells the class"
+            part, "no linear classifier is right on all points, proved by an exact certificate", "with two classes the noise tells the class"
         )
-    return _where_it_applies(name, construction(parameters), seed)
+    return _where_it_applies(part, construction(parameters), seed)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mvsim
-from mvsim.papers.midpoint_mixup.run_verdicts import judge
+from mvsim.papers.midpoint_mixup.judge_run import judge
 
 TINY = {
     "one point": {"N": 1},

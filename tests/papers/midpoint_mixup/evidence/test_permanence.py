@@ -5,8 +5,8 @@ import pytest
 from altered_runs import LATE_TIMES as TIMES
 from altered_runs import altered, late
 
-from mvsim.papers.midpoint_mixup.evidence.permanence import predicted_escapes
-from mvsim.papers.midpoint_mixup.evidence.trends import FEWEST
+from mvsim.papers.midpoint_mixup.theorems.predicted_escapes import predicted_escapes
+from mvsim.papers.midpoint_mixup.theorems.trends import FEWEST
 
 
 def potentials(run, times, at_end, slope):

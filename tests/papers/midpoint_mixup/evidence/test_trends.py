@@ -5,7 +5,7 @@ import pytest
 from altered_runs import LATE_TIMES as TIMES
 from altered_runs import altered, late
 
-from mvsim.papers.midpoint_mixup.evidence.trends import Moment, trend
+from mvsim.papers.midpoint_mixup.theorems.trends import Moment, trend
 
 
 def test_only_what_follows_the_last_escape_is_fitted(erm):

@@ -35,24 +35,14 @@ VALUES, SOFTMAX, ADJOINT = 0, 1, 2
 class Constants(NamedTuple):
     """What does not depend on the correlations.
 
-    Attributes
-    ----------
-    patterns, over_scale : numpy.ndarray, float
-        See `mvsim.multi_view.kernels.shared_noise.loops.columns`.
-    activation : tuple
-        See `mvsim.multi_view.activations.Activation.compiled`.
-    terms : Terms
-        Noise on noise, and signal on signal.
-    first, second : MomentTable
-        Of U and V; the same, and only the first is used, if the pairs are symmetric.
-    unmixed : UnmixedTable
-        See `mvsim.multi_view.kernels.shared_noise.loops.moments_without_noise`.
-    corrections : Corrections
-        Of pairs with coinciding signal patches.
-    pairs : PairBlocks
-        The pairs.
-    targets : Derivatives
-        Of the mean of soft label times output.
+    patterns, over_scale  See `mvsim.multi_view.kernels.shared_noise.loops.columns`.
+    activation            See `mvsim.multi_view.activations.Activation.compiled`.
+    terms                 Noise on noise, and signal on signal.
+    first, second         Of U and V; the same, and only the first is used, if the pairs are symmetric.
+    unmixed               See `mvsim.multi_view.kernels.shared_noise.loops.moments_without_noise`.
+    corrections           Of pairs with coinciding signal patches.
+    pairs                 The pairs.
+    targets               Of the mean of soft label times output.
     """
 
     patterns: np.ndarray
@@ -70,20 +60,12 @@ class Constants(NamedTuple):
 class Memory(NamedTuple):
     """What is written on the way.
 
-    Attributes
-    ----------
-    columns, out : numpy.ndarray
-        (k, F + G, m) columns, and the derivative by them.
-    values, exponentials, derivatives : Tables
-        The same arrays under three names: each takes the place of the one before.
-    own : numpy.ndarray
-        (k, N) signal part of the outputs on single points.
-    largest : numpy.ndarray
-        (k,) a bound for the outputs on all pairs.
-    linear : numpy.ndarray
-        (k,) sums of soft label times output.
-    sums : numpy.ndarray
-        (B,) sums of log Z over each block.
+    columns, out: (k, F + G, m) columns, and the derivative by them.
+    values, exponentials, derivatives: The same arrays under three names: each takes the place of the one before.
+    own: (k, N) signal part of the outputs on single points.
+    largest: (k,) a bound for the outputs on all pairs.
+    linear: (k,) sums of soft label times output.
+    sums: (B,) sums of log Z over each block.
     """
 
     columns: np.ndarray

@@ -24,16 +24,10 @@ LARGEST = 1e18
 class UnmixedTable(NamedTuple):
     """The constants. Rows are signal patches, sorted by feature.
 
-    Attributes
-    ----------
-    low, high : numpy.ndarray
-        (F,) range of beta for each feature; low > high where no point has it.
-    start : numpy.ndarray
-        (F + 1,): rows start[f] .. start[f + 1] - 1 have feature f.
-    signal, top : numpy.ndarray
-        (rows,) beta and beta^alpha.
-    point : numpy.ndarray
-        (rows,) point of each.
+    low, high    (F,) range of beta for each feature; low > high where no point has it.
+    start        (F + 1,): rows start[f] .. start[f + 1] - 1 have feature f.
+    signal, top  (rows,) beta and beta^alpha.
+    point        (rows,) point of each.
     """
 
     low: np.ndarray

@@ -179,7 +179,7 @@ def _derivatives_of_blocks(constants, which, U, terms):
 def one_class_gradient(moving, constants, which, memory, gradient):
     """Fill gradient (k E, F) at moving (k E, F) and return the loss but for a constant; NaN, and no gradient, if exponentials do not fit."""
     columns, x, U, terms, activation = memory.columns, memory.x, memory.U, memory.terms, constants.activation
-    G, blocks, F = len(U), len(constants.pairs.blocks), moving.shape[1]
+    blocks, F = len(constants.pairs.blocks), moving.shape[1]
     flat = U.reshape(U.size)
     U[:] = which.U
     terms[:] = which.terms

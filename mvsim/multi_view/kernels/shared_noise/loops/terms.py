@@ -106,12 +106,8 @@ def term_pull_back_tangent(y0, y1, columns, moves, terms, residual, change, out,
 class Signals(NamedTuple):
     """The signal patches of all points, and the weight with which they are mixed.
 
-    Attributes
-    ----------
-    feature, signal : numpy.ndarray
-        (N, S) feature and coefficient of each signal patch.
-    lam : float
-        Their weight.
+    feature, signal  (N, S) feature and coefficient of each signal patch.
+    lam              Their weight.
     """
 
     feature: np.ndarray

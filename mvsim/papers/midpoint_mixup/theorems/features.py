@@ -1,0 +1,196 @@
+"""The part of Theorems 4.6 and 4.7 about features: in enough classes as many are learned as the theorem says, for all later times.
+
+What is wrong counts only once it has lasted: see `mvsim.papers.midpoint_mixup.theorems.theorems`, which says what a theorem asks of the classes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mvsim.judging.number_text import fold_text, time_text
+from mvsim.judging.verdict import Count, Status, Verdict, margin_above
+from mvsim.numerics.intervals import CONFIDENCE
+from mvsim.papers.midpoint_mixup.evidence.persistence import FACTOR, PATIENCE, has_lasted, training_status, unchanged_since
+from mvsim.papers.midpoint_mixup.theorems.definition import Learned
+from mvsim.papers.midpoint_mixup.theorems.training import accuracy_of, trained_since
+from mvsim.runs.recording.fresh_draws import is_learned
+from mvsim.runs.recording.settling import growth_to_settle
+from mvsim.runs.run import Run
+
+PARTLY = ", which is why it is undecided: by Definition 4.5 such a view is not learned, but it is not without use either"
+"""Stands behind the number of classes that leave a theorem open though the run has lasted long enough."""
+
+
+class Classes(NamedTuple):
+    """What the classes are at the end of a run, and what a theorem asks of them.
+
+    Attributes
+    ----------
+    right, open, lost : numpy.ndarray
+        (k,) bool: which are as it says, which may be, and which have lost a view that was learned while training accuracy was 1.
+    bound : float
+        The fraction of them that has to be as it says.
+    wanted : int
+        How many features such a class has.
+    outcome : str
+        What that is, in words.
+    """
+
+    right: np.ndarray
+    open: np.ndarray
+    lost: np.ndarray
+    bound: float
+    wanted: int
+    outcome: str
+
+    @property
+    def broken(self) -> bool:
+        """Whether so many have lost a view that the others are too few."""
+        return float((self.right | ~self.lost).mean()) < self.bound
+
+
+def features(number: str, statement: str, run: Run, learned: Learned, classes: Classes) -> Verdict:
+    """Return the verdict on the part about features, given what the classes are at the end of the run."""
+    decision, right = _decided(run, learned, classes), classes.right
+    count, measured = Count(int(right.sum()), len(right), "classes", outcome=classes.outcome), float(right.mean())
+    left_open = decision.is_lasting and decision.status == "inconclusive"
+    told = [f"{count.right} of {count.of} classes", *_lasting_told(run, decision), _share_told(learned), *_others_told(classes)]
+    told += [*_partly_told(learned, left_open), *_draws_told(run, learned), *_lost_told(learned, classes), *_unsaved_told(run, learned)]
+    name, margin = f"Theorem {number} (features)", margin_above(measured, classes.bound)
+    detail = "; ".join(told)
+    return Verdict(
+        name, decision.status, statement, measured, classes.bound, margin, detail, number=number, part="features", count=count, partly=left_open
+    )
+
+
+class Decision(NamedTuple):
+    """What is said of the part about features.
+
+    Attributes
+    ----------
+    status : str
+        Of the verdict.
+    since : float
+        The time since which features are as they are at the end.
+    factor : float
+        By which time has to grow after that.
+    is_lasting : bool
+        Whether it has, with training accuracy through with its changes.
+    until : float
+        The time to which a run has to be followed for that, if nothing changes any more.
+    """
+
+    status: Status
+    since: float
+    factor: float
+    is_lasting: bool
+    until: float
+
+
+def _decided(run: Run, learned: Learned, classes: Classes) -> Decision:
+    """Decide the part about features, given what the classes are at the end of the run."""
+    times, record = run.dataset["time"].to_numpy(), is_learned(run.dataset["feature_learned"].to_numpy())
+    right, bound = classes.right, classes.bound
+    measured, possible = float(right.mean()), float((right | classes.open).mean())
+    since = _since(times, record, learned)
+    # What is learned stays so; what is not may still come, and until then its class may become what the theorem says.
+    waiting = (learned.by_definition.sum(axis=1) < classes.wanted) & ~classes.lost
+    may_come = measured < bound <= float((right | classes.open | waiting).mean())
+    growth = growth_to_settle(FACTOR, learned.by_definition)
+    factor = PATIENCE if may_come or waiting.sum() > (1.0 - bound) * len(right) + 1e-9 else growth
+    accuracy = accuracy_of(run, learned)
+    is_lasting = training_status(times, accuracy, growth) != "inconclusive" and has_lasted(times, since, factor)
+    status: Status = "inconclusive"
+    if classes.broken:
+        status = "fails"
+    elif is_lasting and not measured < bound <= possible:
+        status = "holds" if measured >= bound else "fails"
+    return Decision(status, since, factor, is_lasting, max(factor * since, growth * unchanged_since(times, accuracy)))
+
+
+def _since(times: np.ndarray, record: np.ndarray, learned: Learned) -> float:
+    """Return the time since which features are as they are at the end, by the run's own draws (T, k, V) and, where saved states tell, by all draws.
+
+    A change by all draws that comes later, and one by which a view was lost and which the run's own draws have not seen, counts from the first saved
+    state after it; after the last of them, from the end. That all draws need a little longer to see a view learned than the run's own is nothing.
+    """
+    changed, unseen = unchanged_since(times, record), None
+    for state in learned.earlier:
+        by_own_draws = record[max(int(np.searchsorted(times, state.time, side="right")) - 1, 0)]
+        differs = state.learned & ~learned.by_definition if state.time < changed else state.learned != learned.by_definition
+        if (differs & (by_own_draws == record[-1])).any():
+            unseen = state.time
+    if unseen is None:
+        return changed
+    return max(changed, next((state.time for state in learned.earlier if state.time > unseen), float(times[-1])))
+
+
+def _lasting_told(run: Run, decision: Decision) -> list[str]:
+    """Say since when features are as they are, and whether that is long enough."""
+    last = float(run.dataset["time"][-1])
+    end = time_text(last, run.parameters.k)
+    until = "true to" if decision.status == "holds" else "so to"
+    told = [f"unchanged since t = {decision.since:.4g}, {until} {end}" if decision.since < last else f"the last change is at the end, {end}"]
+    if not decision.is_lasting and decision.status == "inconclusive":
+        told.append(f"too short to tell: it and training accuracy have to last while t grows {fold_text(decision.factor)}")
+        told += [f"go on with --resume --t-end {decision.until:.2g} or more"] if decision.until > last else []
+    return told
+
+
+def _share_told(learned: Learned) -> str:
+    return f"a learned view suffices on at least {learned.least_share_told} of D ({100 * CONFIDENCE:g}%, {learned.draws} fresh draws per class)"
+
+
+def _others_told(classes: Classes) -> list[str]:
+    """Name the classes that are not as the theorem says."""
+    others = np.flatnonzero(~classes.right)
+    return [f"not so in {_classes_named(others)}"] if len(others) else []
+
+
+def _classes_named(classes: np.ndarray) -> str:
+    """Return classes by their numbers, ten at most: "classes 3, 5"."""
+    return f"{'class' if len(classes) == 1 else 'classes'} {', '.join(map(str, classes[:10]))}{' ...' if len(classes) > 10 else ''}"
+
+
+def _partly_told(learned: Learned, left_open: bool) -> list[str]:
+    """Name the classes in which a view suffices on a part of what was looked at, and count those in which a dormant one does."""
+    partly, dormant = np.flatnonzero(learned.partly.any(axis=1)), int(learned.dormant_partly.any(axis=1).sum())
+    why = PARTLY if left_open else ""
+    told = [f"{_classes_named(partly)}: a view has escaped and is not learned, though it is right on {_part(learned)}{why}"] if len(partly) else []
+    return told + ([f"classes in which a dormant view is right on a part of D, which makes it no learned one: {dormant}"] if dormant else [])
+
+
+def _part(learned: Learned) -> str:
+    """Say on how many fresh draws the views suffice that do so on a part; where that is on all or none, on how many training points, too."""
+    by_training = learned.partly & (is_learned(learned.fresh) | (learned.fresh == 0.0))
+    told = f"{_percent(learned.fresh[learned.partly])} of the fresh draws"
+    return told + (f" and {_percent(learned.training[by_training])} of the training points" if by_training.any() else "")
+
+
+def _percent(shares: np.ndarray) -> str:
+    """Return the range of some shares in per cent."""
+    least, most = (f"{100.0 * float(share):.3g}" for share in (shares.min(), shares.max()))
+    return f"{least} %" if least == most else f"{least} to {most} %"
+
+
+def _draws_told(run: Run, learned: Learned) -> list[str]:
+    """Count the classes of which the run's own draws say something else."""
+    record = is_learned(run.dataset["feature_learned"].to_numpy()[-1])
+    differs, own = int((record != learned.by_definition).any(axis=1).sum()), run.provenance["options"]["n_test"]
+    return [f"classes in which all draws disagree with the {own} of the run: {differs}"] if differs else []
+
+
+def _lost_told(learned: Learned, classes: Classes) -> list[str]:
+    """Count the classes that have lost a view."""
+    lost = int(learned.lost.any(axis=1).sum())
+    while_trained = f", {int(classes.lost.sum())} of them while training accuracy was 1" if classes.lost.any() else ""
+    return [f"classes that have lost a view that was learned at an earlier saved state: {lost}{while_trained}"] if lost else []
+
+
+def _unsaved_told(run: Run, learned: Learned) -> list[str]:
+    """Say if no state was saved between when training accuracy became 1 and the end: views that were lost and learned again are not seen."""
+    trained = trained_since(run, learned)
+    unseen = np.isfinite(trained) and not any(state.time >= trained for state in learned.earlier)
+    return [f"no state was saved after t = {trained:.4g}: lost views are not seen"] if unseen else []

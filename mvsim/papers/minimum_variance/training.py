@@ -1,0 +1,122 @@
+"""The paper's experiments with logistic regression: three methods, a range of strengths of each, several runs, trained by Adam."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mvsim.base.errors import StalledError
+from mvsim.papers.minimum_variance.distribution import Distribution
+from mvsim.papers.minimum_variance.minimisers import minimiser
+
+METHODS = ("decay", "smoothing", "mixup")
+"""Weight decay, label smoothing, Mixup: the methods of all figures."""
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What is trained and how. Version 1 of the paper has lost its numbers: these are stand-ins, and all of them are options.
+
+    Attributes
+    ----------
+    values, runs : int
+        Strengths of each method, and runs at each.
+    decay, smoothing, alpha : float
+        The largest strengths; values are evenly spaced from 0. Smoothing is the mass of the uniform law in the label, twice that of the flipped
+        label; alpha is that of lambda ~ Beta(alpha, alpha), and 0 is no Mixup.
+    epochs, batch : int
+        Length of training, and points of a step of Adam.
+    """
+
+    values: int = 20
+    runs: int = 5
+    decay: float = 0.1
+    smoothing: float = 0.75
+    alpha: float = 8.0
+    epochs: int = 100
+    batch: int = 500
+
+    def strengths(self, method: str) -> np.ndarray:
+        """Return the strengths of a method, ascending."""
+        return np.linspace(0.0, {"decay": self.decay, "smoothing": self.smoothing, "mixup": self.alpha}[method], self.values)
+
+    def train(self, x: np.ndarray, y: np.ndarray, rate: float, bias: bool = False) -> dict[str, np.ndarray]:
+        """Return the weights of all runs by method, (values, runs, coordinates, with the bias last).
+
+        Parameters
+        ----------
+        x, y : numpy.ndarray
+            (runs, N, coordinates) and (runs, N): the data of each run, with classes +-1.
+        rate : float
+            Learning rate of Adam.
+        bias : bool
+            Whether the model has a constant term, without weight decay.
+        """
+        of_run = np.tile(np.arange(self.runs), self.values)
+        return {
+            method: train(
+                x, y, method, np.repeat(self.strengths(method), self.runs), of_run, rate, [self.steps(x.shape[1])], self.batch_of(x.shape[1]), bias
+            )[:, 0].reshape(self.values, self.runs, -1)
+            for method in METHODS
+        }
+
+    def batch_of(self, points: int) -> int:
+        """Return the points of a step: a batch, or a tenth of the data if there are fewer than ten batches."""
+        return min(self.batch, max(points // 10, 1))
+
+    def steps(self, points: int) -> int:
+        """Return the number of steps of all epochs."""
+        return self.epochs * (points // self.batch_of(points))
+
+
+def train(
+    x: np.ndarray,
+    y: np.ndarray,
+    method: str,
+    strengths: np.ndarray,
+    of_run: np.ndarray,
+    rate: float,
+    records: list[int],
+    batch: int,
+    bias: bool = False,
+) -> np.ndarray:
+    """Return the weights of runs of one method at some steps, (runs, records, coordinates); run i has ``strengths[i]`` and the data ``x[of_run[i]]``.
+
+    Weights begin as those of a linear layer in PyTorch, uniform in +-1 / sqrt(coordinates); runs on the same data begin at the same.
+    """
+    from mvsim.papers.minimum_variance.adam_loops import adam_runs
+
+    if bias:
+        x = np.concatenate([x, np.ones((*x.shape[:2], 1))], axis=2)
+    d, zero = x.shape[2], np.zeros(len(strengths))
+    start = np.stack([np.random.default_rng(run).uniform(-1.0, 1.0, d) / np.sqrt(d) for run in range(len(x))])[of_run]
+    penalty = np.repeat((strengths if method == "decay" else zero)[:, None], d, axis=1)
+    if bias:
+        penalty[:, -1] = 0.0
+    smoothing = strengths / 2.0 if method == "smoothing" else zero
+    alpha = strengths if method == "mixup" else zero
+    rates, seeds = np.full(len(strengths), rate), np.arange(len(strengths))
+    return np.asarray(adam_runs(x, (y + 1.0) / 2.0, of_run, start, penalty, smoothing, alpha, rates, batch, np.array(records), seeds))
+
+
+def samples(distribution: Distribution, runs: int, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw the data of runs 0, 1, ...: points (runs, size, coordinates) and classes (runs, size)."""
+    drawn = [distribution.sample(size, np.random.default_rng(run)) for run in range(runs)]
+    return np.stack([x for x, _ in drawn]), np.stack([y for _, y in drawn])
+
+
+def exact(distribution: Distribution, method: str, strength: float, bias: bool = False) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return w_L, w_H and the bias of the exact minimiser at a strength of a method; NaN where it lies at infinity."""
+    options: dict[str, Any] = {"decay": {"decay": strength}, "smoothing": {"smoothing": strength / 2.0}, "mixup": {}}[method]
+    if method == "mixup" and strength > 0.0:
+        options = {"mixing": {"distribution": "beta", "args": [strength, strength]}}
+    try:
+        found = minimiser(distribution, bias=bias, **options)
+    except StalledError:
+        found = None
+    if found is None or not found.attained:
+        sizes = distribution.L[1].dimension, distribution.H[1].dimension
+        return np.full(sizes[0], np.nan), np.full(sizes[1], np.nan), np.nan
+    return found.w_L, found.w_H, found.bias
