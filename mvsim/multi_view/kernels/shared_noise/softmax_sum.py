@@ -7,12 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-<<<<<<< HEAD
-from mvsim.losses import AllPairs, PointwiseLoss
-from mvsim.multi_view.kernels.shared_noise.few_neurons import FewNeurons
-=======
 from mvsim.multi_view.kernels.shared_noise.all_pairs import PairsOfPoints
->>>>>>> main
+from mvsim.multi_view.kernels.shared_noise.few_neurons import FewNeurons
 from mvsim.multi_view.kernels.shared_noise.fused import PairGradient
 from mvsim.multi_view.kernels.shared_noise.pair_probability import PairProbability
 from mvsim.multi_view.kernels.shared_noise.pair_softmax import PairSoftmax, loss_and_derivative_of_values
