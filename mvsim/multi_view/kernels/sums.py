@@ -44,8 +44,8 @@ class LossSum(WholeSum, Protocol):
     def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
         """Return the sum as a function of some neurons (k, E) of each class, none twice, while the others are those of c (k, m, F).
 
-        In the place of a neuron stands -1, after all others, where a class has fewer: what is told there is ignored, and the gradient is 0.
-        The function serves until another one is asked for.
+        Where a class has fewer, -1 stands in their place: what is told there is ignored, and the gradient is 0. The function serves until another
+        one is asked for.
         """
 
 

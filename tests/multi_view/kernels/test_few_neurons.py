@@ -67,6 +67,18 @@ def test_bits_do_not_depend_on_threads_or_on_what_was_asked_before(classes):
         np.testing.assert_array_equal(gradient, results[0][1])
 
 
+def test_bits_do_not_depend_on_sums_over_other_neurons_of_as_many_classes():
+    """Both take the same memory; the first has a second neuron in more of its classes."""
+    p, objective = problem()
+    c = correlations(p)
+    of_first, of_second = (some_neurons(p, classes) for classes in ((1, 3, 5, 7), (1, 2, 4, 6)))
+    expected = objective.of_neurons(c, of_second)(rows_of(c, of_second))
+    objective.of_neurons(c, of_first)(rows_of(c, of_first))
+    found = objective.of_neurons(c, of_second)(rows_of(c, of_second))
+    assert found[0] == expected[0]
+    np.testing.assert_array_equal(found[1], expected[1])
+
+
 @pytest.mark.parametrize("classes", ["all", "one"])
 @pytest.mark.parametrize("what", ["moving", "resting"])
 def test_outputs_that_are_too_large_for_exponentials(classes, what):

@@ -55,6 +55,7 @@ class FewNeurons:
         points = np.diff(layout.start)
         feature, signal = _padded(layout)
         self._layout, self._targets, self._threads = layout, targets, neurons.threads
+        self._last_memory: Memory | None = None
         self._constants = Constants(
             patterns=layout.patterns,
             over_scale=1.0 / neurons.scale,
@@ -81,16 +82,7 @@ class FewNeurons:
 
     def _of_classes(self, others: Values, neurons: np.ndarray, partition: Partition, linear: float) -> OfNeurons:
         constants, which = self._constants, self._columns(others, neurons, partition)
-        levels, (G, N, W) = len(which.level_start) - 1, which.U.shape
-        memory = Memory(
-            columns=self._no_columns(levels, W),
-            U=np.empty((G, N, W)),
-            terms=np.empty_like(which.terms),
-            out=np.empty((PARTS + 1, levels, self._width, W)),
-            linear=np.empty(PARTS + 1),
-            largest=np.empty(PARTS + 1),
-            sums=np.empty(len(constants.pairs.blocks)),
-        )
+        memory = self._memory(len(which.level_start) - 1, which.U.shape[2])
 
         def loss_and_gradient(moving: np.ndarray) -> tuple[float, np.ndarray] | None:
             rows = np.ascontiguousarray(moving).reshape(-1, moving.shape[2])
@@ -102,13 +94,28 @@ class FewNeurons:
 
         return loss_and_gradient
 
+    def _memory(self, levels: int, W: int) -> Memory:
+        """Return memory to work in: the last again, if it has the right size."""
+        last, pairs, layout = self._last_memory, self._constants.pairs, self._layout
+        if last is None or (levels, W) != (len(last.columns), last.U.shape[2]):
+            last = self._last_memory = Memory(
+                columns=self._no_columns(levels, W),
+                U=np.empty((len(layout.patterns), len(layout.labels), W)),
+                terms=np.empty((len(pairs.blocks) + len(pairs.extra_pairs), W)),
+                out=np.empty((PARTS + 1, levels, self._width, W)),
+                linear=np.empty(PARTS + 1),
+                largest=np.empty(PARTS + 1),
+                sums=np.empty(len(pairs.blocks)),
+            )
+        return last
+
     def _of_one_class(self, others: Values, neurons: np.ndarray, y: int, partition: Partition, linear: float) -> OfNeurons:
-        constants, layout = self._constants, self._layout
+        constants = self._constants
         rows_of_neurons = neurons.shape[1] * y + np.flatnonzero(neurons[y] >= 0)
         which = OneClass(rows_of_neurons, others.U[y].copy(), others.terms[y].copy(), self._targets.U[y], self._targets.terms[y], *partition)
         memory = OneClassMemory(
             columns=self._no_columns(len(rows_of_neurons)),
-            x=np.empty((len(rows_of_neurons), constants.feature.shape[1], len(layout.labels))),
+            x=np.empty((len(rows_of_neurons), *constants.feature.T.shape)),
             U=np.empty_like(which.U),
             terms=np.empty_like(which.terms),
         )

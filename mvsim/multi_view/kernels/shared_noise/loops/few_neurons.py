@@ -130,6 +130,7 @@ def _fill_columns(moving, constants, which, columns):
     F = moving.shape[1]
     for e in range(len(columns)):
         n0 = which.level_start[e]
+        columns[e, :F] = 0.0
         for z in range(which.level_start[e + 1] - n0):
             neuron = moving[which.rows[n0 + z]]
             for f in range(F):
@@ -339,9 +340,9 @@ def fill_partition_functions(used, pairs, offset, U, terms, partition, extra_par
         _times_noise(U[g, j0 : j0 + cols], terms[block], Y)
         np.dot(X, Y.T, partition[offset[block] : offset[block + 1]].reshape((rows, cols)))
         for e in range(pairs.extra_start[block], pairs.extra_start[block + 1]):
-            x, y, t, total = X[pairs.extra_pairs[e, 0] - i0], Y[pairs.extra_pairs[e, 1] - j0], terms[blocks + e], 0.0
+            a, b, total = pairs.extra_pairs[e, 0] - i0, pairs.extra_pairs[e, 1] - j0, 0.0
             for z in range(W):
-                total += x[z] * y[z] * t[z]
+                total += X[a, z] * Y[b, z] * terms[blocks + e, z]
             extra_partition[e] = total
     return True
 
@@ -374,18 +375,18 @@ def softmax_of_block(block, pairs, resting, Z):
 
 
 @njit(**_OPTIONS)
-def _softmax_apart(e, weight, x, y, resting, t, target, to_X, to_Y):
-    """Add the derivatives of one pair that is summed by itself, put that by its term in the place of its exponential t, and return its log Z."""
+def _softmax_apart(weight, resting, X, a, Y, b, terms, t, targets, by_X, by_Y):
+    """Add the derivatives of one pair that is summed by itself, put that by its term in the place of its exponential, and return its log Z."""
     partition = resting
-    for z in range(len(t)):
-        t[z] *= x[z] * y[z]
-        partition += t[z]
+    for z in range(X.shape[1]):
+        terms[t, z] *= X[a, z] * Y[b, z]
+        partition += terms[t, z]
     scale = weight / partition
-    for z in range(len(t)):
-        share = t[z] * scale
-        to_X[z] += share
-        to_Y[z] += share
-        t[z] = share - target[z]
+    for z in range(X.shape[1]):
+        share = terms[t, z] * scale
+        by_X[a, z] += share
+        by_Y[b, z] += share
+        terms[t, z] = share - targets[t, z]
     return weight * math.log(partition)
 
 
@@ -438,9 +439,9 @@ def _derivatives_of_blocks(b0, b1, constants, which, memory):
         _multiply(X, by_X)
         _multiply(Y, by_Y)
         for e in range(pairs.extra_start[block], pairs.extra_start[block + 1]):
-            i, j, t = pairs.extra_pairs[e, 0], pairs.extra_pairs[e, 1], blocks + e
-            a, b, once = i - i0, j - j0, weight if i == j else 2.0 * weight
-            total += _softmax_apart(e, once, X[a], Y[b], which.extra_partition[e], terms[t], which.term_target[t], by_X[a], by_Y[b])
+            i, j = pairs.extra_pairs[e, 0], pairs.extra_pairs[e, 1]
+            once, resting = weight if i == j else 2.0 * weight, which.extra_partition[e]
+            total += _softmax_apart(once, resting, X, i - i0, Y, j - j0, terms, blocks + e, which.term_target, by_X, by_Y)
         memory.sums[block] = total
         _noise_derivative(by_X, pairs.repeats, which.term_target[block], terms[block])
         if g == h:  # the first and the second points are the same
